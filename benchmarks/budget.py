@@ -1,12 +1,13 @@
 """A ceiling under fire: many processes pay for randomly priced calls out of one run's budget.
 
-    DATABASE_URL=... .venv/bin/python benchmarks/budget.py --workers 8 --calls 500 --rounds 100
+    DATABASE_URL=... python -m benchmarks.budget --workers 8 --calls 500 --rounds 100
 
 Each process is a drainer with a lease of its own. It reserves the most that a call may cost,
 waits where that is refused, and settles what the call did cost: between nothing and all of it. After
 every settlement the run's row is read: spent, reserved and unsettled together must never exceed
 the ceiling. Exit code 1 if they ever do, or if a round stops although a call would have fitted.
 """
+# ruff: noqa: E402 - models can be imported once Django is set up
 
 import argparse
 import asyncio
@@ -17,24 +18,20 @@ import sys
 import time
 from collections.abc import Sequence
 from decimal import Decimal
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
+import django
+
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "evalsite.settings")
-
-import django  # noqa: E402 - after the path
-
 django.setup()
 
-from asgiref.sync import async_to_sync, sync_to_async  # noqa: E402
-from django.core.management import call_command  # noqa: E402
-from django.db import connections  # noqa: E402
+from asgiref.sync import async_to_sync, sync_to_async
+from django.core.management import call_command
+from django.db import connections
 
-from evals_app.engine.llm.purse import Account, Purse  # noqa: E402
-from evals_app.models import Lease, Run, Snapshot  # noqa: E402
-from evals_app.runs.budget import settle_and_reserve  # noqa: E402
-from evals_app.runs.lease import HeldLease, open_lease  # noqa: E402
+from evals_app.engine.llm.purse import Account, Purse
+from evals_app.models import Lease, Run, Snapshot
+from evals_app.runs.budget import settle_and_reserve
+from evals_app.runs.lease import HeldLease, open_lease
 
 CEILING = Decimal("20.00")
 BOUND = Decimal("0.30")  # a call costs half of half of it on average: about half of 500 fit
@@ -102,9 +99,9 @@ class Payer:
             self.is_over = await sync_to_async(self.look)()
 
     async def bank(self, account: Account, amounts: Sequence[Decimal]) -> Sequence[bool]:
-        told = await sync_to_async(settle_and_reserve)(self.lease.token, account, amounts)
+        granted = await sync_to_async(settle_and_reserve)(self.lease.token, account, amounts)
         await sync_to_async(self.look)()
-        return [False] * len(amounts) if told is None else told
+        return [False] * len(amounts) if granted is None else granted
 
     def look(self) -> bool:
         run = Run.objects.get(pk=self.lease.run_id)
@@ -140,17 +137,17 @@ def one_round(number: int, *, workers: int, calls: int) -> tuple[bool, str]:
     ]
     for process in processes:
         process.start()
-    found = [results.get() for _ in processes]
+    paid, most = zip(*(results.get() for _ in processes), strict=True)
     for process in processes:
         process.join()
     run.refresh_from_db()
-    paid, most = sum(each[0] for each in found), max(each[1] for each in found)
-    is_kept = most <= CEILING and run.spent_usd <= CEILING and not run.reserved_usd
+    is_kept = max(most) <= CEILING and run.spent_usd <= CEILING and not run.reserved_usd
     # What stopped did not fit: it was at most BOUND.
     is_used = not run.stop_reason or run.spent_usd > CEILING - BOUND
     leases = Lease.objects.filter(run=run).count()
     return is_kept and is_used and not leases, (
-        f"round {number}: {paid} calls, spent {run.spent_usd:.6f}, at most committed {most:.6f},"
+        f"round {number}: {sum(paid)} calls, spent {run.spent_usd:.6f},"
+        f" at most committed {max(most):.6f},"
         f" {run.stop_reason or 'not stopped'}"
     )
 

@@ -11,22 +11,19 @@ On a fresh site with one worker command. Prints for each round the seconds
 
 import argparse
 import os
-import subprocess
-import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from statistics import median
 
 import django
 
-from benchmarks.processes import ROOT
-from benchmarks.runs import SERVER, model_server
-from benchmarks.sites import KINDS, Kind, Site, command, filled_site
+from benchmarks.runs import SERVER, model_server, standing_worker
+from benchmarks.sites import KINDS, Kind, Site, filled_site
 
 LONG_CASES = 10_000
 CALL_MS = 60_000
 PATIENCE_S = 120.0
+WORDS = "idle {:.2f} s, beside {:.2f} s, cancel {:.2f} s"
 
 AGENTS = {
     "talker.agent.yaml": "agent: Talker\nslug: talker\nmodel: anthropic/benchmark\n",
@@ -50,22 +47,6 @@ FILES = AGENTS | {
     "long.suite.yaml": suite("long", "echo", LONG_CASES, 100),
     "calls.suite.yaml": suite("calls", "talker", 20, 20),
 }
-
-
-@contextmanager
-def worker(site: Site) -> Iterator[None]:
-    """Keep a worker command at work."""
-    process = subprocess.Popen(  # noqa: S603 - a command of ours
-        command("worker"), cwd=ROOT, env=site.environment, stdout=subprocess.PIPE, text=True
-    )
-    try:
-        if process.stdout is None or not process.stdout.readline():
-            message = "The worker did not start."
-            raise SystemExit(message)
-        yield
-    finally:
-        process.terminate()
-        process.communicate()
 
 
 def wait_for(condition: Callable[[], bool]) -> None:
@@ -139,18 +120,13 @@ def measure(site: Site, *, rounds: int) -> None:
     os.environ.clear()
     os.environ |= site.environment | {"DJANGO_SETTINGS_MODULE": "evalsite.settings"}
     django.setup()
-    with worker(site):
-        found = []
+    with standing_worker(site):
+        measured = []
         for number in range(1, rounds + 1):
-            found.append(one_round())
-            print(
-                "round {}: idle {:.2f} s, beside {:.2f} s, cancel {:.2f} s".format(
-                    number, *found[-1]
-                )
-            )
-            sys.stdout.flush()
-    medians = [median(figures) for figures in zip(*found, strict=True)]
-    print("median:  idle {:.2f} s, beside {:.2f} s, cancel {:.2f} s".format(*medians))
+            measured.append(one_round())
+            print(f"round {number}: {WORDS.format(*measured[-1])}", flush=True)
+    medians = [median(figures) for figures in zip(*measured, strict=True)]
+    print(f"median:  {WORDS.format(*medians)}")
 
 
 if __name__ == "__main__":

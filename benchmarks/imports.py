@@ -126,9 +126,8 @@ def _peak_of(folder: Path) -> Iterator[dict[str, float]]:
     if not reset.exists():
         yield found
         return
-    reset.write_text(
-        "5"
-    )  # the peak begins anew: https://man7.org/linux/man-pages/man5/proc_pid_clear_refs.5.html
+    # The peak begins again: https://man7.org/linux/man-pages/man5/proc_pid_clear_refs.5.html
+    reset.write_text("5")
     before = _kilobytes(status, "VmRSS")
     yield found
     size = sum(each.stat().st_size for each in folder.iterdir())

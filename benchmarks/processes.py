@@ -5,7 +5,7 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,6 +27,16 @@ class Cost:
     wall_s: float
     cpu_s: float
     peak_mb: float
+
+
+def differences(count: Callable[[str], int], wanted: Mapping[str, tuple[str, int]]) -> list[str]:
+    """Return what is not as it should be; `wanted` has by names what to count, and how much."""
+    counted = {name: count(f"SELECT count(*) FROM {rows}") for name, (rows, _) in wanted.items()}  # noqa: S608 - words of ours
+    return [
+        f"{name}: {counted[name]} instead of {number}"
+        for name, (_, number) in wanted.items()
+        if counted[name] != number
+    ]
 
 
 class FailedError(Exception):
@@ -62,10 +72,10 @@ def measured(
         process.returncode = os.waitstatus_to_exitcode(status)
         peak_mb = watch.stop() if watch else 0.0
         output.seek(0)
-        said = output.read()
+        text = output.read()
     if process.returncode:
-        raise FailedError(f"{' '.join(command)} ended with {process.returncode}:\n{said}")
-    return Cost(said, wall_s, used.ru_utime + used.ru_stime, peak_mb)
+        raise FailedError(f"{' '.join(command)} ended with {process.returncode}:\n{text}")
+    return Cost(text, wall_s, used.ru_utime + used.ru_stime, peak_mb)
 
 
 class PeakMemory:

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass
 from datetime import datetime
+from operator import attrgetter
 from pathlib import Path
 from statistics import median
 
@@ -163,10 +164,10 @@ def bare_loop(url: str, *, calls: int, concurrency: int, samples_memory: bool) -
     options = ["--url", url, "--calls", str(calls), "--concurrency", str(concurrency)]
     script = [sys.executable, "benchmarks/bare_loop.py", *options]
     cost = measured(script, clean_environment(), samples_memory=samples_memory)
-    told = json.loads(cost.output)
-    if told["passed"] != calls:
-        raise RuntimeError(f"{calls - told['passed']} calls of the bare loop did not pass.")
-    return Measured(told["loop_s"], cost.wall_s, cost.cpu_s, cost.peak_mb)
+    figures = json.loads(cost.output)
+    if figures["passed"] != calls:
+        raise RuntimeError(f"{calls - figures['passed']} calls of the bare loop did not pass.")
+    return Measured(figures["loop_s"], cost.wall_s, cost.cpu_s, cost.peak_mb)
 
 
 def run_evals(site: Site, *, stands: bool, samples_memory: bool) -> Measured:
@@ -208,13 +209,14 @@ class Result:
     peaks: dict[str, float]  # MB, by way
     rounds: list[dict[str, Measured]]
 
-    def of(self, way: str, figure: Callable[[Measured], float]) -> float:
+    def of(self, way: str, figure: str) -> float:
         """Return the median of a figure."""
-        return median(figure(each[way]) for each in self.rounds)
+        return float(median(getattr(costs[way], figure) for costs in self.rounds))
 
-    def ratio(self, way: str, figure: Callable[[Measured], float]) -> float:
+    def ratio(self, way: str, figure: str) -> float:
         """Return the median of what a figure is to the bare loop's of the same round."""
-        return median(figure(each[way]) / figure(each[BARE]) for each in self.rounds)
+        read = attrgetter(figure)
+        return float(median(read(costs[way]) / read(costs[BARE]) for costs in self.rounds))
 
 
 def table_of(result: Result) -> Table:
@@ -223,29 +225,21 @@ def table_of(result: Result) -> Table:
     rounds = f"median of {len(result.rounds)}"
     title = f"{result.scenario}: {result.cases} cases on {result.database}{latency} ({rounds})"
     table = Table(title=title, title_justify="left")
-    for name in (
-        "",
-        "run s",
-        "x bare",
-        "whole s",
-        "x bare",
-        "CPU ms/case",
-        "above bare",
-        "peak MB",
-    ):
+    figures = ("run s", "x bare", "whole s", "x bare", "CPU ms/case", "above bare", "peak MB")
+    for name in ("", *figures):
         table.add_column(name, justify="right" if name else "left", no_wrap=True)
     has_bare = BARE in result.peaks
     for way, peak_mb in result.peaks.items():
         per_case = 1000 / result.cases
-        cpu_ms = result.of(way, lambda each: each.cpu_s) * per_case
-        above = cpu_ms - result.of(BARE, lambda each: each.cpu_s) * per_case if has_bare else 0.0
+        cpu_ms = result.of(way, "cpu_s") * per_case
+        above = cpu_ms - result.of(BARE, "cpu_s") * per_case if has_bare else 0.0
         is_compared = has_bare and way != BARE
         table.add_row(
             way,
-            f"{result.of(way, lambda each: each.run_s):.2f}",
-            f"{result.ratio(way, lambda each: each.run_s):.2f}" if is_compared else "",
-            f"{result.of(way, lambda each: each.whole_s):.2f}",
-            f"{result.ratio(way, lambda each: each.whole_s):.2f}" if is_compared else "",
+            f"{result.of(way, 'run_s'):.2f}",
+            f"{result.ratio(way, 'run_s'):.2f}" if is_compared else "",
+            f"{result.of(way, 'whole_s'):.2f}",
+            f"{result.ratio(way, 'whole_s'):.2f}" if is_compared else "",
             f"{cpu_ms:.2f}",
             f"{above:+.2f}" if is_compared else "",
             f"{peak_mb:.0f}",
@@ -264,9 +258,9 @@ def memory_table(results: Sequence[Result]) -> Table:
             f"{result.cases:,}",
             f"{result.peaks[EMBEDDED]:.0f}",
             f"{result.peaks[EMBEDDED] / results[0].peaks[EMBEDDED]:.2f}",
-            f"{result.of(EMBEDDED, lambda each: each.run_s) * per_case:.2f}",
-            f"{result.of(EMBEDDED, lambda each: each.whole_s) * per_case:.2f}",
-            f"{result.of(EMBEDDED, lambda each: each.cpu_s) * per_case:.2f}",
+            f"{result.of(EMBEDDED, 'run_s') * per_case:.2f}",
+            f"{result.of(EMBEDDED, 'whole_s') * per_case:.2f}",
+            f"{result.of(EMBEDDED, 'cpu_s') * per_case:.2f}",
         )
     return table
 

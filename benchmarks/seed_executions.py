@@ -47,6 +47,7 @@ from evals_app.models import (
     Transcript,
 )
 from evals_app.runs.finish import CaseResults
+from tests.makers import UNDECIDED
 
 Row = dict[str, Any]
 T = TypeVar("T")
@@ -256,12 +257,12 @@ class _Writer:
     def _executions(self, plan: Plan, lease: uuid.UUID) -> Iterator[Row]:
         spec = plan.suite.spec
         # An open run is in the middle, a stopped one got a part of the way.
-        held = plan.size if not (plan.is_open or plan.ending) else round(plan.size * 0.4)
+        ended = plan.size if not (plan.is_open or plan.ending) else round(plan.size * 0.4)
         for number in range(plan.size):
             self._execution_id += 1
             position, trial = divmod(number, spec.trials)
-            is_held = number < held
-            is_running = plan.is_open and held <= number < held + 20
+            has_ended = number < ended
+            is_running = plan.is_open and ended <= number < ended + 20
             row: Row = {
                 "id": self._execution_id,
                 "run_id": self._run_id,
@@ -270,10 +271,10 @@ class _Writer:
                 "trial": trial + 1,
                 "created_at": plan.at,
                 "lease_token": lease if is_running else None,
-                "attempts": int(is_held or is_running),
-                "started_at": plan.at + timedelta(seconds=number * 0.2) if is_held else None,
+                "attempts": int(has_ended or is_running),
+                "started_at": plan.at + timedelta(seconds=number * 0.2) if has_ended else None,
             }
-            if is_held:
+            if has_ended:
                 turns = len(spec.cases[position].turns)
                 yield row | self._outcome(plan.suite, started=row["started_at"], turns=turns)
             elif is_running:
@@ -306,13 +307,8 @@ class _Writer:
             "tool_calls": turns,
             "turn_ms": turn_ms,
             "summary": {
+                **dict.fromkeys(UNDECIDED),
                 "overall_passed": is_passed,
-                "prompt_tokens_passed": None,
-                "response_tokens_passed": None,
-                "time_passed": None,
-                "response_criteria_passed": None,
-                "trajectory_criteria_passed": None,
-                "response_criteria_failure_reason": None,
                 "prompt_tokens": prompt,
                 "response_tokens": response,
                 "execution_time_ms": time_ms,
@@ -322,20 +318,15 @@ class _Writer:
         }
 
 
+_TOKENS = (
+    *("agent_prompt_tokens", "agent_response_tokens"),
+    *("judge_prompt_tokens", "judge_response_tokens"),
+)
 _NOTHING: Row = {
-    "verdict": "",
-    "cause": "",
-    "reason": "",
-    "score": None,
-    "agent_prompt_tokens": None,
-    "agent_response_tokens": None,
-    "judge_prompt_tokens": None,
-    "judge_response_tokens": None,
-    "time_ms": None,
-    "tool_calls": None,
+    **dict.fromkeys(("verdict", "cause", "reason"), ""),
+    **dict.fromkeys(("score", *_TOKENS, "time_ms", "tool_calls", "finished_at")),
     "turn_ms": [],
     "summary": {},
-    "finished_at": None,
 }
 
 

@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Literal
 
 import django
 
-from benchmarks.control import suite, wait_for, worker
-from benchmarks.runs import SERVER, model_server
+from benchmarks.control import suite, wait_for
+from benchmarks.runs import SERVER, model_server, standing_worker
 from benchmarks.sites import KINDS, Kind, Site, filled_site
 
 if TYPE_CHECKING:
@@ -92,15 +92,15 @@ def measure(site: Site, *, numbers: list[int]) -> float:
     os.environ |= site.environment | {"DJANGO_SETTINGS_MODULE": "evalsite.settings"}
     django.setup()
     worst = 0.0
-    with worker(site):
+    with standing_worker(site):
         for waiting in numbers:
             late, wrong = one_round(waiting)
             worst = max(worst, *late)
             print(
                 f"{waiting} waiting: healthy runs began after {median(late):.2f} s (median), "
-                f"{max(late):.2f} s (most); {wrong} of {BURST - 1} pairs out of order"
+                f"{max(late):.2f} s (most); {wrong} of {BURST - 1} pairs out of order",
+                flush=True,
             )
-            sys.stdout.flush()
     return worst
 
 

@@ -27,7 +27,7 @@ from uuid import uuid4
 import django
 from django.db import OperationalError, connection, transaction
 
-from benchmarks.processes import ROOT
+from benchmarks.processes import ROOT, differences
 from benchmarks.sites import Site, command, filled_site
 
 SUITES = 3
@@ -44,13 +44,13 @@ def files(*, cases: int, writers: int) -> dict[str, str]:
         {"name": f"case {number}", "turns": [{"user": "hello", "assertions": [assertion]}]}
         for number in range(1, cases + 1)
     ]
-    found = {"echo.agent.yaml": json.dumps(agent)}  # JSON is YAML
+    texts = {"echo.agent.yaml": json.dumps(agent)}  # JSON is YAML
     sizes = dict.fromkeys(suites(), cases) | dict.fromkeys(map(writer, range(writers)), 1)
     for slug, size in sizes.items():
         suite: dict[str, Any] = {"suite": slug, "slug": slug, "agent": "echo", "concurrency": 16}
         suite["cases"] = written[:size]
-        found[f"{slug}.suite.yaml"] = json.dumps(suite)
-    return found
+        texts[f"{slug}.suite.yaml"] = json.dumps(suite)
+    return texts
 
 
 def suites() -> list[str]:
@@ -90,14 +90,7 @@ def write(*, name: str, transactions: int, deferred: bool) -> dict[str, Any]:
 
 def _steps(name: str) -> Sequence[Callable[[], None]]:
     """Return transactions that read first and write then, in the order in which a person does them."""
-    from evals_app.models import (  # noqa: PLC0415 - Django is not set up earlier
-        Assertion,
-        Case,
-        Execution,
-        Run,
-        Suite,
-        Turn,
-    )
+    from evals_app.models import Assertion, Case, Execution, Run, Suite, Turn  # noqa: PLC0415
 
     def add_case() -> None:
         suite = Suite.objects.get(slug=name)
@@ -123,13 +116,7 @@ def _steps(name: str) -> Sequence[Callable[[], None]]:
         if oldest is not None:
             oldest.delete()
 
-    return [
-        add_case,
-        edit_case,
-        look_at_runs_and_rename_the_suite,
-        add_case,
-        remove_a_case,
-    ]
+    return [add_case, edit_case, look_at_runs_and_rename_the_suite, add_case, remove_a_case]
 
 
 # The load
@@ -236,25 +223,14 @@ def _problems(site: Site, *, executions: int) -> list[str]:
     """Say what is not as if every process had been alone."""
     wanted = {
         "runs that passed": ("evals_app_run WHERE verdict = 'passed'", SUITES),
-        "runs with the right counters": (
-            "evals_app_run WHERE total = passed AND not_run = 0",
-            SUITES,
-        ),
+        "right counters": ("evals_app_run WHERE total = passed AND not_run = 0", SUITES),
         "results": ("evals_app_execution WHERE verdict = 'passed'", executions),
         "transcripts": ("evals_app_transcript", executions),
         "grades": ("evals_app_graderesult", executions),
-        "executions held twice": ("evals_app_execution WHERE attempts > 1", 0),
+        "executions that ran twice": ("evals_app_execution WHERE attempts > 1", 0),
         "leases left": ("evals_app_lease", 0),
     }
-    found = {
-        name: site.query(f"SELECT count(*) FROM {rest}")[0][0]  # noqa: S608 - words of ours
-        for name, (rest, _) in wanted.items()
-    }
-    return [
-        f"{name}: {found[name]} instead of {count}"
-        for name, (_, count) in wanted.items()
-        if found[name] != count
-    ]
+    return differences(lambda query: int(site.query(query)[0][0]), wanted)
 
 
 def main() -> int:

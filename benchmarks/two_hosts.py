@@ -3,7 +3,7 @@
 Two network namespaces with host names of their own stand for two machines. They reach a private
 PostgreSQL (and Redis) over a bridge; nothing else is shared, each host has its own data directory.
 
-    sudo python benchmarks/two_hosts.py --broker redis --fault partition
+    sudo python -m benchmarks.two_hosts --broker redis --fault partition
 
 Faults: `kill` ends the worker's main process, the rest has to follow; `power` cuts the host off and
 then kills everything on it, so that nobody is told; `partition` cuts it off and connects it again
@@ -31,7 +31,8 @@ from urllib.parse import quote
 
 import psycopg
 
-ROOT = Path(__file__).resolve().parent.parent
+from benchmarks.processes import ROOT, differences
+
 MANAGE = (sys.executable, str(ROOT / "manage.py"))
 HOSTS = ("alpha", "beta")
 SUITES = 4  # more tickets than one host can pull, so that both are at work
@@ -303,7 +304,7 @@ class Rows:
     def finished(self) -> int:
         return int(self.one("SELECT count(*) FROM evals_app_execution WHERE status = 'finished'"))
 
-    def held_more_than_once(self) -> int:
+    def run_more_than_once(self) -> int:
         return int(self.one("SELECT count(*) FROM evals_app_execution WHERE attempts > 1"))
 
     def problems(self, *, runs: int, cases: int) -> list[str]:
@@ -314,24 +315,13 @@ class Rows:
         wanted = {
             "runs that ended": ("evals_app_run WHERE verdict = 'failed'", runs),
             "runs with the right counters": (f"evals_app_run WHERE {counters}", runs),
-            "finished executions": (
-                "evals_app_execution WHERE status = 'finished'",
-                runs * cases,
-            ),
+            "finished executions": ("evals_app_execution WHERE status = 'finished'", runs * cases),
             "right verdicts": (f"evals_app_execution WHERE verdict = {verdict}", runs * cases),
             "transcripts": ("evals_app_transcript", runs * cases),
             "grades": ("evals_app_graderesult", runs * cases),
             "leases left": ("evals_app_lease", 0),
         }
-        found = {
-            name: self.one(f"SELECT count(*) FROM {rest}")  # noqa: S608 - words of ours
-            for name, (rest, _) in wanted.items()
-        }
-        return [
-            f"{name}: {found[name]} instead of {count}"
-            for name, (_, count) in wanted.items()
-            if found[name] != count
-        ]
+        return differences(self.one, wanted)
 
 
 # The play
@@ -393,7 +383,7 @@ def _act(
         figures |= _fail(options.fault, HOSTS[0], workers[HOSTS[0]], network=network, rows=rows)
     eventually(lambda: runs.poll() is not None, "the runs end")
     figures["total_s"] = round(time.monotonic() - began, 1)
-    figures["held_more_than_once"] = rows.held_more_than_once()
+    figures["run_more_than_once"] = rows.run_more_than_once()
     problems = rows.problems(runs=SUITES, cases=options.cases)
     if runs.returncode != 1:  # every third case fails, so every run does
         problems.append(f"run_evals ended with {runs.returncode} instead of 1")
@@ -429,15 +419,10 @@ def _environment(options: argparse.Namespace, address: str) -> dict[str, str]:
 
 
 def _fail(
-    fault: str,
-    host: str,
-    worker: "subprocess.Popen[bytes]",
-    *,
-    network: Network,
-    rows: Rows,
+    fault: str, host: str, worker: "subprocess.Popen[bytes]", *, network: Network, rows: Rows
 ) -> dict[str, Any]:
-    """Let a host fail; tell how long its work was in nobody's hands."""
-    held = rows.one("SELECT count(*) FROM evals_app_execution WHERE status = 'running'")
+    """Let a host fail; return how long nobody had its work."""
+    running = rows.one("SELECT count(*) FROM evals_app_execution WHERE status = 'running'")
     if fault == "kill":
         worker.kill()
         worker.wait()
@@ -451,7 +436,7 @@ def _fail(
     recovery_s = eventually(lambda: rows.leases(host) == 0, "the host's leases are taken back")
     if fault == "partition":
         network.connect(host)
-    return {"running_at_the_fault": held, "recovery_s": round(recovery_s, 1)}
+    return {"running_at_the_fault": running, "recovery_s": round(recovery_s, 1)}
 
 
 def _work_alone(

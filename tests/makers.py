@@ -34,6 +34,12 @@ from evals_app.models import Agent, Execution, GradeResult, Run, Snapshot, Suite
 from evals_app.runs.finish import CaseResults
 
 VERDICTS = frozenset(Verdict)
+# Keys of the summary of an execution without limits.
+UNDECIDED = (
+    *("prompt_tokens_passed", "response_tokens_passed", "time_passed"),
+    *("response_criteria_passed", "trajectory_criteria_passed"),
+    "response_criteria_failure_reason",
+)
 CAUSES = {"passed": "", "failed": "assertion", "errored": "judge"}
 REASONS = {
     "assertion": "The reply does not contain “refund”.",
@@ -213,15 +219,7 @@ def _measured(trial: Trial, *, passed: bool) -> dict[str, Any]:
         "time_ms": trial.time_ms,
         "tool_calls": len(trial.tool_calls),
         "turn_ms": [turn.latency_ms for turn in trial.turns],
-        "summary": {
-            "overall_passed": passed,
-            "prompt_tokens_passed": None,
-            "response_tokens_passed": None,
-            "time_passed": None,
-            "response_criteria_passed": None,
-            "trajectory_criteria_passed": None,
-            "response_criteria_failure_reason": None,
-        },
+        "summary": dict.fromkeys(UNDECIDED) | {"overall_passed": passed},
     }
 
 

@@ -8,7 +8,6 @@ from tests import chat_api, responses_api
 from tests.chat_api import problem_with_texts
 
 USER = {"role": "user", "content": "Hi"}
-SAID = {"role": "assistant", "content": "Hello."}
 TOOL = {"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}
 STRICT = {"type": "object", "additionalProperties": False}
 
@@ -34,29 +33,11 @@ def with_schema(schema: dict[str, Any]) -> dict[str, Any]:
     return make_request(response_format=form)
 
 
-@pytest.mark.parametrize(
-    "request_",
-    [
-        pytest.param(make_request(), id="plain"),
-        pytest.param(make_request(USER, SAID, SAID, USER), id="history"),
-        pytest.param(
-            make_request(USER, asked(call("a"), call("b")), result("b"), result("a")),
-            id="tools in any order",
-        ),
-        pytest.param(make_request(tools=[TOOL], tool_choice="required"), id="tools"),
-        pytest.param(with_schema(STRICT), id="schema"),
-        pytest.param(make_request(logprobs=True, top_logprobs=5), id="probabilities"),
-    ],
-)
-def test_what_the_chat_api_accepts_is_accepted(request_: dict[str, Any]) -> None:
-    assert chat_api.problem_with(request_) is None
-
-
 PICTURE = {"type": "image_url", "image_url": {"url": "chart.png"}}
 
 
 @pytest.mark.parametrize(
-    ("request_", "said"),
+    ("request_", "words"),
     [
         pytest.param(make_request(effort="low"), "supplied: effort", id="unknown field"),
         pytest.param({"messages": [USER]}, "parameter: 'model'", id="no model"),
@@ -76,9 +57,7 @@ PICTURE = {"type": "image_url", "image_url": {"url": "chart.png"}}
         pytest.param(make_request({"role": "user", "content": None}), "expected", id="no text"),
         pytest.param(make_request({"role": "user", "content": [PICTURE]}), "part", id="a link"),
         pytest.param(
-            make_request(
-                tools=[{"type": "function", "function": {"name": "a.b"}}],
-            ),
+            make_request(tools=[{"type": "function", "function": {"name": "a.b"}}]),
             "pattern",
             id="tool name",
         ),
@@ -95,11 +74,11 @@ PICTURE = {"type": "image_url", "image_url": {"url": "chart.png"}}
         ),
     ],
 )
-def test_what_the_chat_api_refuses_is_refused(request_: dict[str, Any], said: str) -> None:
+def test_what_the_chat_api_refuses_is_refused(request_: dict[str, Any], words: str) -> None:
     problem = chat_api.problem_with(request_)
 
     assert problem is not None
-    assert said in problem
+    assert words in problem
 
 
 @pytest.mark.parametrize(
@@ -126,21 +105,7 @@ def make_input(*items: dict[str, Any], **changes: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    "request_",
-    [
-        pytest.param(make_input(), id="plain"),
-        pytest.param(make_input(USER, CALLED, ANSWERED), id="tools"),
-        pytest.param(
-            make_input({"type": "reasoning", "encrypted_content": "signed"}, SAID), id="thoughts"
-        ),
-    ],
-)
-def test_what_the_responses_api_accepts_is_accepted(request_: dict[str, Any]) -> None:
-    assert responses_api.problem_with(request_, signatures={"signed"}) is None
-
-
-@pytest.mark.parametrize(
-    ("request_", "said"),
+    ("request_", "words"),
     [
         pytest.param(make_input(seed=1), "'seed'", id="unknown field"),
         pytest.param(make_input(store=True), "'store'", id="stored"),
@@ -165,8 +130,8 @@ def test_what_the_responses_api_accepts_is_accepted(request_: dict[str, Any]) ->
         ),
     ],
 )
-def test_what_the_responses_api_refuses_is_refused(request_: dict[str, Any], said: str) -> None:
+def test_what_the_responses_api_refuses_is_refused(request_: dict[str, Any], words: str) -> None:
     problem = responses_api.problem_with(request_, signatures={"signed"})
 
     assert problem is not None
-    assert said in problem
+    assert words in problem

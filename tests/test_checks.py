@@ -17,7 +17,7 @@ from evals_app.checks import (
 
 
 def ids() -> list[str | None]:
-    return [each.id for each in queue_settings(None)]
+    return [check.id for check in queue_settings(None)]
 
 
 def test_the_settings_as_they_stand_are_sound() -> None:
@@ -67,19 +67,15 @@ def test_a_lease_that_may_end_before_it_is_renewed_is_refused(
     assert ids() == complaints
 
 
-def test_half_a_wordnet_is_told_of(settings: Any, tmp_path: Path) -> None:
-    settings.EVALS_WORDNET = str(tmp_path)
-
-    (found,) = wordnet_files(None)
-
-    assert found.id == "evals_app.W001"
-    assert str(tmp_path) in found.msg
-
-
-def test_no_wordnet_at_all_is_nothing_to_tell(settings: Any, tmp_path: Path) -> None:
+def test_half_a_wordnet_is_warned_of(settings: Any, tmp_path: Path) -> None:
     settings.EVALS_WORDNET = str(tmp_path / "nowhere")
-
     assert list(wordnet_files(None)) == []
+
+    settings.EVALS_WORDNET = str(tmp_path)
+    (warning,) = wordnet_files(None)
+
+    assert warning.id == "evals_app.W001"
+    assert str(tmp_path) in warning.msg
 
 
 @pytest.mark.parametrize(
@@ -107,7 +103,7 @@ def test_a_database_that_others_can_read_is_warned_of(
         file.chmod(mode)
     tmp_path.chmod(folder_mode)
 
-    assert [each.id for each in private_database(None)] == complaints
+    assert [check.id for check in private_database(None)] == complaints
 
 
 @pytest.mark.parametrize(
@@ -124,7 +120,7 @@ def test_a_proxy_that_is_not_counted_is_warned_of(
     settings.SECURE_PROXY_SSL_HEADER = header
     settings.REST_FRAMEWORK = {**site.REST_FRAMEWORK, "NUM_PROXIES": proxies}
 
-    assert [each.id for each in trusted_proxies(None)] == warnings
+    assert [check.id for check in trusted_proxies(None)] == warnings
 
 
 @pytest.mark.parametrize(
@@ -149,10 +145,10 @@ def test_a_key_variable_that_cannot_be_read_is_refused(
 ) -> None:
     settings.EVALS_KEY_VARIABLES = ["ANTHROPIC_API_KEY", entry]
 
-    found = [*key_variables(None)]
+    complaints = [*key_variables(None)]
 
-    assert [each.id for each in found] == ([complaint] if complaint else [])
-    assert "CANARY" not in "".join(each.msg for each in found)
+    assert [check.id for check in complaints] == ([complaint] if complaint else [])
+    assert "CANARY" not in "".join(check.msg for check in complaints)
 
 
 def test_a_misspelt_variable_is_named_with_the_nearest(settings: Any) -> None:

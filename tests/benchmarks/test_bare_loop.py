@@ -6,11 +6,12 @@ import sys
 
 import httpx2
 
-from tests.benchmarks.test_model_server import ROOT, serving
+from benchmarks.processes import ROOT
+from benchmarks.runs import model_server
 
 
 def test_the_bare_loop_makes_each_call_once_and_grades_the_reply() -> None:
-    with serving() as url:
+    with model_server(0) as url:
         command = [sys.executable, "benchmarks/bare_loop.py", "--url", url, "--calls", "5"]
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
         stats = httpx2.get(f"{url}/stats").json()

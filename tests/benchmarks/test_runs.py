@@ -8,13 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.processes import cpu_s, pss_mb, tree
+from benchmarks.processes import ROOT, cpu_s, pss_mb, tree
 from benchmarks.runs import BARE, EMBEDDED, STANDING, Measured, Result, judged, scripted, tools
 from evals_app.formats import SourceFile
 from evals_app.library import import_files
 from evals_app.models import Suite
-
-ROOT = Path(__file__).resolve().parent.parent.parent
 
 
 def test_the_smallest_comparison_measures_every_way_of_running(tmp_path: Path) -> None:
@@ -63,8 +61,8 @@ def test_a_ratio_is_the_median_of_the_ratios_of_the_rounds() -> None:
     rounds = [{BARE: measured(bare), EMBEDDED: measured(ours)} for bare, ours in pairs]
     result = Result("single", "sqlite", 0.0, 3, {}, rounds)
 
-    assert result.of(EMBEDDED, lambda figures: figures.run_s) == 3.0
-    assert result.ratio(EMBEDDED, lambda figures: figures.run_s) == 2.0
+    assert result.of(EMBEDDED, "run_s") == 3.0
+    assert result.ratio(EMBEDDED, "run_s") == 2.0
 
 
 def test_a_process_tree_holds_children_and_their_cost() -> None:

@@ -10,12 +10,11 @@ import pytest
 
 from benchmarks.pages import MOST_QUERIES
 from benchmarks.pages import run as measure_pages
+from benchmarks.processes import ROOT
 from benchmarks.seed_executions import seed
 from evals_app.models import Execution, GradeResult, Run, Transcript
 from evals_app.runs.finish import sum_up
 from tests.makers import make_run
-
-ROOT = Path(__file__).resolve().parent.parent.parent
 
 
 def seed_some() -> int:

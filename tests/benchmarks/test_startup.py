@@ -3,8 +3,8 @@
 import subprocess
 import sys
 
+from benchmarks.processes import ROOT
 from benchmarks.startup import IMPORT, LIST, LOOP, RUN, START, Figures
-from tests.benchmarks.test_model_server import ROOT
 
 
 def test_every_process_is_measured() -> None:
