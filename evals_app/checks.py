@@ -1,15 +1,12 @@
 """System checks: settings under which runs could be lost are refused before anything starts.
 
-The required order: a shift and the last execution in it end before the queue's timeout, that
-lies before the queue's retry. Otherwise django-q2 kills processes that still work, or hands a
-ticket out a second time. Where each number comes from:
+A shift and the last execution in it end before the queue's timeout, and that lies before the queue's
+retry; otherwise django-q2 kills processes at work, or hands a ticket out twice. Where numbers come from:
 
-* `timeout` 90,000: an alarm of the queue, a backstop that is never reached (a shift takes nothing new
-  after a day, one execution takes at most 1500 s).
+* `timeout` 90,000: a backstop that is never reached (a shift takes nothing new after a day).
 * `retry` 100,000: counted from the moment a ticket is pulled into memory.
 * `max_attempts` 1 and `ack_failures`: the rows decide what is repeated, never the queue.
-* a lease outlives a heartbeat, which falls on a pulse, and the longest wait for a locked SQLite
-  database.
+* a lease outlives a heartbeat, a pulse and the longest wait for a locked SQLite database.
 """
 
 import re

@@ -64,10 +64,7 @@ def execution_details(execution_id: int) -> Json | None:
 
 
 def run_document(run: Run) -> Json:
-    """Return the whole result of a run: `{"schema_version", "run", "executions"}`.
-
-    Its cases and executions are read while they are written.
-    """
+    """Return `{"schema_version", "run", "executions"}`, whose lists are read while they are written."""
     row = Run.objects.values(*RUN_COLUMNS, RUN_SUMMARY).get(pk=run.pk)
     return document(row, cases=case_results(run.pk), executions=_executions_of(run))
 

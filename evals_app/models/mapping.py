@@ -122,10 +122,7 @@ class RowMapping:
         return written
 
     def values(self, spec: BaseModel) -> dict[str, Any]:
-        """Return the values of the columns.
-
-        Defaults inside JSON are left out: better ones then need no edit of each row.
-        """
+        """Return the values of the columns, without defaults inside JSON: better ones apply then."""
         in_json = {column.key[0] for column in self.columns if column.is_json}
         json = (
             spec.model_dump(mode="json", include=in_json, exclude_defaults=True) if in_json else {}

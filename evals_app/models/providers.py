@@ -54,10 +54,7 @@ class Provider(Importable):
 
     @property
     def has_key(self) -> bool | None:
-        """Whether its variable is set here; None if it needs none.
-
-        For a variable that is not permitted as a key, always False.
-        """
+        """Whether its variable is permitted and set here; None if it needs none."""
         variable = self.key_variable
         if not variable:
             return None

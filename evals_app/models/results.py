@@ -92,10 +92,7 @@ class Execution(models.Model):
 
 
 class CaseResult(models.Model):
-    """The result of a case over its trials; written when its run ends.
-
-    `verdict` is blank if nothing could be decided.
-    """
+    """The result of a case over its trials; `verdict` is blank if nothing could be decided."""
 
     # The constraint has the index.
     run = models.ForeignKey(Run, models.CASCADE, related_name="case_results", db_index=False)

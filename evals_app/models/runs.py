@@ -15,10 +15,7 @@ from evals_app.reports.similarity import compared_by, stand_in_note
 
 
 class Snapshot(models.Model):
-    """Everything a run uses, as canonical JSON, stored once per content.
-
-    `content` has all but the cases; the hash covers both.
-    """
+    """What a run uses, as canonical JSON: `content` has all but the cases; the hash covers both."""
 
     sha256 = models.CharField(max_length=64, primary_key=True)
     schema_version = models.PositiveSmallIntegerField()
@@ -221,17 +218,14 @@ class Run(models.Model):
 
     def cancel(self) -> bool:
         """Stop the run unless it has ended; return whether this call did it."""
-        return self._stop(self.StopReason.CANCELLED)
+        return self.stop(self.StopReason.CANCELLED)
 
     def pass_deadline(self) -> bool:
         """Stop the run if its time is over; return whether this call did it."""
-        return self._stop(self.StopReason.DEADLINE, deadline_at__lte=Now())
+        return self.stop(self.StopReason.DEADLINE, deadline_at__lte=Now())
 
-    def run_out_of_budget(self) -> bool:
-        """Stop the run because its budget is spent; return whether this call did it."""
-        return self._stop(self.StopReason.BUDGET)
-
-    def _stop(self, reason: str, **condition: Any) -> bool:
+    def stop(self, reason: StopReason, **condition: Any) -> bool:
+        """Stop the run unless it has ended or is stopping; return whether this call did it."""
         # One UPDATE: two people may click at the same moment. Drainers read stop_reason.
         still_open = Run.objects.filter(
             pk=self.pk, status__in=self.OPEN, stop_reason="", **condition

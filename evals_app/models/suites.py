@@ -81,10 +81,7 @@ def _attach(
 def cases_of(
     suites: "Sequence[Suite]", *, names: Collection[str] | None = None
 ) -> "Iterator[Case]":
-    """Return the cases of suites, of these names, one suite after the other and in order.
-
-    Each has its turns and checks. Only a few are in memory at a time.
-    """
+    """Return the cases of suites, of these names, in order and whole; only a few are in memory."""
     rows = Case.objects.filter(suite__in=suites).order_by("suite", "position", "pk")
     rows = rows if names is None else rows.filter(name__in=names)
     cases = rows.iterator(chunk_size=CASES_AT_ONCE)
@@ -194,10 +191,7 @@ class Suite(Importable):
         }
 
     def each_case(self, *, only: Collection[int] | None = None) -> "Iterator[Case]":
-        """Return the cases in order with their turns and checks, a few at a time in memory.
-
-        `only` are the keys of some of them.
-        """
+        """Return the cases in order, or those with the keys `only`, whole; only a few are in memory."""
         rows = self.cases.order_by("position", "pk")
         if only is not None:
             rows = rows.filter(pk__in=only)

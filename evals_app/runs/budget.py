@@ -37,7 +37,7 @@ def settle_and_reserve(
         is_stuck = not all(granted) and not run.reserved_usd
         spent_usd, ceiling = run.spent_usd + run.unsettled_usd, run.max_cost_usd
         if is_stuck or (ceiling is not None and spent_usd > ceiling):
-            run.run_out_of_budget()
+            run.stop(Run.StopReason.BUDGET)
     return granted
 
 

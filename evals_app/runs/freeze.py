@@ -70,10 +70,7 @@ class Planned(NamedTuple):
 
 
 class Frozen:
-    """What a run is to use, not stored yet.
-
-    The cases, of which there may be many, wait in a temporary file, which is gone on leaving.
-    """
+    """What a run is to use, not stored yet; its cases wait in a temporary file, gone on leaving."""
 
     def __init__(self, part: Part) -> None:
         self.part = part

@@ -1,14 +1,13 @@
 """The heart of a drainer: keeps its lease alive and reports, each pulse, what to do."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from ctypes import c_double
 from dataclasses import dataclass, field, replace
 
 from django.conf import settings
 
 from evals_app.engine.desk import Orders, Report, Signal
-from evals_app.engine.llm.models import Standing
 from evals_app.engine.spec import ProviderSpec
 from evals_app.models import Run
 from evals_app.runs.lease import HeldLease
@@ -28,7 +27,7 @@ class Heart:
     grace: c_double
     is_closing: Callable[[], bool] = lambda: False
     renewed: float = field(default_factory=time.monotonic)
-    told_to_stop: float | None = None
+    stopping_since: float | None = None
     places: dict[str, int] = field(default_factory=dict)
 
     def beat(self, report: Report) -> Orders:
@@ -45,7 +44,10 @@ class Heart:
             if provider.max_concurrency is not None and provider.slug in asked
         }
         if limits:
-            places = share_places(self.lease.token, limits, self._wishes(asked), self.places)
+            # Before the first call as much is wanted as there are slots.
+            first = {slug: replace(state, wanted=self.lease.slots) for slug, state in asked.items()}
+            wishes = asked if self.places else first
+            places = share_places(self.lease.token, limits, wishes, self.places)
             if places is None:
                 return Orders(Signal.LOST)
             self.places = places
@@ -61,17 +63,11 @@ class Heart:
         self.renewed = now
         return True
 
-    def _wishes(self, asked: Mapping[str, Standing]) -> dict[str, Standing]:
-        """Return what is wanted of each provider; before the first call as much as there are slots."""
-        if self.places:
-            return dict(asked)
-        return {slug: replace(state, wanted=self.lease.slots) for slug, state in asked.items()}
-
     def _signal(self) -> Signal:
         now = time.monotonic()
         if self.grace.value >= 0:
-            self.told_to_stop = self.told_to_stop or now
-            is_over = now - self.told_to_stop >= self.grace.value
+            self.stopping_since = self.stopping_since or now
+            is_over = now - self.stopping_since >= self.grace.value
             return Signal.RELEASE if is_over else Signal.FINISH
         reason = Run.objects.values_list("stop_reason", flat=True).get(pk=self.lease.run_id)
         if reason == Run.StopReason.CANCELLED:

@@ -111,10 +111,7 @@ def book_calls(provider: ProviderSpec, count: int) -> float:
 
 
 def kinds_in_use() -> set[str]:
-    """Return the kinds of the providers that runs may call here.
-
-    Their key is set; of those that need none, an agent or a suite names a model.
-    """
+    """Return the kinds of the providers whose key is set, or that need none and are named somewhere."""
     return {
         provider.kind
         for provider in Provider.objects.only("slug", "kind", "api_key_env")

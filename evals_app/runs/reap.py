@@ -1,7 +1,4 @@
-"""Reap: return the work of dead workers, and look after runs without a worker.
-
-Any number of reapers may run at the same time; each step has one winner.
-"""
+"""Reap: return the work of dead workers. Any number of reapers may run; each step has one winner."""
 
 import logging
 import socket
@@ -55,7 +52,8 @@ def reap() -> int:
             run.pass_deadline()
             cancel_queued(run.pk)
             close_if_over(run.pk)
-    _forget_workers(here)
+    died = [row.pk for row in Worker.objects.filter(host=here) if not is_process(row.pid)]
+    Worker.objects.filter(Q(pk__in=died) | Q(seen_at__lt=Now() - FORGET_WORKERS)).delete()
     for run in Run.everything.filter(
         status=Run.PREPARING, waiting_since__lt=Now() - PREPARED_WITHIN
     ):
@@ -112,9 +110,3 @@ def _write_off(rows: list[Execution], *, lease: Lease) -> None:
         for row in rows
     ]
     write_outcomes(outcomes, run_id=run.pk)
-
-
-def _forget_workers(here: str) -> None:
-    """Drop the rows of workers that are gone."""
-    died = [row.pk for row in Worker.objects.filter(host=here) if not is_process(row.pid)]
-    Worker.objects.filter(Q(pk__in=died) | Q(seen_at__lt=Now() - FORGET_WORKERS)).delete()

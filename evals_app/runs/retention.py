@@ -83,10 +83,7 @@ def _prunable(executions: Any) -> tuple[QuerySet[Any], ...]:
 
 
 def prune_run(run: Run) -> Pruned | None:
-    """Remove the transcripts of a run; None if it has been pinned or resumed meanwhile.
-
-    Broken off, it is simply done again: that it is pruned is written last.
-    """
+    """Remove the transcripts of a run, or what is left of them; None if it was pinned or resumed."""
     unpinned = Run.objects.filter(pk=run.pk, is_pinned=False)
     ours = unpinned.filter(finished_at__lt=timezone.now()).exclude(status__in=Run.OPEN)
     ids = list(run.executions.order_by("pk").values_list("pk", flat=True))
@@ -106,10 +103,7 @@ def _prune_executions(ids: list[int]) -> Pruned:
 
 
 def remove_unnamed_files() -> int:
-    """Remove contents that no turn names, and no snapshot of a run; return how many.
-
-    Those that someone wanted within the last day stay: a form may be open that will name them.
-    """
+    """Remove contents that no turn and no snapshot names, and nobody wanted for a day; count them."""
     unnamed = set(Attachment.objects.forgotten().values_list("pk", flat=True))
     for named in _named_files():
         unnamed -= named

@@ -98,10 +98,10 @@ class Shift:
     @property
     def is_closing(self) -> bool:
         """Whether it is to begin nothing more: it has to stop, has grown too large, or is old."""
-        is_told_to_stop = GRACE.value >= 0
+        has_to_stop = GRACE.value >= 0
         largest_kb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         is_too_large = largest_kb >= settings.Q_CLUSTER["max_rss"]
-        return is_told_to_stop or is_too_large or time.monotonic() >= self._ends_at
+        return has_to_stop or is_too_large or time.monotonic() >= self._ends_at
 
     def _pulse_s(self) -> float:
         return max(float(settings.EVALS_PULSE_S), PULSE_S_A_RUN * len(self._leases))

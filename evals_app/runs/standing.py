@@ -11,10 +11,7 @@ from evals_app.models import Run, Suite
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """The last whole run of a suite, and what ended after it without being one.
-
-    A suite that was never run as a whole may have the latter alone.
-    """
+    """The last whole run of a suite, and what ended after it, or without it, and is not whole."""
 
     verdict_run: Any = None  # a Run with its `pass_rate`
     later: Run | None = None

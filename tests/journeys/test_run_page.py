@@ -117,7 +117,7 @@ def test_a_run_that_stops_loses_its_cancel_button_by_itself(
     expect(cancel).to_be_visible()
     keep.focus()
 
-    elsewhere(run.run_out_of_budget)
+    elsewhere(lambda: run.stop(Run.StopReason.BUDGET))
 
     expect(browser_page.get_by_text("Stopping at the cost ceiling")).to_be_visible()
     expect(cancel).to_have_count(0)
