@@ -1,8 +1,4 @@
-"""Runs and executions read from rows into the JSON that REST and `run_evals --output` share.
-
-Transcripts are read only where one execution, or a whole document, is wanted; a whole document
-reads its executions in chunks.
-"""
+"""Runs and executions read from rows into the JSON that REST and `run_evals --output` share."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence

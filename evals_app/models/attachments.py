@@ -59,10 +59,7 @@ class AttachmentQuerySet(models.QuerySet["Attachment"]):
 
 
 class Attachment(models.Model):
-    """A content by its SHA-256. Turns and snapshots name it, so it never changes.
-
-    Only `wanted_at` does: when it was last stored, or about to be named.
-    """
+    """A content by its SHA-256, which never changes; only `wanted_at`, its last use, does."""
 
     sha256 = models.CharField(max_length=64, primary_key=True)
     size_bytes = models.PositiveIntegerField()

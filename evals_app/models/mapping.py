@@ -122,7 +122,7 @@ class RowMapping:
         return written
 
     def values(self, spec: BaseModel) -> dict[str, Any]:
-        """Return the values of the columns, without defaults inside JSON: better ones apply then."""
+        """Return the values of the columns; JSON has no defaults, so that better ones apply later."""
         in_json = {column.key[0] for column in self.columns if column.is_json}
         json = (
             spec.model_dump(mode="json", include=in_json, exclude_defaults=True) if in_json else {}

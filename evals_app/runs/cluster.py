@@ -73,8 +73,7 @@ class LocalCluster:
 
     `grace_s` is how long conversations may still take once the block is left; what is unfinished
     then goes back to the queue. A second signal meanwhile ends the grace, a third one everything.
-    `kinds` are the kinds of providers whose SDKs are imported before the workers are forked; those
-    of all providers that can be called, unless given. Workers import any other SDK when they need it.
+    `kinds` are those of providers whose SDKs are imported before the fork; unless given, of all in use.
     """
 
     def __init__(self, *, grace_s: float = 20.0, kinds: Collection[str] | None = None) -> None:

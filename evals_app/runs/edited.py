@@ -47,8 +47,7 @@ def _agent(before: AgentSpec, agent: Agent, model: str) -> Iterator[str]:
 
 
 def _suite(before: SuiteSpec, row: Suite) -> Iterator[str]:
-    after = _read(SuiteSpec, row.written_head() | {"agent": before.agent})
-    if after is None or after != before:
+    if _differs(before, row.written_head() | {"agent": before.agent}):
         yield f"the settings or checks of suite {row.slug}"
 
 
@@ -63,10 +62,9 @@ def _cases(run: Run, names: Collection[str], suite: Suite) -> Iterator[str]:
         yield f"perhaps some of the {len(names):,} cases, which were not compared"
         return
     positions = run.executions.filter(case__in=names).values_list("position", flat=True)
-    contents = run.snapshot.cases.filter(position__in=set(positions))
-    before = {
-        case.name: case for case in map(read_case, contents.values_list("content", flat=True))
-    }
+    rows = run.snapshot.cases.filter(position__in=set(positions))
+    contents = rows.values_list("content", flat=True)
+    before = {case.name: case for case in map(read_case, contents)}
     today = {row.name: row.written() for row in cases_of([suite], names=names)}
     for name, case in before.items():
         if name not in today:

@@ -124,7 +124,7 @@ def _facts(run: Run) -> Iterator[Fact]:
 
 
 def _sums(run: Run) -> tuple[dict[str, Any], dict[str, float]]:
-    """Add up tokens and cost, None where one execution's is unknown; then what is known of those."""
+    """Return sums of tokens and cost, None where one is unknown, and what is known of those."""
     finished = run.executions.filter(status=Execution.Status.FINISHED)
     sums = finished.aggregate(*map(Sum, TOTALS), *map(Count, ("pk", *TOTALS)))
     known = {name: sums[f"{name}__sum"] for name in TOTALS}

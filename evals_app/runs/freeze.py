@@ -218,12 +218,11 @@ def _too_many(frozen: Frozen) -> list[str]:
     executions, cases = (round(n / frozen.share) for n in (frozen.executions, frozen.cases))
     if executions <= most:
         return []
-    return [
-        (
-            f"This run would have {executions:,} conversations ({cases:,} cases with all their"
-            f" trials), and at most {most:,} are allowed. Choose fewer cases or trials."
-        )
-    ]
+    problem = (
+        f"This run would have {executions:,} conversations ({cases:,} cases with all their trials),"
+        f" and at most {most:,} are allowed. Choose fewer cases or trials."
+    )
+    return [problem]
 
 
 def _by_name(models: Iterable[ModelSpec | None]) -> list[ModelSpec]:

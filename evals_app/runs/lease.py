@@ -93,7 +93,8 @@ class HeldLease:
             )
         self.holds_suspects = attempts > 0
         self.counts["claimed"] += len(chosen)
-        begun = _begun([row[0] for row in chosen])
+        paid = PaidCalls.objects.filter(execution__in=[row[0] for row in chosen])
+        begun = {pk: Begun(**calls) for pk, calls in paid.values_list("pk", "calls")}
         cases = cases_of(self.run_id, {position for _, position, _, _ in chosen})
         return [Job(pk, cases[at], trial, begun.get(pk)) for pk, at, trial, _ in chosen]
 
@@ -166,11 +167,6 @@ def _company(attempts: int) -> int | None:
     if attempts == 0:
         return None
     return SUSPECTS_AT_ONCE if attempts == 1 else 1
-
-
-def _begun(ids: Sequence[int]) -> dict[int, Begun]:
-    rows = PaidCalls.objects.filter(execution__in=ids).values_list("pk", "calls")
-    return {pk: Begun(**calls) for pk, calls in rows}
 
 
 def cases_of(run_id: int, positions: Collection[int]) -> dict[int, CaseSpec]:

@@ -94,7 +94,11 @@ def blocks(slugs: Iterable[str]) -> dict[str, Block]:
     """Return the providers that are rate-limiting us."""
     blocked = ProviderState.objects.filter(slug__in=list(slugs), blocked_until__gt=Now())
     rows = blocked.annotate(now=Now()).values_list("slug", "blocked_until", "now", "reason")
-    return {slug: Block(_seconds(until, now), reason) for slug, until, now, reason in rows if until}
+    return {
+        slug: Block((until - now).total_seconds(), reason)
+        for slug, until, now, reason in rows
+        if until
+    }
 
 
 def book_calls(provider: ProviderSpec, count: int) -> float:
@@ -107,7 +111,7 @@ def book_calls(provider: ProviderSpec, count: int) -> float:
         first = max(now, row.next_request_at or now)
         row.next_request_at = first + timedelta(minutes=count / provider.requests_per_minute)
         row.save(update_fields=["next_request_at"])
-    return _seconds(first, now)
+    return (first - now).total_seconds()
 
 
 def kinds_in_use() -> set[str]:
@@ -139,7 +143,3 @@ def know(slugs: Iterable[str]) -> list[ProviderState]:
 def _lock(slugs: Iterable[str]) -> list[ProviderState]:
     rows = ProviderState.objects.filter(slug__in=list(slugs)).order_by("slug")
     return list(rows.annotate(now=Now()).select_for_update())
-
-
-def _seconds(later: datetime, earlier: datetime) -> float:
-    return (later - earlier).total_seconds()

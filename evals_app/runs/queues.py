@@ -41,8 +41,7 @@ class MessageQueue:
 
     def get(self) -> Any:
         if self._room is not None:
-            # Before the message, not after: who dies in between leaves one place too many, which
-            # does no harm; one too few each time would fill the queue for good.
+            # Before the message: who dies in between leaves one place too many, which does no harm.
             self._room.release()
         return pickle.loads(self._reader.recv(MOST_BYTES))  # noqa: S301 - our own processes wrote it
 
@@ -82,8 +81,7 @@ class Flag:
 class Timer:
     """A number that one process writes and another counts down.
 
-    If both write at once, one of them is lost. That makes an idle process look busy, until the
-    countdown ends and it is replaced.
+    If both write at once, one is lost, and an idle process looks busy until the countdown ends.
     """
 
     def __init__(self, kind: str, value: float) -> None:

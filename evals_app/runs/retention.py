@@ -9,7 +9,7 @@ import re
 import time
 from collections.abc import Iterator
 from dataclasses import astuple, dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 from django.conf import settings
@@ -159,16 +159,13 @@ def ensure_schedule() -> None:
     # one that starts leaves only the first.
     first = schedules.order_by("pk").first()
     if first is None:
+        now = timezone.now()
+        tonight = now.replace(hour=HOUR, minute=0, second=0, microsecond=0)
         Schedule.objects.create(
             name=SCHEDULE,
             func="evals_app.tasks.prune_transcripts",
             schedule_type=Schedule.DAILY,
-            next_run=_next_night(timezone.now()),
+            next_run=tonight if tonight > now else tonight + timedelta(days=1),
         )
     else:
         schedules.exclude(pk=first.pk).delete()
-
-
-def _next_night(now: datetime) -> datetime:
-    tonight = now.replace(hour=HOUR, minute=0, second=0, microsecond=0)
-    return tonight if tonight > now else tonight + timedelta(days=1)

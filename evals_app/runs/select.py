@@ -17,9 +17,8 @@ T = TypeVar("T")
 class Part:
     """The cases that match all that is asked.
 
-    `cases` are parts of names, in capitals or not, one of which must occur; `tags` of which one
-    must be among the case's own or its suite's; `names` whole names. `trials` None: as the suite
-    says.
+    `cases` are parts of names, in capitals or not, one of which must occur; `tags` of which one must
+    be among the case's own or its suite's; `names` whole names; `trials` None is the suite's number.
     """
 
     cases: Collection[str] = ()
@@ -79,13 +78,10 @@ def evenly(rows: Sequence[T], *, most: int) -> Sequence[T]:
 def nothing_chosen(suites: Sequence[Suite], part: Part) -> str:
     """Return the sentence for a part that no case of these suites belongs to, with near names."""
     cases = dict(Case.objects.filter(suite__in=suites).values_list("name", "tags"))
-    where = suites[0].slug if len(suites) == 1 else f"these {len(suites)} suites"
+    is_one = len(suites) == 1
+    where = suites[0].slug if is_one else f"these {len(suites)} suites"
     if not cases:
-        return (
-            f"Suite {where} has no cases yet."
-            if len(suites) == 1
-            else f"None of {where} has cases."
-        )
+        return f"Suite {where} has no cases yet." if is_one else f"None of {where} has cases."
     tags = {tag for own in [*cases.values(), *(suite.tags for suite in suites)] for tag in own}
     wanted = [
         *(f"{text!r} in its name" for text in part.cases),

@@ -20,10 +20,9 @@ log = logging.getLogger(__name__)
 
 
 class PatientBroker:
-    """A broker that has nothing to give while it is away, instead of failing.
+    """A broker that has nothing to give while it is away, instead of failing, and stores no statistics.
 
-    django-q2 lets a process die of that, which delays tickets by ten seconds, and stores
-    statistics twice a second, which no one reads: whether a worker is alive is a row.
+    django-q2 lets a process die of a broker that fails, which delays tickets by ten seconds.
     """
 
     def __init__(self, broker: Broker, *, pause_s: float = 1.0) -> None:

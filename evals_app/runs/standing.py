@@ -11,7 +11,7 @@ from evals_app.models import Run, Suite
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """The last whole run of a suite, and what ended after it, or without it, and is not whole."""
+    """The last whole run of a suite, and a part of it that ended later; either may be missing."""
 
     verdict_run: Any = None  # a Run with its `pass_rate`
     later: Run | None = None

@@ -30,9 +30,7 @@ def start_run(
     idempotency_key: str | None = None,
     **choices: Unpack[Choices],
 ) -> Run:
-    """Start a run of a suite, or of a `Part` of it.
-
-    `max_cost_usd` is a ceiling: the run stops before a call that might exceed it.
+    """Start a run of a suite, or of a `Part` of it; it stops before a call that might exceed a ceiling.
 
     Raises:
         CannotStartError: something it needs is missing or does not fit.

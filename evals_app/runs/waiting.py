@@ -1,7 +1,4 @@
-"""Which runs wait for a worker process, and which of them a process takes next.
-
-The tickets in the queue only wake processes up; what they work on follows from the rows.
-"""
+"""Which runs wait for a process, which of them it takes next, and the tickets that only wake it."""
 
 import logging
 import os
@@ -42,9 +39,8 @@ def waiting_runs(
 ) -> "QuerySet[WithAnnotations[Run, Staff]]":
     """Return the open runs that have room for one more process, oldest first.
 
-    A run whose provider asked to be left alone is not among them: a process could only wait with
-    it. `blocked_since` leaves out those as well whose block ended less than that ago. Each has
-    the fields of `Staff`.
+    A run whose provider is rate-limiting us, or was within `blocked_since`, is not among them: a
+    process could only wait with it.
     """
     queued = Execution.objects.filter(run=OuterRef("pk"), status=Execution.Status.QUEUED)
     blocked = ProviderState.objects.filter(
@@ -109,7 +105,8 @@ def next_run(*, is_busy: bool, except_for: Collection[int] = ()) -> int | None:
     one has taken: a run that has no process, and once idle ones are short one that wants another.
     """
     runs, most = waiting_runs().exclude(pk__in=except_for), processes()
-    are_idle_short = most - _busy_processes() <= 1
+    busy = Lease.objects.filter(until__gt=Now()).values("host", "pid").distinct().count()
+    are_idle_short = most - busy <= 1
     if is_busy:
         if _must_make_room():
             return None
@@ -117,10 +114,6 @@ def next_run(*, is_busy: bool, except_for: Collection[int] = ()) -> int | None:
     if is_busy != are_idle_short:
         runs = runs.filter(drainers=0)
     return next((pk for pk, _ in _short_of_drainers(runs, processes=most)), None)
-
-
-def _busy_processes() -> int:
-    return Lease.objects.filter(until__gt=Now()).values("host", "pid").distinct().count()
 
 
 def _has_fresh() -> Exists:
@@ -132,8 +125,8 @@ def _has_fresh() -> Exists:
 def _must_make_room() -> bool:
     """Whether this busy process has to become idle, for a run that needs a process of its own.
 
-    What has seen its worker die runs apart from everything else. If every process always adopted
-    something, it would wait for ever; so the one that has been busy longest takes nothing new.
+    What has seen its worker die runs apart from everything else, and would wait for ever if every
+    process always adopted something; so the one that has been busy longest takes nothing new.
     """
     suspects = waiting_runs().filter(~_has_fresh(), waiting_since__lt=Now() - MAKE_ROOM_AFTER)
     if not suspects.filter(drainers=0).exists():

@@ -18,8 +18,8 @@ WITHIN_S = 600.0
 class Watchdog:
     """Follows one cluster, from its start to its end.
 
-    `silent_s` without a sign of life is too long, and so is `idle_s` in which runs waited while
-    all processes were idle. Times are those of `time.monotonic`.
+    Too long are `silent_s` without a sign of life, and `idle_s` in which runs waited while all
+    processes were idle. Times are those of `time.monotonic`.
     """
 
     silent_s: float
