@@ -70,11 +70,6 @@ def our_commands() -> Iterator[tuple[str, BaseCommand]]:
             yield name, load_command_class(app, name)
 
 
-def documentation() -> str:
-    pages = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-    return "\n".join(page.read_text() for page in pages if page.exists())
-
-
 def test_imports_follow_the_contracts() -> None:
     # In a process of its own: it takes over what is written to the terminal.
     script = "import sys; from importlinter.cli import lint_imports; sys.exit(lint_imports(no_cache=True))"
@@ -104,14 +99,6 @@ def test_every_command_explains_itself() -> None:
     silent = [name for name, command in our_commands() if not command.help.strip()]
 
     assert silent == []
-
-
-def test_every_command_is_documented() -> None:
-    text = documentation()
-
-    missing = [name for name, _ in our_commands() if f"manage.py {name}" not in text]
-
-    assert missing == [], "write `manage.py NAME` into README.md or a page of docs/"
 
 
 def test_every_test_mirrors_a_module() -> None:

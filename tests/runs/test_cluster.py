@@ -18,14 +18,14 @@ from evals_app.runs.cluster import (
 from tests.faults.crew import crew
 
 
-def test_signals_are_counted_while_somebody_listens() -> None:
+def test_signals_are_counted_while_it_listens() -> None:
     before = signal.getsignal(signal.SIGTERM)
     with Interrupted().listening() as stop:
-        was_told = bool(stop)
+        before_any = bool(stop)
         signal.raise_signal(signal.SIGTERM)
         signal.raise_signal(signal.SIGINT)
 
-    assert not was_told
+    assert not before_any
     assert stop.count == 2
     assert signal.getsignal(signal.SIGTERM) is before
 

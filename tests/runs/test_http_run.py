@@ -98,12 +98,3 @@ def test_a_turn_that_is_silent_ends_by_its_own_timeout() -> None:
     execution = run.executions.get()
     assert (execution.verdict, execution.cause) == ("failed", "agent")
     assert "did not answer within 0.3 s" in execution.reason
-
-
-def test_calls_that_an_agent_does_not_report_are_unknown_and_not_none() -> None:
-    with WebServer(lambda _: Sent.json({"output": "Friday."})) as server:
-        run = ask(server, ["Where is 7"])
-
-    execution = run.executions.get()
-    assert execution.summary["tool_calls"] is None
-    assert execution.tool_calls is None

@@ -10,7 +10,6 @@ import pytest
 from evals_app.engine.desk import Orders, Report
 from evals_app.engine.permits import OUR_COMMAND
 from evals_app.models import Agent, Assertion, Case, Run, Suite, Turn
-from evals_app.runs.freeze import CannotStartError
 from evals_app.runs.heart import Heart
 from evals_app.runs.shift import work
 from evals_app.runs.start import start_run
@@ -81,15 +80,6 @@ def test_a_function_that_takes_more_memory_than_it_may_is_an_error_of_the_check(
     execution = run.executions.get()
     assert (execution.verdict, execution.cause) == ("errored", "case")
     assert "failed: MemoryError" in execution.reason
-
-
-def test_a_function_that_is_not_permitted_keeps_a_run_from_starting(
-    operator_code: OperatorCode,
-) -> None:
-    suite = graded_suite(operator_code.function("def it(context): return True"))
-
-    with permitting(modules=()), pytest.raises(CannotStartError, match="does not permit"):
-        start_run(suite)
 
 
 def test_a_function_that_is_not_permitted_any_more_does_not_run(

@@ -52,20 +52,15 @@ def test_a_run_names_all_who_judge(checks: list[dict[str, Any]], judge: str) -> 
 
 def test_an_archived_suite_is_not_run_even_by_who_loaded_it_before() -> None:
     suite = make_suite()
+    before = start_run(suite)
     Suite.objects.archive()
 
     with pytest.raises(CannotStartError, match="Suite greetings is archived"):
         start_run(suite)
-
-    assert not Run.objects.exists()
-
-
-def test_a_run_of_a_suite_that_was_archived_since_is_not_run_again() -> None:
-    first = start_run(make_suite())
-    Suite.objects.archive()
-
     with pytest.raises(CannotStartError, match="Suite greetings is archived"):
-        rerun(Run.objects.get(pk=first.pk), only="all")
+        rerun(Run.objects.get(pk=before.pk), only="all")
+
+    assert Run.objects.get() == before
 
 
 def test_a_run_of_more_conversations_than_are_allowed_does_not_start(settings: Any) -> None:
@@ -172,7 +167,7 @@ def test_a_run_that_sent_variables_is_not_run_again() -> None:
         rerun(run, only="all", version="frozen")
 
 
-def test_of_several_suites_all_start_or_what_stands_in_the_way_of_each_is_named() -> None:
+def test_of_several_suites_all_start_or_the_obstacles_of_each_are_named() -> None:
     fine, *judged = (
         make_suite(slug=slug, agent=make_agent(f"echo-{slug}"), rubric=rubric)
         for slug, rubric in {"a": "", "b": "- Polite", "c": "- Brief"}.items()

@@ -28,29 +28,20 @@ def stored() -> set[bytes]:
 def suite_that_shows(*contents: bytes) -> Suite:
     suite = make_suite(cases=1)
     files = [
-        {"path": f"{number}.txt", "sha256": sha256_of(each)} for number, each in enumerate(contents)
+        {"path": f"{number}.txt", "sha256": sha256_of(content)}
+        for number, content in enumerate(contents)
     ]
     Turn.objects.filter(case__suite=suite).update(files=files)
     return suite
 
 
 def test_what_nothing_names_goes_after_a_day() -> None:
-    store(b"uploaded by a form that was refused")
+    store(b"uploaded by a form that was refused", b"list", b"bill")
     store(b"of a form that may still be open", days_ago=0.9)
-
-    removed = remove_unnamed_files()
-
-    assert removed == 1
-    assert stored() == {b"of a form that may still be open"}
-
-
-def test_what_turns_show_stays() -> None:
-    store(b"list", b"bill", b"nobody's")
     suite_that_shows(b"list", b"bill")
 
-    remove_unnamed_files()
-
-    assert stored() == {b"list", b"bill"}
+    assert remove_unnamed_files() == 1
+    assert stored() == {b"of a form that may still be open", b"list", b"bill"}
 
 
 def test_what_a_run_was_shown_stays_as_long_as_the_run() -> None:
@@ -84,7 +75,7 @@ def test_a_file_that_is_uploaded_again_is_kept_for_another_day() -> None:
     assert remove_unnamed_files() == 0
 
 
-def test_a_file_that_somebody_begins_to_name_meanwhile_is_kept(
+def test_a_file_that_is_named_meanwhile_is_kept(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     store(b"list", b"bill")
@@ -110,7 +101,7 @@ def test_queries_grow_with_batches_and_nothing_else(
 ) -> None:
     store(b"list")
     suite_that_shows(b"list")
-    store(*(b"%d" % each for each in range(number)))
+    store(*(b"%d" % n for n in range(number)))
 
     with django_assert_num_queries(queries):
         removed = remove_unnamed_files()

@@ -110,7 +110,6 @@ def test_a_rerun_is_never_whole() -> None:
         pytest.param(["passed"], {}, True, id="passed"),
         pytest.param(["failed", "errored"], {}, True, id="errored in part"),
         pytest.param(["passed", "queued"], {}, False, id="still open"),
-        pytest.param(["passed", "cancelled"], {}, False, id="cancelled"),
         pytest.param(["passed", "not_run"], {"stop_reason": "budget"}, False, id="out of budget"),
         pytest.param(["passed"], {"case_count": 1, "is_whole": False}, False, id="a part"),
     ],
