@@ -54,7 +54,7 @@ def test_a_suite_that_loses_nothing_is_a_table_as_it_is(form: Form) -> None:
 
     assert found.name == f"plain.suite.{form}"
     report = import_files([SourceFile(found.name, found.content)])
-    assert [(each.slug, each.what) for each in report.changes] == [("plain", "unchanged")]
+    assert [(change.slug, change.what) for change in report.changes] == [("plain", "unchanged")]
 
 
 def test_a_suite_that_loses_something_as_a_table_says_so_in_an_archive() -> None:

@@ -53,7 +53,7 @@ def test_an_edit_is_not_replaced_unless_somebody_says_so(ada: User) -> None:
     assert change.edit.by == "ada"
     assert change.edit.at is not None
     assert timezone.now() - change.edit.at < timedelta(minutes=10)
-    assert "description" in {each.keys for each in change.differences}
+    assert "description" in {difference.keys for difference in change.differences}
 
     assert outcomes(import_files([OTHER_AGENT], replace=True)) == {"agent shop": "updated"}
     assert import_files([AGENT]).edited == []
@@ -93,7 +93,7 @@ EDITS: list[tuple[Any, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(
-    ("model", "columns"), EDITS, ids=lambda each: getattr(each, "__name__", "")
+    ("model", "columns"), EDITS, ids=lambda model: getattr(model, "__name__", "")
 )
 def test_an_edit_of_every_kind_is_noticed(model: Any, columns: dict[str, Any]) -> None:
     files = [*EVERYTHING, PROVIDER]

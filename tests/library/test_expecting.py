@@ -19,7 +19,7 @@ REFUND = ("entity.update", {"id": "order-1", "data": {"total": 0}})
 MORE = ("entity.create", {"type": "order", "data": {"total": 5}})
 
 
-def held(*calls: tuple[str, dict[str, Any]]) -> Trial:
+def trial_of(*calls: tuple[str, dict[str, Any]]) -> Trial:
     world = make_world()
     for name, args in calls:
         world.call(name, args)
@@ -27,8 +27,9 @@ def held(*calls: tuple[str, dict[str, Any]]) -> Trial:
 
 
 def everything(trial: Trial) -> set[str]:
-    found = happenings(trial)
-    return {each.key for each in found} | {part.key for each in found for part in each.parts}
+    changes = happenings(trial)
+    parts = [part for change in changes for part in change.parts]
+    return {change.key for change in changes} | {part.key for part in parts}
 
 
 def run_of(case: Case) -> Execution:
@@ -44,7 +45,7 @@ def run_of(case: Case) -> Execution:
 def test_a_check_is_added_behind_the_others() -> None:
     case = write_case(final_assertions=[CONTAINS, CONTAINS | {"value": "order"}])
     before = case.updated_at
-    trial = held(REFUND, MORE)
+    trial = trial_of(REFUND, MORE)
 
     check = expect_changes(case, trial, kept=everything(trial), nothing_else=True)
 
@@ -54,7 +55,7 @@ def test_a_check_is_added_behind_the_others() -> None:
         "nothing_else": True,
     }
     checks = case.final_assertions.order_by("position")
-    assert [each.type for each in checks] == ["contains", "contains", "world_changes"]
+    assert [check.type for check in checks] == ["contains", "contains", "world_changes"]
     case.refresh_from_db()
     assert case.updated_at > before
     assert case.to_spec().final_assertions[-1].label.startswith("Creates order with total = 5")
@@ -63,7 +64,7 @@ def test_a_check_is_added_behind_the_others() -> None:
 def test_that_nothing_changed_can_be_expected_too() -> None:
     case = write_case()
 
-    check = expect_changes(case, held(), kept=(), nothing_else=True)
+    check = expect_changes(case, trial_of(), kept=(), nothing_else=True)
 
     assert check.options == {"nothing_else": True}
     assert check.position == 0
@@ -85,21 +86,21 @@ def test_what_makes_no_check_is_refused(
     case = write_case()
 
     with pytest.raises(CannotExpectError, match=says):
-        expect_changes(case, held(REFUND, MORE), kept=kept, nothing_else=nothing_else)
+        expect_changes(case, trial_of(REFUND, MORE), kept=kept, nothing_else=nothing_else)
 
     assert not case.final_assertions.exists()
 
 
 def test_more_changes_than_fit_into_a_check_are_refused() -> None:
     numbers = range(101)
-    trial = held(*(("entity.create", {"type": "order", "data": {"total": n}}) for n in numbers))
+    trial = trial_of(*(("entity.create", {"type": "order", "data": {"total": n}}) for n in numbers))
 
     with pytest.raises(CannotExpectError, match="too many"):
         expect_changes(write_case(), trial, kept=everything(trial), nothing_else=False)
 
 
 def test_the_same_check_is_not_added_twice() -> None:
-    case, trial = write_case(), held(REFUND)
+    case, trial = write_case(), trial_of(REFUND)
     expect_changes(case, trial, kept=everything(trial), nothing_else=True)
 
     with pytest.raises(CannotExpectError, match="already has"):
@@ -152,7 +153,7 @@ def test_it_is_known_whether_a_case_was_edited_since(
 
 
 def test_a_case_with_another_check_is_edited() -> None:
-    case, trial = write_case(), held(REFUND)
+    case, trial = write_case(), trial_of(REFUND)
     execution = run_of(case)
 
     expect_changes(case, trial, kept=everything(trial), nothing_else=False)

@@ -1,7 +1,7 @@
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import pytest
@@ -20,7 +20,6 @@ from tests.library.written import (
     EVERYTHING,
     FIXTURE,
     JUDGE,
-    MODEL_AGENT,
     PROJECT,
     PROVIDER,
     SUITE,
@@ -40,7 +39,7 @@ def counted() -> list[int]:
 
 def test_an_import_creates_everything_and_a_second_one_changes_nothing() -> None:
     first = import_files(EVERYTHING)
-    second = import_files(EVERYTHING)
+    second = import_files(EVERYTHING[::-1])
 
     assert set(outcomes(first).values()) == {"created"}
     assert outcomes(first).keys() == {
@@ -80,7 +79,9 @@ def test_one_wrong_file_keeps_all_others_out() -> None:
     assert counted() == before
 
 
-def test_references_to_what_is_stored_are_known() -> None:
+def test_references_to_what_is_stored_are_known_and_to_what_is_nowhere_refused() -> None:
+    with pytest.raises(FormatError, match="No agent 'shop' exists"):
+        import_files([SUITE, FIXTURE, JUDGE])
     import_files([AGENT, JUDGE, FIXTURE])
 
     assert outcomes(import_files([SUITE])) == {"suite refunds": "created"}
@@ -110,11 +111,6 @@ def test_checks_are_compared_with_what_is_stored(check: str, near: str) -> None:
 
     with pytest.raises(FormatError, match=f"'{near}'"):
         import_files([suite])
-
-
-def test_references_to_what_is_nowhere_are_refused() -> None:
-    with pytest.raises(FormatError, match="No agent 'shop' exists"):
-        import_files([SUITE, FIXTURE, JUDGE])
 
 
 def test_entities_are_held_against_stored_types() -> None:
@@ -207,12 +203,10 @@ def test_a_struere_project_makes_open_types_and_keeps_stored_ones() -> None:
 
 def test_an_eval_file_that_comes_alone_leaves_its_suite_the_data_it_has() -> None:
     import_files(PROJECT)
-    alone = [each for each in PROJECT if "fixture" not in each.path]
-
-    report = import_files(alone)
+    report = import_files([file for file in PROJECT if "fixture" not in file.path])
 
     assert set(outcomes(report).values()) == {"unchanged"}
-    assert [each.message.rpartition(" ")[2] for each in report.warnings] == ["pupils."]
+    assert [warning.message.rpartition(" ")[2] for warning in report.warnings] == ["pupils."]
 
 
 def test_a_provider_whose_prices_differ_is_updated() -> None:
@@ -224,10 +218,11 @@ def test_a_provider_whose_prices_differ_is_updated() -> None:
     assert outcomes(import_files([other])) == {"provider proxy": "unchanged"}
 
 
-def test_the_order_of_the_files_does_not_matter() -> None:
-    import_files([SUITE, FIXTURE, MODEL_AGENT, JUDGE, AGENT])
-
-    assert Suite.objects.get(slug="refunds").agent.slug == "shop"
+def import_and_hang_up(files: list[SourceFile]) -> None:
+    try:
+        import_files(files)
+    finally:
+        connection.close()
 
 
 @pytest.mark.django_db(transaction=True)
@@ -237,23 +232,9 @@ def test_imports_at_the_same_moment_leave_one_of_them_whole() -> None:
         for number in range(4)
     ]
     files = [[AGENT, JUDGE, FIXTURE, suite] for suite in suites]
-    failures: list[BaseException] = []
+    with ThreadPoolExecutor(len(suites)) as pool:
+        list(pool.map(import_and_hang_up, files))
 
-    def work(mine: list[SourceFile]) -> None:
-        try:
-            import_files(mine)
-        except BaseException as exc:  # noqa: BLE001 - looked at below
-            failures.append(exc)
-        finally:
-            connection.close()
-
-    threads = [Thread(target=work, args=(mine,)) for mine in files]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-
-    assert failures == []
     last = export_files(["refunds"]).files["refunds.suite.yaml"]
     assert last.count(b"Thanks") == 1
     assert set(outcomes(import_files([SourceFile(SUITE.path, last)])).values()) == {"unchanged"}
@@ -278,17 +259,7 @@ def graded(reference: str) -> SourceFile:
 def test_others_write_while_code_of_the_operators_is_imported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    failures: list[BaseException] = []
-
-    def work(suite: SourceFile) -> None:
-        try:
-            import_files([AGENT, suite])
-        except BaseException as exc:  # noqa: BLE001 - looked at below
-            failures.append(exc)
-        finally:
-            connection.close()
-
-    with operator_code_in(tmp_path, monkeypatch) as code:
+    with operator_code_in(tmp_path, monkeypatch) as code, ThreadPoolExecutor(1) as pool:
         reference = code.function(
             f"""
             import pathlib, time
@@ -299,19 +270,17 @@ def test_others_write_while_code_of_the_operators_is_imported(
             def it(context): return True
             """
         )
-        importing = Thread(target=work, args=(graded(reference),))
-        importing.start()
+        importing = pool.submit(import_and_hang_up, [AGENT, graded(reference)])
         until = time.monotonic() + 15
         while not (tmp_path / "began").exists() and time.monotonic() < until:
             time.sleep(0.01)
 
         Agent.objects.create(slug="other", name="Other")
 
-        was_importing = importing.is_alive()
+        was_importing = importing.running()
         (tmp_path / "go on").touch()
-        importing.join()
+        importing.result()
     assert was_importing
-    assert failures == []
     assert Suite.objects.get().slug == "graded"
 
 
@@ -385,7 +354,7 @@ def test_only_pruning_looks_at_the_suites_that_are_not_imported() -> None:
     with CaptureQueriesContext(connection) as asked:
         import_files([AGENT])
 
-    assert not [each for each in asked if '"evals_app_suite"' in each["sql"]]
+    assert not [query for query in asked if '"evals_app_suite"' in query["sql"]]
 
 
 # Judges
@@ -416,6 +385,6 @@ def test_an_import_warns_of_a_suite_that_nobody_can_judge(
     monkeypatch.setenv(variable, "k")
     files = {"one.agent.yaml": SCRIPTED, "refunds.suite.yaml": suite}
 
-    report = import_files([SourceFile(*each) for each in files.items()])
+    report = import_files([SourceFile(path, content) for path, content in files.items()])
 
-    assert [("OpenAI" in each.message) for each in report.warnings] == [True] * is_warned
+    assert ["OpenAI" in warning.message for warning in report.warnings] == [True] * is_warned

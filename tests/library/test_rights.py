@@ -41,8 +41,8 @@ def test_an_import_takes_the_rights_of_what_it_changes(
         import_files(EVERYTHING)
         changed = SourceFile(SUITE.path, SUITE.content.replace(b"trials: 2", b"trials: 4"))
         files = [*EVERYTHING[:-1], changed]
-    models = ("evals_app.{}_suite", "evals_app.{}_agent", "fixtures_app.{}_fixture")
-    kinds = (*models, "fixtures_app.{}_entitytype")
+    kinds = ["evals_app.{}_suite", "evals_app.{}_agent"]
+    kinds += ["fixtures_app.{}_fixture", "fixtures_app.{}_entitytype"]
     every = {kind.format(verb) for kind in kinds for verb in ("add", "change", "view")}
 
     with pytest.raises(PermissionDenied, match=missing):

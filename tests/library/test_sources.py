@@ -1,6 +1,7 @@
 """A suite is not taken over by another file unless somebody says so."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
@@ -19,20 +20,14 @@ CHANGED = SUITE.content.replace(b"trials: 2", b"trials: 4")
 
 
 def bring(
-    path: str,
-    content: bytes = SUITE.content,
-    *,
-    root: str = "/a",
-    dry_run: bool = False,
-    replace: bool = False,
+    path: str, content: bytes = SUITE.content, *, root: str = "/a", **options: Any
 ) -> ImportReport:
-    source = SourceFile(path, content)
-    return import_files([source], root=root, dry_run=dry_run, replace=replace)
+    return import_files([SourceFile(path, content)], root=root, **options)
 
 
 @pytest.fixture(autouse=True)
 def _what_the_suite_needs() -> None:
-    import_files([each for each in EVERYTHING if each is not SUITE])
+    import_files([file for file in EVERYTHING if file is not SUITE])
 
 
 def test_another_file_does_not_take_a_suite_over() -> None:
@@ -43,7 +38,7 @@ def test_another_file_does_not_take_a_suite_over() -> None:
         bring("evals/refunds.suite.yaml", CHANGED, root="/b")
 
     assert Suite.objects.get().trials == 2
-    assert [each.source for each in tried.edited] == ["/a/evals/refunds.suite.yaml"]
+    assert [change.source for change in tried.edited] == ["/a/evals/refunds.suite.yaml"]
     assert "/a/evals/refunds.suite.yaml" in str(caught.value)
     assert "2 cases" in str(caught.value)
 

@@ -37,7 +37,7 @@ def project(files: Mapping[Any, bytes]) -> SourceFile:
 def refused(*sent: SourceFile) -> list[str]:
     with pytest.raises(FormatError) as caught:
         unpack(sent)
-    return [f"{each.path}: {each.message}" for each in caught.value.problems]
+    return [f"{problem.path}: {problem.message}" for problem in caught.value.problems]
 
 
 @pytest.mark.django_db
@@ -49,9 +49,9 @@ def test_an_export_comes_back_unchanged_as_an_archive() -> None:
     upload = unpack([SourceFile("everything.zip", zipped(exported))])
     report = import_files(upload.files, find=upload.find)
 
-    assert {each.what for each in report.changes} == {"unchanged"}
+    assert {change.what for change in report.changes} == {"unchanged"}
     assert Suite.objects.count() == 2
-    assert {"receipts", "refunds"} <= {each.slug for each in report.changes}
+    assert {"receipts", "refunds"} <= {change.slug for change in report.changes}
     assert upload.beside == {"receipts.files/photos/a.png": PNG}
 
 
@@ -68,9 +68,9 @@ def test_tables_in_an_archive_are_meant_if_nothing_else_is(
 ) -> None:
     upload = unpack([project(dict.fromkeys(("a.csv", "more/b.xlsx", *others), b""))])
 
-    assert [each.path for each in upload.files] == imported
+    assert [file.path for file in upload.files] == imported
     left = [] if "a.csv" in imported else ["a.csv", "more/b.xlsx"]
-    assert [each.path for each in upload.passed_over()] == left
+    assert [file.path for file in upload.passed_over()] == left
 
 
 def test_a_table_that_a_file_names_is_not_passed_over() -> None:
@@ -110,7 +110,7 @@ def test_eval_files_find_what_stands_beside_them_and_the_rest_is_ignored() -> No
 
     import_files(upload.files, find=upload.find)
 
-    assert [each.path for each in upload.files] == [AGENT.path, "evals/receipts.suite.yaml"]
+    assert [file.path for file in upload.files] == [AGENT.path, "evals/receipts.suite.yaml"]
     assert Suite.objects.get().slug == "receipts"
 
 
@@ -130,7 +130,7 @@ def test_a_file_that_was_sent_by_itself_stays_one_to_import() -> None:
     ],
 )
 def test_paths_are_told_in_one_way(name: str, path: str) -> None:
-    assert [each.path for each in unpack([project({name: b""})]).files] == [path]
+    assert [file.path for file in unpack([project({name: b""})]).files] == [path]
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,7 @@ def test_names_that_do_not_tell_their_encoding_are_read(raw: bytes, path: str) -
 
     upload = unpack([SourceFile("a.zip", packed)])
 
-    assert [each.path for each in upload.files] == [path]
+    assert [file.path for file in upload.files] == [path]
 
 
 @pytest.mark.parametrize(
@@ -156,7 +156,7 @@ def test_names_that_do_not_tell_their_encoding_are_read(raw: bytes, path: str) -
 def test_what_is_hidden_is_left_out(name: str) -> None:
     upload = unpack([project({"shop.agent.yaml": b"", name: b"", "folder/": b""})])
 
-    assert [each.path for each in upload.files] == ["shop.agent.yaml"]
+    assert [file.path for file in upload.files] == ["shop.agent.yaml"]
     assert upload.beside == {}
 
 

@@ -195,4 +195,4 @@ PROJECT = [
 
 
 def outcomes(report: ImportReport) -> dict[str, str]:
-    return {f"{each.kind} {each.slug}": each.what for each in report.changes}
+    return {f"{change.kind} {change.slug}": change.what for change in report.changes}

@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from evals_app.formats import FormatError, Imported, Problem, SourceFile, fitting, read_files
+from evals_app.formats import FormatError, Imported, Problem, SourceFile, read_files
 from evals_app.formats.problems import NoAgent
 from tests.formats.openai_evals.saved import KNOWN, Json, dumped
 
@@ -35,13 +35,7 @@ def read(
         **{f"registry/{name}": text.encode() for name, text in (files or {}).items()},
     }
     source = SourceFile("registry/evals/sums.yaml", registry.encode())
-    return read_files(
-        [source],
-        known=KNOWN,
-        find=beside.get,
-        find_paths=lambda pattern: fitting(pattern, beside),
-        agent=agent,
-    )
+    return read_files([source], known=KNOWN, find=beside.get, agent=agent)
 
 
 def errors(registry: str, *args: Any, **options: Any) -> list[Problem]:
@@ -172,12 +166,6 @@ def test_an_eval_that_has_no_equal_here_is_lost_and_others_are_imported(
     assert said in " ".join(loss.message for loss in found.losses)
 
 
-def test_a_registry_of_which_nothing_is_left_is_refused_with_the_reason() -> None:
-    (problem,) = errors(REGISTRY.format("my.own:Thing"))
-
-    assert "my.own:Thing" in problem.message
-
-
 @pytest.mark.parametrize(
     "change",
     [
@@ -205,10 +193,8 @@ def test_an_eval_that_is_not_whole_does_not_keep_others_back(change: tuple[str, 
 def test_files_that_are_named_and_not_here_are_missed() -> None:
     missing = errors(GRADED.replace("sums/samples", "sums/others"))
 
-    assert [item.keys.rpartition(".")[2] for item in missing] == [
-        "samples_jsonl",
-        "modelgraded_spec",
-    ]
+    keys = [problem.keys.rpartition(".")[2] for problem in missing]
+    assert keys == ["samples_jsonl", "modelgraded_spec"]
 
 
 def test_an_alias_of_nothing_is_lost_with_the_nearest_name() -> None:
@@ -219,10 +205,28 @@ def test_an_alias_of_nothing_is_lost_with_the_nearest_name() -> None:
     assert [suite.spec.slug for suite in found.suites] == ["sums-dev-v0"]
 
 
-def test_a_pointer_of_git_lfs_is_no_file_of_samples() -> None:
-    (problem,) = errors(MATCH, "version https://git-lfs.github.com/spec/v1\noid sha256:0\n")
+POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:0\n"
 
-    assert "pull" in problem.message
+
+@pytest.mark.parametrize(
+    ("registry", "samples", "key", "message"),
+    [
+        pytest.param(MATCH, POINTER, "samples_jsonl", "pull", id="a pointer of Git LFS"),
+        pytest.param(
+            MATCH.replace("sums/samples", "''  #"), "", "samples_jsonl", "path", id="none"
+        ),
+        pytest.param(
+            REGISTRY.format("my.own:Thing"), "", '["sums.dev.v0"]', "Thing", id="own class"
+        ),
+    ],
+)
+def test_a_registry_of_which_nothing_is_left_is_refused_with_the_reason(
+    registry: str, samples: str, key: str, message: str
+) -> None:
+    (problem,) = errors(registry, samples)
+
+    assert problem.keys.endswith(key)
+    assert message in problem.message
 
 
 def test_without_an_agent_one_is_asked_for() -> None:
@@ -247,10 +251,8 @@ def test_samples_alone_are_to_contain_the_ideal_answer() -> None:
 
     (suite,) = [dumped(item.spec) for item in found.suites]
     assert suite["slug"] == "sums"
-    assert [case["turns"][0]["assertions"][0]["type"] for case in suite["cases"]] == [
-        "contains",
-        "matches",
-    ]
+    checks = [case["turns"][0]["assertions"][0]["type"] for case in suite["cases"]]
+    assert checks == ["contains", "matches"]
     assert len(found.warnings) == 1
 
 
