@@ -63,43 +63,35 @@ def test_a_stored_content_need_not_come_along() -> None:
     assert imported.suites[0].spec.cases[0].turns[0].files[0].sha256 == sha256_of(PNG)
 
 
-def test_a_yaml_file_may_be_shown_too() -> None:
-    imported = read(suite(["menu.yaml"]), SourceFile("evals/menu.yaml", b"- soup\n"))
-
-    assert list(imported.contents.values()) == [b"- soup\n"]
-
-
-def test_a_missing_file_is_reported_where_it_is_named() -> None:
-    (message,) = messages(suite(["photos/a.png"]), disk={})
+@pytest.mark.parametrize(
+    ("named", "others", "disk", "words"),
+    [
+        pytest.param("photos/a.png", [], {}, "photos/a.png", id="missing"),
+        pytest.param("photo.png", ["evals/photos.png"], {}, "'evals/photos.png'", id="misspelt"),
+        pytest.param("a.png", [], {"evals/a.png": b"MZ"}, "a.png", id="not what it says"),
+        pytest.param(
+            {"path": "a.png", "sha256": sha256_of(OTHER)},
+            *([], {"evals/a.png": PNG}, "sha256"),
+            id="another sha256",
+        ),
+    ],
+)
+def test_a_file_that_cannot_be_shown_is_reported_where_it_is_named(
+    named: object, others: list[str], disk: dict[str, bytes], words: str
+) -> None:
+    *_, message = messages(suite([named]), *(SourceFile(path, PNG) for path in others), disk=disk)
 
     assert message.startswith("evals/receipts.suite.yaml:9:")
     assert "cases[0].turns[0].files[0]" in message
+    assert words in message
 
 
-def test_the_nearest_file_is_named() -> None:
-    found = messages(suite(["photo.png"]), SourceFile("evals/photos.png", PNG))
+@pytest.mark.parametrize("path", ["evals/a.png", "evals/receipts.files/x.agent.yaml"])
+def test_a_file_that_no_one_names_is_no_eval_file(path: str) -> None:
+    message, _ = messages(suite(), SourceFile(path, PNG))
 
-    assert any("Did you mean 'evals/photos.png'?" in item for item in found)
-
-
-def test_a_file_that_no_one_names_is_no_eval_file() -> None:
-    message, _ = messages(suite(), SourceFile("evals/a.png", PNG))
-
-    assert message.startswith("evals/a.png: This is not an eval file.")
-
-
-def test_a_content_that_is_not_what_it_says_is_refused() -> None:
-    (message,) = messages(suite(["a.png"]), disk={"evals/a.png": b"MZ"})
-
-    assert "a.png" in message
-
-
-def test_a_content_of_another_sha256_is_refused() -> None:
-    file = {"path": "a.png", "sha256": sha256_of(OTHER)}
-
-    (message,) = messages(suite([file]), disk={"evals/a.png": PNG})
-
-    assert "sha256" in message
+    assert message.startswith(f"{path}: This is not an eval file.")
+    assert ".files" in message
 
 
 def test_one_path_has_one_content_in_a_suite() -> None:
@@ -131,13 +123,6 @@ def test_a_file_next_to_that_no_one_shows_is_imported() -> None:
     imported = read(suite(), SourceFile("evals/x.agent.yaml", AGENT))
 
     assert [agent.spec.slug for agent in imported.agents] == ["made-up"]
-
-
-def test_a_file_in_a_folder_of_shown_files_that_no_one_shows_is_no_eval_file() -> None:
-    message, _ = messages(suite(), SourceFile("evals/receipts.files/x.agent.yaml", AGENT))
-
-    assert "eval" in message
-    assert ".files" in message
 
 
 def test_a_suite_may_show_itself() -> None:

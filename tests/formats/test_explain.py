@@ -105,24 +105,28 @@ def test_an_error_of_an_assertion_is_explained_once(
     assert message in found
 
 
-def test_a_union_is_one_error_however_many_branches_it_has() -> None:
-    found = only_error_in(f"{SUITE}    context_params: {{x: [1]}}\n")
-
-    assert found.endswith("Expected text, a number or true or false, found a list.")
-
-
-def test_a_missing_key_is_placed_where_it_should_stand() -> None:
-    found = only_error_in(
-        "suite: A\nslug: a\nagent: b\ncases:\n  - name: c\n    turns:\n      - {}\n"
-    )
-
-    assert found.startswith("7:9 cases[0].turns[0].user: The key `user` is missing: ")
-
-
-def test_a_missing_key_is_described_where_a_description_exists() -> None:
-    found = only_error_in("slug: a\nagent: b\ncases: []\n")
-
-    assert found.startswith("1:1 suite: The key `suite` is missing: ")
+@pytest.mark.parametrize(
+    ("content", "error"),
+    [
+        pytest.param(
+            f"{SUITE}    context_params: {{x: [1]}}\n",
+            "7:25 cases[0].context_params.x: Expected text, a number or true or false, found a list.",
+            id="a union is one error",
+        ),
+        pytest.param(
+            SUITE.replace("{user: hi}", "{}"),
+            "6:13 cases[0].turns[0].user: The key `user` is missing: ",
+            id="a missing key where it should be",
+        ),
+        pytest.param(
+            SUITE.replace("suite: A\n", ""),
+            "1:1 suite: The key `suite` is missing: ",
+            id="described",
+        ),
+    ],
+)
+def test_an_error_is_placed_and_described(content: str, error: str) -> None:
+    assert only_error_in(content).startswith(error)
 
 
 @pytest.mark.parametrize(

@@ -522,55 +522,49 @@ def test_a_text_that_yaml_cuts_off_is_warned_of(path: str, files: dict[str, str]
 TWO_CASES = SUITE + "  - name: d\n    turns: [{user: hi}, {user: bye}]\n"  # 6 parts
 
 
-def test_a_suite_of_too_many_parts_is_refused_before_it_is_validated(
-    monkeypatch: pytest.MonkeyPatch,
+OTHER_CASES = TWO_CASES.replace("slug: refunds", "slug: others")
+
+
+UNSOUND = TWO_CASES.replace("user: bye", "usr: bye")
+
+
+@pytest.mark.parametrize(
+    ("limit", "most", "first", "path"),
+    [
+        pytest.param("draft.MAX_PARTS", 5, UNSOUND, "a.suite.yaml", id="parts, not validated"),
+        pytest.param("importing.MAX_PARTS", 11, TWO_CASES, "b.suite.yaml", id="parts of all files"),
+        pytest.param("importing.MAX_VALUES", 30, TWO_CASES, "b.suite.yaml", id="values of all"),
+    ],
+)
+def test_what_is_too_much_is_refused(
+    monkeypatch: pytest.MonkeyPatch, limit: str, most: int, first: str, path: str
 ) -> None:
-    monkeypatch.setattr(draft, "MAX_PARTS", 5)
+    monkeypatch.setattr(f"evals_app.formats.{limit}", most)
 
-    found = errors({"a.suite.yaml": TWO_CASES.replace("user: bye", "usr: bye")})
+    problems = errors({"a.suite.yaml": first, "b.suite.yaml": OTHER_CASES}, known=KNOWN)
 
-    assert [item.path for item in found] == ["a.suite.yaml"]
-    assert "several files" in found[0].message
-
-
-def test_files_of_too_many_parts_together_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(importing, "MAX_PARTS", 11)
-    other = TWO_CASES.replace("slug: refunds", "slug: others")
-
-    found = errors({"a.suite.yaml": TWO_CASES, "b.suite.yaml": other})
-
-    assert [item.path for item in found] == ["b.suite.yaml"]
-    assert "Split" in found[0].message
+    (problem,) = [problem for problem in problems if problem.path == path]
+    assert "Split" in problem.message or f"than {most} values" in problem.message
 
 
 def test_files_of_as_many_parts_as_are_allowed_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importing, "MAX_PARTS", 6)
     monkeypatch.setattr(draft, "MAX_PARTS", 6)
 
-    found = read({"a.suite.yaml": TWO_CASES}, known=KNOWN)
+    imported = read({"a.suite.yaml": TWO_CASES}, known=KNOWN)
 
-    assert len(found.suites[0].spec.cases) == 2
-
-
-def test_files_of_too_many_values_together_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(importing, "MAX_VALUES", 30)
-
-    found = errors({"a.suite.yaml": TWO_CASES, "b.suite.yaml": TWO_CASES})
-
-    assert [item.path for item in found] == ["b.suite.yaml"]
-    assert "more" in found[0].message
+    assert len(imported.suites[0].spec.cases) == 2
 
 
 def test_a_case_takes_a_few_kilobytes_while_it_is_read() -> None:
     rows = "".join(f"Where is my order {n}?,It is on its way {n}.\n" for n in range(2000))
     source = SourceFile("a.csv", f"question,answer\n{rows}".encode())
-    read_files(
-        [source], agent="desk", known=Known(agents={"desk": "model"})
-    )  # what is imported once
+    known = Known(agents={"desk": "model"})
+    read_files([source], agent="desk", known=known)  # what is imported once
 
     tracemalloc.start()
     try:
-        read_files([source], agent="desk", known=Known(agents={"desk": "model"}))
+        read_files([source], agent="desk", known=known)
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()

@@ -16,23 +16,13 @@ def problems_of(content: bytes) -> list[Problem]:
     [
         pytest.param("text", "text", id="text"),
         pytest.param('"12"', "12", id="quoted number"),
-        pytest.param("12", 12, id="number"),
-        pytest.param("-1.5", -1.5, id="float"),
-        pytest.param("1.0e+3", 1000.0, id="float with exponent"),
-        pytest.param("true", True, id="true"),
         pytest.param("~", None, id="null"),
         pytest.param("", None, id="nothing"),
-        pytest.param("2024-01-01", "2024-01-01", id="date stays text"),
         pytest.param("2024-01-01T10:00:00Z", "2024-01-01T10:00:00Z", id="timestamp stays text"),
         pytest.param("12:30", "12:30", id="time stays text"),
         pytest.param("0412345678", "0412345678", id="phone number stays text"),
-        pytest.param("1e5", 100_000.0, id="exponent without a dot"),
         pytest.param("=", "=", id="equals sign"),
-        pytest.param("+", "+", id="lone sign"),
-        pytest.param("nO", "nO", id="odd spelling of no"),
         pytest.param("no", False, id="unquoted no"),
-        pytest.param("012", 10, id="octal"),
-        pytest.param("0x1F", 31, id="hexadecimal"),
         pytest.param("'no'", "no", id="quoted no"),
         pytest.param("[1, {a: b}]", [1, {"a": "b"}], id="flow style"),
         pytest.param("|\n  two\n  lines\n", "two\nlines\n", id="block"),
@@ -65,8 +55,6 @@ def test_a_byte_order_mark_is_passed_over() -> None:
         pytest.param(b'a: "\\0"', 1, 4, "NUL", id="escaped NUL"),
         pytest.param(b'"\\0": 1', 1, 1, "NUL", id="escaped NUL in a key"),
         pytest.param(b"a: .nan", 1, 4, "NaN", id="NaN"),
-        pytest.param(b"a: [-.inf]", 1, 5, "Infinity", id="infinity"),
-        pytest.param(b"a: 1.0e+999", 1, 4, "too large", id="overflow"),
         pytest.param(b"a: " + b"9" * 5000, 1, 4, "1,000", id="endless number"),
         pytest.param(b"on: push", 1, 1, '"on"', id="key that is a boolean"),
         pytest.param(b"a: {1: x}", 1, 5, '"1"', id="key that is a number"),
@@ -95,34 +83,41 @@ def test_what_is_no_plain_yaml_is_refused_with_its_place(
         assert (problem.line, problem.column) == (line, column)
 
 
-def test_several_errors_are_reported_in_one_go() -> None:
-    found = problems_of(b"a: !t x\nb: 1\nb: 2\nc: .nan\non: 1\n")
-
-    assert [item.line for item in found] == [1, 3, 4, 5]
-
-
-def test_several_bad_characters_are_located() -> None:
-    found = problems_of(b"a: \x01\nb: \x02\n")
-
-    assert [(item.line, item.value) for item in found] == [(1, "U+0001"), (2, "U+0002")]
-
-
-def test_aliases_that_multiply_are_refused_without_being_written_out() -> None:
-    lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
-    lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 9)]
-
-    found = problems_of("\n".join(lines).encode())
-
-    assert "aliases" in found[0].message
+@pytest.mark.parametrize(
+    ("content", "lines"),
+    [
+        pytest.param(b"a: !t x\nb: 1\nb: 2\nc: .nan\non: 1\n", [1, 3, 4, 5], id="of all kinds"),
+        pytest.param(b"a: \x01\nb: \x02\n", [1, 2], id="bad characters"),
+    ],
+)
+def test_several_errors_are_reported_in_one_go(content: bytes, lines: list[int]) -> None:
+    assert [problem.line for problem in problems_of(content)] == lines
 
 
-def test_aliases_cannot_nest_deeper_than_files_may() -> None:
-    half = MAX_DEPTH // 2 + 1
-    deep = "[" * half + "x" + "]" * half
+HALF = MAX_DEPTH // 2 + 1
+DEEP_ALIAS = f"a: &a {'[' * HALF}x{']' * HALF}\nb: {'[' * HALF}*a{']' * HALF}"
+TENFOLD = "\n".join(
+    ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
+    + [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 9)]
+)
+MERGES = (
+    f"a: &a\n{''.join(f'  k{n}: 1' + chr(10) for n in range(20_000))}b:\n" + "- <<: *a\n" * 20_000
+)
 
-    found = problems_of(f"a: &a {deep}\nb: {'[' * half}*a{']' * half}".encode())
 
-    assert "nested deeper" in found[0].message
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        pytest.param(TENFOLD, "aliases", id="aliases that multiply"),
+        pytest.param(MERGES, "aliases", id="merges that multiply"),
+        pytest.param(DEEP_ALIAS, "nested deeper", id="aliases nested deeper than files may be"),
+        pytest.param("#" * (MAX_BYTES + 1), "10 MB", id="a file above 10 MB"),
+    ],
+)
+def test_what_would_take_too_much_is_refused_without_being_written_out(
+    content: str, words: str
+) -> None:
+    assert words in problems_of(content.encode())[0].message
 
 
 @pytest.mark.parametrize(
@@ -143,12 +138,6 @@ def test_nesting_within_the_bound_is_read() -> None:
     assert read_yaml("x.yaml", f"a: {'[' * depth}{']' * depth}".encode()).data["a"]
 
 
-def test_a_file_above_10_mb_is_refused() -> None:
-    found = problems_of(b"#" * (MAX_BYTES + 1))
-
-    assert "10 MB" in found[0].message
-
-
 def test_an_alias_gives_the_same_value_again() -> None:
     data = read_yaml("x.yaml", b"a: &a {x: [1]}\nb: *a\n").data
 
@@ -156,16 +145,12 @@ def test_an_alias_gives_the_same_value_again() -> None:
     assert data["b"] is not data["a"]
 
 
-def test_a_merge_adds_keys_and_written_keys_win() -> None:
-    data = read_yaml("x.yaml", b"a: &a {x: 1, y: 2}\nb:\n  <<: *a\n  y: 3\n").data
+def test_of_what_is_merged_written_keys_win_and_then_the_first() -> None:
+    data = read_yaml(
+        "x.yaml", b"a: &a {x: 1}\nb: &b {x: 2, y: 2}\nc: {<<: [*a, *b]}\nd:\n  <<: *b\n  y: 3\n"
+    ).data
 
-    assert data["b"] == {"y": 3, "x": 1}
-
-
-def test_a_merge_of_several_mappings_prefers_the_first() -> None:
-    data = read_yaml("x.yaml", b"a: &a {x: 1}\nb: &b {x: 2, y: 2}\nc: {<<: [*a, *b]}\n").data
-
-    assert data["c"] == {"x": 1, "y": 2}
+    assert (data["c"], data["d"]) == ({"x": 1, "y": 2}, {"y": 3, "x": 2})
 
 
 CONTENT = b"""\
@@ -247,12 +232,3 @@ def test_places_behind_aliases_and_merges_are_those_where_they_were_written() ->
         ("c", "x"),
         ("d", 1, "x"),
     ]
-
-
-def test_merges_that_multiply_are_stopped_before_they_take_memory() -> None:
-    keys = "".join(f"  k{n}: 1\n" for n in range(20_000))
-    merges = "- <<: *a\n" * 20_000
-
-    found = problems_of(f"a: &a\n{keys}b:\n{merges}".encode())
-
-    assert "aliases" in found[0].message

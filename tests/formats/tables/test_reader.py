@@ -48,8 +48,13 @@ def problems(content: str | bytes, path: str = "cases.csv", agent: str | None = 
     return [problem for problem in caught.value.problems if problem.level == "error"]
 
 
-def told(found: list[Problem]) -> list[tuple[int, int, str]]:
-    return [(item.line, item.column, item.keys) for item in found]
+def places_of(problems: list[Problem]) -> list[tuple[int, int, str]]:
+    return [(problem.line, problem.column, problem.keys) for problem in problems]
+
+
+def fill_rows(sheet: Worksheet, *rows: list[Any]) -> None:
+    for row in rows:
+        sheet.append(row)
 
 
 def book(*fills: tuple[str, Callable[[Worksheet], Any] | list[list[Any]]]) -> bytes:
@@ -60,9 +65,8 @@ def book(*fills: tuple[str, Callable[[Worksheet], Any] | list[list[Any]]]) -> by
         sheet = made.create_sheet(title)
         if callable(fill):
             fill(sheet)
-            continue
-        for row in fill:
-            sheet.append(row)
+        else:
+            fill_rows(sheet, *fill)
     written = io.BytesIO()
     made.save(written)
     return written.getvalue()
@@ -139,19 +143,12 @@ def test_each_column_says_what_its_header_means() -> None:
 
 
 def test_files_of_a_turn_are_named_a_line_each() -> None:
-    files = [
-        SourceFile("a/cases.csv", b'user,contains,files\nhi,x,"notes/one.txt\ntwo.md"\n'),
-        SourceFile("a/notes/one.txt", b"1"),
-        SourceFile("a/two.md", b"2"),
-    ]
+    table = SourceFile("a/cases.csv", b'user,contains,files\nhi,x,"notes/one.txt\ntwo.md"\n')
+    beside = {"a/notes/one.txt": b"1", "a/two.md": b"2"}
 
-    (found,) = read_files(files[:1], known=KNOWN, agent="desk", find=_of(files)).suites
+    (found,) = read_files([table], known=KNOWN, agent="desk", find=beside.get).suites
 
     assert [file.path for file in found.spec.cases[0].turns[0].files] == ["notes/one.txt", "two.md"]
-
-
-def _of(files: list[SourceFile]) -> Callable[[str], bytes | None]:
-    return {file.path: file.content for file in files}.get
 
 
 @pytest.mark.parametrize(
@@ -165,16 +162,13 @@ def _of(files: list[SourceFile]) -> Callable[[str], bytes | None]:
         ("exact match", "Paris", [("exact_match", "value", "Paris")]),
         ("tool called", "entity.query", [("tool_called", "value", "entity.query")]),
         ("tool not called", "entity.delete", [("tool_not_called", "value", "entity.delete")]),
+        ("criteria", "Is polite.", [("llm_judge", "criteria", "Is polite.")]),
     ],
 )
 def test_a_column_of_checks_has_one_a_line(
     header: str, cell: str, found: list[tuple[str, str, str]]
 ) -> None:
     assert checks(header, cell) == [{"type": kind, key: value} for kind, key, value in found]
-
-
-def test_criteria_are_judged_by_pass_or_fail() -> None:
-    assert checks("criteria", "Is polite.") == [{"type": "llm_judge", "criteria": "Is polite."}]
 
 
 @pytest.mark.parametrize(
@@ -224,10 +218,9 @@ def test_the_check_number_is_about_the_last_number(
 
 
 def test_several_ways_to_compare_stand_on_lines_of_their_own() -> None:
-    assert checks("check", "contains\nrouge 0.5", expected="hello") == [
-        {"type": "contains"},
-        {"type": "rouge", "threshold": 0.5},
-    ]
+    compared = checks("check", "contains\nrouge 0.5", expected="hello")
+
+    assert compared == [{"type": "contains"}, {"type": "rouge", "threshold": 0.5}]
 
 
 def test_an_expected_text_is_compared_next_to_other_checks_unless_its_row_says_none() -> None:
@@ -282,17 +275,14 @@ def test_rows_of_one_name_or_without_a_name_are_the_turns_of_a_case() -> None:
     found = cases(content)
 
     assert [case["name"] for case in found] == ["first", "second"]
-    assert [[turn["user"] for turn in case["turns"]] for case in found] == [
-        ["a", "b", "c"],
-        ["d", "e"],
-    ]
+    asked = [[turn["user"] for turn in case["turns"]] for case in found]
+    assert asked == [["a", "b", "c"], ["d", "e"]]
 
 
 def test_without_any_name_every_row_is_a_case() -> None:
-    assert [case["name"] for case in cases("case,user,contains\n,a,x\n,b,x\n")] == [
-        "row-0001",
-        "row-0002",
-    ]
+    names = [case["name"] for case in cases("case,user,contains\n,a,x\n,b,x\n")]
+
+    assert names == ["row-0001", "row-0002"]
 
 
 def test_rows_above_the_header_empty_rows_and_columns_for_people_are_passed_over() -> None:
@@ -417,14 +407,14 @@ ERRORS = [
 def test_an_error_is_reported_with_its_cell(content: str, places: Any, words: str) -> None:
     found = problems(content)
 
-    assert told(found) == places
+    assert places_of(found) == places
     assert any(words in item.message for item in found), found
 
 
 def test_an_agent_that_no_one_names_is_reported_next_to_all_other_errors() -> None:
     found = problems("user,trials\na,x\n", agent=None)
 
-    assert told(found) == [(1, 1, ""), (2, 2, "B2")]
+    assert places_of(found) == [(1, 1, ""), (2, 2, "B2")]
     assert [isinstance(item, NoAgent) for item in found] == [True, False]
     assert "--agent" in found[0].message
 
@@ -583,33 +573,27 @@ def test_a_sheet_with_known_headers_and_no_messages_is_an_error() -> None:
 
     found = problems(content, "a.xlsx")
 
-    assert told(found) == [(1, 1, "More!A1"), (1, 1, "More")]
+    assert places_of(found) == [(1, 1, "More!A1"), (1, 1, "More")]
     assert "'question'" in found[0].message
 
 
 def test_cells_that_show_no_value_are_reported_where_they_are_read() -> None:
     def fill(sheet: Worksheet) -> None:
-        for row in (["user", "contains", "trials", "# note"], ["a", "x", "=1+1", "=1+1"]):
-            sheet.append(row)
+        fill_rows(sheet, ["user", "contains", "trials", "# note"], ["a", "x", "=1+1", "=1+1"])
         sheet["B2"] = "#N/A"
         sheet["B2"].data_type = "e"
 
     found = problems(book(("S", fill)), "a.xlsx")
 
-    assert told(found) == [(2, 2, "S!B2"), (2, 3, "S!C2")]
+    assert places_of(found) == [(2, 2, "S!B2"), (2, 3, "S!C2")]
     assert "#N/A" in found[0].message
     assert "Open" in found[1].message
 
 
 def test_merged_cells_count_for_every_row_that_they_cover() -> None:
     def fill(sheet: Worksheet) -> None:
-        for row in (
-            ["case", "user", "expected"],
-            ["first", "a", "same"],
-            [None, "b", None],
-            ["second", "c", "x"],
-        ):
-            sheet.append(row)
+        first = (["case", "user", "expected"], ["first", "a", "same"], [None, "b", None])
+        fill_rows(sheet, *first, ["second", "c", "x"])
         sheet.merge_cells("A2:A3")
         sheet.merge_cells("C2:C3")
 
@@ -621,30 +605,19 @@ def test_merged_cells_count_for_every_row_that_they_cover() -> None:
 
 def test_a_message_that_is_merged_over_rows_is_an_error() -> None:
     def fill(sheet: Worksheet) -> None:
-        for row in (["user", "contains"], ["a", "x"], [None, "y"]):
-            sheet.append(row)
+        fill_rows(sheet, ["user", "contains"], ["a", "x"], [None, "y"])
         sheet.merge_cells("A2:A3")
 
     found = problems(book(("S", fill)), "a.xlsx")
 
-    assert told(found) == [(3, 1, "S!A3")]
+    assert places_of(found) == [(3, 1, "S!A3")]
     assert "merged" in found[0].message
 
 
 CELL = st.text(max_size=10) | st.sampled_from(
     [
-        "[",
-        "{}",
-        "[]",
-        "{a: 1}",
-        "type: contains",
-        "none",
-        "rouge 2",
-        "yes",
-        "1",
-        "-",
-        "null",
-        "#N/A",
+        *("[", "{}", "[]", "{a: 1}", "type: contains", "none"),
+        *("rouge 2", "yes", "1", "-", "null", "#N/A"),
     ]
 )
 

@@ -82,13 +82,9 @@ def test_messages_are_a_conversation() -> None:
 
 
 def test_messages_may_be_the_input_and_the_output() -> None:
-    row = {
-        "input": [{"role": "user", "content": "Hi"}],
-        "output": [{"role": "assistant", "content": "Yo"}],
-    }
+    row = {"input": [{"role": "user", "content": "Hi"}], "output": "Yo"}
 
-    # A lone message of the assistant asks nothing, so it is the text of an answer.
-    assert turns({**row, "output": "Yo"}) == [{"user": "Hi", "expected": "Yo"}]
+    assert turns(row) == [{"user": "Hi", "expected": "Yo"}]
 
 
 def test_one_of_several_answers_is_enough() -> None:
@@ -104,13 +100,9 @@ def test_a_mapping_stands_for_the_text_in_it() -> None:
 
 
 def test_each_row_is_a_case_even_if_names_repeat() -> None:
-    rows = [
-        {"title": "Paris", "question": "a"},
-        {"title": "Paris", "question": "b"},
-        {"question": "c"},
-    ]
+    paris = {"title": "Paris", "question": "a"}
 
-    names = [case["name"] for case in suite(*rows)["cases"]]
+    names = [case["name"] for case in suite(paris, paris, {"question": "c"})["cases"]]
 
     assert names == ["Paris", "Paris (2)", "row-0003"]
 
@@ -127,19 +119,13 @@ def test_braces_in_data_are_text() -> None:
 
 
 def test_columns_of_ours_are_known() -> None:
-    row = {
-        "user": "a",
-        "tags": ["x", "y"],
-        "context": ["One fact."],
-        "check": "exact match",
-        "expected": "b",
-    }
+    row = {"user": "a", "tags": ["x", "y"], "context": ["One fact."], "expected": "b"}
 
-    found = suite(row)
+    (case,) = suite(row | {"check": "exact match"})["cases"]
 
-    assert found["cases"][0]["tags"] == ["x", "y"]
-    assert found["cases"][0]["turns"][0]["context"] == ["One fact."]
-    assert found["cases"][0]["turns"][0]["assertions"] == [{"type": "exact_match"}]
+    assert case["tags"] == ["x", "y"]
+    assert case["turns"][0]["context"] == ["One fact."]
+    assert case["turns"][0]["assertions"] == [{"type": "exact_match"}]
 
 
 def test_what_is_not_about_cases_is_a_loss() -> None:
