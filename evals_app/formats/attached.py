@@ -16,8 +16,6 @@ MAX_BYTES = 200_000_000  # of all files of one import
 
 # Gives the content of a file by the path from where the import began; None if there is none.
 FindFile = Callable[[str], bytes | None]
-
-
 # Gives the paths of the files that fit a pattern; ** crosses folders, * does not.
 FindPaths = Callable[[str], Iterable[str]]
 
@@ -86,9 +84,8 @@ class Attached:
                     self._turn(draft, turn, ("cases", c, "turns", t), problems)
                     for t, turn in enumerate(case.turns)
                 ]
-                cases.append(case.model_copy(update={"turns": turns}))
-            else:
-                cases.append(case)
+                case = case.model_copy(update={"turns": turns})  # noqa: PLW2901 - with contents
+            cases.append(case)
         suite = draft.spec.model_copy(update={"cases": cases})
         problems += _ambiguous(draft, suite)
         return replace(draft, spec=suite, problems=(*draft.problems, *problems))

@@ -88,6 +88,13 @@ def read_chat(messages: Sequence[Json]) -> Chat | None:
     return Chat("\n\n".join(system), history, last["content"], answer, tuple(remarks))
 
 
+def chat_of(asked: Any) -> Chat | None:
+    """Read a question, or a list of messages; None if nothing is asked in it."""
+    if isinstance(asked, str) and asked.strip():
+        return Chat("", [], asked, None, ())
+    return read_chat(asked) if is_chat(asked) else None
+
+
 def _add(spoken: list[Json], role: str, text: str, remarks: dict[str, None]) -> None:
     if spoken and spoken[-1]["role"] == role:
         remarks[_JOINED] = None

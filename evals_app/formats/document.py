@@ -199,12 +199,12 @@ def decoded(path: str, content: bytes) -> str:
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        before = content[: error.start]
-        line = before.count(b"\n") + 1
-        column = len(before[before.rfind(b"\n") + 1 :].decode("utf-8", "replace")) + 1
-        written = f"byte 0x{content[error.start]:02x}"
+        # Its own object: without the mark that the content may begin with.
+        before = error.object[: error.start].decode()
+        place = Lines(before).place(len(before))
+        written = f"byte 0x{error.object[error.start]:02x}"
         message = "The file is not UTF-8 text. Save it with the encoding UTF-8."
-        raise FormatError([Problem(path, line, column, "", written, message)]) from None
+        raise FormatError([Problem(path, *place, "", written, message)]) from None
     if bad := list(islice(_UNPRINTABLE.finditer(text), _MAX_BAD_CHARACTERS)):
         lines = Lines(text)
         message = "Control characters are not allowed here. Remove it, or escape it inside quotes."

@@ -168,15 +168,13 @@ def suite_slug(agent: str, name: str, *, instead: str) -> str:
 
 def distinct_names(names: Sequence[str]) -> list[str]:
     """Return each name once: a case is known by its name; a second `greeting` is `greeting (2)`."""
-    taken: set[str] = set()
+    taken: dict[str, None] = {}
     counts: dict[str, int] = {}  # where to look on, so that many of one name take no longer
-    items = []
     for name in names:
-        each, n = name, counts.get(name, 1)
-        while each in taken:
+        distinct, n = name, counts.get(name, 1)
+        while distinct in taken:
             n += 1
-            each = f"{name} ({n})"
-        taken.add(each)
+            distinct = f"{name} ({n})"
+        taken[distinct] = None
         counts[name] = n
-        items.append(each)
-    return items
+    return list(taken)

@@ -217,8 +217,8 @@ def check_fixtures(
     for draft in drafts:
         if not isinstance(draft.spec, FixtureSpec):
             continue
-        for found in check_entities(draft.spec, schemas, hidden=hidden):
-            problem = draft.document.problem(found.loc, found.message)
+        for fault in check_entities(draft.spec, schemas, hidden=hidden):
+            problem = draft.document.problem(fault.loc, fault.message)
             if (problem.path, problem.keys) not in known_places:
                 yield problem
 

@@ -36,7 +36,7 @@ def read_toml(path: str, content: bytes) -> Document:
     root = Node(1, 1, entries={})
     _note_lines(text, root)
     document = Document(path, _plain(data), root)
-    if problems := [document.problem(*found, value="") for found in faults(document.data)]:
+    if problems := [document.problem(*fault, value="") for fault in faults(document.data)]:
         raise FormatError(problems)
     return document
 

@@ -26,17 +26,17 @@ MODELS: Mapping[Kind, type[Model]] = {
 COMMAND_LINE = "command-line"
 
 
-def edit_of(found: Compared[Any]) -> Edit | None:
+def edit_of(entry: Compared[Any]) -> Edit | None:
     """Return the last edit, since its last import, of the row that a spec would change.
 
     Rows that an import marked are compared with what it wrote. For others, the history counts:
     forms leave entries in it.
     """
-    row = found.row
-    if row is None or found.what != "updated":
+    row = entry.row
+    if row is None or entry.what != "updated":
         return None
-    is_comparable = "" not in {row.imported_digest, found.digest_before}
-    if is_comparable and found.digest_before == row.imported_digest:
+    is_comparable = "" not in {row.imported_digest, entry.digest_before}
+    if is_comparable and entry.digest_before == row.imported_digest:
         return None
     last = _last_entry(row)
     if last is None:

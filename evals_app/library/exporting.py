@@ -73,10 +73,14 @@ def _some(slugs: Sequence[str]) -> _Chosen:
         )
     rows = Suite.objects.with_everything().order_by("slug").filter(slug__in=slugs)
     suites = [row.to_spec() for row in rows]
-    agents = _agents_of(suites)
-    models = [agent.model for agent in agents if agent.model]
-    for suite in suites:
-        models += [*_judges_of(suite), *_embedders_of(suite)]
+    judges = [judge for suite in suites for judge in _judges_of(suite)]
+    scripted = {judge.name for judge in judges if judge.provider == "scripted"}
+    slugs_of_agents = scripted | {suite.agent for suite in suites}
+    rows_of_agents = Agent.objects.filter(slug__in=slugs_of_agents).order_by("slug")
+    agents = [row.to_spec() for row in rows_of_agents]
+    graders = [check.grader for suite in suites for check in suite.checks()]
+    embedders = [item.embedder for item in graders if isinstance(item, SemanticSimilarity)]
+    models = filter(None, [*judges, *embedders, *(agent.model for agent in agents)])
     return _Chosen(
         suites=suites,
         agents=agents,
@@ -90,25 +94,11 @@ def _providers(**wanted: Any) -> list[ProviderSpec]:
     return [row.to_spec() for row in rows]
 
 
-def _agents_of(suites: Sequence[SuiteSpec]) -> list[AgentSpec]:
-    slugs = {suite.agent for suite in suites}
-    for suite in suites:
-        slugs |= {judge.name for judge in _judges_of(suite) if judge.provider == "scripted"}
-    return [row.to_spec() for row in Agent.objects.filter(slug__in=slugs).order_by("slug")]
-
-
 def _judges_of(suite: SuiteSpec) -> Iterator[ModelSpec]:
     own: list[Any] = [suite.judge_model, *(check.model for check in suite.checks())]
     yield from (judge for judge in own if isinstance(judge, ModelSpec))
     for check in suite.checks():
         yield from check.grader.jurors()
-
-
-def _embedders_of(suite: SuiteSpec) -> Iterator[ModelSpec]:
-    for check in suite.checks():
-        grader = check.grader
-        if isinstance(grader, SemanticSimilarity) and grader.embedder is not None:
-            yield grader.embedder
 
 
 # Formats

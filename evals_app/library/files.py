@@ -221,22 +221,20 @@ class _Prepared:
         self._user = rights.user
         self._is_edit = is_edit
         self._gone = sources.gone(imported)
-        self._found = found = _compared(imported, in_detail=in_detail)
+        self._entries = entries = _compared(imported, in_detail=in_detail)
         self._sources = {
             located.spec.slug: _kept_source(
                 entry.row, "" if is_edit else sources.source_of(located.path)
             )
-            for entry, located in zip(found["suite"], imported.suites, strict=True)
+            for entry, located in zip(entries["suite"], imported.suites, strict=True)
         }
         changes = [
             _change(kind, entry, located.path, self._sources, is_edit=is_edit)
             for kind, all_located in _by_kind(imported).items()
-            for entry, located in zip(found[kind], all_located, strict=True)
+            for entry, located in zip(entries[kind], all_located, strict=True)
         ]
         changes += [Change("suite", slug, "archived") for slug in self._gone]
-        self.report = ImportReport(
-            changes, imported.warnings, imported.losses, _before(found), _after(found)
-        )
+        self.report = ImportReport(changes, imported.warnings, imported.losses, *_versions(entries))
 
     def save(self, *, unless_changed_from: Any, note: str) -> bool:
         """Write everything; return False, with nothing written, if that state has changed."""
@@ -244,7 +242,7 @@ class _Prepared:
         Attachment.objects.store(self._imported.contents.values())
         now = timezone.now()
         imported_at = None if self._is_edit else now
-        suites = SuiteWriting(self._found["suite"], self._sources, imported_at)
+        suites = SuiteWriting(self._entries["suite"], self._sources, imported_at)
         shown = set(files_of(located.spec for located in self._imported.suites).values())
         try:
             suites.stage()
@@ -261,19 +259,19 @@ class _Prepared:
         return True
 
     def _write(self, suites: SuiteWriting, imported_at: datetime | None) -> None:
-        types = [entry for entry in self._found["entity type"] if entry.what != "unchanged"]
+        types = [entry for entry in self._entries["entity type"] if entry.what != "unchanged"]
         save_entity_types([entry.spec for entry in types])
-        for entry in self._found["fixture"]:
+        for entry in self._entries["fixture"]:
             if entry.what != "unchanged":
                 save_fixture(entry.spec)
         marked: dict[Kind, Any] = {"entity type": EntityType.objects, "fixture": Fixture.objects}
         for kind, rows in marked.items():
-            for entry in self._found[kind]:
+            for entry in self._entries[kind]:
                 is_marked = entry.row and entry.row.imported_digest == entry.digest
                 if imported_at and not (entry.what == "unchanged" and is_marked):
                     rows.filter(slug=entry.spec.slug).update(**mark_of(entry, imported_at))
-        write_providers(self._found["provider"], imported_at)
-        write_agents(self._found["agent"], imported_at)
+        write_providers(self._entries["provider"], imported_at)
+        write_agents(self._entries["agent"], imported_at)
         suites.write()
         Suite.objects.filter(slug__in=self._gone).archive()
 
@@ -291,8 +289,8 @@ def _compared(imported: Imported, *, in_detail: bool) -> dict[Kind, list[Compare
     }
     # Entity types are compared and saved separately from fixtures.
     specs["fixture"] = [spec.model_copy(update={"entity_types": []}) for spec in specs["fixture"]]
-    found = {kind: compared(rows[kind], specs[kind], in_detail=in_detail) for kind in rows}
-    return found | {"suite": compare_suites(specs["suite"], in_detail=in_detail)}
+    entries = {kind: compared(rows[kind], specs[kind], in_detail=in_detail) for kind in rows}
+    return entries | {"suite": compare_suites(specs["suite"], in_detail=in_detail)}
 
 
 def _kept_source(row: Suite | None, new: str) -> str:
@@ -302,39 +300,32 @@ def _kept_source(row: Suite | None, new: str) -> str:
 
 
 def _change(
-    kind: Kind, found: Compared[Any], path: str, files: Mapping[str, str], *, is_edit: bool
+    kind: Kind, entry: Compared[Any], path: str, files: Mapping[str, str], *, is_edit: bool
 ) -> Change:
-    takes_over = kind == "suite" and found.what == "updated" and not is_edit
-    new = files.get(found.spec.slug, "")
+    takes_over = kind == "suite" and entry.what == "updated" and not is_edit
+    new = files.get(entry.spec.slug, "")
     return Change(
         kind,
-        found.spec.slug,
-        found.what,
-        tuple(found.details),
-        suite=found.spec if isinstance(found.spec, SuiteSpec) else None,
+        entry.spec.slug,
+        entry.what,
+        tuple(entry.details),
+        suite=entry.spec if isinstance(entry.spec, SuiteSpec) else None,
         path=path,
-        edit=None if is_edit else edit_of(found),
-        source=other_source(found.row.source, new) if takes_over else "",
-        cases_before=len(found.cases) if kind == "suite" else None,
+        edit=None if is_edit else edit_of(entry),
+        source=other_source(entry.row.source, new) if takes_over else "",
+        cases_before=len(entry.cases) if kind == "suite" else None,
     )
 
 
-def _before(found: Mapping[Kind, Iterable[Compared[Any]]]) -> str:
-    """Return a version of all that is stored under the slugs of specs."""
-    return _version(
-        (kind, entry.spec.slug, entry.digest_before, getattr(entry.row, "archived_at", None))
-        for kind in sorted(found)
-        for entry in found[kind]
+def _versions(entries: Mapping[Kind, Iterable[Compared[Any]]]) -> tuple[str, str]:
+    """Return the versions of what is stored under the slugs of specs, and of what will be."""
+    rows = [(kind, entry.spec.slug, entry) for kind in sorted(entries) for entry in entries[kind]]
+    before = _version(
+        (kind, slug, entry.digest_before, getattr(entry.row, "archived_at", None))
+        for kind, slug, entry in rows
         if entry.digest_before
     )
-
-
-def _after(found: Mapping[Kind, Iterable[Compared[Any]]]) -> str:
-    return _version(
-        (kind, entry.spec.slug, entry.digest, None)
-        for kind in sorted(found)
-        for entry in found[kind]
-    )
+    return before, _version((kind, slug, entry.digest, None) for kind, slug, entry in rows)
 
 
 def version_of_suite(row: Suite, spec: SuiteSpec) -> str:
@@ -419,23 +410,17 @@ def _check_types(imported: Imported, rights: Rights) -> None:
     """Refuse schemas that stored entities do not match: what is stored can always be imported."""
     places = {located.spec.slug: located for located in imported.entity_types}
     besides = _slugs(imported.fixtures)
-    found = misfits([located.spec for located in places.values()], besides=besides)
-    problems = [
-        Problem(
-            places[slug].path,
-            places[slug].line,
-            0,
-            "",
-            slug,
+    sentences_of = misfits([located.spec for located in places.values()], besides=besides)
+    problems = []
+    for slug, sentences in sentences_of.items():
+        message = (
             f"Stored entities do not match this schema of {slug!r}. Import their fixtures together with "
-            "it." + (_listed(sentences) if rights.may_see("fixture") else ""),
+            "it."
         )
-        for slug, sentences in found.items()
-    ]
+        if rights.may_see("fixture"):
+            more = len(sentences) - _MOST_MISFITS
+            message += f" {'; '.join(sentences[:_MOST_MISFITS])}"
+            message += f"; and {more} more." if more > 0 else ""
+        problems.append(Problem(places[slug].path, places[slug].line, 0, "", slug, message))
     if problems:
         raise FormatError(problems)
-
-
-def _listed(sentences: Sequence[str]) -> str:
-    more = len(sentences) - _MOST_MISFITS
-    return f" {'; '.join(sentences[:_MOST_MISFITS])}" + (f"; and {more} more." if more > 0 else "")

@@ -54,10 +54,10 @@ def _upsert(model: type[M], rows: Sequence[dict[str, Any]], *, by: Sequence[str]
 
 
 def _mark_unchanged(
-    model: type[models.Model], found: Iterable[Compared[Any]], imported_at: datetime | None
+    model: type[models.Model], entries: Iterable[Compared[Any]], imported_at: datetime | None
 ) -> None:
     rows = []
-    for entry in found:
+    for entry in entries:
         if entry.what == "unchanged" and imported_at and entry.row.imported_digest != entry.digest:
             entry.row.imported_digest, entry.row.imported_at = entry.digest, imported_at
             rows.append(entry.row)
@@ -68,13 +68,13 @@ def _mark_unchanged(
 def _write_rows(
     model: type[M],
     mapping: RowMapping,
-    found: Sequence[Compared[Any]],
+    entries: Sequence[Compared[Any]],
     imported_at: datetime | None,
 ) -> Iterator[tuple[M, Any]]:
     """Write the rows that differ, and return each with its spec."""
-    differing = [entry for entry in found if entry.what != "unchanged"]
+    differing = [entry for entry in entries if entry.what != "unchanged"]
     rows = [mapping.values(entry.spec) | mark_of(entry, imported_at) for entry in differing]
-    _mark_unchanged(model, found, imported_at)
+    _mark_unchanged(model, entries, imported_at)
     written = _upsert(model, rows, by=["slug"])
     return zip(written, (entry.spec for entry in differing), strict=True)
 
@@ -82,16 +82,16 @@ def _write_rows(
 @transaction.atomic
 def save_provider(spec: ProviderSpec) -> Saved:
     """Write a provider with the prices of its models."""
-    found = compared(Provider.objects.prefetch_related("prices"), [spec])
-    write_providers(found)
-    return found[0].what
+    entries = compared(Provider.objects.prefetch_related("prices"), [spec])
+    write_providers(entries)
+    return entries[0].what
 
 
 def write_providers(
-    found: Sequence[Compared[ProviderSpec]], imported_at: datetime | None = None
+    entries: Sequence[Compared[ProviderSpec]], imported_at: datetime | None = None
 ) -> None:
     """Write the providers that differ, with the prices of their models."""
-    for row, spec in _write_rows(Provider, PROVIDER, found, imported_at):
+    for row, spec in _write_rows(Provider, PROVIDER, entries, imported_at):
         save_prices(row, spec.prices)
 
 
@@ -118,14 +118,16 @@ def save_prices(provider: Provider, specs: Sequence[PriceSpec]) -> None:
 @transaction.atomic
 def save_agent(spec: AgentSpec) -> Saved:
     """Write an agent."""
-    found = compared(Agent.objects.all(), [spec])
-    write_agents(found)
-    return found[0].what
+    entries = compared(Agent.objects.all(), [spec])
+    write_agents(entries)
+    return entries[0].what
 
 
-def write_agents(found: Sequence[Compared[AgentSpec]], imported_at: datetime | None = None) -> None:
+def write_agents(
+    entries: Sequence[Compared[AgentSpec]], imported_at: datetime | None = None
+) -> None:
     """Write the agents that differ."""
-    _write_rows(Agent, AGENT, found, imported_at)
+    _write_rows(Agent, AGENT, entries, imported_at)
 
 
 @transaction.atomic
@@ -137,9 +139,9 @@ def save_suite(spec: SuiteSpec, *, source: str = "") -> Saved:
     Raises:
         ValueError: its agent or one of its fixtures does not exist.
     """
-    found = compare_suites([spec])
-    SuiteWriting(found, {spec.slug: source}).write()
-    return found[0].what
+    entries = compare_suites([spec])
+    SuiteWriting(entries, {spec.slug: source}).write()
+    return entries[0].what
 
 
 class SuiteWriting:
@@ -153,15 +155,15 @@ class SuiteWriting:
 
     def __init__(
         self,
-        found: Sequence[Compared[SuiteSpec]],
+        entries: Sequence[Compared[SuiteSpec]],
         sources: Mapping[str, str],
         imported_at: datetime | None = None,
     ) -> None:
-        self._found = found
+        self._entries = entries
         self._sources = sources
         self._imported_at = imported_at
         self._name = uuid4().hex
-        differing = [entry for entry in found if entry.what != "unchanged"]
+        differing = [entry for entry in entries if entry.what != "unchanged"]
         self._plans = [_CasePlan.of(entry) for entry in differing]
 
     def stage(self) -> None:
@@ -194,10 +196,10 @@ class SuiteWriting:
         _write_defaults(suites, differing)
         for suite, plan in zip(suites, self._plans, strict=True):
             self._write_cases(suite, plan)
-        for entry in self._found:
+        for entry in self._entries:
             if entry.what == "unchanged" and entry.row.source != self._source(entry):
                 Suite.objects.filter(pk=entry.row.pk).update(source=self._source(entry))
-        _mark_unchanged(Suite, self._found, self._imported_at)
+        _mark_unchanged(Suite, self._entries, self._imported_at)
 
     def _columns(self, entry: Compared[SuiteSpec], agent: Agent) -> dict[str, Any]:
         return {
@@ -254,12 +256,12 @@ class _CasePlan:
     staged: str = ""
 
     @classmethod
-    def of(cls, found: Compared[SuiteSpec]) -> Self:
-        plan = cls(found)
-        wanted = {spec.name for spec in found.spec.cases}
-        plan.gone = [case.pk for name, case in found.cases.items() if name not in wanted]
-        for position, spec in enumerate(found.spec.cases):
-            stored = found.cases.get(spec.name)
+    def of(cls, entry: Compared[SuiteSpec]) -> Self:
+        plan = cls(entry)
+        wanted = {spec.name for spec in entry.spec.cases}
+        plan.gone = [case.pk for name, case in entry.cases.items() if name not in wanted]
+        for position, spec in enumerate(entry.spec.cases):
+            stored = entry.cases.get(spec.name)
             if stored is None:
                 plan.new.append(_CaseToWrite(spec, position))
             elif not stored.is_same:
@@ -290,15 +292,17 @@ def _by_slug(model: type[M], slugs: Iterable[str], noun: str) -> dict[str, M]:
     return by_slug
 
 
-def _write_fixtures(suites: Sequence[Suite], found: Sequence[Compared[SuiteSpec]]) -> None:
-    rows = _by_slug(Fixture, (slug for entry in found for slug in entry.spec.fixtures), "fixture")
+def _write_fixtures(suites: Sequence[Suite], entries: Sequence[Compared[SuiteSpec]]) -> None:
+    rows = _by_slug(Fixture, (slug for entry in entries for slug in entry.spec.fixtures), "fixture")
     link = Suite.fixtures.through
     before = {
-        entry.row.pk: {row.slug for row in entry.row.fixtures.all()} for entry in found if entry.row
+        entry.row.pk: {row.slug for row in entry.row.fixtures.all()}
+        for entry in entries
+        if entry.row
     }
     pairs = [
         (suite, entry.spec.fixtures)
-        for suite, entry in zip(suites, found, strict=True)
+        for suite, entry in zip(suites, entries, strict=True)
         if before.get(suite.pk, set()) != set(entry.spec.fixtures)
     ]
     for part in _parts([suite.pk for suite, _ in pairs if suite.pk in before]):
@@ -307,10 +311,10 @@ def _write_fixtures(suites: Sequence[Suite], found: Sequence[Compared[SuiteSpec]
     link.objects.bulk_create(links, batch_size=BATCH)
 
 
-def _write_defaults(suites: Sequence[Suite], found: Sequence[Compared[SuiteSpec]]) -> None:
+def _write_defaults(suites: Sequence[Suite], entries: Sequence[Compared[SuiteSpec]]) -> None:
     pairs = [
         (suite, entry)
-        for suite, entry in zip(suites, found, strict=True)
+        for suite, entry in zip(suites, entries, strict=True)
         if entry.row is None
         or not _same_list(entry.row.default_assertions.all(), entry.spec.assertions)
     ]

@@ -145,7 +145,8 @@ def _entries(path: str, archive: zipfile.ZipFile) -> Iterator[tuple[str, zipfile
         name = printable(_name(entry))
         is_outside = name.startswith("/") or _DRIVE.match(name) or ".." in name.split("/")
         inside = PurePosixPath(name)
-        if not is_outside and (name.endswith("/") or _is_hidden(inside)):
+        is_hidden = any(part.startswith(".") or part == "__MACOSX" for part in inside.parts)
+        if not is_outside and (name.endswith("/") or is_hidden):
             continue
         if problem := "has a path outside the archive" if is_outside else _unreadable(entry):
             message = f"This entry {problem}. Nothing was unpacked."
@@ -163,10 +164,6 @@ def _name(entry: zipfile.ZipInfo) -> str:
         with suppress(UnicodeDecodeError):
             name = name.encode("cp437").decode()
     return name.replace("\\", "/")
-
-
-def _is_hidden(path: PurePosixPath) -> bool:
-    return any(part.startswith(".") or part == "__MACOSX" for part in path.parts)
 
 
 def _unreadable(entry: zipfile.ZipInfo) -> str:

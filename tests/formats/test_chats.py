@@ -5,13 +5,13 @@ import pytest
 from evals_app.formats.chats import is_chat, read_chat
 
 
-def said(*messages: tuple[str, Any]) -> list[dict[str, Any]]:
+def chat_of(*messages: tuple[str, Any]) -> list[dict[str, Any]]:
     return [{"role": role, "content": content} for role, content in messages]
 
 
 def test_the_last_message_of_the_user_is_asked() -> None:
     chat = read_chat(
-        said(("system", "Be kind."), ("user", "Hi"), ("assistant", "Hello"), ("user", "Bye"))
+        chat_of(("system", "Be kind."), ("user", "Hi"), ("assistant", "Hello"), ("user", "Bye"))
     )
 
     assert chat is not None
@@ -23,7 +23,7 @@ def test_the_last_message_of_the_user_is_asked() -> None:
 
 
 def test_a_last_message_of_the_agent_is_the_answer() -> None:
-    chat = read_chat(said(("user", "Hi"), ("assistant", "Hello")))
+    chat = read_chat(chat_of(("user", "Hi"), ("assistant", "Hello")))
 
     assert chat is not None
     assert (chat.user, chat.answer, chat.history) == ("Hi", "Hello", [])
@@ -32,11 +32,11 @@ def test_a_last_message_of_the_agent_is_the_answer() -> None:
 @pytest.mark.parametrize(
     ("messages", "user"),
     [
-        pytest.param(said(("system", "a"), ("system", "b")), "b", id="no message of the user"),
-        pytest.param(said(("user", "a"), ("user", "b")), "a\n\nb", id="two in a row"),
-        pytest.param(said(("assistant", "a"), ("user", "b")), "b", id="the agent first"),
-        pytest.param(said(("user", [{"text": "a"}, {"image_url": "x"}])), "a", id="a picture"),
-        pytest.param(said(("user", "a"), ("tool", "b")), "a", id="a result of a tool"),
+        pytest.param(chat_of(("system", "a"), ("system", "b")), "b", id="no message of the user"),
+        pytest.param(chat_of(("user", "a"), ("user", "b")), "a\n\nb", id="two in a row"),
+        pytest.param(chat_of(("assistant", "a"), ("user", "b")), "b", id="the agent first"),
+        pytest.param(chat_of(("user", [{"text": "a"}, {"image_url": "x"}])), "a", id="a picture"),
+        pytest.param(chat_of(("user", "a"), ("tool", "b")), "a", id="a result of a tool"),
     ],
 )
 def test_what_changes_is_reported_once(messages: list[dict[str, Any]], user: str) -> None:
@@ -47,14 +47,14 @@ def test_what_changes_is_reported_once(messages: list[dict[str, Any]], user: str
 
 
 def test_a_list_in_which_nothing_is_asked_is_no_conversation() -> None:
-    assert read_chat(said(("assistant", "a"))) is None
-    assert read_chat(said(("user", ""))) is None
+    assert read_chat(chat_of(("assistant", "a"))) is None
+    assert read_chat(chat_of(("user", ""))) is None
 
 
 @pytest.mark.parametrize(
     ("value", "expected"),
     [
-        (said(("user", "a")), True),
+        (chat_of(("user", "a")), True),
         ([{"from": "human", "value": "a"}], True),
         ([], False),
         ([{"content": "a"}], False),

@@ -14,7 +14,7 @@ def suite(*cases: dict[str, Any], **more: Any) -> SuiteSpec:
     )
 
 
-def told(before: SuiteSpec, after: SuiteSpec) -> list[tuple[str, str, str]]:
+def changes(before: SuiteSpec, after: SuiteSpec) -> list[tuple[str, str, str]]:
     return [
         (difference.keys, difference.before, difference.after)
         for difference in differences(before, after)
@@ -22,7 +22,7 @@ def told(before: SuiteSpec, after: SuiteSpec) -> list[tuple[str, str, str]]:
 
 
 def test_equal_specs_differ_nowhere() -> None:
-    assert told(suite(), suite(trials=1)) == []
+    assert changes(suite(), suite(trials=1)) == []
 
 
 @pytest.mark.parametrize(
@@ -45,27 +45,29 @@ def test_equal_specs_differ_nowhere() -> None:
 def test_each_difference_is_reported_by_its_keys(
     after: SuiteSpec, expected: tuple[str, str, str]
 ) -> None:
-    assert told(suite(), after) == [expected]
+    assert changes(suite(), after) == [expected]
 
 
 def test_a_removed_case_and_a_default_that_comes_back_have_no_value_after() -> None:
     before = suite(CASE, {"name": "b c", "turns": [{"user": "x"}]}, trials=3)
 
-    assert told(before, suite()) == [("trials", "3", ""), ('cases["b c"]', "(2 keys)", "")]
+    assert changes(before, suite()) == [("trials", "3", ""), ('cases["b c"]', "(2 keys)", "")]
 
 
 def test_true_and_one_are_different() -> None:
     before = suite({**CASE, "context_params": {"x": 1}})
     after = suite({**CASE, "context_params": {"x": True}})
 
-    assert told(before, after) == [("cases.a.context_params.x", "1", "true")]
+    assert changes(before, after) == [("cases.a.context_params.x", "1", "true")]
 
 
 def test_the_name_of_a_case_makes_no_secret_of_what_is_in_it() -> None:
     def named(name: str, user: str) -> SuiteSpec:
         return suite({"name": name, "turns": [{"user": user}]})
 
-    ((_, before, after),) = told(named("Forgot password", "hi"), named("Forgot password", "hello"))
+    ((_, before, after),) = changes(
+        named("Forgot password", "hi"), named("Forgot password", "hello")
+    )
 
     assert (before, after) == ('"hi"', '"hello"')
 
@@ -74,6 +76,6 @@ def test_a_secret_in_a_case_is_not_reported() -> None:
     def with_token(token: str) -> SuiteSpec:
         return suite({**CASE, "context_params": {"api_token": token}})
 
-    ((_, before, after),) = told(with_token("one"), with_token("two"))
+    ((_, before, after),) = changes(with_token("one"), with_token("two"))
 
     assert (before, after) == ("***", "***")

@@ -176,7 +176,7 @@ def test_free_data_allows_anything() -> None:
 
 
 @pytest.mark.parametrize(
-    ("tool", "said"),
+    ("tool", "beginning"),
     [
         pytest.param(
             "{name: a, url: https://a.org/, methd: GET}",
@@ -196,7 +196,9 @@ def test_free_data_allows_anything() -> None:
         pytest.param("5", "5:7 tools[0]: Expected text", id="none"),
     ],
 )
-def test_of_several_shapes_that_is_meant_which_most_keys_belong_to(tool: str, said: str) -> None:
+def test_of_several_shapes_that_is_meant_which_most_keys_belong_to(
+    tool: str, beginning: str
+) -> None:
     content = f"agent: A\nslug: a\nmodel: anthropic/claude-haiku-5-5\ntools:\n    - {tool}\n"
     draft = read_native(read_yaml("x.agent.yaml", content.encode()), "agent")
 
@@ -205,4 +207,4 @@ def test_of_several_shapes_that_is_meant_which_most_keys_belong_to(tool: str, sa
         for problem in draft.problems
     ]
 
-    assert any(item.startswith(said) for item in found), found
+    assert any(item.startswith(beginning) for item in found), found

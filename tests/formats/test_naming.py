@@ -36,7 +36,7 @@ def suite(*checks: dict[str, Any], **changes: Any) -> dict[str, Any]:
     return head | {"cases": [{"name": "c", "turns": [turn(*checks)]}]} | changes
 
 
-def found(
+def problems_of(
     *documents: dict[str, Any], known: Known | None = None, path: str = "s.suite.yaml"
 ) -> list[Problem]:
     """Read a suite and what stands beside it, and give everything that is said of it."""
@@ -132,7 +132,7 @@ LINK = {"from": "order-1042", "to": "ordr-1042"}
 def test_a_name_that_nothing_has_is_reported_at_its_place(
     check: dict[str, Any], keys: str, near: str, level: str
 ) -> None:
-    problems = found(AGENT, FIXTURE, suite(check))
+    problems = problems_of(AGENT, FIXTURE, suite(check))
 
     assert levels(problems) == [(keys, level)]
     assert f"{near!r}" in problems[0].message
@@ -152,14 +152,14 @@ def test_a_name_that_nothing_has_is_reported_at_its_place(
     ],
 )
 def test_a_name_that_something_has_is_fine(check: dict[str, Any]) -> None:
-    assert found(AGENT, FIXTURE, suite(check)) == []
+    assert problems_of(AGENT, FIXTURE, suite(check)) == []
 
 
 def test_what_the_suite_does_not_use_does_not_count() -> None:
     other = AGENT | {"slug": "other", "tools": ["entity.delete"]}
     check = {"type": "tool_not_called", "value": "entity.delete"}
 
-    (problem,) = found(other, AGENT, FIXTURE, suite(check))
+    (problem,) = problems_of(other, AGENT, FIXTURE, suite(check))
 
     assert problem.level == "error"
     assert "entity.update" in problem.message
@@ -168,7 +168,7 @@ def test_what_the_suite_does_not_use_does_not_count() -> None:
 def test_an_agent_without_any_tool_may_yet_be_given_some() -> None:
     check = called("entity.query")
 
-    (problem,) = found({**AGENT, "tools": []}, FIXTURE, suite(check))
+    (problem,) = problems_of({**AGENT, "tools": []}, FIXTURE, suite(check))
 
     assert problem.level == "warning"
 
@@ -178,7 +178,7 @@ def test_names_are_found_in_every_place_of_a_suite_even_of_one_that_is_not_sound
     whole = suite(assertions=[check], cases=[{"name": "c", "turns": [turn(check)]}])
     whole["cases"][0]["final_assertions"] = [check]
 
-    sound, broken = (found(AGENT, FIXTURE, item) for item in (whole, whole | {"trials": 0}))
+    sound, broken = (problems_of(AGENT, FIXTURE, item) for item in (whole, whole | {"trials": 0}))
 
     assert len(sound) == 3
     assert [item for item in broken if item.keys != "trials"] == sound
@@ -192,14 +192,14 @@ def test_names_are_found_in_every_place_of_a_suite_even_of_one_that_is_not_sound
     ],
 )
 def test_nobody_knows_what_an_agent_brings(check: dict[str, Any]) -> None:
-    assert found(OUTSIDE, FIXTURE, suite(check)) == []
+    assert problems_of(OUTSIDE, FIXTURE, suite(check)) == []
 
 
 def test_a_slip_in_the_name_of_a_tool_that_an_agent_brings_is_asked_about() -> None:
     names = ["find_orders", "find_orders", "find_oders", "refund"]
     checks = map(called, names)
 
-    (problem,) = found(OUTSIDE, FIXTURE, suite(*checks))
+    (problem,) = problems_of(OUTSIDE, FIXTURE, suite(*checks))
 
     assert (problem.keys, problem.level) == ("cases[0].turns[0].assertions[2].value", "warning")
     assert "'find_orders'" in problem.message
@@ -209,7 +209,7 @@ def test_chunks_of_other_tools_are_not_known() -> None:
     tool = {"name": "search", "rules": [{"result": []}], "retrieval": "found"}
     check = {"type": "chunks_fetched", "chunks": ["terms"]}
 
-    assert found(AGENT | {"tools": [tool]}, FIXTURE, suite(check)) == []
+    assert problems_of(AGENT | {"tools": [tool]}, FIXTURE, suite(check)) == []
 
 
 @pytest.mark.parametrize(
@@ -225,7 +225,7 @@ def test_nothing_follows_from_a_file_that_is_not_sound(broken: dict[str, Any]) -
         check = {"type": "chunks_fetched", "chunks": ["retruns"]}
     whole = [broken if broken["slug"] == item["slug"] else item for item in (AGENT, FIXTURE)]
 
-    assert not [item for item in found(*whole, suite(check)) if item.path == "s.suite.yaml"]
+    assert not [item for item in problems_of(*whole, suite(check)) if item.path == "s.suite.yaml"]
 
 
 def known(**changes: Any) -> Known:
@@ -246,7 +246,7 @@ def test_what_is_stored_counts_where_no_file_says_otherwise() -> None:
         {"type": "chunks_fetched", "chunks": ["retruns"]},
     ]
 
-    messages = [item.message for item in found(suite(*checks), known=known())]
+    messages = [item.message for item in problems_of(suite(*checks), known=known())]
 
     assert ["'refund'" in messages[0], "'returns'" in messages[1]] == [True, True]
 
@@ -255,7 +255,7 @@ def test_what_may_not_be_seen_is_not_repeated() -> None:
     check = called("refnd")
     hidden = known(hidden=frozenset({"agent", "fixture"}))
 
-    (problem,) = found(suite(check), known=hidden)
+    (problem,) = problems_of(suite(check), known=hidden)
 
     assert problem.level == "error"
     assert "refund" not in problem.message
@@ -269,10 +269,10 @@ def test_files_of_other_systems_are_only_warned_of() -> None:
         "cases": [{"name": "c", "turns": [turn(called("refnd"))]}],
     }
 
-    problems = found(AGENT, struere, path="s.eval.yaml")
+    (problem,) = problems_of(AGENT, struere, path="s.eval.yaml")
 
-    assert [problem.level for problem in problems] == ["warning"]
-    assert "'refund'" in problems[0].message
+    assert problem.level == "warning"
+    assert "'refund'" in problem.message
 
 
 # What cannot fail
@@ -314,7 +314,7 @@ HEAVY = [REFUND | {"weight": weight} for weight in (1, 99)]
 def test_what_proves_nothing_is_reported_in_our_files(
     written: dict[str, Any], keys: str, level: str
 ) -> None:
-    problems = found(AGENT, FIXTURE, written)
+    problems = problems_of(AGENT, FIXTURE, written)
 
     assert [problem.keys for problem in problems if problem.level == level] == [keys]
 
@@ -346,7 +346,7 @@ def test_an_expected_answer_that_would_fail_is_warned_of(
 ) -> None:
     written = suite(cases=[{"name": "c", "turns": [turn(check, expected=expected)]}])
 
-    problems = found(AGENT, FIXTURE, written)
+    problems = problems_of(AGENT, FIXTURE, written)
 
     assert [problem.keys for problem in problems] == ["cases[0].turns[0].expected"] * warns
     assert all("0.90" in problem.message for problem in problems)

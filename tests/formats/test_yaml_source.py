@@ -50,6 +50,7 @@ def test_a_byte_order_mark_is_passed_over() -> None:
         pytest.param(b"a: !mine {}", 1, 4, "Tags", id="own tag"),
         pytest.param(b"a: 1\n---\nb: 2", 2, 1, "second document", id="two documents"),
         pytest.param(b"a: x\nb: caf\xe9", 2, 7, "not UTF-8", id="Latin-1"),
+        pytest.param(b"\xef\xbb\xbfa: \xc3\xa9\xe9", 1, 5, "not UTF-8", id="Latin-1 after a mark"),
         pytest.param("a: é".encode("utf-16"), 1, 1, "not UTF-8", id="UTF-16"),
         pytest.param(b"a: x\nbb: \x07", 2, 5, "Control", id="control character"),
         pytest.param(b'a: "\\0"', 1, 4, "NUL", id="escaped NUL"),

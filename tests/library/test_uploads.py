@@ -94,19 +94,8 @@ def test_a_pattern_finds_what_is_in_the_archive() -> None:
 
 @pytest.mark.django_db
 def test_eval_files_find_what_stands_beside_them_and_the_rest_is_ignored() -> None:
-    upload = unpack(
-        [
-            AGENT,
-            project(
-                {
-                    "evals/receipts.suite.yaml": SUITE,
-                    "evals/photos/a.png": PNG,
-                    "README.md": b"About",
-                    "docker-compose.yaml": b"services: {}",
-                }
-            ),
-        ]
-    )
+    files = {"evals/receipts.suite.yaml": SUITE, "evals/photos/a.png": PNG, "README.md": b"About"}
+    upload = unpack([AGENT, project({**files, "docker-compose.yaml": b"services: {}"})])
 
     import_files(upload.files, find=upload.find)
 
@@ -240,7 +229,7 @@ def test_one_path_is_not_sent_twice_however_it_is_sent(content: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "words"),
     [
         pytest.param(b"", "zip archive", id="empty"),
         pytest.param(b"suite: x", "zip archive", id="YAML"),
@@ -248,8 +237,8 @@ def test_one_path_is_not_sent_twice_however_it_is_sent(content: bytes) -> None:
         pytest.param(zipped({}), "no eval file", id="an empty archive"),
     ],
 )
-def test_an_archive_without_eval_files_is_refused(content: bytes, told: str) -> None:
-    assert told in refused(SourceFile("a.ZIP", content))[0]
+def test_an_archive_without_eval_files_is_refused(content: bytes, words: str) -> None:
+    assert words in refused(SourceFile("a.ZIP", content))[0]
 
 
 def test_a_damaged_archive_is_refused_in_words_whatever_is_wrong_with_it() -> None:

@@ -14,8 +14,8 @@ from fixtures_app.ground.patterns import MAX_PATTERN_CHARS
 from fixtures_app.ground.words import near
 
 Json = dict[str, Any]
-# Gives the checks for a sample; the flag says that the check is of its expected answer.
-Make = Callable[[Json], list[tuple[Json, bool]]]
+# Gives the check for a sample; the flag says that it is of its expected answer.
+Make = Callable[[Json], tuple[Json, bool]]
 
 _FUZZY = (
     "There, a reply that is only a part of the ideal answer passed, and a, an, the and "
@@ -65,33 +65,29 @@ def _pattern(texts: list[str], *, begin: str = "", is_sensitive: bool = True) ->
     return {"type": "matches", "value": pattern, "case_sensitive": is_sensitive}
 
 
-def _match(row: Json) -> list[tuple[Json, bool]]:
-    return [(_pattern(_ideals(row), begin=r"\A"), False)]
+def _match(row: Json) -> tuple[Json, bool]:
+    return _pattern(_ideals(row), begin=r"\A"), False
 
 
 def _includes(*, is_sensitive: bool) -> Make:
-    def make(row: Json) -> list[tuple[Json, bool]]:
+    def make(row: Json) -> tuple[Json, bool]:
         texts = _ideals(row)
         if len(texts) > 1:
-            return [(_pattern(texts, is_sensitive=is_sensitive), False)]
+            return _pattern(texts, is_sensitive=is_sensitive), False
         case = {"case_sensitive": True} if is_sensitive else {}
-        return [({"type": "contains", "value": texts[0], **case}, True)]
+        return {"type": "contains", "value": texts[0], **case}, True
 
     return make
 
 
-def _json_match(row: Json) -> list[tuple[Json, bool]]:
+def _json_match(row: Json) -> tuple[Json, bool]:
     try:
         values = [json.loads(text) for text in _ideals(row)]
     except (ValueError, RecursionError):
         raise LostError("Its `ideal` answer is not JSON.") from None
     same = [{"const": value} for value in values]
     schema = same[0] if len(same) == 1 else {"anyOf": same}
-    return [({"type": "json_schema", "schema": schema}, False)]
-
-
-def _json_valid(_: Json) -> list[tuple[Json, bool]]:
-    return [({"type": "json_valid"}, False)]
+    return {"type": "json_schema", "schema": schema}, False
 
 
 INCLUDES = Grading(_includes(is_sensitive=False))
@@ -110,10 +106,10 @@ def grading_of(spot: Spot, entry: Entry) -> Grading | None:
         graded = read_modelgraded(args)
         if graded is None:
             return None
-        return Grading(lambda row: [(graded.check(row), False)], graded.input, graded.spot)
+        return Grading(lambda row: (graded.check(row), False), graded.input, graded.spot)
     if kind not in _CLASSES:
-        known = [*_CLASSES, "ModelBasedClassify"]
-        raise LostError(_CODE.format(entry.class_) + near(kind, known))
+        hint = near(kind, [*_CLASSES, "ModelBasedClassify"])
+        raise LostError(_CODE.format(entry.class_) + hint)
     makes, known_args = _CLASSES[kind]
     _tell_lost(args, entry.args, known_args)
     if kind == "FuzzyMatch":
@@ -143,5 +139,5 @@ _CLASSES: dict[str, tuple[Callable[[Json], Make], tuple[str, ...]]] = {
     ),
     "FuzzyMatch": (lambda _: _includes(is_sensitive=False), ()),
     "JsonMatch": (lambda _: _json_match, ()),
-    "JsonValidator": (lambda _: _json_valid, ()),
+    "JsonValidator": (lambda _: lambda _: ({"type": "json_valid"}, False), ()),
 }

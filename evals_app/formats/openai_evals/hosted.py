@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from evals_app.engine.template import written as with_backslashes
-from evals_app.formats.chats import IN_PROMPTS, Chat, content_text, is_chat, own_prompt, read_chat
+from evals_app.formats.chats import IN_PROMPTS, Chat, chat_of, content_text, own_prompt, read_chat
 from evals_app.formats.draft import Draft, drafted
 from evals_app.formats.foreign import Around, Places, distinct_names, slug_of
 from evals_app.formats.openai_evals.criteria import Asked, model_of, read_criteria
@@ -64,13 +64,13 @@ def read_hosted(readings: Sequence[Reading], around: Around, missed: Missed) -> 
 
 
 def _without_eval(
-    found: Sequence[tuple[Spot, Eval]], runs: Sequence[tuple[Spot, Run]], parts: Parts
+    evals: Sequence[tuple[Spot, Eval]], runs: Sequence[tuple[Spot, Run]], parts: Parts
 ) -> Missed:
     """Name runs and items whose eval is not here."""
     missed = [
         (at, _NO_EVAL.format(run.eval_id or "EVAL"))
         for at, run in runs
-        if not any(_belongs(at, run, spot, asked, len(found)) for spot, asked in found)
+        if not any(_belongs(at, run, spot, asked, len(evals)) for spot, asked in evals)
     ]
     if not parts.evals:
         missed += [(spot, _NO_EVAL_OF_ITEMS) for spot in (parts.items or parts.outputs)[:1]]
@@ -196,12 +196,12 @@ class _Suite:
             return read_chat(filled), self.templates[0][2]
         if messages is not None and messages.item_reference is not None and self.ran is not None:
             path = path_of(messages.item_reference)
-            return _chat_of(value_at(item.data, path or ())), item.spot
+            return chat_of(value_at(item.data, path or ())), item.spot
         if item.messages is not None:
             return read_chat(item.messages), item.spot
         keys = {plain(key): value for key, value in item.data.items()}
         for word in (*MESSAGES, *USER):
-            if chat := _chat_of(keys.get(word)):
+            if chat := chat_of(keys.get(word)):
                 return chat, item.spot
         return None, item.spot
 
@@ -249,18 +249,10 @@ class _Suite:
         return tools
 
 
-def _chat_of(value: Any) -> Chat | None:
-    if isinstance(value, str) and value.strip():
-        return read_chat([{"role": "user", "content": value}])
-    return read_chat(value) if is_chat(value) else None
-
-
 def _name(data: Json) -> str:
-    for key in ("id", "name", "title"):
-        value = data.get(key)
-        if isinstance(value, str | int) and not isinstance(value, bool) and str(value).strip():
-            return str(value)[:_NAME_CHARS]
-    return ""
+    values = [data.get(key) for key in ("id", "name", "title")]
+    names = (str(item) for item in values if type(item) in (str, int))
+    return next(filter(str.strip, names), "")[:_NAME_CHARS]
 
 
 def _tool(spot: Spot) -> Json | None:

@@ -68,15 +68,15 @@ def items_of(origin: Origin) -> list[Item]:
 
 
 def _items(spots: Iterable[Spot]) -> Iterator[Item]:
-    is_told = False
+    is_reported = False
     for spot in spots:
         row = spot.value
         inner = row.get("item", row) if isinstance(row, dict) else None
         if not isinstance(inner, dict):
             spot.say(_NO_ITEM)
             continue
-        if inner is not row and row.get("sample") and not is_told:
-            is_told = True
+        if inner is not row and row.get("sample") and not is_reported:
+            is_reported = True
             spot.lose(_ANSWERED)
         yield Item(spot.at("item") if inner is not row else spot, inner)
 

@@ -42,7 +42,7 @@ class Graded:
             f"above about the form of the answer. The verdict is pass for {' or '.join(self.passing)},"
             " and fail for any other choice."
         )
-        criteria = _FIELD.sub(lambda found: _value(found, values), self.prompt)
+        criteria = _FIELD.sub(lambda match: _value(match, values), self.prompt)
         return {"type": "llm_judge", "criteria": f"{criteria}\n\n{how}", "scale": "pass_fail"}
 
 

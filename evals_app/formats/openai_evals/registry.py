@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from evals_app.formats.chats import is_chat, own_prompt, read_chat
+from evals_app.formats.chats import chat_of, own_prompt
 from evals_app.formats.document import Document
 from evals_app.formats.draft import Draft
 from evals_app.formats.foreign import Around, slug_of
@@ -139,10 +139,7 @@ def _case(row: Spot, grading: Grading) -> Case | None:
     if not isinstance(data, dict):
         row.say('A sample is written {"input": ..., "ideal": ...}.')
         return None
-    asked = data.get(grading.input)
-    if isinstance(asked, str) and asked.strip():
-        asked = [{"role": "user", "content": asked}]
-    chat = read_chat(asked) if isinstance(asked, list) and is_chat(asked) else None
+    chat = chat_of(data.get(grading.input))
     if chat is None:
         row.lose(
             f"The key `{grading.input}` of this sample has no question. The sample is left out."
@@ -150,7 +147,8 @@ def _case(row: Spot, grading: Grading) -> Case | None:
         return None
     checks = []
     try:
-        checks = [(check, grading.spot or row, expects) for check, expects in grading.make(data)]
+        check, expects = grading.make(data)
+        checks.append((check, grading.spot or row, expects))
     except LostError as lost:
         row.lose(f"The check of this sample is left out. {lost}")
     name = data.get("id")

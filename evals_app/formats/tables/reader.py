@@ -57,7 +57,13 @@ def _suites(table: Table, around: Around) -> Iterator[Draft]:
     about = [item for item in sheets if is_about_suites(item)]
     cases = [item for item in sheets if item.has_messages]
     others = [item for item in sheets if item not in (*about, *cases)]
-    problems = [*_hidden(table), *_others(table, others, cases)]
+    problems = [
+        table.problem(
+            (), f"The sheet {name} is hidden and was not read.", value="", level="warning"
+        )
+        for name in table.unseen
+    ]
+    problems += _others(table, others, cases)
     for sheet in cases:
         sheet.check_headers()
     settings = {case.name: read_settings(case) for case in cases}
@@ -76,12 +82,6 @@ def _suites(table: Table, around: Around) -> Iterator[Draft]:
 def _stem(path: str) -> str:
     name = PurePosixPath(path).name.rpartition(".")[0]
     return name.removesuffix(".suite") or "table"
-
-
-def _hidden(table: Table) -> Iterator[Problem]:
-    for name in table.unseen:
-        message = f"The sheet {name} is hidden and was not read."
-        yield table.problem((), message, value="", level="warning")
 
 
 def _others(table: Table, others: Sequence[Sheet], cases: Sequence[Sheet]) -> Iterator[Problem]:

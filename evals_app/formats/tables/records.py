@@ -113,19 +113,19 @@ class _Reader:
             message = 'A row is written {"input": "...", "expected": "..."}.'
             self.problems.append(self.document.problem(here, message))
             return {}
-        found: _Record = {}
+        record: _Record = {}
         for key, value in row.items():
             loc = (*here, key)
             for header, text in self._cells(key, value, loc):
-                if header in found and text:
-                    other = found[header][1][-1]
+                if header in record and text:
+                    other = record[header][1][-1]
                     message = (
                         f"This means {header}, as `{other}` does in this row. Keep one of them."
                     )
                     self.problems.append(self.document.problem(loc, message))
                 elif text:
-                    found[header] = (in_cell(text), loc)
-        return found
+                    record[header] = (in_cell(text), loc)
+        return record
 
     def _cells(self, key: str, value: Any, loc: Loc) -> Iterator[tuple[str, str]]:
         word = plain(key)

@@ -96,11 +96,11 @@ def _sheet_called(name: str | None, sheets: Sequence[Sheet]) -> Sheet | None:
     return next((sheet for sheet in sheets if sheet.name.casefold() == wanted), None)
 
 
-def _say(sheet: Sheet, found: Json, key: str, value: Any, origin: Loc) -> None:
-    if key in found:
+def _say(sheet: Sheet, settings: Json, key: str, value: Any, origin: Loc) -> None:
+    if key in settings:
         where = sheet.table.named(sheet.origins[key,])
         message = f"{where} sets this too. Write it once."
         sheet.problems.append(sheet.table.problem(origin, message))
         return
-    found[key] = value
+    settings[key] = value
     sheet.origins[key,] = origin

@@ -15,7 +15,6 @@ MAX_COLUMNS = 1_000
 MAX_CELLS = 1_000_000  # of a sheet, blank ones up to the last of each row too
 TOO_MANY_CELLS = f"A table has at most {MAX_CELLS:,} cells. Split it."
 
-
 # By name of the sheet; the first row is row 1 of the sheet, whatever is in it.
 Sheets = dict[str, list[list[str]]]
 

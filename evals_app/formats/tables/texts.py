@@ -37,9 +37,9 @@ def from_csv(cell: str) -> str:
 
 def in_xlsx(cell: str) -> str:
     """Write what XML does not have by its number: _x0007_."""
-    return _NO_XML.sub(lambda found: f"_x{ord(found[0]):04X}_", cell)
+    return _NO_XML.sub(lambda match: f"_x{ord(match[0]):04X}_", cell)
 
 
 def from_xlsx(cell: str) -> str:
     """Return a cell with what is there by its number."""
-    return _NUMBERED.sub(lambda found: chr(int(found[1], 16)), cell) if "_x" in cell else cell
+    return _NUMBERED.sub(lambda match: chr(int(match[1], 16)), cell) if "_x" in cell else cell

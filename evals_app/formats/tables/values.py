@@ -52,24 +52,13 @@ def _flag(cell: str) -> bool:
     return _FLAGS[cell.strip().lower()]
 
 
-def _tags(cell: str) -> Any:
-    if cell.lstrip().startswith("["):
-        return _data(cell)
-    return [tag.strip() for tag in _SEPARATORS.split(cell) if tag.strip()]
+def _list(separator: str, split: Callable[[str], list[str]]) -> Kind:
+    """Return the kind of lists that are written as people do if they read back the same, else as data."""
 
-
-def _lines(cell: str) -> Any:
-    if cell.lstrip().startswith("["):
-        return _data(cell)
-    return [line.strip() for line in cell.splitlines() if line.strip()]
-
-
-def _passages(cell: str) -> Any:
-    return _data(cell) if cell.lstrip().startswith("[") else [cell]
-
-
-def _written(separator: str, read: Callable[[str], Any]) -> Callable[[list[Any]], str]:
-    """Write a list as people do if it reads back the same, else as data."""
+    def read(cell: str) -> Any:
+        if cell.lstrip().startswith("["):
+            return _data(cell)
+        return [entry for entry in split(cell) if entry.strip()]
 
     def write(entries: list[Any]) -> str:
         text = separator.join(map(str, entries))
@@ -78,7 +67,7 @@ def _written(separator: str, read: Callable[[str], Any]) -> Callable[[list[Any]]
         except ValueError:
             return _write_data(entries)
 
-    return write
+    return Kind(read, write)
 
 
 def _data(cell: str) -> Any:
@@ -163,9 +152,9 @@ NAME = Kind(_name, _write_name)
 WHOLE = Kind(_whole, str)
 NUMBER = Kind(_number, json.dumps)
 FLAG = Kind(_flag, lambda value: str(value).upper())
-TAGS = Kind(_tags, _written(", ", _tags))
-LINES = Kind(_lines, _written("\n", _lines))
-PASSAGES = Kind(_passages, _written("\n", _passages))
+TAGS = _list(", ", lambda cell: list(map(str.strip, _SEPARATORS.split(cell))))
+LINES = _list("\n", lambda cell: list(map(str.strip, cell.splitlines())))
+PASSAGES = _list("\n", lambda cell: [cell])
 DATA = Kind(_data, _write_data)
 CHECKS = Kind(_checks, _write_data)
 SCALAR = Kind(read_scalar, write_scalar)

@@ -65,9 +65,9 @@ def write_xlsx(suites: Iterable[SuiteSpec]) -> tuple[bytes, list[Problem]]:
 
 def _table(rows: Sequence[Row]) -> list[list[str]]:
     """Put cells under headers, in the order of the columns, and parameters among them."""
-    found = dict.fromkeys(header for row in rows for header in row)
+    used = dict.fromkeys(header for row in rows for header in row)
     params = _ORDER["context params"]
-    headers = sorted(found or ("case", "user"), key=lambda header: _ORDER.get(header, params))
+    headers = sorted(used or ("case", "user"), key=lambda header: _ORDER.get(header, params))
     return [headers, *([row.get(header, "") for header in headers] for row in rows)]
 
 
@@ -113,19 +113,19 @@ class _Writer:
 
     def about(self) -> Row:
         """Return what the sheet about suites says."""
-        return {
-            key: self._cell(SUITE_KINDS[key].write(value), (key,))
-            for key, value in self._settings().items()
-        }
+        return self._described(self._settings())
 
     def suite_cells(self) -> Row:
         """Return what the first row says of the suite."""
         settings = self._settings()
-        names = {key: settings.pop(key) for key in ("suite", "slug", "agent")}
-        cells = {
-            key: self._cell(SUITE_KINDS[key].write(name), (key,)) for key, name in names.items()
-        }
+        cells = self._described({key: settings.pop(key) for key in ("suite", "slug", "agent")})
         return cells | ({"settings": self._cell(DATA.write(settings), ())} if settings else {})
+
+    def _described(self, settings: Json) -> Row:
+        return {
+            key: self._cell(SUITE_KINDS[key].write(value), (key,))
+            for key, value in settings.items()
+        }
 
     def _settings(self) -> Json:
         """Return everything of the suite but its cases, as it has to be read."""
@@ -208,5 +208,5 @@ class _Writer:
             return ""
         return cell
 
-    def _lose(self, loc: Loc, message: str, found: str) -> None:
-        self.losses.append(Problem(self.path, 0, 0, keys_text(loc), found, message, "loss"))
+    def _lose(self, loc: Loc, message: str, value: str) -> None:
+        self.losses.append(Problem(self.path, 0, 0, keys_text(loc), value, message, "loss"))

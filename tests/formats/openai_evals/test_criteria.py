@@ -156,7 +156,7 @@ def test_a_model_may_be_one_of_another_provider_or_a_scripted_judge() -> None:
 
 
 @pytest.mark.parametrize(
-    ("criterion", "said"),
+    ("criterion", "word"),
     [
         pytest.param({"type": "python", "name": "c", "source": "pass"}, "`code`", id="code"),
         pytest.param({"type": "multi", "name": "c", "graders": {}}, "formula", id="several"),
@@ -178,8 +178,8 @@ def test_a_model_may_be_one_of_another_provider_or_a_scripted_judge() -> None:
         pytest.param(text_check("ne", reference="x" * 1001), "1,000", id="too long for a pattern"),
     ],
 )  # fmt: skip
-def test_what_has_no_equal_here_is_lost_with_what_to_do(criterion: Json, said: str) -> None:
-    assert said in lost(criterion)
+def test_what_has_no_equal_here_is_lost_with_what_to_do(criterion: Json, word: str) -> None:
+    assert word in lost(criterion)
 
 
 def test_a_score_that_nothing_is_asked_of_is_only_shown() -> None:

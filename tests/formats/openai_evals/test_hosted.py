@@ -98,9 +98,9 @@ def test_earlier_messages_are_the_history() -> None:
 
 
 def test_messages_may_be_in_the_item_itself() -> None:
-    said = [{"role": "system", "content": "Be kind."}, {"role": "user", "content": "Hi {{you}}"}]
+    dialog = [{"role": "system", "content": "Be kind."}, {"role": "user", "content": "Hi {{you}}"}]
     messages = {"type": "item_reference", "item_reference": "item.dialog"}
-    run = a_run({"dialog": said, "label": "x"}, input_messages=messages)
+    run = a_run({"dialog": dialog, "label": "x"}, input_messages=messages)
 
     assert agent_of(an_eval(), run)["system_prompt"] == "Be kind."
     assert suite(an_eval(), run)["cases"][0]["turns"][0]["user"] == r"Hi \{{you}}"

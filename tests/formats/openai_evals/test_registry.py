@@ -144,7 +144,7 @@ def test_the_choices_of_fact_are_known() -> None:
 
 
 @pytest.mark.parametrize(
-    ("registry", "spec", "said"),
+    ("registry", "spec", "word"),
     [
         pytest.param(REGISTRY.format("my.own:Thing"), "", "`code`", id="own class"),
         pytest.param(
@@ -156,14 +156,14 @@ def test_the_choices_of_fact_are_known() -> None:
     ],
 )
 def test_an_eval_that_has_no_equal_here_is_lost_and_others_are_imported(
-    registry: str, spec: str, said: str
+    registry: str, spec: str, word: str
 ) -> None:
     other = MATCH.replace("sums:", "more:").replace("sums.dev", "more.dev")
 
     found = read(registry + other, files={"modelgraded/quality.yaml": spec})
 
     assert [suite.spec.slug for suite in found.suites] == ["more"]
-    assert said in " ".join(loss.message for loss in found.losses)
+    assert word in " ".join(loss.message for loss in found.losses)
 
 
 @pytest.mark.parametrize(

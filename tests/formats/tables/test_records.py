@@ -137,7 +137,7 @@ def test_what_is_not_about_cases_is_a_loss() -> None:
 
 
 @pytest.mark.parametrize(
-    ("rows", "place", "said"),
+    ("rows", "place", "word"),
     [
         pytest.param([{"question": "a", "expcted": "b"}], (1, "[0].expcted"), "'expected'", id="misspelt"),
         pytest.param([{"question": "a"}, 5], (2, "[1]"), "input", id="no row"),
@@ -149,11 +149,11 @@ def test_what_is_not_about_cases_is_a_loss() -> None:
         pytest.param([{"messages": [{"role": "assistant", "content": "a"}]}], (1, "[0].messages"), "asks", id="asks nothing"),
     ],
 )  # fmt: skip
-def test_errors_have_their_line_and_key(rows: list[Any], place: tuple[int, str], said: str) -> None:
+def test_errors_have_their_line_and_key(rows: list[Any], place: tuple[int, str], word: str) -> None:
     problem = errors(*rows)[0]
 
     assert (problem.line, problem.keys) == place
-    assert said in problem.message
+    assert word in problem.message
 
 
 def test_without_an_agent_one_is_asked_for() -> None:
