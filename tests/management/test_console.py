@@ -10,8 +10,14 @@ from evals_app.models import Run
 from tests.makers import make_run
 
 
+def printed(run: Run) -> str:
+    out = StringIO()
+    print_result(run, console=console_on(out, plain=True), site="http://site")
+    return out.getvalue()
+
+
 @pytest.mark.parametrize(
-    ("count", "seconds", "said"),
+    ("count", "seconds", "expected"),
     [
         pytest.param(0, 10, "", id="nothing yet"),
         pytest.param(5, 0, "", id="no time yet"),
@@ -20,38 +26,28 @@ from tests.makers import make_run
         pytest.param(1, 40, "1.5 a minute", id="slow"),
     ],
 )
-def test_a_rate_has_the_unit_that_says_most(count: int, seconds: float, said: str) -> None:
-    assert rate_of(count, seconds) == said
+def test_a_rate_has_the_unit_that_says_most(count: int, seconds: float, expected: str) -> None:
+    assert rate_of(count, seconds) == expected
+
+
+ENDED = {"status": "finished", "passed": 1, "judge_cost_usd": Decimal(0)}
 
 
 @pytest.mark.parametrize(
-    ("spent", "limit", "said"),
+    ("spent", "columns", "expected"),
     [
-        pytest.param("0", None, "", id="nothing is paid"),
-        pytest.param("1.25", None, "$1.25", id="paid"),
-        pytest.param("0", "2", "$0 of $2.00", id="a limit, nothing spent"),
-        pytest.param("1.25", "2", "$1.25 of $2.00", id="of a limit"),
+        pytest.param("0", {}, "", id="nothing is paid"),
+        pytest.param("1.25", {}, "$1.25", id="paid"),
+        pytest.param("0", {"max_cost_usd": Decimal(2)}, "$0 of $2.00", id="nothing of a limit"),
+        pytest.param("1.25", {"max_cost_usd": Decimal(2)}, "$1.25 of $2.00", id="of a limit"),
+        pytest.param("0.25", ENDED, "at least $0.25", id="a part is known"),
+        pytest.param("0", ENDED, "cost unknown", id="nothing is known"),
     ],
 )
 def test_the_cost_so_far_is_shown_where_there_is_any(
-    spent: str, limit: str | None, said: str
+    spent: str, columns: dict[str, Any], expected: str
 ) -> None:
-    run = Run(spent_usd=Decimal(spent), max_cost_usd=Decimal(limit) if limit else None)
-
-    assert cost_of(run) == said
-
-
-@pytest.mark.parametrize(
-    ("spent", "said"),
-    [
-        pytest.param("0.25", "at least $0.25", id="a part is known"),
-        pytest.param("0", "cost unknown", id="nothing is known"),
-    ],
-)
-def test_a_cost_that_is_not_known_is_not_passed_over(spent: str, said: str) -> None:
-    run = Run(spent_usd=Decimal(spent), status="finished", passed=1, judge_cost_usd=Decimal(0))
-
-    assert cost_of(run) == said
+    assert cost_of(Run(spent_usd=Decimal(spent), **columns)) == expected
 
 
 @pytest.mark.django_db
@@ -88,51 +84,32 @@ def test_a_result_says_what_it_cost() -> None:
         judge_cost_usd=Decimal(0),
         is_scripted=False,
     )
-    out = StringIO()
 
-    print_result(run, console=console_on(out, plain=True), site="http://site")
-
-    assert out.getvalue() == "Passed Refunds: 1 passed, score 1.00, $0.0123\n"
+    assert printed(run) == "Passed Refunds: 1 passed, score 1.00, $0.0123\n"
 
 
 @pytest.mark.django_db
 def test_a_score_is_shown_on_the_scale_of_its_suite() -> None:
     run = make_run(["passed"], is_scripted=False, score_scale="1-5")
-    out = StringIO()
 
-    print_result(run, console=console_on(out, plain=True), site="http://site")
-
-    assert "score 5.0\N{NO-BREAK SPACE}of\N{NO-BREAK SPACE}5" in out.getvalue()
+    assert "score 5.0\N{NO-BREAK SPACE}of\N{NO-BREAK SPACE}5" in printed(run)
 
 
 @pytest.mark.django_db
 @pytest.mark.parametrize(
-    ("actual", "said"),
-    [pytest.param(None, "unknown", id="unknown"), pytest.param(2 / 3, "0.666667", id="a share")],
+    ("gate", "expected"),
+    [
+        ({"actual": 2 / 3, "reason": "Because."}, "0.666667. Because."),
+        ({"actual": None}, "unknown"),  # older runs have no reason
+    ],
 )
-def test_a_gate_that_was_missed_says_what_was_found(actual: float | None, said: str) -> None:
+def test_a_gate_that_was_missed_says_what_was_measured(gate: dict[str, Any], expected: str) -> None:
     run = make_run(["passed"])
-    run.summary["gates"] = [
-        {"name": "g", "limit": 0.9, "actual": actual, "passed": None, "reason": "Because."}
-    ]
+    run.summary["gates"] = [{"name": "g", "limit": 0.9, "passed": None, **gate}]
     run.summary["notes"] = ["Read this."]
-    out = StringIO()
 
-    print_result(run, console=console_on(out, plain=True), site="http://site")
-
-    assert f"  gate g: limit 0.9, was {said}. Because.\n" in out.getvalue()
-    assert "Read this." in out.getvalue()
-
-
-@pytest.mark.django_db
-def test_a_gate_of_an_older_run_has_no_reason() -> None:
-    run = make_run(["passed"])
-    run.summary = {"gates": [{"name": "g", "limit": 0.9, "actual": None, "passed": None}]}
-    out = StringIO()
-
-    print_result(run, console=console_on(out, plain=True), site="http://site")
-
-    assert "  gate g: limit 0.9, was unknown\n" in out.getvalue()
+    assert f"  gate g: limit 0.9, was {expected}\n" in printed(run)
+    assert "Read this." in printed(run)
 
 
 @pytest.mark.django_db
@@ -149,9 +126,3 @@ def test_a_result_says_what_it_covers_and_what_stood_in_for_embeddings() -> None
     assert len(printed(whole).splitlines()) == 1
     assert "1 of 38 cases" in printed(part)
     assert "judge acme/small" in printed(part)
-
-
-def printed(run: Run) -> str:
-    out = StringIO()
-    print_result(run, console=console_on(out, plain=True), site="http://site")
-    return out.getvalue()

@@ -26,26 +26,20 @@ def test_the_token_alone_stands_on_stdout_and_works() -> None:
     token = ApiToken.valid(out.removesuffix("\n"))
     assert token is not None
     assert (token.name, token.user, token.scope, token.expires_at) == ("CI", user, "run", None)
+    assert not token.requires_if_match
     assert out.strip() not in err
     assert out.strip() not in str(token.__dict__)
 
 
-def test_a_token_may_expire() -> None:
+def test_without_a_scope_a_token_only_reads_and_it_may_expire_and_ask_for_if_match() -> None:
     User.objects.create_user("ada")
 
-    run("CI", "--user", "ada", "--days", "30")
+    run("CI", "--user", "ada", "--days", "30", "--require-if-match")
 
-    expires_at = ApiToken.objects.get().expires_at
-    assert expires_at is not None
-    assert abs(expires_at - timezone.now() - timedelta(days=30)) < timedelta(minutes=1)
-
-
-def test_without_a_scope_a_token_only_reads() -> None:
-    User.objects.create_user("ada")
-
-    run("CI", "--user", "ada")
-
-    assert ApiToken.objects.get().scope == "read"
+    token = ApiToken.objects.get()
+    assert (token.scope, token.requires_if_match) == ("read", True)
+    assert token.expires_at is not None
+    assert abs(token.expires_at - timezone.now() - timedelta(days=30)) < timedelta(minutes=1)
 
 
 @pytest.mark.parametrize(
@@ -76,11 +70,3 @@ def test_what_makes_no_sense_is_refused(arguments: list[str], expected: str) -> 
 def test_without_any_user_the_next_step_is_named() -> None:
     with pytest.raises(CommandError, match="createsuperuser"):
         run("CI", "--user", "ada")
-
-
-def test_a_token_may_ask_for_if_match() -> None:
-    User.objects.create_user("ada")
-
-    run("CI", "--user", "ada", "--require-if-match")
-
-    assert ApiToken.objects.get().requires_if_match

@@ -16,10 +16,11 @@ from tests.library.written import AGENT, EVERYTHING, FIXTURE
 pytestmark = pytest.mark.django_db
 
 
-def run(*arguments: object) -> str:
-    out = StringIO()
-    call_command("export_evals", *map(str, arguments), stdout=out, no_color=True)
-    return out.getvalue()
+def run(*arguments: object) -> tuple[list[str], list[str]]:
+    """Call the command, and return the lines of stdout and stderr."""
+    out, err = StringIO(), StringIO()
+    call_command("export_evals", *map(str, arguments), stdout=out, stderr=err, no_color=True)
+    return out.getvalue().splitlines(), err.getvalue().splitlines()
 
 
 def refused(*arguments: object) -> str:
@@ -32,8 +33,9 @@ def refused(*arguments: object) -> str:
 def test_what_is_exported_is_imported_unchanged(tmp_path: Path) -> None:
     import_files(EVERYTHING)
 
-    run("--dir", tmp_path / "out")
+    _, losses = run("--dir", tmp_path / "out")
 
+    assert losses == []
     out = StringIO()
     call_command("import_evals", str(tmp_path / "out"), stdout=out, no_color=True)
     assert out.getvalue().startswith("Unchanged (14)\n")
@@ -44,9 +46,9 @@ def test_a_second_export_writes_nothing(tmp_path: Path) -> None:
     run("refunds", "--dir", tmp_path)
     before = {path.name: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
 
-    told = run("refunds", "--dir", tmp_path)
+    out, _ = run("refunds", "--dir", tmp_path)
 
-    assert all(line.endswith("(unchanged)") for line in told.splitlines())
+    assert all(line.endswith("(unchanged)") for line in out)
     assert {path.name: path.stat().st_mtime_ns for path in tmp_path.iterdir()} == before
     assert len(before) == 5
 
@@ -58,16 +60,12 @@ def test_an_unknown_suite_writes_nothing(tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
-def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("in the way")
-
-    assert "cannot be written" in refused("--dir", tmp_path / "file" / "out")
-
-
-def test_a_folder_in_the_place_of_a_file_is_named(tmp_path: Path) -> None:
+def test_a_place_that_is_taken_is_named(tmp_path: Path) -> None:
     import_files([AGENT])
+    (tmp_path / "file").write_text("in the way")
     (tmp_path / "shop.agent.yaml").mkdir()
 
+    assert "cannot be written" in refused("--dir", tmp_path / "file" / "out")
     assert refused("--dir", tmp_path).startswith(f"{tmp_path / 'shop.agent.yaml'} cannot be")
 
 
@@ -82,24 +80,17 @@ def test_rows_that_no_longer_validate_are_named(tmp_path: Path) -> None:
 def test_a_file_is_replaced_whole_and_leaves_nothing_beside_it(tmp_path: Path) -> None:
     path = tmp_path / "a.yaml"
 
-    first, second, third = (write_whole(path, each) for each in (b"old", b"new", b"new"))
+    first, second, third = (write_whole(path, content) for content in (b"old", b"new", b"new"))
 
     assert (first, second, third) == (True, True, False)
     assert path.read_bytes() == b"new"
     assert list(tmp_path.iterdir()) == [path]
 
 
-def told(*arguments: object) -> tuple[list[str], list[str]]:
-    """Call the command and give the lines of stdout and stderr."""
-    out, err = StringIO(), StringIO()
-    call_command("export_evals", *map(str, arguments), stdout=out, stderr=err, no_color=True)
-    return out.getvalue().splitlines(), err.getvalue().splitlines()
-
-
 def test_what_another_format_loses_is_told_under_a_heading(tmp_path: Path) -> None:
     import_files(EVERYTHING)
 
-    out, err = told("refunds", "--format", "struere", "--dir", tmp_path)
+    out, err = run("refunds", "--format", "struere", "--dir", tmp_path)
 
     assert [line.removeprefix(os.path.relpath(tmp_path)) for line in out] == [
         "/evals/refunds.eval.yaml",
@@ -111,18 +102,12 @@ def test_what_another_format_loses_is_told_under_a_heading(tmp_path: Path) -> No
     assert "lost: evals/refunds.eval.yaml: trials: Struere has no `trials` here." in err
 
 
-def test_a_native_export_loses_nothing(tmp_path: Path) -> None:
-    import_files(EVERYTHING)
-
-    assert told("--dir", tmp_path)[1] == []
-
-
 @pytest.mark.parametrize("form", ["xlsx", "csv"])
 def test_tables_are_imported_again_unchanged(tmp_path: Path, form: str) -> None:
     import_files([AGENT, FIXTURE])
     write_suite([a_case("a"), a_case("b")], slug="plain")
 
-    told("plain", "--format", form, "--dir", tmp_path)
+    run("plain", "--format", form, "--dir", tmp_path)
 
     out = StringIO()
     call_command("import_evals", str(tmp_path), stdout=out, no_color=True)
@@ -136,8 +121,8 @@ def test_a_file_that_an_import_would_refuse_is_written_with_a_warning(
     for module in (document, exporting):
         monkeypatch.setattr(module, "MAX_BYTES", 1000)
 
-    _, err = told("refunds", "--dir", tmp_path)
+    _, err = run("refunds", "--dir", tmp_path)
 
-    (line,) = [each for each in err if "refunds.suite.yaml" in each]
+    (line,) = [line for line in err if "refunds.suite.yaml" in line]
     assert line.startswith("warning: refunds.suite.yaml: ")
     assert (tmp_path / "refunds.suite.yaml").exists()

@@ -65,16 +65,6 @@ def test_an_agent_that_is_still_to_come_is_said_to_be_missing() -> None:
     assert err == "warning: There is no agent 'shopp' yet. Did you mean 'shop'?\n"
 
 
-def test_a_suite_that_the_file_would_replace_is_named() -> None:
-    import_files([AGENT])
-    run("new_suite", "greetings", "--dir", "one")
-    run("import_evals", "one")
-
-    _, err = run("new_suite", "greetings", "--dir", "two")
-
-    assert "A suite 'greetings' exists already" in err
-
-
 def test_what_is_switched_off_in_a_new_suite_is_right_too() -> None:
     text = SWITCHED_OFF.sub(r"\1\2", suite_starter("a", agent="shop"))
     data = fixture_starter("shop-data")
@@ -89,7 +79,7 @@ def test_what_is_switched_off_in_a_new_suite_is_right_too() -> None:
 
     (suite,) = imported.suites
     assert suite.spec.fixtures == ["shop-data"]
-    assert [each.type for each in suite.spec.cases[1].final_assertions] == ["llm_judge"]
+    assert [check.type for check in suite.spec.cases[1].final_assertions] == ["llm_judge"]
     assert len(suite.spec.cases[1].turns[1].assertions or ()) == 2
     assert suite.spec.assertions
     assert suite.spec.gates.max_cost_usd
@@ -111,16 +101,18 @@ def test_what_is_switched_off_in_a_new_fixture_is_right_too() -> None:
 
     (fixture,) = read_files([SourceFile("orders.fixture.yaml", text.encode())]).fixtures
 
-    assert [each.status for each in fixture.spec.entities] == ["active", "closed"]
+    assert [entity.status for entity in fixture.spec.entities] == ["active", "closed"]
 
 
-def test_a_fixture_that_the_file_would_replace_is_named() -> None:
-    run("new_fixture", "orders", "--dir", "one")
+@pytest.mark.parametrize("kind", ["suite", "fixture"])
+def test_what_the_file_would_replace_is_named(kind: str) -> None:
+    import_files([AGENT])
+    run(f"new_{kind}", "orders", "--dir", "one")
     run("import_evals", "one")
 
-    _, err = run("new_fixture", "orders", "--dir", "two")
+    _, err = run(f"new_{kind}", "orders", "--dir", "two")
 
-    assert "A fixture 'orders' exists already" in err
+    assert f"A {kind} 'orders' exists already" in err
 
 
 @pytest.mark.parametrize("slug", ["no", "123", "1e3", "null", "on", "a" * 100])
@@ -151,14 +143,18 @@ def test_what_is_no_slug_is_explained(folder: Path, command: str, slug: str, hin
     assert list(folder.iterdir()) == []
 
 
-@pytest.mark.parametrize("slug", ["", "x" * 101])
-def test_a_slug_of_no_length_that_fits_is_explained(folder: Path, slug: str) -> None:
-    assert "It has 1 to 100 characters." in refused("new_suite", slug)
-    assert list(folder.iterdir()) == []
-
-
-def test_an_agent_that_is_no_slug_is_refused(folder: Path) -> None:
-    assert "'My Agent' is not a valid slug" in refused("new_suite", "a", "--agent", "My Agent")
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ([""], "It has 1 to 100 characters."),
+        (["x" * 101], "It has 1 to 100 characters."),
+        (["a", "--agent", "My Agent"], "'My Agent' is not a valid slug"),
+    ],
+)
+def test_a_slug_or_an_agent_that_cannot_be_is_refused(
+    folder: Path, arguments: list[str], words: str
+) -> None:
+    assert words in refused("new_suite", *arguments)
     assert list(folder.iterdir()) == []
 
 

@@ -36,11 +36,11 @@ def test_old_runs_lose_their_transcripts_and_are_named() -> None:
     run, pinned = make_run(), make_run(is_pinned=True)
     make_run()
 
-    told = prune("--older-than", "90")
+    output = prune("--older-than", "90")
 
-    assert f"Run {run.pk} of Refunds, ended " in told
-    assert told.endswith("In all 1 run lost 2 transcripts. Results stay.\n")
-    assert f"Run {pinned.pk}" not in told
+    assert f"Run {run.pk} of Refunds, ended " in output
+    assert output.endswith("In all 1 run lost 2 transcripts. Results stay.\n")
+    assert f"Run {pinned.pk}" not in output
     assert Transcript.objects.count() == 4
 
 
@@ -51,10 +51,10 @@ def test_a_dry_run_tells_and_removes_nothing() -> None:
     assert row is not None
     makers.make_grade(execution=row, calls=[{"prompt": "Is it kind?"}]).save()
 
-    told = prune("--older-than", "90", "--dry-run")
+    output = prune("--older-than", "90", "--dry-run")
 
     lost = "would lose 2 transcripts, 1 prompts of judges."
-    assert told.splitlines() == [
+    assert output.splitlines() == [
         f"Run {run.pk} of Refunds, ended {run.finished_at:%Y-%m-%d}, {lost}",
         f"In all 1 run {lost} Results stay.",
     ]
@@ -77,9 +77,9 @@ def test_the_age_may_come_from_the_settings(settings: Any) -> None:
     make_run(days_ago=121)
     make_run(days_ago=119)
 
-    told = prune("--keep-last", "0")
+    output = prune("--keep-last", "0")
 
-    assert "In all 1 run lost 2 transcripts" in told
+    assert "In all 1 run lost 2 transcripts" in output
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ def test_nothing_is_vacuumed_under_a_worker() -> None:
 def test_vacuum_leaves_no_free_pages() -> None:
     run = make_run()
     make_run()
-    Transcript.objects.filter(execution__run=run).update(trial={"said": "word " * 200_000})
+    Transcript.objects.filter(execution__run=run).update(trial={"text": "word " * 200_000})
     prune("--older-than", "90")
     assert free_pages() > 100
 

@@ -32,8 +32,8 @@ def run_evals(environment: dict[str, str], *arguments: object) -> subprocess.Com
     )
 
 
-def said_by(*arguments: str) -> str:
-    """Call a command in this process and give what it says."""
+def output_of(*arguments: str) -> str:
+    """Call a command in this process and return what it prints."""
     out = StringIO()
     call_command(*arguments, stdout=out)
     return out.getvalue()
@@ -59,28 +59,20 @@ def test_a_failing_case_gives_exit_code_1_and_a_document_with_everything(
     assert (failed["case"], failed["verdict"], failed["cause"]) == ("case 2", "failed", "assertion")
     assert failed["grades"][0]["reason"] in done.stderr
     assert failed["messages"][0]["content"] == "bye"
+    assert done.stderr.startswith("Runs 2 conversations. ")
 
 
 def test_a_passing_suite_gives_exit_code_0(child_environment: dict[str, str]) -> None:
     make_suite(["hello"])
 
-    done = run_evals(child_environment)
+    done = run_evals(child_environment, "--max-cost", "2.5")
 
     assert done.returncode == 0, done.stderr
-    assert "1 passed" in done.stdout
+    assert done.stdout.startswith("Runs 1 conversation. ")
+    assert "1 passed, $0 of $2.50" in done.stdout.replace(", score 1.00", "")
     assert "(scripted)" in done.stdout
+    assert Run.objects.get().max_cost_usd == Decimal("2.5")
     assert not Worker.objects.exists()
-
-
-def test_an_eval_of_openai_is_imported_and_run(child_environment: dict[str, str]) -> None:
-    call_command("import_evals", str(ROOT / "examples" / "openai-evals"), stdout=StringIO())
-
-    done = run_evals(child_environment, "ticket-desk", "--ci")
-
-    assert done.returncode == 0, done.stderr
-    document = json.loads(done.stdout)
-    assert (document["run"]["verdict"], document["run"]["counts"]["passed"]) == ("passed", 3)
-    assert {len(each["grades"]) for each in document["executions"]} == {5}
 
 
 def test_something_errored_gives_exit_code_3(child_environment: dict[str, str]) -> None:
@@ -98,40 +90,49 @@ def test_several_suites_share_one_document(
 ) -> None:
     agent = make_agent()
     make_suite(["hello"], agent=agent)
-    make_suite(["bye"], agent=agent, slug="farewells", name="Farewells")
+    make_suite(["bye", "hello"], agent=agent, slug="farewells", name="Farewells")
     output = tmp_path / "out.json"
 
-    done = run_evals(child_environment, "greetings", "farewells", "--output", output)
+    chosen = ("greetings", "farewells", "--case", "case 1")
+    done = run_evals(child_environment, *chosen, "--output", output)
 
     assert done.returncode == 1
     document = json.loads(output.read_text(encoding="utf-8"))
-    assert [each["run"]["suite"] for each in document["runs"]] == ["greetings", "farewells"]
+    assert [run["run"]["suite"] for run in document["runs"]] == ["greetings", "farewells"]
     assert document["total"]["verdict"] == "failed"
     assert document["total"]["counts"]["total"] == 2
     assert done.stdout.splitlines()[-1].startswith("Failed in total: 2 runs (1 passed, 1 failed)")
 
 
-def make_three_suites() -> None:
-    """Write two suites with a case tagged `smoke`, the second beside one without, and one that is empty."""
+@pytest.mark.parametrize(
+    ("arguments", "chosen", "skipped"),
+    [
+        (["--tag", "smoke"], {"one": 1, "two": 1}, "no case matches: empty, three"),
+        (["--case", "case 2"], {"two": 1}, "no case matches: empty, one, three"),
+        (["--case", "case 1"], {"one": 1, "three": 2, "two": 1}, "no case matches: empty"),
+        (["--case-exact", "case 1"], {"one": 1, "three": 1, "two": 1}, "no case matches: empty"),
+        (["one", "empty"], {"one": 1}, "without cases: empty"),
+    ],
+)
+def test_options_choose_what_runs_and_the_others_are_named(
+    arguments: list[str],
+    chosen: dict[str, int],
+    skipped: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     agent = make_agent()
     make_suite(["hello"], agent=agent, slug="one", name="One", tags=["smoke"])
     make_suite(["hello", "bye"], agent=agent, slug="two", name="Two")
-    make_suite(["bye"], agent=agent, slug="three", name="Three")
+    make_suite(["hello", "bye"], agent=agent, slug="three", name="Three")
     Case.objects.filter(suite__slug="two", position=0).update(tags=["smoke"])
+    Case.objects.filter(suite__slug="three", position=1).update(name="case 10")
     Suite.objects.create(slug="empty", name="Empty", agent=agent)
 
+    document = json.loads(output_of("run_evals", "--forecast", "--ci", *arguments))
 
-def test_a_tag_runs_what_has_it_in_every_suite_and_names_the_others(
-    child_environment: dict[str, str],
-) -> None:
-    make_three_suites()
-
-    done = run_evals(child_environment, "--tag", "smoke")
-
-    assert done.returncode == 0, done.stderr
-    runs = {run.suite_slug: run.total for run in Run.objects.all()}
-    assert runs == {"one": 1, "two": 1}
-    assert done.stderr.strip().endswith(": empty, three")
+    forecasts = document.get("forecasts") or [document["forecast"]]
+    assert {row["suite"]: row["conversations"] for row in forecasts} == chosen
+    assert skipped in capsys.readouterr().err
 
 
 def test_an_agent_that_no_suite_tests_is_told_from_an_unknown_one() -> None:
@@ -144,45 +145,19 @@ def test_an_agent_that_no_suite_tests_is_told_from_an_unknown_one() -> None:
     assert caught.value.returncode == 2
 
 
-def test_suites_without_cases_do_not_stop_the_others(child_environment: dict[str, str]) -> None:
-    make_three_suites()
-
-    done = run_evals(child_environment, "one", "empty")
-
-    assert done.returncode == 0, done.stderr
-    assert Run.objects.get().suite_slug == "one"
-    assert "without cases: empty" in done.stderr
-
-
-def test_a_forecast_covers_what_matches(capsys: pytest.CaptureFixture[str]) -> None:
-    make_three_suites()
-
-    lines = said_by("run_evals", "--forecast", "--case", "case 2").splitlines()
-
-    assert [line.partition(":")[0] for line in lines] == [lines[0]]
-    assert "three" in capsys.readouterr().err
-
-
-def test_a_whole_name_runs_that_case_alone(
-    child_environment: dict[str, str],
-) -> None:
-    make_suite(["hello"] * 10)
-
-    done = run_evals(child_environment, "--case-exact", "case 1")
-
-    assert done.returncode == 0, done.stderr
-    assert Execution.objects.get().case == "case 1"
-
-
-def test_a_variable_left_in_a_message_gives_exit_code_2(
-    child_environment: dict[str, str],
+@pytest.mark.parametrize(
+    ("options", "complaint"), [([], "{{language}}"), (["--trials", 0], "--trials")]
+)
+def test_what_cannot_start_gives_exit_code_2(
+    child_environment: dict[str, str], options: list[object], complaint: str
 ) -> None:
     make_suite(["Translate into {{language}}"])
 
-    done = run_evals(child_environment)
+    done = run_evals(child_environment, *options)
 
     assert done.returncode == 2
-    assert "{{language}}" in done.stderr
+    assert complaint in done.stderr
+    assert "Traceback" not in done.stderr
     assert not Run.objects.exists()
 
 
@@ -228,30 +203,18 @@ def test_wrong_usage_is_refused_in_words_and_starts_nothing(
     assert not Run.objects.exists()
 
 
-@pytest.mark.parametrize(
-    ("options", "code"),
-    [pytest.param([], 0, id="as it is now"), pytest.param(["--frozen"], 1, id="as it was")],
-)
-def test_the_failed_cases_of_a_run_are_run_again(
-    child_environment: dict[str, str], options: list[str], code: int
-) -> None:
+def test_the_failed_cases_of_a_run_are_run_again(child_environment: dict[str, str]) -> None:
     make_suite(["hello", "bye"])
     run_evals(child_environment)
     failed = Run.objects.get()
     Assertion.objects.filter(turn__case__name="case 2").update(options={"value": "bye"})
 
-    done = run_evals(child_environment, "--failed-of", failed.pk, *options)
+    as_it_is_now = run_evals(child_environment, "--failed-of", failed.pk)
+    as_it_was = run_evals(child_environment, "--failed-of", failed.pk, "--frozen")
 
-    assert done.returncode == code, done.stderr
-    assert Execution.objects.get(run__rerun_of=failed).case == "case 2"
-
-
-def test_a_number_that_cannot_be_gives_exit_code_2(child_environment: dict[str, str]) -> None:
-    done = run_evals(child_environment, "--trials", 0)
-
-    assert done.returncode == 2
-    assert "--trials" in done.stderr
-    assert "Traceback" not in done.stderr
+    assert (as_it_is_now.returncode, as_it_was.returncode) == (0, 1), as_it_is_now.stderr
+    executions = Execution.objects.filter(run__rerun_of=failed)
+    assert list(executions.values_list("case", flat=True)) == ["case 2"] * 2
 
 
 def test_every_suite_that_cannot_start_is_named_at_once() -> None:
@@ -266,32 +229,25 @@ def test_every_suite_that_cannot_start_is_named_at_once() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["0", "-1", "much", "NaN", "Infinity", "1000001", "0.0000000001", ""]
-)
-def test_a_limit_of_cost_is_an_amount_above_0(text: str) -> None:
-    with pytest.raises(CommandError, match="is not an amount above 0 in USD"):
-        call_command("run_evals", "--max-cost", text)
-
-
-@pytest.mark.parametrize(
-    ("option", "text", "complaint"),
+    ("option", "texts", "complaint"),
     [
-        pytest.param("--trials", "0", "from 1 to 100", id="no trial"),
-        pytest.param("--trials", "101", "from 1 to 100", id="more trials than a suite may have"),
-        pytest.param("--concurrency", "9" * 20, "from 1 to 1,000", id="concurrency"),
-        pytest.param("--attach", "9" * 5000, "not a whole number", id="number of a run"),
-        pytest.param("--timeout", "nan", "not a number of seconds", id="no number"),
-        pytest.param("--timeout", "inf", "not a number of seconds", id="for ever"),
-        pytest.param("--timeout", "1e300", "not a number of seconds", id="nearly for ever"),
-        pytest.param("--timeout", "-5", "not a number of seconds", id="before it began"),
-        pytest.param("--timeout", "0", "above 0", id="at once"),
+        ("--trials", ["0", "101"], "from 1 to 100"),
+        ("--concurrency", ["9" * 20], "from 1 to 1,000"),
+        ("--attach", ["9" * 5000], "not a whole number"),
+        ("--timeout", ["nan", "inf", "1e300", "-5"], "not a number of seconds"),
+        ("--timeout", ["0"], "above 0"),
+        ("--max-cost", ["0", "-1", "much", "NaN", "Infinity", ""], "is not an amount above 0"),
+        ("--max-cost", ["1000001", "0.0000000001"], "is not an amount above 0 in USD"),
     ],
 )
-def test_a_number_out_of_bounds_is_refused_in_words(option: str, text: str, complaint: str) -> None:
+def test_a_number_out_of_bounds_is_refused_in_words(
+    option: str, texts: list[str], complaint: str
+) -> None:
     make_suite(["hello"])
 
-    with pytest.raises(CommandError, match=complaint):
-        call_command("run_evals", f"{option}={text}")
+    for text in texts:
+        with pytest.raises(CommandError, match=complaint):
+            call_command("run_evals", f"{option}={text}")
 
     assert not Run.objects.exists()
 
@@ -309,7 +265,7 @@ def test_a_grace_that_is_no_time_is_refused(command: str, grace: str) -> None:
 def test_a_forecast_is_printed_and_nothing_starts() -> None:
     make_suite(["hello", "slow"])
 
-    out = said_by("run_evals", "greetings", "--forecast", "--trials", "2")
+    out = output_of("run_evals", "greetings", "--forecast", "--trials", "2")
 
     assert out.startswith("Runs 4 conversations. No model is called")
     assert not Run.objects.exists()
@@ -320,7 +276,7 @@ def test_several_forecasts_say_whose_they_are() -> None:
     make_suite(agent=agent)
     make_suite(agent=agent, slug="farewells", name="Farewells")
 
-    lines = said_by("run_evals", "--forecast").splitlines()
+    lines = output_of("run_evals", "--forecast").splitlines()
 
     assert [line.partition(":")[0] for line in lines] == ["Farewells", "Greetings"]
 
@@ -329,35 +285,13 @@ def test_for_other_programs_a_forecast_is_json(tmp_path: Path) -> None:
     make_suite(["hello"])
     output = tmp_path / "out.json"
 
-    out = said_by("run_evals", "--forecast", "--ci", "--output", str(output))
+    out = output_of("run_evals", "--forecast", "--ci", "--output", str(output))
 
     document = json.loads(out)
     assert document == json.loads(output.read_text(encoding="utf-8"))
     assert document["schema_version"] == 1
     assert document["forecast"]["suite"] == "greetings"
     assert document["forecast"]["conversations"] == 1
-
-
-def test_a_run_begins_with_its_forecast(child_environment: dict[str, str]) -> None:
-    make_suite(["hello"])
-
-    for_people = run_evals(child_environment)
-    for_programs = run_evals(child_environment, "--ci")
-
-    assert for_people.stdout.startswith("Runs 1 conversation. ")
-    assert for_programs.stderr.startswith("Runs 1 conversation. ")
-    assert "from 1 earlier run of this suite with this script" in for_programs.stderr
-    assert json.loads(for_programs.stdout)["run"]["verdict"] == "passed"
-
-
-def test_a_limit_of_cost_goes_with_the_run(child_environment: dict[str, str]) -> None:
-    make_suite(["hello"])
-
-    done = run_evals(child_environment, "--max-cost", "2.5")
-
-    assert done.returncode == 0, done.stderr
-    assert Run.objects.get().max_cost_usd == Decimal("2.5")
-    assert "$0 of $2.50" in done.stdout
 
 
 # Runs that were started before
@@ -376,40 +310,30 @@ def test_who_attaches_watches_to_the_end(child_environment: dict[str, str]) -> N
 def test_who_attaches_too_late_gets_the_result_and_its_exit_code() -> None:
     passed, failed = make_run(["passed"]), make_run(["failed"])
 
-    out = said_by("run_evals", "--attach", str(passed.pk))
+    out = output_of("run_evals", "--attach", str(passed.pk))
     with pytest.raises(SystemExit) as caught:
-        said_by("run_evals", "--attach", str(passed.pk), str(failed.pk))
+        output_of("run_evals", "--attach", str(passed.pk), str(failed.pk))
 
     assert "Passed" in out
     assert caught.value.code == 1
 
 
-def test_a_run_is_cancelled_from_the_terminal() -> None:
-    run = start_run(make_suite(["hello"]))
+@pytest.mark.parametrize(
+    ("state", "words", "status"),
+    [
+        ("queued", "is cancelled.", "cancelled"),
+        ("running", "is being cancelled", "running"),
+        ("failed", "had already ended: Failed.", "finished"),
+    ],
+)
+def test_a_run_is_cancelled_from_the_terminal(state: str, words: str, status: str) -> None:
+    run = make_run([state])
 
-    out = said_by("run_evals", "--cancel", str(run.pk))
-
-    run.refresh_from_db()
-    assert out == f"Run {run.pk} is cancelled.\n"
-    assert (run.status, run.cancelled) == ("cancelled", 1)
-
-
-def test_what_is_being_said_is_given_a_moment() -> None:
-    run = make_run(["running"])
-
-    out = said_by("run_evals", "--cancel", str(run.pk))
+    output = output_of("run_evals", "--cancel", str(run.pk))
 
     run.refresh_from_db()
-    assert "is being cancelled" in out
-    assert run.stop_reason == "cancelled"
-
-
-def test_a_run_that_has_ended_stays_as_it_is() -> None:
-    run = make_run(["failed"])
-
-    out = said_by("run_evals", "--cancel", str(run.pk))
-
-    assert out == f"Run {run.pk} had already ended: Failed.\n"
+    assert output.startswith(f"Run {run.pk} {words}")
+    assert (run.status, run.stop_reason) == (status, "" if state == "failed" else "cancelled")
 
 
 def test_a_stopped_run_goes_on(child_environment: dict[str, str]) -> None:
@@ -465,26 +389,14 @@ def test_interrupting_leaves_the_rest_queued_and_says_how_to_go_on(
         time.sleep(0.1)
 
     process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=60)
+    _, stderr = process.communicate(timeout=60)
 
     assert process.returncode == 130
     run = Run.objects.get()
-    assert f"run_evals --attach {run.pk}" in said
-    assert f"run_evals --cancel {run.pk}" in said
-    assert "manage.py worker" in said
+    assert f"run_evals --attach {run.pk}" in stderr
+    assert f"run_evals --cancel {run.pk}" in stderr
+    assert "manage.py worker" in stderr
     assert set(Execution.objects.values_list("status", "attempts")) == {("queued", 0)}
-
-
-def test_a_deadline_gives_exit_code_3(child_environment: dict[str, str]) -> None:
-    make_suite(["hello", "very late"])
-
-    done = run_evals(child_environment, "greetings", "--timeout", 2)
-
-    assert done.returncode == 3, done.stdout
-    run = Run.objects.get()
-    assert (run.stop_reason, run.passed, run.not_run) == ("deadline", 1, 1)
-    assert "out of time" in done.stdout
-    assert f"--resume {run.pk}" in done.stdout
 
 
 def test_a_deadline_is_kept_to_the_second(child_environment: dict[str, str]) -> None:
@@ -497,6 +409,8 @@ def test_a_deadline_is_kept_to_the_second(child_environment: dict[str, str]) -> 
     run = Run.objects.get()
     assert run.stop_reason == "deadline"
     assert run.not_run >= 2, (run.passed, run.not_run)
+    assert "out of time" in done.stdout
+    assert f"--resume {run.pk}" in done.stdout
 
 
 def test_a_run_that_held_all_in_time_is_not_said_to_have_run_out_of_it(
@@ -514,25 +428,23 @@ def test_without_names_archived_suites_are_not_run() -> None:
     make_suite(slug="old", name="Old", agent=make_agent("other"))
     Suite.objects.filter(slug="old").archive()
 
-    lines = said_by("run_evals", "--forecast").splitlines()
+    lines = output_of("run_evals", "--forecast").splitlines()
 
     assert len(lines) == 1
 
 
-def test_an_archived_suite_that_is_named_is_refused_in_words() -> None:
+@pytest.mark.parametrize(
+    ("names", "complaint"),
+    [(["greetings"], "Suite greetings is archived"), ([], "There is no suite to run")],
+)
+def test_archived_suites_are_not_run_even_if_they_are_named(
+    names: list[str], complaint: str
+) -> None:
     make_suite()
     Suite.objects.archive()
 
-    with pytest.raises(CommandError, match="Suite greetings is archived") as caught:
-        said_by("run_evals", "greetings")
+    with pytest.raises(CommandError, match=complaint) as caught:
+        output_of("run_evals", *names)
 
     assert caught.value.returncode == 2
     assert not Run.objects.exists()
-
-
-def test_nothing_but_archived_suites_is_nothing_to_run() -> None:
-    make_suite()
-    Suite.objects.archive()
-
-    with pytest.raises(CommandError, match="There is no suite to run"):
-        said_by("run_evals")
