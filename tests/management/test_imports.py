@@ -33,6 +33,7 @@ FOREIGN = tuple(
     for dialect in ("agentura", "holodeck", "lobu", "openai_evals", "promptfoo")
 )
 NEVER = (*PAGES, *SDKS, "openpyxl", "redis")
+KEYS = {"OPENAI_API_KEY": "k", "ANTHROPIC_API_KEY": "k"}
 AGENT = "agent: Echo\nslug: echo\ndriver: scripted\nrules: [{reply: Hello}]\n"
 SUITE = """\
 suite: Greetings
@@ -79,33 +80,22 @@ def files(tmp_path: Path) -> Path:
 def test_a_command_imports_nothing_that_it_does_not_use(
     child_environment: dict[str, str], files: Path, command: str, unwanted: tuple[str, ...]
 ) -> None:
-    keys = {"OPENAI_API_KEY": "k", "ANTHROPIC_API_KEY": "k"}
     words = command.replace("FILES", str(files)).replace("OUT", str(files / "out")).split()
 
-    modules = loaded_by(child_environment | keys, *words)
+    modules = loaded_by(child_environment | KEYS, *words)
 
     assert [name for name in modules if name.startswith((*NEVER, *unwanted))] == []
 
 
-def test_a_scripted_run_imports_no_sdk_though_keys_are_set(
-    child_environment: dict[str, str], files: Path
-) -> None:
-    keys = {"OPENAI_API_KEY": "k", "ANTHROPIC_API_KEY": "k"}
-    loaded_by(child_environment, "import_evals", str(files))
-
-    modules = loaded_by(child_environment | keys, "run_evals", "greetings", "--ci")
-
-    assert "evals_app.runs.cluster" in modules
-    assert [name for name in modules if name.startswith((*NEVER, *FOREIGN))] == []
-
-
-def test_a_spreadsheet_is_what_openpyxl_is_imported_for(
+def test_a_scripted_run_imports_no_sdk_though_keys_are_set_and_only_a_spreadsheet_openpyxl(
     child_environment: dict[str, str], files: Path
 ) -> None:
     loaded_by(child_environment, "import_evals", str(files))
 
-    modules = loaded_by(
-        child_environment, "export_evals", "greetings", "--format", "xlsx", "--dir", str(files)
-    )
+    run = loaded_by(child_environment | KEYS, "run_evals", "greetings", "--ci")
+    as_table = ("--format", "xlsx", "--dir", str(files))
+    export = loaded_by(child_environment, "export_evals", "greetings", *as_table)
 
-    assert "openpyxl" in modules
+    assert "evals_app.runs.cluster" in run
+    assert [name for name in run if name.startswith((*NEVER, *FOREIGN))] == []
+    assert "openpyxl" in export

@@ -324,9 +324,9 @@ def test_runs_together_have_the_worst_verdict(verdicts: list[str], together: str
     ],
 )
 def test_a_document_in_pieces_is_the_same_as_whole(value: list[Any]) -> None:
-    def document_of(each: Callable[[list[Any]], Any]) -> dict[str, Any]:
-        run = {"id": 7, "cases": each(value), "gates": [], "counts": {"total": 3}, "none": {}}
-        return {"schema_version": 1, "run": run, "executions": each(value), "é": each([])}
+    def document_of(listed: Callable[[list[Any]], Any]) -> dict[str, Any]:
+        run = {"id": 7, "cases": listed(value), "gates": [], "counts": {"total": 3}, "none": {}}
+        return {"schema_version": 1, "run": run, "executions": listed(value), "é": listed([])}
 
     runs = {"runs": [document_of(list), document_of(list)]}
     pieces = {"runs": iter([document_of(iter), document_of(iter)])}

@@ -113,6 +113,6 @@ def test_the_page_names_every_metric_and_every_key_that_is_lost() -> None:
         *get_args(Rag.model_fields["metric_type"].annotation),
     }
 
-    told = set(re.findall(r"\w+", " ".join(re.findall(r"(?<!`)`([^`\n]+)`", page))))
+    documented = set(re.findall(r"\w+", " ".join(re.findall(r"(?<!`)`([^`\n]+)`", page))))
 
-    assert lost | metrics | METRICS.keys() - {"standard"} <= told
+    assert lost | metrics | METRICS.keys() - {"standard"} <= documented

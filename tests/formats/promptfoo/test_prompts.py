@@ -7,7 +7,9 @@ from evals_app.formats import Imported
 from tests.formats.promptfoo.projects import CHAT, dumped, places, problems, read, turns, with_tests
 
 
-def said(prompts: str, files: dict[str, str | bytes] | None = None, **variables: Any) -> Imported:
+def with_prompts(
+    prompts: str, files: dict[str, str | bytes] | None = None, **variables: Any
+) -> Imported:
     values = json.dumps({"what": "hi", **variables})
     return read(
         f"prompts: {prompts}\nproviders: [openai:gpt-5]\ntests: [{{vars: {values}}}]\n", files
@@ -40,7 +42,7 @@ def users(imported: Imported) -> list[str]:
 def test_prompts_are_written_here_or_in_files(
     prompts: str, files: dict[str, str | bytes], user: list[str]
 ) -> None:
-    assert users(said(prompts, files)) == user
+    assert users(with_prompts(prompts, files)) == user
 
 
 def test_without_prompts_the_variable_prompt_is_reported() -> None:
@@ -65,7 +67,7 @@ def test_without_prompts_the_variable_prompt_is_reported() -> None:
 def test_a_chat_is_a_system_prompt_a_history_and_a_message(files: dict[str, str | bytes]) -> None:
     messages = json.loads(CHAT.replace("{{what}}", "hi"))
 
-    imported = said("file://chat.json", files, messages=messages)
+    imported = with_prompts("file://chat.json", files, messages=messages)
 
     assert imported.agents[0].spec.system_prompt == "You are a pirate."
     assert dumped(imported.suites[0].spec.cases[0])["history"] == [
@@ -93,7 +95,7 @@ tests:
 
 
 def test_system_prompts_of_several_prompts_make_several_agents() -> None:
-    imported = said(
+    imported = with_prompts(
         "[file://a.json, file://b.json, plain]",
         {"a.json": CHAT, "b.json": CHAT.replace("a pirate", "a poet")},
     )
@@ -113,7 +115,7 @@ def test_system_prompts_of_several_prompts_make_several_agents() -> None:
 def test_messages_of_one_speaker_in_a_row_are_one() -> None:
     chat = '[{"role": "user", "content": "One."}, {"role": "user", "content": "Two."}]'
 
-    assert users(said(json.dumps([chat]))) == ["One.\n\nTwo."]
+    assert users(with_prompts(json.dumps([chat]))) == ["One.\n\nTwo."]
 
 
 @pytest.mark.parametrize(
@@ -129,7 +131,7 @@ def test_messages_of_one_speaker_in_a_row_are_one() -> None:
     ],
 )
 def test_a_prompt_that_cannot_be_filled_in_is_lost_and_others_stay(prompt: str, words: str) -> None:
-    imported = said(json.dumps([prompt, "Say {{what}}"]))
+    imported = with_prompts(json.dumps([prompt, "Say {{what}}"]))
 
     assert users(imported) == ["Say hi"]
     assert [loss.keys for loss in imported.losses] == ["prompts[0]"]
@@ -137,7 +139,7 @@ def test_a_prompt_that_cannot_be_filled_in_is_lost_and_others_stay(prompt: str, 
 
 
 def test_a_prompt_that_says_nothing_is_lost_with_its_test() -> None:
-    imported = said("['{{nobody}}', 'Say {{what}}']")
+    imported = with_prompts("['{{nobody}}', 'Say {{what}}']")
 
     assert [suite.spec.slug for suite in imported.suites] == ["demo-prompt-2"]
     assert [loss.keys for loss in imported.losses] == ["tests[0]"]
@@ -154,7 +156,7 @@ def test_without_any_prompt_that_can_be_read_nothing_is_imported() -> None:
 def test_a_chat_in_which_the_agent_speaks_last_asks_nothing() -> None:
     chat = '[{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Ho"}]'
 
-    imported = said(json.dumps([chat, "Say {{what}}"]))
+    imported = with_prompts(json.dumps([chat, "Say {{what}}"]))
 
     assert [suite.spec.slug for suite in imported.suites] == ["demo-prompt-2"]
     assert "user's" in imported.losses[0].message
