@@ -52,7 +52,7 @@ def named_agent(slug: str) -> Agent | None:
     Raises:
         CommandError: there is no such agent.
     """
-    agent = Agent.objects.filter(slug=slug).first()
+    agent = Agent.objects.filter(slug=slug).first() if slug else None
     if slug and agent is None:
         raise UsageError(_unknown("agent", slug, Agent))
     return agent

@@ -224,7 +224,6 @@ def execution_json(execution: Row, *, grades: Sequence[Row], trial: Row | None) 
 
 
 def _of_execution(execution: Row) -> Json:
-    """Return what is no column of the same name."""
     return {
         **{key: execution[key] or None for key in ("verdict", "cause", "reason", "summary")},
         "run": execution["run_id"],

@@ -79,7 +79,6 @@ class Check:
         return grader.uses_expected or "expected_output" in self.data.get("evaluation_params", ())
 
     def note(self, places: Places, ours: Loc, document: Document) -> None:
-        """Note where it was written."""
         places.note(ours, document, self.loc)
         for key, theirs in self.keys.items():
             places.note((*ours, key), document, (*self.loc, theirs))

@@ -25,7 +25,6 @@ class Models:
     drafts: list[Draft] = field(default_factory=list)
 
     def named(self, source: Source, loc: Loc, llm: Llm) -> dict[str, Any]:
-        """Return a model by its provider, its name and its settings."""
         settings = {key: getattr(llm, key) for key in _SETTINGS}
         given = {key: value for key, value in settings.items() if value is not None}
         return {"provider": self._provider(source, loc, llm), "name": llm.name, **given}
@@ -75,7 +74,6 @@ def _host_and_path(url: str) -> tuple[str, str]:
 
 
 def _variable(source: Source, loc: Loc, key: str | None) -> str | None:
-    """Return the name of the variable that holds a key."""
     if key is None:
         return None
     name = variable_in(key)

@@ -39,7 +39,6 @@ class Filling:
     problems: list[Problem] = field(default_factory=list)
 
     def filled(self, value: Any, loc: Loc) -> Any:
-        """Return what is in a place with its variables filled in."""
         if isinstance(value, dict):
             for key in filter(_VARIABLE.search, value):
                 message = "Variables are filled in only in values. Write this key without one."

@@ -51,7 +51,6 @@ class Project:
         return Spot(self.base, project=self)
 
     def say(self, problem: Problem) -> None:
-        """Report a problem, once."""
         if problem not in self._said:
             self._said.add(problem)
             self.base.problems.append(problem)
@@ -114,11 +113,9 @@ class Spot(spots.Spot):
             yield self
 
     def part(self, shape: type[P]) -> P | None:
-        """Read what is there; None, and reported: it is not sound."""
         return self.project.part(self, shape)
 
     def say(self, message: str, *, level: Level = "error", at_key: bool = False) -> None:
-        """Report something about the place, once."""
         self.project.say(self.document.problem(self.loc, message, level=level, at_key=at_key))
 
     def files(self, written: str) -> list[str]:

@@ -59,8 +59,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         add, flag = parser.add_argument, partial(parser.add_argument, action="store_true")
         add("paths", nargs="+", metavar="PATH", help="Files and folders.")
-        known = "The format of the files. Default: detected for each file."
-        add("--format", choices=DIALECTS, dest="dialect", help=known)
+        add("--format", choices=DIALECTS, dest="dialect", help="Default: detected for each file.")
         add("--agent", metavar="SLUG", help="The agent to test, for files of other systems.")
         flag("--dry-run", help="Only show what would change.")
         flag(

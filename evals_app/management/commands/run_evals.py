@@ -56,8 +56,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         add, flag = parser.add_argument, partial(parser.add_argument, action="store_true")
-        names = "Slugs. Default: all suites, or those of --agent."
-        add("suites", nargs="*", metavar="SUITE", help=names)
+        add("suites", nargs="*", metavar="SUITE", help="Slugs. Default: all, or those of --agent.")
         group = parser.add_mutually_exclusive_group()
         cases = partial(group.add_argument, action="append", default=[])
         cases("--case", metavar="TEXT", help="Part of a case's name.")
