@@ -23,11 +23,6 @@ class Layer:
     spot: Spot
     says: Test
 
-    def option(self, key: str) -> Spot | None:
-        """Return the place of an option; None if it is not set here."""
-        spot = self.spot.at("options", key)
-        return None if spot.value is None else spot
-
 
 @dataclass(frozen=True, slots=True)
 class Case:
@@ -86,17 +81,13 @@ class Case:
 
     def option(self, key: str) -> Spot | None:
         """Return the place of an option, nearest to the test."""
-        return next(filter(None, (layer.option(key) for layer in reversed(self.layers))), None)
+        spots = (layer.spot.at("options", key) for layer in reversed(self.layers))
+        return next((spot for spot in spots if spot.value is not None), None)
 
     def text_option(self, key: str) -> str:
         """Return a text that goes before or after what is said."""
         spot = self.option(key)
         return Template(text_of(spot.value)).message(self.values) if spot else ""
-
-    def asks(self, key: str, labels: Sequence[str]) -> bool:
-        """Whether it is for a prompt or a provider with one of these labels."""
-        wanted = self.wanted(key)
-        return wanted is None or is_meant(wanted, labels)
 
     def wanted(self, key: str) -> Sequence[str] | None:
         """Return the names of the prompts or providers that it is for; None: of all."""
@@ -107,9 +98,9 @@ class Case:
         return next((value for value in values if value is not None), None)
 
 
-def is_meant(wanted: Sequence[str], labels: Sequence[str]) -> bool:
-    """Whether a filter of labels means one of these: exactly, as a group, or with a star."""
-    return any(
+def is_meant(wanted: Sequence[str] | None, labels: Sequence[str]) -> bool:
+    """Whether a filter (None: all) means one of these labels: exactly, as a group, with a star."""
+    return wanted is None or any(
         label in (name, name.removesuffix(":*")) or label.startswith(f"{name.removesuffix(':*')}:")
         for name in wanted
         for label in labels

@@ -70,7 +70,7 @@ class Evaluation:
             suite
             for target in self._targets
             for prompt in self._prompts
-            if target.takes(prompt.labels)
+            if is_meant(target.prompts, prompt.labels)
             for suite in self._suites(target, prompt)
         ]
         if self._targets and self._prompts:
@@ -126,11 +126,12 @@ class Evaluation:
         """Return what a target is asked, the turns of a conversation together."""
         conversations: dict[Any, list[tuple[Case, Question]]] = {}
         for case in self._cases:
-            if case.asks("prompts", prompt.labels) and case.asks("providers", target.labels):
-                question = self._question(case, prompt)
-                if question is not None:
-                    key = case.conversation if prompt.is_conversation else id(case)
-                    conversations.setdefault(key, []).append((case, question))
+            is_asked = is_meant(case.wanted("prompts"), prompt.labels)
+            if not (is_asked and is_meant(case.wanted("providers"), target.labels)):
+                continue
+            if (question := self._question(case, prompt)) is not None:
+                key = case.conversation if prompt.is_conversation else id(case)
+                conversations.setdefault(key, []).append((case, question))
         for turns in conversations.values():
             for case, question in turns[1:]:
                 _report_differences(case, question, *turns[0])

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from evals_app.formats.foreign import distinct_names, slug_of
-from evals_app.formats.promptfoo.cases import is_meant
 from evals_app.formats.promptfoo.shapes import Provider
 from evals_app.formats.promptfoo.source import Spot, is_file
 
@@ -54,10 +53,6 @@ class Target:
     agent: str | None = None
     made: Json = field(default_factory=dict)
     prompts: tuple[str, ...] | None = None
-
-    def takes(self, labels: Sequence[str]) -> bool:
-        """Whether it is asked a prompt with one of these labels."""
-        return self.prompts is None or is_meant(self.prompts, labels)
 
     def joined(self, other: "Target") -> "Target":
         """Return one that is asked whatever this or another is asked."""
