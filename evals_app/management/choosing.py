@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from evals_app.management import UsageError
+from evals_app.management import usage_error
 from evals_app.models import Agent, Suite
 from evals_app.runs.select import Part, nothing_chosen
 from fixtures_app.ground.words import near
@@ -29,7 +29,7 @@ def choose(options: dict[str, Any]) -> Choice:
     part = Part(cases=options["case"], names=options["case_exact"], tags=options["tag"])
     chosen = [suite for suite in suites if part.has_case_of(suite)]
     if not chosen:
-        raise UsageError(nothing_chosen(suites, part))
+        raise usage_error(nothing_chosen(suites, part))
     return Choice(
         suites=chosen,
         skipped=[suite for suite in suites if suite not in chosen],
@@ -54,14 +54,14 @@ def named_agent(slug: str) -> Agent | None:
     """
     agent = Agent.objects.filter(slug=slug).first() if slug else None
     if slug and agent is None:
-        raise UsageError(_unknown("agent", slug, Agent))
+        raise usage_error(_unknown("agent", slug, Agent))
     return agent
 
 
 def _named(slugs: list[str]) -> list[Suite]:
     rows = {suite.slug: suite for suite in _suites().filter(slug__in=slugs)}
     if missing := [slug for slug in slugs if slug not in rows]:
-        raise UsageError(" ".join(_unknown("suite", slug, Suite) for slug in missing))
+        raise usage_error(" ".join(_unknown("suite", slug, Suite) for slug in missing))
     return [rows[slug] for slug in dict.fromkeys(slugs)]
 
 
@@ -76,7 +76,7 @@ def _current(agent: Agent | None) -> list[Suite]:
             f"No suite tests agent {agent.slug!r}. To run others with it, name them: "
             f"run_evals SUITE --agent {agent.slug}"
         )
-    raise UsageError(message)
+    raise usage_error(message)
 
 
 def _suites() -> Any:

@@ -12,7 +12,7 @@ from evals_app.formats import (
     eval_files,
     is_shown,
 )
-from evals_app.management import UsageError
+from evals_app.management import usage_error
 
 # Readers refuse more than this; one more byte is read so that they notice.
 MOST_BYTES = MAX_BYTES + 1
@@ -55,7 +55,7 @@ def read_paths(paths: Sequence[str]) -> list[SourceFile]:
     if not files and not problems:
         problems.append(f"There is no eval file in {', '.join(paths)}. {EXPECTED}.")
     if problems:
-        raise UsageError("\n".join(problems))
+        raise usage_error("\n".join(problems))
     return files
 
 

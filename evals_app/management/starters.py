@@ -10,7 +10,7 @@ from pydantic import TypeAdapter, ValidationError
 from evals_app.engine.spec import Slug
 from evals_app.formats.foreign import slug_of
 from evals_app.formats.yaml_text import write_yaml
-from evals_app.management import UsageError
+from evals_app.management import usage_error
 from evals_app.models import Suite
 from fixtures_app.ground.spec_errors import message_of
 from fixtures_app.models import Fixture
@@ -161,7 +161,7 @@ def _check_slug(slug: str) -> None:
         reason = message_of(problem) if is_of_ours else "It has 1 to 100 characters."
         near = slug_of(slug, instead="")
         hint = f" Did you mean {near!r}?" if near else ""
-        raise UsageError(f"{slug!r} is not a valid slug. {reason}{hint}") from error
+        raise usage_error(f"{slug!r} is not a valid slug. {reason}{hint}") from error
 
 
 def write_starter(
@@ -183,9 +183,9 @@ def write_starter(
         # Of a folder too: a file is in its place.
         taken = os.path.relpath(error.filename)
         message = f"{taken} exists already; choose another slug or another --dir."
-        raise UsageError(message) from error
+        raise usage_error(message) from error
     except OSError as error:
-        raise UsageError(f"{shown} cannot be written: {error.strerror}.") from error
+        raise usage_error(f"{shown} cannot be written: {error.strerror}.") from error
     if model.objects.filter(slug=slug).exists():
         message = f"A {kind} {slug!r} exists already; importing this file would replace it."
         command.stderr.write(f"warning: {message}", command.style.WARNING)

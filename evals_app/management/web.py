@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from django.core.management.base import CommandError
 
-from evals_app.management import UsageError
+from evals_app.management import usage_error
 from evals_app.runs.cluster import Interrupted, LocalCluster, look_after, parent_death_signal
 
 
@@ -23,13 +23,13 @@ def ensure_free(bind: str) -> None:
     host, port = _host_and_port(bind)
     if not (host and port):
         message = f"--bind is {bind!r}; expected an address and a port, such as 127.0.0.1:8000."
-        raise UsageError(message)
+        raise usage_error(message)
     with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as tried:
         tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             tried.bind((host, port))
         except OSError as error:
-            raise UsageError(f"--bind: {bind} cannot be used: {error.strerror}.") from error
+            raise usage_error(f"--bind: {bind} cannot be used: {error.strerror}.") from error
 
 
 def _host_and_port(bind: str) -> tuple[str | None, int | None]:

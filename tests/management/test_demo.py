@@ -11,7 +11,9 @@ from pathlib import Path
 
 import pytest
 from django.contrib.auth import get_user_model
+from django.core.management.base import CommandError
 
+from evals_app.management.web import ensure_free
 from evals_app.models import Run, Worker
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -83,23 +85,16 @@ def test_serve_answers_and_has_a_worker_until_it_is_told_to_stop(
     assert f"Touchstone is on http://{address}/" in output
 
 
-def test_serve_says_so_when_its_address_is_taken(child_environment: dict[str, str]) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        address = f"127.0.0.1:{taken.getsockname()[1]}"
-        command = [sys.executable, "manage.py", "serve", "--bind", address]
-        done = subprocess.run(
-            command,
-            cwd=ROOT,
-            env=child_environment,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=PATIENCE_S,
-        )
+def test_an_address_that_is_taken_or_nowhere_cannot_be_served() -> None:
+    with (
+        socket.create_server(("127.0.0.1", 0)) as taken,
+        pytest.raises(CommandError, match="already in use") as caught,
+    ):
+        ensure_free(f"127.0.0.1:{taken.getsockname()[1]}")
 
-    assert done.returncode == 2
-    assert "already in use" in done.stderr
-    assert "Traceback" not in done.stderr
+    assert caught.value.returncode == 2
+    with pytest.raises(CommandError, match=r"nowhere\.invalid"):
+        ensure_free("nowhere.invalid:80")
 
 
 def _fetch(url: str) -> int:

@@ -9,7 +9,7 @@ from django.core.management.base import BaseCommand
 from django.utils import timezone
 
 from evals_app.checks import FOR_COMMANDS
-from evals_app.management import UsageError
+from evals_app.management import usage_error
 from evals_app.management.numbers import days
 from evals_app.models import ApiToken
 from fixtures_app.ground.words import near
@@ -46,7 +46,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         name = options["name"].strip()
         if not 0 < len(name) <= 200:  # noqa: PLR2004 - the column's
-            raise UsageError("A token's name has 1 to 200 characters.")
+            raise usage_error("A token's name has 1 to 200 characters.")
         users = get_user_model()._default_manager.filter(is_active=True)  # noqa: SLF001 - Django's name
         user = users.filter(username=options["user"]).first()
         if user is None:
@@ -54,7 +54,7 @@ class Command(BaseCommand):
             message = f"There is no active user {options['user']!r}.{near(options['user'], known)}"
             if not known:
                 message += " Create one: manage.py createsuperuser"
-            raise UsageError(message)
+            raise usage_error(message)
         days_left = options["days"]
         expires_at = timezone.now() + timedelta(days=days_left) if days_left else None
         token, text = ApiToken.issue(

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from evals_app.checks import FOR_COMMANDS
 from evals_app.library import FORMS, export_files
-from evals_app.management import UsageError
+from evals_app.management import usage_error
 from evals_app.management.problems import tell
 
 
@@ -39,11 +39,11 @@ class Command(BaseCommand):
         try:
             export = export_files(options["suites"], form=options["form"])
         except LookupError as error:
-            raise UsageError(str(error)) from error
+            raise usage_error(str(error)) from error
         except ValidationError as error:
             places = [f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors()]
             message = f"A row no longer validates ({error.title}). " + "; ".join(places)
-            raise UsageError(message) from error
+            raise usage_error(message) from error
         folder: Path = options["dir"]
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -55,7 +55,7 @@ class Command(BaseCommand):
         except OSError as error:
             # The second name is the one that was asked for, where a file takes another's place.
             path = error.filename2 or error.filename or folder
-            raise UsageError(f"{path} cannot be written: {error.strerror}.") from error
+            raise usage_error(f"{path} cannot be written: {error.strerror}.") from error
         tell(self, [*export.warnings, *export.losses])
 
 

@@ -23,7 +23,7 @@ from evals_app.library import (
     Rights,
     import_files,
 )
-from evals_app.management import UsageError
+from evals_app.management import usage_error
 from evals_app.management.eval_files import Lookout, read_paths
 from evals_app.management.problems import tell
 from fixtures_app.ground.words import near
@@ -73,7 +73,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         if options["prune"] and not any(map(os.path.isdir, options["paths"])):
-            raise UsageError("--prune archives what vanished from a folder, so it needs one.")
+            raise usage_error("--prune archives what vanished from a folder, so it needs one.")
         options["rights"] = Rights(user=_user(options["user"]))
         if not options["watch"]:
             report = self._import(options)
@@ -130,7 +130,7 @@ class Command(BaseCommand):
             tell(self, [problem for problem in error.problems if problem.level != "loss"])
             count = sum(problem.level == "error" for problem in error.problems)
             errors = "1 error" if count == 1 else f"{count} errors"
-            raise UsageError(f"{errors}; nothing was imported.") from error
+            raise usage_error(f"{errors}; nothing was imported.") from error
 
     def _tell(
         self, report: ImportReport, options: dict[str, Any], *, lists_unchanged: bool = True
@@ -157,7 +157,7 @@ class Command(BaseCommand):
 
 
 def _refused(error: EditedError) -> CommandError:
-    return UsageError(
+    return usage_error(
         f"{error}\nNothing was imported. See what would be lost with --dry-run; keep it with "
         "export_evals, or replace it with --replace."
     )
@@ -175,7 +175,7 @@ def _user(name: str | None) -> Any:
     user = users.filter(username=name).first()
     if user is None:
         known = users.order_by("username").values_list("username", flat=True)[:1000]
-        raise UsageError(f"There is no user {name!r}.{near(name, known)}")
+        raise usage_error(f"There is no user {name!r}.{near(name, known)}")
     return user
 
 

@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand
 from django.db import connection
 
 from evals_app.checks import FOR_COMMANDS
-from evals_app.management import UsageError
+from evals_app.management import usage_error
 from evals_app.management.numbers import MOST_DAYS, days, whole
 from evals_app.runs.retention import KEEP_LAST, Pruned, count_prunable, due_runs, prune_run
 from evals_app.runs.workers import somebody_works
@@ -51,7 +51,9 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         older_than = options["older_than"] or settings.EVALS_KEEP_TRANSCRIPTS_DAYS
         if not older_than:
-            raise UsageError("Give the age: --older-than DAYS, or set EVALS_KEEP_TRANSCRIPTS_DAYS.")
+            raise usage_error(
+                "Give the age: --older-than DAYS, or set EVALS_KEEP_TRANSCRIPTS_DAYS."
+            )
         if options["vacuum"]:
             refuse_vacuum(is_dry=options["dry_run"])
         act = count_prunable if options["dry_run"] else prune_run
@@ -82,12 +84,12 @@ def refuse_vacuum(*, is_dry: bool) -> None:
         CommandError: dry run, not SQLite, or a worker is alive.
     """
     if is_dry:
-        raise UsageError("--vacuum changes the file; leave out --dry-run.")
+        raise usage_error("--vacuum changes the file; leave out --dry-run.")
     if connection.vendor != "sqlite":
-        raise UsageError("--vacuum is for SQLite; PostgreSQL's autovacuum makes room by itself.")
+        raise usage_error("--vacuum is for SQLite; PostgreSQL's autovacuum makes room by itself.")
     if somebody_works():
         message = "A worker is alive, and --vacuum would make it wait too long: stop it first."
-        raise UsageError(message)
+        raise usage_error(message)
 
 
 def vacuum() -> None:

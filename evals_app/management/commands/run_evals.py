@@ -16,7 +16,7 @@ from rich.console import Console
 from evals_app.checks import FOR_COMMANDS
 from evals_app.documents import run_document, runs_document
 from evals_app.engine.forecast import Forecast
-from evals_app.management import UsageError
+from evals_app.management import usage_error
 from evals_app.management.choosing import Choice, choose
 from evals_app.management.console import console_on, print_result, print_total, run_link, watch
 from evals_app.management.crew import Crew
@@ -85,9 +85,9 @@ class Command(BaseCommand):
         try:
             self._handle(options)
         except CannotStartError as error:
-            raise UsageError("\n".join(error.problems)) from error
+            raise usage_error("\n".join(error.problems)) from error
         except CannotWorkError as error:
-            raise UsageError(str(error)) from error
+            raise usage_error(str(error)) from error
 
     def _handle(self, options: dict[str, Any]) -> None:
         is_ci = options["ci"]
@@ -169,7 +169,7 @@ class Command(BaseCommand):
                     file.write("\n")
             except OSError as error:
                 message = f"{options['output']} cannot be written: {error.strerror}."
-                raise UsageError(message) from error
+                raise usage_error(message) from error
         if options["ci"]:
             for piece in written(document()):
                 self.stdout.write(piece, ending="")
@@ -208,11 +208,11 @@ def usd(text: str) -> Decimal:
 def _refuse_what_does_not_fit(options: dict[str, Any]) -> None:
     """Refuse options that would be passed over in silence, and a file that cannot be written."""
     if options["output"] and not options["output"].absolute().parent.is_dir():
-        raise UsageError(f"--output: there is no folder {options['output'].parent}.")
+        raise usage_error(f"--output: there is no folder {options['output'].parent}.")
     if options["output"] and options["output"].is_dir():
-        raise UsageError(f"--output: {options['output']} is a folder; name a file.")
+        raise usage_error(f"--output: {options['output']} is a folder; name a file.")
     if options["frozen"] and not options["failed_of"]:
-        raise UsageError("--frozen needs --failed-of RUN.")
+        raise usage_error("--frozen needs --failed-of RUN.")
     for option in ("attach", "resume", "cancel", "failed_of"):
         if not options[option]:
             continue
@@ -220,7 +220,7 @@ def _refuse_what_does_not_fit(options: dict[str, Any]) -> None:
         given += ["suites"] if options["suites"] else []
         given += ["--max-cost"] if options["max_cost"] and option in {"attach", "cancel"} else []
         if given:
-            raise UsageError(
+            raise usage_error(
                 f"--{option.replace('_', '-')} works on an existing run and cannot be combined with"
                 f" {', '.join(given)}."
             )
@@ -239,7 +239,7 @@ def _print_forecasts(
 def _runs(numbers: list[int]) -> list[Run]:
     runs = Run.objects.in_bulk(numbers)
     if missing := [str(number) for number in numbers if number not in runs]:
-        raise UsageError(f"There is no run {' and no run '.join(missing)}.")
+        raise usage_error(f"There is no run {' and no run '.join(missing)}.")
     return list(runs.values())
 
 
