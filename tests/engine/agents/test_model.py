@@ -2,7 +2,8 @@
 
 import asyncio
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -10,7 +11,6 @@ import pytest
 from evals_app.engine.agents.model import ModelSession
 from evals_app.engine.agents.session import Exchange, Setting
 from evals_app.engine.agents.toolbox import Toolbox
-from evals_app.engine.conversation import Conversation
 from evals_app.engine.errors import (
     AgentError,
     ConfigurationError,
@@ -20,9 +20,8 @@ from evals_app.engine.errors import (
 from evals_app.engine.llm.anthropic import AnthropicAdapter
 from evals_app.engine.llm.call import AssistantMessage, ModelCall, ModelReply, NativeTurn
 from evals_app.engine.trial import NO_USAGE, Attempt, Cause, Message, Trial, Usage
-from fixtures_app.tools import ToolWorld
 from tests.engine.llm.makers import FakeTime, make_models
-from tests.engine.makers import make_agent, make_case, make_model_agent, make_world
+from tests.engine.makers import converse, make_agent, make_model_agent, make_world
 from tests.model_server import (
     Answer,
     Drip,
@@ -43,44 +42,44 @@ STREAMED = pytest.mark.parametrize("streaming", [False, True], ids=["whole", "st
 FIND = ToolUse("entity_query", {"type": "order", "filters": {"number": "1042"}})
 
 
-async def hold(
-    server: ModelServer,
-    *messages: str,
-    world: ToolWorld | None = None,
-    agent: dict[str, Any] | None = None,
-    provider: dict[str, Any] | None = None,
-    fake_time: FakeTime | None = None,
-    **changes: Any,
-) -> Trial:
-    """Hold a whole conversation with the model behind the server."""
-    async with make_models(server, fake_time or FakeTime(), **(provider or {})) as models:
-        conversation = Conversation(
-            make_case(*messages, **changes),
-            number=1,
-            agent=make_model_agent(**(agent or {})),
-            world=world or make_world(),
-            complete=models.complete,
-        )
-        return await conversation.run()
+@dataclass(frozen=True)
+class Talk:
+    """Holds conversations with the model behind a server."""
+
+    server: ModelServer
+
+    async def __call__(
+        self,
+        answers: Sequence[Answer],
+        *messages: str,
+        agent: dict[str, Any] | None = None,
+        provider: dict[str, Any] | None = None,
+        **changes: Any,
+    ) -> Trial:
+        if answers:
+            self.server.replies(answers)
+        async with make_models(self.server, FakeTime(), **(provider or {})) as models:
+            model_agent = make_model_agent(**(agent or {}))
+            return await converse(*messages, agent=model_agent, complete=models.complete, **changes)
+
+
+@pytest.fixture
+def talk(model_server: ModelServer) -> Talk:
+    return Talk(model_server)
 
 
 @STREAMED
-async def test_a_conversation_of_several_turns_with_tools(
-    model_server: ModelServer, *, streaming: bool
-) -> None:
+async def test_a_conversation_of_several_turns_with_tools(talk: Talk, *, streaming: bool) -> None:
     world = make_world()
     change = ToolUse("entity_update", {"id": "order-1", "data": {"state": "refunded"}})
-    model_server.replies(
+
+    trial = await talk(
         [
             Reply("Let me see.", tools=(FIND,), thinking="I need the order."),
             Reply("Order 1042 cost 24.50. Shall I refund it?"),
             Reply(tools=(change,)),
             Reply("Done.", cache_read=90),
-        ]
-    )
-
-    trial = await hold(
-        model_server,
+        ],
         "I want my money back for 1042.",
         "Yes, please.",
         world=world,
@@ -104,7 +103,7 @@ async def test_a_conversation_of_several_turns_with_tools(
     assert trial.world_changes == world.changes()
     assert [entry["id"] for entry in trial.world_journal] == ["order-1"]
     assert not trial.is_scripted
-    body = model_server.bodies[-1]
+    body = talk.server.bodies[-1]
     assert body["system"] == "You are Juniper."
     assert body.get("stream", False) is streaming
     assert [tool["name"] for tool in body["tools"]] == [
@@ -116,16 +115,15 @@ async def test_a_conversation_of_several_turns_with_tools(
 
 
 @STREAMED
-async def test_the_model_sees_what_its_tools_returned(
-    model_server: ModelServer, *, streaming: bool
-) -> None:
+async def test_the_model_sees_what_its_tools_returned(talk: Talk, *, streaming: bool) -> None:
     search = ToolUse("knowledge_search", {"query": "returned books"})
     wrong = ToolUse("entity_query", {"type": "order", "limit": "many"})
-    model_server.replies([Reply(tools=(search, wrong)), Reply("Within 30 days.")])
 
-    trial = await hold(model_server, "How long?", streaming=streaming)
+    trial = await talk(
+        [Reply(tools=(search, wrong)), Reply("Within 30 days.")], "How long?", streaming=streaming
+    )
 
-    found, refused = tool_results(model_server.bodies[1])
+    found, refused = tool_results(talk.server.bodies[1])
     assert json.loads(found["content"])["chunks"][0]["id"] == "returns"
     assert "is_error" not in found
     assert json.loads(refused["content"])["error"]["code"] == "invalid_arguments"
@@ -137,32 +135,35 @@ async def test_the_model_sees_what_its_tools_returned(
 
 @STREAMED
 async def test_malformed_arguments_are_answered_and_never_run(
-    model_server: ModelServer, *, streaming: bool
+    talk: Talk, *, streaming: bool
 ) -> None:
     world = make_world()
-    model_server.replies([Reply(tools=(ToolUse("entity_update", "{oops"),)), Reply("Sorry.")])
 
-    trial = await hold(model_server, "Hi", world=world, streaming=streaming)
+    trial = await talk(
+        [Reply(tools=(ToolUse("entity_update", "{oops"),)), Reply("Sorry.")],
+        "Hi",
+        world=world,
+        streaming=streaming,
+    )
 
     (call,) = trial.turns[0].tool_calls
     assert trial.turns[0].reply == "Sorry."
     assert call.error is not None
     assert call.error.startswith("The arguments are not a JSON object")
     assert list(world.journal) == []
-    (result,) = tool_results(model_server.bodies[1])
+    (result,) = tool_results(talk.server.bodies[1])
     assert json.loads(result["content"])["error"]["code"] == "malformed_arguments"
 
 
-async def test_a_scripted_history_comes_first(model_server: ModelServer) -> None:
-    model_server.replies([Reply("Hello again.")])
+async def test_a_scripted_history_comes_first(talk: Talk) -> None:
     history = [
         {"role": "user", "content": "Hello, this is Inês."},
         {"role": "assistant", "content": "Good morning!"},
     ]
 
-    trial = await hold(model_server, "It is me.", history=history)
+    trial = await talk([Reply("Hello again.")], "It is me.", history=history)
 
-    (body,) = model_server.bodies
+    (body,) = talk.server.bodies
     assert [(each["role"], each["content"]) for each in body["messages"]] == [
         ("user", "Hello, this is Inês."),
         ("assistant", "Good morning!"),
@@ -174,14 +175,14 @@ async def test_a_scripted_history_comes_first(model_server: ModelServer) -> None
     )
 
 
-async def test_what_is_expected_is_never_told(model_server: ModelServer) -> None:
-    model_server.answers(lambda _: Reply("Hello."))
+async def test_what_is_expected_is_never_told(talk: Talk) -> None:
+    talk.server.answers(lambda _: Reply("Hello."))
     turns = [{"user": "Hi", "expected": "SECRET one"}, {"user": "Bye", "expected": "SECRET two"}]
 
-    await hold(model_server, turns=turns)
+    await talk((), turns=turns)
 
-    assert len(model_server.bodies) == 2
-    assert "SECRET" not in json.dumps(model_server.bodies)
+    assert len(talk.server.bodies) == 2
+    assert "SECRET" not in json.dumps(talk.server.bodies)
 
 
 @pytest.mark.parametrize(
@@ -206,18 +207,15 @@ async def test_what_is_expected_is_never_told(model_server: ModelServer) -> None
 )
 async def test_settings_are_sent(agent: dict[str, Any], sent: dict[str, Any]) -> None:
     with ModelServer(refuses=()) as server:
-        server.replies([Reply("Hello.")])
-
-        await hold(server, "Hi", agent=agent)
+        await Talk(server)([Reply("Hello.")], "Hi", agent=agent)
 
         assert server.bodies[0].items() >= sent.items()
 
 
-async def test_a_setting_that_the_model_refuses_is_noted_once(model_server: ModelServer) -> None:
+async def test_a_setting_that_the_model_refuses_is_noted_once(talk: Talk) -> None:
     model = {"provider": "anthropic", "name": "claude-haiku-5-5", "temperature": 0.0}
-    model_server.replies([Reply(tools=(FIND,)), Reply("Hello.")])
 
-    trial = await hold(model_server, "Hi", agent={"model": model})
+    trial = await talk([Reply(tools=(FIND,)), Reply("Hello.")], "Hi", agent={"model": model})
 
     assert trial.turns[0].notes == ("The model does not accept temperature; it was left out.",)
 
@@ -250,17 +248,17 @@ async def test_a_setting_that_the_model_refuses_is_noted_once(model_server: Mode
     ],
 )
 async def test_a_reply_that_is_none_fails_the_turn_and_the_next_one_is_held(
-    model_server: ModelServer, reply: Reply, error: str, *, streaming: bool
+    talk: Talk, reply: Reply, error: str, *, streaming: bool
 ) -> None:
-    model_server.replies([reply, Reply("Here I am.")])
-
-    trial = await hold(model_server, "Do it.", "Are you there?", streaming=streaming)
+    trial = await talk(
+        [reply, Reply("Here I am.")], "Do it.", "Are you there?", streaming=streaming
+    )
 
     assert [turn.error for turn in trial.turns] == [error, None]
     assert trial.turns[0].usage == Usage(10, 5)
     assert trial.failure is None
     # A turn that failed has left nothing in what the model reads next.
-    assert [message["content"] for message in model_server.bodies[1]["messages"]] == [
+    assert [message["content"] for message in talk.server.bodies[1]["messages"]] == [
         "Are you there?"
     ]
 
@@ -268,10 +266,8 @@ async def test_a_reply_that_is_none_fails_the_turn_and_the_next_one_is_held(
 OPENAI = {"slug": "anthropic", "kind": "openai"}
 
 
-async def test_a_refusal_in_words_is_a_reply(model_server: ModelServer) -> None:
-    model_server.replies([Reply(refusal="I would rather not.")])
-
-    trial = await hold(model_server, "Do it.", provider=OPENAI)
+async def test_a_refusal_in_words_is_a_reply(talk: Talk) -> None:
+    trial = await talk([Reply(refusal="I would rather not.")], "Do it.", provider=OPENAI)
 
     assert (trial.turns[0].reply, trial.turns[0].error) == ("I would rather not.", None)
 
@@ -285,11 +281,9 @@ async def test_a_refusal_in_words_is_a_reply(model_server: ModelServer) -> None:
     ],
 )
 async def test_a_reply_that_a_filter_broke_off_is_never_graded_as_a_whole_one(
-    model_server: ModelServer, reply: Reply, provider: dict[str, Any], *, streaming: bool
+    talk: Talk, reply: Reply, provider: dict[str, Any], *, streaming: bool
 ) -> None:
-    model_server.replies([reply])
-
-    trial = await hold(model_server, "Do it.", provider=provider, streaming=streaming)
+    trial = await talk([reply], "Do it.", provider=provider, streaming=streaming)
 
     (turn,) = trial.turns
     assert turn.error is not None
@@ -302,47 +296,51 @@ async def test_a_reply_that_a_filter_broke_off_is_never_graded_as_a_whole_one(
 @STREAMED
 @pytest.mark.parametrize("provider", [{}, OPENAI], ids=["messages", "chat"])
 async def test_a_reply_without_end_is_not_kept(
-    model_server: ModelServer, provider: dict[str, Any], *, streaming: bool
+    talk: Talk, provider: dict[str, Any], *, streaming: bool
 ) -> None:
-    model_server.replies([Reply("long " * 210_000), Reply("Fine.")])
-
-    trial = await hold(model_server, "Hi", "Again?", provider=provider, streaming=streaming)
+    trial = await talk(
+        [Reply("long " * 210_000), Reply("Fine.")],
+        "Hi",
+        "Again?",
+        provider=provider,
+        streaming=streaming,
+    )
 
     first, second = trial.turns
     assert first.error == "The agent's reply is longer than 1,000 kB."
     assert (first.reply, first.usage, first.cost_usd) == ("", Usage(), None)
     assert (second.reply, second.error) == ("Fine.", None)
-    assert len(model_server.requests) == 2  # it is not asked for again
+    assert len(talk.server.requests) == 2  # it is not asked for again
 
 
 @STREAMED
-async def test_a_reply_that_was_cut_is_taken_and_noted(
-    model_server: ModelServer, *, streaming: bool
-) -> None:
-    model_server.replies([Reply("It was a dark and", stop="max_tokens"), Reply("stormy night.")])
-
-    trial = await hold(model_server, "Tell.", "Go on.", streaming=streaming)
+async def test_a_reply_that_was_cut_is_taken_and_noted(talk: Talk, *, streaming: bool) -> None:
+    trial = await talk(
+        [Reply("It was a dark and", stop="max_tokens"), Reply("stormy night.")],
+        "Tell.",
+        "Go on.",
+        streaming=streaming,
+    )
 
     first, second = trial.turns
     assert (first.reply, first.error) == ("It was a dark and", None)
     (note,) = first.notes
     assert "output limit" in note
     assert (second.reply, second.notes) == ("stormy night.", ())
-    assert model_server.bodies[1]["messages"][1]["content"][0]["text"] == "It was a dark and"
+    assert talk.server.bodies[1]["messages"][1]["content"][0]["text"] == "It was a dark and"
 
 
 @STREAMED
 async def test_calls_in_a_reply_that_was_cut_are_neither_run_nor_sent_back(
-    model_server: ModelServer, *, streaming: bool
+    talk: Talk, *, streaming: bool
 ) -> None:
     cut = Reply("Let me", tools=(ToolUse("entity_query", '{"type": "or'),), stop="max_tokens")
-    model_server.replies([cut, Reply("Hello.")])
 
-    trial = await hold(model_server, "Hi", "Go on.", streaming=streaming)
+    trial = await talk([cut, Reply("Hello.")], "Hi", "Go on.", streaming=streaming)
 
     assert [turn.reply for turn in trial.turns] == ["Let me", "Hello."]
     assert trial.tool_calls == ()
-    assert model_server.bodies[1]["messages"][1] == {"role": "assistant", "content": "Let me"}
+    assert talk.server.bodies[1]["messages"][1] == {"role": "assistant", "content": "Let me"}
 
 
 @pytest.mark.parametrize(
@@ -350,11 +348,13 @@ async def test_calls_in_a_reply_that_was_cut_are_neither_run_nor_sent_back(
     [(1, 1, True), (2, 2, True), (2, 1, False), (9, 3, False)],
 )
 async def test_tools_are_called_for_at_most_so_many_rounds(
-    model_server: ModelServer, rounds: int, limit: int, *, is_fine: bool
+    talk: Talk, rounds: int, limit: int, *, is_fine: bool
 ) -> None:
-    model_server.replies([*[Reply(tools=(FIND,))] * rounds, Reply("Found.")])
-
-    trial = await hold(model_server, "Find it.", agent={"settings": {"max_tool_rounds": limit}})
+    trial = await talk(
+        [*[Reply(tools=(FIND,))] * rounds, Reply("Found.")],
+        "Find it.",
+        agent={"settings": {"max_tool_rounds": limit}},
+    )
 
     error = (
         None if is_fine else f"The agent was still calling tools after {limit} rounds, the maximum."
@@ -368,12 +368,11 @@ async def test_tools_are_called_for_at_most_so_many_rounds(
 
 @STREAMED
 async def test_a_provider_that_stays_away_ends_the_conversation(
-    model_server: ModelServer, *, streaming: bool
+    talk: Talk, *, streaming: bool
 ) -> None:
-    answers: Iterable[Answer] = [Reply("Hello."), *[Failure(529)] * 6]
-    model_server.replies(answers)
+    answers = [Reply("Hello."), *[Failure(529)] * 6]
 
-    trial = await hold(model_server, "Hi", "And now?", "Anyone?", streaming=streaming)
+    trial = await talk(answers, "Hi", "And now?", "Anyone?", streaming=streaming)
 
     assert trial.failure is not None
     assert trial.failure.cause is Cause.PROVIDER
@@ -442,31 +441,25 @@ async def test_waiting_for_a_provider_does_not_use_up_the_turn() -> None:
             await asyncio.sleep(2.2)
         return ModelReply(text="At last.", waited_ms=2200.0, native_turn=NativeTurn({}))
 
-    conversation = Conversation(
-        make_case("Hi", turn_timeout_s=2),
-        number=1,
-        agent=make_model_agent(),
-        world=make_world(),
-        complete=busy,
-    )
+    trial = await converse("Hi", agent=make_model_agent(), complete=busy, turn_timeout_s=2)
 
-    (turn,) = (await conversation.run()).turns
+    (turn,) = trial.turns
 
     assert (turn.reply, turn.error) == ("At last.", None)
     assert turn.waited_ms == 2200
 
 
 async def test_an_agent_that_asks_its_model_too_often_has_failed_and_costs_are_unknown(
-    model_server: ModelServer,
+    talk: Talk,
 ) -> None:
     def answer(request: dict[str, Any]) -> Reply:
         if last_text(request) == "Again?":
             return Reply("Hello.")
         return Reply(tools=(FIND,), latency_s=1.5 if tool_results(request) else 0.0)
 
-    model_server.answers(answer)
+    talk.server.answers(answer)
 
-    trial = await hold(model_server, "Hi", "Again?", turn_timeout_s=4)
+    trial = await talk((), "Hi", "Again?", turn_timeout_s=4)
 
     first, second = trial.turns
     assert first.error is not None
@@ -482,8 +475,6 @@ SILENT = pytest.mark.parametrize(
     ("answer", "streaming"),
     [
         pytest.param(Hang(), False, id="never answers"),
-        pytest.param(Drip(), False, id="drips"),
-        pytest.param(Drip(), True, id="pings for ever"),
         pytest.param(Drip(after_events=3), True, id="stops in the middle"),
     ],
 )
@@ -491,27 +482,27 @@ SILENT = pytest.mark.parametrize(
 
 @SILENT
 async def test_a_model_api_that_never_answers_is_the_providers_fault(
-    model_server: ModelServer, answer: Answer, *, streaming: bool
+    talk: Talk, answer: Answer, *, streaming: bool
 ) -> None:
-    model_server.answers(lambda _: answer)
+    talk.server.answers(lambda _: answer)
 
-    trial = await hold(model_server, "Hi", "Again?", turn_timeout_s=0.8, streaming=streaming)
+    trial = await talk((), "Hi", "Again?", turn_timeout_s=0.8, streaming=streaming)
 
     assert trial.failure is not None
     assert trial.failure.cause is Cause.PROVIDER
     assert "turn_timeout_s" in trial.failure.message
     (turn,) = trial.turns
-    assert len(turn.attempts) == len(model_server.requests) == 3
+    assert len(turn.attempts) == len(talk.server.requests) == 3
     assert turn.usage == NO_USAGE
 
 
 @SILENT
 async def test_a_model_api_that_is_silent_once_is_asked_again_in_its_own_time(
-    model_server: ModelServer, answer: Answer, *, streaming: bool
+    talk: Talk, answer: Answer, *, streaming: bool
 ) -> None:
-    model_server.replies([answer, Reply("Hello.", latency_s=0.4)])
-
-    trial = await hold(model_server, "Hi", turn_timeout_s=1.2, streaming=streaming)
+    trial = await talk(
+        [answer, Reply("Hello.", latency_s=0.4)], "Hi", turn_timeout_s=1.2, streaming=streaming
+    )
 
     (turn,) = trial.turns
     assert (turn.reply, turn.error) == ("Hello.", None)
@@ -520,21 +511,19 @@ async def test_a_model_api_that_is_silent_once_is_asked_again_in_its_own_time(
 
 
 async def test_a_model_that_answers_shortly_before_the_end_of_its_turn_has_answered(
-    model_server: ModelServer,
+    talk: Talk,
 ) -> None:
-    model_server.replies([Reply("Hello.", latency_s=1.5)])
-
-    trial = await hold(model_server, "Hi", turn_timeout_s=2)
+    trial = await talk([Reply("Hello.", latency_s=1.5)], "Hi", turn_timeout_s=2)
 
     assert (trial.turns[0].reply, trial.turns[0].attempts) == ("Hello.", ())
 
 
 async def test_a_model_that_is_still_writing_at_the_end_of_the_turn_is_the_agents_failure(
-    model_server: ModelServer,
+    talk: Talk,
 ) -> None:
-    model_server.answers(lambda _: Trickle(Reply("So slow. " * 300), rest_s=0.2))
+    talk.server.answers(lambda _: Trickle(Reply("So slow. " * 300), rest_s=0.2))
 
-    trial = await hold(model_server, "Hi", turn_timeout_s=1.5, streaming=True)
+    trial = await talk((), "Hi", turn_timeout_s=1.5, streaming=True)
 
     assert trial.failure is None
     assert trial.turns[0].error is not None
