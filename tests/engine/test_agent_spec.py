@@ -75,64 +75,57 @@ def test_an_agent_is_driven_as_it_says() -> None:
 @pytest.mark.parametrize(
     ("changes", "loc", "words"),
     [
-        pytest.param({}, ("model",), "needs a model", id="no model"),
+        pytest.param({}, "model", "needs a model", id="no model"),
+        pytest.param(MODEL | {"rules": [{"reply": "a"}]}, "rules", "driver scripted", id="rules"),
+        pytest.param({"driver": "scripted"}, "rules", "at least one rule", id="no rules"),
+        pytest.param({"driver": "http"}, "url", "needs an address", id="no address"),
+        pytest.param({"driver": "python"}, "callable", "needs a callable", id="no callable"),
+        pytest.param({"driver": "command"}, "command", "needs a program", id="no program"),
+        pytest.param({"driver": "ftp"}, "driver", "'command' or 'scripted'", id="no such driver"),
+        pytest.param(HTTP | MODEL, "model", "driver model or scripted", id="whose model"),
         pytest.param(
-            MODEL | {"rules": [{"reply": "a"}]},
-            ("rules",),
-            "driver scripted",
-            id="rules",
-        ),
-        pytest.param({"driver": "scripted"}, ("rules",), "at least one rule", id="no rules"),
-        pytest.param({"driver": "http"}, ("url",), "needs an address", id="no address"),
-        pytest.param({"driver": "python"}, ("callable",), "needs a callable", id="no callable"),
-        pytest.param({"driver": "command"}, ("command",), "needs a program", id="no program"),
-        pytest.param(
-            {"driver": "ftp"}, ("driver",), "'command' or 'scripted'", id="no such driver"
-        ),
-        pytest.param(HTTP | MODEL, ("model",), "driver model or scripted", id="whose model"),
-        pytest.param(
-            HTTP | {"tools": ["entity.get"]}, ("tools",), "for driver model or", id="whose tools"
+            HTTP | {"tools": ["entity.get"]}, "tools", "for driver model or", id="whose tools"
         ),
         pytest.param(
             HTTP | {"system_prompt": "Hi"},
-            ("system_prompt",),
+            "system_prompt",
             "for driver model or http with protocol openai-chat or scripted",
             id="a prompt that is not sent",
         ),
         pytest.param(
             HTTP | {"remote_model": "big"},
-            ("remote_model",),
+            "remote_model",
             "protocol openai-chat",
             id="a model that is not asked for",
         ),
         pytest.param(
-            MODEL | {"headers": {"X-Tenant": "a"}}, ("headers",), "for driver http", id="headers"
+            MODEL | {"headers": {"X-Tenant": "a"}}, "headers", "for driver http", id="headers"
         ),
         pytest.param(
             HTTP | {"settings": {"max_tool_rounds": 3}},
-            ("settings",),
+            "settings",
             "for driver model or scripted",
             id="settings",
         ),
         pytest.param(
             HTTP | {"url": "http://10.0.0.1/"},
-            ("url",),
+            "url",
             "operator lists 10.0.0.1 in EVALS_PRIVATE_HOSTS",
             id="an address of a private network",
         ),
         pytest.param(
             {"driver": "python", "callable": "os:system"},
-            ("callable",),
+            "callable",
             "does not permit the module os",
             id="a module that is not permitted",
         ),
         pytest.param(
             {"driver": "command", "command": ["rm", "-r"]},
-            ("command",),
+            "command",
             "does not permit the program 'rm'",
             id="a program that is not permitted",
         ),
-        pytest.param({"driver": "command", "command": "rm"}, ("command",), "list", id="no list"),
+        pytest.param({"driver": "command", "command": "rm"}, "command", "list", id="no list"),
         pytest.param(
             {
                 "driver": "scripted",
@@ -142,39 +135,39 @@ def test_an_agent_is_driven_as_it_says() -> None:
                     {"reply": "b", "calls": [{"tool": "entity.query"}]},
                 ],
             },
-            ("rules", 1, "calls", 0, "tool"),
+            "rules.1.calls.0.tool",
             "Rule 2 calls 'entity.query'",
             id="a tool that is not its own",
         ),
         pytest.param(
             {"model": "claude-haiku-5-5", "system_prompt": "Hi {{agentname}}"},
-            ("system_prompt",),
+            "system_prompt",
             "Did you mean {{agentName}}?",
             id="unknown variable",
         ),
         pytest.param(
             {"model": "claude-haiku-5-5", "settings": {"max_tool_rounds": 0}},
-            ("settings", "max_tool_rounds"),
+            "settings.max_tool_rounds",
             "",
             id="no rounds",
         ),
-        pytest.param(MODEL | {"url": "http://a"}, ("url",), "driver http", id="an address"),
+        pytest.param(MODEL | {"url": "http://a"}, "url", "driver http", id="an address"),
         pytest.param(
             MODEL | {"tools": ["entity.get", {"name": "entity.get", "rules": [{"result": 1}]}]},
-            ("tools", 1),
+            "tools.1",
             "'entity.get'",
             id="two tools of one name",
         ),
     ],
 )
 def test_an_agent_that_cannot_work_is_refused(
-    changes: dict[str, Any], loc: tuple[int | str, ...], words: str
+    changes: dict[str, Any], loc: str, words: str
 ) -> None:
     with pytest.raises(ValidationError) as refused:
         make_agent(**changes)
 
     ((found, message),) = problems(refused.value)
-    assert found == loc
+    assert ".".join(map(str, found)) == loc
     assert words in message
 
 

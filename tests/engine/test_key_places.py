@@ -47,80 +47,54 @@ def test_a_variable_that_is_refused_is_not_repeated_and_the_nearest_is_named() -
 
 
 @pytest.mark.parametrize(
-    ("kind", "variable", "base_url", "words"),
+    ("variable", "base_url", "words"),
     [
-        pytest.param("openai", "OPENAI_API_KEY", "https://api.openai.com/v1", None, id="usual"),
-        pytest.param("openai", "OPENAI_API_KEY", "https://eu.api.openai.com/v1", None, id="region"),
-        pytest.param("openai", "OPENAI_API_KEY", "http://api.openai.com/v1", "https://", id="http"),
+        pytest.param("OPENAI_API_KEY", "https://api.openai.com/v1", None, id="usual"),
+        pytest.param("OPENAI_API_KEY", "https://eu.api.openai.com/v1", None, id="region"),
+        pytest.param("OPENAI_API_KEY", "http://api.openai.com/v1", "https://", id="http"),
+        pytest.param("OPENAI_API_KEY", "https://evil.example/v1", "sent only to", id="elsewhere"),
         pytest.param(
-            "openai", "OPENAI_API_KEY", "https://evil.example/v1", "sent only to", id="elsewhere"
+            "OPENAI_API_KEY", "https://evilapi.openai.com.evil.example", "sent only to", id="as if"
         ),
         pytest.param(
-            "openai",
-            "OPENAI_API_KEY",
-            "https://evilapi.openai.com.evil.example",
-            "sent only to",
-            id="as if",
+            "ANTHROPIC_API_KEY", "https://api.openai.com/v1", "sent only to", id="another's key"
         ),
+        pytest.param("GROQ_API_KEY", "https://api.groq.com/openai/v1", None, id="by another kind"),
+        pytest.param("GROQ_API_KEY", "https://gw.example.org/v1", None, id="listed"),
+        pytest.param("GROQ_API_KEY", "http://gw.example.org:80/v1", None, id="and http"),
+        pytest.param("GEMINI_API_KEY", "https://gw.example.org:8443", None, id="a port"),
+        pytest.param("GEMINI_API_KEY", "https://gw.example.org/", "sent only to", id="no port"),
         pytest.param(
-            "openai",
-            "ANTHROPIC_API_KEY",
-            "https://api.openai.com/v1",
-            "sent only to",
-            id="another's key",
-        ),
-        pytest.param(
-            "openai", "GROQ_API_KEY", "https://api.groq.com/openai/v1", None, id="by another kind"
-        ),
-        pytest.param("openai", "GROQ_API_KEY", "https://gw.example.org/v1", None, id="listed"),
-        pytest.param("openai", "GROQ_API_KEY", "http://gw.example.org:80/v1", None, id="and http"),
-        pytest.param("openai", "GEMINI_API_KEY", "https://gw.example.org:8443", None, id="a port"),
-        pytest.param(
-            "openai", "GEMINI_API_KEY", "https://gw.example.org/", "sent only to", id="no port"
-        ),
-        pytest.param(
-            "gemini",
             "GEMINI_API_KEY",
             "https://generativelanguage.googleapis.com/v1beta/openai",
             "sent only to",
             id="listed with a host alone",
         ),
         pytest.param(
-            "azure_openai",
-            "AZURE_OPENAI_API_KEY",
-            "https://ours.openai.azure.com/openai/v1/",
-            None,
-            id="azure",
+            "AZURE_OPENAI_API_KEY", "https://ours.openai.azure.com/openai/v1/", None, id="azure"
         ),
         pytest.param(
-            "azure_openai",
             "AZURE_OPENAI_API_KEY",
             "https://openai.azure.com.evil.example/openai/v1/",
             "sent only to",
             id="not azure",
         ),
-        pytest.param("openai", "PROVIDER_X", "https://any.example/v1", None, id="of our own"),
-        pytest.param(
-            "openai", "PROVIDER_X", "http://any.example/v1", "https://", id="not in clear"
-        ),
-        pytest.param("openai", "PROVIDER_X", "http://gpu.internal:8000", None, id="named private"),
-        pytest.param("openai", "PROVIDER_X", "http://127.0.0.1:11434/v1", None, id="Ollama's"),
-        pytest.param("openai", "PINNED", "https://pin.example/v1", None, id="pinned"),
-        pytest.param(
-            "openai", "PINNED", "https://any.example/v1", "sent only to pin", id="elsewhere 2"
-        ),
+        pytest.param("PROVIDER_X", "https://any.example/v1", None, id="of our own"),
+        pytest.param("PROVIDER_X", "http://any.example/v1", "https://", id="not in clear"),
+        pytest.param("PROVIDER_X", "http://gpu.internal:8000", None, id="named private"),
+        pytest.param("PROVIDER_X", "http://127.0.0.1:11434/v1", None, id="Ollama's"),
+        pytest.param("PINNED", "https://pin.example/v1", None, id="pinned"),
+        pytest.param("PINNED", "https://any.example/v1", "sent only to pin", id="elsewhere 2"),
     ],
 )
-def test_a_key_goes_only_where_it_may(
-    kind: str, variable: str, base_url: str, words: str | None
-) -> None:
+def test_a_key_goes_only_where_it_may(variable: str, base_url: str, words: str | None) -> None:
     keys = (
         *("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "AZURE_OPENAI_API_KEY", "PROVIDER_*"),
         *("GROQ_API_KEY", "GROQ_API_KEY@gw.example.org", "GEMINI_API_KEY@gw.example.org:8443"),
         "PINNED@pin.example",
     )
     with permitting(keys=keys, hosts=("gpu.internal",)):
-        problem = place_problem(kind, variable, base_url)
+        problem = place_problem("openai", variable, base_url)
 
     assert (problem is None) if words is None else (problem is not None and words in problem)
 

@@ -56,103 +56,91 @@ def test_a_tool_is_told_by_its_keys(written: Any, kind: type, names: tuple[str, 
 @pytest.mark.parametrize(
     ("written", "loc", "words"),
     [
-        pytest.param({"name": "a"}, ("rules",), "Field required", id="no answers"),
-        pytest.param(CANNED | {"rules": []}, ("rules",), "at least 1", id="not one answer"),
+        pytest.param({"name": "a"}, "rules", "Field required", id="no answers"),
+        pytest.param(CANNED | {"rules": []}, "rules", "at least 1", id="not one answer"),
         pytest.param(
-            CANNED | {"rules": [{"when": {}}]}, ("rules", 0), "result or an error", id="no result"
+            CANNED | {"rules": [{"when": {}}]}, "rules.0", "result or an error", id="no result"
         ),
         pytest.param(
-            CANNED | {"rules": [{"result": 1, "error": "a"}]}, ("rules", 0), "either", id="both"
+            CANNED | {"rules": [{"result": 1, "error": "a"}]}, "rules.0", "either", id="both"
         ),
         pytest.param(
             CANNED | {"rules": [{"when": {"a": {"regex": "("}}, "result": 1}]},
-            ("rules", 0, "when", "a"),
+            "rules.0.when.a",
             "pattern cannot be used",
             id="matcher",
         ),
         pytest.param(
             CANNED | {"rules": [{"result": {"a": ["{{agentname}}"]}}]},
-            ("rules", 0, "result"),
+            "rules.0.result",
             "Did you mean {{agentName}}?",
             id="variable in a result",
         ),
-        pytest.param(CANNED | {"name": "a b"}, ("name",), "orders.find", id="name"),
+        pytest.param(CANNED | {"name": "a b"}, "name", "orders.find", id="name"),
         pytest.param(
-            CANNED | {"parameters": {"type": "string"}}, ("parameters",), "object", id="no object"
+            CANNED | {"parameters": {"type": "string"}}, "parameters", "object", id="no object"
         ),
         pytest.param(
             CANNED | {"parameters": {"type": "object", "properties": {"a": {"type": "txt"}}}},
-            ("parameters",),
+            "parameters",
             "properties.a.type: ",
             id="no schema",
         ),
         pytest.param(
             CANNED | {"parameters": {"type": "object", "$ref": "http://127.0.0.1:9/schema"}},
-            ("parameters",),
+            "parameters",
             "outside this schema",
             id="a schema that lies elsewhere",
         ),
         pytest.param(
             CANNED | {"parameters": {"type": "object", "$ref": "#/title", "title": "x"}},
-            ("parameters",),
+            "parameters",
             "$ref: '#/title'",
             id="a reference to a text",
         ),
         pytest.param(
             CANNED | {"parameters": {"type": "object", "properties": {"a": {"pattern": "(?!x)"}}}},
-            ("parameters",),
+            "parameters",
             "Negative lookahead",
             id="a pattern that could hang",
         ),
-        pytest.param(CANNED | {"retrieval": "a..b"}, ("retrieval",), "pattern", id="path"),
-        pytest.param(CANNED | {"ruels": 1}, ("ruels",), "Extra", id="misspelt"),
-        pytest.param(HTTP | {"method": "HEAD"}, ("method",), "'GET'", id="method"),
+        pytest.param(CANNED | {"retrieval": "a..b"}, "retrieval", "pattern", id="path"),
+        pytest.param(CANNED | {"ruels": 1}, "ruels", "Extra", id="misspelt"),
+        pytest.param(HTTP | {"method": "HEAD"}, "method", "'GET'", id="method"),
         pytest.param(
-            HTTP | {"url": "http://10.0.0.1/x"}, ("url",), "private network", id="private address"
+            HTTP | {"url": "http://10.0.0.1/x"}, "url", "private network", id="private address"
         ),
         pytest.param(
-            HTTP | {"url": "https://{city}.example.org/"}, ("url",), "after the host", id="any host"
+            HTTP | {"url": "https://{city}.example.org/"}, "url", "after the host", id="any host"
         ),
         pytest.param(
             HTTP | {"url": "https://a.org{{agentName}}/x"},
-            ("url",),
+            "url",
             "after the host",
             id="a variable that would lengthen the host",
         ),
+        pytest.param(HTTP | {"url": "https://a.org/{city}"}, "url", "{city}", id="argument"),
         pytest.param(
-            HTTP | {"url": "https://a.org/{city}"},
-            ("url",),
-            "{city}",
-            id="argument",
-        ),
-        pytest.param(
-            HTTP | {"url": "https://a.org/{{agentname}}"}, ("url",), "agentName", id="variable"
+            HTTP | {"url": "https://a.org/{{agentname}}"}, "url", "agentName", id="variable"
         ),
         pytest.param(
             HTTP | {"headers": {"X-A": "{{agentname}}"}},
-            ("headers", "X-A"),
+            "headers.X-A",
             "agentName",
             id="variable in a header",
         ),
         pytest.param(
-            {"mcp": "files", "tools": []}, ("tools",), "at least 1", id="no tool of a server"
+            {"mcp": "files", "tools": []}, "tools", "at least 1", id="no tool of a server"
         ),
-        pytest.param(
-            {"mcp": "mail", "tools": ["a"]},
-            ("mcp",),
-            "Known: files.",
-            id="server",
-        ),
-        pytest.param(3, (), "string", id="number"),
+        pytest.param({"mcp": "mail", "tools": ["a"]}, "mcp", "Known: files.", id="server"),
+        pytest.param(3, "", "string", id="number"),
     ],
 )
-def test_a_tool_that_cannot_work_is_refused(
-    written: Any, loc: tuple[int | str, ...], words: str
-) -> None:
+def test_a_tool_that_cannot_work_is_refused(written: Any, loc: str, words: str) -> None:
     with permitting(mcp_servers={"files": "mcp-files"}):
         ((found, message),) = refusals(TOOL, written)
 
-    assert found[1:] == loc  # before it stands the kind of the tool
+    assert ".".join(map(str, found[1:])) == loc  # before it stands the kind of the tool
     assert words in message
 
 

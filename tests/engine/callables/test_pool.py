@@ -6,6 +6,7 @@ import signal
 import time
 from collections.abc import AsyncIterator
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -34,14 +35,29 @@ CONTEXT: dict[str, Any] = {
 }
 
 
+@dataclass(frozen=True)
+class Code:
+    """Graders that are functions, and the processes that call them."""
+
+    callables: Callables
+    modules: OperatorCode
+
+    def function(self, code: str) -> str:
+        return self.modules.function(code)
+
+    async def grade(self, reference: str, *, timeout_s: float = 10.0, **context: Any) -> Any:
+        return await self.callables.grade(reference, CONTEXT | context, timeout_s=timeout_s)
+
+
 @pytest.fixture
 async def callables() -> AsyncIterator[Callables]:
     async with Callables(most=4) as opened:
         yield opened
 
 
-async def grade(callables: Callables, reference: str, *, timeout_s: float = 10.0) -> Any:
-    return await callables.grade(reference, CONTEXT, timeout_s=timeout_s)
+@pytest.fixture
+def code(callables: Callables, operator_code: OperatorCode) -> Code:
+    return Code(callables, operator_code)
 
 
 def is_alive(pid: int) -> bool:
@@ -78,8 +94,8 @@ async def written_by(path: Path) -> int:
     pytest.fail(f"nobody wrote {path}")
 
 
-async def test_a_grader_gives_its_result(callables: Callables, operator_code: OperatorCode) -> None:
-    reference = operator_code.function(
+async def test_a_grader_gives_its_result(code: Code) -> None:
+    reference = code.function(
         """
         from evals_app.engine.callables import GraderContext, GraderResult
 
@@ -88,7 +104,7 @@ async def test_a_grader_gives_its_result(callables: Callables, operator_code: Op
         """
     )
 
-    assert await grade(callables, reference) == {
+    assert await code.grade(reference) == {
         "score": 0.5,
         "passed": None,
         "reason": "Good morning.",
@@ -96,10 +112,8 @@ async def test_a_grader_gives_its_result(callables: Callables, operator_code: Op
     }
 
 
-async def test_async_code_shares_a_loop_with_the_calls_before(
-    callables: Callables, operator_code: OperatorCode
-) -> None:
-    reference = operator_code.function(
+async def test_async_code_shares_a_loop_with_the_calls_before(code: Code) -> None:
+    reference = code.function(
         """
         import asyncio
         loops = []
@@ -111,110 +125,63 @@ async def test_async_code_shares_a_loop_with_the_calls_before(
         """
     )
 
-    assert [(await grade(callables, reference))["passed"] for _ in range(3)] == [True] * 3
+    assert [(await code.grade(reference))["passed"] for _ in range(3)] == [True] * 3
+
+
+def body(statements: str) -> str:
+    """Write a module in which a grader does this."""
+    return f"def it(context):\n    {statements}"
 
 
 @pytest.mark.parametrize(
-    ("code", "message"),
+    ("source", "message"),
     [
         pytest.param(
-            """
-            def it(context):
-                raise ValueError("bad amount")
-            """,
-            r":it failed: ValueError: bad amount \(.*module_\d+\.py, line 3, in it\)\.",
+            body("raise ValueError('bad amount')"),
+            r":it failed: ValueError: bad amount \(.*module_\d+\.py, line 2, in it\)\.",
             id="it raises",
         ),
         pytest.param(
-            """
-            import json
-            def it(context):
-                return json.loads("{")
-            """,
-            r"JSONDecodeError: .* \(.*module_\d+\.py, line 4, in it\)\.",
+            body("import json; json.loads('{')"),
+            r"JSONDecodeError: .* \(.*module_\d+\.py, line 2, in it\)\.",
             id="a library raises: the operator's line is named",
         ),
         pytest.param(
-            """
-            async def it(context):
-                raise ValueError("bad amount")
-            """,
-            r"ValueError: bad amount \(.*line 3, in it\)",
+            "async " + body("raise ValueError('bad amount')"),
+            r"ValueError: bad amount \(.*line 2, in it\)",
             id="it raises later",
         ),
+        pytest.param(body("import sys; sys.exit(3)"), "failed: SystemExit: 3", id="sys.exit"),
         pytest.param(
-            """
-            import sys
-            def it(context):
-                sys.exit(3)
-            """,
-            "failed: SystemExit: 3",
-            id="it calls sys.exit",
-        ),
-        pytest.param(
-            """
-            import os
-            def it(context):
-                print("about to go")
-                os._exit(3)
-            """,
+            body("import os; print('about to go'); os._exit(3)"),
             r"ended its process \(exit code 3\)",
             id="it ends the process",
         ),
         pytest.param(
-            """
-            import os, signal
-            def it(context):
-                os.kill(os.getpid(), signal.SIGSEGV)
-            """,
+            body("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)"),
             r"ended its process \(signal SIGSEGV\)",
             id="it crashes the process",
         ),
         pytest.param(
-            """
-            class Odd(Exception):
-                def __str__(self):
-                    raise RuntimeError
-            def it(context):
-                raise Odd
-            """,
+            body("raise type('Odd', (Exception,), {'__str__': lambda _: 1 / 0})"),
             r"failed: Odd \(",
             id="what it raises cannot be written",
         ),
+        pytest.param(body("it(context)"), "failed: RecursionError", id="it never comes to an end"),
         pytest.param(
-            """
-            def it(context):
-                it(context)
-            """,
-            "failed: RecursionError",
-            id="it never comes to an end by itself",
-        ),
-        pytest.param(
-            """
-            def it(context):
-                return [1]
-            """,
+            body("return [1]"),
             r"failed: TypeError: it returned \[1\]; expected a GraderResult",
             id="it returns no grade",
         ),
         pytest.param(
-            """
-            from evals_app.engine.callables import GraderResult
-            def it(context):
-                return GraderResult(1.0, details={"text": "x" * 1_000_000})
-            """,
+            "from evals_app.engine.callables import GraderResult as R\n"
+            + body("return R(1.0, details={'text': 'x' * 1_000_000})"),
             "returned 1,000,.* bytes; .* 1,000,000",
             id="it returns too much",
         ),
         pytest.param(
-            """
-            import sys
-            def it(context):
-                sys.stdout.close()
-                print("closed", file=sys.stderr)
-                raise ValueError("no output")
-            """,
-            r"ValueError: no output .* It printed: closed",
+            body("import sys; sys.stdout.close(); print('closed', file=sys.stderr); 1 / 0"),
+            r"ZeroDivisionError: .* It printed: closed",
             id="it closes its output",
         ),
         pytest.param(
@@ -223,28 +190,25 @@ async def test_async_code_shares_a_loop_with_the_calls_before(
             id="its module raises",
         ),
         pytest.param(
-            """
-            import os
-            os._exit(1)
-            """,
+            "import os; os._exit(1)",
             r"ended its process \(exit code 1\)",
             id="its module ends the process",
         ),
     ],
 )
 async def test_what_fails_is_an_error_and_the_next_call_works(
-    callables: Callables, operator_code: OperatorCode, code: str, message: str
+    code: Code, source: str, message: str
 ) -> None:
-    fine = operator_code.function("def it(context): return True")
+    fine = code.function("def it(context): return True")
 
     with pytest.raises(CodeError, match=message):
-        await grade(callables, operator_code.function(code))
+        await code.grade(code.function(source))
 
-    assert (await grade(callables, fine))["passed"] is True
+    assert (await code.grade(fine))["passed"] is True
 
 
 @pytest.mark.parametrize(
-    "code",
+    "source",
     [
         pytest.param("while True: pass", id="a loop"),
         pytest.param("time.sleep(60)", id="sleep"),
@@ -257,46 +221,42 @@ async def test_what_fails_is_an_error_and_the_next_call_works(
     ],
 )
 async def test_what_hangs_is_ended_when_its_time_is_up(
-    callables: Callables, operator_code: OperatorCode, tmp_path: Path, code: str
+    code: Code, tmp_path: Path, source: str
 ) -> None:
-    reference = operator_code.function(
+    reference = code.function(
         f"""
         import os, signal, subprocess, sys, time
         def it(context):
             with open({str(tmp_path / "pid")!r}, "w") as file:
                 file.write(str(os.getpid()))
             print("still here", flush=True)
-            {code}
+            {source}
         """
     )
 
     with pytest.raises(CodeError, match=r"took longer than 2 s\. It printed: still here"):
-        await grade(callables, reference, timeout_s=2)
+        await code.grade(reference, timeout_s=2)
 
     assert await gone(await written_by(tmp_path / "pid"))
 
 
-async def test_importing_does_not_use_up_the_time_of_a_call(
-    callables: Callables, operator_code: OperatorCode
-) -> None:
-    reference = operator_code.function("import time; time.sleep(2.2)\ndef it(context): return True")
+async def test_importing_does_not_use_up_the_time_of_a_call(code: Code) -> None:
+    reference = code.function("import time; time.sleep(2.2)\ndef it(context): return True")
 
-    assert (await grade(callables, reference, timeout_s=2))["passed"] is True
+    assert (await code.grade(reference, timeout_s=2))["passed"] is True
 
 
 async def test_a_module_that_never_comes_to_an_end_is_given_up(
-    callables: Callables, operator_code: OperatorCode, monkeypatch: pytest.MonkeyPatch
+    code: Code, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pool, "LOAD_S", 0.5)
 
     with pytest.raises(CodeError, match=r"took longer than 0\.5 s"):
-        await grade(callables, operator_code.function("while True: pass"))
+        await code.grade(code.function("while True: pass"))
 
 
-async def test_what_is_printed_disturbs_nothing_and_is_shown_beside_an_error(
-    callables: Callables, operator_code: OperatorCode
-) -> None:
-    reference = operator_code.function(
+async def test_what_is_printed_disturbs_nothing_and_is_shown_beside_an_error(code: Code) -> None:
+    reference = code.function(
         """
         import os, sys
         def it(context):
@@ -310,20 +270,17 @@ async def test_what_is_printed_disturbs_nothing_and_is_shown_beside_an_error(
     )
 
     with pytest.raises(CodeError) as caught:
-        await grade(callables, reference)
-    context = CONTEXT | {"turn_config": {"fine": True}}
+        await code.grade(reference)
 
     printed = str(caught.value).partition("It printed: ")[2]
     assert '{"value"' in printed
     assert "straight to the output" in printed
     assert "red  text" in printed
-    assert (await callables.grade(reference, context, timeout_s=5))["passed"] is True
+    assert (await code.grade(reference, turn_config={"fine": True}))["passed"] is True
 
 
-async def test_of_giant_output_only_the_end_is_kept(
-    callables: Callables, operator_code: OperatorCode
-) -> None:
-    reference = operator_code.function(
+async def test_of_giant_output_only_the_end_is_kept(code: Code) -> None:
+    reference = code.function(
         """
         def it(context):
             for _ in range(20_000):
@@ -334,17 +291,17 @@ async def test_of_giant_output_only_the_end_is_kept(
     )
 
     with pytest.raises(CodeError, match=r"It printed: …x+\nthe end$") as caught:
-        await grade(callables, reference)
+        await code.grade(reference)
 
     assert len(str(caught.value)) < 1_000
 
 
 async def test_it_sees_no_secret_that_is_not_permitted(
-    callables: Callables, operator_code: OperatorCode, monkeypatch: pytest.MonkeyPatch
+    code: Code, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("ANTHROPIC_API_KEY", "TOUCHSTONE_SECRET_KEY", "DATABASE_URL", "AGENT_TOKEN"):
         monkeypatch.setenv(name, f"value of {name}")
-    reference = operator_code.function(
+    reference = code.function(
         """
         import os
         from evals_app.engine.callables import GraderResult
@@ -354,7 +311,7 @@ async def test_it_sees_no_secret_that_is_not_permitted(
     )
 
     with permitting(variables=("AGENT_*",)):
-        seen = (await grade(callables, reference))["details"]
+        seen = (await code.grade(reference))["details"]
 
     assert seen["AGENT_TOKEN"] == "value of AGENT_TOKEN"
     assert {"PATH", "PYTHONPATH"} <= seen.keys()
@@ -364,25 +321,21 @@ async def test_it_sees_no_secret_that_is_not_permitted(
 @pytest.mark.parametrize(
     "reference", [pytest.param("os:system", id="os"), pytest.param("evals_app.apps:set_permits")]
 )
-async def test_what_is_not_permitted_never_runs(callables: Callables, reference: str) -> None:
+async def test_what_is_not_permitted_never_runs(code: Code, reference: str) -> None:
     with pytest.raises(CodeError, match="The operator does not permit the module"):
-        await grade(callables, reference)
+        await code.grade(reference)
 
 
-async def test_what_was_permitted_once_does_not_run_any_more(
-    callables: Callables, operator_code: OperatorCode
-) -> None:
-    reference = operator_code.function("def it(context): return True")
-    await grade(callables, reference)
+async def test_what_was_permitted_once_does_not_run_any_more(code: Code) -> None:
+    reference = code.function("def it(context): return True")
+    await code.grade(reference)
 
     with permitting(modules=()), pytest.raises(CodeError, match="does not permit"):
-        await grade(callables, reference)
+        await code.grade(reference)
 
 
-async def test_a_hundred_graders_at_once_share_a_few_processes(
-    callables: Callables, operator_code: OperatorCode
-) -> None:
-    reference = operator_code.function(
+async def test_a_hundred_graders_at_once_share_a_few_processes(code: Code) -> None:
+    reference = code.function(
         """
         import os
         from evals_app.engine.callables import GraderResult
@@ -391,16 +344,16 @@ async def test_a_hundred_graders_at_once_share_a_few_processes(
         """
     )
 
-    results = await asyncio.gather(*(grade(callables, reference) for _ in range(100)))
+    results = await asyncio.gather(*(code.grade(reference) for _ in range(100)))
 
     assert len(results) == 100
     assert 1 <= len({result["details"]["pid"] for result in results}) <= 4
 
 
 async def test_a_call_that_is_broken_off_leaves_no_process_behind(
-    callables: Callables, operator_code: OperatorCode, tmp_path: Path
+    code: Code, tmp_path: Path
 ) -> None:
-    reference = operator_code.function(
+    reference = code.function(
         f"""
         import os, time
         def it(context):
@@ -409,7 +362,7 @@ async def test_a_call_that_is_broken_off_leaves_no_process_behind(
             time.sleep(60)
         """
     )
-    call = asyncio.create_task(grade(callables, reference, timeout_s=60))
+    call = asyncio.create_task(code.grade(reference, timeout_s=60))
     pid = await written_by(tmp_path / "pid")
 
     call.cancel()
@@ -433,7 +386,7 @@ async def test_at_its_end_everything_is_gone_programs_of_programs_too(
         """
     )
     async with Callables(most=1) as callables:
-        await grade(callables, reference)
+        await callables.grade(reference, CONTEXT, timeout_s=10)
         pid = await written_by(tmp_path / "pid")
         was_alive = is_alive(pid)
 
@@ -537,12 +490,7 @@ async def test_below_a_worker_which_is_deaf_to_it_a_program_still_heeds_sigterm(
     assert ran.output == b"143\n"
 
 
-async def test_lines_of_any_size_come_through(
-    callables: Callables, operator_code: OperatorCode
-) -> None:
-    reference = operator_code.function(
-        "def it(context): return len(context.agent_response) == 3_000_000"
-    )
-    context = CONTEXT | {"agent_response": "ü" * 3_000_000}
+async def test_lines_of_any_size_come_through(code: Code) -> None:
+    reference = code.function("def it(context): return len(context.agent_response) == 3_000_000")
 
-    assert (await callables.grade(reference, context, timeout_s=10))["passed"] is True
+    assert (await code.grade(reference, agent_response="ü" * 3_000_000))["passed"] is True

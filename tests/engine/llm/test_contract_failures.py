@@ -48,64 +48,75 @@ pytestmark = pytest.mark.anyio
 
 EVENTS = "text/event-stream"
 
-NO_RETRY = {"x-should-retry": "false"}
+JSON = "application/json"
+RETRY, NO_RETRY = {"x-should-retry": "true"}, {"x-should-retry": "false"}
+LARGE = HTTPStatus(413).phrase.lower()
+UNREADABLE = "sent a reply that cannot be read:"
 
 
 @pytest.mark.parametrize(
     ("answer", "kind", "message"),
     [
-        pytest.param(
-            Failure(400, message="messages: too many"),
-            BadRequestError,
-            "answered 400 (bad request): messages: too many.",
-            id="400",
-        ),
-        pytest.param(
-            Failure(402, message="Your credit is used up."),
-            QuotaExhaustedError,
-            "answered 402 (payment required): Your credit is used up.",
-            id="402",
-        ),
         *(
             pytest.param(
-                Failure(429, code=code, message="None left."),
-                QuotaExhaustedError,
-                "answered 429 (rate limited): None left.",
-                id=code,
+                Failure(status, headers=NO_RETRY, message="No, not now."),
+                kind,
+                f"answered {status} ({words}): No, not now.",
+                id=str(status),
             )
-            for code in ("enforced_spend_limit_reached", "insufficient_quota")
+            for status, kind, words in [
+                (400, BadRequestError, "bad request"),
+                (402, QuotaExhaustedError, "payment required"),
+                (403, AuthFailedError, "not permitted"),
+                (404, BadRequestError, "not found"),
+                (408, UnavailableError, "request timeout"),
+                (409, UnavailableError, "conflict"),
+                (429, RateLimitedError, "rate limited"),
+                (500, UnavailableError, "internal error"),
+                (503, UnavailableError, "service unavailable"),
+                (529, UnavailableError, "overloaded"),
+                (599, UnavailableError, "unknown status"),
+            ]
         ),
-        pytest.param(
-            Failure(
-                429, code="insufficient_quota", message="No.", headers={"x-should-retry": "true"}
-            ),
-            QuotaExhaustedError,
-            "answered 429 (rate limited): No.",
-            id="quota, whatever is said of retrying",
+        *(
+            pytest.param(answer, QuotaExhaustedError, "answered 429 (rate limited): None.", id=id_)
+            for id_, answer in {
+                "limit of a contract": Failure(
+                    429, code="enforced_spend_limit_reached", message="None."
+                ),
+                "quota, whatever is said of retrying": Failure(
+                    429, code="insufficient_quota", message="None.", headers=RETRY
+                ),
+                "quota in another place": Garbage(
+                    '{"error": {"code": "insufficient_quota", "message": "None."}}', status=429
+                ),
+            }.items()
         ),
-        pytest.param(
-            Garbage('{"error": {"code": "insufficient_quota", "message": "None."}}', status=429),
-            QuotaExhaustedError,
-            "answered 429 (rate limited): None.",
-            id="quota in another place",
-        ),
-        pytest.param(
-            Failure(403, message="Your key may not use this model."),
-            AuthFailedError,
-            "answered 403 (not permitted): Your key may not use this model.",
-            id="403",
-        ),
-        pytest.param(
-            Failure(404, message="model: nonsense"),
-            BadRequestError,
-            "answered 404 (not found): model: nonsense.",
-            id="unknown model",
-        ),
-        pytest.param(
-            Garbage('[{"error": {"code": 400, "message": "Bad argument."}}]', status=400),
-            BadRequestError,
-            "answered 400 (bad request): Bad argument.",
-            id="in a list, as Google writes it",
+        *(
+            pytest.param(Garbage(body, status, content_type), BadRequestError, message, id=id_)
+            for id_, body, status, content_type, message in [
+                (
+                    "in a list, as Google writes it",
+                    '[{"error": {"code": 400, "message": "Bad argument."}}]',
+                    *(400, JSON, "answered 400 (bad request): Bad argument."),
+                ),
+                (
+                    "only words",
+                    '{"error": "model \'x\' not found"}',
+                    *(404, JSON, "answered 404 (not found): model 'x' not found."),
+                ),
+                ("a proxy's page", "<html>No</html>", 413, "text/html", f"answered 413 ({LARGE})."),
+                ("anybody's text", " Blocked ", 418, "text/plain", "answered 418 (i'm a teapot)."),
+                ("neither success nor error", "", 304, JSON, "answered 304 (not modified)."),
+                ("no JSON", "{'text': 'Hello'}", 200, JSON, f"{UNREADABLE} it is not JSON."),
+                ("a page", "<html>Hi</html>", 200, "text/html", f"{UNREADABLE} it is not JSON."),
+                ("bottomless nesting", "[" * 100_000, 200, JSON, f"{UNREADABLE} it is not JSON."),
+                (
+                    "a list",
+                    '["Hello"]',
+                    *(200, JSON, f"{UNREADABLE} it is JSON, but not an object."),
+                ),
+            ]
         ),
         pytest.param(
             Garbage(
@@ -117,76 +128,6 @@ NO_RETRY = {"x-should-retry": "false"}
             "answered 400 (bad request): API key not valid. Check the environment variable "
             "PROVIDER_TEST_API_KEY.",
             id="a wrong key, as Google says it",
-        ),
-        pytest.param(
-            Garbage('{"error": "model \'x\' not found"}', status=404),
-            BadRequestError,
-            "answered 404 (not found): model 'x' not found.",
-            id="only words",
-        ),
-        pytest.param(
-            Garbage("<html>Not here</html>", status=413, content_type="text/html"),
-            BadRequestError,
-            f"answered 413 ({HTTPStatus(413).phrase.lower()}).",
-            id="a proxy's page",
-        ),
-        pytest.param(
-            Garbage("  Blocked by\npolicy ", status=418, content_type="text/plain"),
-            BadRequestError,
-            "answered 418 (i'm a teapot).",
-            id="a text that may be anybody's",
-        ),
-        pytest.param(
-            Garbage("", status=304),
-            BadRequestError,
-            "answered 304 (not modified).",
-            id="neither success nor error",
-        ),
-        pytest.param(
-            Failure(429, headers=NO_RETRY, message="Slow down."),
-            RateLimitedError,
-            "answered 429 (rate limited): Slow down.",
-            id="429",
-        ),
-        *(
-            pytest.param(
-                Failure(status, headers=NO_RETRY, message="Down."),
-                UnavailableError,
-                f"answered {status} ({words}): Down.",
-                id=str(status),
-            )
-            for status, words in {
-                408: "request timeout",
-                409: "conflict",
-                500: "internal error",
-                503: "service unavailable",
-                529: "overloaded",
-                599: "unknown status",
-            }.items()
-        ),
-        pytest.param(
-            Garbage("{'text': 'Hello'}"),
-            BadRequestError,
-            "sent a reply that cannot be read: it is not JSON.",
-            id="no JSON",
-        ),
-        pytest.param(
-            Garbage("<html>Welcome</html>", content_type="text/html"),
-            BadRequestError,
-            "sent a reply that cannot be read: it is not JSON.",
-            id="a page instead",
-        ),
-        pytest.param(
-            Garbage("[" * 100_000),
-            BadRequestError,
-            "sent a reply that cannot be read: it is not JSON.",
-            id="bottomless nesting",
-        ),
-        pytest.param(
-            Garbage('["Hello"]'),
-            BadRequestError,
-            "sent a reply that cannot be read: it is JSON, but not an object.",
-            id="a list",
         ),
     ],
 )
