@@ -26,16 +26,8 @@ _TYPES = {
 _FIELDS = frozenset(
     {
         *("cache_control", "container", "diagnostics", "inference_geo", "max_tokens", "messages"),
-        *(
-            "metadata",
-            "model",
-            "output_config",
-            "service_tier",
-            "speed",
-            "stop_sequences",
-            "stream",
-        ),
-        *("system", "thinking", "tool_choice", "tools"),
+        *("metadata", "model", "output_config", "service_tier", "speed", "stop_sequences"),
+        *("stream", "system", "thinking", "tool_choice", "tools"),
     }
 )
 _MESSAGES = {
@@ -352,17 +344,15 @@ def _streamed(block: Json) -> tuple[Json, list[Json]]:
             texts = [{"type": "text_delta", "text": piece} for piece in pieces(block["text"])]
             return {**block, "text": ""}, texts
         case "thinking":
-            thoughts: list[Json] = [
-                {"type": "thinking_delta", "thinking": piece} for piece in pieces(block["thinking"])
-            ]
-            signature = {"type": "signature_delta", "signature": block["signature"]}
-            return {**block, "thinking": "", "signature": ""}, [*thoughts, signature]
+            thoughts = [("thinking", piece) for piece in pieces(block["thinking"])]
+            given = [*thoughts, ("signature", block["signature"])]
+            deltas = [{"type": f"{name}_delta", name: value} for name, value in given]
+            return {**block, "thinking": "", "signature": ""}, deltas
         case _:
-            given = block["input"]
-            raw = given if isinstance(given, str) else json.dumps(given) if given else ""
-            inputs = [
-                {"type": "input_json_delta", "partial_json": piece} for piece in ["", *pieces(raw)]
-            ]
+            raw = block["input"]
+            raw = raw if isinstance(raw, str) else json.dumps(raw) if raw else ""
+            parts = ["", *pieces(raw)]
+            inputs = [{"type": "input_json_delta", "partial_json": part} for part in parts]
             return {**block, "input": {}}, inputs
 
 

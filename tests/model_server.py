@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import count
-from types import TracebackType
 from typing import Any, Self
 
 from tests import chat_api, messages_api, prompt_cache, responses_api
@@ -108,17 +107,20 @@ class Received:
 
 
 class Dialect:
-    """Anthropic's Messages API; the others differ from it."""
+    """Anthropic's Messages API; the others differ from it. `api` has its words."""
 
+    api: Any = messages_api
     path = "/v1/messages"
     request_id = "request-id"
+    key_header = "x-api-key"
     refused: frozenset[str] = frozenset(SAMPLING)  # unless a test says otherwise
 
     def __init__(self, owner: "ModelServer") -> None:
         self.owner = owner
 
     def key(self, headers: Mapping[str, str]) -> str:
-        return headers.get("x-api-key") or _bearer(headers)
+        bearer = headers.get("authorization", "").removeprefix("Bearer ")
+        return headers.get(self.key_header) or bearer
 
     def refusal(self, received: "Received", refuses: frozenset[str]) -> Failure | None:
         """Return what the real API would answer to a request that it cannot accept."""
@@ -137,15 +139,12 @@ class Dialect:
 
     def events(self, whole: Json, request: Json) -> Iterator[tuple[str | None, Json]]:
         """Return the events of a stream, with their names."""
-        for event in messages_api.to_events(whole):
+        for event in self.api.to_events(whole):
             yield event["type"], event
 
     def beginnings(self, request: Json) -> prompt_cache.Beginnings | None:
         """Return what the API remembers of a request; None: nobody counts that here."""
         return prompt_cache.of_messages(request)
-
-    def is_speech(self, event: Json) -> bool:
-        return messages_api.is_speech(event)
 
     def error(self, failure: Failure) -> Json:
         return messages_api.to_error(failure)
@@ -157,12 +156,11 @@ class Dialect:
 class Chat(Dialect):
     """OpenAI's chat API."""
 
+    api = chat_api
     path = "/chat/completions"
     request_id = "x-request-id"
+    key_header = "api-key"
     refused = frozenset()
-
-    def key(self, headers: Mapping[str, str]) -> str:
-        return headers.get("api-key") or _bearer(headers)
 
     def refusal(self, received: "Received", refuses: frozenset[str]) -> Failure | None:
         if problem := chat_api.problem_with(received.body):
@@ -187,9 +185,6 @@ class Chat(Dialect):
     def beginnings(self, request: Json) -> prompt_cache.Beginnings | None:
         return prompt_cache.of_chat(request) if "messages" in request else None
 
-    def is_speech(self, event: Json) -> bool:
-        return chat_api.is_speech(event)
-
     def error(self, failure: Failure) -> Json:
         return chat_api.to_error(failure)
 
@@ -200,7 +195,9 @@ class Chat(Dialect):
 class Responses(Chat):
     """OpenAI's Responses API."""
 
+    api = responses_api
     path = "/responses"
+    events = Dialect.events
 
     def refusal(self, received: "Received", refuses: frozenset[str]) -> Failure | None:
         problem = responses_api.problem_with(received.body, signatures=self.owner.signatures)
@@ -211,13 +208,6 @@ class Responses(Chat):
     def whole(self, answer: Any, request: Json) -> Json:
         owner = self.owner
         return responses_api.to_response(answer, request, new_id=owner.new_id, sign=owner.sign)
-
-    def events(self, whole: Json, request: Json) -> Iterator[tuple[str | None, Json]]:
-        for event in responses_api.to_events(whole):
-            yield event["type"], event
-
-    def is_speech(self, event: Json) -> bool:
-        return responses_api.is_speech(event)
 
 
 class Embeddings(Chat):
@@ -231,10 +221,6 @@ class Embeddings(Chat):
 
     def whole(self, answer: Any, request: Json) -> Json:
         return chat_api.to_vectors(answer, request)
-
-
-def _bearer(headers: Mapping[str, str]) -> str:
-    return headers.get("authorization", "").removeprefix("Bearer ")
 
 
 def _unsupported(request: Json, refuses: frozenset[str]) -> Failure | None:
@@ -320,12 +306,7 @@ class ModelServer:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self.close()
 
     # What the connection handler uses, from its threads.
@@ -352,8 +333,7 @@ class ModelServer:
             self._at_once -= 1
 
     def answer(self, received: Received) -> Answer:
-        refusal = self._refusal(received)
-        if refusal is not None:
+        if (refusal := self._refusal(received)) is not None:
             return refusal
         try:
             return self._answer(received.body)
@@ -494,10 +474,7 @@ class _Connection(BaseHTTPRequestHandler):
         if is_stream:
             self._stream(answer.reply, request, events=answer.after_events)
         else:
-            self.send_response(200)
-            self.send_header("content-type", "application/json")
-            self.send_header("transfer-encoding", "chunked")
-            self.end_headers()
+            self._begin("application/json")
         alive = b': still here\n\nevent: ping\ndata: {"type": "ping"}\n\n' if is_stream else b" "
         while self.server.owner.pause(answer.every_s):
             self._chunk(alive)  # until the client gives up
@@ -507,19 +484,22 @@ class _Connection(BaseHTTPRequestHandler):
         self, reply: Any, request: Json, *, events: int | None = None, rest_s: float = 0.0
     ) -> None:
         owner, dialect = self.server.owner, self._dialect
-        self.send_response(200)
-        self.send_header("content-type", "text/event-stream; charset=utf-8")
-        self.send_header("transfer-encoding", "chunked")
-        self.send_header(dialect.request_id, owner.new_id("req"))
-        self.end_headers()
+        self._begin("text/event-stream; charset=utf-8")
         has_spoken = False
         whole = dialect.whole(reply, request)
         for name, event in list(dialect.events(whole, request))[:events]:
-            if not has_spoken and dialect.is_speech(event):
+            if not has_spoken and dialect.api.is_speech(event):
                 has_spoken = True
                 owner.pause(reply.thinking_s)
             owner.pause(rest_s)
             self._event(name, event)
+
+    def _begin(self, content_type: str) -> None:
+        self.send_response(200)
+        self.send_header("content-type", content_type)
+        self.send_header("transfer-encoding", "chunked")
+        self.send_header(self._dialect.request_id, self.server.owner.new_id("req"))
+        self.end_headers()
 
     def _end_stream(self) -> None:
         if type(self._dialect) is Chat:

@@ -14,12 +14,7 @@ from tests.chat_api import Vectors
 from tests.engine.desks import cases_of, execute_in_memory, make_plan
 from tests.engine.judging.makers import required, verdict
 from tests.engine.llm.makers import KEY_VARIABLE, make_provider
-from tests.engine.makers import (
-    ECHO,
-    make_agent,
-    make_case,
-    make_model_agent,
-)
+from tests.engine.makers import ECHO, make_agent, make_case, make_model_agent
 from tests.model_server import KEY, ModelServer, Reply
 
 pytestmark = pytest.mark.anyio

@@ -370,7 +370,7 @@ async def test_tools_are_called_for_at_most_so_many_rounds(
 async def test_a_provider_that_stays_away_ends_the_conversation(
     talk: Talk, *, streaming: bool
 ) -> None:
-    answers = [Reply("Hello."), *[Failure(529)] * 6]
+    answers: list[Answer] = [Reply("Hello."), *[Failure(529)] * 6]
 
     trial = await talk(answers, "Hi", "And now?", "Anyone?", streaming=streaming)
 
