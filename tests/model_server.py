@@ -20,15 +20,7 @@ from typing import Any, Self
 
 from tests import chat_api, messages_api, prompt_cache, responses_api
 from tests.chat_api import Vectors
-from tests.messages_api import (
-    SAMPLING,
-    Failure,
-    Json,
-    Reply,
-    ToolUse,
-    last_text,
-    tool_results,
-)
+from tests.messages_api import SAMPLING, Failure, Json, Reply, ToolUse, last_text, tool_results
 
 __all__ = [
     "KEY",

@@ -14,13 +14,7 @@ from evals_app.engine.execution import write_off
 from evals_app.engine.trial import NO_USAGE, Cause, GradeStatus, Verdict, World
 from tests.engine.desks import Desk, cases_of, execute_in_memory, make_plan
 from tests.engine.llm.makers import KEY_VARIABLE, make_provider
-from tests.engine.makers import (
-    CLOCK,
-    make_agent,
-    make_case,
-    make_model_agent,
-    make_world,
-)
+from tests.engine.makers import CLOCK, make_agent, make_case, make_model_agent, make_world
 from tests.model_server import KEY, ModelServer, Reply, last_text
 
 pytestmark = pytest.mark.anyio

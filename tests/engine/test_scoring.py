@@ -6,12 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evals_app.engine.scoring import (
-    Decision,
-    decide,
-    execution_score,
-    execution_summary,
-)
+from evals_app.engine.scoring import Decision, decide, execution_score, execution_summary
 from evals_app.engine.trial import (
     Cause,
     Failure,

@@ -6,18 +6,9 @@ from typing import Any
 import pytest
 
 from evals_app.engine.gates import Spending, TurnTimes, check_gates
-from evals_app.engine.scoring import (
-    CaseSummary,
-    Fact,
-    summarise_run,
-    turn_times,
-)
+from evals_app.engine.scoring import CaseSummary, Fact, summarise_run, turn_times
 from evals_app.engine.suite import GatesSpec
-from evals_app.engine.trial import (
-    Cause,
-    Failure,
-    Verdict,
-)
+from evals_app.engine.trial import Cause, Failure, Verdict
 from tests.engine.makers import make_suite, make_trial, make_turn
 
 PASSED, FAILED, ERRORED = Verdict.PASSED, Verdict.FAILED, Verdict.ERRORED

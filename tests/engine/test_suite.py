@@ -10,12 +10,7 @@ from pydantic import ValidationError
 from evals_app.engine.graders import ALIASES, GRADERS
 from evals_app.engine.graders.text import Contains
 from evals_app.engine.permits import FROZEN
-from evals_app.engine.suite import (
-    AssertionSpec,
-    CaseSpec,
-    SuiteSpec,
-    TurnSpec,
-)
+from evals_app.engine.suite import AssertionSpec, CaseSpec, SuiteSpec, TurnSpec
 from fixtures_app.ground.words import near
 
 CHECK = {"type": "contains", "value": "hello"}

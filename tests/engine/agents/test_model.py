@@ -11,12 +11,7 @@ import pytest
 from evals_app.engine.agents.model import ModelSession
 from evals_app.engine.agents.session import Exchange, Setting
 from evals_app.engine.agents.toolbox import Toolbox
-from evals_app.engine.errors import (
-    AgentError,
-    ConfigurationError,
-    ProviderError,
-    UnavailableError,
-)
+from evals_app.engine.errors import AgentError, ConfigurationError, ProviderError, UnavailableError
 from evals_app.engine.llm.anthropic import AnthropicAdapter
 from evals_app.engine.llm.call import AssistantMessage, ModelCall, ModelReply, NativeTurn
 from evals_app.engine.trial import NO_USAGE, Attempt, Cause, Message, Trial, Usage

@@ -3,12 +3,7 @@ from typing import Any
 
 import pytest
 
-from evals_app.engine.llm.anthropic_wire import (
-    StreamedMessage,
-    to_reply,
-    to_request,
-    to_usage,
-)
+from evals_app.engine.llm.anthropic_wire import StreamedMessage, to_reply, to_request, to_usage
 from evals_app.engine.llm.call import (
     AssistantMessage,
     ChatMessage,

@@ -32,17 +32,7 @@ from tests.engine.llm.makers import (
     FakeTime,
     Lab,
 )
-from tests.model_server import (
-    KEY,
-    Cut,
-    Drip,
-    Failure,
-    Garbage,
-    Hang,
-    ModelServer,
-    Reply,
-    Trickle,
-)
+from tests.model_server import KEY, Cut, Drip, Failure, Garbage, Hang, ModelServer, Reply, Trickle
 
 pytestmark = pytest.mark.anyio
 

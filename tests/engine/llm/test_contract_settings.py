@@ -5,9 +5,7 @@ from typing import Any
 
 import pytest
 
-from evals_app.engine.llm.call import (
-    ModelReply,
-)
+from evals_app.engine.llm.call import ModelReply
 from tests.engine.llm.makers import (
     APIS,
     CHAT,

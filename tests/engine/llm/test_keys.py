@@ -4,13 +4,7 @@ import pytest
 
 from evals_app.engine.errors import AuthFailedError, ConfigurationError
 from evals_app.engine.kinds import variable_of
-from evals_app.engine.llm.keys import (
-    MissingKey,
-    access,
-    missing_keys,
-    refusal,
-    unknown_address,
-)
+from evals_app.engine.llm.keys import MissingKey, access, missing_keys, refusal, unknown_address
 from evals_app.engine.permits import FROZEN
 from evals_app.engine.spec import ProviderSpec
 from tests.engine.llm.makers import KEY_VARIABLE, make_provider

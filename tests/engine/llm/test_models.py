@@ -23,15 +23,7 @@ from evals_app.engine.llm.provider import Setting
 from evals_app.engine.llm.slots import Pace, Slots
 from evals_app.engine.spec import ProviderSpec
 from tests.engine.llm.makers import KEY_VARIABLE, MESSAGES, Lab, make_call, make_provider
-from tests.model_server import (
-    KEY,
-    Answer,
-    Cut,
-    Failure,
-    Hang,
-    ModelServer,
-    Reply,
-)
+from tests.model_server import KEY, Answer, Cut, Failure, Hang, ModelServer, Reply
 
 pytestmark = pytest.mark.anyio
 

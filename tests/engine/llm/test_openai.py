@@ -5,11 +5,7 @@ from typing import Any
 
 import pytest
 
-from evals_app.engine.errors import (
-    AuthFailedError,
-    BadRequestError,
-    QuotaExhaustedError,
-)
+from evals_app.engine.errors import AuthFailedError, BadRequestError, QuotaExhaustedError
 from evals_app.engine.llm.call import ToolResult, ToolResults, UserMessage
 from evals_app.engine.trial import NO_USAGE, Usage
 from tests.engine.llm.makers import (
