@@ -45,7 +45,7 @@ class Vectors:
 
 def last_said(request: Json) -> str:
     """Return the text of the last user message."""
-    users = [each["content"] for each in request["messages"] if each["role"] == "user"]
+    users = [message["content"] for message in request["messages"] if message["role"] == "user"]
     content = users[-1] if users else ""
     if isinstance(content, str):
         return content
@@ -266,7 +266,10 @@ def to_usage(reply: Reply) -> Json:
 def _logprobs(reply: Reply, request: Json) -> Json | None:
     if not request.get("logprobs"):
         return None
-    return {"content": [token_json(each, request) for each in pieces(reply.text)], "refusal": None}
+    return {
+        "content": [token_json(piece, request) for piece in pieces(reply.text)],
+        "refusal": None,
+    }
 
 
 def token_json(token: str, request: Json) -> Json:
@@ -278,8 +281,8 @@ def token_json(token: str, request: Json) -> Json:
         "bytes": list(token.encode("utf-8", "surrogatepass")),
         "logprob": -0.5,
         "top_logprobs": [
-            {"token": each, "bytes": list(each.encode()), "logprob": -0.5 - place}
-            for place, each in enumerate(top)
+            {"token": other, "bytes": list(other.encode()), "logprob": -0.5 - place}
+            for place, other in enumerate(top)
         ],
     }
 

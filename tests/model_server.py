@@ -250,7 +250,7 @@ class ModelServer:
         self.most_at_once = 0
         self.connections = 0
         self.signatures: set[str] = set()
-        self._dialects = [each(self) for each in (Dialect, Chat, Responses, Embeddings)]
+        self._dialects = [dialect(self) for dialect in (Dialect, Chat, Responses, Embeddings)]
         self._at_once = 0
         self._answer: Callable[[Json], Answer] = lambda _: _nothing_left()
         self._problems: list[Exception] = []
@@ -312,7 +312,7 @@ class ModelServer:
         return signature
 
     def dialect(self, path: str) -> Dialect | None:
-        return next((each for each in self._dialects if path.endswith(each.path)), None)
+        return next((known for known in self._dialects if path.endswith(known.path)), None)
 
     def begin(self, received: Received) -> None:
         with self._lock:

@@ -10,6 +10,7 @@ from evals_app.engine.desk import Begun, Job, Orders, Outcome, Plan, Report, Sig
 from evals_app.engine.execution import execute
 from evals_app.engine.judging import Recipe
 from evals_app.engine.llm.purse import Account
+from evals_app.engine.scoring import Decision
 from evals_app.engine.suite import CaseSpec
 from evals_app.engine.trial import Verdict
 from tests.engine.makers import CRASH, ECHO, LATE, make_agent, make_case, make_suite, make_world
@@ -112,6 +113,14 @@ class Desk:
         async with asyncio.timeout(30):  # a test that hangs says so
             await execute(self.plan, self, slots=slots, pulse_s=lambda: pulse_s)
 
+    def signals(self, signal: Signal) -> Callable[[], Awaitable[object]]:
+        """Return what makes the desk want this from then on."""
+
+        async def change() -> None:
+            self.signal = signal
+
+        return change
+
     @property
     def outcomes(self) -> list[Outcome]:
         recorded = [outcome for batch in self.batches for outcome in batch]
@@ -119,7 +128,12 @@ class Desk:
 
     @property
     def verdicts(self) -> list[Verdict | None]:
-        return [each.decision.verdict if each.decision else None for each in self.outcomes]
+        return [outcome.decision.verdict if outcome.decision else None for outcome in self.outcomes]
+
+
+def decided(outcome: Outcome) -> Decision:
+    assert outcome.decision is not None
+    return outcome.decision
 
 
 async def execute_in_memory(

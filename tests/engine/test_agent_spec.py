@@ -18,7 +18,7 @@ def make_agent(**changes: Any) -> AgentSpec:
 
 
 def problems(error: ValidationError) -> list[tuple[tuple[int | str, ...], str]]:
-    return [(each["loc"], each["msg"]) for each in error.errors()]
+    return [(part["loc"], part["msg"]) for part in error.errors()]
 
 
 # Rules of scripted agents

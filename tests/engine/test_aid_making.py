@@ -11,7 +11,7 @@ from evals_app.engine.spec import ModelSpec
 from evals_app.engine.suite import CaseSpec
 from evals_app.engine.trial import Cause, GradeStatus, Verdict
 from tests.chat_api import Vectors
-from tests.engine.desks import cases_of, execute_in_memory, make_plan
+from tests.engine.desks import cases_of, decided, execute_in_memory, make_plan
 from tests.engine.judging.makers import required, verdict
 from tests.engine.llm.makers import KEY_VARIABLE, make_provider
 from tests.engine.makers import ECHO, make_agent, make_case, make_model_agent
@@ -50,7 +50,7 @@ async def test_embeddings_of_the_same_text_are_asked_for_once(
 ) -> None:
     monkeypatch.setenv(KEY_VARIABLE, KEY)
     model_server.answers(
-        lambda request: Vectors(tuple((1.0, float("indeed" in each)) for each in request["input"]))
+        lambda request: Vectors(tuple((1.0, float("indeed" in text)) for text in request["input"]))
     )
     provider = make_provider(f"{model_server.url}/v1", slug="openai", kind="openai")
     plan = make_plan(
@@ -101,7 +101,7 @@ def judged(*messages: str, **changes: Any) -> Plan:
 async def test_a_scripted_judge_judges_and_is_labelled() -> None:
     good, bad, odd = await execute_in_memory(judged("nice", "rude", "odd"))
 
-    assert [each.decision.verdict for each in (good, bad, odd) if each.decision] == [
+    assert [decided(outcome).verdict for outcome in (good, bad, odd)] == [
         Verdict.PASSED,
         Verdict.FAILED,
         Verdict.ERRORED,
@@ -130,7 +130,7 @@ async def test_a_scripted_judge_ticks_off_the_rubric_and_votes() -> None:
     (outcome,) = await execute_in_memory(plan)
 
     polite, rubric = outcome.graded
-    assert [each["raw"] for each in polite.grade.details["votes"]] == ["pass", "pass"]
+    assert [vote["raw"] for vote in polite.grade.details["votes"]] == ["pass", "pass"]
     assert (rubric.grade.score, rubric.grade.passed, rubric.is_rubric) == (0.5, True, True)
     assert outcome.decision is not None
     assert (outcome.decision.verdict, outcome.decision.score) == (Verdict.PASSED, 0.75)
@@ -164,11 +164,11 @@ async def test_a_scripted_judge_measures_what_rests_on_retrieved_knowledge() -> 
 
     (outcome,) = await execute_in_memory(plan)
 
-    scores = [each.grade.score for each in outcome.graded]
+    scores = [check.grade.score for check in outcome.graded]
     assert scores == [0.5, 0.0, 1.0, 1.0, 0.0, 0.75] * 2
-    assert all("scripted" in each.grade.details["flags"] for each in outcome.graded)
+    assert all("scripted" in check.grade.details["flags"] for check in outcome.graded)
     # What was said before is part of what claims are read from; steps are the same for both turns.
-    calls = [len(each.grade.calls) for each in outcome.graded]
+    calls = [len(check.grade.calls) for check in outcome.graded]
     assert calls == [2, 1, 1, 1, 1, 2, 2, 1, 1, 1, 1, 1]
 
 
@@ -233,4 +233,4 @@ def test_which_models_judge(
     )
     (assertion,) = plan.suite.cases[0].turns[0].assertions or []
 
-    assert [str(each) for each in plan.judges_of(assertion)] == expected
+    assert [str(model) for model in plan.judges_of(assertion)] == expected

@@ -52,8 +52,8 @@ async def test_what_a_judge_should_know_is_noted() -> None:
     trial = await converse("one", agent=agent, clock=CLOCK)
 
     assert trial.clock == CLOCK
-    assert [each.name for each in trial.tools] == ["entity.query", "weather"]
-    assert all(each.description for each in trial.tools)
+    assert [tool.name for tool in trial.tools] == ["entity.query", "weather"]
+    assert all(tool.description for tool in trial.tools)
     assert trial.tools[1].description == "Tells the weather."
     assert Trial.from_json(trial.to_json()) == trial
 

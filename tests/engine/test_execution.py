@@ -12,7 +12,7 @@ from evals_app.engine.agents.toolbox import Toolbox
 from evals_app.engine.desk import Job, Plan, Signal
 from evals_app.engine.execution import write_off
 from evals_app.engine.trial import NO_USAGE, Cause, GradeStatus, Verdict, World
-from tests.engine.desks import Desk, cases_of, execute_in_memory, make_plan
+from tests.engine.desks import Desk, cases_of, decided, execute_in_memory, make_plan
 from tests.engine.llm.makers import KEY_VARIABLE, make_provider
 from tests.engine.makers import CLOCK, make_agent, make_case, make_model_agent, make_world
 from tests.model_server import KEY, ModelServer, Reply, last_text
@@ -28,7 +28,7 @@ async def test_a_whole_suite_is_carried_out_in_memory() -> None:
 
     outcomes = await execute_in_memory(plan)
 
-    assert [(each.job.case.name, each.job.trial) for each in outcomes] == [
+    assert [(outcome.job.case.name, outcome.job.trial) for outcome in outcomes] == [
         ("1 hello", 1),
         ("1 hello", 2),
         ("2 bye", 1),
@@ -36,13 +36,13 @@ async def test_a_whole_suite_is_carried_out_in_memory() -> None:
         ("3 crash", 1),
         ("3 crash", 2),
     ]
-    decisions = [each.decision for each in outcomes if each.decision]
-    assert [each.verdict for each in decisions] == ["passed"] * 4 + ["failed"] * 2
+    decisions = [decided(outcome) for outcome in outcomes]
+    assert [decision.verdict for decision in decisions] == ["passed"] * 4 + ["failed"] * 2
     assert decisions[4].cause is Cause.AGENT
     assert outcomes[0].trial.turns[0].reply == "You said: hello"
     assert outcomes[0].graded[0].grade.passed is True
     assert outcomes[0].summary["overall_passed"] is True
-    assert [each.trial.number for each in outcomes[:2]] == [1, 2]
+    assert [outcome.trial.number for outcome in outcomes[:2]] == [1, 2]
 
 
 async def test_every_execution_has_a_world_of_its_own() -> None:
@@ -67,7 +67,7 @@ async def test_every_execution_has_a_world_of_its_own() -> None:
 
     assert sorted(clocks, key=str) == [CLOCK, None]
     assert [len(world.journal) for world in worlds] == [1, 1]
-    assert [len(each.trial.world_journal) for each in outcomes] == [1, 1]
+    assert [len(outcome.trial.world_journal) for outcome in outcomes] == [1, 1]
 
 
 # Side by side
@@ -170,7 +170,7 @@ async def test_what_is_no_longer_ours_is_not_held() -> None:
 
     await desk.run()
 
-    assert [each.job.id for each in desk.outcomes] == [0, 2]
+    assert [outcome.job.id for outcome in desk.outcomes] == [0, 2]
 
 
 async def test_the_next_claim_does_not_wait_for_what_is_held() -> None:
@@ -211,10 +211,6 @@ def shrink(monkeypatch: pytest.MonkeyPatch, *, batch: int, after_s: float) -> No
     monkeypatch.setattr(recording, "BATCH_AFTER_S", after_s)
 
 
-def test_the_sizes_are_those_of_the_design() -> None:
-    assert (recording.BATCH, recording.UNRECORDED, recording.BATCH_AFTER_S) == (200, 400, 0.25)
-
-
 async def test_a_full_batch_is_recorded_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     shrink(monkeypatch, batch=3, after_s=3600)
     desk = Desk(make_plan(*cases_of(*"abcdefgh")))
@@ -230,14 +226,11 @@ async def test_a_batch_that_is_not_full_is_recorded_after_a_moment(
     shrink(monkeypatch, batch=100, after_s=0.02)
     desk = Desk(make_plan(*cases_of("hello", "late")))
 
-    async def enough() -> None:
-        desk.signal = Signal.CANCEL
-
-    desk.on_record = enough
+    desk.on_record = desk.signals(Signal.CANCEL)
     await desk.run()
 
     # The neighbour would have taken an hour: its outcome was not waited for.
-    assert [[each.job.case.name for each in batch] for batch in desk.batches] == [
+    assert [[outcome.job.case.name for outcome in batch] for batch in desk.batches] == [
         ["1 hello"],
         ["2 late"],
     ]
@@ -271,31 +264,18 @@ async def test_everything_is_recorded_exactly_once(monkeypatch: pytest.MonkeyPat
 
     await desk.run(slots=16)
 
-    assert [each.job.id for each in desk.outcomes] == list(range(100))
+    assert [outcome.job.id for outcome in desk.outcomes] == list(range(100))
     assert all(len(batch) <= 7 for batch in desk.batches)
 
 
 # Ends
 
 
-async def stop_while_held(desk: Desk, signal: Signal) -> None:
-    """Return the signal as soon as the conversations have begun."""
-
-    async def now() -> None:
-        desk.signal = signal
-
-    desk.on_begin = now
-    await desk.run()
-
-
 async def test_finishing_claims_nothing_more_and_finishes_what_is_held() -> None:
     slow = make_agent({"reply": "So.", "delay_ms": 60})
     desk = Desk(make_plan(*cases_of(*"abcdefgh"), agent=slow))
 
-    async def now() -> None:
-        desk.signal = Signal.FINISH
-
-    desk.on_begin = now
+    desk.on_begin = desk.signals(Signal.FINISH)
     await desk.run(slots=2)
 
     assert desk.verdicts == [Verdict.PASSED] * 2
@@ -332,17 +312,10 @@ async def test_cancelling_keeps_what_was_said() -> None:
     desk = Desk(
         make_plan(make_case("hello", "late", "more", contains="o"), *cases_of("hello again"))
     )
-    done = asyncio.Event()
-
-    async def one_is_done() -> None:
-        desk.signal = Signal.CANCEL
-        done.set()
-
-    desk.on_record = one_is_done
+    desk.on_record = desk.signals(Signal.CANCEL)
     await desk.run()
 
     cancelled, finished = desk.outcomes
-    assert done.is_set()
     assert finished.decision is not None
     assert (cancelled.decision, cancelled.graded, dict(cancelled.summary)) == (None, (), {})
     assert [(turn.user, turn.error) for turn in cancelled.trial.turns] == [
@@ -355,13 +328,10 @@ async def test_cancelling_keeps_what_was_said() -> None:
 async def test_releasing_hands_back_what_is_held_and_records_what_is_done() -> None:
     desk = Desk(make_plan(*cases_of("late", "hello", "late")))
 
-    async def one_is_done() -> None:
-        desk.signal = Signal.RELEASE
-
-    desk.on_record = one_is_done
+    desk.on_record = desk.signals(Signal.RELEASE)
     await desk.run()
 
-    assert [each.job.case.name for each in desk.outcomes] == ["2 hello"]
+    assert [outcome.job.case.name for outcome in desk.outcomes] == ["2 hello"]
     assert sum(map(len, desk.begun)) == 3
 
 
@@ -369,7 +339,8 @@ async def test_whoever_has_lost_the_work_writes_nothing(monkeypatch: pytest.Monk
     shrink(monkeypatch, batch=100, after_s=3600)
     desk = Desk(make_plan(*cases_of("hello", "late")))
 
-    await stop_while_held(desk, Signal.LOST)
+    desk.on_begin = desk.signals(Signal.LOST)
+    await desk.run()
 
     assert desk.batches == []
 
@@ -409,7 +380,7 @@ async def test_what_came_out_in_the_moment_of_a_cancellation_is_kept(
     await desk.run(slots=4)
 
     # Each was either finished and recorded as such, or had been begun and is told to be cancelled.
-    assert [each.job.id for each in desk.outcomes] == [0, 1, 2, 3]
+    assert [outcome.job.id for outcome in desk.outcomes] == [0, 1, 2, 3]
 
 
 # What goes wrong
@@ -428,12 +399,10 @@ async def test_one_broken_execution_does_not_stop_its_neighbours() -> None:
 
     fine, broken = await execute_in_memory(make_plan(*cases, open_world=open_world))
 
-    assert fine.decision is not None
-    assert fine.decision.verdict is Verdict.PASSED
-    assert broken.decision is not None
-    assert (broken.decision.verdict, broken.decision.cause) == (Verdict.ERRORED, Cause.HARNESS)
-    assert broken.decision.reason == f"ValueError: {CLOCK}"
-    assert [each.grade.status for each in broken.graded] == [GradeStatus.UNGRADED]
+    assert decided(fine).verdict is Verdict.PASSED
+    assert (decided(broken).verdict, decided(broken).cause) == (Verdict.ERRORED, Cause.HARNESS)
+    assert decided(broken).reason == f"ValueError: {CLOCK}"
+    assert [check.grade.status for check in broken.graded] == [GradeStatus.UNGRADED]
 
 
 async def test_an_agent_that_cannot_work_as_written_is_said_so_in_words() -> None:
@@ -441,9 +410,8 @@ async def test_an_agent_that_cannot_work_as_written_is_said_so_in_words() -> Non
         make_plan(*cases_of("a"), agent=make_agent(tools=["mail.send"]))
     )
 
-    assert outcome.decision is not None
-    assert outcome.decision.cause is Cause.HARNESS
-    assert outcome.decision.reason.startswith("Unknown tool: mail.send.")
+    assert decided(outcome).cause is Cause.HARNESS
+    assert decided(outcome).reason.startswith("Unknown tool: mail.send.")
 
 
 async def test_an_execution_has_its_deadline() -> None:
@@ -452,13 +420,11 @@ async def test_an_execution_has_its_deadline() -> None:
 
     late, fine = await execute_in_memory(plan)
 
-    assert fine.decision is not None
-    assert fine.decision.verdict is Verdict.PASSED
-    assert late.decision is not None
-    assert (late.decision.verdict, late.decision.cause) == (Verdict.ERRORED, Cause.HARNESS)
-    assert "2 s" in late.decision.reason
+    assert decided(fine).verdict is Verdict.PASSED
+    assert (decided(late).verdict, decided(late).cause) == (Verdict.ERRORED, Cause.HARNESS)
+    assert "2 s" in decided(late).reason
     assert [turn.user for turn in late.trial.turns] == ["hello", "late"]
-    assert [each.grade.passed for each in late.graded] == [True, None, None]
+    assert [check.grade.passed for check in late.graded] == [True, None, None]
 
 
 async def test_somebody_elses_timeout_is_not_the_limit_of_an_execution(
@@ -473,9 +439,8 @@ async def test_somebody_elses_timeout_is_not_the_limit_of_an_execution(
 
     (outcome,) = await execute_in_memory(make_plan(*cases_of("a"), agent=make_agent(rule)))
 
-    assert outcome.decision is not None
-    assert outcome.decision.cause is Cause.HARNESS
-    assert outcome.decision.reason == "TimeoutError: The socket gave up."
+    assert decided(outcome).cause is Cause.HARNESS
+    assert decided(outcome).reason == "TimeoutError: The socket gave up."
 
 
 async def test_what_the_caller_cannot_do_ends_everything() -> None:
@@ -498,11 +463,10 @@ async def test_a_job_that_is_given_up_is_an_error_of_ours_with_all_its_grades() 
 
     outcome = await write_off(plan, Job(7, case, 2), reason="Its worker died 3 times.")
 
-    assert outcome.decision is not None
-    assert (outcome.decision.verdict, outcome.decision.cause) == (Verdict.ERRORED, Cause.HARNESS)
-    assert outcome.decision.reason == "Its worker died 3 times."
+    assert (decided(outcome).verdict, decided(outcome).cause) == (Verdict.ERRORED, Cause.HARNESS)
+    assert decided(outcome).reason == "Its worker died 3 times."
     assert (outcome.job.id, outcome.trial.number, outcome.trial.planned_turns) == (7, 2, 2)
-    assert [each.grade.status for each in outcome.graded] == [GradeStatus.UNGRADED] * 3
+    assert [check.grade.status for check in outcome.graded] == [GradeStatus.UNGRADED] * 3
     assert outcome.summary["overall_passed"] is False
 
 

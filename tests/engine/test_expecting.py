@@ -44,8 +44,8 @@ def taken(calls: Calls, *, but: tuple[str, ...] = (), nothing_else: bool = True)
 
 
 def offered(found: tuple[Happening, ...]) -> set[str]:
-    parts = {part.key for each in found for part in each.parts if not part.is_time}
-    return {each.key for each in found} | parts
+    parts = {part.key for change in found for part in change.parts if not part.is_time}
+    return {change.key for change in found} | parts
 
 
 @pytest.mark.parametrize(
@@ -199,8 +199,8 @@ def test_what_happened_always_passes_when_it_is_expected(
 ) -> None:
     trial = held(calls)
     found = happenings(trial)
-    parts = [part.key for each in found for part in each.parts]
-    changes = [each.key for each in found]
+    parts = [part.key for change in found for part in change.parts]
+    changes = [change.key for change in found]
     kept = set(data.draw(st.lists(st.sampled_from(parts)))) if parts else set()
     # "Nothing else" can only be said with all of them.
     some = data.draw(st.lists(st.sampled_from(changes))) if changes else []

@@ -110,7 +110,7 @@ def test_the_duration_is_all_time_divided_by_what_is_held_at_once(
     found = forecast((make_case(TEN), 6), concurrency=concurrency, providers=providers)
 
     assert longest is not None
-    assert found.duration_s == pytest.approx([conversations * each for each in longest])
+    assert found.duration_s == pytest.approx([conversations * seconds for seconds in longest])
 
 
 def test_the_longest_case_bounds_the_duration() -> None:
@@ -174,7 +174,7 @@ def test_how_long_an_agent_outside_takes_is_unknown_before_its_first_run() -> No
 def test_the_range_is_two_standard_deviations_of_the_sum(
     prompts: list[int], trials: int, margin: float
 ) -> None:
-    past = [make_past(prompt_tokens=each, response_tokens=0) for each in prompts]
+    past = [make_past(prompt_tokens=amount, response_tokens=0) for amount in prompts]
 
     found = forecast((make_case(TEN), trials), past={"Greeting": past})
 
@@ -183,7 +183,7 @@ def test_the_range_is_two_standard_deviations_of_the_sum(
 
 
 def test_nothing_costs_less_than_nothing() -> None:
-    past = [make_past(prompt_tokens=each) for each in (1, 1000)]
+    past = [make_past(prompt_tokens=amount) for amount in (1, 1000)]
 
     found = forecast((make_case(TEN), 1), past={"Greeting": past})
 
@@ -193,8 +193,8 @@ def test_nothing_costs_less_than_nothing() -> None:
 
 def test_spread_is_pooled_over_cases_relative_to_their_means() -> None:
     past = {
-        "a": [make_past(prompt_tokens=each, response_tokens=0) for each in (80, 120)],
-        "b": [make_past(prompt_tokens=each, response_tokens=0) for each in (1000, 1000)],
+        "a": [make_past(prompt_tokens=amount, response_tokens=0) for amount in (80, 120)],
+        "b": [make_past(prompt_tokens=amount, response_tokens=0) for amount in (1000, 1000)],
     }
 
     found = forecast((make_case(TEN, name="a"), 1), (make_case(TEN, name="b"), 1), past=past)
@@ -218,7 +218,7 @@ def test_a_case_that_was_never_held_is_scaled_by_its_text() -> None:
 
 
 def test_time_is_that_of_earlier_executions() -> None:
-    past = {"Greeting": [make_past(time_s=each) for each in (6, 6, 6)]}
+    past = {"Greeting": [make_past(time_s=amount) for amount in (6, 6, 6)]}
 
     found = forecast((make_case(TEN), 4), past=past, concurrency=2)
 

@@ -97,7 +97,7 @@ async def test_everything_is_graded_in_the_order_of_the_conversation() -> None:
         limits={"max_tool_calls": 0, "max_time_ms": 5},
     )
 
-    assert [(each.type, each.turn, each.position) for each in found] == [
+    assert [(check.type, check.turn, check.position) for check in found] == [
         ("contains", 1, 0),
         ("contains", 1, 1),
         ("contains", 2, 0),
@@ -105,8 +105,8 @@ async def test_everything_is_graded_in_the_order_of_the_conversation() -> None:
         ("max_time_ms", None, 2),
         ("max_tool_calls", None, 4),
     ]
-    assert [each.grade.passed for each in found] == [True, True, False, True, True, True]
-    assert [each.family for each in found] == ["text"] * 4 + ["limit"] * 2
+    assert [check.grade.passed for check in found] == [True, True, False, True, True, True]
+    assert [check.family for check in found] == ["text"] * 4 + ["limit"] * 2
     assert found[1].label == "again"
     assert (found[2].weight, found[2].fail_on_error) == (2, True)
 
@@ -173,7 +173,7 @@ async def test_which_text_is_graded(place: str, scope: str | None, passes: list[
     )
 
     assert [
-        text for text, each in zip(("One.", "Two."), found, strict=True) if each.grade.passed
+        text for text, check in zip(("One.", "Two."), found, strict=True) if check.grade.passed
     ] == passes
 
 
@@ -191,7 +191,7 @@ async def test_which_calls_are_graded(place: str, tools: list[str]) -> None:
     )
 
     assert [
-        name for name, each in zip(("a", "b"), found, strict=True) if each.grade.passed
+        name for name, check in zip(("a", "b"), found, strict=True) if check.grade.passed
     ] == tools
 
 
@@ -459,7 +459,7 @@ async def test_judges_are_asked_side_by_side() -> None:
         trial = make_trial(make_turn())
         found = await grade(trial, turn(assertions=[POLITE] * 3), judge=Patient())
 
-    assert [each.grade.passed for each in found] == [True] * 3
+    assert [check.grade.passed for check in found] == [True] * 3
 
 
 async def test_each_check_may_have_its_own_judge() -> None:
@@ -473,7 +473,7 @@ async def test_each_check_may_have_its_own_judge() -> None:
         aids_for=lambda assertion, _: Aids(judge=kind if assertion.model == "agent" else strict),
     )
 
-    assert [each.grade.passed for each in found] == [False, True]
+    assert [check.grade.passed for check in found] == [False, True]
 
 
 # The rubric of the suite
@@ -512,7 +512,7 @@ async def test_after_an_early_end_the_rubric_fails_by_the_agent() -> None:
 
     found = await grade(trial, turn(), turn(), judge=judge, suite=RUBRIC)
 
-    assert [(each.grade.score, each.grade.cause) for each in found] == [(0.0, Cause.AGENT)]
+    assert [(check.grade.score, check.grade.cause) for check in found] == [(0.0, Cause.AGENT)]
     assert judge.ticked == []
 
 
@@ -542,10 +542,10 @@ async def test_an_error_of_the_agent_fails_the_checks_of_its_turn() -> None:
 
     found = await grade(trial, *two_turns(), final_assertions=[HELLO], judge=judge)
 
-    assert [each.grade.passed for each in found] == [False, False, True, True]
-    for each in found[:2]:
-        assert (each.grade.score, each.grade.cause) == (0.0, Cause.AGENT)
-        assert each.grade.reason == "It broke."
+    assert [check.grade.passed for check in found] == [False, False, True, True]
+    for check in found[:2]:
+        assert (check.grade.score, check.grade.cause) == (0.0, Cause.AGENT)
+        assert check.grade.reason == "It broke."
     assert judge.asked == []
 
 
@@ -554,8 +554,8 @@ async def test_after_an_early_end_what_was_not_held_fails_by_the_agent() -> None
 
     found = await grade(trial, *two_turns(), final_assertions=[HELLO], judge=FakeJudge())
 
-    assert [each.grade.score for each in found] == [0.0] * 4
-    assert {each.grade.cause for each in found} == {Cause.AGENT}
+    assert [check.grade.score for check in found] == [0.0] * 4
+    assert {check.grade.cause for check in found} == {Cause.AGENT}
     assert "early" in found[2].grade.reason
     assert "early" in found[3].grade.reason
 
@@ -622,10 +622,10 @@ async def test_what_a_provider_broke_off_is_ungraded_and_what_was_held_before_is
         judge=FakeJudge(),
     )
 
-    assert [each.grade.passed for each in found] == [True, True, None, None, None, None]
-    for each in found[2:]:
-        assert (each.grade.status, each.grade.cause) == (GradeStatus.UNGRADED, Cause.PROVIDER)
-        assert each.grade.reason == "Not graded. Anthropic answered 529."
+    assert [check.grade.passed for check in found] == [True, True, None, None, None, None]
+    for check in found[2:]:
+        assert (check.grade.status, check.grade.cause) == (GradeStatus.UNGRADED, Cause.PROVIDER)
+        assert check.grade.reason == "Not graded. Anthropic answered 529."
 
 
 async def test_an_error_of_the_agent_stays_one_beside_a_later_failure() -> None:
@@ -637,7 +637,7 @@ async def test_an_error_of_the_agent_stays_one_beside_a_later_failure() -> None:
 
     found = await grade(trial, turn(assertions=[HELLO]), turn(assertions=[HELLO]))
 
-    assert [each.grade.cause for each in found] == [Cause.AGENT, Cause.PROVIDER]
+    assert [check.grade.cause for check in found] == [Cause.AGENT, Cause.PROVIDER]
 
 
 async def test_a_failure_of_ours_after_the_last_turn_spares_what_was_held() -> None:
@@ -650,9 +650,9 @@ async def test_a_failure_of_ours_after_the_last_turn_spares_what_was_held() -> N
     )
 
     assert plain.grade.passed is True
-    for each in (judged, final):
-        assert (each.grade.status, each.grade.cause) == (GradeStatus.UNGRADED, Cause.HARNESS)
-        assert each.grade.reason == "Not graded. Not finished within 5 s."
+    for check in (judged, final):
+        assert (check.grade.status, check.grade.cause) == (GradeStatus.UNGRADED, Cause.HARNESS)
+        assert check.grade.reason == "Not graded. Not finished within 5 s."
 
 
 async def test_what_a_failure_of_ours_left_nobody_to_ask_for_is_ungraded_by_it() -> None:
@@ -672,8 +672,8 @@ async def test_a_trial_that_never_began_has_all_its_rows() -> None:
     found = await grade(trial, *two_turns(), final_assertions=[HELLO], limits={"max_tool_calls": 1})
 
     assert len(found) == 5
-    assert {each.grade.cause for each in found} == {Cause.HARNESS}
-    assert {each.grade.passed for each in found} == {None}
+    assert {check.grade.cause for check in found} == {Cause.HARNESS}
+    assert {check.grade.passed for check in found} == {None}
 
 
 # Names that nothing has

@@ -19,6 +19,11 @@ from evals_app.engine.trial import (
 )
 from tests.engine.makers import make_call, make_trial, make_turn
 
+# The status of a grade and its cause.
+Outcome = tuple[GradeStatus, Cause | None]
+UNKNOWN: Outcome = GradeStatus.UNGRADED, Cause.CASE
+FAILED: Outcome = GradeStatus.OK, Cause.AGENT
+KEPT: Outcome = GradeStatus.OK, None
 KEYS = [limit.key for limit in LIMITS]
 MEASURED = make_trial(
     make_turn(
@@ -86,53 +91,40 @@ def test_limits_are_inclusive(name: str, limit: int, shown: str, *, is_kept: boo
 
 
 @pytest.mark.parametrize(
-    ("usages", "name", "status", "cause"),
+    ("usages", "name", "outcome"),
     [
-        pytest.param(
-            [(Usage(), None)],
-            "max_prompt_tokens",
-            GradeStatus.UNGRADED,
-            Cause.CASE,
-            id="nobody reports",
-        ),
+        pytest.param([(Usage(), None)], "max_prompt_tokens", UNKNOWN, id="nobody reports"),
         pytest.param(
             [(Usage(1, 1), None), (Usage(), None)],
             "max_response_tokens",
-            GradeStatus.UNGRADED,
-            Cause.CASE,
+            UNKNOWN,
             id="not in every turn",
         ),
         pytest.param(
             [(Usage(1, 1), None), (Usage(), "It broke.")],
             "max_prompt_tokens",
-            GradeStatus.OK,
-            Cause.AGENT,
+            FAILED,
             id="unknown because the agent failed",
         ),
         pytest.param(
             [(Usage(), None), (Usage(), "It broke.")],
             "max_prompt_tokens",
-            GradeStatus.UNGRADED,
-            Cause.CASE,
+            UNKNOWN,
             id="it would not have reported anyway",
         ),
-        pytest.param(
-            [(Usage(), None)], "max_time_ms", GradeStatus.OK, None, id="time is always known"
-        ),
-        pytest.param(
-            [(Usage(), None)], "max_tool_calls", GradeStatus.OK, None, id="calls are always known"
-        ),
+        pytest.param([(Usage(), None)], "max_time_ms", KEPT, id="time is always known"),
+        pytest.param([(Usage(), None)], "max_tool_calls", KEPT, id="calls are always known"),
     ],
 )
 def test_a_limit_on_what_is_unknown(
-    usages: list[tuple[Usage, str | None]], name: str, status: GradeStatus, cause: Cause | None
+    usages: list[tuple[Usage, str | None]], name: str, outcome: Outcome
 ) -> None:
     turns = [make_turn(index=n, usage=u, error=e) for n, (u, e) in enumerate(usages, 1)]
 
     (found,) = limits_of(make_trial(*turns), **{name: 5000})
 
-    assert (found.grade.status, found.grade.cause) == (status, cause)
-    assert found.grade.passed is (None if status is GradeStatus.UNGRADED else cause is None)
+    assert (found.grade.status, found.grade.cause) == outcome
+    assert found.grade.passed is {UNKNOWN: None, FAILED: False, KEPT: True}[outcome]
     assert found.grade.reason
 
 
@@ -147,44 +139,25 @@ def test_an_unknown_usage_is_said_to_be_unknown() -> None:
 
 
 @pytest.mark.parametrize(
-    ("turn", "status", "cause", "reason"),
+    ("turn", "outcome", "reason"),
     [
-        pytest.param(
-            make_turn(model="claude-opus-5-5"),
-            GradeStatus.UNGRADED,
-            Cause.CASE,
-            "claude-opus-5-5",
-            id="no price",
-        ),
+        pytest.param(make_turn(model="claude-opus-5-5"), UNKNOWN, "claude-opus-5-5", id="no price"),
         pytest.param(
             make_turn("", error="It broke."),
-            GradeStatus.UNGRADED,
-            Cause.CASE,
+            UNKNOWN,
             "no price",
             id="no price, and an error besides",
         ),
+        pytest.param(make_turn(usage=Usage()), UNKNOWN, "estimated_cost_usd", id="no usage"),
         pytest.param(
-            make_turn(usage=Usage()),
-            GradeStatus.UNGRADED,
-            Cause.CASE,
-            "estimated_cost_usd",
-            id="no usage",
-        ),
-        pytest.param(
-            make_turn("", usage=Usage(), error="It broke."),
-            GradeStatus.OK,
-            Cause.AGENT,
-            "It broke.",
-            id="cut off",
+            make_turn("", usage=Usage(), error="It broke."), FAILED, "It broke.", id="cut off"
         ),
     ],
 )
-def test_a_limit_on_a_cost_that_is_unknown(
-    turn: TurnRecord, status: GradeStatus, cause: Cause, reason: str
-) -> None:
+def test_a_limit_on_a_cost_that_is_unknown(turn: TurnRecord, outcome: Outcome, reason: str) -> None:
     (found,) = limits_of(make_trial(turn), max_cost_usd=0.5)
 
-    assert (found.grade.status, found.grade.cause) == (status, cause)
+    assert (found.grade.status, found.grade.cause) == outcome
     assert reason in found.grade.reason
     assert found.grade.details == {"limit": 0.5, "actual": None}
 
@@ -212,8 +185,8 @@ def test_limits_of_a_broken_trial_are_ungraded_and_still_measured() -> None:
 
     found = limits_of(trial, max_prompt_tokens=5, max_tool_calls=5)
 
-    assert {each.grade.cause for each in found} == {Cause.PROVIDER}
-    assert [each.grade.details["actual"] for each in found] == [120, 3]
+    assert {limit.grade.cause for limit in found} == {Cause.PROVIDER}
+    assert [limit.grade.details["actual"] for limit in found] == [120, 3]
 
 
 def test_a_limit_of_calls_is_not_kept_by_keeping_them_secret() -> None:
@@ -222,7 +195,7 @@ def test_a_limit_of_calls_is_not_kept_by_keeping_them_secret() -> None:
     [found] = grade_limits(trial, LimitsSpec(max_tool_calls=3))
 
     assert LIMITS[-1].measure(trial) is None
-    assert (found.grade.status, found.grade.cause) == (GradeStatus.UNGRADED, Cause.CASE)
+    assert (found.grade.status, found.grade.cause) == UNKNOWN
 
 
 def test_calls_of_a_turn_that_failed_are_unknown_because_the_agent_failed() -> None:

@@ -22,6 +22,17 @@ from tests.engine.makers import graded, graded_limit, make_call, make_suite, mak
 
 PASSED, FAILED, ERRORED = Verdict.PASSED, Verdict.FAILED, Verdict.ERRORED
 
+# A verdict and its cause.
+Outcome = tuple[Verdict, Cause | None]
+PASSES = PASSED, None
+FAILS = FAILED, Cause.ASSERTION
+EXCEEDS = FAILED, Cause.LIMIT
+CRASHED = FAILED, Cause.AGENT
+UNDECIDED = ERRORED, Cause.CASE
+UNJUDGED = ERRORED, Cause.JUDGE
+BROKEN_BY_US = ERRORED, Cause.HARNESS
+AWAY = ERRORED, Cause.PROVIDER
+
 HELD = make_trial(make_turn())
 HIT = graded(Grade.hit("Found."))
 MISS = graded(Grade.miss("Not found."))
@@ -48,113 +59,92 @@ def decision(*grades: GradedAssertion, trial: Trial = HELD, **suite: Any) -> Dec
 
 
 @pytest.mark.parametrize(
-    ("grades", "verdict", "cause"),
+    ("grades", "outcome"),
     [
-        pytest.param([HIT], PASSED, None, id="all passed"),
-        pytest.param([HIT, MISS], FAILED, Cause.ASSERTION, id="one failed"),
-        pytest.param([HIT, KEPT], PASSED, None, id="a limit was kept"),
-        pytest.param([HIT, BROKEN], FAILED, Cause.LIMIT, id="a limit was not kept"),
-        pytest.param([KEPT], PASSED, None, id="a limit alone"),
-        pytest.param([HIT, SHOWN_MISS], PASSED, None, id="weight 0 is shown only"),
-        pytest.param([HIT, scored(0.0)], PASSED, None, id="a score without threshold informs"),
-        pytest.param([HIT, IDLE], PASSED, None, id="one does not apply"),
-        pytest.param([], ERRORED, Cause.CASE, id="nothing was asserted"),
-        pytest.param([IDLE], ERRORED, Cause.CASE, id="nothing applies"),
-        pytest.param([SHOWN_HIT], ERRORED, Cause.CASE, id="only weight 0"),
-        pytest.param([scored(1.0)], ERRORED, Cause.CASE, id="only a score"),
-        pytest.param([HIT, graded(UNGRADED)], ERRORED, Cause.JUDGE, id="one is ungraded"),
-        pytest.param([HIT, graded(IN_ERROR)], ERRORED, Cause.HARNESS, id="one is in error"),
-        pytest.param(
-            [MISS, graded(UNGRADED)], FAILED, Cause.ASSERTION, id="no judge could save a failure"
-        ),
-        pytest.param(
-            [graded(UNGRADED), BROKEN], FAILED, Cause.LIMIT, id="nor a limit that was not kept"
-        ),
-        pytest.param(
-            [MISS, graded(IN_ERROR)], ERRORED, Cause.HARNESS, id="our own fault casts doubt on it"
-        ),
+        pytest.param([HIT], PASSES, id="all passed"),
+        pytest.param([HIT, MISS], FAILS, id="one failed"),
+        pytest.param([HIT, KEPT], PASSES, id="a limit was kept"),
+        pytest.param([HIT, BROKEN], EXCEEDS, id="a limit was not kept"),
+        pytest.param([KEPT], PASSES, id="a limit alone"),
+        pytest.param([HIT, SHOWN_MISS], PASSES, id="weight 0 is shown only"),
+        pytest.param([HIT, scored(0.0)], PASSES, id="a score without threshold informs"),
+        pytest.param([HIT, IDLE], PASSES, id="one does not apply"),
+        pytest.param([], UNDECIDED, id="nothing was asserted"),
+        pytest.param([IDLE], UNDECIDED, id="nothing applies"),
+        pytest.param([SHOWN_HIT], UNDECIDED, id="only weight 0"),
+        pytest.param([scored(1.0)], UNDECIDED, id="only a score"),
+        pytest.param([HIT, graded(UNGRADED)], UNJUDGED, id="one is ungraded"),
+        pytest.param([HIT, graded(IN_ERROR)], BROKEN_BY_US, id="one is in error"),
+        pytest.param([MISS, graded(UNGRADED)], FAILS, id="no judge could save a failure"),
+        pytest.param([graded(UNGRADED), BROKEN], EXCEEDS, id="nor a limit that was not kept"),
+        pytest.param([MISS, graded(IN_ERROR)], BROKEN_BY_US, id="our own fault casts doubt on it"),
         pytest.param(
             [HIT, graded(UNGRADED, fail_on_error=True)],
-            FAILED,
-            Cause.ASSERTION,
+            FAILS,
             id="unless the check fails on errors",
         ),
-        pytest.param(
-            [HIT, graded(IN_ERROR, fail_on_error=True)], FAILED, Cause.ASSERTION, id="of any kind"
-        ),
+        pytest.param([HIT, graded(IN_ERROR, fail_on_error=True)], FAILS, id="of any kind"),
         pytest.param(
             [HIT, graded(UNGRADED, weight=0.0, decides=False)],
-            PASSED,
-            None,
+            PASSES,
             id="weight 0 would not have decided",
         ),
         pytest.param(
-            [HIT, graded(UNGRADED, decides=False)], PASSED, None, id="neither would a mere score"
+            [HIT, graded(UNGRADED, decides=False)], PASSES, id="neither would a mere score"
         ),
-        pytest.param(
-            [graded(UNGRADED, family="limit")], ERRORED, Cause.JUDGE, id="an ungraded limit"
-        ),
+        pytest.param([graded(UNGRADED, family="limit")], UNJUDGED, id="an ungraded limit"),
     ],
 )
-def test_all_that_has_a_verdict_must_pass(
-    grades: list[GradedAssertion], verdict: Verdict, cause: Cause | None
-) -> None:
+def test_all_that_has_a_verdict_must_pass(grades: list[GradedAssertion], outcome: Outcome) -> None:
     found = decision(*grades)
 
-    assert (found.verdict, found.cause) == (verdict, cause)
-    assert bool(found.reason) is (verdict is not PASSED)
+    assert (found.verdict, found.cause) == outcome
+    assert bool(found.reason) is (outcome != PASSES)
 
 
 @pytest.mark.parametrize(
-    ("grades", "threshold", "verdict", "cause"),
+    ("grades", "threshold", "outcome"),
     [
-        pytest.param([HIT, MISS], 0.5, PASSED, None, id="reached, inclusive"),
-        pytest.param([HIT, MISS], 0.51, FAILED, Cause.ASSERTION, id="not reached"),
-        pytest.param([scored(0.8)], 0.8, PASSED, None, id="a score alone is enough"),
-        pytest.param([scored(0.79)], 0.8, FAILED, Cause.ASSERTION, id="or not enough"),
+        pytest.param([HIT, MISS], 0.5, PASSES, id="reached, inclusive"),
+        pytest.param([HIT, MISS], 0.51, FAILS, id="not reached"),
+        pytest.param([scored(0.8)], 0.8, PASSES, id="a score alone is enough"),
+        pytest.param([scored(0.79)], 0.8, FAILS, id="or not enough"),
         pytest.param(
             [scored(1.0, weight=0.7), scored(1.0, weight=0.1), scored(0.0, weight=0.2)],
             0.8,
-            PASSED,
-            None,
+            PASSES,
             id="reached but for rounding",
         ),
-        pytest.param([HIT, BROKEN], 0.5, FAILED, Cause.LIMIT, id="every limit must be kept too"),
-        pytest.param([MISS, BROKEN], 0.5, FAILED, Cause.LIMIT, id="a limit is the graver cause"),
-        pytest.param([KEPT], 0.8, PASSED, None, id="a limit alone"),
-        pytest.param([SHOWN_HIT], 0.5, ERRORED, Cause.CASE, id="weight 0 has no score"),
-        pytest.param([], 0.0, ERRORED, Cause.CASE, id="nothing was asserted"),
-        pytest.param([MISS], 0.0, PASSED, None, id="everything reaches 0"),
-        pytest.param([HIT, graded(UNGRADED)], 0.1, ERRORED, Cause.JUDGE, id="one is ungraded"),
+        pytest.param([HIT, BROKEN], 0.5, EXCEEDS, id="every limit must be kept too"),
+        pytest.param([MISS, BROKEN], 0.5, EXCEEDS, id="a limit is the graver cause"),
+        pytest.param([KEPT], 0.8, PASSES, id="a limit alone"),
+        pytest.param([SHOWN_HIT], 0.5, UNDECIDED, id="weight 0 has no score"),
+        pytest.param([], 0.0, UNDECIDED, id="nothing was asserted"),
+        pytest.param([MISS], 0.0, PASSES, id="everything reaches 0"),
+        pytest.param([HIT, graded(UNGRADED)], 0.1, UNJUDGED, id="one is ungraded"),
         pytest.param(
-            [HIT, graded(UNGRADED, decides=False)],
-            0.1,
-            ERRORED,
-            Cause.JUDGE,
-            id="its score would have decided",
+            [HIT, graded(UNGRADED, decides=False)], 0.1, UNJUDGED, id="its score would have decided"
         ),
         pytest.param(
             [HIT, graded(UNGRADED, decides=False, weight=0.0)],
             0.1,
-            PASSED,
-            None,
+            PASSES,
             id="with weight 0 it would not",
         ),
         pytest.param(
             [HIT, graded(UNGRADED, decides=False, fail_on_error=True)],
             0.1,
-            FAILED,
-            Cause.ASSERTION,
+            FAILS,
             id="it fails on errors",
         ),
     ],
 )
 def test_the_score_decides_where_the_suite_says_so(
-    grades: list[GradedAssertion], threshold: float, verdict: Verdict, cause: Cause | None
+    grades: list[GradedAssertion], threshold: float, outcome: Outcome
 ) -> None:
     found = decision(*grades, pass_threshold=threshold, **BY_SCORE)
 
-    assert (found.verdict, found.cause) == (verdict, cause)
+    assert (found.verdict, found.cause) == outcome
 
 
 def test_a_score_that_is_too_low_is_told_with_the_first_check_that_failed() -> None:
@@ -165,59 +155,52 @@ def test_a_score_that_is_too_low_is_told_with_the_first_check_that_failed() -> N
 
 
 @pytest.mark.parametrize(
-    ("grades", "verdict", "cause"),
+    ("grades", "outcome"),
     [
-        pytest.param([scored(0.1)], PASSED, None, id="a score is enough, whatever it is"),
-        pytest.param([MISS], FAILED, Cause.ASSERTION, id="what has a verdict still has it"),
-        pytest.param([SHOWN_HIT], ERRORED, Cause.CASE, id="weight 0 has no score"),
-        pytest.param([], ERRORED, Cause.CASE, id="nothing was asserted"),
-        pytest.param(
-            [graded(UNGRADED, decides=False)], ERRORED, Cause.JUDGE, id="the score is missing"
-        ),
+        pytest.param([scored(0.1)], PASSES, id="a score is enough, whatever it is"),
+        pytest.param([MISS], FAILS, id="what has a verdict still has it"),
+        pytest.param([SHOWN_HIT], UNDECIDED, id="weight 0 has no score"),
+        pytest.param([], UNDECIDED, id="nothing was asserted"),
+        pytest.param([graded(UNGRADED, decides=False)], UNJUDGED, id="the score is missing"),
     ],
 )
 def test_where_gates_decide_scores_are_enough(
-    grades: list[GradedAssertion], verdict: Verdict, cause: Cause | None
+    grades: list[GradedAssertion], outcome: Outcome
 ) -> None:
     found = decision(*grades, **BY_GATES)
 
-    assert (found.verdict, found.cause) == (verdict, cause)
+    assert (found.verdict, found.cause) == outcome
 
 
 @pytest.mark.parametrize("rule", [{}, BY_SCORE, BY_GATES], ids=["all", "score", "gates"])
 @pytest.mark.parametrize(
-    ("trial", "verdict", "cause"),
+    ("trial", "outcome"),
     [
         pytest.param(
             make_trial(make_turn(error="It broke."), make_turn(index=2)),
-            FAILED,
-            Cause.AGENT,
+            CRASHED,
             id="an error of the agent, even on an unscored turn",
         ),
-        pytest.param(
-            HELD.but(failure=Failure(Cause.PROVIDER, "Away.")), ERRORED, Cause.PROVIDER, id="away"
-        ),
+        pytest.param(HELD.but(failure=Failure(Cause.PROVIDER, "Away.")), AWAY, id="away"),
         pytest.param(
             make_trial(make_turn(error="Away."), failure=Failure(Cause.PROVIDER, "Away.")),
-            ERRORED,
-            Cause.PROVIDER,
+            AWAY,
             id="in the middle of a turn",
         ),
         pytest.param(
             make_trial(failure=Failure(Cause.HARNESS, "Lost."), planned_turns=1),
-            ERRORED,
-            Cause.HARNESS,
+            BROKEN_BY_US,
             id="before it began",
         ),
-        pytest.param(HELD, PASSED, None, id="nothing"),
+        pytest.param(HELD, PASSES, id="nothing"),
     ],
 )
 def test_what_happened_to_the_conversation_comes_first(
-    trial: Trial, verdict: Verdict, cause: Cause | None, rule: dict[str, Any]
+    trial: Trial, outcome: Outcome, rule: dict[str, Any]
 ) -> None:
     found = decision(HIT, trial=trial, **rule)
 
-    assert (found.verdict, found.cause) == (verdict, cause)
+    assert (found.verdict, found.cause) == outcome
 
 
 @pytest.mark.parametrize("graver", list(Cause)[:-1])
@@ -226,7 +209,7 @@ def test_of_several_causes_the_gravest_is_given(graver: Cause) -> None:
     if graver.is_error:
         less = [cause for cause in less if cause.is_error]
     grades = [
-        graded(Grade(None, passed=False, reason=each, cause=each)) for each in [*less, graver]
+        graded(Grade(None, passed=False, reason=cause, cause=cause)) for cause in [*less, graver]
     ]
 
     found = decision(*grades)
@@ -244,7 +227,7 @@ def test_a_certain_failure_is_one_beside_what_could_not_be_graded(
 
     found = decision(MISS, MISS, MISS, MISS, undecided, **rule)
 
-    assert (found.verdict, found.cause) == (FAILED, Cause.ASSERTION)
+    assert (found.verdict, found.cause) == FAILS
     assert found.reason.endswith("Polite: Nobody knows.")
     assert "Not found." in found.reason
 
@@ -252,7 +235,7 @@ def test_a_certain_failure_is_one_beside_what_could_not_be_graded(
 def test_a_score_that_what_is_open_could_still_save_is_open() -> None:
     found = decision(HIT, MISS, graded(UNGRADED), **BY_SCORE, pass_threshold=0.6)
 
-    assert (found.verdict, found.cause) == (ERRORED, Cause.JUDGE)
+    assert (found.verdict, found.cause) == UNJUDGED
 
 
 def test_nothing_is_certain_about_an_agent_whose_own_model_was_away() -> None:
@@ -260,7 +243,7 @@ def test_nothing_is_certain_about_an_agent_whose_own_model_was_away() -> None:
 
     found = decision(MISS, trial=away)
 
-    assert (found.verdict, found.cause) == (ERRORED, Cause.PROVIDER)
+    assert (found.verdict, found.cause) == AWAY
 
 
 @pytest.mark.parametrize("rule", [{}, BY_SCORE, BY_GATES], ids=["all", "score", "gates"])
@@ -359,27 +342,25 @@ def test_the_rubric_has_its_share_of_the_score(
 
 
 @pytest.mark.parametrize(
-    ("grades", "suite", "verdict", "cause"),
+    ("grades", "suite", "outcome"),
     [
-        pytest.param([HIT, rubric(0.8, passed=True)], {}, PASSED, None, id="it passed"),
-        pytest.param([rubric(0.8, passed=True)], {}, PASSED, None, id="alone"),
-        pytest.param([HIT, rubric(0.7, passed=False)], {}, FAILED, Cause.ASSERTION, id="it failed"),
-        pytest.param([MISS, rubric(1.0, passed=True)], {}, FAILED, Cause.ASSERTION, id="not all"),
-        pytest.param([HIT, rubric(None)], {}, ERRORED, Cause.JUDGE, id="it is ungraded"),
-        pytest.param([HIT, rubric(0.0, weight=0.0)], {}, PASSED, None, id="it is shown only"),
-        pytest.param([HIT, rubric(0.7, passed=False)], BY_SCORE, PASSED, None, id="score reached"),
-        pytest.param(
-            [HIT, rubric(0.5, passed=False)], BY_SCORE, FAILED, Cause.ASSERTION, id="score missed"
-        ),
-        pytest.param([rubric(0.9, passed=True)], BY_SCORE, PASSED, None, id="alone, by score"),
+        pytest.param([HIT, rubric(0.8, passed=True)], {}, PASSES, id="it passed"),
+        pytest.param([rubric(0.8, passed=True)], {}, PASSES, id="alone"),
+        pytest.param([HIT, rubric(0.7, passed=False)], {}, FAILS, id="it failed"),
+        pytest.param([MISS, rubric(1.0, passed=True)], {}, FAILS, id="not all"),
+        pytest.param([HIT, rubric(None)], {}, UNJUDGED, id="it is ungraded"),
+        pytest.param([HIT, rubric(0.0, weight=0.0)], {}, PASSES, id="it is shown only"),
+        pytest.param([HIT, rubric(0.7, passed=False)], BY_SCORE, PASSES, id="score reached"),
+        pytest.param([HIT, rubric(0.5, passed=False)], BY_SCORE, FAILS, id="score missed"),
+        pytest.param([rubric(0.9, passed=True)], BY_SCORE, PASSES, id="alone, by score"),
     ],
 )
 def test_the_rubric_decides_like_a_check(
-    grades: list[GradedAssertion], suite: dict[str, Any], verdict: Verdict, cause: Cause | None
+    grades: list[GradedAssertion], suite: dict[str, Any], outcome: Outcome
 ) -> None:
     found = decision(*grades, **suite)
 
-    assert (found.verdict, found.cause) == (verdict, cause)
+    assert (found.verdict, found.cause) == outcome
 
 
 SCORES = st.lists(
@@ -391,7 +372,7 @@ SCORES = st.lists(
 
 @given(SCORES)
 def test_a_score_lies_between_the_scores_it_is_made_of(grades: list[GradedAssertion]) -> None:
-    counted = [each.grade.score or 0.0 for each in grades if each.weight]
+    counted = [check.grade.score or 0.0 for check in grades if check.weight]
 
     score = execution_score(grades)
 
@@ -526,7 +507,7 @@ def test_where_no_check_applied_the_reason_is_theirs() -> None:
 
     found = decision(claimless, shown_only)
 
-    assert (found.verdict, found.cause) == (Verdict.ERRORED, Cause.CASE)
+    assert (found.verdict, found.cause) == UNDECIDED
     assert "Faithful: It claims nothing." in found.reason
     assert "Other" not in found.reason
 

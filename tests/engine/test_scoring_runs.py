@@ -137,7 +137,7 @@ def test_what_k_trials_would_do_is_the_mean_of_the_cases_as_far_as_all_have_tria
     ],
 )
 def test_the_verdict_of_a_run(cases: list[str], suite: dict[str, Any], verdict: str) -> None:
-    found = [fact for n, each in enumerate(cases) for fact in facts(each, case=f"case {n}")]
+    found = [fact for n, verdicts in enumerate(cases) for fact in facts(verdicts, case=f"case {n}")]
 
     assert summarise_run(found, suite=make_suite(**suite)).verdict == verdict
 
@@ -370,7 +370,7 @@ def cost_gates(*found: Fact) -> dict[str, float | None]:
 def costly(
     verdict: Verdict | None, usd: str | None, judge: str | None = "0", turns: int = 2
 ) -> Fact:
-    cost, judged = (None if each is None else Decimal(each) for each in (usd, judge))
+    cost, judged = (None if amount is None else Decimal(amount) for amount in (usd, judge))
     return Fact("a", verdict, None, (100.0,) * turns, cost, judged)
 
 

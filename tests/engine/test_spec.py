@@ -15,7 +15,7 @@ SLUG: TypeAdapter[str] = TypeAdapter(Slug)
 
 
 def problems(error: ValidationError) -> list[tuple[tuple[int | str, ...], str]]:
-    return [(each["loc"], each["msg"]) for each in error.errors()]
+    return [(part["loc"], part["msg"]) for part in error.errors()]
 
 
 @pytest.mark.parametrize("slug", ["a", "refund-flow", "row_1", "2026", "a-b-c"])

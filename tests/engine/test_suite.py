@@ -35,7 +35,7 @@ def suite(*cases: dict[str, Any], **changes: Any) -> SuiteSpec:
 def refused(model: type[Any], written: object) -> list[tuple[tuple[int | str, ...], str]]:
     with pytest.raises(ValidationError) as caught:
         model.model_validate(written)
-    return [(each["loc"], each["msg"]) for each in caught.value.errors()]
+    return [(error["loc"], error["msg"]) for error in caught.value.errors()]
 
 
 # Assertions
@@ -186,7 +186,7 @@ def test_which_checks_a_turn_has(
 
     found = spec.assertions_for(spec.cases[0].turns[0])
 
-    assert [each.label for each in found] == graded
+    assert [check.label for check in found] == graded
 
 
 @pytest.mark.parametrize("own", [None, []])
@@ -322,7 +322,7 @@ def test_all_that_does_not_hold_together_is_reported_at_once() -> None:
 def test_a_check_that_has_what_it_needs_is_fine(checks: list[dict[str, Any]]) -> None:
     spec = CaseSpec.model_validate(case(turn(assertions=checks)))
 
-    assert not any(each.lacks_expected for each in spec.turns[0].assertions or [])
+    assert not any(check.lacks_expected for check in spec.turns[0].assertions or [])
 
 
 def test_the_expected_text_of_the_turn_serves_a_check_without_a_value() -> None:
@@ -351,7 +351,7 @@ def test_rows_without_a_name_are_named_by_position() -> None:
 
     spec = suite(unnamed, case(), unnamed)
 
-    assert [each.name for each in spec.cases] == ["row-0001", "c", "row-0003"]
+    assert [case.name for case in spec.cases] == ["row-0001", "c", "row-0003"]
 
 
 def test_cases_with_the_same_name_are_refused() -> None:

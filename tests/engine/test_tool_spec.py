@@ -28,7 +28,7 @@ ARGUMENT = {"type": "object", "properties": {"city": {"type": "string"}}}
 def refusals(adapter: TypeAdapter[Any], written: Any) -> list[tuple[tuple[int | str, ...], str]]:
     with pytest.raises(ValidationError) as refused:
         adapter.validate_python(written, strict=True)
-    return [(each["loc"], each["msg"]) for each in refused.value.errors()]
+    return [(error["loc"], error["msg"]) for error in refused.value.errors()]
 
 
 @pytest.mark.parametrize(

@@ -84,7 +84,7 @@ async def test_a_host_is_looked_up_once_and_its_connection_used_again() -> None:
             await ask(web, f"http://other.test:{server.port}/")
 
     assert asked == ["agent.test", "other.test"]
-    assert [each.headers["host"].partition(":")[0] for each in server.asked] == [
+    assert [request.headers["host"].partition(":")[0] for request in server.asked] == [
         *["agent.test"] * 3,
         "other.test",
     ]
@@ -320,7 +320,7 @@ async def test_no_cookie_is_kept_and_no_proxy_asked(monkeypatch: pytest.MonkeyPa
             await ask(web, server.url)
             await ask(web, server.url)
 
-    assert all("cookie" not in each.headers for each in server.asked)
+    assert all("cookie" not in request.headers for request in server.asked)
 
 
 async def test_a_certificate_must_be_that_of_the_name(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -102,11 +102,13 @@ async def test_an_execution_is_one_trace_and_each_turn_a_span() -> None:
         trial = await hold(server, "one", "two")
         other = await hold(server, "one")
 
-    found = [
-        re.fullmatch(r"00-([0-9a-f]{32})-([0-9a-f]{16})-01", each.headers["traceparent"])
-        for each in server.asked
+    headers = [
+        re.fullmatch(r"00-([0-9a-f]{32})-([0-9a-f]{16})-01", request.headers["traceparent"])
+        for request in server.asked
     ]
-    (trace, span), (same, next_span), (another, _) = [each.groups() for each in found if each]
+    (trace, span), (same, next_span), (another, _) = [
+        header.groups() for header in headers if header
+    ]
     assert trace == same == trial.trace_id == server.asked[0].body["session_id"]
     assert span != next_span
     assert another == other.trace_id != trace

@@ -41,7 +41,7 @@ def make_tools(*names: str, server: str = "library", **changes: Any) -> McpTools
 
 async def call(tools: McpTools, name: str, **args: Any) -> Any:
     async with connect(tools) as found:
-        by_name: dict[str, McpTool] = {each.name: each for each in found}
+        by_name: dict[str, McpTool] = {tool.name: tool for tool in found}
         return await by_name[name].call(args)
 
 
@@ -69,7 +69,7 @@ def http_server() -> Iterator[str]:
 
 async def test_the_tools_that_are_named_come_with_what_the_server_says_of_them() -> None:
     async with connect(make_tools("greet", "find", retrieval="books")) as found:
-        described = [(each.name, each.description, each.retrieval) for each in found]
+        described = [(tool.name, tool.description, tool.retrieval) for tool in found]
         parameters = found[0].parameters
 
     assert described == [

@@ -159,7 +159,7 @@ async def test_a_scripted_history_comes_first(talk: Talk) -> None:
     trial = await talk([Reply("Hello again.")], "It is me.", history=history)
 
     (body,) = talk.server.bodies
-    assert [(each["role"], each["content"]) for each in body["messages"]] == [
+    assert [(message["role"], message["content"]) for message in body["messages"]] == [
         ("user", "Hello, this is Inês."),
         ("assistant", "Good morning!"),
         ("user", "It is me."),

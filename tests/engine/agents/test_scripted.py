@@ -19,7 +19,7 @@ pytestmark = pytest.mark.anyio
 
 
 def rules(*written: dict[str, Any]) -> list[ScriptedRule]:
-    return [ScriptedRule.model_validate(each) for each in written]
+    return [ScriptedRule.model_validate(rule) for rule in written]
 
 
 async def respond(

@@ -133,7 +133,7 @@ def test_models_read_results_as_json(result: object) -> None:
 
 
 def make_tools(*written: Any) -> list[Any]:
-    return [ANY_TOOL.validate_python(each, context=FROZEN) for each in written]
+    return [ANY_TOOL.validate_python(tool, context=FROZEN) for tool in written]
 
 
 async def test_an_agent_calls_its_own_tools_beside_those_of_its_world() -> None:

@@ -207,7 +207,7 @@ def test_an_agent_with_a_parameter_that_nobody_fills_is_refused(
 
 
 def forget_holodeck() -> None:
-    for name in [each for each in sys.modules if each.split(".")[0] == "holodeck"]:
+    for name in [name for name in sys.modules if name.split(".")[0] == "holodeck"]:
         del sys.modules[name]
 
 

@@ -272,7 +272,7 @@ def test_of_a_turn_goes_back_what_the_api_takes(
 
 def test_what_a_filter_broke_off_is_not_whole() -> None:
     text = {"type": "text", "text": "Mix the"}
-    cut, whole = (make_message(text, stop_reason=each) for each in ("refusal", "end_turn"))
+    cut, whole = (make_message(text, stop_reason=reason) for reason in ("refusal", "end_turn"))
 
     assert not to_reply(cut, names=NO_TOOLS, raw_inputs={}).is_whole
     assert to_reply(whole, names=NO_TOOLS, raw_inputs={}).is_whole

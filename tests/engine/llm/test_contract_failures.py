@@ -316,7 +316,7 @@ async def test_a_stream_that_brings_something_again_and_again_is_not_given_up(
 
 async def test_thoughts_are_a_part_of_an_answer(lab: Lab) -> None:
     thoughts = [{"reasoning_content": f"{n}, "} for n in range(6)]
-    chunks = [{"choices": [{"index": 0, "delta": each}]} for each in thoughts]
+    chunks = [{"choices": [{"index": 0, "delta": thought}]} for thought in thoughts]
     last = {"choices": [{"index": 0, "delta": {"content": "Six."}, "finish_reason": "stop"}]}
 
     def parts() -> Iterator[bytes]:

@@ -70,7 +70,7 @@ async def test_tools_make_the_round_trip(lab: Lab, *, api: Api, stream: bool) ->
     assert second.text == "No orders."
     answered = api.results(lab.server.bodies[-1])
     assert len(answered) == 2
-    assert {each.get("output") or each.get("content") for each in answered} == {"[]"}
+    assert {result.get("output") or result.get("content") for result in answered} == {"[]"}
 
 
 @APIS
@@ -301,7 +301,7 @@ async def test_a_content_that_is_no_text_is_the_providers_mistake(
         body = f"data: {json.dumps(chunk)}\n\ndata: [DONE]\n\n"
         answer = Garbage(body, content_type="text/event-stream")
     else:
-        body = "".join(f"event: {each['type']}\ndata: {json.dumps(each)}\n\n" for each in events)
+        body = "".join(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n" for event in events)
         answer = Garbage(body, content_type="text/event-stream")
 
     with pytest.raises(BadRequestError, match=r"cannot be read: .* is not a text"):

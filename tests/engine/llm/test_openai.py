@@ -67,7 +67,7 @@ async def test_a_model_that_the_chat_api_does_not_serve_is_remembered(lab: Lab) 
         await models.complete(CHAT.ask(model=NOT_CHAT, tools=(QUERY,)))
         without_tools = await models.complete(CHAT.ask(model=NOT_CHAT, seed=7))
 
-    paths = [each.path.removeprefix("/v1/") for each in lab.server.requests]
+    paths = [request.path.removeprefix("/v1/") for request in lab.server.requests]
     assert paths == ["chat/completions", "responses", "responses", "chat/completions"]
     assert lab.server.bodies[1]["reasoning"] == {"effort": "high"}
     assert (first.dropped, without_tools.dropped) == (("seed",), ())
@@ -83,7 +83,7 @@ async def test_a_conversation_of_the_responses_api_stays_there(lab: Lab) -> None
     async with lab.open(CHAT) as models:  # which remembers nothing
         await models.complete(CHAT.ask(messages=messages, model=NOT_CHAT, tools=(QUERY,)))
 
-    paths = [each.path for each in lab.server.requests]
+    paths = [request.path for request in lab.server.requests]
     assert paths.count("/v1/chat/completions") == 1
 
 

@@ -24,7 +24,7 @@ def part(name: str | None = None, arguments: str = "", **changes: Any) -> dict[s
 
 def read(*chunks: dict[str, Any]) -> tuple[ModelReply, list[bool]]:
     streamed = StreamedCompletion()
-    tokens = [streamed.add(each) for each in chunks]
+    tokens = [streamed.add(chunk) for chunk in chunks]
     assert streamed.is_complete
     return to_reply(streamed.body, names=ToolNames([])), tokens
 

@@ -49,7 +49,7 @@ async def test_the_same_question_gets_the_reply_of_before() -> None:
 
     assert replayed == replace(REPLY, is_replayed=True)
     assert len(model.asked) == 2
-    assert [each["call"] for each in again.made()] == [
+    assert [call["call"] for call in again.made()] == [
         fingerprint(make_call("one")),
         fingerprint(make_call("two")),
     ]
