@@ -1,3 +1,4 @@
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -40,31 +41,6 @@ def ids(world: World, kind: str = "student") -> list[str]:
     return [row["id"] for row in world.query(kind)[0]]
 
 
-def code_of(action: Callable[[], object]) -> str:
-    with pytest.raises(RefusedError) as caught:
-        action()
-    return caught.value.code
-
-
-def test_a_seeded_entity_is_known_by_its_ref() -> None:
-    world = make_world()
-
-    assert world.entity("bob") == {
-        "id": "bob",
-        "type": "student",
-        "status": "active",
-        "data": {"name": "Bob", "grade": 5},
-    }
-
-
-def test_relations_are_seeded_in_order() -> None:
-    world = make_world()
-
-    assert world.relations() == [
-        {"id": "relation-1", "from": "alice", "to": "bob", "type": "teaches", "metadata": {}}
-    ]
-
-
 def test_fixtures_that_share_a_ref_both_get_a_prefix_and_keep_their_relations() -> None:
     other = make_fixture(
         "evening",
@@ -78,11 +54,11 @@ def test_fixtures_that_share_a_ref_both_get_a_prefix_and_keep_their_relations() 
     world = make_world(make_fixture(), other)
 
     assert ids(world) == ["classroom:bob", "evening:bob", "carol"]
-    assert [(each["from"], each["to"]) for each in world.relations()] == [
+    assert [(row["from"], row["to"]) for row in world.relations()] == [
         ("alice", "classroom:bob"),
         ("carol", "evening:bob"),
     ]
-    assert {each["id"] for each in world.search("school")} == {"classroom:hours", "evening:hours"}
+    assert {row["id"] for row in world.search("school")} == {"classroom:hours", "evening:hours"}
 
 
 def test_a_prefix_that_makes_a_new_double_is_resolved_too() -> None:
@@ -161,32 +137,21 @@ def test_changing_what_was_handed_in_changes_nothing() -> None:
     assert world.relations(kind="knows") == [{**link, "metadata": {"since": []}}]
 
 
-def test_created_ids_are_counted_by_type_and_pass_over_those_in_use() -> None:
-    world = make_world(
-        make_fixture(
-            entities=[{"ref": "student-2", "type": "student", "data": {"name": "Two"}}],
-            relations=[],
-        )
-    )
+def with_students(*students: Json) -> World:
+    entities = [{"type": "student", "data": {"name": "S"}, **student} for student in students]
+    return make_world(make_fixture(entities=entities, relations=[]))
+
+
+def test_created_ids_are_counted_by_type_and_pass_over_those_in_use_or_deleted() -> None:
+    world = with_students({"ref": "student-2"}, {"ref": "student-5"})
+    world.delete_entity("student-5")
 
     made = [world.create_entity("student", {"name": "New"})["id"] for _ in range(2)]
     world.delete_entity("student-3")
-    made.append(world.create_entity("student", {"name": "New"})["id"])
+    made += [world.create_entity("student", {"name": "New"})["id"] for _ in range(2)]
     made.append(world.create_entity("teacher", {})["id"])
 
-    assert made == ["student-1", "student-3", "student-4", "teacher-1"]
-
-
-def test_the_id_of_a_deleted_seed_is_not_given_to_another() -> None:
-    world = make_world(
-        make_fixture(
-            entities=[{"ref": "student-1", "type": "student", "data": {"name": "One"}}],
-            relations=[],
-        )
-    )
-    world.delete_entity("student-1")
-
-    assert world.create_entity("student", {"name": "New"})["id"] == "student-2"
+    assert made == ["student-1", "student-3", "student-4", "student-6", "teacher-1"]
 
 
 def test_the_same_calls_give_the_same_world() -> None:
@@ -210,40 +175,26 @@ def test_deleting_an_entity_takes_its_relations_along_and_no_others() -> None:
     cut = world.delete_entity("bob")
 
     assert cut == ["relation-1", "relation-3"]
-    assert [each["id"] for each in world.relations()] == ["relation-2"]
+    assert [row["id"] for row in world.relations()] == ["relation-2"]
 
 
 @pytest.mark.parametrize(
     ("action", "code"),
     [
-        pytest.param(lambda w: w.entity("bobb"), "unknown_id", id="get"),
         pytest.param(lambda w: w.update_entity("bobb"), "unknown_id", id="update"),
         pytest.param(lambda w: w.delete_entity("bobb"), "unknown_id", id="delete"),
-        pytest.param(lambda w: w.query("pupil"), "unknown_type", id="query"),
         pytest.param(lambda w: w.create_entity("pupil", {}), "unknown_type", id="create"),
         pytest.param(
-            lambda w: w.create_entity("student", {}), "invalid_data", id="create-off-type"
+            lambda w: w.create_entity("teacher", {"x": math.nan}), "invalid_data", id="nan"
         ),
         pytest.param(
-            lambda w: w.update_entity("bob", data={"name": None}),
-            "invalid_data",
-            id="update-off-type",
-        ),
-        pytest.param(
-            lambda w: w.create_entity("teacher", {"x": float("nan")}), "invalid_data", id="nan"
-        ),
-        pytest.param(
-            lambda w: w.create_relation("alice", "bobb", "x"), "dangling_relation", id="link-to"
-        ),
-        pytest.param(
-            lambda w: w.create_relation("alic", "bob", "x"), "dangling_relation", id="link-from"
+            lambda w: w.create_relation("alic", "bob", "x"), "dangling_relation", id="link"
         ),
         pytest.param(
             lambda w: w.create_relation("alice", "bob", "x", metadata={"a": {1}}),
             "invalid_data",
             id="metadata-not-json",
         ),
-        pytest.param(lambda w: w.delete_relation("relation-9"), "unknown_id", id="unlink"),
         pytest.param(lambda w: w.relations(to="bobb"), "unknown_id", id="relations"),
     ],
 )
@@ -252,7 +203,10 @@ def test_what_cannot_be_done_is_refused_and_leaves_no_trace(
 ) -> None:
     world = make_world()
 
-    assert code_of(lambda: action(world)) == code
+    with pytest.raises(RefusedError) as refused:
+        action(world)
+
+    assert refused.value.code == code
     assert world.journal == ()
     assert world.changes() == make_world().changes()
 
@@ -292,15 +246,10 @@ def test_what_is_refused_says_that_an_entity_was_deleted_earlier() -> None:
 def test_filters_ask_for_equality(filters: dict[str, Any], found: list[str]) -> None:
     carol = {"name": "Carol", "address": {"city": "Bonn"}, "pets": ["cat", "dog"], "status": "new"}
     dan = {"name": "Dan", "grade": 1, "pets": [1, {"name": "rex"}], "a.b": 1, "nickname": None}
-    world = make_world(
-        make_fixture(
-            entities=[
-                {"ref": "bob", "type": "student", "data": {"name": "Bob", "grade": 5}},
-                {"ref": "carol", "type": "student", "data": carol},
-                {"ref": "dan", "type": "student", "data": dan, "status": "gone"},
-            ],
-            relations=[],
-        )
+    world = with_students(
+        {"ref": "bob", "data": {"name": "Bob", "grade": 5}},
+        {"ref": "carol", "data": carol},
+        {"ref": "dan", "data": dan, "status": "gone"},
     )
 
     rows, total = world.query("student", filters=filters)
@@ -323,14 +272,8 @@ def test_filters_ask_for_equality(filters: dict[str, Any], found: list[str]) -> 
 )
 def test_text_is_looked_for_in_ids_and_values(text: str, found: list[str]) -> None:
     carol = {"name": "Hauptstraße", "list": [{"x": "so deep"}], "flag": True}
-    world = make_world(
-        make_fixture(
-            entities=[
-                {"ref": "bob", "type": "student", "data": {"name": "B.", "grade": 5}},
-                {"ref": "carol", "type": "student", "data": carol},
-            ],
-            relations=[],
-        )
+    world = with_students(
+        {"ref": "bob", "data": {"name": "B.", "grade": 5}}, {"ref": "carol", "data": carol}
     )
 
     rows, _ = world.query("student", text=text)
@@ -349,8 +292,7 @@ def test_text_is_looked_for_in_ids_and_values(text: str, found: list[str]) -> No
 def test_a_page_comes_with_the_number_of_all_matches(
     limit: int, offset: int, found: list[str]
 ) -> None:
-    entities = [{"ref": f"s{n}", "type": "student", "data": {"name": "S"}} for n in range(5)]
-    world = make_world(make_fixture(entities=entities, relations=[]))
+    world = with_students(*({"ref": f"s{n}"} for n in range(5)))
 
     rows, total = world.query("student", limit=limit, offset=offset)
 
@@ -367,37 +309,14 @@ def test_the_journal_tells_each_change_with_its_step_and_tool() -> None:
     world.begin_step("entity.delete")
     world.delete_entity("bob")
 
-    told = world.journal
-
-    assert [entry.pop("at") for entry in told] == [CLOCK] * 3
-    assert list(told) == [
-        {
-            "step": 2,
-            "tool": "entity.update",
-            "op": "update",
-            "id": "bob",
-            "type": "student",
-            "before": bob,
-            "after": after,
-        },
-        {
-            "step": 3,
-            "tool": "entity.delete",
-            "op": "unlink",
-            "id": "relation-1",
-            "type": "teaches",
-            "before": link,
-            "after": None,
-        },
-        {
-            "step": 3,
-            "tool": "entity.delete",
-            "op": "delete",
-            "id": "bob",
-            "type": "student",
-            "before": after,
-            "after": None,
-        },
+    keys = ("step", "at", "tool", "op", "id", "type", "before", "after")
+    assert list(world.journal) == [
+        dict(zip(keys, (step, CLOCK, *entry), strict=True))
+        for step, *entry in [
+            (2, "entity.update", "update", "bob", "student", bob, after),
+            (3, "entity.delete", "unlink", "relation-1", "teaches", link, None),
+            (3, "entity.delete", "delete", "bob", "student", after, None),
+        ]
     ]
 
 
@@ -494,21 +413,8 @@ def test_chunks_are_ranked_by_the_words_they_share_with_the_query(
         street="A fine Straße",
     )
 
-    assert [each["id"] for each in world.search(query)] == found
-
-
-def test_a_chunk_comes_with_its_text_source_and_a_positive_score() -> None:
-    world = make_library(hours="Open at nine.")
-
-    assert world.search("nine") == [
-        {"id": "hours", "text": "Open at nine.", "source": "book", "score": 0.287682}
-    ]
-
-
-def test_a_search_stops_at_its_limit() -> None:
-    world = make_library(a="x", b="x", c="x")
-
-    assert [each["id"] for each in world.search("x", limit=2)] == ["a", "b"]
+    assert [chunk["id"] for chunk in world.search(query)] == found
+    assert world.search(query, limit=1) == world.search(query)[:1]
 
 
 def test_a_world_without_knowledge_finds_nothing() -> None:
