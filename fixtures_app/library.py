@@ -5,19 +5,18 @@ id) stay the same rows, and unchanged rows are not written.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
-from django.db import models, transaction
+from django.db import transaction
 from django.utils import timezone
 
 from fixtures_app.ground.json_data import canonical
 from fixtures_app.ground.schemas import schema_misfits
 from fixtures_app.ground.strict_json import Json
-from fixtures_app.models import Entity, EntityType, Fixture, KnowledgeChunk, Relation
+from fixtures_app.models import Entity, EntityType, Fixture
 from fixtures_app.spec import EntityTypeSpec, FixtureSpec
 
 Saved = Literal["created", "updated", "unchanged"]
-R = TypeVar("R", bound=models.Model)
 
 BATCH = 500
 
@@ -85,23 +84,40 @@ def save_fixture(spec: FixtureSpec) -> Saved:
     fixture, created = Fixture.objects.select_for_update().get_or_create(
         slug=spec.slug, defaults={"name": spec.name, "description": spec.description}
     )
-    changed = [
-        _save_head(fixture, spec),
-        _save_entities(fixture, spec, types),
-        _save_relations(fixture, spec),
-        _save_chunks(fixture, spec),
+    changed = _save_head(fixture, spec)
+    changed |= _sync(
+        fixture.entities,
+        "ref",
+        {
+            e.ref: {"type_id": types[e.type], "data": e.data, "status": e.status}
+            for e in spec.entities
+        },
+    )
+    ids = dict(fixture.entities.values_list("ref", "pk"))
+    relations = [
+        {
+            "source_id": ids[relation.from_],
+            "target_id": ids[relation.to],
+            "type": relation.type,
+            "metadata": relation.metadata,
+        }
+        for relation in spec.relations
     ]
+    # Nothing but their position distinguishes relations.
+    changed |= _sync(fixture.relations, "position", dict(enumerate(relations)))
+    chunks = {chunk.id: chunk.model_dump(exclude={"id"}) for chunk in spec.chunks}
+    changed |= _sync(fixture.chunks, "chunk_id", chunks)
     if created:
         return "created"
-    if any(changed):
+    if changed:
         Fixture.objects.filter(pk=fixture.pk).update(updated_at=timezone.now())
         return "updated"
     return "unchanged" if set(saved_types.values()) <= {"unchanged"} else "updated"
 
 
-def _types_of(spec: FixtureSpec) -> dict[str, EntityType]:
+def _types_of(spec: FixtureSpec) -> dict[str, int]:
     wanted = {entity.type for entity in spec.entities}
-    types = {row.slug: row for row in EntityType.objects.filter(slug__in=wanted)}
+    types = dict(EntityType.objects.filter(slug__in=wanted).values_list("slug", "pk"))
     if missing := sorted(wanted - types.keys()):
         msg = f"Fixture {spec.slug!r} uses entity types that do not exist: {', '.join(missing)}."
         raise ValueError(msg)
@@ -116,82 +132,26 @@ def _save_head(fixture: Fixture, spec: FixtureSpec) -> bool:
     return True
 
 
-def _save_entities(fixture: Fixture, spec: FixtureSpec, types: Mapping[str, EntityType]) -> bool:
-    wanted = {
-        entity.ref: Entity(
-            fixture=fixture, position=position, **{**dict(entity), "type": types[entity.type]}
-        )
-        for position, entity in enumerate(spec.entities)
-    }
-    stored = {row.ref: row for row in fixture.entities.all()}
-    return _sync(Entity, stored, wanted, columns=("position", "type_id", "data", "status"))
-
-
-def _save_chunks(fixture: Fixture, spec: FixtureSpec) -> bool:
-    wanted = {
-        chunk.id: KnowledgeChunk(
-            fixture=fixture,
-            position=position,
-            chunk_id=chunk.id,
-            **chunk.model_dump(exclude={"id"}),
-        )
-        for position, chunk in enumerate(spec.chunks)
-    }
-    stored = {row.chunk_id: row for row in fixture.chunks.all()}
-    return _sync(KnowledgeChunk, stored, wanted, columns=("position", "text", "source", "metadata"))
-
-
-def _save_relations(fixture: Fixture, spec: FixtureSpec) -> bool:
-    """Write relations by their position: nothing else distinguishes them."""
-    ids = dict(fixture.entities.values_list("ref", "pk"))
-    wanted = {
-        position: Relation(
-            fixture=fixture,
-            position=position,
-            source_id=ids[relation.from_],
-            target_id=ids[relation.to],
-            type=relation.type,
-            metadata=relation.metadata,
-        )
-        for position, relation in enumerate(spec.relations)
-    }
-    # Positions typed into a form may repeat: only one row of each is kept.
-    rows = list(fixture.relations.order_by("position", "pk"))
-    stored = {row.position: row for row in reversed(rows)}
-    doubles = [row.pk for row in rows if stored[row.position] is not row]
-    _delete(Relation, doubles)
-    columns = ("source_id", "target_id", "type", "metadata")
-    return _sync(Relation, stored, wanted, columns=columns) or bool(doubles)
-
-
-def _sync(
-    model: type[R], stored: Mapping[Any, R], wanted: Mapping[Any, R], *, columns: Sequence[str]
-) -> bool:
-    """Make the stored rows equal to the wanted ones by key, and return whether any was written."""
-    surplus = [row.pk for key, row in stored.items() if key not in wanted]
-    new = [row for key, row in wanted.items() if key not in stored]
-    changed = []
-    for key, row in stored.items():
-        if key in wanted and _values(row, columns) != _values(wanted[key], columns):
-            for column in columns:
-                setattr(row, column, getattr(wanted[key], column))
+def _sync(rows: Any, key: str, wanted: Mapping[Any, dict[str, Any]]) -> bool:
+    """Make the rows of a fixture equal to the wanted ones, and return whether any was written."""
+    new = {name: {"position": at, **row} for at, (name, row) in enumerate(wanted.items())}
+    changed, surplus = [], []
+    for row in rows.order_by("position", "pk"):
+        # Positions typed into a form may repeat: only one row of each is kept.
+        columns = new.pop(getattr(row, key), None)
+        if columns is None:
+            surplus.append(row.pk)
+        elif canonical({name: getattr(row, name) for name in columns}) != canonical(columns):
+            for name, value in columns.items():
+                setattr(row, name, value)
             changed.append(row)
-    _delete(model, surplus)
-    manager = model._default_manager  # noqa: SLF001 - how Django names it
-    names = [column.removesuffix("_id") for column in columns]
-    manager.bulk_update(changed, names, batch_size=BATCH)
-    manager.bulk_create(new, batch_size=BATCH)
-    return bool(surplus or new or changed)
-
-
-def _delete(model: type[models.Model], ids: Sequence[int]) -> None:
-    manager = model._default_manager  # noqa: SLF001 - how Django names it
-    for start in range(0, len(ids), BATCH):
-        manager.filter(pk__in=ids[start : start + BATCH]).delete()
-
-
-def _values(row: models.Model, columns: Sequence[str]) -> str:
-    return canonical([getattr(row, column) for column in columns])
+    for start in range(0, len(surplus), BATCH):
+        rows.filter(pk__in=surplus[start : start + BATCH]).delete()
+    made = [rows.model(fixture=rows.instance, **{key: at, **row}) for at, row in new.items()]
+    fields = {name.removesuffix("_id") for row in wanted.values() for name in row}
+    rows.bulk_update(changed, ["position", *fields], batch_size=BATCH)
+    rows.bulk_create(made, batch_size=BATCH)
+    return bool(surplus or made or changed)
 
 
 def fixture_specs(slugs: Iterable[str] | None = None) -> list[FixtureSpec]:

@@ -1,5 +1,6 @@
 """The rows of fixtures: data sets that executions read and change in private copies."""
 
+from operator import attrgetter
 from typing import Any
 
 from django.db import models
@@ -35,16 +36,19 @@ class EntityType(Importable):
         return EntityTypeSpec.model_validate({"slug": self.slug, "schema": self.schema})
 
 
+def _written(rows: "models.Manager[Any]", *same: str, **keys: str) -> list[dict[str, Any]]:
+    """Return rows as files have them; `keys` are those that have other names here."""
+    names = {**{name: name for name in same}, **keys}
+    return [{key: attrgetter(name)(row) for key, name in names.items()} for row in rows.all()]
+
+
 class FixtureQuerySet(models.QuerySet["Fixture"]):
     """Fixtures, and how to load them whole."""
 
     def with_everything(self) -> "FixtureQuerySet":
         """Load entities, relations and chunks in a fixed number of queries."""
         return self.prefetch_related(
-            Prefetch(
-                "entities",
-                Entity.objects.select_related("type").order_by("position", "pk"),
-            ),
+            Prefetch("entities", Entity.objects.select_related("type").order_by("position", "pk")),
             Prefetch(
                 "relations",
                 Relation.objects.select_related("source", "target").order_by("position", "pk"),
@@ -74,9 +78,11 @@ class Fixture(Importable):
                 "name": self.name,
                 "slug": self.slug,
                 "description": self.description,
-                "entities": [entity.written() for entity in self.entities.all()],
-                "relations": [relation.written() for relation in self.relations.all()],
-                "chunks": [chunk.written() for chunk in self.chunks.all()],
+                "entities": _written(self.entities, "ref", "data", "status", type="type.slug"),
+                "relations": _written(
+                    self.relations, "type", "metadata", **{"from": "source.ref", "to": "target.ref"}
+                ),
+                "chunks": _written(self.chunks, "text", "source", "metadata", id="chunk_id"),
             }
         )
 
@@ -100,14 +106,6 @@ class Entity(models.Model):
     def __str__(self) -> str:
         return self.ref
 
-    def written(self) -> dict[str, Any]:
-        return {
-            "ref": self.ref,
-            "type": self.type.slug,
-            "data": self.data,
-            "status": self.status,
-        }
-
 
 class Relation(models.Model):
     """A link from one entity to another."""
@@ -121,14 +119,6 @@ class Relation(models.Model):
 
     def __str__(self) -> str:
         return f"{self.source_id} {self.type} {self.target_id}"
-
-    def written(self) -> dict[str, Any]:
-        return {
-            "from": self.source.ref,
-            "to": self.target.ref,
-            "type": self.type,
-            "metadata": self.metadata,
-        }
 
 
 class KnowledgeChunk(models.Model):
@@ -150,11 +140,3 @@ class KnowledgeChunk(models.Model):
 
     def __str__(self) -> str:
         return self.chunk_id
-
-    def written(self) -> dict[str, Any]:
-        return {
-            "id": self.chunk_id,
-            "text": self.text,
-            "source": self.source,
-            "metadata": self.metadata,
-        }
