@@ -87,20 +87,13 @@ class Select(_Styled, forms.Select):
         renderer: Any = None,
     ) -> SafeString:
         chosen = "" if value is None else str(value)
-        options = format_html_join(
-            "",
-            "{}",
-            (
-                (
-                    format_html(
-                        '<optgroup label="{}">{}</optgroup>', label, _options(entries, chosen)
-                    )
-                    if isinstance(entries, list | tuple)
-                    else _options([(label, entries)], chosen),
-                )
-                for label, entries in self.choices
-            ),
-        )
+        options = SafeString()
+        for label, entries in self.choices:
+            if isinstance(entries, list | tuple):
+                group = '<optgroup label="{}">{}</optgroup>'
+                options += format_html(group, label, _options(entries, chosen))
+            else:
+                options += _options([(label, entries)], chosen)
         given = {"name": name, **self.build_attrs(self.attrs, attrs)}
         return format_html("<select{}>{}</select>", flatatt(given), options)
 

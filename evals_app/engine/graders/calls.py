@@ -88,24 +88,20 @@ def passed_types(tool: str, args: Mapping[str, Any], loc: tuple[str | int, ...])
 class Wanted(Protocol):
     """What a check wants of a call."""
 
+    @property
+    def args(self) -> Mapping[str, Any] | None: ...
+
     def faults(self, call: ToolCall) -> list[str]: ...
-
-    def unmet(self, call: ToolCall) -> list[str]: ...
-
-
-def unmet_args(args: Mapping[str, Any], call: ToolCall) -> list[str]:
-    """Return what was expected of those arguments of a call that are not as wanted."""
-    return [
-        phrase(name, matcher)
-        for name, matcher in args.items()
-        if not matches(matcher, call.args.get(name, ABSENT))
-    ]
 
 
 def nearest_call(calls: Sequence[ToolCall], wanted: Wanted) -> str:
     """Return what the call with the fewest faults was like, and what was expected instead."""
     call = min(calls, key=lambda call: len(wanted.faults(call)))
-    expected = wanted.unmet(call)
+    expected = [
+        phrase(name, matcher)
+        for name, matcher in (wanted.args or {}).items()
+        if not matches(matcher, call.args.get(name, ABSENT))
+    ]
     instead = f"; expected {listed(expected)}" if expected else ""
     return f"{listed(wanted.faults(call))}{instead}"
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import ConfigDict, Field, model_validator
 
@@ -181,28 +181,31 @@ class ExpectedLink(Spec):
     ] = None
     to: Annotated[_End, Field(title="To", description="Id of an entity.")] = None
 
+    count: ClassVar[int] = 1
+
     @model_validator(mode="after")
     def _names_something(self) -> Self:
-        if self.from_ is None and self.type is None and self.to is None:
+        if not self._named:
             msg = "Describe the relation: give from, type or to."
             raise ValueError(msg)
         return self
 
+    @property
+    def _named(self) -> dict[str, str]:
+        named = {"from": self.from_, "type": self.type, "to": self.to}
+        return {key: value for key, value in named.items() if value is not None}
+
     def mentions(self) -> Iterator[Named]:
         """Find the entities that it names; what a relation is called is up to the agent."""
-        for key, end in (("from", self.from_), ("to", self.to)):
-            if end is not None:
-                yield Named("entity", end, (key,))
+        for key, value in self._named.items():
+            if key != "type":
+                yield Named("entity", value, (key,))
 
     @property
     def handle(self) -> tuple[str, str]:
         """A key that changes must have to be the expected one, and its value."""
-        named = {"from": self.from_, "to": self.to, "type": self.type}
-        return next((key, value) for key, value in named.items() if value is not None)
-
-    @property
-    def count(self) -> int:
-        return 1
+        key = next(key for key in ("from", "to", "type") if key in self._named)
+        return key, self._named[key]
 
     def is_about(self, change: Change) -> bool:
         """Whether it happened to this entity or relation, as expected or not."""
@@ -212,12 +215,8 @@ class ExpectedLink(Spec):
 
     def faults(self, change: Change, *, spared: tuple[str, ...] | None) -> list[str]:
         """Say what keeps a change from being the expected one."""
-        wanted = {"from": self.from_, "type": self.type, "to": self.to}
-        return [
-            f"{name} is {change.row[name]}"
-            for name, value in wanted.items()
-            if value is not None and change.row[name] != value
-        ]
+        named = self._named.items()
+        return [f"{key} is {change.row[key]}" for key, value in named if change.row[key] != value]
 
     def cost(self) -> int:
         """Count what there is to compare."""
@@ -227,8 +226,7 @@ class ExpectedLink(Spec):
         return []
 
     def __str__(self) -> str:
-        from_, type_, to = (part or "any" for part in (self.from_, self.type, self.to))
-        return f"{from_} → {type_} → {to}"
+        return " → ".join(self._named.get(key, "any") for key in ("from", "type", "to"))
 
 
 def _operands(matcher: Any) -> int:

@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from typing import ClassVar, Literal
 
-from evals_app.engine.aids import Aids, Measured, RagQuestion, StepsQuestion
+from evals_app.engine.aids import Aids, RagQuestion, StepsQuestion
 from evals_app.engine.errors import NO_JUDGE, JudgeError
 from evals_app.engine.graders.base import AidedGrader
 from evals_app.engine.trial import Grade, View
@@ -24,12 +24,10 @@ class MeasuredGrader(AidedGrader):
         if aids.measure is None:
             raise JudgeError(NO_JUDGE)
         found = await aids.measure(self.question(view, key=aids.key))
-        return _grade(found).but(evidence=found.evidence, details=found.details, calls=found.calls)
-
-
-def _grade(found: Measured) -> Grade:
-    if found.score is not None:
-        return Grade.scored(found.score, found.reason).but(highest=found.highest)
-    if found.cause is not None:
-        return Grade.ungraded(found.cause, found.reason)
-    return Grade.not_applicable(found.reason)
+        if found.score is not None:
+            grade = Grade.scored(found.score, found.reason).but(highest=found.highest)
+        elif found.cause is not None:
+            grade = Grade.ungraded(found.cause, found.reason)
+        else:
+            grade = Grade.not_applicable(found.reason)
+        return grade.but(evidence=found.evidence, details=found.details, calls=found.calls)

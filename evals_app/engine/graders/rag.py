@@ -123,11 +123,9 @@ class ExpectingRagGrader(RagGrader):
         return await super().grade_with(view, aids)
 
     def expected_problem(self, expected: str) -> str | None:
-        return (
-            None
-            if expected.strip()
-            else "The expected text is empty, so there is nothing to compare with."
-        )
+        if expected.strip():
+            return None
+        return "The expected text is empty, so there is nothing to compare with."
 
 
 class ContextualPrecision(ExpectingRagGrader):

@@ -15,7 +15,6 @@ from evals_app.engine.graders.calls import (
     called_instead,
     not_as_wanted,
     passed_types,
-    unmet_args,
 )
 from evals_app.engine.inventory import Named
 from evals_app.engine.matchers import contains, matcher_warnings, mismatches, with_args
@@ -82,10 +81,6 @@ class ToolUse(PlainGrader):
     def faults(self, call: ToolCall) -> list[str]:
         """Say which arguments of a call are not as wanted."""
         return mismatches(self.args or {}, call.args, exact=self.args_match == "exact")
-
-    def unmet(self, call: ToolCall) -> list[str]:
-        """Return what was expected of those arguments that are not as wanted."""
-        return unmet_args(self.args or {}, call)
 
     def _about_calls(
         self, view: View, named: Sequence[ToolCall], fitting: Sequence[ToolCall]

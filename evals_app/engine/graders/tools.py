@@ -22,7 +22,6 @@ from evals_app.engine.graders.calls import (
     nearest_call,
     not_as_wanted,
     passed_types,
-    unmet_args,
     unreported_calls,
 )
 from evals_app.engine.graders.pairing import pair_up
@@ -82,10 +81,6 @@ class _OneCall(PlainGrader):
 
     def _is_named(self, call: ToolCall) -> bool:
         return self.value in call.name if self.name_match == "contains" else self.value == call.name
-
-    def unmet(self, call: ToolCall) -> list[str]:
-        """Return what was expected of those arguments that are not as wanted."""
-        return unmet_args(self.args, call)
 
     def faults(self, call: ToolCall) -> list[str]:
         """Say why a call with the right name is not the expected one."""
@@ -256,10 +251,6 @@ class ExpectedCall(Spec):
     def faults(self, call: ToolCall) -> list[str]:
         """Say which arguments of a call are not as wanted."""
         return mismatches(self.args, call.args, exact=self.args_match == "exact")
-
-    def unmet(self, call: ToolCall) -> list[str]:
-        """Return what was expected of those arguments that are not as wanted."""
-        return unmet_args(self.args, call)
 
     def __str__(self) -> str:
         return f"{self.name}{_with_others(self.args, self.args_match)}"

@@ -64,6 +64,12 @@ def measured(
     )
 
 
+def shares(verdicts: Sequence[str], good: Collection[str]) -> tuple[float, float]:
+    """Return the share of good verdicts, at its lowest and its highest."""
+    count = sum(verdict in good for verdict in verdicts)
+    return count / len(verdicts), (count + verdicts.count(UNDECIDED)) / len(verdicts)
+
+
 def of(count: int, total: int, noun: str) -> str:
     """Write a count: `3 of 4 claims`."""
     return f"{count} of {total} {noun}{'' if total == 1 else 's'}"

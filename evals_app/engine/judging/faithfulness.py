@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from evals_app.engine.aids import Measured, RagQuestion
 from evals_app.engine.errors import JudgeError
 from evals_app.engine.judging.claims import ClaimsKept
-from evals_app.engine.judging.composing import NO_CONTEXT, Wording, item_json, measured, of
+from evals_app.engine.judging.composing import NO_CONTEXT, Wording, item_json, measured, of, shares
 from evals_app.engine.judging.dialogue import dialogue_of
 from evals_app.engine.judging.inquiry import Inquiry
 from evals_app.engine.judging.items import Task, numbered
@@ -53,7 +53,14 @@ async def faithfulness(
     claims = await kept.of(dialogue, inquiry)
     inquiry.injection_suspected |= claims.injection_suspected
     if not claims.claims:
-        return _without_claims(inquiry.flags(question.view))
+        flags = inquiry.flags(question.view)
+        if "injection" in flags:  # the reply may have asked its judge for just that
+            message = "The judge lists no claims, and the reply seems to address the judge."
+            raise JudgeError(message)
+        reason = (
+            "The reply makes no factual claim, so there is nothing to compare with the context."
+        )
+        return Measured(score=None, reason=reason, details={"flags": flags})
     items = numbered(claims.claims, inquiry)
     if not chunks:
         are = "is" if len(items) == 1 else "are"
@@ -67,7 +74,9 @@ async def faithfulness(
             left_out=list(claims.left_out),
         )
     found = await find_sources(_TASK, items, chunks, inquiry, sourced=_SOURCED, strength=_STRENGTH)
-    supported, uncontradicted = ratios([claim.verdict for claim in found])
+    verdicts = [claim.verdict for claim in found]
+    supported = shares(verdicts, {"supported"})
+    uncontradicted = shares(verdicts, {"supported", "not_mentioned"})
     shown = [claim.as_json() for claim in found]
     wording, bad = _CONTRADICTED if question.forgives_silence else _UNSUPPORTED
     return measured(
@@ -80,28 +89,4 @@ async def faithfulness(
         evidence=evidence_of(found),
         ratios={"supported": supported[0], "no_contradiction": uncontradicted[0]},
         left_out=list(claims.left_out),
-    )
-
-
-def _without_claims(flags: Sequence[str]) -> Measured:
-    """Report that there is nothing to compare, unless the reply may have asked for just that.
-
-    Raises:
-        JudgeError: it addresses its judge.
-    """
-    if "injection" in flags:
-        message = "The judge lists no claims, and the reply seems to address the judge."
-        raise JudgeError(message)
-    reason = "The reply makes no factual claim, so there is nothing to compare with the context."
-    return Measured(score=None, reason=reason, details={"flags": list(flags)})
-
-
-def ratios(verdicts: Sequence[str]) -> tuple[tuple[float, float], tuple[float, float]]:
-    """Return supported / claims and 1 - contradicted / claims, each at its lowest and its highest."""
-    total, is_open = len(verdicts), verdicts.count(UNDECIDED)
-    supported = verdicts.count("supported")
-    kept = total - verdicts.count("contradicted")
-    return (
-        (supported / total, (supported + is_open) / total),
-        ((kept - is_open) / total, kept / total),
     )

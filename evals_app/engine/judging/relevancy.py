@@ -1,15 +1,15 @@
 """Relevancy: does the answer bear on the question, and does what was retrieved?"""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 
 from evals_app.engine.aids import Measured, RagQuestion
-from evals_app.engine.judging.composing import Wording, measured, of, plain_items
+from evals_app.engine.judging.composing import Wording, measured, of, plain_items, shares
 from evals_app.engine.judging.dialogue import as_shown, dialogue_of
 from evals_app.engine.judging.inquiry import Inquiry
-from evals_app.engine.judging.items import Item, Task, numbered
-from evals_app.engine.judging.replies import UNDECIDED, Form
+from evals_app.engine.judging.items import Task, numbered
+from evals_app.engine.judging.replies import Form
 from evals_app.engine.judging.segments import segments
-from evals_app.engine.judging.transcript import MAX_PIECE_CHARS, cut
 from evals_app.engine.trial import Chunk
 
 _ANSWER_RULES = """\
@@ -61,7 +61,7 @@ async def answer_relevancy(question: RagQuestion, inquiry: Inquiry) -> Measured:
     judged = await _ANSWER.judge(items, inquiry, blocks)
     answers = judged.about_all["answers_question"]
     shown = plain_items(items, judged.opinions)
-    bounds = _shares([item["verdict"] for item in shown], {"direct", "supporting"})
+    bounds = shares([item["verdict"] for item in shown], {"direct", "supporting"})
     lowest, highest = (
         _as_a_whole(share, answers, forgives_refusal=question.forgives_refusal) for share in bounds
     )
@@ -76,12 +76,6 @@ async def answer_relevancy(question: RagQuestion, inquiry: Inquiry) -> Measured:
         items=shown,
         answers_question=answers,
     )
-
-
-def _shares(verdicts: Sequence[str], good: Collection[str]) -> tuple[float, float]:
-    """Return the share of good verdicts, at its lowest and its highest."""
-    count = sum(verdict in good for verdict in verdicts)
-    return count / len(verdicts), (count + verdicts.count(UNDECIDED)) / len(verdicts)
 
 
 def _as_a_whole(share: float, answers: str, *, forgives_refusal: bool) -> float:
@@ -106,13 +100,19 @@ async def contextual_relevancy(
 
     One call for every 40 segments, and at least one for every 30,000 tokens.
     """
-    items, ranks = _segments_of(chunks, inquiry)
-    if not items:
+    texts = [(rank, text) for rank, chunk in enumerate(chunks, 1) for text in segments(chunk.text)]
+    if not texts:
         return Measured(score=0.0, reason="What was retrieved is empty.")
+    items = [
+        replace(item, heading=f"chunk {rank}")
+        for item, (rank, _) in zip(
+            numbered((text for _, text in texts), inquiry), texts, strict=True
+        )
+    ]
     judged = await _CONTEXT.judge(items, inquiry, dialogue_of(question.view).blocks(inquiry))
     by_chunk: dict[int, list[str]] = {rank: [] for rank, _ in enumerate(chunks, 1)}
-    for item in items:
-        by_chunk[ranks[item.id]].append(judged.opinions[item.id].verdict)
+    for item, (rank, _) in zip(items, texts, strict=True):
+        by_chunk[rank].append(judged.opinions[item.id].verdict)
     per_chunk = [
         {
             "rank": rank,
@@ -131,7 +131,7 @@ async def contextual_relevancy(
         is_ = "is" if useless == 1 else "are"
         sentences.append(f"{of(useless, len(chunks), 'chunk')} {is_} not useful.")
     return measured(
-        _shares([item["verdict"] for item in shown], {"relevant"}),
+        shares([item["verdict"] for item in shown], {"relevant"}),
         sentences,
         question=question,
         inquiry=inquiry,
@@ -139,15 +139,3 @@ async def contextual_relevancy(
         items=shown,
         chunks=per_chunk,
     )
-
-
-def _segments_of(chunks: Sequence[Chunk], inquiry: Inquiry) -> tuple[list[Item], dict[int, int]]:
-    """Number the segments of all chunks; also return the rank of each item's chunk."""
-    items: list[Item] = []
-    ranks = {}
-    for rank, chunk in enumerate(chunks, 1):
-        for text in segments(chunk.text):
-            shown = cut(inquiry.escaped(text), MAX_PIECE_CHARS)
-            items.append(Item(len(items) + 1, shown, heading=f"chunk {rank}"))
-            ranks[len(items)] = rank
-    return items, ranks

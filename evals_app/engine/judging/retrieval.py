@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from itertools import product
 
 from evals_app.engine.aids import Measured, RagQuestion
-from evals_app.engine.judging.composing import Wording, item_json, measured, of
+from evals_app.engine.judging.composing import Wording, item_json, measured, of, shares
 from evals_app.engine.judging.dialogue import as_shown, dialogue_of
 from evals_app.engine.judging.inquiry import Inquiry
 from evals_app.engine.judging.items import Item, Task, numbered
@@ -138,10 +138,8 @@ async def contextual_recall(
         blocks=dialogue_of(question.view).blocks(inquiry),
     )
     shown = [part.as_json() for part in found]
-    verdicts = [part.verdict for part in found]
-    there = verdicts.count("attributable")
     return measured(
-        (there / len(found), (there + verdicts.count(UNDECIDED)) / len(found)),
+        shares([part.verdict for part in found], {"attributable"}),
         _PARTS.sentences(shown, {"not"}, is_explained=question.is_explained),
         question=question,
         inquiry=inquiry,
