@@ -216,7 +216,9 @@ class ExpectedLink(Spec):
     def faults(self, change: Change, *, spared: tuple[str, ...] | None) -> list[str]:
         """Say what keeps a change from being the expected one."""
         named = self._named.items()
-        return [f"{key} is {change.row[key]}" for key, value in named if change.row[key] != value]
+        return [
+            f"{name} is {change.row[name]}" for name, value in named if change.row[name] != value
+        ]
 
     def cost(self) -> int:
         """Count what there is to compare."""
