@@ -1,42 +1,13 @@
 """A person writes a case in a browser: by mouse, by keyboard, on a phone."""
 
-from typing import Any
-
 import pytest
-from django.contrib.auth.models import User
-from django.urls import reverse
 from playwright.sync_api import Dialog, Locator, Page, expect
-from pytest_django.live_server_helper import LiveServer
 
 from evals_app.models import Assertion, Case, Turn
 from tests.authored import write_case, write_suite
-from tests.signed_in import sign_in
+from tests.journeys.conftest import Visit
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
-
-
-@pytest.fixture
-def complaints(page: Page) -> list[str]:
-    """What the browser complains about while the test runs."""
-    found: list[str] = []
-    page.on("pageerror", lambda error: found.append(str(error)))
-    page.on(
-        "console",
-        lambda said: found.append(said.text) if "Content Security Policy" in said.text else None,
-    )
-    return found
-
-
-@pytest.fixture
-def open_case(page: Page, live_server: LiveServer, admin_user: User, complaints: list[str]) -> Any:
-    sign_in(page, live_server, admin_user)
-
-    def open_it(case: Case | None = None, query: str = "") -> Page:
-        name, args = ("change", [case.pk]) if case else ("add", [])
-        page.goto(live_server.url + reverse(f"admin:evals_app_case_{name}", args=args) + query)
-        return page
-
-    return open_it
 
 
 def turns(page: Page) -> Locator:
@@ -68,43 +39,15 @@ def order(page: Page) -> list[str]:
     return [area.input_value() for area in page.get_by_label("User message").all()]
 
 
-def test_a_case_is_written_with_turns_and_checks(
-    page: Page, open_case: Any, complaints: list[str]
-) -> None:
-    suite = write_suite()
-    open_case(query=f"?suite={suite.pk}")
-    page.get_by_label("Name", exact=False).first.fill("Refund")
-    first = turns(page).first
-    first.get_by_label("User message").fill("Where is my order?")
-    first.get_by_label("Expected answer").fill("It has shipped.")
-    contains = add_check(first, "Reply contains text")
-    contains.get_by_label("Text to look for").fill("shipped")
-    called = add_check(first, "Tool was called")
-    called.locator("[name$=opt-value]").fill("entity.query")
-    called.get_by_label("Argument", exact=True).fill("type")
-    called.get_by_label("Value", exact=True).fill("order")
-    page.get_by_role("button", name="Add a turn").click()
-    expect(turns(page).nth(1).get_by_label("User message")).to_be_focused()
-    turns(page).nth(1).get_by_label("User message").fill("Thanks")
-    final = add_check(page.locator("#final_assertions-group"), "A judge finds the criteria met")
-    final.get_by_label("Criteria").fill("Stays polite")
-
-    save_and_stay(page)
-
-    expect(page.locator(".ts-turn .ts-title").first).to_have_text("Reply contains “shipped”")
-    expect(page.locator(".ts-turn .ts-title").nth(1)).to_contain_text("Calls entity.query with")
-    expect(page.locator("#final_assertions-group .ts-title")).to_have_text("Judge: Stays polite")
-    spec = Case.objects.get().to_spec()
-    assert [turn.user for turn in spec.turns] == ["Where is my order?", "Thanks"]
-    assert complaints == []
-
-
 def test_only_the_inputs_of_the_chosen_kind_exist_and_switching_back_loses_nothing(
-    page: Page, open_case: Any
+    visit: Visit,
 ) -> None:
-    open_case(write_case())
+    case = write_case(turns=[{"user": "Hi", "expected": "Hello", "assertions": []}])
+    page = visit("evals_app_case_change", case.pk)
     row = add_check(turns(page).first, "Reply contains text")
     row.get_by_label("Text to look for").fill("kept")
+    threshold = row.get_by_label("Pass at or above")
+    expect(threshold).to_be_hidden()  # under More: it decides by itself
 
     row.get_by_label("Kind of check").select_option(label="A judge finds the criteria met")
     expect(row.get_by_label("Text to look for")).to_have_count(0)
@@ -115,15 +58,6 @@ def test_only_the_inputs_of_the_chosen_kind_exist_and_switching_back_loses_nothi
     row.get_by_label("Kind of check").select_option(label="Reply contains text")
 
     expect(row.get_by_label("Text to look for")).to_have_value("kept")
-
-
-def test_a_new_check_is_called_by_its_kind_and_asks_from_which_score_it_passes(
-    page: Page, open_case: Any
-) -> None:
-    open_case(write_case(turns=[{"user": "Hi", "expected": "Hello", "assertions": []}]))
-    row = add_check(turns(page).first, "Reply contains text")
-    threshold = row.get_by_label("Pass at or above")
-    expect(threshold).to_be_hidden()  # under More: it decides by itself
 
     row.get_by_label("Kind of check").select_option(label="Reply is similar to a text (ROUGE)")
     threshold.fill("0.5")
@@ -137,9 +71,14 @@ def test_a_new_check_is_called_by_its_kind_and_asks_from_which_score_it_passes(
     expect(row.get_by_label("Pass at or above")).to_have_value("0.5")
 
 
-def test_turns_move_by_buttons_and_keep_the_focus(page: Page, open_case: Any) -> None:
+def test_turns_move_by_buttons_and_keep_the_focus(visit: Visit) -> None:
     case = write_case(turns=[{"user": text, "assertions": []} for text in ("one", "two", "three")])
-    open_case(case)
+    page = visit("evals_app_case_change", case.pk)
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("link", name="Skip to the content")).to_be_focused()
+    page.keyboard.press("Enter")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.closest('#content') !== null")
 
     up = turns(page).nth(2).get_by_role("button", name="Move turn up")
     up.focus()
@@ -154,8 +93,8 @@ def test_turns_move_by_buttons_and_keep_the_focus(page: Page, open_case: Any) ->
     assert list(saved) == ["three", "one", "two"]
 
 
-def test_rows_that_are_not_saved_yet_can_be_dragged(page: Page, open_case: Any) -> None:
-    open_case(write_case(turns=[{"user": "one", "assertions": []}]))
+def test_rows_that_are_not_saved_yet_can_be_dragged(visit: Visit) -> None:
+    page = visit("evals_app_case_change", write_case(turns=[{"user": "one", "assertions": []}]).pk)
     page.get_by_role("button", name="Add a turn").click()
     turns(page).nth(1).get_by_label("User message").fill("new")
 
@@ -175,8 +114,8 @@ def test_rows_that_are_not_saved_yet_can_be_dragged(page: Page, open_case: Any) 
     assert list(saved) == ["new", "one"]
 
 
-def test_a_removed_row_can_be_brought_back(page: Page, open_case: Any) -> None:
-    open_case(write_case())
+def test_a_removed_row_can_be_brought_back(visit: Visit) -> None:
+    page = visit("evals_app_case_change", write_case().pk)
     row = checks(turns(page).first).first
 
     row.get_by_role("button", name="Remove check").click()
@@ -193,8 +132,8 @@ def test_a_removed_row_can_be_brought_back(page: Page, open_case: Any) -> None:
     assert Assertion.objects.count() == 0
 
 
-def test_errors_are_listed_as_links_and_nothing_typed_is_lost(page: Page, open_case: Any) -> None:
-    open_case(write_case())
+def test_errors_are_listed_as_links_and_nothing_typed_is_lost(visit: Visit) -> None:
+    page = visit("evals_app_case_change", write_case().pk)
     page.get_by_role("button", name="Add a turn").click()
     second = turns(page).nth(1)
     second.get_by_label("User message").fill("Second")
@@ -211,26 +150,21 @@ def test_errors_are_listed_as_links_and_nothing_typed_is_lost(page: Page, open_c
     assert order(page) == ["Second", "Where is my order?"]
     expect(page.get_by_text("Needs fixing").first).to_be_visible()
     page.get_by_role("textbox", name="Pattern", exact=True).fill("order [0-9]+")
+    row = checks(turns(page).first).first
+    row.get_by_text("More", exact=True).click()
+    row.get_by_label("Weight").fill("-1")
+    save(page)
+    row.locator("summary").first.click()
+    problem.click()
+    expect(row.get_by_label("Weight")).to_be_focused()  # opened by its link
+
+    row.get_by_label("Weight").fill("2")
     save(page)
     assert Turn.objects.order_by("position").first().user == "Second"  # type: ignore[union-attr]
 
 
-def test_a_problem_under_more_is_opened_by_its_link(page: Page, open_case: Any) -> None:
-    open_case(write_case())
-    row = checks(turns(page).first).first
-    row.locator("summary").first.click()
-    row.get_by_text("More", exact=True).click()
-    row.get_by_label("Weight").fill("-1")
-    save(page)
-
-    row.locator("summary").first.click()
-    page.locator("a[data-problem]").click()
-
-    expect(row.get_by_label("Weight")).to_be_focused()
-
-
-def test_enter_in_a_row_never_saves_and_adds_a_line_in_a_list(page: Page, open_case: Any) -> None:
-    open_case(write_case())
+def test_enter_in_a_row_never_saves_and_adds_a_line_in_a_list(visit: Visit) -> None:
+    page = visit("evals_app_case_change", write_case().pk)
     address = page.url
     row = add_check(turns(page).first, "Tools were called")
 
@@ -248,38 +182,30 @@ def test_enter_in_a_row_never_saves_and_adds_a_line_in_a_list(page: Page, open_c
     assert check.options == {"tools": ["entity.query", "entity.query"]}
 
 
-def test_the_first_tab_stop_leads_past_the_navigation(page: Page, open_case: Any) -> None:
-    open_case(write_case())
-
-    page.keyboard.press("Tab")
-
-    expect(page.get_by_role("link", name="Skip to the content")).to_be_focused()
-    page.keyboard.press("Enter")
-    page.keyboard.press("Tab")
-    assert page.evaluate("document.activeElement.closest('#content') !== null")
-
-
-def test_leaving_with_unsaved_rows_asks_first(page: Page, open_case: Any) -> None:
-    open_case(write_case())
+def test_leaving_asks_first_only_if_a_row_was_changed(visit: Visit) -> None:
+    suite = write_suite()
     asked: list[str] = []
 
     def answer(dialog: Dialog) -> None:
         asked.append(dialog.type)
         dialog.accept()
 
+    page = visit("evals_app_case_add", query=f"?suite={suite.pk}")
     page.on("dialog", answer)
+    expect(turns(page)).to_have_count(1)
+    expect(turns(page).get_by_label("User message")).to_have_value("")
+    visit("evals_app_case_change", write_case().pk)
+    assert asked == []
 
     turns(page).first.get_by_role("button", name="Remove check").click()
-    page.goto(page.url.split("/admin/")[0] + "/admin/")
+    visit("index")
 
     assert asked == ["beforeunload"]
 
 
-def test_somebody_elses_save_is_not_overwritten_unless_one_decides_to(
-    page: Page, open_case: Any
-) -> None:
+def test_somebody_elses_save_is_not_overwritten_unless_one_decides_to(visit: Visit) -> None:
     case = write_case()
-    open_case(case)
+    page = visit("evals_app_case_change", case.pk)
     Case.objects.get().save()
     page.get_by_label("User message").fill("Mine")
 
@@ -292,36 +218,16 @@ def test_somebody_elses_save_is_not_overwritten_unless_one_decides_to(
     assert Turn.objects.get().user == "Mine"
 
 
-def test_a_new_case_opens_with_a_turn_and_may_be_left_without_a_question(
-    page: Page, open_case: Any
+def test_a_check_that_says_nothing_is_explained_where_it_is_written_on_a_phone(
+    visit: Visit,
 ) -> None:
-    suite = write_suite()
-    asked: list[str] = []
-
-    def answer(dialog: Dialog) -> None:
-        asked.append(dialog.type)
-        dialog.accept()
-
-    page.on("dialog", answer)
-    open_case(query=f"?suite={suite.pk}")
-
-    expect(turns(page)).to_have_count(1)
-    expect(turns(page).get_by_label("User message")).to_have_value("")
-    page.goto(page.url.split("/admin/")[0] + "/admin/")
-
-    assert asked == []
-
-
-@pytest.mark.parametrize("width", [1360, 390])
-def test_a_check_that_says_nothing_is_explained_where_it_is_written(
-    page: Page, open_case: Any, complaints: list[str], width: int
-) -> None:
-    page.set_viewport_size({"width": width, "height": 900})
-    open_case(write_case(turns=[{"user": "Hi", "expected": "Paris", "assertions": []}]))
+    case = write_case(turns=[{"user": "Hi", "expected": "Paris", "assertions": []}])
+    page = visit("evals_app_case_change", case.pk)
+    page.set_viewport_size({"width": 390, "height": 844})
     called = add_check(turns(page).first, "Tool was called")
     tool = called.locator("[name$=opt-value]")
     offered = page.locator(f"#{tool.get_attribute('list')} option")
-    assert [each.get_attribute("value") for each in offered.all()] == ["entity.query"]
+    assert [option.get_attribute("value") for option in offered.all()] == ["entity.query"]
     tool.fill("entity.qery")
     alike = add_check(turns(page).first, "Reply is similar to a text (METEOR)")
     alike.get_by_label("Pass at or above").fill("0")
@@ -344,4 +250,3 @@ def test_a_check_that_says_nothing_is_explained_where_it_is_written(
     expect(problems).to_have_count(0)
     expect(page.get_by_text("Turn 1, expected answer")).to_be_visible()
     assert Assertion.objects.count() == 2
-    assert complaints == []

@@ -3,30 +3,23 @@
 from decimal import Decimal
 
 import pytest
-from django.contrib.auth.models import User
-from django.urls import reverse
-from playwright.sync_api import Page, expect
-from pytest_django.live_server_helper import LiveServer
+from playwright.sync_api import expect
 
 from evals_app.models import ModelPrice, Provider, Run, Suite
 from tests.elsewhere import elsewhere
+from tests.journeys.conftest import Visit
 from tests.runs.suites import make_agent, make_suite
-from tests.signed_in import sign_in
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 
 @pytest.fixture
-def provider(monkeypatch: pytest.MonkeyPatch) -> Provider:
+def suite(monkeypatch: pytest.MonkeyPatch) -> Suite:
+    """A suite of two cases for a model that has a price."""
     monkeypatch.setenv("PROVIDER_LOCAL_KEY", "x")
-    return Provider.objects.create(
+    provider = Provider.objects.create(
         slug="local", name="Local", kind="anthropic", api_key_env="PROVIDER_LOCAL_KEY"
     )
-
-
-@pytest.fixture
-def suite(provider: Provider) -> Suite:
-    """A suite of two cases for a model that has a price."""
     ModelPrice.objects.create(
         provider=provider, model="*", valid_from="2026-05-01", input_usd=1, output_usd=5
     )
@@ -34,20 +27,32 @@ def suite(provider: Provider) -> Suite:
     return make_suite(["hello", "bye"], agent=agent)
 
 
-def test_the_dialog_foresees_what_a_run_costs_and_takes_a_ceiling(
-    page: Page, live_server: LiveServer, admin_user: User, suite: Suite
+def test_the_dialog_keeps_the_focus_foresees_what_a_run_costs_and_takes_a_ceiling(
+    visit: Visit, suite: Suite
 ) -> None:
-    sign_in(page, live_server, admin_user)
-    page.goto(live_server.url + reverse("admin:evals_app_suite_change", args=[suite.pk]))
+    page = visit("evals_app_suite_change", suite.pk)
     opener = page.get_by_role("link", name="Run", exact=True)
     opener.press("Enter")
     dialog = page.get_by_role("dialog")
+    first = dialog.get_by_label("Filter by case name")
+    expect(first).to_be_focused()
+    page.keyboard.press("Shift+Tab")
+    expect(dialog.get_by_role("button", name="Run")).to_be_focused()
+    page.keyboard.press("Tab")
+    expect(first).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(dialog).to_be_hidden()
+    expect(opener).to_be_focused()
+
+    opener.press("Enter")
     ceiling = dialog.get_by_label("Cost ceiling (USD)")
     expect(dialog).to_contain_text("Runs 2 conversations. About 2 model calls")
     expect(dialog).to_contain_text("a guess from the text of the cases")
 
     dialog.get_by_label("Trials per case").fill("3")
     expect(dialog).to_contain_text("Runs 6 conversations. About 6 model calls")
+    first.fill("case 2")
+    expect(dialog).to_contain_text("Runs 3 conversations.")
     ceiling.fill("0.0001")
     expect(dialog).to_contain_text("limit of $0.0001.")
     ceiling.fill("-1")
@@ -60,25 +65,4 @@ def test_the_dialog_foresees_what_a_run_costs_and_takes_a_ceiling(
     page.wait_for_url("**/evals_app/run/**")
     expect(page.get_by_text("Spent so far: $0 of at most $5.00.")).to_be_visible()
     run = elsewhere(Run.objects.get)
-    assert (run.total, run.max_cost_usd) == (6, Decimal(5))
-
-
-def test_the_dialog_keeps_the_focus_and_gives_it_back(
-    page: Page, live_server: LiveServer, admin_user: User, suite: Suite
-) -> None:
-    sign_in(page, live_server, admin_user)
-    page.goto(live_server.url + reverse("admin:evals_app_suite_change", args=[suite.pk]))
-    opener = page.get_by_role("link", name="Run", exact=True)
-    opener.press("Enter")
-    dialog = page.get_by_role("dialog")
-    first = dialog.get_by_label("Filter by case name")
-    expect(first).to_be_focused()
-
-    page.keyboard.press("Shift+Tab")
-    expect(dialog.get_by_role("button", name="Run")).to_be_focused()
-    page.keyboard.press("Tab")
-    expect(first).to_be_focused()
-    page.keyboard.press("Escape")
-
-    expect(dialog).to_be_hidden()
-    expect(opener).to_be_focused()
+    assert (run.total, run.max_cost_usd) == (3, Decimal(5))

@@ -3,15 +3,12 @@
 from pathlib import Path
 
 import pytest
-from django.contrib.auth.models import User
-from django.urls import reverse
 from playwright.sync_api import Page, expect
-from pytest_django.live_server_helper import LiveServer
 
 from evals_app.formats import SourceFile
 from evals_app.library import import_files
 from evals_app.models import Agent, Suite
-from tests.signed_in import sign_in
+from tests.journeys.conftest import Visit
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -27,10 +24,8 @@ cases:
 
 
 @pytest.fixture
-def import_page(page: Page, live_server: LiveServer, admin_user: User) -> Page:
-    sign_in(page, live_server, admin_user)
-    page.goto(live_server.url + reverse("admin:evals_app_suite_import"))
-    return page
+def import_page(visit: Visit) -> Page:
+    return visit("evals_app_suite_import")
 
 
 def choose(page: Page, folder: Path, **texts: str) -> None:
@@ -40,10 +35,6 @@ def choose(page: Page, folder: Path, **texts: str) -> None:
         file.write_text(text)
         files.append(file)
     page.get_by_label("Files", exact=True).set_input_files(files)
-
-
-def is_too_wide(page: Page) -> bool:
-    return bool(page.evaluate("document.documentElement.scrollWidth > innerWidth"))
 
 
 def test_a_mistake_is_mended_and_the_files_are_imported(import_page: Page, tmp_path: Path) -> None:
@@ -64,25 +55,6 @@ def test_a_mistake_is_mended_and_the_files_are_imported(import_page: Page, tmp_p
     page.wait_for_url("**/evals_app/suite/*/change/")
     expect(page.get_by_text("Imported: 1 suite and 1 agent.")).to_be_visible()
     assert Suite.objects.get().slug == "greetings"
-
-
-def test_a_file_is_pasted_looked_at_and_imported_by_keyboard(import_page: Page) -> None:
-    page = import_page
-
-    page.get_by_text("Paste text instead").focus()
-    page.keyboard.press("Enter")
-    page.keyboard.press("Tab")
-    page.keyboard.type(AGENT)
-    page.keyboard.press("Tab")
-    page.keyboard.press("Tab")
-    page.keyboard.press("Enter")
-    expect(page.get_by_role("heading", name="Ready to import")).to_be_focused()
-    page.keyboard.press("Tab")
-    expect(page.get_by_role("button", name="Import 1 agent")).to_be_focused()
-    page.keyboard.press("Enter")
-
-    page.wait_for_url("**/evals_app/agent/")
-    expect(page.get_by_text("Imported: 1 agent.")).to_be_visible()
 
 
 TABLE = "Question;Expected answer\nWhat is the capital of France?;Hello\nAnd of Spain?;Hello\n"
@@ -135,14 +107,21 @@ def test_the_cell_of_a_mistake_is_in_sight_on_a_phone(import_page: Page, tables:
     box = mark.bounding_box()
     assert box is not None
     assert box["x"] + box["width"] < 390
-    assert not is_too_wide(page)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
 
 
-def test_a_second_click_does_not_import_again(import_page: Page, tables: Path) -> None:
+def test_who_comes_back_can_check_again_and_a_second_click_does_not_import_again(
+    import_page: Page, tables: Path
+) -> None:
     page = import_page
-    choose(page, tables, echo__agent=AGENT.replace("Hello", "Bye"))
-    page.get_by_role("button", name="Check files").click()
     button = page.get_by_role("button", name="Import 1 agent")
+    for is_back in (False, True):
+        if is_back:
+            page.go_back()
+            expect(page.get_by_text("Nothing is saved yet.")).to_be_visible()
+        choose(page, tables, echo__agent=AGENT.replace("Hello", "Bye"))
+        page.get_by_role("button", name="Check files").click()
+        expect(button).to_be_visible()
     # The page stays, as while the server works.
     page.evaluate(
         "window.sent = []; addEventListener('submit', (event) => {"
@@ -154,17 +133,3 @@ def test_a_second_click_does_not_import_again(import_page: Page, tables: Path) -
 
     expect(page.get_by_role("status").filter(has_text="Importing…")).to_be_visible()
     assert page.evaluate("window.sent") == [True, False]
-
-
-def test_who_comes_back_to_the_page_can_check_again(import_page: Page, tables: Path) -> None:
-    page = import_page
-    choose(page, tables, echo__agent=AGENT.replace("Hello", "Bye"))
-    page.get_by_role("button", name="Check files").click()
-    expect(page.get_by_role("button", name="Import 1 agent")).to_be_visible()
-
-    page.go_back()
-    expect(page.get_by_text("Nothing is saved yet.")).to_be_visible()
-    choose(page, tables, echo__agent=AGENT.replace("Hello", "Bye"))
-    page.get_by_role("button", name="Check files").click()
-
-    expect(page.get_by_role("button", name="Import 1 agent")).to_be_visible()

@@ -1,18 +1,14 @@
 """A person watches a run, reads what went wrong, and repeats it: in a real browser."""
 
-from collections.abc import Iterator
-
 import pytest
-from django.contrib.auth.models import User
-from django.urls import reverse
 from playwright.sync_api import Page, ViewportSize, expect
-from pytest_django.live_server_helper import LiveServer
 
 from evals_app.engine.trial import JudgeCall
 from evals_app.models import Assertion, Execution, Run
 from evals_app.runs.shift import work
 from evals_app.runs.start import start_run
 from tests.elsewhere import elsewhere
+from tests.journeys.conftest import Visit
 from tests.makers import make_execution, make_grade, make_run, make_trial
 from tests.runs.suites import make_suite
 
@@ -21,41 +17,9 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 PHONE: ViewportSize = {"width": 390, "height": 844}
 
 
-@pytest.fixture
-def site(page: Page, live_server: LiveServer) -> Iterator[str]:
-    """The address of the site, with an administrator signed in; the page must not complain."""
-    User.objects.create_superuser("admin", password="secret")
-    complaints: list[str] = []
-    page.on("pageerror", lambda error: complaints.append(str(error)))
-    # Violations of the content security policy are errors of the console.
-    page.on(
-        "console",
-        lambda message: (
-            complaints.append(message.text)
-            if message.type == "error" and "favicon" not in message.location.get("url", "")
-            else None
-        ),
-    )
-    page.goto(f"{live_server.url}/admin/login/")
-    page.fill("[name=username]", "admin")
-    page.fill("[name=password]", "secret")
-    page.click("[type=submit]")
-    page.wait_for_url("**/admin/")
-    yield live_server.url
-    assert complaints == []
-
-
-def open_run(page: Page, site: str, run: Run) -> None:
-    page.goto(site + reverse("admin:evals_app_run_change", args=[run.pk]))
-
-
-def open_execution(page: Page, site: str, execution: Execution) -> None:
-    page.goto(site + reverse("admin:evals_app_execution_change", args=[execution.pk]))
-
-
-def test_the_result_comes_by_itself_and_leaves_the_focus_alone(page: Page, site: str) -> None:
+def test_the_result_comes_by_itself_and_leaves_the_focus_alone(visit: Visit) -> None:
     run = elsewhere(lambda: start_run(make_suite(["hello", "bye"])))
-    open_run(page, site, run)
+    page = visit("evals_app_run_change", run.pk)
     expect(page.get_by_text("Waiting for a worker")).to_be_visible()
     expect(page.get_by_text("python manage.py worker")).to_be_visible()
     page.evaluate("window.notReloaded = true")
@@ -73,10 +37,10 @@ def test_the_result_comes_by_itself_and_leaves_the_focus_alone(page: Page, site:
     assert page.locator("[hx-trigger='every 2s']").count() == 0
 
 
-def test_from_a_failure_to_its_repair_and_a_rerun_by_keyboard(page: Page, site: str) -> None:
+def test_from_a_failure_to_its_repair_and_a_rerun_by_keyboard(visit: Visit) -> None:
     run = elsewhere(lambda: start_run(make_suite(["hello", "bye"])))
     elsewhere(work)
-    open_run(page, site, run)
+    page = visit("evals_app_run_change", run.pk)
 
     page.locator(".review-cause").get_by_role("link", name="case 2").press("Enter")
     expect(page.get_by_text("A check did not pass.")).to_be_visible()
@@ -98,9 +62,9 @@ def test_from_a_failure_to_its_repair_and_a_rerun_by_keyboard(page: Page, site: 
     expect(page.get_by_role("status")).to_have_text("Finished: passed. 1 passed.")
 
 
-def test_cancelling_asks_first_and_escape_lets_it_go_on(page: Page, site: str) -> None:
+def test_cancelling_asks_first_and_escape_lets_it_go_on(visit: Visit) -> None:
     run = elsewhere(lambda: start_run(make_suite(["hello", "bye"])))
-    open_run(page, site, run)
+    page = visit("evals_app_run_change", run.pk)
     cancel = page.get_by_role("button", name="Cancel", exact=True)
 
     cancel.press("Enter")
@@ -127,8 +91,8 @@ def talk() -> Execution:
     return make_execution(run, "talk", trial=make_trial(turns=2), grades=[grade])
 
 
-def test_evidence_is_highlighted_and_the_judges_words_are_loaded(page: Page, site: str) -> None:
-    open_execution(page, site, elsewhere(talk))
+def test_evidence_is_highlighted_and_the_judges_words_are_loaded(visit: Visit) -> None:
+    page = visit("evals_app_execution_change", elsewhere(talk).pk)
 
     page.get_by_role("button", name="on ITS way").press("Enter")
     expect(page.locator("mark.shown-quote")).to_have_text("on its way")
@@ -162,9 +126,9 @@ def ticked_off() -> Execution:
     return make_execution(make_run(["failed"]), "talk", trial=make_trial(), grades=[grade])
 
 
-def test_a_ticked_off_rubric_is_read_on_a_phone(page: Page, site: str) -> None:
+def test_a_ticked_off_rubric_is_read_on_a_phone(visit: Visit) -> None:
+    page = visit("evals_app_execution_change", elsewhere(ticked_off).pk)
     page.set_viewport_size(PHONE)
-    open_execution(page, site, elsewhere(ticked_off))
 
     expect(page.get_by_text("Items: 2 met, 1 missed; 3 votes on each")).to_be_visible()
     expect(page.locator("ol.judged > li")).to_have_count(3)
@@ -184,8 +148,10 @@ def step(page: Page, key: str, arrives_at: str) -> None:
     expect(page.locator(".review-title")).to_have_text(arrives_at)
 
 
-def test_j_and_k_step_through_executions_but_not_while_typing(page: Page, site: str) -> None:
-    open_execution(page, site, elsewhere(lambda: talk().run.executions.get(case="case 2")))
+def test_j_and_k_step_through_executions_but_not_while_typing(visit: Visit) -> None:
+    page = visit(
+        "evals_app_execution_change", elsewhere(lambda: talk().run.executions.get(case="case 2")).pk
+    )
     title = page.locator(".review-title")
 
     step(page, "j", "talk")
@@ -199,27 +165,17 @@ def test_j_and_k_step_through_executions_but_not_while_typing(page: Page, site: 
     expect(title).to_have_text("case 2")
 
 
-def test_a_long_conversation_is_folded_and_a_quote_opens_its_turn(page: Page, site: str) -> None:
+def test_a_long_conversation_is_folded_and_a_quote_opens_its_turn(visit: Visit) -> None:
     quote = {"quote": "is on its way", "turn": 150, "bears_on": "", "is_verified": True}
 
     def long() -> Execution:
         grades = [make_grade(None, evidence=[quote])]
         return make_execution(make_run(), trial=make_trial(turns=200), grades=grades)
 
-    open_execution(page, site, elsewhere(long))
+    page = visit("evals_app_execution_change", elsewhere(long).pk)
     assert page.locator("details.turn[open]").count() == 0
 
     page.get_by_role("button", name="is on its way").press("Enter")
 
     expect(page.locator("#turn-150[open] mark.shown-quote")).to_be_in_viewport()
     assert page.locator("details.turn[open]").count() == 1
-
-
-def test_an_execution_that_ends_shows_its_result_by_itself(page: Page, site: str) -> None:
-    run = elsewhere(lambda: start_run(make_suite(["hello"])))
-    open_execution(page, site, elsewhere(run.executions.get))
-    expect(page.get_by_text("has not started yet")).to_be_visible()
-
-    elsewhere(work)
-
-    expect(page.locator(".bubble.is-agent")).to_contain_text("You said: hello")

@@ -4,33 +4,20 @@ import uuid
 from decimal import Decimal
 
 import pytest
-from django.contrib.auth.models import User
-from django.urls import reverse
 from django.utils import timezone
-from playwright.sync_api import Page, ViewportSize, expect
-from pytest_django.live_server_helper import LiveServer
+from playwright.sync_api import ViewportSize, expect
 
 from evals_app.models import Execution, Run
 from evals_app.runs.shift import work
 from evals_app.runs.start import start_run
 from tests.elsewhere import elsewhere
+from tests.journeys.conftest import Visit
 from tests.makers import make_run
 from tests.runs.suites import make_suite
-from tests.signed_in import sign_in
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 PHONE: ViewportSize = {"width": 390, "height": 844}
-
-
-@pytest.fixture
-def browser_page(page: Page, live_server: LiveServer, admin_user: User) -> Page:
-    sign_in(page, live_server, admin_user)
-    return page
-
-
-def open_run(page: Page, live_server: LiveServer, run: Run) -> None:
-    page.goto(live_server.url + reverse("admin:evals_app_run_change", args=[run.pk]))
 
 
 def run_at_its_ceiling() -> Run:
@@ -57,68 +44,61 @@ def run_held_by_nobody() -> Run:
     return run
 
 
-def test_a_run_at_its_ceiling_goes_on_under_a_higher_one(
-    browser_page: Page, live_server: LiveServer
-) -> None:
+def test_a_run_at_its_ceiling_goes_on_under_a_higher_one(visit: Visit) -> None:
     run = elsewhere(run_at_its_ceiling)
-    open_run(browser_page, live_server, run)
-    expect(browser_page.get_by_role("status")).to_contain_text("Stopped at its cost ceiling")
+    page = visit("evals_app_run_change", run.pk)
+    expect(page.get_by_role("status")).to_contain_text("Stopped at its cost ceiling")
 
-    browser_page.get_by_role("button", name="Resume 2 conversations").press("Enter")
-    dialog = browser_page.get_by_role("dialog", name="Resume 2 conversations?")
+    page.get_by_role("button", name="Resume 2 conversations").press("Enter")
+    dialog = page.get_by_role("dialog", name="Resume 2 conversations?")
     expect(dialog).to_be_focused()
-    browser_page.keyboard.press("Tab")
+    page.keyboard.press("Tab")
     ceiling = dialog.get_by_label("Cost ceiling (USD)")
     expect(ceiling).to_be_focused()
-    browser_page.keyboard.type("0.5")
-    browser_page.keyboard.press("Enter")
+    page.keyboard.type("0.5")
+    page.keyboard.press("Enter")
 
     expect(dialog).to_contain_text("needs a ceiling above")
     expect(ceiling).to_be_focused()
     ceiling.fill("2.5")
-    browser_page.keyboard.press("Enter")
-    expect(browser_page.get_by_text(f"Run {run.pk} resumed.")).to_be_visible()
-    expect(browser_page.get_by_text("Spent so far: $0.97 of at most $2.50.")).to_be_visible()
+    page.keyboard.press("Enter")
+    expect(page.get_by_text(f"Run {run.pk} resumed.")).to_be_visible()
+    expect(page.get_by_text("Spent so far: $0.97 of at most $2.50.")).to_be_visible()
     elsewhere(work)
-    expect(browser_page.get_by_role("status")).to_have_text("Finished: passed. 2 passed.")
+    expect(page.get_by_role("status")).to_have_text("Finished: passed. 2 passed.")
 
 
-def test_what_nobody_holds_is_put_back_on_a_phone(
-    browser_page: Page, live_server: LiveServer
-) -> None:
-    browser_page.set_viewport_size(PHONE)
-    run = elsewhere(run_held_by_nobody)
-    open_run(browser_page, live_server, run)
-    expect(browser_page.get_by_text("Something is stuck.")).to_be_visible()
-    place = browser_page.get_by_text("No worker has it").bounding_box()
+def test_what_nobody_holds_is_put_back_on_a_phone(visit: Visit) -> None:
+    page = visit("evals_app_run_change", elsewhere(run_held_by_nobody).pk)
+    page.set_viewport_size(PHONE)
+    expect(page.get_by_text("Something is stuck.")).to_be_visible()
+    place = page.get_by_text("No worker has it").bounding_box()
     assert place is not None
     assert place["x"] + place["width"] <= PHONE["width"]
 
-    browser_page.get_by_role("button", name="Requeue").press("Enter")
-    dialog = browser_page.get_by_role("dialog", name="Requeue stuck conversations?")
+    page.get_by_role("button", name="Requeue").press("Enter")
+    dialog = page.get_by_role("dialog", name="Requeue stuck conversations?")
     expect(dialog).to_be_focused()
-    browser_page.keyboard.press("Shift+Tab")
+    page.keyboard.press("Shift+Tab")
     expect(dialog.get_by_role("button", name="Requeue")).to_be_focused()
-    browser_page.keyboard.press("Enter")
+    page.keyboard.press("Enter")
 
-    expect(browser_page.get_by_text("1 conversation requeued.")).to_be_visible()
-    expect(browser_page.get_by_text("Something is stuck.")).to_have_count(0)
+    expect(page.get_by_text("1 conversation requeued.")).to_be_visible()
+    expect(page.get_by_text("Something is stuck.")).to_have_count(0)
     elsewhere(work)
-    expect(browser_page.get_by_role("status")).to_have_text("Finished: passed. 2 passed.")
+    expect(page.get_by_role("status")).to_have_text("Finished: passed. 2 passed.")
 
 
-def test_a_run_that_stops_loses_its_cancel_button_by_itself(
-    browser_page: Page, live_server: LiveServer
-) -> None:
+def test_a_run_that_stops_loses_its_cancel_button_by_itself(visit: Visit) -> None:
     run = elsewhere(lambda: make_run(["running", "queued"]))
-    open_run(browser_page, live_server, run)
-    cancel = browser_page.get_by_role("button", name="Cancel", exact=True)
-    keep = browser_page.get_by_role("button", name="Keep transcripts")
+    page = visit("evals_app_run_change", run.pk)
+    cancel = page.get_by_role("button", name="Cancel", exact=True)
+    keep = page.get_by_role("button", name="Keep transcripts")
     expect(cancel).to_be_visible()
     keep.focus()
 
     elsewhere(lambda: run.stop(Run.StopReason.BUDGET))
 
-    expect(browser_page.get_by_text("Stopping at the cost ceiling")).to_be_visible()
+    expect(page.get_by_text("Stopping at the cost ceiling")).to_be_visible()
     expect(cancel).to_have_count(0)
     expect(keep).to_be_focused()

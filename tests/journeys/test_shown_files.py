@@ -1,17 +1,14 @@
 """A person shows files to an agent, and reads how a kind of check scores, in a browser."""
 
 import pytest
-from django.contrib.auth.models import User
-from django.urls import reverse
-from playwright.sync_api import FilePayload, Page, expect
-from pytest_django.live_server_helper import LiveServer
+from playwright.sync_api import FilePayload, expect
 
-from evals_app.models import Attachment, Case, Execution, Turn
+from evals_app.models import Attachment, Execution, Turn
 from evals_app.runs.shift import work
 from evals_app.runs.start import start_run
 from tests.authored import write_case
 from tests.elsewhere import elsewhere
-from tests.signed_in import sign_in
+from tests.journeys.conftest import Visit
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -22,18 +19,10 @@ def upload(name: str, content: bytes) -> FilePayload:
     return {"name": name, "mimeType": "application/octet-stream", "buffer": content}
 
 
-def open_case(page: Page, live_server: LiveServer, case: Case) -> None:
-    page.goto(live_server.url + reverse("admin:evals_app_case_change", args=[case.pk]))
-
-
-@pytest.mark.parametrize("width", [1360, 390], ids=["desktop", "phone"])
-def test_files_are_shown_taken_away_and_read_on_the_review_page(
-    page: Page, live_server: LiveServer, admin_user: User, width: int
-) -> None:
-    page.set_viewport_size({"width": width, "height": 900})
-    sign_in(page, live_server, admin_user)
+def test_files_are_shown_taken_away_and_read_on_the_review_page_of_a_phone(visit: Visit) -> None:
     case = elsewhere(write_case)
-    open_case(page, live_server, case)
+    page = visit("evals_app_case_change", case.pk)
+    page.set_viewport_size({"width": 390, "height": 844})
     turn = page.locator(".ts-turn").first
     turn.locator("summary", has_text="Files, facts and data").press("Enter")
     files = turn.get_by_label("Files", exact=True)
@@ -44,15 +33,14 @@ def test_files_are_shown_taken_away_and_read_on_the_review_page(
     turn.get_by_label("list.csv").press("Space")
     page.get_by_role("button", name="Save and continue editing").click()
     expect(turn.get_by_label("list.csv")).to_have_count(0)
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
 
     def run() -> Execution:
         run = start_run(case.suite)
         work()
         return run.executions.get()
 
-    execution = elsewhere(run)
-    page.goto(live_server.url + reverse("admin:evals_app_execution_change", args=[execution.pk]))
+    visit("evals_app_execution_change", elsewhere(run).pk)
 
     expect(page.get_by_text("receipt.png (24 bytes)")).to_be_visible()
     stored = elsewhere(lambda: Turn.objects.get().written())
@@ -61,11 +49,8 @@ def test_files_are_shown_taken_away_and_read_on_the_review_page(
     assert elsewhere(Attachment.objects.count) == 2
 
 
-def test_how_a_check_scores_is_told_beside_it(
-    page: Page, live_server: LiveServer, admin_user: User
-) -> None:
-    sign_in(page, live_server, admin_user)
-    open_case(page, live_server, elsewhere(write_case))
+def test_how_a_check_scores_is_told_beside_it(visit: Visit) -> None:
+    page = visit("evals_app_case_change", elsewhere(write_case).pk)
     check = page.locator(".ts-check-row").first
     check.locator("summary").first.click()
     check.get_by_label("Kind of check").select_option("rouge")
