@@ -95,15 +95,3 @@ def test_it_takes_a_fixed_number_of_queries(
 
     with django_assert_num_queries(4):  # the token, the execution, its grades, its transcript
         client.get(f"/api/executions/{execution.pk}/")
-
-
-def test_fields_restrict_the_keys(client: APIClient) -> None:
-    execution = make_execution(make_run(["passed"]))
-
-    body = client.get(f"/api/executions/{execution.pk}/?fields=grades").json()
-
-    assert body == {"grades": []}
-
-
-def test_an_execution_that_does_not_exist_is_not_found(client: APIClient) -> None:
-    assert client.get("/api/executions/99999/").status_code == 404

@@ -82,23 +82,6 @@ def test_what_is_answered_is_what_the_schema_says(
     assert [error.message for error in OAS31Validator(described).iter_errors(body)] == []
 
 
-@pytest.mark.parametrize(
-    ("body", "status", "expected"),
-    [
-        pytest.param({"suite": "talk"}, 400, "Did you mean 'talks'?", id="unknown suite"),
-        pytest.param({"agent": "clerk"}, 422, "ANTHROPIC_API_KEY", id="no key"),
-    ],
-)
-def test_what_could_not_be_started_is_refused_the_same_way(
-    client: APIClient, body: dict[str, Any], status: int, expected: str
-) -> None:
-    response = ask(client, **body)
-
-    assert response.status_code == status
-    assert response.headers["Content-Type"] == "application/problem+json"
-    assert expected in response.json()["detail"]
-
-
 def test_a_limit_of_cost_needs_prices_before_the_run_does(
     client: APIClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -106,12 +89,7 @@ def test_a_limit_of_cost_needs_prices_before_the_run_does(
     priced = ask(client, agent="clerk", max_cost_usd=1)
     ModelPrice.objects.filter(provider__slug="anthropic").update(model="another")
 
-    assert priced.status_code == 200
-    assert ask(client, agent="clerk", max_cost_usd=1).status_code == 422
+    refused = ask(client, agent="clerk", max_cost_usd=1)
 
-
-def test_it_takes_the_right_to_see_runs() -> None:
-    import_files([AGENT, JUDGE, SUITE])
-
-    assert ask(make_client("read", permissions=[])).status_code == 403
-    assert ask(APIClient()).status_code == 401
+    assert (priced.status_code, refused.status_code) == (200, 422)
+    assert refused.headers["Content-Type"] == "application/problem+json"

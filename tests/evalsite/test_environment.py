@@ -1,3 +1,4 @@
+import json
 import stat
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -11,80 +12,38 @@ from django.db import connection
 from evalsite import environment
 
 HERE = Path("/srv/touchstone")
+ADDRESSES = {"docs": "https://docs.example/mcp"}
 
 
 @pytest.mark.parametrize(
-    ("given", "expected"),
+    ("read", "texts", "value"),
     [
-        pytest.param("value", "value", id="as given"),
-        pytest.param("  value ", "value", id="without surrounding blanks"),
-        pytest.param("", "default", id="empty counts as not set"),
-        pytest.param("  ", "default", id="blank counts as not set"),
+        pytest.param(environment.text, ["value", "  value "], "value", id="text"),
+        pytest.param(environment.text, ["", "  "], "default", id="no text"),
+        pytest.param(environment.flag, ["1", "True", "on"], True, id="yes"),
+        pytest.param(environment.flag, ["0", "no", ""], False, id="no"),
+        pytest.param(
+            environment.names, [" a.example, b.example,, "], ["a.example", "b.example"], id="list"
+        ),
+        pytest.param(environment.mapping, [json.dumps(ADDRESSES)], ADDRESSES, id="mapping"),
+        pytest.param(environment.mapping, [""], {}, id="no mapping"),
+        pytest.param(environment.seconds, ["2", "2.0"], 2.0, id="duration"),
+        pytest.param(environment.seconds, [""], 45.0, id="no duration"),
+        pytest.param(environment.count, ["1"], 1, id="count"),
+        pytest.param(environment.count, [""], 45, id="no count"),
+        pytest.param(environment.log_level, ["Debug", "DEBUG"], "DEBUG", id="log level"),
     ],
 )
-def test_a_text(monkeypatch: pytest.MonkeyPatch, given: str, expected: str) -> None:
-    monkeypatch.setenv("SETTING", given)
+def test_a_variable_is_read(
+    monkeypatch: pytest.MonkeyPatch, read: Callable[..., Any], texts: list[str], value: object
+) -> None:
+    usual: dict[Any, Any] = {environment.text: "default", environment.log_level: "INFO"}
+    usual |= dict.fromkeys((environment.seconds, environment.count), 45)
+    default = [usual[read]] if read in usual else []
 
-    assert environment.text("SETTING", "default") == expected
-
-
-@pytest.mark.parametrize(
-    ("given", "expected"),
-    [
-        pytest.param("1", True, id="1"),
-        pytest.param("True", True, id="any case"),
-        pytest.param("on", True, id="on"),
-        pytest.param("0", False, id="0"),
-        pytest.param("no", False, id="no"),
-        pytest.param("", False, id="empty"),
-    ],
-)
-def test_a_flag(monkeypatch: pytest.MonkeyPatch, given: str, expected: bool) -> None:  # noqa: FBT001
-    monkeypatch.setenv("SETTING", given)
-
-    assert environment.flag("SETTING") is expected
-
-
-def test_a_list_is_split_at_commas_and_forgives_blanks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SETTING", " a.example, b.example,, ")
-
-    assert environment.names("SETTING") == ["a.example", "b.example"]
-
-
-def test_a_mapping_is_a_json_object(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SETTING", '{"docs": "https://docs.example/mcp"}')
-
-    assert environment.mapping("SETTING") == {"docs": "https://docs.example/mcp"}
-    assert environment.mapping("ANOTHER_SETTING") == {}
-
-
-@pytest.mark.parametrize(
-    ("given", "expected"),
-    [
-        pytest.param("2", 2.0, id="whole"),
-        pytest.param("0.5", 0.5, id="fraction"),
-        pytest.param("", 45.0, id="default"),
-    ],
-)
-def test_a_duration(monkeypatch: pytest.MonkeyPatch, given: str, expected: float) -> None:
-    monkeypatch.setenv("EVALS_LEASE_S", given)
-
-    assert environment.seconds("EVALS_LEASE_S", 45) == expected
-
-
-@pytest.mark.parametrize(
-    ("given", "expected"), [pytest.param("1", 1, id="least"), pytest.param("", 3, id="default")]
-)
-def test_a_count(monkeypatch: pytest.MonkeyPatch, given: str, expected: int) -> None:
-    monkeypatch.setenv("SETTING", given)
-
-    assert environment.count("SETTING", 3) == expected
-
-
-def test_a_log_level_may_be_written_in_any_case(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SETTING", "Debug")
-
-    assert environment.log_level("SETTING", "INFO") == "DEBUG"
+    for text in texts:
+        monkeypatch.setenv("SETTING", text)
+        assert read("SETTING", *default) == value
 
 
 @pytest.mark.parametrize(
