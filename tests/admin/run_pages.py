@@ -1,10 +1,8 @@
-"""The pages of runs, and who opens them."""
+"""The pages of runs, and leases on them."""
 
 from datetime import timedelta
 from typing import Any
 
-from django.contrib.auth.models import Permission, User
-from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
@@ -17,14 +15,6 @@ def page_of(run: Run) -> str:
 
 def url(run: Run, what: str, *more: Any) -> str:
     return reverse(f"admin:evals_app_run_{what}", args=[run.pk, *more])
-
-
-def client_who_may(*codenames: str) -> Client:
-    user = User.objects.create_user("reviewer", password="secret", is_staff=True)
-    user.user_permissions.set(Permission.objects.filter(codename__in=codenames))
-    client = Client()
-    client.force_login(user)
-    return client
 
 
 def hold(run: Run, *, seconds: float = 30) -> None:

@@ -87,7 +87,7 @@ BOTH = {"greetings.suite.yaml": SUITE, "echo.agent.yaml": AGENT}
 # Check files
 
 
-def test_checking_says_what_would_happen_and_saves_nothing(admin_client: Client) -> None:
+def test_what_was_checked_is_imported_once_without_choosing_it_again(admin_client: Client) -> None:
     page = check(admin_client, BOTH)
 
     assert "Ready to import" in page.text
@@ -95,14 +95,13 @@ def test_checking_says_what_would_happen_and_saves_nothing(admin_client: Client)
     assert "Import 1 suite and 1 agent" in page.text
     assert not Suite.objects.exists()
 
+    done = page.press_import()
 
-def test_what_was_checked_is_imported_without_choosing_it_again(admin_client: Client) -> None:
-    page = check(admin_client, BOTH).press_import()
-
-    assert "Imported: 1 suite and 1 agent." in page.text
+    assert "Imported: 1 suite and 1 agent." in done.text
     suite = Suite.objects.get()
     assert suite.agent == Agent.objects.get()
-    assert page.response.redirect_chain[-1][0] == f"/admin/evals_app/suite/{suite.pk}/change/"
+    assert done.response.redirect_chain[-1][0] == f"/admin/evals_app/suite/{suite.pk}/change/"
+    assert "no longer available" in page.press_import().text
 
 
 def test_a_folder_comes_as_an_archive(admin_client: Client) -> None:
@@ -121,20 +120,15 @@ def test_a_file_may_be_pasted(admin_client: Client) -> None:
     assert Agent.objects.get().slug == "echo"
 
 
-def test_the_agent_of_files_that_name_none_is_chosen(admin_client: Client) -> None:
-    check(admin_client, {"echo.agent.yaml": AGENT}).press_import()
-
-    page = check(admin_client, {"greetings.csv": TABLE}, agent="echo").press_import()
-
-    assert "Imported: 1 suite." in page.text
-    assert Suite.objects.get().agent.slug == "echo"
-
-
 def test_a_table_that_names_no_agent_is_a_question_not_a_mistake(admin_client: Client) -> None:
     check(admin_client, {"echo.agent.yaml": AGENT}).press_import()
+    named = b"case,user,contains,agent\nHello,Hi,Hello,echo\n"
+    assert "can be imported" in check(admin_client, {"greetings.csv": named}).text
+    assert "can be imported" in check(admin_client, {"greetings.csv": TABLE}, agent="echo").text
 
     asked = check(admin_client, {"greetings.csv": TABLE})
 
+    assert '<option value="echo" selected>' in asked.html  # the only one
     assert "Which agent should answer?" in asked.text
     assert "greetings.csv does not name" in asked.text
     assert "to fix" not in asked.text
@@ -146,6 +140,8 @@ def test_a_table_that_names_no_agent_is_a_question_not_a_mistake(admin_client: C
     assert "New suite greetings: 1 case for the agent echo" in page.text.replace("add_circle", "")
     assert "Imported: 1 suite." in page.press_import().text
     assert Suite.objects.get().agent.slug == "echo"
+    cache.clear()
+    assert "no longer available" in asked.choose_agent("echo").text
 
 
 @pytest.mark.parametrize(
@@ -169,32 +165,12 @@ def test_rows_of_json_ask_for_their_agent_too(
     assert Suite.objects.get().slug == name.partition(".")[0]
 
 
-def test_a_mistake_in_a_row_of_json_is_shown_with_its_line(admin_client: Client) -> None:
-    page = check(admin_client, {"exam.jsonl": b'{"question": "Hi", "expcted": "x"}\n'})
-
-    assert "expcted" in page.text
-    assert "'expected'" in page.text
-
-
-def test_a_table_that_names_its_agent_asks_nothing(admin_client: Client) -> None:
-    check(admin_client, {"echo.agent.yaml": AGENT}).press_import()
-    table = b"case,user,contains,agent\nHello,Hi,Hello,echo\n"
-
-    assert "can be imported" in check(admin_client, {"greetings.csv": table}).text
-
-
 def test_mistakes_come_before_the_question_of_the_agent(admin_client: Client) -> None:
     page = check(admin_client, {"greetings.csv": TABLE, "b.csv": b"user,contains,trials\nHi,x,y\n"})
 
     assert "1 error to fix" in page.text
     assert "Choose an agent too: b.csv, greetings.csv" in page.text
     assert "--agent" not in page.text
-
-
-def test_the_only_agent_is_chosen_beforehand(admin_client: Client) -> None:
-    check(admin_client, {"echo.agent.yaml": AGENT}).press_import()
-
-    assert '<option value="echo" selected>' in check(admin_client, {"greetings.csv": TABLE}).html
 
 
 def test_without_an_agent_the_page_leads_to_one(admin_client: Client) -> None:
@@ -211,14 +187,6 @@ def test_an_answer_that_is_no_agent_is_asked_again(admin_client: Client, slug: s
     page = check(admin_client, {"greetings.csv": TABLE}).choose_agent(slug).choose_agent("echo")
 
     assert "can be imported" in page.text
-
-
-def test_an_answer_for_files_that_are_gone_asks_for_them(admin_client: Client) -> None:
-    check(admin_client, {"echo.agent.yaml": AGENT}).press_import()
-    asked = check(admin_client, {"greetings.csv": TABLE})
-    cache.clear()
-
-    assert "no longer available" in asked.choose_agent("echo").text
 
 
 def test_two_agents_of_one_name_are_told_apart(admin_client: Client) -> None:
@@ -484,36 +452,18 @@ def test_what_is_missing_since_is_told(admin_client: Client) -> None:
     assert not Suite.objects.exists()
 
 
-def test_files_are_not_kept_after_their_import(admin_client: Client) -> None:
-    page = check(admin_client, BOTH)
-    page.press_import()
-
-    assert "no longer available" in page.press_import().text
-
-
-def test_only_what_was_checked_last_is_kept(admin_client: Client) -> None:
+def test_only_what_was_checked_last_is_kept_and_for_nobody_else(admin_client: Client) -> None:
     first = check(admin_client, BOTH)
-    check(admin_client, {"echo.agent.yaml": AGENT})
-
-    assert "no longer available" in first.press_import().text
-    assert not Suite.objects.exists()
-
-
-def test_nobody_else_can_import_what_somebody_checked(admin_client: Client) -> None:
-    page = check(admin_client, BOTH)
+    page = check(admin_client, {"echo.agent.yaml": AGENT})
     kinds = ("suite", "case", "agent", "provider", "fixture", "entitytype")
     other = client_who_may(*(f"{verb}_{kind}" for verb in ("add", "change") for kind in kinds))
 
     answer = other.post(URL, {"import": page.token})
 
     assert "no longer available" in answer.content.decode()
+    assert "no longer available" in first.press_import().text
     assert not Suite.objects.exists()
-
-
-def test_an_import_of_nothing_that_was_checked_is_refused(admin_client: Client) -> None:
-    cache.clear()
-
-    assert "no longer available" in Page(admin_client, admin_client.post(URL, {"import": ""})).text
+    assert not Agent.objects.exists()
 
 
 # The way there

@@ -8,7 +8,8 @@ from django_q.models import OrmQ
 from evals_app.models import Assertion, Run
 from evals_app.runs.shift import work
 from evals_app.runs.start import start_run
-from tests.admin.run_pages import client_who_may, hold, page_of, url
+from tests.admin.run_pages import hold, page_of, url
+from tests.authored import client_who_may
 from tests.makers import make_run
 from tests.runs.suites import make_suite
 

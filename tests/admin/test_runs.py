@@ -9,7 +9,8 @@ from django.urls import reverse
 from django.utils import timezone
 
 from evals_app.models import Run, Worker
-from tests.admin.run_pages import client_who_may, hold, page_of, url
+from tests.admin.run_pages import hold, page_of, url
+from tests.authored import client_who_may
 from tests.makers import make_execution, make_run, make_snapshot, make_suite
 
 pytestmark = pytest.mark.django_db
@@ -127,42 +128,33 @@ def test_the_page_says_what_a_run_covered_and_what_stood_in_for_embeddings(
         assert words not in plain
 
 
-@pytest.mark.parametrize("cases", [2, 20])
-def test_the_page_of_an_ended_run_takes_a_fixed_number_of_queries(
-    admin_client: Client, django_assert_num_queries: Callable[..., Any], cases: int
-) -> None:
-    run = make_run(["failed", "errored"] * (cases // 2))
-    admin_client.get(page_of(run))  # a process looks a content type up once
-
-    # Session, user, run, causes, cases and how many of them, trials, what can be run again, reruns,
-    # and of the headline.
-    with django_assert_num_queries(10):
-        admin_client.get(page_of(run))
-
-
-@pytest.mark.parametrize("cases", [1, 9])
-def test_the_page_of_an_open_run_takes_a_fixed_number_of_queries(
-    admin_client: Client, django_assert_num_queries: Callable[..., Any], cases: int
-) -> None:
-    run = make_run(["running"] * cases)
-    hold(run)
-    admin_client.get(page_of(run))  # a process looks a content type up once
-
-    # Session, user, run, leases, rows held, running, how long one takes (two looks), reruns.
-    with django_assert_num_queries(10):
-        admin_client.get(page_of(run))
-
-
-def test_the_worst_page_takes_a_dozen_queries(
-    admin_client: Client, django_assert_num_queries: Callable[..., Any]
+@pytest.mark.parametrize(
+    ("states", "held_s", "queries"),
+    [
+        # Session, user, run, causes, cases and how many of them, trials, what can be run again,
+        # reruns, and of the headline.
+        pytest.param(["failed", "errored"], 30, 10, id="ended"),
+        pytest.param(["failed", "errored"] * 10, 30, 10, id="ended, many"),
+        # Session, user, run, leases, rows held, running, how long one takes (two looks), reruns.
+        pytest.param(["running"], 30, 10, id="open"),
+        pytest.param(["running"] * 9, 30, 10, id="open, many"),
+        # Beside those above: workers, what the queue holds up.
+        pytest.param(["running", "queued"], -60, 12, id="the worst"),
+    ],
+)
+def test_the_page_takes_a_fixed_number_of_queries(
+    admin_client: Client,
+    django_assert_num_queries: Callable[..., Any],
+    states: list[str],
+    held_s: float,
+    queries: int,
 ) -> None:
     Worker.objects.create(host="a", pid=1, version="1", processes=3)
-    run = make_run(["running", "queued"], model="anthropic/claude-haiku-5-5", is_scripted=False)
-    hold(run, seconds=-60)
-    admin_client.get(page_of(run))
+    run = make_run(states, model="anthropic/claude-haiku-5-5", is_scripted=False)
+    hold(run, seconds=held_s)
+    admin_client.get(page_of(run))  # a process looks a content type up once
 
-    # Beside those above: workers, what the queue holds up.
-    with django_assert_num_queries(12):
+    with django_assert_num_queries(queries):
         admin_client.get(page_of(run))
 
 

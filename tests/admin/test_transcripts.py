@@ -207,16 +207,18 @@ def test_a_tool_call_shows_what_was_asked_and_what_came_back() -> None:
 
 
 @pytest.mark.parametrize(
-    ("call", "written"),
+    ("call", "cost"),
     [
         pytest.param({"cost_usd": "0.000200000"}, "$0.0002", id="known"),
-        pytest.param({"cost_usd": "0"}, "$0", id="a script"),
-        pytest.param({"cost_usd": None}, "unknown", id="no price"),
+        pytest.param({"cost_usd": "0", "usage": {}}, "$0", id="a script"),
+        pytest.param({"cost_usd": None, "usage": None}, "unknown", id="no price"),
         pytest.param({}, "unknown", id="an older version"),
     ],
 )
-def test_a_call_of_a_judge_tells_its_cost(call: dict[str, Any], written: str) -> None:
-    assert judge_call(call)["cost"] == written
+def test_a_call_of_a_judge_tells_its_cost(call: dict[str, Any], cost: str) -> None:
+    shown = judge_call(call)
+
+    assert (shown["cost"], shown["tokens"]) == (cost, "unknown tokens")
 
 
 def test_every_limit_has_a_row_whether_or_not_it_is_set() -> None:
