@@ -146,26 +146,23 @@ def _oldest_queued(open_runs: QuerySet[Run]) -> Metric:
 
 
 def _leases() -> Metric:
+    metric = Metric("touchstone_leases", "Leases on shares of runs, by state.")
     live = Q(until__gt=Now())
     counts = Lease.objects.aggregate(live=Count("pk", filter=live), ended=Count("pk", filter=~live))
-    return (
-        Metric("touchstone_leases", "Leases on shares of runs, by state.")
-        .add(counts["live"], state="live")
-        .add(counts["ended"], state="ended")
-    )
-
-
-TALLIES = {
-    Tally.LEASES_REAPED: "Leases taken back from dead processes.",
-    Tally.RESULTS_REFUSED: "Results refused because their lease had been taken back.",
-}
+    for state, number in counts.items():
+        metric.add(number, state=state)
+    return metric
 
 
 def _tallies() -> list[Metric]:
     counts = dict(Tally.objects.values_list("name", "count"))
+    texts = {
+        Tally.LEASES_REAPED: "Leases taken back from dead processes.",
+        Tally.RESULTS_REFUSED: "Results refused because their lease had been taken back.",
+    }
     return [
         Metric(f"touchstone_{name}_total", text, "counter").add(counts.get(name, 0))
-        for name, text in TALLIES.items()
+        for name, text in texts.items()
     ]
 
 

@@ -33,8 +33,7 @@ class Body:
 
     def _counted(self, data: bytes, *, least: int) -> bytes:
         if len(data) < least:
-            msg = "The request ended before its body was complete."
-            raise BadRequest(msg)
+            raise BadRequest("The request ended before its body was complete.")
         self._left -= len(data)
         return data
 

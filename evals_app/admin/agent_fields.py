@@ -76,8 +76,7 @@ class YamlList(forms.Field):
 
     def validate(self, value: Any) -> None:
         if not isinstance(value.items, list):
-            message = "Enter a list. Each entry begins with a dash."
-            raise ValidationError(message)
+            raise ValidationError("Enter a list. Each entry begins with a dash.")
 
 
 class Written:

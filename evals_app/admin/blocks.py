@@ -99,8 +99,9 @@ class RecordBlocks(RecordLines):
             try:
                 inside = self.inner.read(line[self.inner_key])
             except ValidationError as error:
-                message = f"Line {number}, {str(self.inner.label).lower()}: {error.messages[0]}"
-                raise ValidationError(message) from None
+                raise ValidationError(
+                    f"Line {number}, {str(self.inner.label).lower()}: {error.messages[0]}"
+                ) from None
             record = records[number - 1]
             known = {self.bare_key: record} if isinstance(record, str) else record
             records[number - 1] = known | {self.inner_key: inside}

@@ -132,8 +132,7 @@ class TurnFormSet(OrderedFormSet):
     def clean(self) -> None:
         super().clean()
         if not self.kept:
-            message = "A conversation needs at least one turn."
-            raise forms.ValidationError(message)
+            raise forms.ValidationError("A conversation needs at least one turn.")
 
     def is_valid(self) -> bool:
         is_valid = bool(super().is_valid())

@@ -83,25 +83,25 @@ class CheckForm(SpecForm, RowForm):
             *Assertion.Scope.choices,
         ]
         self.options_form: OptionsForm | None = None
-        if self.kind in GRADERS:
+        self.grader = GRADERS.get(self.kind)
+        if self.grader is not None:
+            is_stored = self.kind == stored
             self.options_form = options_form_class(self.kind)(
                 self.data if self.is_bound else None,
                 prefix=self.add_prefix("opt"),
-                initial=initial_options(self.kind, self.instance.options)
-                if self.kind == stored
-                else None,
+                initial=initial_options(stored, self.instance.options) if is_stored else None,
             )
 
     @property
     def is_gone(self) -> bool:
         """Whether its stored kind no longer exists."""
-        return bool(self.kind) and self.kind == self.instance.type and self.kind not in GRADERS
+        return bool(self.kind) and self.kind == self.instance.type and self.grader is None
 
     @property
     def is_unreadable(self) -> bool:
         """Whether its stored options are no longer valid."""
         is_stored = bool(self.instance.pk) and self.kind == self.instance.type
-        return is_stored and self.kind in GRADERS and _stored_spec(self.instance) is None
+        return is_stored and self.grader is not None and _stored_spec(self.instance) is None
 
     @property
     def stored_options(self) -> str:
@@ -109,16 +109,16 @@ class CheckForm(SpecForm, RowForm):
 
     @property
     def is_judged(self) -> bool:
-        return self.kind in GRADERS and GRADERS[self.kind].family == "judged"
+        return self.grader is not None and self.grader.family == "judged"
 
     @property
     def reads_text(self) -> bool:
-        return self.kind in GRADERS and GRADERS[self.kind].reads_text
+        return self.grader is not None and self.grader.reads_text
 
     @property
     def only_measures(self) -> bool:
         """Whether its kind needs a threshold to pass or fail."""
-        return self.kind in GRADERS and only_measures(self.kind)
+        return self.grader is not None and only_measures(self.kind)
 
     @property
     def shows_score(self) -> bool:
@@ -146,8 +146,8 @@ class CheckForm(SpecForm, RowForm):
         """The sentence that a closed row shows."""
         if self.is_bound and self.spec is not None:
             return self.spec.label
-        if self.is_bound and self.kind in GRADERS:
-            return GRADERS[self.kind].label
+        if self.is_bound and self.grader is not None:
+            return self.grader.label
         return title_of(self.instance) if self.instance.pk else ""
 
     def has_changed(self) -> bool:

@@ -35,15 +35,16 @@ class EvaluationStepsForm(VersionedForm):
     def clean_steps(self) -> list[str]:
         steps: list[str] = self.cleaned_data["steps"]
         if len(steps) > MOST_STEPS:
-            message = f"There are {len(steps)} steps. At most {MOST_STEPS} are allowed."
-            raise forms.ValidationError(message)
+            raise forms.ValidationError(
+                f"There are {len(steps)} steps. At most {MOST_STEPS} are allowed."
+            )
         for number, step in enumerate(steps, 1):
             if len(step) > MAX_STEP_CHARS:
-                message = f"Step {number} has {len(step):,} characters. At most {MAX_STEP_CHARS:,} are allowed."
-                raise forms.ValidationError(message)
+                raise forms.ValidationError(
+                    f"Step {number} has {len(step):,} characters. At most {MAX_STEP_CHARS:,} are allowed."
+                )
             if not step.strip():
-                message = f"Step {number} contains only spaces."
-                raise forms.ValidationError(message)
+                raise forms.ValidationError(f"Step {number} contains only spaces.")
         return steps
 
 

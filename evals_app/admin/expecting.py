@@ -51,8 +51,7 @@ class ExpectAction(ReadOnly):
         execution = get_object_or_404(Execution.objects.select_related("run"), pk=pk)
         trial = readable_trial(Transcript.objects.filter(pk=pk).first())
         if execution.verdict != "passed" or trial is None:
-            message = "Only the changes of a passed conversation can become a check."
-            raise Http404(message)
+            raise Http404("Only the changes of a passed conversation can become a check.")
         case = live_case(execution)
         if case is None:
             return _render(request, problem="The case was deleted or renamed.")

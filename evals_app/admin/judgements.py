@@ -1,7 +1,7 @@
 """A judged grade on the review page: what to think of it, its items, its votes."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -129,9 +129,7 @@ def _item(item: Mapping[str, Any]) -> ItemLine:
     verdict = _verdict(item.get("verdict"))
     evidence = item.get("evidence")
     votes = item.get("votes")
-    cast = Counter(
-        _word(_verdict(verdict)).lower() for verdict in (votes if isinstance(votes, list) else ())
-    )
+    cast = _counted(votes if isinstance(votes, list) else ())
     state = next((state for state, words in _STATES.items() if verdict in words), "informational")
     return ItemLine(
         id=item["id"] if isinstance(item.get("id"), int) else 0,
@@ -152,9 +150,7 @@ def _vote(vote: Mapping[str, Any]) -> VoteLine:
 
 
 def _items_title(details: Mapping[str, Any]) -> str:
-    counts = Counter(
-        _word(_verdict(item.get("verdict"))).lower() for item in _rows(details.get("items"))
-    )
+    counts = _counted(item.get("verdict") for item in _rows(details.get("items")))
     totals = ", ".join(f"{count} {word}" for word, count in counts.most_common())
     voters = _texts(details.get("voters"))
     return f"Items: {totals}" + (f"; {plural(len(voters), 'vote')} on each" if voters else "")
@@ -162,6 +158,10 @@ def _items_title(details: Mapping[str, Any]) -> str:
 
 def _verdict(value: object) -> str:
     return first_words(value, most=40) if isinstance(value, str) else "undecided"
+
+
+def _counted(verdicts: Iterable[object]) -> Counter[str]:
+    return Counter(_word(_verdict(verdict)).lower() for verdict in verdicts)
 
 
 def _word(verdict: str) -> str:

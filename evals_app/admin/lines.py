@@ -272,8 +272,7 @@ class ChosenTexts(LinesField):
         texts: dict[str, str] = {}
         for number, line in enumerate(lines, 1):
             if line["key"] in texts:
-                message = f"Line {number}: {line['key']} already has a text."
-                raise ValidationError(message)
+                raise ValidationError(f"Line {number}: {line['key']} already has a text.")
             texts[line["key"]] = line["text"]
         return texts
 
@@ -350,8 +349,9 @@ def _matcher(number: int, must: str, text: str) -> Any:
         return {"any_of": [_typed_value(number, part) for part in value.split(",") if part.strip()]}
     if not text.strip():
         name = dict(MUSTS).get(must, must)
-        message = f'Line {number}: "{name}" needs a value. For an empty text, enter "".'
-        raise ValidationError(message)
+        raise ValidationError(
+            f'Line {number}: "{name}" needs a value. For an empty text, enter "".'
+        )
     value = _typed_value(number, text)
     return value if must == "equals" else {must: value}
 
@@ -364,8 +364,7 @@ def _read_at(place: str, text: str, read: Callable[[str], Any]) -> Any:
     try:
         return read(text)
     except ValidationError as error:
-        message = f"{place}: {error.messages[0]}"
-        raise ValidationError(message) from None
+        raise ValidationError(f"{place}: {error.messages[0]}") from None
 
 
 def keyed(lines: Typed, label: str) -> Iterable[tuple[int, str, Line]]:
@@ -374,11 +373,9 @@ def keyed(lines: Typed, label: str) -> Iterable[tuple[int, str, Line]]:
     for number, line in enumerate(lines, 1):
         key = line["key"]
         if not key:
-            message = f"Line {number}: {label.lower()} is missing."
-            raise ValidationError(message)
+            raise ValidationError(f"Line {number}: {label.lower()} is missing.")
         if key in seen:
-            message = f"Line {number}: {key} appears twice."
-            raise ValidationError(message)
+            raise ValidationError(f"Line {number}: {key} appears twice.")
         seen.add(key)
         yield number, key, line
 

@@ -11,9 +11,13 @@ from django.urls import reverse
 from django.utils import timezone
 from pydantic import ValidationError
 from unfold.decorators import action, display
-from unfold.widgets import UnfoldAdminURLInputWidget
+from unfold.forms import BaseDialogForm
+from unfold.widgets import (
+    UnfoldAdminSelectWidget,
+    UnfoldAdminTextInputWidget,
+    UnfoldAdminURLInputWidget,
+)
 
-from evals_app.admin.connection import ConnectionForm
 from evals_app.admin.money import UsdInput
 from evals_app.admin.permissions import requires
 from evals_app.admin.spec_form import SpecForm, explained
@@ -23,7 +27,7 @@ from evals_app.engine.llm.pricing import usd_text
 from evals_app.engine.permits import permits
 from evals_app.engine.spec import PriceSpec, ProviderSpec
 from evals_app.library.saving import save_prices
-from evals_app.models import ModelPrice, Provider
+from evals_app.models import Agent, ModelPrice, Provider
 from evals_app.models.providers import PRICE, PROVIDER
 from evals_app.runs.connection import GIVE_UP_S, try_provider
 from fixtures_app.editing.editor import Editor, VersionedForm
@@ -187,6 +191,60 @@ class PriceInline(RowsInline):
         order = ("model", "is_batch", "-valid_from", "above_prompt_tokens")
         rows: QuerySet[Any] = ModelPrice.objects.order_by(*order)
         return rows
+
+
+class ConnectionForm(BaseDialogForm):
+    """The dialog that tests the connection: what to ask for, and from which model."""
+
+    what = forms.ChoiceField(
+        choices=[("answer", "A short answer"), ("embedding", "An embedding of one word")],
+        initial="answer",
+        label="Ask for",
+        widget=UnfoldAdminSelectWidget(),
+    )
+    model = forms.CharField(
+        required=False,
+        max_length=200,
+        label="Model",
+        widget=UnfoldAdminTextInputWidget(),
+        help_text="The name that the provider uses.",
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        # The page behind the dialog has fields of the same names.
+        super().__init__(*args, auto_id="connection_%s", **kwargs)
+        # The action refuses an unknown key.
+        self.provider = Provider.objects.filter(pk=self.object_id).first()
+        kind = KINDS[self.provider.kind] if self.provider else None
+        if kind is None or not kind.has_embeddings:
+            del self.fields["what"]
+        elif kind.embedding_model:
+            blank = f" Leave blank to test embeddings with {kind.embedding_model}."
+            self.fields["model"].help_text += blank
+        if self.provider:
+            self.fields["model"].initial = _model_in_use(self.provider)
+
+    def clean(self) -> dict[str, Any]:
+        cleaned: dict[str, Any] = super().clean() or self.cleaned_data
+        if self.is_embedding and not cleaned.get("model") and self.provider:
+            cleaned["model"] = KINDS[self.provider.kind].embedding_model or ""
+        if not cleaned.get("model"):
+            self.add_error("model", "Enter a model of this provider.")
+        return cleaned
+
+    @property
+    def is_embedding(self) -> bool:
+        return self.cleaned_data.get("what") == "embedding"
+
+
+def _model_in_use(provider: Provider) -> str:
+    """Return a model that an agent uses, or that has a price."""
+    begins = f"{provider.slug}/"
+    named = Agent.objects.filter(model__startswith=begins).order_by("pk").first()
+    if named:
+        return named.model.removeprefix(begins)
+    priced = provider.prices.exclude(model__endswith="*").exclude(output_usd=0)
+    return priced.order_by("pk").values_list("model", flat=True).first() or ""
 
 
 @admin.register(Provider)

@@ -104,8 +104,7 @@ class RunActions(ReadOnly):
     def rerun(self, request: HttpRequest, pk: int, only: str) -> HttpResponse:
         """Ask which cases and which version, then start a new run of them."""
         if only not in RERUNS:
-            message = "Only failed, errored or all cases can be re-run."
-            raise Http404(message)
+            raise Http404("Only failed, errored or all cases can be re-run.")
         run = self._run_to_act_on(request, pk)
         form = RerunForm(
             run,

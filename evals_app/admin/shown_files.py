@@ -61,18 +61,17 @@ class FilesField(forms.Field):
         for file in value or ():
             spec = _stored(file) if hasattr(file, "read") else _spec(file)
             if spec is None:
-                msg = "This file is no longer available. Choose it again."
-                raise ValidationError(msg)
+                raise ValidationError("This file is no longer available. Choose it again.")
             if spec not in files:
                 files.append(spec)
         if len(files) > MAX_FILES:
-            msg = f"There are {len(files)} files. A turn may have at most {MAX_FILES}."
-            raise ValidationError(msg)
+            raise ValidationError(
+                f"There are {len(files)} files. A turn may have at most {MAX_FILES}."
+            )
         if (size := _size(files)) > MAX_TURN_BYTES:
-            msg = (
+            raise ValidationError(
                 f"These files have {size:,} bytes in total. At most {MAX_TURN_BYTES:,} are allowed."
             )
-            raise ValidationError(msg)
         return [file.model_dump(mode="json") for file in files]
 
     def bound_data(self, data: Any, initial: Any) -> Any:
@@ -108,8 +107,7 @@ def _size(files: Sequence[FileSpec]) -> int:
     named = [(file.sha256, file.name) for file in files if file.sha256]
     sizes = Attachment.objects.keep(sha256 for sha256, _ in named) if named else {}
     if gone := [name for sha256, name in named if sha256 not in sizes]:
-        msg = f"{gone[0]} is no longer stored. Remove it, or choose it again."
-        raise ValidationError(msg)
+        raise ValidationError(f"{gone[0]} is no longer stored. Remove it, or choose it again.")
     return sum(sizes[sha256] for sha256, _ in named)
 
 

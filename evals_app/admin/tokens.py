@@ -29,8 +29,7 @@ class TokenForm(forms.ModelForm):
     def clean_expires_at(self) -> Any:
         expires_at = self.cleaned_data["expires_at"]
         if expires_at and "expires_at" in self.changed_data and expires_at <= timezone.now():
-            message = "This time is in the past."
-            raise forms.ValidationError(message)
+            raise forms.ValidationError("This time is in the past.")
         return expires_at
 
 

@@ -24,8 +24,7 @@ class _MomentField(filters.IsoDateTimeFilter.field_class):  # type: ignore[misc]
         except (forms.ValidationError, OverflowError):
             is_out = True
         if is_out:
-            msg = "Enter a time such as 2026-05-01T09:30:00+00:00."
-            raise forms.ValidationError(msg)
+            raise forms.ValidationError("Enter a time such as 2026-05-01T09:30:00+00:00.")
         return moment
 
 

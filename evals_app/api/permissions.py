@@ -36,8 +36,9 @@ class MeetsNeeds(BasePermission):
             return True  # the view does not have this method and answers so
         token = token_of(request)
         if token is not None and _RANKS[Scope(token.scope)] < _RANKS[need.scope]:
-            message = f"This requires a token with scope {need.scope}; yours has {token.scope}."
-            raise PermissionDenied(message)
+            raise PermissionDenied(
+                f"This requires a token with scope {need.scope}; yours has {token.scope}."
+            )
         for permission in need.permissions:
             require(request, permission)
         return True
