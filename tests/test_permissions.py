@@ -234,8 +234,8 @@ class Samples:
         if route in self.parts:
             return str(self.parts[route])
         keys = r"(\w+)/<(?:\w+:)?(?:pk|object_id|id)>"
-        filled = re.sub(keys, lambda found: f"{found[1]}/{self.parts[found[1]]}", route)
-        return "/" + re.sub(r"<\w+:(\w+)>", lambda found: str(self.parts[found[1]]), filled)
+        filled = re.sub(keys, lambda match: f"{match[1]}/{self.parts[match[1]]}", route)
+        return "/" + re.sub(r"<\w+:(\w+)>", lambda match: str(self.parts[match[1]]), filled)
 
 
 @pytest.fixture
@@ -362,8 +362,8 @@ class People:
     """Users made once, and sessions and tokens of theirs."""
 
     def __init__(self) -> None:
-        found = Permission.objects.filter(codename__in=ALL).values_list("codename", "pk")
-        self._keys = dict(found)
+        rows = Permission.objects.filter(codename__in=ALL).values_list("codename", "pk")
+        self._keys = dict(rows)
         self._users: dict[Who, User] = {}
         self._clients: dict[tuple[Who, str], Client] = {}
 
@@ -427,11 +427,11 @@ def unseen_pages(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(logging.root.manager, "disable", logging.CRITICAL)
 
 
-def told(found: Iterable[tuple[str, bool, bool]]) -> list[str]:
+def mistakes(visits: Iterable[tuple[str, bool, bool]]) -> list[str]:
     """Return what is not as the tables have it."""
     return [
         f"{what}: {'allowed' if is_allowed else 'refused'}"
-        for what, is_allowed, should_be in found
+        for what, is_allowed, should_be in visits
         if is_allowed != should_be
     ]
 
@@ -463,11 +463,11 @@ def test_pages_let_in_whom_the_table_names_and_nobody_else(samples: Samples) -> 
                 continue  # signing out would end the session
             let_in = [*tried_on(need), *([ROOT] if need == SUPERUSER else [])]
             kept_out = [outsider, *([] if is_asked_again else usual)]
-            for who in (*let_in, *(each for each in kept_out if not each.enters(need))):
+            for who in (*let_in, *(who for who in kept_out if not who.enters(need))):
                 is_allowed = not is_refused(ask(people.session(who), method, url, body), route)
                 yield f"{method} {url} by {who.name}", is_allowed, who.enters(need)
 
-    assert told(visits()) == []
+    assert mistakes(visits()) == []
 
 
 def test_rest_lets_in_whom_the_table_names_and_nobody_else(samples: Samples) -> None:
@@ -501,7 +501,7 @@ def test_rest_lets_in_whom_the_table_names_and_nobody_else(samples: Samples) -> 
                     is_allowed = not is_refused(ask(client, method, url), route)
                     yield f"{method} {url} by {name}", is_allowed, may
 
-    assert told(visits()) == []
+    assert mistakes(visits()) == []
 
 
 def test_what_an_address_can_do_is_told_to_nobody_without_a_token(samples: Samples) -> None:
@@ -533,9 +533,9 @@ def test_actions_are_offered_to_whom_the_table_names_and_to_nobody_else(
         prefix = f"{app}_{name}_"
         return {
             *page.get_actions(request),
-            *(each.action_name.removeprefix(prefix) for each in lines),
+            *(line.action_name.removeprefix(prefix) for line in lines),
         }
 
     usual = [Who(name, frozenset(filter(has, ALL))) for name, has in SETS.items()]
-    for who in (*usual, *(each for need in asked.values() for each in tried_on(need)), ROOT):
+    for who in (*usual, *(who for need in asked.values() for who in tried_on(need)), ROOT):
         assert offered(who) == {what for what, need in asked.items() if who.may(need)}, who.name

@@ -322,8 +322,8 @@ def test_the_page_says_what_the_operator_permits(admin_client: Client) -> None:
     ):
         text = open_page(admin_client, f"{LIST}add/").text
 
-    for each in ("agent:8000", "PROVIDER_MY_KEY", "my_agents", "my-agent", "files"):
-        assert f" {each}" in text
+    for name in ("agent:8000", "PROVIDER_MY_KEY", "my_agents", "my-agent", "files"):
+        assert f" {name}" in text
 
 
 def test_a_tool_that_no_longer_exists_says_so_and_survives(admin_client: Client) -> None:

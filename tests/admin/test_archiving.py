@@ -23,7 +23,7 @@ def press(client: Client, suite: Suite, what: str) -> Any:
 
 
 def choose(client: Client, what: str, *suites: Suite) -> Any:
-    chosen = {"action": what, "_selected_action": [str(each.pk) for each in suites]}
+    chosen = {"action": what, "_selected_action": [str(suite.pk) for suite in suites]}
     return client.post(f"{LIST}?archived=all", chosen, follow=True)
 
 
@@ -33,39 +33,32 @@ def archived() -> set[str]:
 
 @pytest.mark.parametrize(
     ("query", "shown"),
-    [
-        ("", {"used"}),
-        ("?archived=yes", {"old"}),
-        ("?archived=all", {"used", "old"}),
-    ],
+    [("", {"used"}), ("?archived=yes", {"old"}), ("?archived=all", {"used", "old"})],
 )
-def test_archived_suites_are_listed_only_when_asked_for(
+def test_archived_suites_and_their_cases_are_listed_only_when_asked_for(
     admin_client: Client, query: str, shown: set[str]
 ) -> None:
-    write_suite(slug="used")
-    write_suite(slug="old")
-    Suite.objects.filter(slug="old").archive()
+    write_suite([a_case("Old")], slug="old")
+    Suite.objects.archive()
+    write_suite([a_case("New")], slug="used")
 
-    response = admin_client.get(LIST + query)
+    suites = admin_client.get(LIST + query)
+    cases = admin_client.get(f"/admin/evals_app/case/{query}")
 
-    assert {suite.slug for suite in response.context["cl"].result_list} == shown
-
-
-def test_the_filter_says_what_is_shown_without_it(admin_client: Client) -> None:
-    write_suite()
-
-    assert "Active" in admin_client.get(LIST).content.decode()
+    assert {suite.slug for suite in suites.context["cl"].result_list} == shown
+    assert {case.suite.slug for case in cases.context["cl"].result_list} == shown
+    assert "Active" in suites.content.decode()
 
 
 def test_several_suites_are_archived_and_restored_from_the_list(admin_client: Client) -> None:
     suites = [write_suite(slug=slug) for slug in ("a", "b", "c")]
     Suite.objects.filter(slug="b").archive()
 
-    said = choose(admin_client, "archive", *suites[:2]).content.decode()
+    page = choose(admin_client, "archive", *suites[:2]).content.decode()
     after_archiving = archived()
     choose(admin_client, "restore", *suites[1:])
 
-    assert "1 suite archived." in said
+    assert "1 suite archived." in page
     assert after_archiving == {"a", "b"}
     assert archived() == {"a"}
     notes = LogEntry.objects.order_by("pk").values_list("object_repr", "change_message")
@@ -105,7 +98,7 @@ def test_the_page_and_the_runs_of_an_archived_suite_stay(admin_client: Client) -
     runs = admin_client.get(f"/admin/evals_app/run/?suite_slug={suite.slug}")
 
     assert "Where is it" in page.text
-    assert [each.pk for each in runs.context["cl"].result_list] == [run.pk]
+    assert [row.pk for row in runs.context["cl"].result_list] == [run.pk]
 
 
 def test_an_archived_suite_is_not_run_and_the_page_says_why(admin_client: Client) -> None:
@@ -116,22 +109,6 @@ def test_an_archived_suite_is_not_run_and_the_page_says_why(admin_client: Client
 
     text = open_page(admin_client, url_of(suite)).text
     assert "Suite refunds is archived. Restore it first, or import it." in text
-
-
-@pytest.mark.parametrize(
-    ("query", "shown"),
-    [("", {"used"}), ("?archived=yes", {"old"}), ("?archived=all", {"used", "old"})],
-)
-def test_cases_of_archived_suites_are_listed_only_when_asked_for(
-    admin_client: Client, query: str, shown: set[str]
-) -> None:
-    write_suite([a_case("Old")], slug="old")
-    Suite.objects.archive()
-    write_suite([a_case("New")], slug="used")
-
-    response = admin_client.get(f"/admin/evals_app/case/{query}")
-
-    assert {case.suite.slug for case in response.context["cl"].result_list} == shown
 
 
 def test_the_page_of_an_archived_suite_leads_to_its_cases(admin_client: Client) -> None:

@@ -130,7 +130,7 @@ def test_save_and_run_runs_this_case_alone_outside_of_trends(admin_client: Clien
     run = Run.objects.get()
     assert answer.response.headers["Location"] == result_of(run)
     assert run.is_tryout
-    assert [each.case for each in run.executions.all()] == ["Order"]
+    assert [execution.case for execution in run.executions.all()] == ["Order"]
     assert "New text" in run.snapshot.cases.get(position=0).content
     assert run.created_by is not None
 

@@ -116,8 +116,8 @@ def test_an_expected_answer_of_nothing_but_spaces_is_saved_with_a_warning(
     page_of(admin_client, case).post(turns__0__expected="  ")
 
     assert Turn.objects.get().expected == "  "
-    said = "Turn 1: the expected answer contains only spaces."
-    assert said in page_of(admin_client, case).text
+    warning = "Turn 1: the expected answer contains only spaces."
+    assert warning in page_of(admin_client, case).text
 
 
 @pytest.mark.parametrize(
@@ -151,8 +151,8 @@ def test_a_value_that_merely_equals_the_one_before_is_saved(
     assert answer.is_saved, answer.problems
     (row,) = checks_of(case)
     key = {"args-value": "args", "json_schema": "schema"}.get(option, option)
-    found = row.options.get(key)
-    assert repr(found) == repr(saved)  # as 1 == True
+    value = row.options.get(key)
+    assert repr(value) == repr(saved)  # as 1 == True
 
 
 # Writing
@@ -384,8 +384,8 @@ def test_wrong_checks_are_refused_in_words_that_name_their_place(admin_client: C
 def test_own_checks_of_a_turn_that_takes_the_suites_are_refused(admin_client: Client) -> None:
     refused = page_of(admin_client, write_case()).post(turns__0__checks="suite")
 
-    (found,) = refused.problems
-    assert found.startswith("Turn 1, checks after this turn: This turn has its own checks")
+    (problem,) = refused.problems
+    assert problem.startswith("Turn 1, checks after this turn: This turn has its own checks")
 
 
 def test_a_case_needs_a_turn(admin_client: Client) -> None:
@@ -426,8 +426,8 @@ def test_wrong_fields_are_refused_with_their_names(
 ) -> None:
     refused = page_of(admin_client, write_case()).post(**changes)
 
-    for told, problem in zip(sorted(refused.problems), problems, strict=True):
-        assert told.startswith(problem)
+    for problem, beginning in zip(sorted(refused.problems), problems, strict=True):
+        assert problem.startswith(beginning)
 
 
 def test_a_second_case_of_the_same_name_is_refused(admin_client: Client) -> None:

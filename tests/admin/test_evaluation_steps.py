@@ -71,9 +71,9 @@ def test_an_edit_is_kept_with_its_author_beside_what_the_judge_wrote(
 def test_steps_that_no_judge_can_follow_are_refused(
     admin_client: Client, row: EvaluationSteps, steps: list[str], problem: str
 ) -> None:
-    (found,) = open_page(admin_client, f"{LIST}{row.pk}/change/").post(steps=steps).problems
+    (shown,) = open_page(admin_client, f"{LIST}{row.pk}/change/").post(steps=steps).problems
 
-    assert found.startswith(problem)
+    assert shown.startswith(problem)
 
 
 def test_who_may_only_look_reads_them_and_changes_nothing(row: EvaluationSteps) -> None:

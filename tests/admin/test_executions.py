@@ -47,7 +47,7 @@ def test_of_unknown_tokens_it_is_said_how_many_are_known(admin_client: Client) -
 
 
 @pytest.mark.parametrize(
-    ("query", "found"),
+    ("query", "cases"),
     [
         pytest.param("", ["crash", "case 2", "case 1"], id="all, newest first"),
         pytest.param("?verdict__exact=failed", ["crash", "case 2"], id="verdict"),
@@ -58,14 +58,14 @@ def test_of_unknown_tokens_it_is_said_how_many_are_known(admin_client: Client) -
     ],
 )
 def test_the_list_is_filtered_and_searched(
-    admin_client: Client, query: str, found: list[str]
+    admin_client: Client, query: str, cases: list[str]
 ) -> None:
     make_suite("other")
     make_execution(make_run(["passed", "failed"]), "crash", state="failed", cause="agent")
 
     results = admin_client.get(LIST + query).context["cl"].result_list
 
-    assert [row.case for row in results] == found
+    assert [row.case for row in results] == cases
 
 
 def test_the_list_shows_one_run_to_who_comes_from_it(admin_client: Client) -> None:
@@ -281,8 +281,8 @@ def test_the_judges_words_come_only_when_asked_for(admin_client: Client) -> None
 
 
 def neighbours(client: Client, execution: Execution) -> dict[str, str | None]:
-    found = client.get(page_of(execution)).context["neighbours"]
-    return {key: str(row) if row else None for key, row in found.items()}
+    rows = client.get(page_of(execution)).context["neighbours"]
+    return {key: str(row) if row else None for key, row in rows.items()}
 
 
 def test_executions_of_a_run_lead_to_each_other(admin_client: Client) -> None:

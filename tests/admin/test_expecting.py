@@ -23,7 +23,7 @@ CALLS = [
 ]
 
 
-def held(case: Case, calls: Any = CALLS, *, state: str = "passed") -> Execution:
+def run_case(case: Case, calls: Any = CALLS, *, state: str = "passed") -> Execution:
     """Return an execution of a case that changed the world."""
     world = make_world()
     for name, args in calls:
@@ -47,14 +47,14 @@ def dialog_of(execution: Execution) -> str:
     return reverse("admin:evals_app_execution_expect", args=[execution.pk])
 
 
-def said(client: Client, url: str, **data: Any) -> str:
+def html_of(client: Client, url: str, **data: Any) -> str:
     response = client.post(url, data) if data else client.get(url)
     assert response.status_code == 200
     return " ".join(response.content.decode().split())
 
 
 def test_the_dialog_says_in_words_what_would_be_expected(admin_client: Client) -> None:
-    html = said(admin_client, dialog_of(held(write_case())))
+    html = html_of(admin_client, dialog_of(run_case(write_case())))
 
     assert "to the case “Where is it”" in html
     for text in ("Created order", "total = 5", "Updated order-1, status closed", "total = 0"):
@@ -68,7 +68,7 @@ def test_the_dialog_says_in_words_what_would_be_expected(admin_client: Client) -
 
 def test_what_is_ticked_is_added_to_the_case(admin_client: Client) -> None:
     case = write_case()
-    execution = held(case)
+    execution = run_case(case)
 
     answer = admin_client.post(
         dialog_of(execution),
@@ -106,7 +106,7 @@ def test_what_is_ticked_is_added_to_the_case(admin_client: Client) -> None:
 def test_what_cannot_be_added_comes_back_as_it_was_ticked(
     admin_client: Client, posted: dict[str, Any], says: str
 ) -> None:
-    html = said(admin_client, dialog_of(held(write_case())), x="1", **posted)
+    html = html_of(admin_client, dialog_of(run_case(write_case())), x="1", **posted)
 
     assert says in html
     assert html.count(" checked>") == len(posted["keep"]) + ("nothing_else" in posted)
@@ -115,36 +115,36 @@ def test_what_cannot_be_added_comes_back_as_it_was_ticked(
 
 def test_an_edit_since_is_mentioned(admin_client: Client) -> None:
     case = write_case()
-    execution = held(case)
+    execution = run_case(case)
     Case.objects.update(description="Changed.")
 
-    assert "edited after this conversation" in said(admin_client, dialog_of(execution))
+    assert "edited after this conversation" in html_of(admin_client, dialog_of(execution))
 
 
 def test_a_case_that_is_gone_is_mentioned_and_offers_nothing(admin_client: Client) -> None:
     case = write_case()
-    execution = held(case)
+    execution = run_case(case)
     Case.objects.all().delete()
 
-    html = said(admin_client, dialog_of(execution))
+    html = html_of(admin_client, dialog_of(execution))
 
     assert "deleted or renamed" in html
     assert "Add the check" not in html
-    assert "deleted or renamed" in said(admin_client, dialog_of(execution), keep="created-1")
+    assert "deleted or renamed" in html_of(admin_client, dialog_of(execution), keep="created-1")
     assert BUTTON not in admin_client.get(page_of(execution)).content.decode()
 
 
 def test_too_many_changes_are_not_offered(admin_client: Client) -> None:
     calls = [("entity.create", {"type": "order", "data": {"total": n}}) for n in range(251)]
 
-    html = said(admin_client, dialog_of(held(write_case(), calls)))
+    html = html_of(admin_client, dialog_of(run_case(write_case(), calls)))
 
     assert "more than 500 changes" in html
 
 
 @pytest.mark.parametrize("state", ["failed", "errored"])
 def test_only_what_passed_can_be_expected(admin_client: Client, state: str) -> None:
-    execution = held(write_case(), state=state)
+    execution = run_case(write_case(), state=state)
 
     assert admin_client.get(dialog_of(execution)).status_code == 404
     assert admin_client.post(dialog_of(execution), {"nothing_else": "on"}).status_code == 404
@@ -152,7 +152,7 @@ def test_only_what_passed_can_be_expected(admin_client: Client, state: str) -> N
 
 
 def test_the_button_stands_where_the_changes_are(admin_client: Client) -> None:
-    execution = held(write_case())
+    execution = run_case(write_case())
 
     for url in (page_of(execution), reverse("admin:evals_app_execution_live", args=[execution.pk])):
         html = admin_client.get(url).content.decode()
@@ -164,7 +164,7 @@ def test_text_of_the_agent_is_shown_and_not_obeyed(admin_client: Client) -> None
         ("entity.create", {"type": "order", "data": {"<b>x</b>": "<script>alert(1)</script>"}})
     ]
 
-    html = said(admin_client, dialog_of(held(write_case(), calls)))
+    html = html_of(admin_client, dialog_of(run_case(write_case(), calls)))
 
     assert "<script>" not in html
     assert "&lt;script&gt;" in html

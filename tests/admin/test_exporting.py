@@ -36,7 +36,7 @@ def test_everything_is_downloaded_from_the_import_page(admin_client: Client) -> 
     assert file_of(response) == ("application/zip", 'attachment; filename="touchstone.zip"')
     upload = unpack([SourceFile("touchstone.zip", response.content)])
     report = import_files(upload.files, find=upload.find)
-    assert {each.what for each in report.changes} == {"unchanged"}
+    assert {change.what for change in report.changes} == {"unchanged"}
 
 
 def test_a_fixture_is_downloaded_from_its_page(admin_client: Client) -> None:

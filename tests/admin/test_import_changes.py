@@ -36,7 +36,7 @@ def shown(*differences: Difference) -> Written:
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "told"),
+    ("before", "after", "expected"),
     [
         pytest.param('"a"', '"b"', ('"a"', '"b"', ""), id="another value"),
         pytest.param("", "3", ("", "3", "added"), id="a value comes"),
@@ -46,11 +46,11 @@ def shown(*differences: Difference) -> Written:
     ],
 )
 def test_what_comes_or_goes_as_a_whole_shows_no_value(
-    before: str, after: str, told: tuple[str, str, str]
+    before: str, after: str, expected: tuple[str, str, str]
 ) -> None:
     (place,) = shown(Difference("trials", before, after)).places
 
-    assert (place.before, place.after, place.word) == told
+    assert (place.before, place.after, place.word) == expected
 
 
 def test_of_very_many_differences_some_are_shown_and_the_rest_is_counted() -> None:
@@ -71,7 +71,7 @@ def test_a_new_suite_shows_its_first_cases_and_counts_the_rest() -> None:
     written = suite(10_000)
 
     assert (written.size, written.agent) == ("10,000 cases", "echo")
-    assert [each.name for each in written.cases] == ["Case 0", "Case 1", "Case 2"]
+    assert [case.name for case in written.cases] == ["Case 0", "Case 1", "Case 2"]
     assert written.more_cases == "9,997"
 
 

@@ -127,7 +127,7 @@ def cells_of(content: str, line: int, column: int, keys: str) -> list[tuple[str,
     problem = Problem("a.csv", line, column, keys, "", "Wrong.")
     shown = preview(FormatError([problem]), {"a.csv": content.encode()})
     ((_, (quoted,)),) = shown.errors.files
-    return [(each.name, each.text, each.is_marked) for each in quoted.cells]
+    return [(cell.name, cell.text, cell.is_marked) for cell in quoted.cells]
 
 
 @pytest.mark.parametrize(

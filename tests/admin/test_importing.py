@@ -41,12 +41,12 @@ class Page:
         self.html = response.content.decode()
         reader = _Text()
         reader.feed(self.html)
-        self.text = " ".join("".join(reader.found).split())
+        self.text = " ".join("".join(reader.texts).split())
 
     @property
     def token(self) -> str:
-        found = re.search(r'name="import" value="(\w+)"', self.html)
-        return found[1] if found else ""
+        button = re.search(r'name="import" value="(\w+)"', self.html)
+        return button[1] if button else ""
 
     def press_import(self, **ticked: str) -> "Page":
         response = self._client.post(URL, {"import": self.token, **ticked}, follow=True)
@@ -62,10 +62,10 @@ class Page:
 class _Text(HTMLParser):
     def __init__(self) -> None:
         super().__init__()
-        self.found: list[str] = []
+        self.texts: list[str] = []
 
     def handle_data(self, data: str) -> None:
-        self.found.append(data)
+        self.texts.append(data)
 
 
 def check(client: Client, files: dict[str, bytes] | None = None, **fields: str) -> Page:
@@ -339,7 +339,7 @@ def test_the_row_of_a_mistake_in_a_table_is_shown_with_its_cell_marked(
 
 
 @pytest.mark.parametrize(
-    ("suite", "told"),
+    ("suite", "words"),
     [
         pytest.param(SUITE.replace(b"contains", b"contans"), "Line 6", id="line"),
         pytest.param(SUITE + b"gatez: {}\n", "Did you mean 'gates'?", id="key"),
@@ -348,12 +348,12 @@ def test_the_row_of_a_mistake_in_a_table_is_shown_with_its_cell_marked(
     ],
 )
 def test_one_mistake_keeps_everything_out_and_is_told_with_its_place(
-    admin_client: Client, suite: bytes, told: str
+    admin_client: Client, suite: bytes, words: str
 ) -> None:
     page = check(admin_client, BOTH | {"greetings.suite.yaml": suite})
 
     assert "Nothing can be imported" in page.text
-    assert told in page.text
+    assert words in page.text
     assert "<script>alert" not in page.html
     assert page.token == ""
 

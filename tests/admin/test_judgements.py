@@ -45,11 +45,11 @@ def test_an_item_wears_its_verdict(verdict: object, tone: str, word: str) -> Non
 
 
 def test_the_title_of_items_counts_them() -> None:
-    found = judgement(
+    shown = judgement(
         judged(items=[item(1), item(2), item(3, "fail")], voters=["a/b", "a/b", "a/b"])
     )
 
-    assert found.items_title == "Items: 2 met, 1 missed; 3 votes on each"
+    assert shown.items_title == "Items: 2 met, 1 missed; 3 votes on each"
 
 
 def test_an_item_shows_its_quote_and_its_votes() -> None:
@@ -81,10 +81,10 @@ def test_votes_are_named_with_what_they_said() -> None:
         {"model": "c/d", "raw": None, "critique": "The judge refused to answer."},
     ]
 
-    found = judgement(judged(votes=votes))
+    shown = judgement(judged(votes=votes))
 
-    assert found.votes_title == "2 votes: pass, no grade"
-    assert [(each.model, each.critique) for each in found.votes] == [
+    assert shown.votes_title == "2 votes: pass, no grade"
+    assert [(vote.model, vote.critique) for vote in shown.votes] == [
         ("a/b", "Fine."),
         ("c/d", "The judge refused to answer."),
     ]
@@ -105,15 +105,15 @@ def test_votes_are_named_with_what_they_said() -> None:
     ],
 )
 def test_flags_are_said_in_words(flags: list[Any], warnings: int, facts: tuple[str, ...]) -> None:
-    found = judgement(judged(flags=flags))
+    shown = judgement(judged(flags=flags))
 
-    assert (len(found.warnings), found.facts) == (warnings, facts)
+    assert (len(shown.warnings), shown.facts) == (warnings, facts)
 
 
 def test_settings_that_the_judge_did_not_accept_are_named() -> None:
-    found = judgement(judged(dropped=["temperature", "top_p"]))
+    shown = judgement(judged(dropped=["temperature", "top_p"]))
 
-    assert found.facts == ("temperature, top p not accepted by the judge model",)
+    assert shown.facts == ("temperature, top p not accepted by the judge model",)
 
 
 @pytest.mark.parametrize(

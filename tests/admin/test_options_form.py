@@ -53,7 +53,7 @@ class Everything(PlainGrader):
     share: float | None = None
     text: Annotated[str, Field(title="A text", description="Any.", max_length=5)]
     long: Annotated[str, Field(json_schema_extra={"rows": 3})] = ""
-    told: Annotated[str, Field(json_schema_extra={"rows": 3})]
+    prose: Annotated[str, Field(json_schema_extra={"rows": 3})]
     mixed: int | float | str | None = None
     names: list[str] = Field(default_factory=list)
     several: list[Literal["one", "two_words"]] = Field(default_factory=list)
@@ -80,7 +80,7 @@ class Everything(PlainGrader):
         ("share", forms.FloatField),
         ("text", OwnText),
         ("long", OwnText),
-        ("told", Prose),
+        ("prose", Prose),
         ("mixed", NumberOrText),
         ("names", TextLines),
         ("several", forms.MultipleChoiceField),
@@ -104,7 +104,7 @@ def form_with(**posted: Any) -> OptionsForm:
     fields = {n: option_field(n, i) for n, i in Everything.model_fields.items()}
     form_class = type("EverythingForm", (OptionsForm,), {"grader_class": Everything, **fields})
     data = QueryDict(mutable=True)
-    for key, value in {"text": "x", "told": "x", "choice": "one", **posted}.items():
+    for key, value in {"text": "x", "prose": "x", "choice": "one", **posted}.items():
         data.setlist(key.replace("__", "-"), value if isinstance(value, list) else [value])
     form: OptionsForm = form_class(data)
     return form
@@ -157,7 +157,7 @@ def written(**posted: Any) -> dict[str, Any]:
     ],
 )
 def test_what_is_blank_is_left_out(posted: dict[str, Any], options: dict[str, Any]) -> None:
-    usual = {"flag": False, "text": "x", "told": "x", "choice": "one"}
+    usual = {"flag": False, "text": "x", "prose": "x", "choice": "one"}
 
     assert written(**posted) == usual | options
 
@@ -166,7 +166,7 @@ def test_what_is_blank_is_left_out(posted: dict[str, Any], options: dict[str, An
     ("posted", "message"),
     [
         ({"text": ""}, "This field is required."),
-        ({"told": "  "}, "This field is required."),
+        ({"prose": "  "}, "This field is required."),
         ({"count": "10"}, "Ensure this value is less than or equal to 9."),
         ({"count": "0"}, "Ensure this value is greater than or equal to 1."),
         ({"choice": "three"}, "Select a valid choice."),
@@ -180,8 +180,8 @@ def test_what_a_form_can_refuse_it_refuses(posted: dict[str, Any], message: str)
     form = form_with(**posted)
 
     assert not form.is_valid()
-    ((found,),) = form.errors.values()
-    assert str(found).startswith(message)
+    ((error,),) = form.errors.values()
+    assert str(error).startswith(message)
 
 
 def test_a_default_is_named_where_blank_means_it() -> None:

@@ -15,10 +15,10 @@ class FewNewest(InfinitePaginator):
 def walked(rows: QuerySet[Execution], paginator: type[InfinitePaginator]) -> list[list[int]]:
     """Return the keys of each page until one is empty."""
     pages = paginator(rows.order_by("-id"), 2)
-    found: list[list[int]] = []
-    while not found or found[-1]:
-        found.append([row.pk for row in pages.page(len(found) + 1)])
-    return found[:-1]
+    keys: list[list[int]] = []
+    while not keys or keys[-1]:
+        keys.append([row.pk for row in pages.page(len(keys) + 1)])
+    return keys[:-1]
 
 
 @pytest.mark.parametrize("paginator", [InfinitePaginator, FewNewest])

@@ -34,9 +34,9 @@ from evals_app.reports.similarity import STAND_IN
 def test_costs_are_told_apart_and_together(
     agent: str, judge: str | None, expected: list[str]
 ) -> None:
-    found = costs(Decimal(agent), None if judge is None else Decimal(judge))
+    lines = costs(Decimal(agent), None if judge is None else Decimal(judge))
 
-    assert found == list(zip(["Agent cost", "Judge cost", "Cost"], expected, strict=True))
+    assert lines == list(zip(["Agent cost", "Judge cost", "Cost"], expected, strict=True))
 
 
 def test_every_verdict_grade_status_and_cause_has_words() -> None:

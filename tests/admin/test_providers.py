@@ -109,7 +109,7 @@ def test_a_wrong_provider_is_refused_with_the_name_of_the_field(
 
     refused = open_page(admin_client, f"{LIST}{provider.pk}/change/").post(**changes)
 
-    assert [told.startswith(problem) for told in refused.problems] == [True]
+    assert [one.startswith(problem) for one in refused.problems] == [True]
 
 
 def test_the_form_names_the_variables_that_are_permitted(admin_client: Client) -> None:
@@ -120,7 +120,7 @@ def test_the_form_names_the_variables_that_are_permitted(admin_client: Client) -
 
 
 @pytest.mark.parametrize(
-    ("kind", "said"),
+    ("kind", "sentences"),
     [
         pytest.param(
             "openai",
@@ -147,13 +147,13 @@ def test_the_form_names_the_variables_that_are_permitted(admin_client: Client) -
     ],
 )
 def test_the_page_says_what_blank_means_for_its_kind(
-    admin_client: Client, kind: str, said: list[str]
+    admin_client: Client, kind: str, sentences: list[str]
 ) -> None:
     provider = make_provider(kind=kind)
 
     text = open_page(admin_client, f"{LIST}{provider.pk}/change/").text
 
-    for sentence in said:
+    for sentence in sentences:
         assert sentence in text
 
 
@@ -325,7 +325,7 @@ def page_of(client: Client, provider: Provider) -> PageForm:
 
 def prices_of(provider: Provider) -> list[tuple[str, int, Decimal]]:
     spec = Provider.objects.get(pk=provider.pk).to_spec()
-    return [(each.model, each.above_prompt_tokens, each.input_usd) for each in spec.prices]
+    return [(price.model, price.above_prompt_tokens, price.input_usd) for price in spec.prices]
 
 
 def test_saving_prices_as_they_are_changes_nothing(admin_client: Client) -> None:
@@ -428,8 +428,8 @@ def test_a_wrong_price_is_refused_with_its_row_and_field(
 
     problems = page.post().problems
 
-    for told, (_, problem) in zip(problems, rows, strict=True):
-        assert told.startswith(problem)
+    for problem, (_, beginning) in zip(problems, rows, strict=True):
+        assert problem.startswith(beginning)
     assert provider.prices.count() == 1
 
 

@@ -78,7 +78,7 @@ def test_the_list_says_what_runs_covered_and_their_tokens(admin_client: Client) 
 
 
 @pytest.mark.parametrize(
-    ("query", "found"),
+    ("query", "suites"),
     [
         pytest.param("", {"Refunds", "Greetings"}, id="all"),
         pytest.param("?suite_slug=refunds", {"Refunds"}, id="suite"),
@@ -86,13 +86,13 @@ def test_the_list_says_what_runs_covered_and_their_tokens(admin_client: Client) 
         pytest.param("?status__exact=running", set(), id="status"),
     ],
 )
-def test_the_list_is_filtered(admin_client: Client, query: str, found: set[str]) -> None:
+def test_the_list_is_filtered(admin_client: Client, query: str, suites: set[str]) -> None:
     make_run(["passed"], suite=make_suite())
     make_run(["failed"], suite=make_suite("greetings"))
 
     results = admin_client.get(LIST + query).context["cl"].result_list
 
-    assert {run.suite_name for run in results} == found
+    assert {run.suite_name for run in results} == suites
 
 
 @pytest.mark.parametrize("runs", [1, 12])

@@ -33,7 +33,7 @@ def form_of(*kept: str, initial: Any = None, **uploads: bytes) -> Shown:
     data = QueryDict(mutable=True)
     data.setlist("files-keep", list(kept))
     given: list[UploadedFile[Any]] = [
-        SimpleUploadedFile(name.replace("_", "."), each) for name, each in uploads.items()
+        SimpleUploadedFile(name.replace("_", "."), content) for name, content in uploads.items()
     ]
     return Shown(data, MultiValueDict({"files": given}), initial={"files": initial or []})
 
@@ -146,7 +146,7 @@ def test_the_case_editor_keeps_files_facts_and_data(admin_client: Client) -> Non
 
     saved = Turn.objects.get(case=case).written()
     assert saved["user"] == "The total?"
-    assert [each["path"] for each in saved["files"]] == [
+    assert [file["path"] for file in saved["files"]] == [
         "receipt.png",
         f"{sha256_of(PNG)[:8]}/a.png",
     ]

@@ -47,8 +47,8 @@ def test_a_name_that_nothing_has_is_refused_at_its_field(admin_client: Client) -
 
     problems = page.post().problems
 
-    told = [("tool", "entity.query"), ("tools", "Line 1"), ("chunks", "returns")] * 2
-    for problem, words in zip(problems, told, strict=True):
+    expected = [("tool", "entity.query"), ("tools", "Line 1"), ("chunks", "returns")] * 2
+    for problem, words in zip(problems, expected, strict=True):
         assert all(word in problem for word in words), problem
     assert not checks_of(case)
 
@@ -89,7 +89,7 @@ def test_default_checks_are_compared_with_the_agent_that_the_suite_is_given(
 
     answer = suite_page(admin_client, suite).post(agent=Agent.objects.get(slug="other").pk)
 
-    assert ["entity.get" in each for each in answer.problems] == [True]
+    assert ["entity.get" in problem for problem in answer.problems] == [True]
 
 
 def test_the_names_that_there_are_are_offered(admin_client: Client) -> None:
@@ -118,7 +118,7 @@ def test_a_threshold_of_0_is_refused_at_its_field(admin_client: Client) -> None:
 
     answer = page.post()
 
-    assert ["pass at or above" in each for each in answer.problems] == [True]
+    assert ["pass at or above" in problem for problem in answer.problems] == [True]
     assert not Assertion.objects.exists()
 
 
@@ -146,7 +146,7 @@ def test_an_expected_answer_that_its_own_check_fails_is_named(admin_client: Clie
 
 
 def test_a_weight_that_leaves_others_no_say_is_named(admin_client: Client) -> None:
-    checks = [{"type": "contains", "value": "a", "weight": each} for each in (1, 99)]
+    checks = [{"type": "contains", "value": "a", "weight": weight} for weight in (1, 99)]
     case = write_suite(
         [{"name": "c", "turns": [{"user": "hi", "assertions": checks}]}], pass_rule="score"
     ).cases.get()

@@ -39,16 +39,16 @@ def start(client: Client, suite: Suite, **chosen: Any) -> Any:
 
 
 def test_the_dialog_says_what_a_run_would_take(admin_client: Client, suite: Suite) -> None:
-    said = sentence(admin_client, suite, trials="2")
+    words = sentence(admin_client, suite, trials="2")
 
-    assert said.startswith("Runs 4 conversations. About 4 model calls, 1,000 tokens, $0.00")
-    assert said.endswith("cases).")
+    assert words.startswith("Runs 4 conversations. About 4 model calls, 1,000 tokens, $0.00")
+    assert words.endswith("cases).")
 
 
 def test_a_script_costs_nothing(admin_client: Client) -> None:
-    said = sentence(admin_client, write_suite([a_case()]))
+    words = sentence(admin_client, write_suite([a_case()]))
 
-    assert said.startswith("Runs 1 conversation. No model is called")
+    assert words.startswith("Runs 1 conversation. No model is called")
 
 
 def test_a_limit_below_the_forecast_is_mentioned(admin_client: Client, suite: Suite) -> None:
@@ -59,7 +59,7 @@ def test_a_limit_below_the_forecast_is_mentioned(admin_client: Client, suite: Su
 
 
 @pytest.mark.parametrize(
-    ("chosen", "said"),
+    ("chosen", "words"),
     [
         pytest.param({"max_cost_usd": "much"}, "Cost ceiling: enter a number above 0", id="text"),
         pytest.param({"max_cost_usd": "0"}, "Cost ceiling: enter a number above 0", id="nothing"),
@@ -70,9 +70,9 @@ def test_a_limit_below_the_forecast_is_mentioned(admin_client: Client, suite: Su
     ],
 )
 def test_a_choice_that_cannot_be_is_told_in_words(
-    admin_client: Client, suite: Suite, chosen: dict[str, str], said: str
+    admin_client: Client, suite: Suite, chosen: dict[str, str], words: str
 ) -> None:
-    assert sentence(admin_client, suite, **chosen).startswith(said)
+    assert sentence(admin_client, suite, **chosen).startswith(words)
 
 
 def test_why_it_cannot_start_is_told_before_it_is_tried(
@@ -80,10 +80,10 @@ def test_why_it_cannot_start_is_told_before_it_is_tried(
 ) -> None:
     monkeypatch.delenv("PROVIDER_LOCAL_KEY")
 
-    said = sentence(admin_client, suite)
+    words = sentence(admin_client, suite)
 
-    assert said.startswith("The run cannot start. Agent clerk uses local/<b>claude</b>: ")
-    assert "PROVIDER_LOCAL_KEY is not set" in said
+    assert words.startswith("The run cannot start. Agent clerk uses local/<b>claude</b>: ")
+    assert "PROVIDER_LOCAL_KEY is not set" in words
 
 
 def test_what_is_said_is_shown_as_text_and_never_as_a_page(

@@ -91,10 +91,10 @@ def test_votes_and_juries_are_written_in_the_form(admin_client: Client) -> None:
     saved = page.post()
 
     assert saved.is_saved, saved.problems
-    rubric, kind = (each.grader for each in Suite.objects.get().to_spec().assertions)
+    rubric, kind = (check.grader for check in Suite.objects.get().to_spec().assertions)
     assert isinstance(rubric, Rubric)
     assert (rubric.criteria, rubric.votes) == ("- Polite\n- Brief", 3)
-    assert [str(each) for each in kind.jurors()] == [
+    assert [str(juror) for juror in kind.jurors()] == [
         *("anthropic/claude-haiku-5-5", "openai/gpt-6", "scripted/judge")
     ]
 
@@ -172,8 +172,8 @@ def test_a_wrong_field_is_refused_with_its_name(
 ) -> None:
     refused = page_of(admin_client, write_suite()).post(**changes)
 
-    for told, problem in zip(sorted(refused.problems), problems, strict=True):
-        assert told.startswith(problem)
+    for problem, beginning in zip(sorted(refused.problems), problems, strict=True):
+        assert problem.startswith(beginning)
 
 
 @pytest.mark.parametrize("gate", ["gate_pass_rate", "max_cost_usd"])
@@ -285,7 +285,7 @@ def test_a_part_of_a_suite_is_run(admin_client: Client) -> None:
     start(admin_client, suite, cases="order, nothing", tags="x", trials="2")
 
     executions = Run.objects.get().executions.order_by("trial")
-    assert [(each.case, each.trial) for each in executions] == [
+    assert [(execution.case, execution.trial) for execution in executions] == [
         ("Order late", 1),
         ("Order late", 2),
     ]

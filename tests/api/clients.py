@@ -23,8 +23,8 @@ def make_user(permissions: Sequence[str] | None = None) -> User:
     user = User.objects.create_user(name)
     for permission in permissions:
         app, _, codename = permission.partition(".")
-        found = Permission.objects.get(content_type__app_label=app, codename=codename)
-        user.user_permissions.add(found)
+        row = Permission.objects.get(content_type__app_label=app, codename=codename)
+        user.user_permissions.add(row)
     return user
 
 

@@ -48,7 +48,7 @@ def test_an_execution_is_told_whole(client: APIClient) -> None:
 
     assert body.keys() == set(ExecutionDetails.KEYS)
     assert (body["case"], body["verdict"], body["cause"]) == ("Refund", "failed", "limit")
-    assert [(each["role"], each["turn"]) for each in body["messages"]] == [
+    assert [(message["role"], message["turn"]) for message in body["messages"]] == [
         ("user", None),
         *(("user", 1), ("assistant", 1), ("assistant", 1)),
         *(("user", 2), ("assistant", 2), ("assistant", 2)),
@@ -64,7 +64,7 @@ def test_an_execution_is_told_whole(client: APIClient) -> None:
     }
     assert body["limits"]["max_tool_calls"] == {"limit": 1, "actual": 2, "passed": False}
     assert body["limits"]["max_prompt_tokens"] == {"limit": None, "actual": 240, "passed": None}
-    assert [each["turn"] for each in body["grades"]] == [2, None]
+    assert [grade["turn"] for grade in body["grades"]] == [2, None]
     # Stored before it was noted who says a quote.
     assert body["grades"][0]["evidence"] == [
         {"quote": "way", "turn": 2, "bears_on": "", "is_verified": True, "speaker": ""}

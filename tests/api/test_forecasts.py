@@ -58,10 +58,10 @@ def test_another_agent_is_another_forecast(
 ) -> None:
     price_the_clerk(monkeypatch)
 
-    found = ask(client, agent="clerk", cases=["refund"]).json()
+    answer = ask(client, agent="clerk", cases=["refund"]).json()
 
-    assert (found["conversations"], found["calls"]["agent"]) == (1, 1)
-    assert 0 < found["cost_usd"]["low"] < found["cost_usd"]["high"]
+    assert (answer["conversations"], answer["calls"]["agent"]) == (1, 1)
+    assert 0 < answer["cost_usd"]["low"] < answer["cost_usd"]["high"]
 
 
 @pytest.mark.parametrize("model", ["*", "another"])

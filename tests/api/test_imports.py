@@ -125,7 +125,9 @@ def test_warnings_and_losses_have_their_places(client: APIClient) -> None:
 
     answer = post(client, {"files": [*IN_JSON["files"], *sent]}).json()
 
-    assert [[found["path"], found["line"]] for found in answer["warnings"]] == [["q.suite.yaml", 5]]
+    assert [[warning["path"], warning["line"]] for warning in answer["warnings"]] == [
+        ["q.suite.yaml", 5]
+    ]
     assert [[loss["path"], loss["line"]] for loss in answer["losses"]] == [
         ["agents/shop/evals/ping.yaml", 6]
     ]

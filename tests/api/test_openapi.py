@@ -145,7 +145,7 @@ def test_who_reads_how_the_api_is_asked_is_a_setting(
     person.force_login(make_user([]))
     paths = ("/api/schema/", "/api/docs/")
 
-    found = {
+    answers = {
         name: [client.get(path).status_code for path in paths]
         for name, client in {
             "stranger": APIClient(),
@@ -154,7 +154,7 @@ def test_who_reads_how_the_api_is_asked_is_a_setting(
         }.items()
     }
 
-    assert found == {"stranger": strangers, "token": callers, "person": callers}
+    assert answers == {"stranger": strangers, "token": callers, "person": callers}
 
 
 @pytest.mark.django_db
@@ -187,7 +187,7 @@ def test_the_documentation_works_under_the_policy_of_the_site(
     page.on("console", lambda message: complaints.append(message.text))
     page.on("pageerror", lambda error: complaints.append(str(error)))
     foreign: list[str] = []
-    page.on("request", lambda each: foreign.append(each.url))
+    page.on("request", lambda request: foreign.append(request.url))
 
     response = page.goto(f"{live_server.url}/api/docs/")
     page.get_by_text("Start a run").first.click()

@@ -124,7 +124,7 @@ def test_a_person_uploads_so_often_in_an_hour_whatever_the_token(limits: Any) ->
     stored = send(client, "POST", "/api/files/?name=a.txt", b"text", "text/plain")
     refused = client.post("/api/import/?dry_run=true", FILES, format="json")
 
-    assert [each.status_code for each in (imported, stored, refused)] == [200, 201, 429]
+    assert [answer.status_code for answer in (imported, stored, refused)] == [200, 201, 429]
     assert 60 < int(refused.headers["Retry-After"]) <= 3600
     assert statuses(client, 1) == [200]
 
@@ -140,7 +140,7 @@ def test_pages_and_rest_count_uploads_together(limits: Any, admin_user: User) ->
     first = rest.post("/api/import/", FILES, format="json")
     second, third = (pages.post(page, {**form, "agent": "", "pasted": ""}) for _ in range(2))
 
-    assert [each.status_code for each in (first, second, third)] == [200, 200, 429]
+    assert [answer.status_code for answer in (first, second, third)] == [200, 200, 429]
     assert "Try again in" in third.content.decode()
     assert int(third.headers["Retry-After"]) > 0
     assert pages.get(page).status_code == 200
@@ -149,12 +149,12 @@ def test_pages_and_rest_count_uploads_together(limits: Any, admin_user: User) ->
 def test_a_file_that_a_case_shows_is_an_upload(limits: Any, admin_client: Client) -> None:
     limits(uploads="1/hour")
     page = "/admin/evals_app/case/add/"
-    found = [
+    answers = [
         admin_client.post(page, {"turns-0-files": SimpleUploadedFile("a.txt", b"text")}).status_code
         for _ in range(2)
     ]
 
-    assert found == [200, 429]
+    assert answers == [200, 429]
     assert admin_client.post(page, {"name": ""}).status_code == 200
 
 

@@ -82,7 +82,7 @@ def test_a_provider_tells_what_its_models_cost(client: APIClient) -> None:
     assert rows["scripted"]["prices"] == []
     assert len(proxy["prices"]) == 3
     assert proxy["prices"][0].keys() == set(Price.KEYS)
-    (price,) = [each for each in proxy["prices"] if each["above_prompt_tokens"]]
+    (price,) = [price for price in proxy["prices"] if price["above_prompt_tokens"]]
     assert price == {
         "model": "claude-haiku-*",
         "valid_from": "2026-05-01",
@@ -105,7 +105,7 @@ def test_agents_and_fixtures_are_answered_as_specs(client: APIClient, noun: str)
     assert body["slug"] == slug
     if noun == "fixtures":
         assert body["relations"][0]["from"] == "order-1"
-        assert [each["slug"] for each in body["entity_types"]] == ["customer", "order"]
+        assert [kind["slug"] for kind in body["entity_types"]] == ["customer", "order"]
     else:
         assert body["rules"][0]["when"] == "refund"
 

@@ -187,8 +187,8 @@ def test_open_runs_and_latest_failures_are_listed(admin_client: Client) -> None:
 
     context = admin_client.get(PAGE).context
 
-    assert [each["run"].pk for each in context["open_runs"]] == [run.pk]
-    assert [each["execution"].pk for each in context["failures"]] == [failed.pk]
+    assert [row["run"].pk for row in context["open_runs"]] == [run.pk]
+    assert [row["execution"].pk for row in context["failures"]] == [failed.pk]
 
 
 def test_what_runs_covered_stands_beside_them(admin_client: Client) -> None:

@@ -104,10 +104,10 @@ def test_executions_of_open_runs_are_counted_by_state(
     make_run(["queued"])
     make_run(["passed", "not_run"])
 
-    found = numbers(client, headers)
+    metrics = numbers(client, headers)
 
     states = ("queued", "running", "passed", "failed", "errored", "cancelled")
-    assert [found[f'touchstone_executions{{state="{state}"}}'] for state in states] == [
+    assert [metrics[f'touchstone_executions{{state="{state}"}}'] for state in states] == [
         *(3, 1, 1, 1, 1, 0)
     ]
 
@@ -120,10 +120,10 @@ def test_runs_that_stop_are_told_from_those_that_run(
     make_run(["queued"])
     make_run(["passed"])
 
-    found = numbers(client, headers)
+    metrics = numbers(client, headers)
 
     states = ("queued", "running", "stopping")
-    assert [found[f'touchstone_open_runs{{state="{state}"}}'] for state in states] == [1, 1, 1]
+    assert [metrics[f'touchstone_open_runs{{state="{state}"}}'] for state in states] == [1, 1, 1]
 
 
 def test_the_oldest_that_waits_tells_its_age(client: Client, headers: dict[str, str]) -> None:
@@ -146,23 +146,23 @@ def test_leases_workers_and_what_is_stuck(client: Client, headers: dict[str, str
     Worker.objects.create(host="b", pid=1, version="1", processes=5)
     Worker.objects.create(host="c", pid=1, version="1", processes=7, seen_at=after(-60))
 
-    found = numbers(client, headers)
+    metrics = numbers(client, headers)
 
-    assert found['touchstone_leases{state="live"}'] == 1
-    assert found['touchstone_leases{state="ended"}'] == 1
-    assert found["touchstone_runs_stuck"] == 1
-    assert found["touchstone_workers"] == 2
-    assert found["touchstone_worker_processes"] == 8
+    assert metrics['touchstone_leases{state="live"}'] == 1
+    assert metrics['touchstone_leases{state="ended"}'] == 1
+    assert metrics["touchstone_runs_stuck"] == 1
+    assert metrics["touchstone_workers"] == 2
+    assert metrics["touchstone_worker_processes"] == 8
 
 
 def test_what_happened_since_the_site_was_made(client: Client, headers: dict[str, str]) -> None:
     Tally.add(Tally.LEASES_REAPED, 2)
     Tally.add(Tally.LEASES_REAPED, 1)
 
-    found = numbers(client, headers)
+    metrics = numbers(client, headers)
 
-    assert found["touchstone_leases_reaped_total"] == 3
-    assert found["touchstone_results_refused_total"] == 0
+    assert metrics["touchstone_leases_reaped_total"] == 3
+    assert metrics["touchstone_results_refused_total"] == 0
 
 
 def test_providers_that_want_to_be_left_alone(client: Client, headers: dict[str, str]) -> None:
@@ -170,9 +170,9 @@ def test_providers_that_want_to_be_left_alone(client: Client, headers: dict[str,
     ProviderState.objects.create(slug="other", blocked_until=after(-90), reason="429")
     ProviderState.objects.create(slug="third")
 
-    found = numbers(client, headers)
+    metrics = numbers(client, headers)
 
-    blocked = {name: value for name, value in found.items() if "blocked" in name}
+    blocked = {name: value for name, value in metrics.items() if "blocked" in name}
     assert blocked == {
         'touchstone_provider_blocked_seconds{provider="anthropic"}': pytest.approx(90, abs=5)
     }
@@ -183,9 +183,9 @@ def test_spend_of_each_open_run_and_of_all(client: Client, headers: dict[str, st
     free = make_run(["running"], suite=make_suite("other"))
     make_run(["passed"], spent_usd=Decimal("2.5"))
 
-    found = {name: value for name, value in numbers(client, headers).items() if "usd" in name}
+    metrics = {name: value for name, value in numbers(client, headers).items() if "usd" in name}
 
-    assert found == {
+    assert metrics == {
         f'touchstone_run_spent_usd{{run="{run.pk}",suite="refunds"}}': 1.25,
         f'touchstone_run_spent_usd{{run="{free.pk}",suite="other"}}': 0.0,
         f'touchstone_run_max_cost_usd{{run="{run.pk}",suite="refunds"}}': 5.0,

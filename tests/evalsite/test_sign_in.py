@@ -91,6 +91,14 @@ def test_attempts_while_refused_make_it_no_longer() -> None:
     assert is_in(attempt("ann", PASSWORD))
 
 
+@pytest.fixture
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lower limits: so many attempts would take seconds."""
+    monkeypatch.setattr(sign_in, "AT_AN_ADDRESS", 7)
+    monkeypatch.setattr(sign_in, "OF_A_NAME", 8)
+
+
+@pytest.mark.usefixtures("few")
 def test_an_address_that_tries_many_names_is_refused() -> None:
     for number in range(sign_in.AT_AN_ADDRESS):
         attempt(f"guess{number}", HTTP_USER_AGENT=f"browser {number}")
@@ -106,6 +114,7 @@ def test_an_account_of_ones_own_does_not_let_one_guess_for_ever() -> None:
     assert attempt("ann").status_code == 429
 
 
+@pytest.mark.usefixtures("few")
 def test_a_name_that_many_addresses_try_is_refused_but_not_where_its_owner_signs_in() -> None:
     home = "198.51.100.7"
     assert is_in(attempt("ann", PASSWORD, address=home))

@@ -76,12 +76,12 @@ class Engineer:
         return done.stdout.strip()
 
     def curl(self, *words: str) -> Any:
-        told = [
+        typed = [
             word.replace("$TOKEN", self.token).replace("http://127.0.0.1:8000", self.site)
             for word in words
         ]
         done = subprocess.run(
-            [CURL, "--silent", "--show-error", *told],
+            [CURL, "--silent", "--show-error", *typed],
             cwd=EXAMPLES,
             capture_output=True,
             text=True,
@@ -107,7 +107,7 @@ def test_the_readme_leads_from_a_token_to_the_reason_of_a_failure(
     forms = [word for part in parts for word in ("--form", f"{part}=@{part}")]
     bearer = ["-H", "Authorization: Bearer $TOKEN"]
     imported = engineer.curl(*bearer, *forms, "http://127.0.0.1:8000/api/import/")
-    created = [each["slug"] for each in imported["changes"] if each["what"] == "created"]
+    created = [change["slug"] for change in imported["changes"] if change["what"] == "created"]
     assert "customer-support" in created
 
     run = engineer.curl(*start[1:])
@@ -120,12 +120,12 @@ def test_the_readme_leads_from_a_token_to_the_reason_of_a_failure(
     assert (run["status"], run["verdict"]) == ("finished", "failed")
 
     failed = engineer.curl(*_numbered(list_failed, number))["results"]
-    assert [each["case"] for each in failed] == ["Delivery promise"]
+    assert [row["case"] for row in failed] == ["Delivery promise"]
 
     execution = engineer.curl(
         *_numbered(read_execution, {"executions/8/": f"executions/{failed[0]['id']}/"})
     )
-    reasons = [each["reason"] for each in execution["grades"] if each["passed"] is False]
+    reasons = [grade["reason"] for grade in execution["grades"] if grade["passed"] is False]
     assert reasons[0].startswith("Expected a call to entity.query")
     assert "does not contain “Friday”" in reasons[1]
 

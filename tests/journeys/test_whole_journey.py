@@ -56,20 +56,23 @@ JUDGE = {
 @pytest.fixture
 def strangers(page: Page, live_server: LiveServer) -> Iterator[list[str]]:
     """What the page must not do: complain, or ask another host for anything."""
-    found: list[str] = []
+    complaints: list[str] = []
 
     def look_at(request: Request) -> None:
         parts = urlsplit(request.url)
         if parts.scheme not in {"data", "blob"} and parts.netloc != home:
-            found.append(request.url)
+            complaints.append(request.url)
 
     home = urlsplit(live_server.url).netloc
     page.on("request", look_at)
-    page.on("pageerror", lambda error: found.append(str(error)))
+    page.on("pageerror", lambda error: complaints.append(str(error)))
     # Violations of the content security policy are errors of the console.
-    page.on("console", lambda said: found.append(said.text) if said.type == "error" else None)
-    yield found
-    assert found == []
+    page.on(
+        "console",
+        lambda message: complaints.append(message.text) if message.type == "error" else None,
+    )
+    yield complaints
+    assert complaints == []
 
 
 @pytest.fixture
