@@ -45,7 +45,7 @@ CHROMIUM_ARGUMENTS = (
 )
 
 if settings.configured:
-    raise pytest.usage_error("Unset DJANGO_SETTINGS_MODULE: the tests set it after what it reads.")
+    raise pytest.UsageError("Unset DJANGO_SETTINGS_MODULE: the tests set it after what it reads.")
 
 # Other tests run beside them, so no example has a deadline. The same examples each time: a test run
 # says whether something was broken. Looking for new ones: --hypothesis-profile exploring.
