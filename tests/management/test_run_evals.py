@@ -413,7 +413,7 @@ def test_a_deadline_is_kept_to_the_second(child_environment: dict[str, str]) -> 
     assert f"--resume {run.pk}" in done.stdout
 
 
-def test_a_run_that_held_all_in_time_is_not_said_to_have_run_out_of_it(
+def test_a_run_that_ran_all_in_time_did_not_run_out_of_it(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     run = make_run(["passed", "passed"], stop_reason="deadline")
