@@ -158,30 +158,17 @@ def read_files(
     # What another file names is a part of that, even if it looks like an eval file.
     drafts = [draft for draft in drafts if draft.document.path not in attached.claimed]
     problems = [problem for problem in problems if problem.path not in attached.claimed]
-    types, misdeclared = declared_types(drafts)
-    schemas = {**known.entity_types, **unsound_types(drafts), **_schemas(types)}
-    hidden = known.entity_types.keys() - known.visible().entity_types.keys() - types.keys()
-    opened, unopened = open_types(drafts, schemas, hidden=hidden)
-    problems += [*misdeclared, *unopened]
-    schemas |= _schemas(opened)
-    for draft in drafts:
-        problems += [*draft.problems, *hollow_parts(draft)]
-    drafts = list(map(informing, drafts))
-    problems += check_slugs(drafts)
-    problems += check_references(drafts, known, unread=unread)
-    holdings = Holdings(known.abilities, known.contents_of, schemas, known.hidden)
-    problems += check_names(drafts, holdings.with_drafts(drafts, unread.get("agent", ())))
-    problems += list(check_fixtures(drafts, schemas, reported=problems, hidden=hidden))
-    problems += streaming_warnings(drafts, known.visible().agents)
-    problems = list(dict.fromkeys(problems))  # several suites may read one file
-    if any(item.level == "error" for item in problems):
+    types, compared = _compared(drafts, known, unread)
+    problems = list(dict.fromkeys([*problems, *compared]))  # several suites may read one file
+    if any(problem.level == "error" for problem in problems):
         raise FormatError(problems)
+    drafts = list(map(informing, drafts))
     return Imported(
         providers=list(_located(drafts, ProviderSpec)),
         agents=list(_located(drafts, AgentSpec)),
         suites=list(_located(drafts, SuiteSpec)),
         fixtures=list(_located(drafts, FixtureSpec)),
-        entity_types=list(map(_located_type, [*types.values(), *opened.values()])),
+        entity_types=list(map(_located_type, types)),
         warnings=in_order(problem for problem in problems if problem.level == "warning"),
         losses=in_order(problem for problem in problems if problem.level == "loss"),
         contents=attached.contents,
@@ -332,6 +319,27 @@ def _drafts(files: Sequence[_File], around: Around) -> Iterator[Draft]:
     for file in files:
         if file.dialect == "native" and file.kind is not None:
             yield read_native(file.document, file.kind)
+
+
+def _compared(
+    drafts: Sequence[Draft], known: Known, unread: Mapping[Kind, Sequence[str]]
+) -> tuple[list[DeclaredType], list[Problem]]:
+    """Compare drafts with each other and with what exists: all entity types, and all problems."""
+    types, misdeclared = declared_types(drafts)
+    schemas = {**known.entity_types, **unsound_types(drafts), **_schemas(types)}
+    hidden = known.entity_types.keys() - known.visible().entity_types.keys() - types.keys()
+    opened, unopened = open_types(drafts, schemas, hidden=hidden)
+    schemas |= _schemas(opened)
+    problems = [*misdeclared, *unopened]
+    for draft in drafts:
+        problems += [*draft.problems, *hollow_parts(draft)]
+    problems += check_slugs(drafts)
+    problems += check_references(drafts, known, unread=unread)
+    holdings = Holdings(known.abilities, known.contents_of, schemas, known.hidden)
+    problems += check_names(drafts, holdings.with_drafts(drafts, unread.get("agent", ())))
+    problems += list(check_fixtures(drafts, schemas, reported=problems, hidden=hidden))
+    problems += streaming_warnings(drafts, known.visible().agents)
+    return [*types.values(), *opened.values()], problems
 
 
 def _schemas(types: Mapping[str, DeclaredType]) -> dict[str, Mapping[str, Any]]:

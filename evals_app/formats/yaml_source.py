@@ -262,8 +262,7 @@ class _Builder:
         if isinstance(event, yaml.DocumentStartEvent):
             self._documents += 1
             if self._documents > 1:
-                message = "A second document begins here. Put it into its own file."
-                self._stop(event, message)
+                self._stop(event, "A second document begins here. Put it into its own file.")
         elif isinstance(event, yaml.ScalarEvent):
             self._attach(self._scalar(event))
         elif isinstance(event, yaml.SequenceStartEvent | yaml.MappingStartEvent):

@@ -9,8 +9,6 @@ from evals_app.formats.tables.values import NAME
 
 Json = dict[str, Any]
 
-_NAME = ("name",)
-
 
 def read_cases(sheet: Sheet, *, compares: bool) -> list[Json]:
     """Read the cases of a sheet; what is wrong is reported there.
@@ -56,7 +54,7 @@ def _add_row(sheet: Sheet, row: int, cases: list[Json], *, first: int, compares:
         if not isinstance(column, Column) or column.owner == "suite":
             continue
         if column.owner == "case" and row != first:
-            if column.path != _NAME:
+            if column.path != ("name",):
                 _check_repeated(sheet, row, n, first)
             continue
         value = sheet.value(row, n, column.kind.read)

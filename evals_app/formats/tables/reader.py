@@ -57,11 +57,9 @@ def _suites(table: Table, around: Around) -> Iterator[Draft]:
     about = [item for item in sheets if is_about_suites(item)]
     cases = [item for item in sheets if item.has_messages]
     others = [item for item in sheets if item not in (*about, *cases)]
+    hidden = "The sheet {} is hidden and was not read."
     problems = [
-        table.problem(
-            (), f"The sheet {name} is hidden and was not read.", value="", level="warning"
-        )
-        for name in table.unseen
+        table.problem((), hidden.format(name), value="", level="warning") for name in table.unseen
     ]
     problems += _others(table, others, cases)
     for sheet in cases:
@@ -73,15 +71,11 @@ def _suites(table: Table, around: Around) -> Iterator[Draft]:
     if problems or not cases:
         yield Draft("suite", "table", table, {}, None, (), tuple(problems))
     for sheet in cases:
-        stem = _stem(table.path)
+        before_dot = PurePosixPath(table.path).name.rpartition(".")[0]
+        stem = before_dot.removesuffix(".suite") or "table"
         name = stem if len(cases) == 1 else sheet.name
         slug = slug_of(stem if len(cases) == 1 else f"{stem} {sheet.name}", instead="table")
         yield _suite(sheet, {"suite": name, "slug": slug}, settings[sheet.name], around)
-
-
-def _stem(path: str) -> str:
-    name = PurePosixPath(path).name.rpartition(".")[0]
-    return name.removesuffix(".suite") or "table"
 
 
 def _others(table: Table, others: Sequence[Sheet], cases: Sequence[Sheet]) -> Iterator[Problem]:

@@ -99,8 +99,7 @@ def _sheet_called(name: str | None, sheets: Sequence[Sheet]) -> Sheet | None:
 def _say(sheet: Sheet, settings: Json, key: str, value: Any, origin: Loc) -> None:
     if key in settings:
         where = sheet.table.named(sheet.origins[key,])
-        message = f"{where} sets this too. Write it once."
-        sheet.problems.append(sheet.table.problem(origin, message))
+        sheet.problems.append(sheet.table.problem(origin, f"{where} sets this too. Write it once."))
         return
     settings[key] = value
     sheet.origins[key,] = origin
