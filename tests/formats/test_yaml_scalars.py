@@ -8,6 +8,12 @@ from evals_app.formats.yaml_scalars import is_surprising, resolved
 @pytest.mark.parametrize(
     ("raw", "value"),
     [
+        pytest.param("12", 12, id="number"),
+        pytest.param("-1.5", -1.5, id="float"),
+        pytest.param("true", True, id="true"),
+        pytest.param("+", "+", id="lone sign"),
+        pytest.param("nO", "nO", id="odd spelling of no"),
+        pytest.param("0x1F", 31, id="hexadecimal"),
         pytest.param("0x_", "0x_", id="hexadecimal without digits"),
         pytest.param("0b", "0b", id="binary without digits"),
         pytest.param("0b101", 5, id="binary"),

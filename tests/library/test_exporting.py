@@ -50,6 +50,7 @@ def test_an_export_is_imported_unchanged_and_exported_to_the_same_bytes() -> Non
     report = import_files(as_files(exported))
 
     assert export.warnings == []
+    assert b"slug: customer" in exported["orders.fixture.yaml"]  # a type that no entity has
     assert set(outcomes(report).values()) == {"unchanged"}
     assert export_files().files == exported
     assert exported.keys() == {

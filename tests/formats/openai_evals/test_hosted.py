@@ -232,6 +232,7 @@ def test_rows_of_items_may_be_sent_along_as_a_file() -> None:
 # What is missing.
 
 
+NO_ITEMS = a_run(source={"type": "file_content", "content": []})
 TWO_FILES = {"a.jsonl": ROWS, "b.jsonl": ROWS}
 
 
@@ -240,7 +241,7 @@ TWO_FILES = {"a.jsonl": ROWS, "b.jsonl": ROWS}
     [
         pytest.param([an_eval(), without_content()], {}, "files/file-7/content", id="no items"),
         pytest.param([an_eval(), without_content()], TWO_FILES, "a.jsonl, b.jsonl", id="two files"),
-        pytest.param([an_eval(), a_run(source={"type": "file_content"})], {}, "items", id="none"),
+        pytest.param([an_eval(), NO_ITEMS], {}, "no items that can be asked", id="an empty list"),
         pytest.param([a_run()], {}, "evals/eval_1", id="a run without its eval"),
         pytest.param([[{"item": {"ticket": "a"}}]], {}, "eval", id="items without an eval"),
         pytest.param([{"object": "list", "data": []}], {}, "no eval", id="an empty page"),
