@@ -9,19 +9,20 @@ from evals_app.formats import DIALECTS, Known, SourceFile, is_eval_file, read_fi
 from evals_app.formats.dialect import Dialect
 
 EVERY = [pytest.param(dialect, id=name) for name, dialect in DIALECTS.items()]
-FOREIGN = [pytest.param(dialect, id=name) for name, dialect in DIALECTS.items() if name != "native"]
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 
 @pytest.mark.parametrize("dialect", EVERY)
-def test_its_sample_can_be_imported_and_loses_nothing(dialect: Dialect) -> None:
+def test_its_sample_is_read_as_nothing_else_and_loses_nothing(dialect: Dialect) -> None:
     files = [SourceFile(path, text.encode()) for path, text in dialect.sample]
     agent = None if dialect.names_agent else "shop"
+    known = Known(agents={"shop": "model"})
 
-    imported = read_files(files, agent=agent, known=Known(agents={"shop": "model"}))
+    imported = read_files(files, agent=agent, known=known)
 
     assert len(imported.suites) == 1
     assert imported.losses == imported.warnings == []
+    assert read_files(files, agent=agent, known=known, dialect=dialect.name) == imported
 
 
 @pytest.mark.parametrize("dialect", EVERY)
@@ -31,17 +32,6 @@ def test_its_files_are_found_in_a_folder_and_its_page_exists(dialect: Dialect) -
     assert found
     assert all(found)
     assert (DOCS / f"{dialect.page}.md").is_file()
-
-
-@pytest.mark.parametrize("dialect", FOREIGN)
-def test_its_files_are_read_as_nothing_else(dialect: Dialect) -> None:
-    files = [SourceFile(path, text.encode()) for path, text in dialect.sample]
-    agent = None if dialect.names_agent else "shop"
-    known = Known(agents={"shop": "model"})
-
-    assert read_files(files, agent=agent, known=known) == read_files(
-        files, agent=agent, known=known, dialect=dialect.name
-    )
 
 
 def test_a_native_file_is_read_without_other_dialects_and_without_openpyxl() -> None:
