@@ -215,8 +215,8 @@ def _reply(
     if tool is not None:
         name, parameters = tool
         return Reply("", name, fitting(parameters))
-    said = f"You said: {text}" if schema is None else json.dumps(fitting(schema))
-    return Reply(said[: len(said) // 2] if is_truncated else said, is_truncated=is_truncated)
+    answer = f"You answer: {text}" if schema is None else json.dumps(fitting(schema))
+    return Reply(answer[: len(answer) // 2] if is_truncated else answer, is_truncated=is_truncated)
 
 
 def _text_of(content: Any) -> str:

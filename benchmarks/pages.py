@@ -190,7 +190,7 @@ def _choices(model: type[models.Model], user: User) -> dict[str, list[str]]:
     request = RequestFactory().get("/")
     request.user = user
     changelist = admin.site.get_model_admin(model).get_changelist_instance(request)
-    found = {
+    choices = {
         str(spec.title): [
             str(choice["query_string"])
             for choice in spec.choices(changelist)
@@ -198,7 +198,7 @@ def _choices(model: type[models.Model], user: User) -> dict[str, list[str]]:
         ]
         for spec in changelist.filter_specs
     }
-    return {title: queries for title, queries in found.items() if queries}
+    return {title: queries for title, queries in choices.items() if queries}
 
 
 def _pairs(query: str) -> str:
@@ -206,12 +206,12 @@ def _pairs(query: str) -> str:
 
 
 def _reviews(rng: random.Random) -> Iterator[Page]:
-    told = Execution.objects.filter(transcript__isnull=False)
-    yield Page("review", _pages_of(Execution, _sample(told, rng)))
+    whole = Execution.objects.filter(transcript__isnull=False)
+    yield Page("review", _pages_of(Execution, _sample(whole, rng)))
     ended = Execution.objects.filter(status="finished")
     yield Page("review of a year", _pages_of(Execution, _sample(ended, rng)))
     waiting = Execution.objects.filter(status__in=["queued", "running"], run__status__in=Run.OPEN)
-    yield Page("review, not yet held", _pages_of(Execution, waiting.order_by("pk")[:20]))
+    yield Page("review, not yet run", _pages_of(Execution, waiting.order_by("pk")[:20]))
 
 
 # REST
@@ -233,8 +233,8 @@ def rest_pages(rng: random.Random) -> Iterator[Page]:
     yield Page(
         "REST executions of a run, filtered", [f"{each}?{one}" for each in lists for one in filters]
     )
-    told = _sample(Execution.objects.filter(transcript__isnull=False), rng)
-    yield Page("REST execution", _addresses("execution", told))
+    whole = _sample(Execution.objects.filter(transcript__isnull=False), rng)
+    yield Page("REST execution", _addresses("execution", whole))
     for name in ("suites", "agents", "fixtures", "providers"):
         yield Page(f"REST {name}", [reverse(f"api:{name}")])
     small = Suite.objects.annotate(many=models.Count("cases")).filter(many__lte=500)

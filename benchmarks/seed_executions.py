@@ -116,7 +116,7 @@ def seed(
     written = [_suite(number, suites, largest, rng) for number in range(suites)]
     plans = _plans(written, executions, rng)
     total = sum(plan.size for plan in plans)
-    writer = _Writer(rng, people, graded_from=total - graded, said_from=total - transcripts)
+    writer = _Writer(rng, people, graded_from=total - graded, transcripts_from=total - transcripts)
     for plan in plans:
         with transaction.atomic():
             writer.write(plan)
@@ -178,8 +178,8 @@ def _snapshot(spec: SuiteSpec, agent: AgentSpec) -> Snapshot:
     if is_new:
         SnapshotCase.objects.bulk_create(
             [
-                SnapshotCase(snapshot=snapshot, position=position, content=each)
-                for position, each in enumerate(contents)
+                SnapshotCase(snapshot=snapshot, position=position, content=content)
+                for position, content in enumerate(contents)
             ],
             batch_size=2000,
         )
@@ -224,10 +224,10 @@ class _Writer:
     """Writes run after run; keys are given out here, so that rows may name each other."""
 
     def __init__(
-        self, rng: random.Random, people: Sequence[User], *, graded_from: int, said_from: int
+        self, rng: random.Random, people: Sequence[User], *, graded_from: int, transcripts_from: int
     ) -> None:
         self._rng, self._people = rng, people
-        self._graded_from, self._said_from = graded_from, said_from
+        self._graded_from, self._transcripts_from = graded_from, transcripts_from
         self._run_id = _last_key(Run)
         self._first_key = self._execution_id = _last_key(Execution)
 
@@ -251,8 +251,8 @@ class _Writer:
         ended = [row for row in rows if row["finished_at"] is not None]
         graded = [row for row in ended if row["id"] - self._first_key > self._graded_from]
         copy(GradeResult, chain.from_iterable(map(_grades, graded)))
-        said = [row for row in ended if row["id"] - self._first_key > self._said_from]
-        copy(Transcript, (_transcript(row, plan.suite) for row in said))
+        recent = [row for row in ended if row["id"] - self._first_key > self._transcripts_from]
+        copy(Transcript, (_transcript(row, plan.suite) for row in recent))
 
     def _executions(self, plan: Plan, lease: uuid.UUID) -> Iterator[Row]:
         spec = plan.suite.spec

@@ -37,7 +37,7 @@ PATIENCE_S = 300.0
 
 def files(*, cases: int, writers: int) -> dict[str, str]:
     """Write an agent that answers soon, suites of cases that all pass, and one for each writer."""
-    rules = [{"reply": "You said: {{input}}", "delay_ms": DELAY_MS}]
+    rules = [{"reply": "You log: {{input}}", "delay_ms": DELAY_MS}]
     agent = {"agent": "Echo", "slug": "echo", "driver": "scripted", "rules": rules}
     assertion = {"type": "contains", "value": "hello"}
     written = [
@@ -153,11 +153,11 @@ def load(options: argparse.Namespace) -> dict[str, Any]:
             worker.terminate()
             worker.wait(PATIENCE_S)
         output.seek(0)
-        said = output.read()
+        log = output.read()
         problems = _problems(site, executions=options.cases * SUITES)
     if exit_code:
         problems.append(f"run_evals ended with {exit_code}")
-    locked = sum(each["locked"] for each in written) + said.count("database is locked")
+    locked = sum(each["locked"] for each in written) + log.count("database is locked")
     if locked:
         problems.append(f"{locked} times: database is locked")
     return {
@@ -167,7 +167,7 @@ def load(options: argparse.Namespace) -> dict[str, Any]:
         "longest_s": round(max(each["longest_s"] for each in written), 2),
         "wall_s": round(wall_s, 1),
         "problems": problems,
-        **({"said": said[-4000:]} if problems else {}),
+        **({"log": log[-4000:]} if problems else {}),
     }
 
 

@@ -164,9 +164,9 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> None:
     """The test database; a test that empties it leaves the rows that migrations write."""
     ours = (apps.get_app_config(app).get_models() for app in ("evals_app", "fixtures_app"))
-    managers = [each._default_manager for each in chain(*ours)]  # noqa: SLF001 - documented
+    managers = [model._default_manager for model in chain(*ours)]  # noqa: SLF001 - documented
     with django_db_blocker.unblock():
-        written = serializers.serialize("json", chain(*(each.all() for each in managers)))
+        written = serializers.serialize("json", chain(*(manager.all() for manager in managers)))
 
     def restore(using: str, plan: object = None, **_: object) -> None:
         if plan is None:  # emptied, not migrated

@@ -235,14 +235,14 @@ def make_trial(
     **changes: Any,
 ) -> Trial:
     """Return a Trial of equal turns, each answered once; `calls` are made in each."""
-    said = [Message("assistant", "", tuple(calls))] if calls else []
+    asked = [Message("assistant", "", tuple(calls))] if calls else []
     records = tuple(
         TurnRecord(
             index=number,
             user=user,
             reply=reply,
             expected=expected,
-            messages=(*said, Message("assistant", reply)),
+            messages=(*asked, Message("assistant", reply)),
             usage=Usage(input_uncached=120, output=30),
             latency_ms=850.0,
             model="claude-haiku-5-5",

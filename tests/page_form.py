@@ -48,7 +48,7 @@ class PageForm:
         self.fields.setdefault(f"{prefix}-INITIAL_FORMS", ["0"])
         for key, value in {"position": total, **values}.items():
             given = value if isinstance(value, list) else [value]
-            self.fields[f"{row}-{key.replace('__', '-')}"] = [str(each) for each in given]
+            self.fields[f"{row}-{key.replace('__', '-')}"] = [str(value) for value in given]
         return row
 
     def turn(self, **values: Any) -> str:

@@ -51,20 +51,20 @@ class PromptCache:
     def keep(self, begun: Beginnings) -> None:
         """Remember a request that is being answered."""
         with self._lock:
-            self._kept |= {each for each in begun.marked if tokens(each) >= LEAST_MARKED}
+            self._kept |= {text for text in begun.marked if tokens(text) >= LEAST_MARKED}
             self._seen.append(begun.whole)
 
 
 def _marked(reply: Reply, begun: Beginnings, kept: set[str]) -> Reply:
-    long = [tokens(each) for each in begun.marked if tokens(each) >= LEAST_MARKED]
-    read = max((tokens(each) for each in begun.marked if each in kept), default=0)
+    long = [tokens(text) for text in begun.marked if tokens(text) >= LEAST_MARKED]
+    read = max((tokens(text) for text in begun.marked if text in kept), default=0)
     written = max(long, default=0) - read
     left = tokens(begun.whole) - read - written
     return replace(reply, input_tokens=left, cache_read=read, cache_write_5m=written)
 
 
 def _seen(reply: Reply, begun: Beginnings, seen: list[str]) -> Reply:
-    longest = max((_in_common(begun.whole, each) for each in seen), default=0) // CHARS_A_TOKEN
+    longest = max((_in_common(begun.whole, text) for text in seen), default=0) // CHARS_A_TOKEN
     read = longest // STEP * STEP if longest >= LEAST_SEEN else 0
     return replace(reply, input_tokens=tokens(begun.whole) - read, cache_read=read)
 
@@ -88,7 +88,7 @@ def of_messages(request: Json) -> Beginnings:
 def of_chat(request: Json) -> Beginnings:
     """Read a request to OpenAI."""
     head = _head(request, ("model", "tools", "response_format"))
-    texts = [f"{each['role']}: {each['content']}" for each in request["messages"]]
+    texts = [f"{message['role']}: {message['content']}" for message in request["messages"]]
     return Beginnings("\n".join([head, *texts]), is_anthropic=False)
 
 

@@ -104,12 +104,17 @@ def to_response(
     if reply.text or reply.refusal:
         part: Json = {"type": "refusal", "refusal": reply.refusal}
         if not reply.refusal:
-            logprobs = [token_json(each, request) for each in pieces(reply.text)]
+            logprobs = [token_json(piece, request) for piece in pieces(reply.text)]
             asked = "message.output_text.logprobs" in request.get("include", [])
             part = {"type": "output_text", "text": reply.text, "annotations": []}
             part["logprobs"] = logprobs if asked else []
-        said = {"type": "message", "id": new_id("msg"), "role": "assistant", "status": "completed"}
-        output.append(said | {"content": [part]})
+        message = {
+            "type": "message",
+            "id": new_id("msg"),
+            "role": "assistant",
+            "status": "completed",
+        }
+        output.append(message | {"content": [part]})
     output.extend(
         {
             "type": "function_call",

@@ -126,7 +126,7 @@ def test_every_test_mirrors_a_module() -> None:
     assert strays == []
 
 
-def test_the_top_level_holds_only_what_belongs_there() -> None:
+def test_the_top_level_has_only_what_belongs_there() -> None:
     strays = {path.parts[0] for path in files_of_the_repository()} - TOP_LEVEL
 
     assert strays == set()

@@ -16,11 +16,11 @@ WRONG = {
     "version": "1",
     "vulns": [{"id": "CVE-1", "fix_versions": ["2"], "aliases": [], "description": ""}],
 }
-UNKNOWN = {"name": "unknown", "skip_reason": "Dependency not found on PyPI"}
+UNKNOWN = {"name": "unknown", "skip_reason": "Dependency not dependencies on PyPI"}
 
 
 @pytest.mark.parametrize(
-    ("found", "code", "words"),
+    ("dependencies", "code", "words"),
     [
         pytest.param([SOUND, SOUND], 0, "2 packages without", id="sound"),
         pytest.param([SOUND, WRONG], 1, "wrong 1: CVE-1, fixed in 2", id="vulnerable"),
@@ -29,15 +29,15 @@ UNKNOWN = {"name": "unknown", "skip_reason": "Dependency not found on PyPI"}
         pytest.param(None, 0, "Left out: no database", id="no answer"),
     ],
 )
-def test_what_is_vulnerable_and_what_cannot_be_asked_are_told_apart(
-    tmp_path: Path, found: list[dict[str, Any]] | None, code: int, words: str
+def test_what_is_vulnerable_and_what_cannot_be_asked_differ(
+    tmp_path: Path, dependencies: list[dict[str, Any]] | None, code: int, words: str
 ) -> None:
-    answer = json.dumps(json.dumps({"dependencies": found, "fixes": []}))
+    answer = json.dumps(json.dumps({"dependencies": dependencies, "fixes": []}))
     (tmp_path / "pip_audit.py").write_text(
         "import sys\n"
         + (
             "sys.exit('could not connect')"
-            if found is None
+            if dependencies is None
             else f"open(sys.argv[sys.argv.index('--output') + 1], 'w').write({answer})\nsys.exit(1)"
         )
     )

@@ -46,14 +46,14 @@ COMMANDS = sorted(
 
 def documented_endpoints() -> dict[str, str]:
     """Read the table of endpoints: its lines by `METHOD path`."""
-    found = {}
+    lines = {}
     _, _, page = (DOCS / "rest.md").read_text().partition("## Endpoints")
     for line in page.partition("\n## ")[0].splitlines():
         method = ""
         for code in re.findall(r"`([^`]+)`", line.split("|")[1]) if line.startswith("| `") else ():
             method, path = code.split() if " " in code else (method, code)
-            found[f"{method} {path}"] = line
-    return found
+            lines[f"{method} {path}"] = line
+    return lines
 
 
 def endpoints() -> dict[str, Any]:
@@ -68,13 +68,13 @@ def endpoints() -> dict[str, Any]:
 
 def section(command: str) -> str:
     """Return the part of docs/commands.md that is about a command."""
-    found = re.search(
+    match = re.search(
         rf"(?ms)^## `manage\.py {command}[ `].*?(?=^## |\Z)", (DOCS / "commands.md").read_text()
     )
-    return found[0] if found else ""
+    return match[0] if match else ""
 
 
-def test_every_endpoint_stands_in_the_table_and_nothing_else_does() -> None:
+def test_every_endpoint_is_in_the_table_and_nothing_else_does() -> None:
     rows = {name for name in documented_endpoints() if name.split()[0].isupper()}
 
     assert rows == endpoints().keys()
@@ -114,7 +114,7 @@ def test_the_files_of_the_first_steps_are_imported() -> None:
 
     imported = read_files([SourceFile(text.split()[1], text.encode()) for text in texts])
 
-    assert [each.spec.slug for each in imported.agents] == ["greeter"]
+    assert [agent.spec.slug for agent in imported.agents] == ["greeter"]
     assert [case.name for case in imported.suites[0].spec.cases] == ["hello", "bye"]
 
 
@@ -133,7 +133,7 @@ def test_every_command_has_a_section_that_names_its_options(command: str) -> Non
     text = section(command)
 
     assert text, f"docs/commands.md has no heading ## `manage.py {command} ...`"
-    assert sorted(each for each in options - SHARED if f"{each}" not in text) == []
+    assert sorted(option for option in options - SHARED if option not in text) == []
 
 
 def test_no_page_describes_a_command_that_is_gone() -> None:
@@ -203,13 +203,13 @@ def test_evals_of_evolvable_come_in_as_a_table() -> None:
     assert (judged.type, judged.grader.model_dump()["scale"]) == ("llm_judge", "pass_fail")
     (trajectory,) = first.final_assertions
     assert trajectory.grader.summary() == "Calls exactly in this order: search_products, get_price"
-    assert [(each.type, each.weight) for each in second.final_assertions] == [
+    assert [(check.type, check.weight) for check in second.final_assertions] == [
         ("chunks_fetched", 0),
         ("tool_calls", 1),
     ]
 
 
-def test_an_agent_of_ones_own_is_told_what_the_page_says() -> None:
+def test_an_agent_of_ones_own_gets_what_the_page_says() -> None:
     example = json.loads(blocks("own-agents.md", "json")[0])
     setting = Setting(
         "",
@@ -220,10 +220,10 @@ def test_an_agent_of_ones_own_is_told_what_the_page_says() -> None:
         case=example["case"],
     )
 
-    told = Outside(setting).request(Exchange(0, example["input"], timeout_s=60.0))
+    sent = Outside(setting).request(Exchange(0, example["input"], timeout_s=60.0))
 
-    assert told.keys() == example.keys()
-    assert told["history"][0].keys() == example["history"][0].keys()
+    assert sent.keys() == example.keys()
+    assert sent["history"][0].keys() == example["history"][0].keys()
 
 
 def test_an_agent_of_ones_own_may_answer_what_the_page_says() -> None:
@@ -240,7 +240,7 @@ def test_an_agent_of_ones_own_may_answer_what_the_page_says() -> None:
 def test_the_agents_of_the_page_are_agents() -> None:
     written = [yaml.safe_load(block) for block in blocks("own-agents.md", "yaml")]
 
-    specs = [AgentSpec.model_validate(each, context=FROZEN) for each in written]
+    specs = [AgentSpec.model_validate(agent, context=FROZEN) for agent in written]
 
     assert [spec.driver for spec in specs] == ["http", "python", "command"]
 
@@ -264,18 +264,18 @@ def test_the_function_for_holodeck_passes_on_what_its_server_says() -> None:
 
     first = replies[0]
     assert (first.text, first.usage) == ("You said Find it.", Usage(150, 75))
-    assert [(each.name, each.args, each.error) for each in first.tool_calls] == [
+    assert [(call.name, call.args, call.error) for call in first.tool_calls] == [
         ("search", {"q": "x"}, None),
         ("convert", {}, "The tool failed."),
     ]
     assert first.notes == ()
-    asked = [each.body for each in server.asked]
-    assert [each.get("session_id") for each in asked] == [None, "01HOLODECK1", None]
+    asked = [request.body for request in server.asked]
+    assert [body.get("session_id") for body in asked] == [None, "01HOLODECK1", None]
     assert asked[0]["files"] == [
         {"content": "iVBOR", "mime_type": "image/png", "filename": "a.png"},
         {"content": "SGk=", "mime_type": "text/plain", "filename": "a.docx"},
     ]
-    (agent,) = [yaml.safe_load(each) for each in blocks("coming-from-holodeck.md", "yaml")]
+    (agent,) = [yaml.safe_load(block) for block in blocks("coming-from-holodeck.md", "yaml")]
     assert AgentSpec.model_validate(agent, context=FROZEN).driver == "python"
 
 

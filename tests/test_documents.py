@@ -16,7 +16,7 @@ def whole(document: dict[str, Any]) -> Any:
     return json.loads("".join(written(document)))
 
 
-def test_a_document_holds_every_execution_in_order_with_its_grades() -> None:
+def test_a_document_has_every_execution_in_order_with_its_grades() -> None:
     make_run(["failed"])  # another one
     run = make_run({"B": ["passed", "failed"], "A": ["errored"]})
     make_execution(

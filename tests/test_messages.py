@@ -45,7 +45,7 @@ def test_the_golden_file_lists_every_message() -> None:
 
 
 def test_the_messages_use_no_retired_word() -> None:
-    found = [
+    problems = [
         f"{path.relative_to(ROOT)}: {word}"
         for path in sources()
         if path.stem not in PROMPTS or path.parent.name != "judging"
@@ -53,12 +53,12 @@ def test_the_messages_use_no_retired_word() -> None:
         for word in retired_words(message)
     ]
 
-    assert found == []
+    assert problems == []
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if page.name not in HISTORY], ids=str)
 def test_the_pages_use_no_retired_word(page: Path) -> None:
-    assert [found for line in prose_of(page) for found in retired_words(line)] == []
+    assert [word for line in prose_of(page) for word in retired_words(line)] == []
 
 
 @pytest.mark.parametrize(

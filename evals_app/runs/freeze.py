@@ -10,7 +10,6 @@ from tempfile import TemporaryFile
 from typing import Any, NamedTuple, Self, TypedDict, TypeVar
 
 from asgiref.sync import async_to_sync
-from django.conf import settings
 from django.db.models import Model
 from django.utils import timezone
 from pydantic import ValidationError
@@ -195,9 +194,9 @@ def freeze(
         priced = _with_prices(providers, models)
         if max_cost_usd is not None:
             obstacles.prices(priced, models, ceiling=max_cost_usd)
-        obstacles.found += _too_many(frozen)
-        if obstacles.found:
-            raise CannotStartError(obstacles.found)
+        obstacles.size(*(round(n / frozen.share) for n in (frozen.executions, frozen.cases)))
+        if obstacles.problems:
+            raise CannotStartError(obstacles.problems)
         fixtures = Fixture.objects.filter(slug__in=head.fixtures).order_by("slug")
         frozen.head = SnapshotSpec(
             suite=head,
@@ -211,18 +210,6 @@ def freeze(
             providers=priced,
         )
         yield frozen
-
-
-def _too_many(frozen: Frozen) -> list[str]:
-    most = settings.EVALS_MAX_EXECUTIONS
-    executions, cases = (round(n / frozen.share) for n in (frozen.executions, frozen.cases))
-    if executions <= most:
-        return []
-    problem = (
-        f"This run would have {executions:,} conversations ({cases:,} cases with all their trials),"
-        f" and at most {most:,} are allowed. Choose fewer cases or trials."
-    )
-    return [problem]
 
 
 def _by_name(models: Iterable[ModelSpec | None]) -> list[ModelSpec]:

@@ -31,7 +31,7 @@ class Obstacles:
     providers: Mapping[str, ProviderSpec]
     environ: Mapping[str, str]
     why_not_called: Callable[[str], str | None]
-    found: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
     _unjudged: AssertionSpec | None = None  # a check of a chosen case without a judge
     _unfilled: int = 0
 
@@ -77,6 +77,15 @@ class Obstacles:
         for sha256 in set(paths) - Attachment.objects.keep(paths).keys() if paths else ():
             self.say(f"The content of {paths[sha256]} is not stored: import its suite again.")
 
+    def size(self, executions: int, cases: int) -> None:
+        """Look at how many conversations there would be."""
+        most = settings.EVALS_MAX_EXECUTIONS
+        if executions > most:
+            self.say(
+                f"This run would have {executions:,} conversations ({cases:,} cases with all their"
+                f" trials), and at most {most:,} are allowed. Choose fewer cases or trials."
+            )
+
     def judges(self, needs: Needs, agent: AgentSpec) -> set[ModelSpec]:
         """Return the judges that checks name."""
         named = (self._named(reference, agent, who) for who, reference in needs.judges)
@@ -84,8 +93,8 @@ class Obstacles:
 
     def judge(self, suite: SuiteSpec, agent: AgentSpec) -> ModelSpec | None:
         """Choose the judge of checks that name none."""
-        before, model = len(self.found), self.chat_model(suite, agent)
-        if model is None and self._unjudged is not None and len(self.found) == before:
+        before, model = len(self.problems), self.chat_model(suite, agent)
+        if model is None and self._unjudged is not None and len(self.problems) == before:
             check, site = self._unjudged.label, settings.EVALS_JUDGE_MODEL
             self.say(no_judge(suite.slug, check, site, self.providers.values(), self.environ))
         return model
@@ -149,5 +158,5 @@ class Obstacles:
         return self.why_not_called(url) if url else None
 
     def say(self, problem: str) -> None:
-        if problem not in self.found:
-            self.found.append(problem)
+        if problem not in self.problems:
+            self.problems.append(problem)

@@ -34,13 +34,17 @@ class TextComparison:
         self, needs: Needs, chat_model: Callable[[], ModelSpec | None]
     ) -> SimilaritySpec | None:
         """Choose the way of all checks that name no model; None if there is no such check."""
-        before = len(self.obstacles.found)
+        before = len(self.obstacles.problems)
         for who, model in needs.embedders:
             self._ask(model, who)
         if not needs.comparison:
             return None
         measured = self._embeddings() or self._static() or self._local()
-        if measured is None and needs.requires_embeddings and len(self.obstacles.found) == before:
+        if (
+            measured is None
+            and needs.requires_embeddings
+            and len(self.obstacles.problems) == before
+        ):
             self.obstacles.say(
                 f"Check {needs.requires_embeddings!r} requires embeddings, and there are none. Set"
                 " OPENAI_API_KEY, GEMINI_API_KEY, EVALS_EMBEDDING_MODEL or EVALS_MODEL2VEC_DIR, or"

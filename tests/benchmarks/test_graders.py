@@ -8,7 +8,7 @@ from evals_app.engine.graders.base import TextGrader
 from evals_app.engine.trial import Grade, GradeStatus, View
 
 
-def test_every_check_that_asks_nobody_is_measured(capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_check_that_asks_no_model_is_measured(capsys: pytest.CaptureFixture[str]) -> None:
     measure(pairs=20, rounds=1)
 
     table = capsys.readouterr().out

@@ -65,7 +65,7 @@ def test_a_ratio_is_the_median_of_the_ratios_of_the_rounds() -> None:
     assert result.ratio(EMBEDDED, "run_s") == 2.0
 
 
-def test_a_process_tree_holds_children_and_their_cost() -> None:
+def test_a_process_tree_has_children_and_their_cost() -> None:
     script = "import time; print(sum(range(3_000_000)), flush=True); time.sleep(60)"
     with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE) as child:
         try:

@@ -149,16 +149,16 @@ def finished() -> int:
 
 def drainer() -> int:
     """Return a worker process that is in the middle of conversations."""
-    found: list[int] = []
+    pids: list[int] = []
 
     def look() -> bool:
         running = Execution.objects.filter(status="running", started_at__isnull=False)
         tokens = running.values("lease_token")
-        found[:] = Lease.objects.filter(pk__in=tokens).values_list("pid", flat=True)
-        return bool(found)
+        pids[:] = Lease.objects.filter(pk__in=tokens).values_list("pid", flat=True)
+        return bool(pids)
 
     eventually(look, "conversations")
-    return found[0]
+    return pids[0]
 
 
 def is_over(run: Run) -> bool:
@@ -178,8 +178,8 @@ def check_run(run: Run, *, passed: int | None = None) -> None:
     assert counters == {verdict: verdicts.count(verdict) for verdict in counters}
     assert sum(counters.values()) + run.cancelled + run.not_run == run.total
     assert run.passed == (run.total if passed is None else passed)
-    said = Transcript.objects.filter(execution__run=run).values_list("execution", flat=True)
-    judged = GradeResult.objects.filter(execution__run=run).values_list("execution", flat=True)
-    assert sorted(said) == sorted(judged) == sorted(ended.values_list("pk", flat=True))
+    transcripts = Transcript.objects.filter(execution__run=run).values_list("execution", flat=True)
+    grades = GradeResult.objects.filter(execution__run=run).values_list("execution", flat=True)
+    assert sorted(transcripts) == sorted(grades) == sorted(ended.values_list("pk", flat=True))
     assert not Lease.objects.filter(run=run).exists()
     assert set(ended.values_list("lease_token", flat=True)) == {None}

@@ -161,7 +161,7 @@ def test_redis_killed_and_started_again_in_the_middle_of_a_run(
     check_run(second)
 
 
-def test_a_redis_that_answers_nothing_stops_nobody_who_works(
+def test_a_redis_that_answers_nothing_stops_no_work(
     environment: dict[str, str], server: RedisServer, tmp_path: Path
 ) -> None:
     run = start(60)

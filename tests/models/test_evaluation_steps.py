@@ -8,7 +8,7 @@ RECIPE = Recipe("Names the date", ("actual_output",), "local/judge-1")
 OTHER = Recipe("Names the day", ("actual_output",), "local/judge-1")
 
 
-def test_nothing_is_kept_until_somebody_proposes() -> None:
+def test_nothing_is_kept_before_the_first_proposal() -> None:
     assert EvaluationSteps.objects.keep(RECIPE, None) is None
     assert not EvaluationSteps.objects.exists()
 

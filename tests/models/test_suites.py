@@ -35,8 +35,8 @@ def test_a_whole_suite_is_what_was_written_and_costs_no_further_query(
     assert [turn.user for turn in specs[0].cases[0].turns] == ["B 0", "B 1", "B 2"]
     for spec in specs:
         for case in spec.cases[: len(spec.cases) - (spec is specs[0])]:
-            assert [each.name for each in case.final_assertions] == [case.name]
-            assert [[each.name for each in turn.assertions or ()] for turn in case.turns] == [
+            assert [check.name for check in case.final_assertions] == [case.name]
+            assert [[check.name for check in turn.assertions or ()] for turn in case.turns] == [
                 [turn.user] for turn in case.turns
             ]
 

@@ -60,7 +60,7 @@ def test_a_child_whose_parent_died_before_it_could_ask_ends_itself() -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_check_tells_whether_a_worker_is_alive(
+def test_check_fails_unless_a_worker_is_alive(
     child_environment: dict[str, str], tmp_path: Path
 ) -> None:
     before = check()

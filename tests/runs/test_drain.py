@@ -85,8 +85,8 @@ def test_what_the_database_cannot_store_is_replaced_not_lost() -> None:
     run = start(make_suite(["hello"]))
     lease = lease_of(run)
     (job,) = claim(lease, 1)
-    said = TurnRecord(1, "hello", "NUL \x00 and half a pair \ud800")
-    trial = Trial("case 1", 1, 1, "echo", turns=(said,))
+    record = TurnRecord(1, "hello", "NUL \x00 and half a pair \ud800")
+    trial = Trial("case 1", 1, 1, "echo", turns=(record,))
 
     assert lease.record([Outcome(job, trial, (), Decision(Verdict.PASSED, 1.0))])
 
@@ -151,7 +151,7 @@ def test_a_start_that_makes_no_sense_is_refused_in_words(
     assert not Run.objects.exists()
 
 
-def test_nobody_takes_in_advance_what_another_drainer_could_begin_at_once() -> None:
+def test_no_drainer_takes_in_advance_what_another_drainer_could_begin_at_once() -> None:
     run = start(make_suite(cases=9, concurrency=8))
     first, second = lease_of(run), lease_of(run)
 
@@ -231,7 +231,7 @@ def test_cancelling_a_queued_run_ends_it_at_once() -> None:
     assert (run.status, run.verdict) == ("cancelled", "inconclusive")
 
 
-def test_a_drainer_stops_what_is_being_said_when_the_run_is_cancelled(
+def test_a_drainer_stops_conversations_when_the_run_is_cancelled(
     settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.EVALS_PULSE_S = 0.3
@@ -253,7 +253,7 @@ def test_a_drainer_stops_what_is_being_said_when_the_run_is_cancelled(
     assert [turn["user"] for turn in stopped.transcript.trial["turns"]] == ["very late"]
 
 
-def test_a_reaper_ends_a_run_that_was_cancelled_while_nobody_worked_on_it() -> None:
+def test_a_reaper_ends_a_run_that_was_cancelled_without_a_worker() -> None:
     run = start(make_suite())
     run.cancel()
 
@@ -314,7 +314,7 @@ def test_a_death_before_the_conversation_began_does_not_count() -> None:
 
 def test_the_third_death_makes_an_execution_errored() -> None:
     run = start(make_suite(cases=2))
-    for _ in range(4):  # after two deaths each is held alone, so the last two are of one each
+    for _ in range(4):  # after two deaths each runs alone, so the last two are of one each
         die(run, begun=True)
         reap()
 

@@ -147,7 +147,7 @@ def test_who_comes_second_writes_nothing() -> None:
     assert list(run.case_results.values_list("pk", flat=True)) == before
 
 
-def test_an_open_run_has_no_results_and_a_resumed_one_is_summed_up_anew() -> None:
+def test_an_open_run_has_no_results_and_a_resumed_one_is_summed_up_again() -> None:
     run = start_run(make_suite(["hello", "hello"]))
     cancel_run(run)
     run.refresh_from_db()

@@ -355,7 +355,7 @@ def test_where_no_key_is_set_the_variables_are_named() -> None:
         pytest.param(KIND | {"model": HAIKU}, {"environ": ENVIRON}, id="a check with its own"),
     ],
 )
-def test_a_judge_that_nobody_needs_keeps_no_run_from_starting(
+def test_an_unneeded_judge_keeps_no_run_from_starting(
     check: dict[str, Any], part: dict[str, Any]
 ) -> None:
     suite = make_suite(cases=2)

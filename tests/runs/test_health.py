@@ -52,7 +52,7 @@ def states(run: Run) -> list[str]:
 # What is stuck
 
 
-def test_what_a_lease_holds_is_not_stuck() -> None:
+def test_what_has_a_lease_is_not_stuck() -> None:
     make_worker()
     run = start(make_suite(cases=3))
     take(run, 2)
@@ -254,7 +254,7 @@ def took(run: Run, *seconds: float) -> None:
         make_execution(run, f"long {number}", started_at=begun, finished_at=ended)
 
 
-def test_a_run_with_enough_conversations_tells_itself_how_long_they_take() -> None:
+def test_a_run_with_enough_conversations_needs_no_other() -> None:
     run = make_run(["running"])
     took(run, *range(1, 21))
 
@@ -279,7 +279,7 @@ def test_the_first_run_has_only_its_own() -> None:
     assert usual_s(run) == pytest.approx(7)
 
 
-def test_what_has_no_verdict_tells_nothing() -> None:
+def test_what_has_no_verdict_does_not_count() -> None:
     run = make_run(["running"])
     make_execution(run, state="errored", started_at=ago(100), finished_at=ago(1))
     make_execution(run, "B", state="cancelled", started_at=ago(100), finished_at=ago(1))

@@ -114,7 +114,7 @@ def test_the_run_that_gives_a_suite_its_verdict_stays_beside_later_parts() -> No
 # What goes
 
 
-def test_what_was_said_goes_and_what_it_came_to_stays() -> None:
+def test_transcripts_go_and_results_stay() -> None:
     run = make_run([])
     row = makers.make_execution(run, agent_cost_usd="0.25", grades=[judged(), makers.make_grade()])
     PaidCalls.objects.create(execution=row, calls=[{"request": "r", "reply": "x"}])
@@ -135,13 +135,13 @@ def test_what_was_said_goes_and_what_it_came_to_stays() -> None:
 def rows_of(row: Execution) -> list[dict[str, Any]]:
     """Return all that must stay of an execution."""
     grades = [
-        {name: value for name, value in each.items() if name != "calls"}
-        for each in GradeResult.objects.filter(execution=row).order_by("pk").values()
+        {name: value for name, value in grade.items() if name != "calls"}
+        for grade in GradeResult.objects.filter(execution=row).order_by("pk").values()
     ]
     return [dict(Execution.objects.values().get(pk=row.pk)), *grades]
 
 
-def test_counting_tells_the_same_and_takes_nothing_away() -> None:
+def test_counting_gives_the_same_and_removes_nothing() -> None:
     run = make_run([])
     for number in range(3):
         makers.make_execution(run, f"case {number}", grades=[judged()])
@@ -249,12 +249,12 @@ def test_a_pruned_run_is_exported_without_its_messages() -> None:
 
     left = list(run_document(run)["executions"])
 
-    said = ("messages", "tool_calls", "turns", "world_changes", "warnings")
+    emptied = ("messages", "tool_calls", "turns", "world_changes", "warnings")
     for before, after in zip(executions, left, strict=True):
         assert before["messages"]
-        assert [name for name in said if after[name]] == []
-        assert {k: v for k, v in after.items() if k not in said} == {
-            k: v for k, v in before.items() if k not in said
+        assert [name for name in emptied if after[name]] == []
+        assert {k: v for k, v in after.items() if k not in emptied} == {
+            k: v for k, v in before.items() if k not in emptied
         }
 
 

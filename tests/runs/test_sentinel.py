@@ -86,7 +86,7 @@ def test_a_mistake_is_no_outage() -> None:
         patient(Queue(ValueError("a mistake"))).dequeue()
 
 
-def test_nothing_is_asked_or_stored_that_nobody_needs() -> None:
+def test_nothing_is_asked_or_stored_without_need() -> None:
     queue = Queue()
     broker = patient(queue)
     broker.set_stat("key", "value", 3)

@@ -14,8 +14,8 @@ pytestmark = pytest.mark.django_db
 
 
 def standing_of(suite: Suite) -> Standing:
-    (found,) = standings(list(with_last_runs(Suite.objects.filter(pk=suite.pk))))
-    return found
+    (standing,) = standings(list(with_last_runs(Suite.objects.filter(pk=suite.pk))))
+    return standing
 
 
 def test_a_part_that_passes_does_not_change_the_verdict() -> None:
@@ -23,10 +23,10 @@ def test_a_part_that_passes_does_not_change_the_verdict() -> None:
     whole = make_run(["failed", "passed"], suite=suite)
     part = make_run(["passed"], suite=suite, is_whole=False, case_count=1, suite_case_count=2)
 
-    found = standing_of(suite)
+    standing = standing_of(suite)
 
-    assert (found.verdict_run, found.later) == (whole, part)
-    assert (found.verdict_run.verdict, found.verdict_run.pass_rate) == ("failed", 0.5)
+    assert (standing.verdict_run, standing.later) == (whole, part)
+    assert (standing.verdict_run.verdict, standing.verdict_run.pass_rate) == ("failed", 0.5)
     assert part.in_short == f"run {part.pk}, 1 of 2 cases: passed"
 
 
@@ -43,15 +43,15 @@ def test_a_suite_that_was_only_tried_by_hand_has_no_verdict() -> None:
     suite = make_suite()
     tried = make_run(["passed"], suite=suite, is_tryout=True)
 
-    found = standing_of(suite)
+    standing = standing_of(suite)
 
-    assert (found.verdict_run, found.later, found.has_parts_only) == (None, tried, True)
+    assert (standing.verdict_run, standing.later, standing.has_parts_only) == (None, tried, True)
 
 
 def test_a_suite_that_was_never_run_has_nothing() -> None:
-    found = standing_of(make_suite())
+    standing = standing_of(make_suite())
 
-    assert (found, found.has_parts_only) == (Standing(), False)
+    assert (standing, standing.has_parts_only) == (Standing(), False)
 
 
 def test_a_run_that_was_stopped_is_named_as_such() -> None:
@@ -59,9 +59,9 @@ def test_a_run_that_was_stopped_is_named_as_such() -> None:
     whole = make_run(["passed"], suite=suite)
     stopped = make_run(["failed", "not_run"], suite=suite, stop_reason="budget")
 
-    found = standing_of(suite)
+    standing = standing_of(suite)
 
-    assert (found.verdict_run, found.later) == (whole, stopped)
+    assert (standing.verdict_run, standing.later) == (whole, stopped)
     assert stopped.in_short == f"run {stopped.pk}, out of budget: failed"
 
 

@@ -45,7 +45,7 @@ def test_a_ticket_calls_the_task_that_works() -> None:
     assert (task["kwargs"], task["args"]) == ({}, ())
 
 
-def test_the_queue_never_holds_more_tickets_than_there_are_processes() -> None:
+def test_the_queue_never_has_more_tickets_than_there_are_processes() -> None:
     for number in range(5):
         start_slug(f"suite-{number}", cases=20)
     call_workers()
@@ -66,7 +66,7 @@ def test_lost_tickets_are_issued_again_while_something_waits() -> None:
     assert (again, OrmQ.objects.count()) == (1, 0)
 
 
-def test_a_queue_that_is_away_stops_nobody(
+def test_a_queue_that_is_away_stops_no_start(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, settings: Any
 ) -> None:
     settings.Q_CLUSTER = {**settings.Q_CLUSTER, "redis": "redis://127.0.0.1"}

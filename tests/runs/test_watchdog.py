@@ -36,7 +36,7 @@ def test_ten_seconds_of_silence_are_too_long() -> None:
     assert silent == [False] * 10 + [True]
 
 
-def test_what_was_not_heard_because_nobody_listened_does_not_count() -> None:
+def test_a_pause_of_the_listener_does_not_count() -> None:
     watchdog = make_watchdog()
     watchdog.hear(1.0, now=0.0)
 
