@@ -108,13 +108,8 @@ def to_response(
             asked = "message.output_text.logprobs" in request.get("include", [])
             part = {"type": "output_text", "text": reply.text, "annotations": []}
             part["logprobs"] = logprobs if asked else []
-        message = {
-            "type": "message",
-            "id": new_id("msg"),
-            "role": "assistant",
-            "status": "completed",
-        }
-        output.append(message | {"content": [part]})
+        item = {"type": "message", "id": new_id("msg"), "role": "assistant", "status": "completed"}
+        output.append(item | {"content": [part]})
     output.extend(
         {
             "type": "function_call",

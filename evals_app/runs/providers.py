@@ -15,8 +15,6 @@ from evals_app.engine.llm.models import Block, Standing
 from evals_app.engine.spec import ProviderSpec
 from evals_app.models import Agent, Lease, Provider, ProviderState, Run, Suite
 
-Grants = dict[str, dict[str, int]]
-
 
 def share_places(
     token: uuid.UUID,
@@ -38,7 +36,7 @@ def share_places(
             Lease.objects.filter(until__gt=Now()).exclude(pk=token).values_list("grants", flat=True)
         )
         places: dict[str, int] = {}
-        grants: Grants = {}
+        grants: dict[str, dict[str, int]] = {}
         for slug, limit in limits.items():
             standing, had = standings[slug], ordered.get(slug, 0)
             waited = mine.grants.get(slug, {}).get("waited", 0)

@@ -40,11 +40,8 @@ class TextComparison:
         if not needs.comparison:
             return None
         measured = self._embeddings() or self._static() or self._local()
-        if (
-            measured is None
-            and needs.requires_embeddings
-            and len(self.obstacles.problems) == before
-        ):
+        is_sound = len(self.obstacles.problems) == before
+        if measured is None and needs.requires_embeddings and is_sound:
             self.obstacles.say(
                 f"Check {needs.requires_embeddings!r} requires embeddings, and there are none. Set"
                 " OPENAI_API_KEY, GEMINI_API_KEY, EVALS_EMBEDDING_MODEL or EVALS_MODEL2VEC_DIR, or"

@@ -97,6 +97,10 @@ def test_a_model_uses_the_world_and_a_model_judges_it(server: ModelServer) -> No
     assert not execution.is_scripted
     assert execution.transcript.trial["turns"][0]["reply"] == "It arrives on Friday."
     assert server.bodies[0]["system"] == "You are Echo."
+    values = execution.grades.values("calls", "details", "evidence")
+    stored = [run.snapshot.content, str(execution.transcript.trial), str(list(values))]
+    assert KEY_VARIABLE in stored[0]
+    assert not any(KEY in text for text in stored)
 
 
 def play_chat(request: Json) -> Answer:
@@ -220,22 +224,6 @@ def test_without_a_price_a_limit_on_cost_cannot_be_graded(server: ModelServer) -
     assert (run.agent_cost_usd, run.judge_cost_usd) == (None, Decimal("0.00034"))
     assert (execution.verdict, execution.cause) == ("errored", "case")
     assert "claude-haiku-5-5" in execution.reason
-
-
-def test_no_key_is_in_what_is_stored(server: ModelServer) -> None:
-    server.answers(play)
-    run = make_run()
-
-    work()
-
-    execution = run.executions.get()
-    stored = [
-        run.snapshot.content,
-        json.dumps(execution.transcript.trial),
-        json.dumps(list(execution.grades.values("calls", "details", "evidence")), default=str),
-    ]
-    assert KEY_VARIABLE in stored[0]
-    assert not any(KEY in text for text in stored)
 
 
 def test_a_provider_that_refuses_makes_the_execution_errored_not_failed(

@@ -273,23 +273,18 @@ def test_the_schedule_prunes_what_the_setting_says(settings: Any) -> None:
     assert [transcripts(run) for run in (old, young, last)] == [0, 2, 2]
 
 
-def test_without_the_setting_no_run_is_pruned(settings: Any) -> None:
-    settings.EVALS_KEEP_TRANSCRIPTS_DAYS = 0
+@pytest.mark.parametrize(
+    ("days", "prune_s"),
+    [pytest.param(0, 300, id="never"), pytest.param(30, 0, id="no time is left tonight")],
+)
+def test_no_run_is_pruned_without_the_setting_or_time(
+    settings: Any, monkeypatch: pytest.MonkeyPatch, days: int, prune_s: float
+) -> None:
+    settings.EVALS_KEEP_TRANSCRIPTS_DAYS = days
+    monkeypatch.setattr(retention, "PRUNE_S", prune_s)
     runs = [make_run(), make_run()]
 
     assert prune_as_scheduled() == {"runs": 0, "transcripts": 0, "files": 0}
-    assert [transcripts(run) for run in runs] == [2, 2]
-
-
-def test_a_time_box_that_is_full_leaves_the_rest_for_the_next_night(
-    settings: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    settings.EVALS_KEEP_TRANSCRIPTS_DAYS = 30
-    monkeypatch.setattr("evals_app.runs.retention.PRUNE_S", 0)
-    runs = [make_run(), make_run()]
-
-    prune_as_scheduled()
-
     assert [transcripts(run) for run in runs] == [2, 2]
 
 
