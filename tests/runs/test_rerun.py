@@ -64,14 +64,6 @@ def test_a_new_agent_of_the_suite_is_what_is_tested_now() -> None:
     assert rerun(Run.objects.get(pk=run.pk), only="failed").agent_slug == "next"
 
 
-def test_single_cases_can_be_chosen() -> None:
-    run = finished(make_suite(["bye", "bye", "bye"]))
-
-    again = rerun(run, only="failed", cases=["case 1", "case 3"])
-
-    assert sorted(again.executions.values_list("case", flat=True)) == ["case 1", "case 3"]
-
-
 @pytest.mark.parametrize(
     ("cases", "word"),
     [

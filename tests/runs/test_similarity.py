@@ -86,19 +86,15 @@ def test_a_folder_comes_before_servers_on_this_machine(
     assert method_of(suite, environ=KEYS) == OPENAI
 
 
-def test_who_does_not_compare_texts_is_asked_for_nothing() -> None:
+def test_a_check_that_is_off_needs_nothing() -> None:
     def find(_: str | None) -> str:
         pytest.fail("Nobody needs it.")
 
-    with freeze(make_suite(), environ={}, find_local_model=find) as frozen:
-        assert frozen.head.similarity is None
-
-
-def test_a_check_that_is_off_is_asked_for_nothing() -> None:
     suite = comparing_suite(require="embeddings")
     suite.default_assertions.update(enabled=False)
 
-    assert method_of(suite) is None
+    with freeze(suite, environ={}, find_local_model=find) as frozen:
+        assert frozen.head.similarity is None
 
 
 def test_the_way_is_kept_with_the_provider_and_its_price() -> None:
