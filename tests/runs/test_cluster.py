@@ -3,7 +3,6 @@
 import multiprocessing
 import signal
 import sys
-from pathlib import Path
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -15,7 +14,7 @@ from evals_app.runs.cluster import (
     look_after,
     parent_death_signal,
 )
-from tests.faults.crew import crew
+from evals_app.runs.workers import announce, retire
 
 
 def test_signals_are_counted_while_it_listens() -> None:
@@ -59,13 +58,12 @@ def test_a_child_whose_parent_died_before_it_could_ask_ends_itself() -> None:
     assert parent.exitcode == 1
 
 
-@pytest.mark.django_db(transaction=True)
-def test_check_fails_unless_a_worker_is_alive(
-    child_environment: dict[str, str], tmp_path: Path
-) -> None:
+@pytest.mark.django_db
+def test_check_fails_unless_a_worker_is_alive() -> None:
     before = check()
-    with crew(child_environment, tmp_path):
-        during = check()
+    announce(processes=1)
+    during = check()
+    retire()
 
     assert (before, during, check()) == (1, 0, 1)
 
