@@ -11,7 +11,6 @@ from evals_app.engine.graders import ALIASES, GRADERS
 from evals_app.engine.graders.text import Contains
 from evals_app.engine.permits import FROZEN
 from evals_app.engine.suite import AssertionSpec, CaseSpec, SuiteSpec, TurnSpec
-from fixtures_app.ground.words import near
 
 CHECK = {"type": "contains", "value": "hello"}
 SHOWN_ONLY = CHECK | {"weight": 0}
@@ -150,14 +149,6 @@ def test_a_check_can_be_made_of_its_grader() -> None:
     spec = AssertionSpec(type="contains", grader=Contains(value="hello"))
 
     assert spec == AssertionSpec.model_validate(CHECK)
-
-
-@pytest.mark.parametrize(
-    ("word", "hint"),
-    [("contians", " Did you mean 'contains'?"), ("zzz", ""), ("", "")],
-)
-def test_the_nearest_known_word_is_offered(word: str, hint: str) -> None:
-    assert near(word, ["contains", "matches"]) == hint
 
 
 # Turns

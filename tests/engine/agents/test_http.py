@@ -1,7 +1,7 @@
 """Agents on the network: what they are asked, and what is made of their answers."""
 
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from decimal import Decimal
 from typing import Any
@@ -58,6 +58,16 @@ async def say(session: HttpSession, message: str) -> Exchange:
     exchange = Exchange(1, message, 60)
     await session.respond(exchange)
     return exchange
+
+
+async def exchanged(
+    answer: Callable[[Asked], Sent], *messages: str, **changes: Any
+) -> tuple[list[Asked], Exchange]:
+    """Say something; give what the server was asked, and the last exchange."""
+    with WebServer(answer) as server:
+        async with talking(server, **changes) as session:
+            exchanges = [await say(session, message) for message in messages or ("Hi",)]
+    return server.asked, exchanges[-1]
 
 
 async def hold(server: WebServer, *messages: str, **changes: Any) -> Trial:
@@ -122,9 +132,7 @@ async def test_what_the_agent_did_is_put_down() -> None:
         "estimated_cost_usd": 0.0004,
         "model": "big-1",
     }
-    with WebServer(lambda _: Sent.json(reply)) as server:
-        async with talking(server) as session:
-            exchange = await say(session, "When?")
+    _, exchange = await exchanged(lambda _: Sent.json(reply), "When?")
 
     assert exchange.reply == "It ships on Monday."
     assert exchange.messages[0].tool_calls == (
@@ -136,9 +144,7 @@ async def test_what_the_agent_did_is_put_down() -> None:
 
 
 async def test_plain_text_is_a_reply_of_unknown_cost() -> None:
-    with WebServer(lambda _: Sent.text("Good morning.\n")) as server:
-        async with talking(server) as session:
-            exchange = await say(session, "Hi")
+    _, exchange = await exchanged(lambda _: Sent.text("Good morning.\n"))
 
     assert exchange.reply == "Good morning."
     assert (exchange.usages, exchange.costs) == ([Usage()], [None])
@@ -160,9 +166,7 @@ async def test_plain_text_is_a_reply_of_unknown_cost() -> None:
 async def test_a_text_that_was_sent_as_json_stands_without_its_quotes(
     sent: Sent, reply: str
 ) -> None:
-    with WebServer(lambda _: sent) as server:
-        async with talking(server) as session:
-            exchange = await say(session, "Hi")
+    _, exchange = await exchanged(lambda _: sent)
 
     assert exchange.reply == reply
 
@@ -229,11 +233,9 @@ async def test_an_agent_that_is_silent_fails_its_turn_and_the_conversation_goes_
 
 async def test_headers_are_sent_and_keys_come_from_the_environment() -> None:
     headers = {"Authorization": {"env": "AGENT_KEY"}, "X-Tenant": "acme"}
-    with WebServer(answer_politely) as server:
-        async with talking(server, headers=headers) as session:
-            await say(session, "Hi")
+    requests, _ = await exchanged(answer_politely, headers=headers)
 
-    (asked,) = server.asked
+    (asked,) = requests
     assert asked.headers["authorization"] == "tok-secret"
     assert asked.headers["x-tenant"] == "acme"
 
@@ -242,9 +244,7 @@ async def test_a_key_that_the_agent_repeats_is_nowhere_kept() -> None:
     def answer(asked: Asked) -> Sent:
         return Sent.text(f"Your key is {asked.headers['authorization']}.")
 
-    with WebServer(answer) as server:
-        async with talking(server, headers={"Authorization": {"env": "AGENT_KEY"}}) as session:
-            exchange = await say(session, "Hi")
+    _, exchange = await exchanged(answer, headers={"Authorization": {"env": "AGENT_KEY"}})
 
     assert exchange.reply == "Your key is ***."
 
@@ -320,11 +320,9 @@ async def test_an_endpoint_for_chat_completions_is_asked_in_its_words() -> None:
 
 
 async def test_no_prompt_and_no_model_are_sent_unless_they_are_set() -> None:
-    with WebServer(lambda _: Sent.json(completion())) as server:
-        async with talking(server, protocol="openai-chat") as session:
-            await say(session, "one")
+    requests, _ = await exchanged(lambda _: Sent.json(completion()), "one", protocol="openai-chat")
 
-    (asked,) = server.asked
+    (asked,) = requests
     assert asked.body == {"messages": [{"role": "user", "content": "one"}]}
 
 

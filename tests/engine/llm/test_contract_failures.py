@@ -191,31 +191,6 @@ async def test_a_broken_stream_is_tried_again_and_leaves_nothing_behind(
     assert attempt.error.startswith(what), attempt.error
 
 
-@SDKS
-async def test_a_lost_connection_is_tried_again(lab: Lab, *, api: Api) -> None:
-    got = await lab.ask(Cut(), Reply("Back."), api=api)
-
-    assert got.text == "Back."
-    assert got.attempts[0].error.startswith("cut off its reply")
-
-
-@pytest.mark.parametrize(
-    ("headers", "slept"),
-    [
-        pytest.param({"retry-after": "7"}, 7, id="as asked for"),
-        pytest.param({"retry-after-ms": "1500"}, 1.5, id="in ms"),
-        pytest.param({}, 30, id="unsaid"),
-    ],
-)
-@SDKS
-async def test_a_rate_limit_is_waited_out(
-    lab: Lab, headers: dict[str, str], slept: float, *, api: Api
-) -> None:
-    await lab.ask(Failure(429, headers=headers), Reply("At last."), api=api)
-
-    assert lab.time.slept == pytest.approx([slept], abs=0.5)
-
-
 @pytest.mark.parametrize(
     ("answer", "stream"),
     [

@@ -123,17 +123,6 @@ async def test_the_first_token_is_the_first_that_is_not_a_thought(
     assert 50 <= got.first_token_ms <= got.latency_ms
 
 
-@SDKS
-@STREAMED
-async def test_the_models_own_time_is_latency_and_not_waiting(
-    lab: Lab, *, api: Api, stream: bool
-) -> None:
-    got = await lab.ask(Failure(500), Reply("Fine.", latency_s=0.1), api=api, stream=stream)
-
-    assert 100 <= got.latency_ms < 20_000
-    assert got.waited_ms >= 2000
-
-
 @APIS
 @STREAMED
 async def test_half_an_emoji_neither_comes_out_nor_goes_back(
