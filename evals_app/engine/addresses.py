@@ -34,9 +34,8 @@ _NAT64 = IPv6Network("64:ff9b::/96")
 _OPEN_IPV6 = IPv6Network("2000::/3")
 # Parts of it that contain IPv4 addresses, or are reserved for documentation.
 _NOT_OPEN_IPV6 = tuple(map(IPv6Network, ("2001::/32", "2001:db8::/32", "2002::/16", "3fff::/20")))
-_ASSIGNED_BY_PROTOCOL = IPv4Network(
-    "192.0.0.0/24"
-)  # older Python releases consider half of it public
+# Older Python releases consider half of it public.
+_ASSIGNED_BY_PROTOCOL = IPv4Network("192.0.0.0/24")
 
 _SECRETIVE = re.compile(
     r"[?&](?:[^=&]*[_.-])?(?:api_?key|key|token|secret|password|passwd|auth|credential|signature|sig)=",

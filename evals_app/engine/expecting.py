@@ -51,7 +51,8 @@ class Happening:
         data = {part.name: part.matcher for part in self.parts if part.key in kept}
         if nothing_else and self.kind == "updated":
             # A field that is left open must still be named; otherwise it must not change.
-            data = {part.name: _loose(part.matcher) for part in self.parts} | data
+            loose = {part.name: GONE if part.matcher == GONE else PRESENT for part in self.parts}
+            data = loose | data
         return self.fixed | ({"data": data} if data else {})
 
 
@@ -139,10 +140,6 @@ def _part(key: str, name: str, value: Any) -> Part:
         return Part(key, name, GONE)
     is_time = name in TIMES_OF_RECORDS or (isinstance(value, str) and _is_moment(value))
     return Part(key, name, value if _can_be_written(value) else PRESENT, is_time)
-
-
-def _loose(matcher: Any) -> dict[str, bool]:
-    return GONE if matcher == GONE else PRESENT
 
 
 def _can_be_written(value: Any) -> bool:

@@ -90,12 +90,9 @@ def content_problem(name: str, content: bytes) -> str | None:
         return f"{name} is empty."
     kind = media_type(name)
     if is_shown_as_it_is(kind):
-        begins = _SIGNATURES[kind]
-        return (
-            None
-            if content.startswith(begins)
-            else f"The content of {name} does not match its file extension."
-        )
+        if content.startswith(_SIGNATURES[kind]):
+            return None
+        return f"The content of {name} does not match its file extension."
     try:
         text_of(kind, content)
     except DocumentError as error:

@@ -228,10 +228,8 @@ def _settled(grade: Grade, threshold: float | None) -> Grade:
         reason = f"{grade.reason} So the score could be anything {between}{needs}."
         return graded.but(score=None, status=GradeStatus.UNGRADED, cause=Cause.JUDGE, reason=reason)
     is_enough = "enough" if at_least(lowest, threshold) else "not enough"
-    reason = (
-        f"{grade.reason} This makes no difference: the score is {between}, {is_enough} either way."
-    )
-    return graded.but(reason=reason)
+    difference = f"This makes no difference: the score is {between}, {is_enough} either way."
+    return graded.but(reason=f"{grade.reason} {difference}")
 
 
 SUSPICION = (

@@ -117,11 +117,9 @@ def _why_undecided(graded: Sequence[GradedAssertion]) -> str:
         for check in graded
         if check.decides and check.grade.status is GradeStatus.NOT_APPLICABLE
     ]
-    return (
-        " ".join(["No check could decide.", *passed_over])
-        if passed_over
-        else "There is nothing to check."
-    )
+    if not passed_over:
+        return "There is nothing to check."
+    return " ".join(["No check could decide.", *passed_over])
 
 
 def execution_score(graded: Sequence[GradedAssertion]) -> float | None:

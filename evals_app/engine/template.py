@@ -4,7 +4,7 @@ A backslash before them, `\{{name}}`, keeps the braces as text.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,7 +40,9 @@ class Resolved:
 
 def unknown_variable(text: str) -> str | None:
     """Say what is wrong with the first unknown variable; None if all are known."""
-    for name in filter(_is_unknown, _variables(text)):
+    for name in map(_variable, _BRACES.finditer(text)):
+        if name is None or not _is_unknown(name):
+            continue
         meant = nearest(name, KNOWN_VARIABLES)
         hint = f" Did you mean {{{{{meant}}}}}?" if meant else ""
         known = ", ".join(f"{{{{{variable}}}}}" for variable in KNOWN_VARIABLES)
@@ -112,10 +114,6 @@ def plain(message: str) -> str:
 def written(message: str) -> str:
     """Return a message as an author writes it who means all braces literally."""
     return _BRACES.sub(lambda braces: f"\\{braces[0]}", message)
-
-
-def _variables(text: str) -> Iterator[str]:
-    return (name for match in _BRACES.finditer(text) if (name := _variable(match)) is not None)
 
 
 def _variable(braces: re.Match[str]) -> str | None:

@@ -1,14 +1,19 @@
 """Tools that call a server."""
 
 import asyncio
-import json
 import os
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote, urlencode
 
 from evals_app.engine.agents.headers import sent_headers
-from evals_app.engine.agents.tool_calls import CheckedTool, json_or_text, tool_error, tool_result
+from evals_app.engine.agents.tool_calls import (
+    CheckedTool,
+    as_text,
+    json_or_text,
+    tool_error,
+    tool_result,
+)
 from evals_app.engine.tool_spec import ARGUMENT, HttpTool
 from evals_app.engine.web import Web, WebError
 
@@ -61,24 +66,20 @@ class HttpRequests(CheckedTool):
         for name in ARGUMENT.findall(self._tool.url):
             value = args.get(name)
             if not isinstance(value, str | int) or str(value).strip(".") == "":
-                return f"{name} is required and cannot be {_text(value)}."
+                return f"{name} is required and cannot be {as_text(value)}."
         return None
 
     def _request(self, args: Mapping[str, Any]) -> tuple[str, Any]:
         placed = set(ARGUMENT.findall(self._tool.url))
-        url = ARGUMENT.sub(lambda match: quote(_text(args[match[1]]), safe=""), self._tool.url)
+        url = ARGUMENT.sub(lambda match: quote(as_text(args[match[1]]), safe=""), self._tool.url)
         rest = {name: value for name, value in args.items() if name not in placed}
         if self._tool.method not in _IN_QUERY:
             return url, rest
         query = urlencode(
             [
-                (name, _text(item))
+                (name, as_text(item))
                 for name, value in rest.items()
                 for item in (value if isinstance(value, list) else [value])
             ]
         )
         return (f"{url}{'&' if '?' in url else '?'}{query}" if query else url), None
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -1,7 +1,6 @@
 """The scripted driver: an agent that follows rules, so that everything works offline."""
 
 import asyncio
-import json
 import re
 from collections.abc import Sequence
 from decimal import Decimal
@@ -9,6 +8,7 @@ from typing import Any
 
 from evals_app.engine.agent_spec import ScriptedRule
 from evals_app.engine.agents.session import Exchange
+from evals_app.engine.agents.tool_calls import as_text
 from evals_app.engine.agents.toolbox import Toolbox
 from evals_app.engine.errors import AgentError, JudgeError
 from evals_app.engine.llm.call import ModelCall, ModelReply, UserMessage
@@ -41,7 +41,7 @@ class ScriptedSession:
         if rule.error is not None:
             raise AgentError(rule.error)
         reply = fill(rule.reply, message=exchange.user, results=done)
-        exchange.messages.append(Message("assistant", _text(reply)))
+        exchange.messages.append(Message("assistant", as_text(reply)))
 
 
 def matching_rule(
@@ -69,8 +69,9 @@ def scripted_judge(rules: Sequence[ScriptedRule]) -> Any:
             raise JudgeError(rule.error if rule and rule.error else message)
         if rule.delay_ms:
             await asyncio.sleep(rule.delay_ms / 1000)
-        usage = _usage(rule) if rule.usage is not None else Usage()
-        return ModelReply(text=rule.reply, usage=usage, cost_usd=Decimal(0), model="scripted")
+        return ModelReply(
+            text=rule.reply, usage=_usage(rule), cost_usd=Decimal(0), model="scripted"
+        )
 
     return complete
 
@@ -98,7 +99,7 @@ def fill(value: Any, *, message: str, results: Sequence[ToolCall]) -> Any:
 
     if whole := _PLACEHOLDER.fullmatch(value.strip()):
         return find(whole[1])
-    return _PLACEHOLDER.sub(lambda match: _text(find(match[1])), value)
+    return _PLACEHOLDER.sub(lambda match: as_text(find(match[1])), value)
 
 
 def _at(value: Any, path: Sequence[str]) -> Any:
@@ -110,10 +111,6 @@ def _at(value: Any, path: Sequence[str]) -> Any:
         else:
             return ""
     return value
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def _usage(rule: ScriptedRule) -> Usage:

@@ -40,6 +40,11 @@ def tool_error(code: str, message: str) -> dict[str, Any]:
     return {"error": {"code": code, "message": message}}
 
 
+def as_text(value: Any) -> str:
+    """Return a text as it is, and anything else as JSON."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
 def json_or_text(text: str) -> Any:
     """Read strict JSON; anything else stays text."""
     try:

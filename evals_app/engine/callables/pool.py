@@ -87,13 +87,8 @@ class Loaded:
         Raises:
             CodeError: it raised, took longer than `within_s`, or did not return JSON.
         """
-        request = {
-            "do": "call",
-            "reference": reference,
-            "purpose": purpose,
-            "argument": dict(argument),
-        }
-        return await self._ask(request, within_s=within_s)
+        request = {"do": "call", "reference": reference, "purpose": purpose}
+        return await self._ask(request | {"argument": dict(argument)}, within_s=within_s)
 
     async def _ask(self, request: dict[str, Any], *, within_s: float | None) -> Any:
         reference = request["reference"]

@@ -553,9 +553,6 @@ def _kind(status: int, complaint: Complaint) -> type[ProviderError]:
 
 
 def _words(status: int) -> str:
-    if status in _STATUS_WORDS:
-        return _STATUS_WORDS[status]
-    try:
-        return http.HTTPStatus(status).phrase.lower()
-    except ValueError:
-        return "unknown status"
+    is_known = status in set(http.HTTPStatus)
+    phrase = http.HTTPStatus(status).phrase.lower() if is_known else "unknown status"
+    return _STATUS_WORDS.get(status, phrase)

@@ -78,6 +78,7 @@ def to_reply(
         msg = f"it stopped for an unknown reason ({reason!r}); known: {', '.join(_STOPS)}"
         raise wire.UnreadableError(msg)
     details = message.get("stop_details")
+    category = details.get("category") if isinstance(details, dict) else None
     turn = _to_turn(content)
     stop = _STOPS[reason]
     if stop == "tool" and not any(block.get("type") == "tool_use" for block in content):
@@ -97,9 +98,7 @@ def to_reply(
             if block.get("type") == "tool_use"
         ),
         stop=stop,
-        refusal_category=wire.label(details.get("category")) or None
-        if isinstance(details, dict)
-        else None,
+        refusal_category=wire.label(category) or None,
         usage=usage,
         model=wire.label(message.get("model")),
         native_turn=NativeTurn({"role": "assistant", "content": turn}) if turn else None,

@@ -169,11 +169,7 @@ class Models:
                 await self._setting.sleep(delay)
 
     def _delay(self, provider: Provider, call: Call, course: Course) -> float:
-        """Return the seconds until the next attempt.
-
-        Raises:
-            ProviderError: there will be none.
-        """
+        """Return the seconds until the next attempt; raise if there will be none."""
         failure, tried = course.failures[-1], len(course.failures)
         spent_s = self._setting.clock() - course.began - course.queued_s
         delay = delay_s(failure, retry=tried, jitter=self._setting.random())

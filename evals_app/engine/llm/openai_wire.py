@@ -131,10 +131,8 @@ def to_usage(usage: object) -> Usage:
     prompt, output = wire.count(usage, "prompt_tokens"), wire.count(usage, "completion_tokens")
     if not isinstance(usage, Mapping) or prompt is None:
         return Usage()
-    of_prompt, of_output = (
-        usage.get("prompt_tokens_details"),
-        usage.get("completion_tokens_details"),
-    )
+    of_prompt = usage.get("prompt_tokens_details")
+    of_output = usage.get("completion_tokens_details")
     read = wire.count(of_prompt, "cached_tokens") or 0
     written = wire.count(of_prompt, "cache_write_tokens") or 0
     reasoning = wire.count(of_output, "reasoning_tokens") or 0
@@ -252,11 +250,7 @@ def text_of(content: object) -> str:
 
 
 def _calls(message: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the tool calls, each with a unique id, by which results are matched.
-
-    Raises:
-        UnreadableError: one does not name its tool.
-    """
+    """Return the tool calls, each with a unique id, by which results are matched."""
     calls: dict[str, dict[str, Any]] = {}
     given = message.get("tool_calls") or []
     if not isinstance(given, list):

@@ -38,8 +38,7 @@ class Block:
 class Standing:
     """What a process knows of a provider.
 
-    `under_way` calls now, the most `wanted` at once since the last time, and a new `block` since
-    then.
+    `under_way` calls now; since the last time, the most `wanted` at once and a new `block`.
     """
 
     under_way: int

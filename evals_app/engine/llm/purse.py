@@ -78,9 +78,8 @@ class Purse:
             await self._reserve([])
 
     async def _reserve(self, asked: Sequence[Decimal]) -> Sequence[bool]:
-        async with (
-            self._asking
-        ):  # or one would report an account without what another has just reserved
+        # Or one would report an account without what another has just reserved.
+        async with self._asking:
             account = self.account
             granted = await self._bank(account, asked)
             granted_usd = sum(
