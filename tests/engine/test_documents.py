@@ -8,7 +8,7 @@ import pytest
 from evals_app.engine.documents import MAX_CHARS, DocumentError, text_of
 from evals_app.engine.files import MEDIA_TYPES
 
-DOCX, XLSX, PPTX = (MEDIA_TYPES[each] for each in (".docx", ".xlsx", ".pptx"))
+DOCX, XLSX, PPTX = (MEDIA_TYPES[ending] for ending in (".docx", ".xlsx", ".pptx"))
 WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 SHEET = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
 DRAWING = "http://schemas.openxmlformats.org/drawingml/2006/main"

@@ -48,49 +48,46 @@ def offered(found: tuple[Happening, ...]) -> set[str]:
     return {change.key for change in found} | parts
 
 
+def refund(**data: Any) -> tuple[str, dict[str, Any]]:
+    return "entity.create", {"type": "refund", "data": data}
+
+
+def update(id_: str = "order-1", /, **data: Any) -> tuple[str, dict[str, Any]]:
+    return "entity.update", {"id": id_, "data": data}
+
+
+def created(*rows: dict[str, Any]) -> dict[str, Any]:
+    return {"created": [{"type": "refund", **row} for row in rows]}
+
+
+def updated(id_: str = "order-1", /, **data: Any) -> dict[str, Any]:
+    return {"updated": [{"id": id_, "data": data}]}
+
+
+MADE = "2026-05-01T09:30:00Z"
+
+
 @pytest.mark.parametrize(
     ("calls", "options"),
     [
         pytest.param([], {}, id="nothing"),
-        pytest.param(
-            [("entity.create", {"type": "refund", "data": {"amount": 5}})],
-            {"created": [{"type": "refund", "data": {"amount": 5}}]},
-            id="created, without its id",
-        ),
+        pytest.param([refund(amount=5)], created({"data": {"amount": 5}}), id="without its id"),
         pytest.param(
             [("entity.create", {"type": "refund", "data": {}, "status": "open"})],
-            {"created": [{"type": "refund", "status": "open"}]},
+            created({"status": "open"}),
             id="created with a status",
         ),
         pytest.param(
-            [("entity.create", {"type": "refund", "data": {"amount": 5}})] * 3,
-            {"created": [{"type": "refund", "data": {"amount": 5}, "count": 3}]},
-            id="created three times",
+            [refund(amount=5)] * 3, created({"data": {"amount": 5}, "count": 3}), id="three times"
         ),
         pytest.param(
-            [
-                ("entity.create", {"type": "refund", "data": {"amount": 1}}),
-                ("entity.create", {"type": "refund", "data": {"amount": True}}),
-            ],
-            {
-                "created": [
-                    {"type": "refund", "data": {"amount": 1}},
-                    {"type": "refund", "data": {"amount": True}},
-                ]
-            },
+            [refund(amount=1), refund(amount=True)],
+            created({"data": {"amount": 1}}, {"data": {"amount": True}}),
             id="one is not true",
         ),
         pytest.param(
-            [
-                (
-                    "entity.create",
-                    {
-                        "type": "refund",
-                        "data": {"made": "2026-05-01T09:30:00Z", "day": "2026-05-01"},
-                    },
-                )
-            ],
-            {"created": [{"type": "refund", "data": {"day": "2026-05-01"}}]},
+            [refund(made=MADE, day="2026-05-01")],
+            created({"data": {"day": "2026-05-01"}}),
             id="a moment is left out, a day is not",
         ),
         pytest.param(
@@ -98,24 +95,20 @@ def offered(found: tuple[Happening, ...]) -> set[str]:
             {"updated": [{"id": "order-1", "status": "closed", "data": {"a.b": 5}}]},
             id="updated",
         ),
+        pytest.param([update(x=None)], updated(x={"present": False}), id="a field was removed"),
         pytest.param(
-            [("entity.update", {"id": "order-1", "data": {"x": None}})],
-            {"updated": [{"id": "order-1", "data": {"x": {"present": False}}}]},
-            id="a field was removed",
-        ),
-        pytest.param(
-            [("entity.update", {"id": "order-1", "data": {"x": "2026-05-01 09:30", "at": 2}})],
-            {"updated": [{"id": "order-1", "data": {"x": {"present": True}, "at": 2}}]},
+            [update(x="2026-05-01 09:30", at=2)],
+            updated(x={"present": True}, at=2),
             id="a moment changed, to whatever",
         ),
         pytest.param(
-            [("entity.update", {"id": "order-1", "data": {"x": {"regex": "("}}})],
-            {"updated": [{"id": "order-1", "data": {"x": {"present": True}}}]},
+            [update(x={"regex": "("})],
+            updated(x={"present": True}),
             id="what would read as a matcher",
         ),
         pytest.param(
-            [("entity.update", {"id": "order-2", "data": {"a": {"b": 2}}})],
-            {"updated": [{"id": "order-2", "data": {"a": {"b": 2}}}]},
+            [update("order-2", a={"b": 2})],
+            updated("order-2", a={"b": 2}),
             id="a field beside a key with a dot",
         ),
         pytest.param(

@@ -101,7 +101,7 @@ def test_callables_share_the_time_that_all_of_them_have(operator_code: OperatorC
     )
 
     with importing_within(0.5):
-        problems = [callable_problem(each, "grader") or "" for each in (slow, quick)]
+        problems = [callable_problem(code, "grader") or "" for code in (slow, quick)]
 
     assert problems[0].endswith("could not be imported within 0.5 s.")
     assert problems[1].startswith(f"There was no time left to import {quick}")

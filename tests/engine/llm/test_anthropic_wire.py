@@ -10,7 +10,6 @@ from evals_app.engine.llm.call import (
     FileContent,
     ModelCall,
     NativeTurn,
-    ToolDef,
     ToolResult,
     ToolResults,
     UserMessage,
@@ -18,11 +17,9 @@ from evals_app.engine.llm.call import (
 from evals_app.engine.llm.names import ToolNames
 from evals_app.engine.llm.wire import UnreadableError
 from evals_app.engine.trial import Usage
-from tests.engine.llm.makers import make_call
+from tests.engine.llm.makers import QUERY, VERDICT, make_call
 
 NO_TOOLS = ToolNames([])
-QUERY = ToolDef("entity.query", "Look up entities.", {"type": "object", "properties": {}})
-SCHEMA = {"type": "object", "properties": {}, "required": [], "additionalProperties": False}
 
 
 def make_message(*content: dict[str, Any], **changes: Any) -> dict[str, Any]:
@@ -50,8 +47,8 @@ def test_a_plain_call_sends_nothing_but_the_necessary() -> None:
         pytest.param({"max_output_tokens": 7}, {"max_tokens": 7}, id="output limit"),
         pytest.param({"effort": "low"}, {"output_config": {"effort": "low"}}, id="effort"),
         pytest.param(
-            {"schema": SCHEMA},
-            {"output_config": {"format": {"type": "json_schema", "schema": SCHEMA}}},
+            {"schema": VERDICT},
+            {"output_config": {"format": {"type": "json_schema", "schema": VERDICT}}},
             id="schema",
         ),
         pytest.param(
@@ -66,7 +63,7 @@ def test_a_plain_call_sends_nothing_but_the_necessary() -> None:
                     {
                         "name": "entity_query",
                         "description": "Look up entities.",
-                        "input_schema": {"type": "object", "properties": {}},
+                        "input_schema": QUERY.parameters,
                     }
                 ],
                 "tool_choice": {"type": "any"},
@@ -82,7 +79,7 @@ def test_what_is_set_is_sent(changes: dict[str, Any], expected: dict[str, Any]) 
 
 
 def test_a_refused_setting_is_left_out_and_the_others_stay() -> None:
-    call = make_call(temperature=0.0, top_p=0.5, effort="low", schema=SCHEMA)
+    call = make_call(temperature=0.0, top_p=0.5, effort="low", schema=VERDICT)
 
     request, bare = (
         request_for(call, "temperature", "effort"),
@@ -101,50 +98,41 @@ def shown_as(kind: str, media_type: str) -> dict[str, Any]:
     }
 
 
+def user(*blocks: dict[str, Any]) -> list[dict[str, Any]]:
+    return [{"role": "user", "content": list(blocks)}]
+
+
+def text(words: str, **changes: Any) -> dict[str, Any]:
+    return {"type": "text", "text": words, **changes}
+
+
+PICTURE, PAPER = (
+    FileContent("a.png", "image/png", b"file"),
+    FileContent("b.pdf", "application/pdf", b"file"),
+)
+
+
 @pytest.mark.parametrize(
     ("message", "expected"),
     [
         pytest.param(UserMessage("Hi"), [{"role": "user", "content": "Hi"}], id="user"),
         pytest.param(
-            UserMessage(
-                "Look",
-                (
-                    FileContent("a.png", "image/png", b"file"),
-                    FileContent("b.pdf", "application/pdf", b"file"),
-                ),
+            UserMessage("Look", (PICTURE, PAPER)),
+            user(
+                shown_as("image", "image/png"),
+                shown_as("document", "application/pdf") | {"title": "b.pdf"},
+                text("Look"),
             ),
-            [
-                {
-                    "role": "user",
-                    "content": [
-                        shown_as("image", "image/png"),
-                        shown_as("document", "application/pdf") | {"title": "b.pdf"},
-                        {"type": "text", "text": "Look"},
-                    ],
-                }
-            ],
             id="files before the question",
         ),
         pytest.param(
             UserMessage("All of it. What of it?", shared=10),
-            [
-                {
-                    "role": "user",
-                    "content": [
-                        {
-                            "type": "text",
-                            "text": "All of it.",
-                            "cache_control": {"type": "ephemeral"},
-                        },
-                        {"type": "text", "text": " What of it?"},
-                    ],
-                }
-            ],
+            user(text("All of it.", cache_control={"type": "ephemeral"}), text(" What of it?")),
             id="what is shared is marked",
         ),
         pytest.param(
-            UserMessage("", (FileContent("a.gif", "image/gif", b"file"),)),
-            [{"role": "user", "content": [shown_as("image", "image/gif")]}],
+            UserMessage("", (PICTURE,)),
+            user(shown_as("image", "image/png")),
             id="a file without a word",
         ),
         pytest.param(
@@ -157,26 +145,11 @@ def shown_as(kind: str, media_type: str) -> dict[str, Any]:
             id="native turn as it was",
         ),
         pytest.param(
-            ToolResults(
-                (
-                    ToolResult("t1", "entity.query", "[]"),
-                    ToolResult("t2", "entity.query", "no such type", is_error=True),
-                )
+            ToolResults((ToolResult("t1", "f", "[]"), ToolResult("t2", "f", "no", is_error=True))),
+            user(
+                {"type": "tool_result", "tool_use_id": "t1", "content": "[]"},
+                {"type": "tool_result", "tool_use_id": "t2", "content": "no", "is_error": True},
             ),
-            [
-                {
-                    "role": "user",
-                    "content": [
-                        {"type": "tool_result", "tool_use_id": "t1", "content": "[]"},
-                        {
-                            "type": "tool_result",
-                            "tool_use_id": "t2",
-                            "content": "no such type",
-                            "is_error": True,
-                        },
-                    ],
-                }
-            ],
             id="all tool results in one message",
         ),
     ],
@@ -271,8 +244,9 @@ def test_of_a_turn_goes_back_what_the_api_takes(
 
 
 def test_what_a_filter_broke_off_is_not_whole() -> None:
-    text = {"type": "text", "text": "Mix the"}
-    cut, whole = (make_message(text, stop_reason=reason) for reason in ("refusal", "end_turn"))
+    cut, whole = (
+        make_message(text("Mix the"), stop_reason=reason) for reason in ("refusal", "end_turn")
+    )
 
     assert not to_reply(cut, names=NO_TOOLS, raw_inputs={}).is_whole
     assert to_reply(whole, names=NO_TOOLS, raw_inputs={}).is_whole
@@ -391,39 +365,27 @@ def test_usage_is_read_kind_by_kind(reported: object, usage: Usage) -> None:
     assert to_usage(reported) == usage
 
 
+def start(index: int, **block: Any) -> dict[str, Any]:
+    return {"type": "content_block_start", "index": index, "content_block": block}
+
+
+def delta(index: int, kind: str, **given: Any) -> dict[str, Any]:
+    return {"type": "content_block_delta", "index": index, "delta": {"type": kind, **given}}
+
+
 def test_events_add_up_to_the_message() -> None:
     streamed = StreamedMessage()
+    begun = make_message(stop_reason=None, usage={"input_tokens": 3, "output_tokens": 1})
     events: list[dict[str, Any]] = [
-        {
-            "type": "message_start",
-            "message": make_message(
-                stop_reason=None, usage={"input_tokens": 3, "output_tokens": 1}
-            ),
-        },
-        {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
-        {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "Hi"}},
-        {
-            "type": "content_block_delta",
-            "index": 0,
-            "delta": {"type": "citations_delta", "citation": {"url": "x"}},
-        },
-        {"type": "content_block_delta", "index": 0, "delta": {"type": "from_the_future"}},
+        {"type": "message_start", "message": begun},
+        start(0, type="text", text=""),
+        delta(0, "text_delta", text="Hi"),
+        delta(0, "citations_delta", citation={"url": "x"}),
+        delta(0, "from_the_future"),
         {"type": "content_block_stop", "index": 0},
-        {
-            "type": "content_block_start",
-            "index": 1,
-            "content_block": {"type": "tool_use", "id": "t", "name": "f", "input": {}},
-        },
-        {
-            "type": "content_block_delta",
-            "index": 1,
-            "delta": {"type": "input_json_delta", "partial_json": '{"a"'},
-        },
-        {
-            "type": "content_block_delta",
-            "index": 1,
-            "delta": {"type": "input_json_delta", "partial_json": ": 1}"},
-        },
+        start(1, type="tool_use", id="t", name="f", input={}),
+        delta(1, "input_json_delta", partial_json='{"a"'),
+        delta(1, "input_json_delta", partial_json=": 1}"),
         {"type": "content_block_stop", "index": 1},
         {"type": "from_the_future"},
         {

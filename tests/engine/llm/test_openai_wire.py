@@ -10,7 +10,6 @@ from evals_app.engine.llm.call import (
     ModelCall,
     NativeTurn,
     TokenLogprob,
-    ToolDef,
     ToolResult,
     ToolResults,
     UserMessage,
@@ -19,11 +18,9 @@ from evals_app.engine.llm.names import ToolNames
 from evals_app.engine.llm.openai_wire import error_in, to_logprobs, to_reply, to_request, to_usage
 from evals_app.engine.llm.wire import UnreadableError
 from evals_app.engine.trial import Usage
-from tests.engine.llm.makers import make_call
+from tests.engine.llm.makers import QUERY, VERDICT, make_call
 
 NO_TOOLS = ToolNames([])
-QUERY = ToolDef("entity.query", "Look up entities.", {"type": "object", "properties": {}})
-SCHEMA = {"type": "object", "properties": {}, "required": [], "additionalProperties": False}
 
 
 def request_for(call: ModelCall, *without: str) -> dict[str, Any]:
@@ -62,11 +59,11 @@ def test_a_plain_call_sends_nothing_but_the_necessary() -> None:
             {"top_logprobs": 5}, {"logprobs": True, "top_logprobs": 5}, id="probabilities"
         ),
         pytest.param(
-            {"schema": SCHEMA},
+            {"schema": VERDICT},
             {
                 "response_format": {
                     "type": "json_schema",
-                    "json_schema": {"name": "answer", "strict": True, "schema": SCHEMA},
+                    "json_schema": {"name": "answer", "strict": True, "schema": VERDICT},
                 }
             },
             id="schema",
@@ -82,7 +79,7 @@ def test_what_is_set_is_sent(changes: dict[str, Any], expected: dict[str, Any]) 
 
 
 def test_refused_settings_are_left_out_and_the_others_stay() -> None:
-    call = make_call(temperature=0.0, top_p=0.5, effort="low", schema=SCHEMA, top_logprobs=3)
+    call = make_call(temperature=0.0, top_p=0.5, effort="low", schema=VERDICT, top_logprobs=3)
 
     request = request_for(call, "temperature", "effort", "schema", "top_logprobs")
 

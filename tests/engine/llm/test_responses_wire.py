@@ -8,7 +8,6 @@ from evals_app.engine.llm.call import (
     FileContent,
     ModelCall,
     NativeTurn,
-    ToolDef,
     ToolResult,
     ToolResults,
     UserMessage,
@@ -23,11 +22,9 @@ from evals_app.engine.llm.responses_wire import (
 )
 from evals_app.engine.llm.wire import UnreadableError
 from evals_app.engine.trial import Usage
-from tests.engine.llm.makers import make_call
+from tests.engine.llm.makers import QUERY, VERDICT, make_call
 
 NO_TOOLS = ToolNames([])
-QUERY = ToolDef("entity.query", "Look up entities.", {"type": "object", "properties": {}})
-SCHEMA = {"type": "object", "properties": {}, "required": [], "additionalProperties": False}
 SAID = {"type": "message", "content": [{"type": "output_text", "text": "Hi"}]}
 THOUGHT = {"type": "reasoning", "id": "rs", "encrypted_content": "s", "summary": []}
 
@@ -72,14 +69,14 @@ def test_a_plain_call_sends_nothing_but_the_necessary_and_has_nothing_stored() -
             id="probabilities",
         ),
         pytest.param(
-            {"schema": SCHEMA},
+            {"schema": VERDICT},
             {
                 "text": {
                     "format": {
                         "type": "json_schema",
                         "name": "answer",
                         "strict": True,
-                        "schema": SCHEMA,
+                        "schema": VERDICT,
                     }
                 }
             },
@@ -93,7 +90,7 @@ def test_a_plain_call_sends_nothing_but_the_necessary_and_has_nothing_stored() -
                         "type": "function",
                         "name": "entity_query",
                         "description": "Look up entities.",
-                        "parameters": {"type": "object", "properties": {}},
+                        "parameters": QUERY.parameters,
                         "strict": False,
                     }
                 ],
@@ -110,7 +107,7 @@ def test_what_is_set_is_sent(changes: dict[str, Any], expected: dict[str, Any]) 
 
 
 def test_refused_settings_are_left_out() -> None:
-    call = make_call(temperature=0.0, effort="low", schema=SCHEMA, top_logprobs=3)
+    call = make_call(temperature=0.0, effort="low", schema=VERDICT, top_logprobs=3)
 
     request = request_for(call, "temperature", "effort", "schema", "top_logprobs")
 
