@@ -83,6 +83,14 @@ async def grade(
     )
 
 
+async def grade_of(
+    assertion: dict[str, Any], *, reply: str = "Hello.", judge: Judge | None = None
+) -> Grade:
+    """Grade one check of one turn."""
+    (check,) = await grade(make_trial(make_turn(reply)), turn(assertions=[assertion]), judge=judge)
+    return check.grade
+
+
 # Places
 
 
@@ -149,21 +157,30 @@ FIRST = make_turn(
 SECOND = make_turn("Two.", index=2, messages=(Message("assistant", "", (make_call("b"),)),))
 
 
+SAID, CALLED = ("contains", "One.", "Two."), ("tool_called", "a", "b")
+
+
 @pytest.mark.parametrize(
-    ("place", "scope", "passes"),
+    ("kind", "place", "scope", "passes"),
     [
-        pytest.param("first", None, ["One."], id="a turn sees its own reply"),
-        pytest.param("first", "turn", ["One."], id="also when it says so"),
-        pytest.param("first", "conversation", ["One."], id="what comes later does not count"),
-        pytest.param("second", None, ["Two."], id="nor what came before"),
-        pytest.param("second", "conversation", ["One.", "Two."], id="unless it is asked for"),
-        pytest.param("final", None, ["Two."], id="the end sees the last reply"),
-        pytest.param("final", "turn", ["Two."], id="also when it says so, at the end"),
-        pytest.param("final", "conversation", ["One.", "Two."], id="or all of them"),
+        pytest.param(SAID, "first", None, ["One."], id="a turn sees its own reply"),
+        pytest.param(SAID, "first", "turn", ["One."], id="also when it says so"),
+        pytest.param(SAID, "first", "conversation", ["One."], id="what comes later does not count"),
+        pytest.param(SAID, "second", None, ["Two."], id="nor what came before"),
+        pytest.param(SAID, "second", "conversation", ["One.", "Two."], id="unless it is asked for"),
+        pytest.param(SAID, "final", None, ["Two."], id="the end sees the last reply"),
+        pytest.param(SAID, "final", "turn", ["Two."], id="also when it says so, at the end"),
+        pytest.param(SAID, "final", "conversation", ["One.", "Two."], id="or all of them"),
+        pytest.param(CALLED, "first", None, ["a"], id="calls of a turn"),
+        pytest.param(CALLED, "second", None, ["b"], id="calls of another turn"),
+        pytest.param(CALLED, "final", None, ["a", "b"], id="all calls"),
     ],
 )
-async def test_which_text_is_graded(place: str, scope: str | None, passes: list[str]) -> None:
-    checks = [{"type": "contains", "value": text, "scope": scope} for text in ("One.", "Two.")]
+async def test_what_is_graded(
+    kind: tuple[str, ...], place: str, scope: str | None, passes: list[str]
+) -> None:
+    name, *values = kind
+    checks = [{"type": name, "value": value, "scope": scope} for value in values]
 
     found = await grade(
         make_trial(FIRST, SECOND),
@@ -172,27 +189,8 @@ async def test_which_text_is_graded(place: str, scope: str | None, passes: list[
         final_assertions=checks if place == "final" else [],
     )
 
-    assert [
-        text for text, check in zip(("One.", "Two."), found, strict=True) if check.grade.passed
-    ] == passes
-
-
-@pytest.mark.parametrize(
-    ("place", "tools"), [("first", ["a"]), ("second", ["b"]), ("final", ["a", "b"])]
-)
-async def test_which_calls_are_graded(place: str, tools: list[str]) -> None:
-    checks = [{"type": "tool_called", "value": name} for name in ("a", "b")]
-
-    found = await grade(
-        make_trial(FIRST, SECOND),
-        turn(assertions=checks if place == "first" else []),
-        turn(assertions=checks if place == "second" else []),
-        final_assertions=checks if place == "final" else [],
-    )
-
-    assert [
-        name for name, check in zip(("a", "b"), found, strict=True) if check.grade.passed
-    ] == tools
+    passed = [check.grade.passed for check in found]
+    assert [value for value, ok in zip(values, passed, strict=True) if ok] == passes
 
 
 @pytest.mark.parametrize(
@@ -267,11 +265,9 @@ async def test_a_score_is_held_against_the_threshold(
 ) -> None:
     use(monkeypatch, lambda _: Grade.scored(score, "Close."))
 
-    (found,) = await grade(
-        make_trial(make_turn()), turn(assertions=[{"type": "fake", "threshold": threshold}])
-    )
+    found = await grade_of({"type": "fake", "threshold": threshold})
 
-    assert (found.grade.score, found.grade.passed, found.grade.cause) == (score, passed, cause)
+    assert (found.score, found.passed, found.cause) == (score, passed, cause)
 
 
 @pytest.mark.parametrize("threshold", [None, 0.0, 1.0])
@@ -313,18 +309,18 @@ async def test_scores_are_clamped(
 ) -> None:
     use(monkeypatch, lambda _: Grade(score, passed=True, reason="So."))
 
-    (found,) = await grade(make_trial(make_turn()), turn(assertions=[{"type": "fake"}]))
+    found = await grade_of({"type": "fake"})
 
-    assert (found.grade.score, found.grade.passed) == (kept, True)
+    assert (found.score, found.passed) == (kept, True)
 
 
 async def test_a_score_that_is_no_number_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     use(monkeypatch, lambda _: Grade(math.nan, passed=True, reason="So."))
 
-    (found,) = await grade(make_trial(make_turn()), turn(assertions=[{"type": "fake"}]))
+    found = await grade_of({"type": "fake"})
 
-    assert (found.grade.score, found.grade.passed) == (None, None)
-    assert (found.grade.status, found.grade.cause) == (GradeStatus.ERROR, Cause.HARNESS)
+    assert (found.score, found.passed) == (None, None)
+    assert (found.status, found.cause) == (GradeStatus.ERROR, Cause.HARNESS)
 
 
 @pytest.mark.parametrize(
@@ -345,9 +341,7 @@ async def test_a_reason_begins_with_the_score_and_what_it_needs(
     use(monkeypatch, lambda _: Grade(score, None, "So."))
     check = {"type": "fake"} | ({} if threshold is None else {"threshold": threshold})
 
-    (found,) = await grade(make_trial(make_turn()), turn(assertions=[check]))
-
-    assert found.grade.reason == begins
+    assert (await grade_of(check)).reason == begins
 
 
 async def test_a_check_that_decides_by_itself_says_so_in_its_own_words(
@@ -355,10 +349,7 @@ async def test_a_check_that_decides_by_itself_says_so_in_its_own_words(
 ) -> None:
     use(monkeypatch, lambda _: Grade.miss("So."))
 
-    check = {"type": "fake", "threshold": 0.5}
-    (found,) = await grade(make_trial(make_turn()), turn(assertions=[check]))
-
-    assert found.grade.reason == "So."
+    assert (await grade_of({"type": "fake", "threshold": 0.5})).reason == "So."
 
 
 async def test_a_check_that_breaks_is_a_grade_in_error_and_its_neighbours_are_graded(
@@ -404,13 +395,10 @@ JUDGE_CALLS = (JudgeCall("judge", "claude", "Is it?", "Well"),)
 async def test_a_judge_that_gives_no_verdict_leaves_the_check_ungraded(
     error: Exception, cause: Cause, reason: str, calls: tuple[JudgeCall, ...]
 ) -> None:
-    (found,) = await grade(
-        make_trial(make_turn()), turn(assertions=[POLITE]), judge=FakeJudge(error)
-    )
+    found = await grade_of(POLITE, judge=FakeJudge(error))
 
-    assert found.grade.status is GradeStatus.UNGRADED
-    assert (found.grade.cause, found.grade.reason) == (cause, reason)
-    assert found.grade.calls == calls
+    assert (found.status, found.cause) == (GradeStatus.UNGRADED, cause)
+    assert (found.reason, found.calls) == (reason, calls)
 
 
 async def test_without_a_judge_nothing_is_judged() -> None:
@@ -522,11 +510,8 @@ async def test_settings_that_a_judge_did_not_accept_show_on_its_grade() -> None:
     )
     judge = FakeJudge(JudgeAnswer("pass", 1.0, "Fine.", calls=calls))
 
-    (found,) = await grade(make_trial(make_turn()), turn(assertions=[POLITE]), judge=judge)
-    (other,) = await grade(make_trial(make_turn()), turn(assertions=[POLITE]), judge=FakeJudge())
-
-    assert found.grade.details["dropped"] == ["seed", "top_p"]
-    assert "dropped" not in other.grade.details
+    assert (await grade_of(POLITE, judge=judge)).details["dropped"] == ["seed", "top_p"]
+    assert "dropped" not in (await grade_of(POLITE, judge=FakeJudge())).details
 
 
 # Turns that were not held
@@ -744,25 +729,25 @@ async def test_an_undecided_part_counts_for_nobody(
     judge = TickingJudge("pass", "pass", "pass", "fail", None)
     check = FIVE_BULLETS | ({} if threshold is None else {"threshold": threshold})
 
-    (found,) = await grade(make_trial(make_turn("hi")), turn(assertions=[check]), judge=judge)
+    found = await grade_of(check, judge=judge)
 
-    assert (found.grade.passed, found.grade.score) == (passed, score)
+    assert (found.passed, found.score) == (passed, score)
     is_open = passed is None
-    assert found.grade.status is (GradeStatus.UNGRADED if is_open else GradeStatus.OK)
-    assert found.grade.cause is (Cause.JUDGE if is_open else None if passed else Cause.ASSERTION)
-    assert found.grade.details["range"] == [0.6, 0.8]
-    assert says in found.grade.reason
-    assert "between 0.60 and 0.80" in found.grade.reason
+    assert found.status is (GradeStatus.UNGRADED if is_open else GradeStatus.OK)
+    assert found.cause is (Cause.JUDGE if is_open else None if passed else Cause.ASSERTION)
+    assert found.details["range"] == [0.6, 0.8]
+    assert says in found.reason
+    assert "between 0.60 and 0.80" in found.reason
 
 
 async def test_what_is_all_decided_has_no_range() -> None:
     judge = TickingJudge("pass", "pass", "pass", "fail", "fail")
     check = FIVE_BULLETS | {"threshold": 0.5}
 
-    (found,) = await grade(make_trial(make_turn("hi")), turn(assertions=[check]), judge=judge)
+    found = await grade_of(check, judge=judge)
 
-    assert "range" not in found.grade.details
-    assert "between" not in found.grade.reason
+    assert "range" not in found.details
+    assert "between" not in found.reason
 
 
 @pytest.mark.parametrize(
@@ -780,7 +765,7 @@ async def test_a_pass_that_may_have_been_talked_into_says_so(
     judge = TickingJudge("pass", "pass", "pass", "fail", "fail", flags=flags)
     check = FIVE_BULLETS | ({} if threshold is None else {"threshold": threshold})
 
-    (found,) = await grade(make_trial(make_turn("hi")), turn(assertions=[check]), judge=judge)
+    found = await grade_of(check, judge=judge)
 
-    assert ("instructions for the judge" in found.grade.reason) is is_said
-    assert found.grade.score == 0.6
+    assert ("instructions for the judge" in found.reason) is is_said
+    assert found.score == 0.6

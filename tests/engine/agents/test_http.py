@@ -81,12 +81,10 @@ def answer_politely(asked: Asked) -> Sent:
 
 async def test_each_message_is_told_with_what_was_said_before() -> None:
     history = (Message("user", "Hello?"), Message("assistant", "Hi."))
-    with WebServer(answer_politely) as server:
-        async with talking(server, setting=make_setting(history=history)) as session:
-            await say(session, "one")
-            await say(session, "two")
+    setting = make_setting(history=history)
 
-    first, second = server.asked
+    (first, second), _ = await exchanged(answer_politely, "one", "two", setting=setting)
+
     assert first.method == "POST"
     assert first.body == {
         "input": "one",
@@ -199,10 +197,8 @@ async def test_a_text_that_was_sent_as_json_stands_without_its_quotes(
     ],
 )
 async def test_a_bad_answer_is_the_agents_error(sent: Sent, words: str) -> None:
-    with WebServer(lambda _: sent) as server:
-        async with talking(server) as session:
-            with pytest.raises(AgentError, match=re.escape(words)):
-                await say(session, "Hi")
+    with pytest.raises(AgentError, match=re.escape(words)):
+        await exchanged(lambda _: sent)
 
 
 async def test_what_a_failed_turn_cost_is_unknown_and_it_is_not_remembered() -> None:
@@ -294,17 +290,15 @@ def completion(**message: Any) -> dict[str, Any]:
 
 
 async def test_an_endpoint_for_chat_completions_is_asked_in_its_words() -> None:
-    with WebServer(lambda _: Sent.json(completion())) as server:
-        setting = make_setting(
-            system_prompt="Be kind.",
-            history=(Message("user", "Hello?"), Message("assistant", "Yes.")),
-        )
-        async with talking(
-            server, setting=setting, protocol="openai-chat", remote_model="big"
-        ) as session:
-            exchange = await say(session, "one")
+    history = (Message("user", "Hello?"), Message("assistant", "Yes."))
+    setting = make_setting(system_prompt="Be kind.", history=history)
+    agent = {"protocol": "openai-chat", "remote_model": "big"}
 
-    (asked,) = server.asked
+    requests, exchange = await exchanged(
+        lambda _: Sent.json(completion()), "one", setting=setting, **agent
+    )
+
+    (asked,) = requests
     assert asked.body == {
         "model": "big",
         "messages": [
@@ -341,18 +335,11 @@ def test_tools_that_a_completion_asks_for_are_put_down_and_not_called() -> None:
     assert "protocol" in note
 
 
-def test_a_completion_with_odd_usage_is_of_unknown_cost() -> None:
-    reply = chat_reply(_text(completion() | {"usage": {"prompt_tokens": 10**30}}))
+@pytest.mark.parametrize(("usage", "notes"), [({"prompt_tokens": 10**30}, 1), (None, 0)])
+def test_a_completion_without_usable_usage_is_of_unknown_cost(usage: Any, notes: int) -> None:
+    reply = chat_reply(_text(completion() | {"usage": usage}))
 
-    assert reply.usage == Usage()
-    assert len(reply.notes) == 1
-
-
-def test_a_completion_without_usage_is_of_unknown_cost() -> None:
-    body = completion()
-    del body["usage"]
-
-    assert chat_reply(_text(body)).usage == Usage()
+    assert (reply.usage, len(reply.notes)) == (Usage(), notes)
 
 
 def test_a_completion_that_does_not_say_why_it_ended_is_whole() -> None:
