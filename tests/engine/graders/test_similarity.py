@@ -21,14 +21,14 @@ DEGRADED = TextSimilarity(0.25, "fuzzy_match", is_degraded=True)
 class FakeCompare:
     """Finds what it is told, and remembers what it was asked."""
 
-    found: TextSimilarity | Exception = ALIKE
+    answer: TextSimilarity | Exception = ALIKE
     asked: list[tuple[str, str]] = field(default_factory=list)
 
     async def __call__(self, text: str, other: str, *, view: View, key: str) -> TextSimilarity:
         self.asked.append((text, other))
-        if isinstance(self.found, Exception):
-            raise self.found
-        return self.found
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer
 
 
 async def grade(
@@ -76,11 +76,11 @@ async def test_the_expected_text_of_the_turn_is_taken_without_a_value() -> None:
 async def test_a_part_of_a_json_reply_is_compared() -> None:
     compare = FakeCompare()
 
-    found = await grade('{"a": "Yes."}', by=compare, value="x", response_path="a")
+    graded = await grade('{"a": "Yes."}', by=compare, value="x", response_path="a")
     missing = await grade('{"b": "Yes."}', by=compare, value="x", response_path="a")
 
     assert compare.asked == [("Yes.", "x")]
-    assert found.reason.startswith("At a: ")
+    assert graded.reason.startswith("At a: ")
     assert (missing.score, missing.passed) == (0.0, None)
 
 
@@ -93,16 +93,16 @@ async def test_what_requires_embeddings_takes_nothing_in_their_place() -> None:
 
 
 async def test_a_provider_that_stays_away_is_no_score_and_no_failure() -> None:
-    found = await grade(by=FakeCompare(UnavailableError("It is away.")), value="x")
+    graded = await grade(by=FakeCompare(UnavailableError("It is away.")), value="x")
 
-    assert (found.status, found.cause) == (GradeStatus.UNGRADED, Cause.PROVIDER)
-    assert found.reason.endswith("It is away.")
+    assert (graded.status, graded.cause) == (GradeStatus.UNGRADED, Cause.PROVIDER)
+    assert graded.reason.endswith("It is away.")
 
 
 async def test_without_anything_to_measure_with_there_is_no_grade() -> None:
-    found = await SemanticSimilarity(value="x").grade_with(view_of("y"), Aids())
+    graded = await SemanticSimilarity(value="x").grade_with(view_of("y"), Aids())
 
-    assert (found.status, found.cause) == (GradeStatus.UNGRADED, Cause.JUDGE)
+    assert (graded.status, graded.cause) == (GradeStatus.UNGRADED, Cause.JUDGE)
 
 
 async def test_texts_that_are_too_long_are_not_cut() -> None:

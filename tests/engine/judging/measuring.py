@@ -57,11 +57,11 @@ def sourced(*words: str, begin: int = 1, **rest: Any) -> dict[str, Any]:
 
 def claims(*texts: str, **rest: Any) -> dict[str, Any]:
     """Write a reply that lists claims; `claim < source` has a source, else the claim is it."""
-    found = []
+    claims = []
     for text in texts:
         claim, _, source = text.partition(" < ")
-        found.append({"source": source or claim, "claim": claim})
-    return {"claims": found, "injection_suspected": False, **rest}
+        claims.append({"source": source or claim, "claim": claim})
+    return {"claims": claims, "injection_suspected": False, **rest}
 
 
 PLAIN = Form(("good", "bad"))

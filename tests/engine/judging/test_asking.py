@@ -28,7 +28,7 @@ async def ask(fake: FakeModel, **changes: Any) -> Asked[int]:
 
 
 async def test_what_was_asked_and_answered_is_kept() -> None:
-    told = reply(
+    given = reply(
         "4",
         usage=Usage(input_uncached=900, output=80),
         latency_ms=12,
@@ -41,16 +41,16 @@ async def test_what_was_asked_and_answered_is_kept() -> None:
         is_replayed=True,
     )
 
-    asked = await ask(FakeModel(told))
+    asked = await ask(FakeModel(given))
 
-    assert (asked.answer, asked.reply) == (4, told)
+    assert (asked.answer, asked.reply) == (4, given)
     (call,) = asked.calls
     assert (call.purpose, call.provider, call.asked_model) == ("count", "anthropic", MODEL.name)
     assert (call.model, call.prompt, call.reply) == ("claude-haiku-5-5-x", PROMPT.text, "4")
     assert (call.prompt_version, call.stop, call.refusal_category) == (7, "ok", None)
-    assert (call.usage, call.cost_usd, call.latency_ms) == (told.usage, None, 12)
-    assert (call.waited_ms, call.first_token_ms, call.attempts) == (30_000, 5, told.attempts)
-    assert (call.request_id, call.sent, call.dropped) == ("req_1", told.sent, ("temperature",))
+    assert (call.usage, call.cost_usd, call.latency_ms) == (given.usage, None, 12)
+    assert (call.waited_ms, call.first_token_ms, call.attempts) == (30_000, 5, given.attempts)
+    assert (call.request_id, call.sent, call.dropped) == ("req_1", given.sent, ("temperature",))
     assert (call.is_replayed, call.is_scripted) == (True, False)
 
 
@@ -87,14 +87,14 @@ async def test_sampling_is_steady_unless_it_is_a_vote(
 
 
 @pytest.mark.parametrize(
-    ("native", "said"),
+    ("native", "repeated"),
     [
         pytest.param(NativeTurn({"id": 1}), NativeTurn({"id": 1}), id="the turn unchanged"),
         pytest.param(None, AssistantMessage("Four."), id="its text"),
     ],
 )
 async def test_an_answer_that_cannot_be_read_is_repaired_once(
-    native: NativeTurn | None, said: object
+    native: NativeTurn | None, repeated: object
 ) -> None:
     model = FakeModel(reply("Four.", native_turn=native), reply("4"))
 
@@ -103,7 +103,7 @@ async def test_an_answer_that_cannot_be_read_is_repaired_once(
     first, second = model.asked
     assert asked.answer == 4
     assert [call.reply for call in asked.calls] == ["Four.", "4"]
-    assert second.messages[:2] == (*first.messages, said)
+    assert second.messages[:2] == (*first.messages, repeated)
     assert "That is no number." in getattr(second.messages[2], "text", "")
     assert "That is no number." in asked.calls[1].prompt
     assert asked.calls[0].prompt_hash != asked.calls[1].prompt_hash

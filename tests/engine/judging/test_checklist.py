@@ -36,7 +36,7 @@ def answer(*entries: dict[str, Any], **changes: Any) -> ModelReply:
 def asked_about(call: ModelCall) -> list[int]:
     """Read the numbers that a prompt asks about."""
     criteria = re.findall(r"<CRITERIA-\w+>(.*)</CRITERIA-", text_of(call), re.DOTALL)[0]
-    return [int(each) for each in re.findall(r"^\[(\d+)\] ", criteria, re.MULTILINE)]
+    return [int(item) for item in re.findall(r"^\[(\d+)\] ", criteria, re.MULTILINE)]
 
 
 def passing(call: ModelCall) -> ModelReply:
@@ -47,8 +47,8 @@ async def ticked(model: FakeModel, *texts: str, votes: int = 1) -> ChecklistAnsw
     return await make_judge(model).tick_off(make_checklist(*texts, reply=REPLY, votes=votes))
 
 
-def verdicts(found: ChecklistAnswer) -> list[str | None]:
-    return [each.verdict for each in found.items]
+def verdicts(result: ChecklistAnswer) -> list[str | None]:
+    return [item.verdict for item in result.items]
 
 
 @pytest.mark.parametrize(
@@ -65,19 +65,19 @@ async def test_forty_are_asked_about_in_a_call(
 ) -> None:
     model = FakeModel(passing)
 
-    found = await ticked(model, *["Is polite"] * count)
+    result = await ticked(model, *["Is polite"] * count)
 
     assert [len(asked_about(call)) for call in model.asked] == parts
     assert [call.max_output_tokens for call in model.asked] == room
-    assert verdicts(found) == ["pass"] * count
+    assert verdicts(result) == ["pass"] * count
 
 
 async def test_a_judge_that_cannot_tell_leaves_an_item_undecided_and_is_not_asked_again() -> None:
     model = FakeModel(answer(entry(1, "cannot_grade", critique="It was cut off.")))
 
-    found = await ticked(model, "a")
+    result = await ticked(model, "a")
 
-    assert [(each.verdict, each.critique) for each in found.items] == [(None, "It was cut off.")]
+    assert [(item.verdict, item.critique) for item in result.items] == [(None, "It was cut off.")]
 
 
 # Quotes.
@@ -105,13 +105,13 @@ async def test_a_verdict_whose_quote_is_made_up_is_asked_for_again_and_then_unde
     trial = make_trial(make_turn(REPLY, user="Tell me the day."))
     view = View(trial, trial.turns[0])
 
-    found = await make_judge(model).tick_off(
+    result = await make_judge(model).tick_off(
         ChecklistQuestion((ChecklistItem(1, "Names the day"),), view, key="0")
     )
 
     assert len(model.asked) == (1 if is_fair else 2)
     expected = verdict if is_fair and verdict != "cannot_grade" else None
-    assert verdicts(found) == [expected]
+    assert verdicts(result) == [expected]
     if not is_fair:
         assert f"“{quote}”" in text_of(model.asked[1])
 
@@ -135,15 +135,15 @@ async def test_a_verdict_whose_quote_is_made_up_is_asked_for_again_and_then_unde
 async def test_only_a_condition_may_not_apply(item: ChecklistItem, *, applies: bool) -> None:
     model = FakeModel(lambda _: answer(entry(1, "not_applicable")))
 
-    found = await make_judge(model).tick_off(
+    result = await make_judge(model).tick_off(
         ChecklistQuestion((item,), view_of_two(REPLY), key="0")
     )
 
-    assert verdicts(found) == [None if applies else "not_applicable"]
+    assert verdicts(result) == [None if applies else "not_applicable"]
     assert len(model.asked) == (2 if applies else 1)
     if applies:
         assert "no condition" in text_of(model.asked[1])
-        assert "no condition" in found.items[0].critique
+        assert "no condition" in result.items[0].critique
 
 
 # Scripts.
@@ -165,18 +165,18 @@ async def test_only_a_condition_may_not_apply(item: ChecklistItem, *, applies: b
 async def test_a_script_may_answer_in_short_and_is_not_asked_again(
     text: str, words: list[str | None]
 ) -> None:
-    found = await make_scripted(reply(text)).tick_off(make_checklist("a", "b", "c"))
+    result = await make_scripted(reply(text)).tick_off(make_checklist("a", "b", "c"))
 
-    assert verdicts(found) == words
-    assert found.flags == ("scripted",)
+    assert verdicts(result) == words
+    assert result.flags == ("scripted",)
 
 
 async def test_a_script_says_that_it_is_one_and_may_say_why() -> None:
     text = '{"1": "pass", "2": {"verdict": "fail", "critique": "Late."}}'
 
-    found = await make_scripted(reply(text)).tick_off(make_checklist("a", "b"))
+    result = await make_scripted(reply(text)).tick_off(make_checklist("a", "b"))
 
-    assert [each.critique for each in found.items] == [
+    assert [item.critique for item in result.items] == [
         "Scripted verdict.",
         "Scripted verdict: Late.",
     ]

@@ -19,7 +19,7 @@ async def listed(*replies: Any, answer: str = ANSWER, **changes: Any) -> Claims:
 
 
 @pytest.mark.parametrize(
-    ("reply", "found", "left_out"),
+    ("reply", "expected", "left_out"),
     [
         pytest.param(claims(), (), (), id="none"),
         pytest.param(
@@ -49,9 +49,9 @@ async def listed(*replies: Any, answer: str = ANSWER, **changes: Any) -> Claims:
     ],
 )
 async def test_claims_are_those_that_the_answer_makes(
-    reply: dict[str, Any], found: tuple[str, ...], left_out: tuple[str, ...]
+    reply: dict[str, Any], expected: tuple[str, ...], left_out: tuple[str, ...]
 ) -> None:
-    assert await listed(reply) == Claims(found, left_out)
+    assert await listed(reply) == Claims(expected, left_out)
 
 
 async def test_a_judge_that_makes_all_of_them_up_has_failed() -> None:
@@ -83,14 +83,14 @@ async def test_the_judge_sees_question_and_answer_and_no_context() -> None:
 
 
 @pytest.mark.parametrize(
-    ("reply", "found"),
+    ("reply", "expected"),
     [
         pytest.param("none", (), id="none"),
         pytest.param(" One.\n\nTwo. ", ("One.", "Two."), id="lines"),
     ],
 )
-async def test_a_script_writes_claims_on_lines(reply: str, found: tuple[str, ...]) -> None:
-    assert (await listed(reply, is_scripted=True)).claims == found
+async def test_a_script_writes_claims_on_lines(reply: str, expected: tuple[str, ...]) -> None:
+    assert (await listed(reply, is_scripted=True)).claims == expected
 
 
 async def kept(store: ClaimsKept, model: FakeModel, answer: str, **changes: Any) -> Claims:
@@ -102,10 +102,10 @@ async def kept(store: ClaimsKept, model: FakeModel, answer: str, **changes: Any)
 async def test_the_same_answer_is_read_once() -> None:
     store, model = ClaimsKept(), FakeModel(lambda _: claims("Shipping is free."))
 
-    found = await asyncio.gather(*(kept(store, model, ANSWER) for _ in range(3)))
+    answers = await asyncio.gather(*(kept(store, model, ANSWER) for _ in range(3)))
 
     assert len(model.asked) == 1
-    assert {each.claims for each in found} == {("Shipping is free.",)}
+    assert {claims.claims for claims in answers} == {("Shipping is free.",)}
 
 
 @pytest.mark.parametrize(

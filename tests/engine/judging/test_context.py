@@ -8,8 +8,8 @@ from tests.engine.judging.measuring import NONCE, make_inquiry
 
 
 def chunks(*texts: str) -> list[ShownChunk]:
-    found = [Chunk(f"c{number}", text) for number, text in enumerate(texts, 1)]
-    return shown_chunks(found, make_inquiry())
+    retrieved = [Chunk(f"c{number}", text) for number, text in enumerate(texts, 1)]
+    return shown_chunks(retrieved, make_inquiry())
 
 
 def test_chunks_are_numbered_and_escaped() -> None:
@@ -39,19 +39,19 @@ def test_a_quote_stands_in_a_chunk_or_does_not(*, quote: str, is_there: bool) ->
 def test_chunks_share_a_window_while_they_fit() -> None:
     half = "x" * (context.WINDOW_BYTES // 2)
 
-    found = windows(chunks(half, half, "y", half, half), make_inquiry())
+    texts = windows(chunks(half, half, "y", half, half), make_inquiry())
 
-    assert [text.count(f"[{NONCE} chunk") for text in found] == [2, 2, 1]
-    assert found[1].startswith(f"[{NONCE} chunk 3]\ny\n\n[{NONCE} chunk 4]\nx")
+    assert [text.count(f"[{NONCE} chunk") for text in texts] == [2, 2, 1]
+    assert texts[1].startswith(f"[{NONCE} chunk 3]\ny\n\n[{NONCE} chunk 4]\nx")
 
 
 def test_a_chunk_that_is_too_long_is_divided_at_spaces() -> None:
     text = "word " * (context.WINDOW_BYTES // 2)
 
-    found = windows(chunks(text), make_inquiry())
+    texts = windows(chunks(text), make_inquiry())
 
-    assert len(found) == 3
-    parts = [part for each in found for part in each.split(f"[{NONCE} chunk 1]\n")[1:]]
+    assert len(texts) == 3
+    parts = [part for text in texts for part in text.split(f"[{NONCE} chunk 1]\n")[1:]]
     assert all(part.strip().endswith("word") for part in parts)
     assert sum(part.count("word") for part in parts) == text.count("word")
 

@@ -48,11 +48,11 @@ TRIAL = make_trial(*TURNS, history=(Message("assistant", "Welcome."),))
 def test_it_is_what_the_view_looks_at(
     view: View, question: str, answer: str, replies: list[int], earlier: list[str]
 ) -> None:
-    said = dialogue_of(view)
+    dialogue = dialogue_of(view)
 
-    assert (said.question, said.answer) == (question, answer)
-    assert [piece.turn for piece in said.replies] == replies
-    assert [piece.text for piece in said.earlier] == earlier
+    assert (dialogue.question, dialogue.answer) == (question, answer)
+    assert [piece.turn for piece in dialogue.replies] == replies
+    assert [piece.text for piece in dialogue.earlier] == earlier
 
 
 def test_its_blocks_are_escaped() -> None:

@@ -67,8 +67,8 @@ async def test_the_score_is_the_share_of_claims_and_both_are_kept(
     assert strict.details["ratios"] == lenient.details["ratios"] == ratios
 
 
-def bounds(found: Measured) -> tuple[float | None, float | None]:
-    return found.score, found.score if found.highest is None else found.highest
+def bounds(result: Measured) -> tuple[float | None, float | None]:
+    return result.score, result.score if result.highest is None else result.highest
 
 
 async def test_it_takes_two_calls() -> None:
@@ -101,20 +101,21 @@ async def test_the_reason_says_which_claims_fail(
 ) -> None:
     reply = sourced(IN_1, IN_1, AGAINST, "not_mentioned")
 
-    found = await measured(CLAIMS, reply, options=options)
+    result = await measured(CLAIMS, reply, options=options)
 
-    assert says in found.reason
+    assert says in result.reason
     assert (
-        tuple(name for name in ("One.", "Two.", "Three.", "Four.") if name in found.reason) == names
+        tuple(name for name in ("One.", "Two.", "Three.", "Four.") if name in result.reason)
+        == names
     )
 
 
 async def test_every_claim_is_shown_with_its_verdict_and_source() -> None:
     reply = sourced(IN_1, IN_1, AGAINST, "supported 2: Four of them!")
 
-    found = await measured(CLAIMS, reply, reply)
+    result = await measured(CLAIMS, reply, reply)
 
-    assert found.details["items"][1:] == [
+    assert result.details["items"][1:] == [
         {"id": 2, "text": "Two.", "verdict": "supported", "note": "Chunk 1 (1): “One and two.”"},
         {"id": 3, "text": "Three.", "verdict": "contradicted", "note": "Chunk 2 (2): “Not three.”"},
         {
@@ -124,12 +125,12 @@ async def test_every_claim_is_shown_with_its_verdict_and_source() -> None:
             "note": "“Four of them!” does not occur in chunk 2 (2).",
         },
     ]
-    assert [each.is_verified for each in found.evidence] == [True, True, True, False]
-    assert found.details["flags"] == []
+    assert [quote.is_verified for quote in result.evidence] == [True, True, True, False]
+    assert result.details["flags"] == []
 
 
 @pytest.mark.parametrize(
-    ("view", "replies", "found"),
+    ("view", "replies", "expected"),
     [
         pytest.param(rag_view(" \n"), [], (None, None, "is empty"), id="an empty answer"),
         pytest.param(
@@ -159,11 +160,11 @@ async def test_every_claim_is_shown_with_its_verdict_and_source() -> None:
     ],
 )
 async def test_what_cannot_be_compared_costs_no_more_than_it_must(
-    view: View, replies: list[Any], found: tuple[float | None, Cause | None, str]
+    view: View, replies: list[Any], expected: tuple[float | None, Cause | None, str]
 ) -> None:
     result = await measured(*replies, view=view)
 
-    score, cause, reason = found
+    score, cause, reason = expected
     assert (result.score, result.cause) == (score, cause)
     assert reason in result.reason
 
@@ -183,18 +184,18 @@ async def test_an_answer_does_not_talk_its_way_out_of_being_compared(
 
 
 async def test_what_a_script_finds_nothing_to_compare_in_is_labelled() -> None:
-    found = await measured("none", view=rag_view("Hello!"), is_scripted=True)
+    result = await measured("none", view=rag_view("Hello!"), is_scripted=True)
 
-    assert (found.score, found.details["flags"]) == (None, ["scripted"])
+    assert (result.score, result.details["flags"]) == (None, ["scripted"])
 
 
 async def test_claims_that_nobody_made_are_shown_and_do_not_count() -> None:
     reply = claims("One.", "Six < Seven")
 
-    found = await measured(reply, sourced(IN_1))
+    result = await measured(reply, sourced(IN_1))
 
-    assert found.score == 1.0
-    assert found.details["left_out"] == ["Six"]
+    assert result.score == 1.0
+    assert result.details["left_out"] == ["Six"]
 
 
 @pytest.mark.parametrize(
@@ -217,16 +218,16 @@ async def test_an_injection_is_flagged_and_the_score_stays(
     listing = CLAIMS | {"injection_suspected": first}
     judging = sourced(*[IN_1] * 4, injection_suspected=second)
 
-    found = await measured(listing, judging, view=view)
+    result = await measured(listing, judging, view=view)
 
-    assert ("injection" in found.details["flags"]) is flagged
-    assert found.score == 1.0
+    assert ("injection" in result.details["flags"]) is flagged
+    assert result.score == 1.0
 
 
 async def test_all_quotes_made_up_is_flagged() -> None:
     made_up = sourced(*["supported 1: Six of them."] * 4)
 
-    found = await measured(CLAIMS, made_up, made_up)
+    result = await measured(CLAIMS, made_up, made_up)
 
-    assert "unverified" in found.details["flags"]
-    assert bounds(found) == (0.0, 1.0)
+    assert "unverified" in result.details["flags"]
+    assert bounds(result) == (0.0, 1.0)

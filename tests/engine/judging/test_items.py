@@ -64,12 +64,12 @@ async def judged(
     )
 
 
-def words(found: Judged) -> list[str]:
-    return [opinion.verdict for opinion in found.opinions.values()]
+def words(outcome: Judged) -> list[str]:
+    return [opinion.verdict for opinion in outcome.opinions.values()]
 
 
 @pytest.mark.parametrize(
-    ("replies", "found"),
+    ("replies", "expected"),
     [
         pytest.param([verdicts("good", "bad", "good")], ["good", "bad", "good"], id="all at once"),
         pytest.param(
@@ -110,10 +110,10 @@ def words(found: Judged) -> list[str]:
         ),
     ],
 )
-async def test_verdicts_are_joined_to_our_items(replies: list[Any], found: list[str]) -> None:
+async def test_verdicts_are_joined_to_our_items(replies: list[Any], expected: list[str]) -> None:
     model = FakeModel(*replies)
 
-    assert words(await judged(model, 3)) == found
+    assert words(await judged(model, 3)) == expected
     assert model.answers == []
 
 
@@ -127,23 +127,23 @@ async def test_only_what_is_missing_is_asked_about_again() -> None:
     assert f">\n[{NONCE} 3] item 3\n<" in second
 
 
-@pytest.mark.parametrize("told", [0, 5, 9], ids=str)
-async def test_what_stays_without_a_verdict_is_undecided(told: int) -> None:
-    model = FakeModel(verdicts(*["good"] * told), verdicts())
+@pytest.mark.parametrize("answered", [0, 5, 9], ids=str)
+async def test_what_stays_without_a_verdict_is_undecided(answered: int) -> None:
+    model = FakeModel(verdicts(*["good"] * answered), verdicts())
 
-    found = await judged(model, 10)
+    outcome = await judged(model, 10)
 
-    assert words(found) == ["good"] * told + [UNDECIDED] * (10 - told)
-    assert "no verdict" in found.opinions[10].objection
+    assert words(outcome) == ["good"] * answered + [UNDECIDED] * (10 - answered)
+    assert "no verdict" in outcome.opinions[10].objection
 
 
 async def test_no_answer_the_second_time_leaves_it_undecided_and_the_call_is_kept() -> None:
     model = FakeModel(verdicts(*["good"] * 7), ModelReply(stop="refusal"))
     inquiry = make_inquiry(model)
 
-    found = await judged(model, 10, inquiry=inquiry)
+    outcome = await judged(model, 10, inquiry=inquiry)
 
-    assert words(found) == ["good"] * 7 + [UNDECIDED] * 3
+    assert words(outcome) == ["good"] * 7 + [UNDECIDED] * 3
     assert [call.stop for call in inquiry.calls] == ["ok", "refusal"]
 
 
@@ -161,7 +161,7 @@ def against_bad(item: Item, opinion: Opinion) -> Opinion:
 
 
 @pytest.mark.parametrize(
-    ("second", "found"),
+    ("second", "expected"),
     [
         pytest.param(verdicts("good", begin=2), ["good", "good"], id="it thinks again"),
         pytest.param(verdicts("bad", begin=2), ["good", UNDECIDED], id="it says it again"),
@@ -170,11 +170,11 @@ def against_bad(item: Item, opinion: Opinion) -> Opinion:
     ],
 )
 async def test_an_opinion_that_cannot_stand_is_asked_for_once_more(
-    second: Any, found: list[str]
+    second: Any, expected: list[str]
 ) -> None:
     model = FakeModel(verdicts("good", "bad"), second)
 
-    assert words(await judged(model, 2, weigh=against_bad)) == found
+    assert words(await judged(model, 2, weigh=against_bad)) == expected
 
     first, again = map(prompt_of, model.asked)
     assert "item 1" in first
@@ -209,9 +209,9 @@ async def test_calls_are_made_side_by_side_and_kept_in_order() -> None:
 
     inquiry = Inquiry(Asker(complete=complete, model=SPEC, secret=b"x"), NONCE)
 
-    found = await judged(FakeModel(), 100, inquiry=inquiry)
+    outcome = await judged(FakeModel(), 100, inquiry=inquiry)
 
-    assert words(found) == ["good"] * 100
+    assert words(outcome) == ["good"] * 100
     assert [call.model for call in inquiry.calls] == ["1", "41", "81"]
 
 
@@ -246,9 +246,9 @@ async def test_a_call_that_comes_to_nothing_takes_the_others_with_it_and_keeps_t
 async def test_foreign_ids_are_not_even_those_of_another_call() -> None:
     model = FakeModel(verdicts(*["good"] * 41), verdicts("bad", begin=41))
 
-    found = await judged(model, 41)
+    outcome = await judged(model, 41)
 
-    assert found.opinions[41] == Opinion("bad")
+    assert outcome.opinions[41] == Opinion("bad")
     assert len(model.asked) == 2
 
 
@@ -274,9 +274,9 @@ async def test_there_are_not_too_many() -> None:
 async def test_what_is_said_of_all_counts_once() -> None:
     replies = [verdicts("good", mood="sad"), verdicts("good", begin=2, mood="merry")]
 
-    found = await judged(FakeModel(*replies), 2, form=ABOUT_ALL)
+    outcome = await judged(FakeModel(*replies), 2, form=ABOUT_ALL)
 
-    assert found.about_all == {"mood": "sad"}
+    assert outcome.about_all == {"mood": "sad"}
 
 
 async def test_any_reply_may_suspect_an_injection() -> None:
@@ -291,9 +291,9 @@ async def test_any_reply_may_suspect_an_injection() -> None:
 async def test_a_script_is_not_asked_the_same_again() -> None:
     model = FakeModel('{"verdicts": [{"id": 1, "verdict": "good"}]}')
 
-    found = await judged(model, 2, inquiry=make_inquiry(model, is_scripted=True))
+    outcome = await judged(model, 2, inquiry=make_inquiry(model, is_scripted=True))
 
-    assert words(found) == ["good", UNDECIDED]
+    assert words(outcome) == ["good", UNDECIDED]
     assert len(model.asked) == 1
 
 
@@ -302,9 +302,9 @@ def test_a_call_has_no_more_text_than_a_window() -> None:
     texts = [half, half, "x", half, "x" * WINDOW_BYTES]
     items = [Item(number, text) for number, text in enumerate(texts, 1)]
 
-    found = [[item.id for item in batch] for batch in batches(items)]
+    outcome = [[item.id for item in batch] for batch in batches(items)]
 
-    assert found == [[1, 2], [3, 4], [5]]
+    assert outcome == [[1, 2], [3, 4], [5]]
 
 
 def test_headings_stand_where_they_change() -> None:

@@ -47,9 +47,9 @@ def make_measure(model: FakeModel) -> ModelMeasure:
 async def test_every_call_is_kept(
     question: RagQuestion | StepsQuestion, replies: list[dict[str, Any]]
 ) -> None:
-    found = await make_measure(FakeModel(*replies))(question)
+    result = await make_measure(FakeModel(*replies))(question)
 
-    assert (found.score, len(found.calls)) == (1.0, 2)
+    assert (result.score, len(result.calls)) == (1.0, 2)
 
 
 @pytest.mark.parametrize(
@@ -81,9 +81,9 @@ async def test_no_context_at_all_is_the_fault_of_the_case(metric: RagMetric) -> 
     model = FakeModel()
     question = RagQuestion(metric=metric, view=rag_view(chunks=None, expected="Thirty days."))
 
-    found = await make_measure(model)(question)
+    result = await make_measure(model)(question)
 
-    assert (found.score, found.cause) == (None, Cause.CASE)
+    assert (result.score, result.cause) == (None, Cause.CASE)
     assert model.asked == []
 
 
@@ -92,9 +92,9 @@ async def test_a_search_that_found_nothing_is_0_without_a_call(metric: RagMetric
     model = FakeModel()
     question = RagQuestion(metric=metric, view=rag_view(chunks=(), expected="Thirty days."))
 
-    found = await make_measure(model)(question)
+    result = await make_measure(model)(question)
 
-    assert (found.score, found.reason) == (0.0, "The search found nothing.")
+    assert (result.score, result.reason) == (0.0, "The search found nothing.")
     assert model.asked == []
 
 
@@ -126,8 +126,8 @@ async def test_each_metric_takes_as_many_calls_as_it_says(
     model = FakeModel(*replies)
     question = RagQuestion(metric=metric, view=rag_view(expected="Thirty days."))
 
-    found = await make_measure(model)(question)
+    result = await make_measure(model)(question)
 
-    assert found.score == score
+    assert result.score == score
     assert len(model.asked) == len(replies)
-    assert {"items", "flags", "counts"} <= found.details.keys()
+    assert {"items", "flags", "counts"} <= result.details.keys()

@@ -50,9 +50,9 @@ async def test_the_score_is_the_share_of_parts_to_the_point(
 async def test_an_empty_answer_is_0_without_a_call() -> None:
     model = FakeModel()
 
-    found = await of_answer(model, " \n ")
+    result = await of_answer(model, " \n ")
 
-    assert (found.score, "empty" in found.reason) == (0.0, True)
+    assert (result.score, "empty" in result.reason) == (0.0, True)
     assert model.asked == []
 
 
@@ -60,11 +60,11 @@ async def test_a_missing_verdict_is_neither_to_the_point_nor_beside_it() -> None
     words = ["direct"] * 4
     model = FakeModel(reply(*words), reply())
 
-    found = await of_answer(model, f"{ANSWER} Bye.")
+    result = await of_answer(model, f"{ANSWER} Bye.")
 
-    assert (found.score, found.highest) == (0.8, 1.0)
-    assert found.details["items"][4]["verdict"] == "undecided"
-    assert "could not decide 1 of 5 parts" in found.reason
+    assert (result.score, result.highest) == (0.8, 1.0)
+    assert result.details["items"][4]["verdict"] == "undecided"
+    assert "could not decide 1 of 5 parts" in result.reason
 
 
 @pytest.mark.parametrize(
@@ -77,9 +77,9 @@ async def test_a_cap_holds_for_what_is_undecided_too(
 ) -> None:
     model = FakeModel(reply(*["direct"] * 4, answers=answers), reply())
 
-    found = await of_answer(model, f"{ANSWER} Bye.")
+    result = await of_answer(model, f"{ANSWER} Bye.")
 
-    assert (found.score, found.highest) == bounds
+    assert (result.score, result.highest) == bounds
 
 
 @pytest.mark.parametrize(
@@ -131,16 +131,16 @@ async def test_the_context_is_scored_by_segment_and_by_chunk() -> None:
     words = ["relevant", "irrelevant", "irrelevant", "irrelevant"]
     model = FakeModel(verdicts(*words))
 
-    found = await of_context(model, "Returns: 30 days. We sell tea.", "", "Tea is good. Buy it.")
+    result = await of_context(model, "Returns: 30 days. We sell tea.", "", "Tea is good. Buy it.")
 
-    assert found.score == 0.25
-    assert found.details["chunks"] == [
+    assert result.score == 0.25
+    assert result.details["chunks"] == [
         {"rank": 1, "id": "1", "relevant": 1, "segments": 2, "ratio": 0.5},
         {"rank": 2, "id": "2", "relevant": 0, "segments": 0, "ratio": None},
         {"rank": 3, "id": "3", "relevant": 0, "segments": 2, "ratio": 0.0},
     ]
-    assert "3 of 4 retrieved passages" in found.reason
-    assert "1 of 3 chunks" in found.reason
+    assert "3 of 4 retrieved passages" in result.reason
+    assert "1 of 3 chunks" in result.reason
     (call,) = model.asked
     assert "chunk 3]\n" in prompt_of(call)
 
@@ -159,9 +159,9 @@ async def test_calls_are_bounded_by_segments_and_by_tokens(
 ) -> None:
     model = FakeModel(lambda _: verdicts(*["relevant"] * 100))
 
-    found = await of_context(model, *chunks)
+    result = await of_context(model, *chunks)
 
-    assert (found.score, len(model.asked)) == (1.0, calls)
+    assert (result.score, len(model.asked)) == (1.0, calls)
 
 
 async def test_chunks_of_nothing_are_0_without_a_call() -> None:

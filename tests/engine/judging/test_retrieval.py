@@ -61,10 +61,10 @@ async def precise(model: FakeModel, *chunks: str, **changes: Any) -> Measured:
     ],
 )
 async def test_verdicts_are_mapped_back_to_ranks(chunks: tuple[str, ...], score: float) -> None:
-    found = await precise(FakeModel(by_text), *chunks)
+    result = await precise(FakeModel(by_text), *chunks)
 
-    assert found.score == pytest.approx(score, abs=5e-5)
-    assert [item["text"] for item in found.details["items"]] == list(chunks)
+    assert result.score == pytest.approx(score, abs=5e-5)
+    assert [item["text"] for item in result.details["items"]] == list(chunks)
 
 
 async def test_the_judge_does_not_see_the_ranks_and_always_the_same_order() -> None:
@@ -88,16 +88,16 @@ async def test_a_missing_verdict_is_neither() -> None:
         return reply | {"verdicts": [each for each in reply["verdicts"] if each["id"] != 5]}
 
     silent: dict[str, Any] = verdicts()
-    found = await precise(FakeModel(silent_on_the_last, silent), *["Useful"] * 5)
+    result = await precise(FakeModel(silent_on_the_last, silent), *["Useful"] * 5)
 
-    assert found.details["counts"] == {"useful": 4, "undecided": 1}
+    assert result.details["counts"] == {"useful": 4, "undecided": 1}
     assert "no verdict" in next(
-        item["note"] for item in found.details["items"] if item["verdict"] == "undecided"
+        item["note"] for item in result.details["items"] if item["verdict"] == "undecided"
     )
-    assert found.highest == 1.0
-    assert found.score is not None
-    assert found.score < 1
-    assert "could not decide 1 of 5 chunks" in found.reason
+    assert result.highest == 1.0
+    assert result.score is not None
+    assert result.score < 1
+    assert "could not decide 1 of 5 chunks" in result.reason
 
 
 @pytest.mark.parametrize(
@@ -120,11 +120,11 @@ async def test_a_script_answers_in_the_order_of_the_ranks() -> None:
     chunks = [f"Chunk {number}" for number in range(10)]
     words = " ".join(["not"] * 9 + ["useful"])
 
-    found = await precise(FakeModel(words), *chunks, is_scripted=True)
+    result = await precise(FakeModel(words), *chunks, is_scripted=True)
 
-    assert found.score == 0.1
-    assert "1 of 10 chunks is useful" in found.reason
-    assert "rank 10" in found.reason
+    assert result.score == 0.1
+    assert "1 of 10 chunks is useful" in result.reason
+    assert "rank 10" in result.reason
 
 
 async def recalled(model: FakeModel, **options: Any) -> Measured:
@@ -149,20 +149,20 @@ async def recalled(model: FakeModel, **options: Any) -> Measured:
 async def test_recall_is_the_share_with_a_source_that_holds(
     words: list[str], score: float, highest: float | None
 ) -> None:
-    found = await recalled(FakeModel(lambda _: sourced(*words)))
+    result = await recalled(FakeModel(lambda _: sourced(*words)))
 
-    assert (found.score, found.highest) == (score, highest)
+    assert (result.score, result.highest) == (score, highest)
 
 
 async def test_the_reason_names_what_is_lacking() -> None:
     words = sourced("attributable 1: for 30 days", "not")
 
-    found = await recalled(FakeModel(words))
+    result = await recalled(FakeModel(words))
     short = await recalled(FakeModel(words), is_explained=False)
 
     assert "1 of 2 parts of the expected answer" in short.reason
     assert "receipt" not in short.reason
-    assert "“With a receipt.”" in found.reason
+    assert "“With a receipt.”" in result.reason
 
 
 async def test_the_answer_of_the_agent_is_not_shown() -> None:

@@ -218,10 +218,10 @@ async def test_when_the_first_fails_all_others_go_on() -> None:
         sharing.complete(call(f"{beginning}{n}"), shared=LEAST_BYTES, complete=complete)
         for n in range(3)
     ]
-    found = await asyncio.gather(*calls, return_exceptions=True)
+    replies = await asyncio.gather(*calls, return_exceptions=True)
 
-    assert isinstance(found[0], UnavailableError)
-    assert [each.text for each in found[1:] if isinstance(each, ModelReply)] == ["4", "4"]
+    assert isinstance(replies[0], UnavailableError)
+    assert [reply.text for reply in replies[1:] if isinstance(reply, ModelReply)] == ["4", "4"]
     assert len({each.cache_key for each in asked}) == 1
 
 

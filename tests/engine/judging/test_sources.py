@@ -52,40 +52,40 @@ async def found_in(
 async def test_support_needs_a_quote_that_stands_in_its_chunk(
     word: str, verdict: str, note: str
 ) -> None:
-    (found,) = await found_in(FakeModel(lambda _: sourced(word)))
+    (source,) = await found_in(FakeModel(lambda _: sourced(word)))
 
-    assert found.verdict == verdict
-    assert note in found.note
-    assert bool(note) == bool(found.note)
+    assert source.verdict == verdict
+    assert note in source.note
+    assert bool(note) == bool(source.note)
 
 
 async def test_an_item_is_shown_like_those_of_other_checks() -> None:
-    (found,) = await found_in(FakeModel(sourced("supported 2: Tea is free.")))
+    (source,) = await found_in(FakeModel(sourced("supported 2: Tea is free.")))
 
-    assert found.as_json() == {
+    assert source.as_json() == {
         "id": 1,
         "text": "claim 1",
         "verdict": "supported",
         "note": "Chunk 2 (c2): “Tea is free.”",
     }
-    (evidence,) = evidence_of([found])
+    (evidence,) = evidence_of([source])
     assert (evidence.quote, evidence.bears_on) == ("Tea is free.", "claim 1")
     assert evidence.is_verified
 
 
 async def test_a_quote_that_is_made_up_twice_is_unverified_evidence() -> None:
-    found = await found_in(FakeModel(lambda _: sourced("supported 1: No returns.")))
+    sources = await found_in(FakeModel(lambda _: sourced("supported 1: No returns.")))
 
-    assert [each.is_verified for each in evidence_of(found)] == [False]
+    assert [quote.is_verified for quote in evidence_of(sources)] == [False]
 
 
 async def test_a_missing_verdict_says_so() -> None:
     words = ["not_mentioned"] * 4
 
-    found = await found_in(FakeModel(sourced(*words), sourced()), count=5)
+    sources = await found_in(FakeModel(sourced(*words), sourced()), count=5)
 
-    assert found[4].verdict == UNDECIDED
-    assert "no verdict" in found[4].note
+    assert sources[4].verdict == UNDECIDED
+    assert "no verdict" in sources[4].note
 
 
 LONG = ("Returns are accepted for 30 days. " + "x" * (WINDOW_BYTES - 40), "Returns: 60 days.")
@@ -126,10 +126,10 @@ async def test_of_several_windows_the_strongest_verdict_counts(
 
     model = FakeModel(answer)
 
-    (found,) = await found_in(model, LONG)
+    (source,) = await found_in(model, LONG)
 
-    assert found.verdict == verdict
-    assert [note for note in notes if note not in found.note] == []
+    assert source.verdict == verdict
+    assert [note for note in notes if note not in source.note] == []
     # What is made up is asked for once more.
     assert len(model.asked) == 2 + ("made up" in one)
 
@@ -139,4 +139,4 @@ async def test_a_script_need_not_quote_but_must_not_lie() -> None:
     reply = '{"verdicts": [{"id": 1, "chunk": 2, "quote": "made up", "verdict": "supported"}]}'
     lying = await found_in(FakeModel(reply), is_scripted=True)
 
-    assert [each.verdict for each in silent + lying] == ["supported", UNDECIDED]
+    assert [source.verdict for source in silent + lying] == ["supported", UNDECIDED]
