@@ -135,10 +135,11 @@ class World:
         """Add an entity; its data must fit its type."""
         self._require_type(kind)
         self._require_fit(kind, data)
-        row = {"id": self._new_id(kind), "type": kind, "status": status, "data": copied(data)}
-        self._entities[row["id"]] = row
+        id_ = self._new_id(kind, self._entities)
+        row = {"id": id_, "type": kind, "status": status, "data": copied(data)}
+        self._entities[id_] = row
         self._record("create", None, row)
-        return self.entity(row["id"])
+        return self.entity(id_)
 
     def update_entity(self, id_: str, *, data: Row | None = None, status: str | None = None) -> Row:
         """Merge data into an entity's (RFC 7396: null removes a key), or set its status."""
@@ -187,7 +188,7 @@ class World:
                 raise RefusedError("dangling_relation", message)
         _require_json(metadata or {})
         row = {
-            "id": self._new_id("relation", among=self._relations),
+            "id": self._new_id("relation", self._relations),
             "from": from_,
             "to": to,
             "type": kind,
@@ -270,8 +271,7 @@ class World:
             message = f"The data does not fit entity type {kind!r}: {' '.join(problems)}"
             raise RefusedError("invalid_data", message)
 
-    def _new_id(self, stem: str, *, among: Mapping[str, Row] | None = None) -> str:
-        taken = self._entities if among is None else among
+    def _new_id(self, stem: str, taken: Mapping[str, Row]) -> str:
         while True:
             self._made[stem] += 1
             id_ = f"{stem}-{self._made[stem]}"

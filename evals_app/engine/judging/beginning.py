@@ -38,15 +38,10 @@ class Beginning:
     script: str
 
 
-def execution_nonce(secret: bytes, trial: Trial) -> str:
-    """Return the nonce of an execution; its agent never gets to know it."""
-    return make_nonce(secret, trial.case, trial.number)
-
-
 def beginning(view: View, *, secret: bytes) -> Beginning:
     """Write what a judge is shown of a View; the same inputs give the same text."""
     trial = view.trial
-    nonce = execution_nonce(secret, trial)
+    nonce = make_nonce(secret, trial.case, trial.number)  # the agent never gets to know it
     context, graded, pieces = _conversation(view, nonce)
     contents = {
         "AGENT_SYSTEM_PROMPT": escaped(trial.system_prompt, nonce),

@@ -10,7 +10,7 @@ from typing import Literal
 
 from evals_app.engine.aids import ChecklistItem, ChecklistQuestion, JudgeQuestion, Scale
 from evals_app.engine.judging.asking import Prompt
-from evals_app.engine.judging.beginning import Beginning, beginning
+from evals_app.engine.judging.beginning import beginning
 from evals_app.engine.judging.blocks import block, escaped
 from evals_app.engine.judging.transcript import Piece
 
@@ -167,7 +167,11 @@ def build_prompt(
     if isinstance(question, ChecklistQuestion):
         criteria, task = _checklist(items, question.remarks), task_text("checklist")
     else:
-        criteria, task = question.criteria, task_text(question.scale, _anchors(question, begun))
+        anchors = {
+            grade: escaped(" ".join(words.split()), begun.nonce)
+            for grade, words in sorted(question.anchors.items(), reverse=True)
+        }
+        criteria, task = question.criteria, task_text(question.scale, anchors)
     blocks = {"REFERENCE": _reference(question, judge_context), "CRITERIA": criteria}
     shown = {name: escaped(text, begun.nonce) for name, text in blocks.items()}
     own = [block(name, text, begun.nonce) for name, text in shown.items() if text.strip()]
@@ -180,14 +184,6 @@ def build_prompt(
         script="\n\n".join([*reversed(own), begun.script]),
         pieces=begun.pieces,
     )
-
-
-def _anchors(question: JudgeQuestion, begun: Beginning) -> dict[int, str]:
-    """Return the author's description of each grade, the best first, on one line each."""
-    return {
-        grade: escaped(" ".join(words.split()), begun.nonce)
-        for grade, words in sorted(question.anchors.items(), reverse=True)
-    }
 
 
 def _checklist(items: Sequence[ChecklistItem], remarks: Sequence[str]) -> str:
