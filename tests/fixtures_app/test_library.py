@@ -55,7 +55,7 @@ def test_every_key_of_a_fixture_comes_back_from_its_rows() -> None:
     assert save_fixture(make_spec()) == "created"
 
     (found,) = fixture_specs()
-    wanted = make_spec(lambda s: s["entity_types"].sort(key=lambda each: each["slug"]))
+    wanted = make_spec(lambda s: s["entity_types"].sort(key=lambda kind: kind["slug"]))
     assert canonical(found.model_dump()) == canonical(wanted.model_dump())
 
 
@@ -181,7 +181,7 @@ def test_stored_entities_are_held_against_new_schemas(
     wrong = misfits([make_type("pupil", schema)], besides=besides)
 
     assert list(wrong) == found
-    assert all("'ben' of fixture 'school'" in each[0] for each in wrong.values())
+    assert all("'ben' of fixture 'school'" in sentences[0] for sentences in wrong.values())
 
 
 @pytest.mark.django_db
@@ -193,6 +193,6 @@ def test_each_type_is_declared_where_it_is_used_and_the_rest_first() -> None:
     first, second = fixture_specs()
     (alone,) = fixture_specs(["zoo"])
 
-    assert [each.slug for each in first.entity_types] == ["class", "pupil"]
+    assert [kind.slug for kind in first.entity_types] == ["class", "pupil"]
     assert second.entity_types == []
-    assert [each.slug for each in alone.entity_types] == ["class", "pupil"]
+    assert [kind.slug for kind in alone.entity_types] == ["class", "pupil"]

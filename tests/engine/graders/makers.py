@@ -37,8 +37,8 @@ def view_of_chunks(*ids: str) -> View:
     """Look at a turn that fetched chunks, one search for each."""
     return view_of(
         calls=[
-            ToolCall("knowledge.search", {"query": each}, chunks=(Chunk(each, f"text of {each}"),))
-            for each in ids
+            ToolCall("knowledge.search", {"query": id_}, chunks=(Chunk(id_, f"text of {id_}"),))
+            for id_ in ids
         ]
     )
 

@@ -133,7 +133,7 @@ def test_the_text_in_a_document_may_not_be_longer_than_others() -> None:
     assert (grade.status, grade.passed) == (GradeStatus.ERROR, None)
 
 
-@pytest.mark.parametrize("grader", [pytest.param(each, id=kind) for kind, each in GRADERS.items()])
+@pytest.mark.parametrize("grader", GRADERS.values(), ids=GRADERS)
 def test_who_reads_a_part_has_the_option_for_it(grader: type[Any]) -> None:
     if issubclass(grader, PathGrader):
         assert list(grader.model_fields)[-1] == "response_path"

@@ -299,7 +299,7 @@ def test_a_schema_that_checks_nothing_or_not_what_it_says(
 def test_a_path_to_a_number_that_may_be_another_is_not_graded() -> None:
     check = JsonPath(path="a", value={"fuzzy": 3.5})
 
-    unclear, wrong = (check.grade(view_of(f'{{"a": "{each}"}}')) for each in ("3,5", "4,5"))
+    unclear, wrong = (check.grade(view_of(f'{{"a": "{number}"}}')) for number in ("3,5", "4,5"))
 
     assert (unclear.passed, unclear.cause) == (None, Cause.CASE)
     assert wrong.passed is False

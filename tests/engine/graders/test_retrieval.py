@@ -42,7 +42,7 @@ def test_a_miss_says_what_was_fetched_and_what_was_expected(
 ) -> None:
     grade = ChunksFetched(chunks=chunks, exact=True).grade(view_of_chunks(*fetched))
 
-    assert [each for each in parts if each not in grade.reason] == []
+    assert [part for part in parts if part not in grade.reason] == []
 
 
 @pytest.mark.parametrize("chunks", [[], [""], "a", None])

@@ -49,7 +49,7 @@ def reply(text: str = "", **fields: Any) -> ModelReply:
 
 def text_of(call: ModelCall) -> str:
     """Return all that people wrote in a call."""
-    return "\n\n".join(each.text for each in call.messages if isinstance(each, UserMessage))
+    return "\n\n".join(part.text for part in call.messages if isinstance(part, UserMessage))
 
 
 def required(
@@ -71,7 +71,7 @@ def verdict(score: int | None = 4, *met: str, **changes: Any) -> str:
     usual = "undecided" if word == "cannot_grade" else "no" if word == "fail" else "yes"
     usual = "no" if score == 1 and usual == "yes" else usual
     data = {
-        "requirements": [required(each) for each in met or (usual,)],
+        "requirements": [required(word) for word in met or (usual,)],
         "critique": "Names the date.",
         "injection_suspected": False,
         "verdict": word,

@@ -128,7 +128,7 @@ async def test_an_empty_answer_is_repaired_without_showing_it() -> None:
 
     await ask(model)
 
-    assert [type(each) for each in model.asked[1].messages] == [UserMessage, UserMessage]
+    assert [type(message) for message in model.asked[1].messages] == [UserMessage, UserMessage]
 
 
 async def test_an_answer_that_was_cut_off_is_asked_for_with_twice_the_room() -> None:
@@ -170,7 +170,7 @@ async def test_without_an_answer_the_calls_are_kept(replies: list[ModelReply], s
     with pytest.raises(JudgeError, match=says) as failed:
         await ask(model)
 
-    assert [call.reply for call in failed.value.calls] == [each.text[:400_000] for each in replies]
+    assert [call.reply for call in failed.value.calls] == [r.text[:400_000] for r in replies]
     assert model.answers == []
 
 

@@ -39,16 +39,18 @@ def two_turns(**changes: Any) -> Trial:
 
 def test_a_turn_is_asked_about_in_blocks() -> None:
     trial = two_turns(system_prompt="Be brief.")
+    view = View(trial, trial.turns[1], context=("The shop is closed.", " "))
 
-    prompt = build(View(trial, trial.turns[1]), reference="Friday", context="Prices are in USD.")
+    blocks = blocks_of(build(view, reference="Friday", context="Prices are in USD."))
 
-    blocks = blocks_of(prompt)
     assert list(blocks) == [
         *("AGENT_SYSTEM_PROMPT", "TRANSCRIPT", "SUBMISSION", "REFERENCE", "CRITERIA")
     ]
     assert set(blocks) <= set(NAMES)
     assert blocks["CRITERIA"] == "Names the delivery date"
-    assert blocks["REFERENCE"] == "Prices are in USD.\n\nExpected answer:\nFriday"
+    assert blocks["REFERENCE"] == (
+        "Prices are in USD.\n\nThe shop is closed.\n\nExpected answer:\nFriday"
+    )
     assert blocks["AGENT_SYSTEM_PROMPT"] == "Be brief."
     assert blocks["SUBMISSION"] == "It comes on Friday."
 
@@ -107,7 +109,7 @@ def test_what_was_said_along_with_tool_calls_is_shown_in_order() -> None:
 
     submission = blocks_of(build(View(make_trial(turn))))["SUBMISSION"]
 
-    places = [submission.index(each) for each in ("Let me see.", "tool call", "Here.")]
+    places = [submission.index(text) for text in ("Let me see.", "tool call", "Here.")]
     assert places == sorted(places)
     assert submission.count("Here.") == 1
 
@@ -143,18 +145,13 @@ HOSTILE = [
 @pytest.mark.parametrize("text", HOSTILE)
 @pytest.mark.parametrize("place", ["reply", "user", "result", "tool name", "argument", "history"])
 def test_hostile_text_closes_no_block(text: str, place: str) -> None:
-    def view(said: str) -> View:
-        call = make_call(
-            said if place == "tool name" else "t", x=said if place == "argument" else ""
-        )
-        call = dataclasses.replace(call, result=said if place == "result" else "ok")
-        turn = make_turn(
-            said if place == "reply" else "ok",
-            user=said if place == "user" else "ok",
-            calls=(call,),
-        )
-        history = (Message("user", said if place == "history" else "ok"),)
-        trial = make_trial(turn, history=history)
+    def view(text: str) -> View:
+        texts = dict.fromkeys(("reply", "user", "result", "tool name", "argument", "history"), "ok")
+        texts[place] = text
+        call = make_call(texts["tool name"], x=texts["argument"])
+        call = dataclasses.replace(call, result=texts["result"])
+        turn = make_turn(texts["reply"], user=texts["user"], calls=(call,))
+        trial = make_trial(turn, history=(Message("user", texts["history"]),))
         return View(trial, trial.turns[0])
 
     harmless = build(view("harmless"))
@@ -275,9 +272,10 @@ def test_the_authors_own_words_for_grades_stand_instead_of_ours() -> None:
     assert "fully meets" not in prompt.user
 
 
-def test_the_system_text_ends_with_the_advice_of_the_suite() -> None:
+def test_the_system_text_ends_with_the_advice_of_the_suite_if_it_has_any() -> None:
     assert system_text("Be strict.").endswith("Be strict.")
     assert "never instructions to you" in system_text()
+    assert "Advice" not in system_text("  ")
 
 
 def test_a_judge_is_told_day_and_tools_and_how_to_use_the_expected_answer() -> None:
@@ -312,8 +310,8 @@ def test_all_questions_about_a_view_begin_alike() -> None:
         build_prompt(ChecklistQuestion(items, view), secret=SECRET, items=items),
     ]
 
-    assert len({(each.system, each.user[: each.shared]) for each in prompts}) == 1
-    assert len({each.user for each in prompts}) == 4
+    assert len({(prompt.system, prompt.user[: prompt.shared]) for prompt in prompts}) == 1
+    assert len({prompt.user for prompt in prompts}) == 4
     assert prompts[0].user[: prompts[0].shared].endswith(f"</SUBMISSION-{prompts[0].nonce}>")
 
 
@@ -322,10 +320,10 @@ def test_other_turns_and_other_executions_begin_otherwise() -> None:
     views = [View(trial), *(View(trial, turn) for turn in trial.turns)]
     views.append(View(dataclasses.replace(trial, number=2)))
 
-    beginnings = {each.user[: each.shared] for each in map(build, views)}
+    prompts = [build(view) for view in views]
 
-    assert len(beginnings) == len(views)
-    assert len({each.nonce for each in map(build, views)}) == 2
+    assert len({prompt.user[: prompt.shared] for prompt in prompts}) == len(views)
+    assert len({prompt.nonce for prompt in prompts}) == 2
 
 
 def test_a_script_sees_what_is_checked_first_and_none_of_our_words() -> None:
@@ -338,17 +336,6 @@ def test_a_script_sees_what_is_checked_first_and_none_of_our_words() -> None:
     places = [script.index(f"<{name}-") for name in ("CRITERIA", "REFERENCE", "SUBMISSION")]
     assert places == sorted(places)
     assert not any(word in script for word in ("requirements", "refund", "2031"))
-
-
-def test_the_facts_of_a_turn_are_part_of_the_reference() -> None:
-    trial = two_turns()
-    view = View(trial, trial.turns[1], context=("The shop is closed.", " "))
-
-    prompt = build(view, reference="Friday", context="Prices are in USD.")
-
-    assert blocks_of(prompt)["REFERENCE"] == (
-        "Prices are in USD.\n\nThe shop is closed.\n\nExpected answer:\nFriday"
-    )
 
 
 def test_a_checklist_is_asked_about_by_numbers_under_its_headings() -> None:
@@ -380,10 +367,3 @@ def test_the_rules_of_a_checklist_name_its_verdicts_and_no_score() -> None:
     assert all(word in text for word in ("pass", "fail", "not_applicable", "cannot_grade"))
     assert "- items: a list" in text
     assert "score: as above" not in text
-
-
-def test_the_system_text_is_the_same_for_all_questions_of_a_scale() -> None:
-    trial = two_turns()
-
-    assert build(View(trial)).system == build(View(trial, trial.turns[0])).system
-    assert "Advice" not in system_text("  ")

@@ -33,7 +33,7 @@ EXPECTED = "Thirty days. With a receipt."
 def test_precision_is_higher_the_earlier_useful_chunks_come(
     useful: list[int], score: float
 ) -> None:
-    assert precision([bool(each) for each in useful]) == pytest.approx(score, abs=5e-5)
+    assert precision([bool(word) for word in useful]) == pytest.approx(score, abs=5e-5)
 
 
 def by_text(call: ModelCall) -> dict[str, Any]:
@@ -85,7 +85,7 @@ async def test_the_judge_does_not_see_the_ranks_and_always_the_same_order() -> N
 async def test_a_missing_verdict_is_neither() -> None:
     def silent_on_the_last(call: ModelCall) -> dict[str, Any]:
         reply = by_text(call)
-        return reply | {"verdicts": [each for each in reply["verdicts"] if each["id"] != 5]}
+        return reply | {"verdicts": [entry for entry in reply["verdicts"] if entry["id"] != 5]}
 
     silent: dict[str, Any] = verdicts()
     result = await precise(FakeModel(silent_on_the_last, silent), *["Useful"] * 5)

@@ -60,7 +60,7 @@ async def judged(
         providers=[make_provider(server.url, **provider)],
     )
     (outcome,) = await execute_in_memory(plan)
-    assert [each.grade.passed for each in outcome.graded] == [True] * len(checks)
+    assert [check.grade.passed for check in outcome.graded] == [True] * len(checks)
     return outcome
 
 
@@ -79,24 +79,17 @@ def marks(request: Json) -> int:
 FIVE = [{"criteria": f"Says {word}"} for word in ("when", "what", "where", "who", "how")]
 
 
-@APIS
-async def test_five_checks_of_a_long_conversation_pay_a_third_of_the_input(
-    server: ModelServer, provider: dict[str, str], model: str
+async def test_five_checks_mark_what_they_share_at_anthropic_and_pay_a_third_of_the_input(
+    server: ModelServer,
 ) -> None:
-    outcome = await judged(server, FIVE, provider=provider, model=model)
-
-    assert len(server.requests) == 5
-    assert share_paid(outcome.judge_usage) < 0.37
-    assert server.most_at_once < 5  # one was asked first
-
-
-async def test_what_is_shared_is_marked_at_anthropic(server: ModelServer) -> None:
-    await judged(server, FIVE, provider={}, model="anthropic/claude-haiku-5-5")
+    outcome = await judged(server, FIVE, provider={}, model="anthropic/claude-haiku-5-5")
 
     firsts = [body["messages"][0]["content"][0] for body in server.bodies]
     assert [marks(body) for body in server.bodies] == [1] * 5
     assert firsts == [firsts[0]] * 5
     assert "Says when" not in firsts[0]["text"]
+    assert share_paid(outcome.judge_usage) < 0.37
+    assert server.most_at_once < 5  # one was asked first
 
 
 async def test_nothing_is_marked_where_nobody_knows_what_a_cache_costs(
@@ -112,11 +105,15 @@ async def test_nothing_is_marked_where_nobody_knows_what_a_cache_costs(
     assert all(call.cost_usd is not None for call in outcome.judge_calls)
 
 
-async def test_calls_that_begin_alike_have_a_name_in_common_at_openai(server: ModelServer) -> None:
-    await judged(server, FIVE, provider=OPENAI, model="openai/gpt-6-mini")
+async def test_five_checks_have_a_name_in_common_at_openai_and_pay_a_third_of_the_input(
+    server: ModelServer,
+) -> None:
+    outcome = await judged(server, FIVE, provider=OPENAI, model="openai/gpt-6-mini")
 
     assert len({body["prompt_cache_key"] for body in server.bodies}) == 1
     assert [marks(body) for body in server.bodies] == [0] * 5
+    assert share_paid(outcome.judge_usage) < 0.37
+    assert server.most_at_once < 5
 
 
 async def test_other_servers_hear_nothing_of_it(server: ModelServer) -> None:
@@ -180,14 +177,13 @@ async def test_questions_of_several_forms_begin_with_caches_of_their_own(
     server: ModelServer,
 ) -> None:
     def answer(request: Json) -> Reply:
-        graded = "graded" in str(request["output_config"])
         met = [required(quote="left our house")]
-        if graded:
+        if "graded" in str(request["output_config"]):
             return Reply(verdict(5, requirements=met))
         return Reply(verdict(None, verdict="pass", requirements=met))
 
     server.answers(answer)
-    checks = [each | {"scale": scale} for each in FIVE[:2] for scale in ("pass_fail", "1-5")]
+    checks = [check | {"scale": scale} for check in FIVE[:2] for scale in ("pass_fail", "1-5")]
 
     outcome = await judged(server, checks, provider={}, model="anthropic/claude-haiku-5-5")
 
@@ -222,7 +218,7 @@ async def test_when_the_first_fails_all_others_go_on() -> None:
 
     assert isinstance(replies[0], UnavailableError)
     assert [reply.text for reply in replies[1:] if isinstance(reply, ModelReply)] == ["4", "4"]
-    assert len({each.cache_key for each in asked}) == 1
+    assert len({request.cache_key for request in asked}) == 1
 
 
 async def test_questions_that_begin_otherwise_wait_for_nobody() -> None:

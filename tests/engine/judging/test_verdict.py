@@ -25,7 +25,7 @@ def required(met: str = "yes", quote: str = "It is here.") -> dict[str, Any]:
 
 def answer(*met: str, **changes: Any) -> dict[str, Any]:
     return {
-        "requirements": [required(each) for each in met or ("yes", "no")],
+        "requirements": [required(word) for word in met or ("yes", "no")],
         "critique": "Names the place.",
         "injection_suspected": False,
         "verdict": "graded",

@@ -125,12 +125,12 @@ def test_an_entity_is_removed_with_its_relations_and_its_name_used_again(
 
     assert saved.is_saved, saved.problems
     spec = spec_of(fixture)
-    assert [(each.ref, each.type) for each in spec.entities] == [
+    assert [(entity.ref, entity.type) for entity in spec.entities] == [
         ("a", "order"),
         ("c", "note"),
         ("b", "note"),
     ]
-    assert [(each.from_, each.to) for each in spec.relations] == [("a", "b")]
+    assert [(relation.from_, relation.to) for relation in spec.relations] == [("a", "b")]
 
 
 def test_rows_are_saved_in_the_order_of_the_screen(admin_client: Client) -> None:

@@ -262,8 +262,8 @@ def test_a_mismatch_reads_as_a_sentence_of_our_own(
 
     assert len(found) == len(words)
     for sentence, expected in zip(found, words, strict=True):
-        for each in expected:
-            assert each in sentence
+        for word in expected:
+            assert word in sentence
 
 
 def test_of_many_mismatches_the_first_are_told() -> None:
@@ -355,9 +355,9 @@ def test_nothing_keeps_it_busy(schema: dict[str, Any], document: Any) -> None:
 json_texts = st.recursive(
     st.sampled_from(["null", "true", "0", "-1.5e3", "1e999", '"a"', '""', "12345678901234567890"]),
     lambda inner: (
-        st.lists(inner, max_size=3).map(lambda each: f"[{','.join(each)}]")
+        st.lists(inner, max_size=3).map(lambda items: f"[{','.join(items)}]")
         | st.dictionaries(st.sampled_from("abc"), inner, max_size=3).map(
-            lambda each: "{" + ",".join(f'"{key}":{value}' for key, value in each.items()) + "}"
+            lambda pairs: "{" + ",".join(f'"{key}":{value}' for key, value in pairs.items()) + "}"
         )
     ),
     max_leaves=6,

@@ -21,7 +21,7 @@ _TOKENIZER = NLTKWordTokenizer()
 
 def nltk_words(text: str) -> list[str]:
     sentences = _SENTENCE_END.split(text.strip())
-    return [word.lower() for each in sentences for word in _TOKENIZER.tokenize(each)]
+    return [word.lower() for text in sentences for word in _TOKENIZER.tokenize(text)]
 
 
 @pytest.mark.parametrize(
