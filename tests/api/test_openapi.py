@@ -5,7 +5,6 @@ import pytest
 from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.test import Client
-from drf_spectacular.generators import SchemaGenerator
 from openapi_schema_validator import OAS31Validator
 from openapi_spec_validator import validate
 from playwright.sync_api import Page
@@ -22,12 +21,6 @@ from tests.api.clients import make_client, make_user
 from tests.library.written import AGENT, EVERYTHING
 from tests.makers import make_execution, make_grade, make_run, make_trial
 from tests.signed_in import sign_in
-
-
-@pytest.fixture(scope="module")
-def schema() -> Any:
-    generator: Any = SchemaGenerator
-    return generator().get_schema(request=None, public=True)
 
 
 def test_the_schema_is_openapi_3_without_a_warning() -> None:
