@@ -31,7 +31,7 @@ from django.db import connection
 
 from evals_app.engine.agent_spec import AgentSpec
 from evals_app.engine.suite import SuiteSpec
-from evals_app.formats import write_native
+from evals_app.formats.native import write_native
 
 _WRITER = """
 import sqlite3, sys, time

@@ -17,7 +17,9 @@ from evals_app.engine.agents.reply import parse_reply, read_reply
 from evals_app.engine.agents.session import Exchange, Setting
 from evals_app.engine.permits import FROZEN
 from evals_app.engine.trial import Message, Usage
-from evals_app.formats import DIALECTS, Known, SourceFile, read_files
+from evals_app.formats.dialects import DIALECTS
+from evals_app.formats.importing import SourceFile, read_files
+from evals_app.formats.references import Known
 from evals_app.reports.answers import (
     Answer,
     CaseResult,

@@ -8,7 +8,7 @@ from django.urls import reverse
 from django.utils.html import format_html
 
 from evals_app.admin.presentation import plural
-from evals_app.formats import FormatError
+from evals_app.formats.problems import FormatError
 from evals_app.library import EditedError, Rights
 from evals_app.library.examples import EXAMPLES, import_examples
 

@@ -8,8 +8,8 @@ from itertools import groupby
 from django.utils.text import Truncator
 
 from evals_app.admin.import_changes import Written, counted
-from evals_app.formats import FormatError, Problem, is_spreadsheet
-from evals_app.formats.problems import Level, NoAgent, has_secret, is_secret
+from evals_app.formats.detect import is_spreadsheet
+from evals_app.formats.problems import FormatError, Level, NoAgent, Problem, has_secret, is_secret
 from evals_app.formats.tables.reader import read_table
 from evals_app.formats.tables.table import NO_NAME, Table, cell_name
 from evals_app.library import Change, ImportReport

@@ -26,7 +26,9 @@ from evals_app.admin.import_changes import counted
 from evals_app.admin.import_shown import AGENT_FIELD, Preview, preview
 from evals_app.admin.presentation import agent_label
 from evals_app.engine.files import media_type
-from evals_app.formats import DIALECTS, FormatError, Problem, SourceFile
+from evals_app.formats.dialects import DIALECTS
+from evals_app.formats.importing import SourceFile
+from evals_app.formats.problems import FormatError, Problem
 from evals_app.formats.tables import DIALECT as TABLES
 from evals_app.formats.tables.separated import read_csv
 from evals_app.library import (

@@ -6,9 +6,8 @@ from pydantic import Field, ValidationError
 
 from evals_app.api.problems import RefusedError, error_at, refused_at, refused_data
 from evals_app.engine.spec import Name, Slug, Spec, Usd
-from evals_app.formats import Problem
 from evals_app.formats.explain import explain
-from evals_app.formats.problems import Loc, holds, keys_text, shortened, shown
+from evals_app.formats.problems import Loc, Problem, holds, keys_text, shortened, shown
 from evals_app.models import Agent, Suite
 from fixtures_app.ground.words import near
 

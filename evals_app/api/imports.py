@@ -16,7 +16,8 @@ from evals_app.api.endpoint import Endpoint, flag, one_of, responses
 from evals_app.api.parsers import YAML_PARSERS, JsonParser, UploadParser
 from evals_app.api.permissions import Need, Scope
 from evals_app.api.problems import FileError, RefusedError, error_at, file_error, refused_at
-from evals_app.formats import DIALECTS, SourceFile
+from evals_app.formats.dialects import DIALECTS
+from evals_app.formats.importing import SourceFile
 from evals_app.library import ImportReport, Rights, import_files
 from evals_app.library.changes import Kind
 from evals_app.library.uploads import printable, unpack

@@ -23,9 +23,8 @@ from rest_framework.renderers import JSONRenderer
 from rest_framework.response import Response
 from rest_framework.views import exception_handler, set_rollback
 
-from evals_app.formats import FormatError
-from evals_app.formats import Problem as FileProblem
-from evals_app.formats.problems import keys_text, shortened
+from evals_app.formats.problems import FormatError, keys_text, shortened
+from evals_app.formats.problems import Problem as FileProblem
 from evals_app.library import EditedError, edited_words
 from evals_app.reports.answers import Answer, Json
 from evals_app.runs.freeze import CannotStartError

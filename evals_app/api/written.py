@@ -32,7 +32,8 @@ from evals_app.api.problems import (
 from evals_app.engine.agent_spec import AgentSpec
 from evals_app.engine.spec import MaxTokensParameter, ProviderKind
 from evals_app.engine.suite import SuiteSpec
-from evals_app.formats import FormatError, SourceData, SourceFile
+from evals_app.formats.importing import SourceData, SourceFile
+from evals_app.formats.problems import FormatError
 from evals_app.library import (
     ChangedSinceError,
     ImportReport,

@@ -5,7 +5,8 @@ from datetime import datetime
 from typing import Literal
 
 from evals_app.engine.suite import SuiteSpec
-from evals_app.formats import Difference, Problem
+from evals_app.formats.differences import Difference
+from evals_app.formats.problems import Problem
 from fixtures_app.library import Saved
 
 Kind = Literal["entity type", "fixture", "provider", "agent", "suite"]

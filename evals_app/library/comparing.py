@@ -13,7 +13,7 @@ from pydantic import BaseModel, ValidationError
 
 from evals_app.engine.permits import FROZEN
 from evals_app.engine.suite import CaseSpec, SuiteSpec
-from evals_app.formats import Difference, differences
+from evals_app.formats.differences import Difference, differences
 from evals_app.models import Case, Suite
 from evals_app.models.suites import cases_of
 from fixtures_app.ground.json_data import canonical

@@ -8,7 +8,8 @@ from pathlib import PurePosixPath
 
 from evals_app.engine.files import media_type
 from evals_app.engine.suite import SuiteSpec
-from evals_app.formats import Problem, file_name, write_native
+from evals_app.formats.native import file_name, write_native
+from evals_app.formats.problems import Problem
 from evals_app.library.exporting import Form, export_files
 from evals_app.models import Suite
 from fixtures_app.library import fixture_specs

@@ -2,7 +2,9 @@
 
 from django.conf import settings
 
-from evals_app.formats import SourceFile, is_eval_file, is_shown
+from evals_app.formats.attached import is_shown
+from evals_app.formats.detect import is_eval_file
+from evals_app.formats.importing import SourceFile
 from evals_app.library.beside import Beside
 from evals_app.library.changes import ImportReport
 from evals_app.library.files import import_files

@@ -10,8 +10,10 @@ from evals_app.engine.agent_spec import AgentSpec
 from evals_app.engine.graders.similarity import SemanticSimilarity
 from evals_app.engine.spec import ModelSpec, ProviderSpec
 from evals_app.engine.suite import SuiteSpec
-from evals_app.formats import FormatError, Problem, file_name, files_of, write_native
+from evals_app.formats.attached import files_of
 from evals_app.formats.document import MAX_BYTES, MAX_NODES
+from evals_app.formats.native import file_name, write_native
+from evals_app.formats.problems import FormatError, Problem
 from evals_app.formats.struere.export import write_project
 from evals_app.formats.tables.writing import write_csv, write_xlsx
 from evals_app.formats.yaml_source import read_yaml

@@ -19,19 +19,10 @@ from evals_app.engine.callables.references import importing_within
 from evals_app.engine.llm.keys import no_judge, why_unreachable
 from evals_app.engine.spec import read_model
 from evals_app.engine.suite import SuiteSpec
-from evals_app.formats import (
-    FindFile,
-    FindPaths,
-    FormatError,
-    Imported,
-    Known,
-    Located,
-    Problem,
-    SourceData,
-    SourceFile,
-    files_of,
-    read_files,
-)
+from evals_app.formats.attached import FindFile, FindPaths, files_of
+from evals_app.formats.importing import Imported, Located, SourceData, SourceFile, read_files
+from evals_app.formats.problems import FormatError, Problem
+from evals_app.formats.references import Known
 from evals_app.library.changes import Change, ImportReport, Kind
 from evals_app.library.comparing import Compared, compare_suites, compared, digest_of
 from evals_app.library.edits import edit_of, note_changes

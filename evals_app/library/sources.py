@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from evals_app.formats import Imported
+from evals_app.formats.importing import Imported
 from evals_app.models import Suite
 
 # The path of pasted text, which is not a file.

@@ -10,16 +10,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 
-from evals_app.formats import (
-    EXPECTED,
-    FormatError,
-    Problem,
-    SourceFile,
-    eval_files,
-    fitting,
-    is_shown,
-    is_table,
-)
+from evals_app.formats.attached import fitting, is_shown
+from evals_app.formats.detect import EXPECTED, eval_files, is_table
+from evals_app.formats.importing import SourceFile
+from evals_app.formats.problems import FormatError, Problem
 
 MAX_UNPACKED_BYTES = 50 * 1024 * 1024  # of one upload
 MAX_ENTRIES = 10_000  # of an archive

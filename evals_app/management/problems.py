@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from django.core.management.base import BaseCommand
 
-from evals_app.formats import Problem
+from evals_app.formats.problems import Problem
 
 
 def tell(command: BaseCommand, problems: Iterable[Problem]) -> None:

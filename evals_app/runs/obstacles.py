@@ -15,7 +15,7 @@ from evals_app.engine.llm.pricing import Prices, usd_text
 from evals_app.engine.spec import ModelSpec, ProviderSpec, read_model
 from evals_app.engine.suite import AssertionSpec, CaseSpec, SuiteSpec
 from evals_app.engine.tool_spec import HeaderValue, HttpTool, McpTools, header_variables
-from evals_app.formats import file_name
+from evals_app.formats.native import file_name
 from evals_app.models import Agent, Attachment
 from evals_app.runs.needs import Needs
 from fixtures_app.ground.spec_errors import messages_of

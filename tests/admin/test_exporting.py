@@ -4,7 +4,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from evals_app.formats import SourceFile
+from evals_app.formats.importing import SourceFile
 from evals_app.library import import_files
 from evals_app.library.uploads import unpack
 from evals_app.models import Assertion, Suite

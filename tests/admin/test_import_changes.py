@@ -4,7 +4,7 @@ import pytest
 
 from evals_app.admin.import_changes import MOST_DIFFERENCES, Written, counted, place_words
 from evals_app.engine.suite import SuiteSpec
-from evals_app.formats import Difference
+from evals_app.formats.differences import Difference
 from evals_app.library import Change
 
 

@@ -1,7 +1,7 @@
 import pytest
 
 from evals_app.admin.import_shown import MOST_SHOWN, Line, preview
-from evals_app.formats import FormatError, Problem
+from evals_app.formats.problems import FormatError, Problem
 
 
 def line_of(content: str, line: int, column: int, *, path: str = "a.yaml", keys: str = "x") -> Line:

@@ -1,7 +1,7 @@
 import pytest
 from rest_framework.test import APIClient
 
-from evals_app.formats import SourceFile
+from evals_app.formats.importing import SourceFile
 from evals_app.library import FORMS, import_files
 from evals_app.library.uploads import unpack
 from tests.api.clients import make_client

@@ -10,7 +10,7 @@ from rest_framework.exceptions import NotAuthenticated, Throttled, ValidationErr
 from rest_framework.response import Response
 
 from evals_app.api.problems import KEY_REUSED, RefusedError, error_at, problem_response
-from evals_app.formats import FormatError, Problem
+from evals_app.formats.problems import FormatError, Problem
 from evals_app.runs.freeze import CannotStartError
 
 

@@ -6,7 +6,10 @@ import pytest
 import yaml
 
 from evals_app.engine.files import sha256_of
-from evals_app.formats import FormatError, Imported, SourceFile, attached, files_of, read_files
+from evals_app.formats import attached
+from evals_app.formats.attached import files_of
+from evals_app.formats.importing import Imported, SourceFile, read_files
+from evals_app.formats.problems import FormatError
 from evals_app.formats.references import Known
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(16)

@@ -12,13 +12,8 @@ from evals_app.engine.graders import GRADERS
 from evals_app.engine.similarity import SimilaritySpec
 from evals_app.engine.spec import ModelSpec
 from evals_app.engine.trial import Verdict
-from evals_app.formats import (
-    Imported,
-    SourceFile,
-    is_eval_file,
-    read_files,
-)
-from evals_app.formats.detect import foreign_dialect
+from evals_app.formats.detect import foreign_dialect, is_eval_file
+from evals_app.formats.importing import Imported, SourceFile, read_files
 from evals_app.formats.yaml_source import read_yaml
 from fixtures_app.tools import ToolWorld
 from tests.engine.desks import execute_in_memory

@@ -3,17 +3,10 @@ from typing import Any
 
 import pytest
 
-from evals_app.formats import (
-    FormatError,
-    Imported,
-    Known,
-    Problem,
-    SourceData,
-    SourceFile,
-    draft,
-    importing,
-    read_files,
-)
+from evals_app.formats import draft, importing
+from evals_app.formats.importing import Imported, SourceData, SourceFile, read_files
+from evals_app.formats.problems import FormatError, Problem
+from evals_app.formats.references import Known
 from tests.engine.permitting import permitting
 
 AGENT = "agent: Support\nslug: support\nmodel: anthropic/claude-haiku-5-5\ntools: [entity.query]\n"

@@ -4,10 +4,9 @@ from typing import Any
 import pytest
 from hypothesis import assume, given, settings
 
-from evals_app.formats import FormatError
 from evals_app.formats.document import faults
 from evals_app.formats.json_source import read_json
-from evals_app.formats.problems import Loc
+from evals_app.formats.problems import FormatError, Loc
 from tests.formats.anywhere import JSON
 
 TEXT = """{

@@ -8,17 +8,12 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evals_app.formats import (
-    DIALECTS,
-    FormatError,
-    Imported,
-    Known,
-    SourceData,
-    SourceFile,
-    fitting,
-    read_files,
-)
+from evals_app.formats.attached import fitting
 from evals_app.formats.dialect import Dialect
+from evals_app.formats.dialects import DIALECTS
+from evals_app.formats.importing import Imported, SourceData, SourceFile, read_files
+from evals_app.formats.problems import FormatError
+from evals_app.formats.references import Known
 from evals_app.formats.yaml_source import read_yaml
 from tests.formats.agentura.projects import TALK
 from tests.formats.anywhere import changed

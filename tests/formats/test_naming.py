@@ -5,8 +5,10 @@ from typing import Any
 import pytest
 
 from evals_app.engine.inventory import Abilities
-from evals_app.formats import FormatError, Known, Problem, SourceFile, read_files
+from evals_app.formats.importing import SourceFile, read_files
 from evals_app.formats.naming import Contents
+from evals_app.formats.problems import FormatError, Problem
+from evals_app.formats.references import Known
 from evals_app.formats.yaml_text import write_yaml
 
 AGENT: dict[str, Any] = {

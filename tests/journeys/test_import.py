@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from evals_app.formats import SourceFile
+from evals_app.formats.importing import SourceFile
 from evals_app.library import import_files
 from evals_app.models import Agent, Suite
 from tests.journeys.conftest import Visit

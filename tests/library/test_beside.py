@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from evals_app.engine.files import sha256_of
-from evals_app.formats import SourceFile
+from evals_app.formats.importing import SourceFile
 from evals_app.library import export_files, import_files
 from evals_app.library.beside import Beside
 from evals_app.models import Attachment, Suite

@@ -3,7 +3,7 @@ import zipfile
 
 import pytest
 
-from evals_app.formats import SourceFile
+from evals_app.formats.importing import SourceFile
 from evals_app.library import Form, downloads, import_files
 from evals_app.library.downloads import download, download_fixture
 from evals_app.models import Provider

@@ -11,7 +11,7 @@ from django.db.models import Model
 from django.test import Client
 from django.utils import timezone
 
-from evals_app.formats import SourceFile
+from evals_app.formats.importing import SourceFile
 from evals_app.library import EditedError, Rights, import_files, save_agent
 from evals_app.library.edits import COMMAND_LINE
 from evals_app.models import Agent, Case, Provider, Suite

@@ -10,7 +10,8 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from evals_app.engine.files import sha256_of
-from evals_app.formats import FormatError, SourceFile
+from evals_app.formats.importing import SourceFile
+from evals_app.formats.problems import FormatError
 from evals_app.library import Change, ImportReport, export_files, files, import_files
 from evals_app.models import Agent, Attachment, Case, Provider, Suite
 from fixtures_app.models import Entity, EntityType, Fixture

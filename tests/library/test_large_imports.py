@@ -10,7 +10,7 @@ from django.db import OperationalError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from evals_app.formats import SourceFile
+from evals_app.formats.importing import SourceFile
 from evals_app.library import import_files, saving
 from evals_app.library.saving import SuiteWriting
 from evals_app.models import Assertion, Case, Suite, Turn

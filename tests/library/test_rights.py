@@ -1,7 +1,8 @@
 import pytest
 from django.core.exceptions import PermissionDenied
 
-from evals_app.formats import FormatError, SourceFile
+from evals_app.formats.importing import SourceFile
+from evals_app.formats.problems import FormatError
 from evals_app.library import Rights, import_files
 from evals_app.models import Provider, Suite
 from tests.library.written import AGENT, EVERYTHING, FIXTURE, PROVIDER, SUITE, written

@@ -4,7 +4,9 @@ import random
 
 import pytest
 
-from evals_app.formats import FormatError, SourceFile, is_shown
+from evals_app.formats.attached import is_shown
+from evals_app.formats.importing import SourceFile
+from evals_app.formats.problems import FormatError
 from evals_app.library import FORMS, Form, export_files, import_files
 from evals_app.library.examples import import_examples
 from evals_app.models import Agent, Assertion, Case, Provider, Suite, Turn

@@ -9,7 +9,8 @@ from evals_app.engine.agent_spec import AgentSpec
 from evals_app.engine.permits import OUR_COMMAND, OUR_MODULE
 from evals_app.engine.spec import ProviderSpec
 from evals_app.engine.suite import SuiteSpec
-from evals_app.formats import Known, SourceFile, read_files
+from evals_app.formats.importing import SourceFile, read_files
+from evals_app.formats.references import Known
 from evals_app.library import import_files, save_agent, save_provider, save_suite
 from evals_app.library.comparing import same
 from evals_app.library.saving import save_prices

@@ -7,7 +7,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from evals_app.formats import SourceFile
+from evals_app.formats.importing import SourceFile
 from evals_app.library import PASTED, EditedError, ImportReport, import_files
 from evals_app.library.sources import is_same_file
 from evals_app.models import Suite

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from evals_app.formats import FormatError, SourceFile
+from evals_app.formats.importing import SourceFile
+from evals_app.formats.problems import FormatError
 from evals_app.library import export_files, import_files, uploads
 from evals_app.library.uploads import unpack
 from evals_app.models import Suite

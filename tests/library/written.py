@@ -2,7 +2,7 @@
 
 from textwrap import dedent
 
-from evals_app.formats import SourceFile
+from evals_app.formats.importing import SourceFile
 from evals_app.library import ImportReport
 
 

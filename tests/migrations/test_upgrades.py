@@ -17,7 +17,7 @@ from django.db.backends.sqlite3.base import DatabaseWrapper
 from pytest_django.plugin import DjangoDbBlocker
 
 from evals_app.engine.trial import Trial
-from evals_app.formats import SourceFile, read_files
+from evals_app.formats.importing import SourceFile, read_files
 from evals_app.formats.snapshot import SnapshotSpec, read_case
 from evals_app.library.beside import Beside
 from evals_app.models import Agent, ApiToken, EvaluationSteps, Provider, Run, Suite, Transcript

@@ -14,7 +14,9 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import connection
 
 from evals_app.checks import FOR_COMMANDS
-from evals_app.formats import DIALECTS, FindFile, FormatError
+from evals_app.formats.attached import FindFile
+from evals_app.formats.dialects import DIALECTS
+from evals_app.formats.problems import FormatError
 from evals_app.library import (
     Beside,
     Change,

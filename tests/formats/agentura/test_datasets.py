@@ -3,8 +3,9 @@ from typing import Any
 
 import pytest
 
-from evals_app.formats import FormatError, SourceFile, read_files
 from evals_app.formats.agentura import datasets
+from evals_app.formats.importing import SourceFile, read_files
+from evals_app.formats.problems import FormatError
 from tests.formats.agentura.projects import (
     ACCURACY,
     CONVERSATION,

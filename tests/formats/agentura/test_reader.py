@@ -2,7 +2,8 @@ import re
 
 import pytest
 
-from evals_app.formats import Known, SourceFile, read_files
+from evals_app.formats.importing import SourceFile, read_files
+from evals_app.formats.references import Known
 from tests.formats.agentura.projects import (
     ACCURACY,
     AGENT,

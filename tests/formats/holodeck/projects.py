@@ -9,15 +9,10 @@ import yaml
 from evals_app.engine.agent_spec import AgentSpec
 from evals_app.engine.spec import ProviderSpec
 from evals_app.engine.suite import SuiteSpec
-from evals_app.formats import (
-    FormatError,
-    Imported,
-    Known,
-    Problem,
-    SourceFile,
-    read_files,
-    write_native,
-)
+from evals_app.formats.importing import Imported, SourceFile, read_files
+from evals_app.formats.native import write_native
+from evals_app.formats.problems import FormatError, Problem
+from evals_app.formats.references import Known
 
 KNOWN = Known(agents={"desk": "http", "reader": "scripted"})
 ENVIRONMENT = {"HOME": "/home/somebody"}

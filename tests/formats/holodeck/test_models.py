@@ -4,7 +4,7 @@ import pytest
 
 from evals_app.engine.llm.pricing import Prices
 from evals_app.engine.trial import Usage
-from evals_app.formats import SourceFile, read_files
+from evals_app.formats.importing import SourceFile, read_files
 from tests.formats.holodeck.projects import (
     MODEL,
     QUICK_START,

@@ -2,15 +2,9 @@ from typing import Any
 
 import pytest
 
-from evals_app.formats import (
-    FormatError,
-    Imported,
-    Problem,
-    SourceFile,
-    file_name,
-    read_files,
-    write_native,
-)
+from evals_app.formats.importing import Imported, SourceFile, read_files
+from evals_app.formats.native import file_name, write_native
+from evals_app.formats.problems import FormatError, Problem
 from tests.formats.holodeck.projects import (
     MODEL,
     QUICK_START,

@@ -2,14 +2,9 @@
 
 import pytest
 
-from evals_app.formats import (
-    FormatError,
-    Imported,
-    Known,
-    Problem,
-    SourceFile,
-    read_files,
-)
+from evals_app.formats.importing import Imported, SourceFile, read_files
+from evals_app.formats.problems import FormatError, Problem
+from evals_app.formats.references import Known
 
 KNOWN = Known(agents={"my-agent": "model"})
 

@@ -3,7 +3,8 @@ from typing import Any
 import pytest
 
 from evals_app.engine.suite import SuiteSpec
-from evals_app.formats import FormatError, Known
+from evals_app.formats.problems import FormatError
+from evals_app.formats.references import Known
 from tests.formats.lobu.projects import EVALS, PING, RUBRIC, problems, read
 
 FOLLOWS = r"""

@@ -6,7 +6,10 @@ from typing import Any
 
 import pytest
 
-from evals_app.formats import FormatError, Imported, Known, Problem, SourceFile, fitting, read_files
+from evals_app.formats.attached import fitting
+from evals_app.formats.importing import Imported, SourceFile, read_files
+from evals_app.formats.problems import FormatError, Problem
+from evals_app.formats.references import Known
 
 Json = dict[str, Any]
 

@@ -3,8 +3,8 @@ from typing import Any
 
 import pytest
 
-from evals_app.formats import FormatError, Imported, Problem, SourceFile, read_files
-from evals_app.formats.problems import NoAgent
+from evals_app.formats.importing import Imported, SourceFile, read_files
+from evals_app.formats.problems import FormatError, NoAgent, Problem
 from tests.formats.openai_evals.saved import KNOWN, Json, dumped
 
 REGISTRY = """\

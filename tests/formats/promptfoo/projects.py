@@ -5,7 +5,9 @@ from typing import Any
 
 import pytest
 
-from evals_app.formats import FormatError, Imported, Known, Problem, SourceFile, read_files
+from evals_app.formats.importing import Imported, SourceFile, read_files
+from evals_app.formats.problems import FormatError, Problem
+from evals_app.formats.references import Known
 
 CONFIG = "demo/promptfooconfig.yaml"
 KNOWN = Known(agents={"phrase-book": "scripted", "desk": "http", "openai-gpt-5-mini": "model"})

@@ -1,6 +1,6 @@
 import pytest
 
-from evals_app.formats import SourceFile, read_files
+from evals_app.formats.importing import SourceFile, read_files
 from tests.formats.promptfoo.projects import CONFIG, QUICK_START, dumped, read, suite, with_tests
 
 

@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from evals_app.formats import Imported
+from evals_app.formats.importing import Imported
 from tests.formats.promptfoo.projects import CHAT, dumped, places, problems, read, turns, with_tests
 
 

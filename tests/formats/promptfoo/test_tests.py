@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from evals_app.formats import SourceFile, read_files
+from evals_app.formats.importing import SourceFile, read_files
 from tests.formats.promptfoo.projects import CONFIG, HEAD, problems, read, suite, turns, with_tests
 
 

@@ -3,15 +3,10 @@ from typing import Any
 import pytest
 
 from evals_app.engine.suite import AssertionSpec, SuiteSpec
-from evals_app.formats import (
-    FormatError,
-    Imported,
-    Known,
-    Problem,
-    SourceFile,
-    read_files,
-    write_native,
-)
+from evals_app.formats.importing import Imported, SourceFile, read_files
+from evals_app.formats.native import write_native
+from evals_app.formats.problems import FormatError, Problem
+from evals_app.formats.references import Known
 
 KNOWN = Known(agents={"support": "model"})
 HEAD = 'suite: "Minimal"\nslug: "minimal"\nagent: "support"\n'

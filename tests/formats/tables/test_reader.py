@@ -9,8 +9,9 @@ from openpyxl import Workbook
 from openpyxl.worksheet.worksheet import Worksheet
 
 from evals_app.engine.graders.base import PlainGrader
-from evals_app.formats import FormatError, Imported, Known, Problem, SourceFile, read_files
-from evals_app.formats.problems import NoAgent
+from evals_app.formats.importing import Imported, SourceFile, read_files
+from evals_app.formats.problems import FormatError, NoAgent, Problem
+from evals_app.formats.references import Known
 from evals_app.formats.tables.columns import HEADERS
 from tests.engine.graders.makers import view_of
 

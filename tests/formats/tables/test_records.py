@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from evals_app.formats import FormatError, Imported, Known, Problem, SourceFile, read_files
-from evals_app.formats.problems import NoAgent
+from evals_app.formats.importing import Imported, SourceFile, read_files
+from evals_app.formats.problems import FormatError, NoAgent, Problem
+from evals_app.formats.references import Known
 
 KNOWN = Known(agents={"desk": "model"})
 
