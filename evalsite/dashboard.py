@@ -19,7 +19,7 @@ from evals_app.admin.examples import may_load_examples
 from evals_app.admin.presentation import badge, run_badges, scripted_badge
 from evals_app.admin.standing import standing_text
 from evals_app.engine.spec import read_model
-from evals_app.library import Rights
+from evals_app.library.rights import Rights
 from evals_app.models import Agent, Execution, Provider, Run, Suite
 from evals_app.reports.coverage import COVERAGE_COLUMNS
 from evals_app.reports.figures import percent

@@ -8,7 +8,7 @@ from django.test import Client
 
 from evals_app.engine.agent_spec import AgentSpec
 from evals_app.engine.suite import SuiteSpec
-from evals_app.library import save_agent, save_suite
+from evals_app.library.saving import save_agent, save_suite
 from evals_app.models import Case, Suite
 
 AGENT = {

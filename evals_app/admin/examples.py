@@ -9,8 +9,9 @@ from django.utils.html import format_html
 
 from evals_app.admin.presentation import plural
 from evals_app.formats.problems import FormatError
-from evals_app.library import EditedError, Rights
 from evals_app.library.examples import EXAMPLES, import_examples
+from evals_app.library.files import EditedError
+from evals_app.library.rights import Rights
 
 
 def may_load_examples(request: HttpRequest) -> bool:

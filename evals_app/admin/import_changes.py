@@ -11,7 +11,7 @@ from django.utils.text import Truncator, get_text_list
 from evals_app.admin.presentation import plural
 from evals_app.engine.suite import CaseSpec, SuiteSpec, TurnSpec
 from evals_app.formats.differences import Difference
-from evals_app.library import Change
+from evals_app.library.changes import Change
 
 MOST_CASES = 3  # of a new suite
 MOST_DIFFERENCES = 200  # of a changed object

@@ -12,7 +12,7 @@ from evals_app.formats.detect import is_spreadsheet
 from evals_app.formats.problems import FormatError, Level, NoAgent, Problem, has_secret, is_secret
 from evals_app.formats.tables.reader import read_table
 from evals_app.formats.tables.table import NO_NAME, Table, cell_name
-from evals_app.library import Change, ImportReport
+from evals_app.library.changes import Change, ImportReport
 
 AGENT_FIELD = "Agent for files that do not name one"
 MOST_SHOWN = 100  # problems of one level

@@ -31,15 +31,11 @@ from evals_app.formats.importing import SourceFile
 from evals_app.formats.problems import FormatError, Problem
 from evals_app.formats.tables import DIALECT as TABLES
 from evals_app.formats.tables.separated import read_csv
-from evals_app.library import (
-    PASTED,
-    ChangedSinceError,
-    EditedError,
-    ImportReport,
-    Rights,
-    import_files,
-)
+from evals_app.library.changes import ImportReport
 from evals_app.library.downloads import Download
+from evals_app.library.files import ChangedSinceError, EditedError, import_files
+from evals_app.library.rights import Rights
+from evals_app.library.sources import PASTED
 from evals_app.library.uploads import MAX_UNPACKED_BYTES, Upload, unpack
 from evals_app.models import Agent, Suite
 

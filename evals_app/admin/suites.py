@@ -40,9 +40,9 @@ from evals_app.admin.standing import standing_text
 from evals_app.admin.starting import RunForm, leave_dialog, run_url, size_sentence, try_start
 from evals_app.engine.judging import kinship_warning
 from evals_app.engine.suite import SuiteSpec
-from evals_app.library import Rights
 from evals_app.library.downloads import download, download_suite
 from evals_app.library.exporting import Form
+from evals_app.library.rights import Rights
 from evals_app.models import Agent, Case, Run, Suite
 from evals_app.models.suites import SUITE
 from evals_app.reports.figures import percent

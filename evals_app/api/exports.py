@@ -12,8 +12,8 @@ from rest_framework.request import Request
 from evals_app.api.endpoint import Endpoint, one_of, responses
 from evals_app.api.permissions import Need, Scope, require
 from evals_app.api.written import sound
-from evals_app.library import FORMS
 from evals_app.library.downloads import Download, download, download_suite
+from evals_app.library.exporting import FORMS
 
 _SUITES = Need(Scope.READ, "evals_app.view_suite")
 # What is exported with suites.

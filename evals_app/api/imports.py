@@ -18,8 +18,9 @@ from evals_app.api.permissions import Need, Scope
 from evals_app.api.problems import FileError, RefusedError, error_at, file_error, refused_at
 from evals_app.formats.dialects import DIALECTS
 from evals_app.formats.importing import SourceFile
-from evals_app.library import ImportReport, Rights, import_files
-from evals_app.library.changes import Kind
+from evals_app.library.changes import ImportReport, Kind
+from evals_app.library.files import import_files
+from evals_app.library.rights import Rights
 from evals_app.library.uploads import printable, unpack
 from evals_app.reports.answers import Answer, Json, in_json
 from evals_app.throttles import Uploads

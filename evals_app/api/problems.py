@@ -25,7 +25,7 @@ from rest_framework.views import exception_handler, set_rollback
 
 from evals_app.formats.problems import FormatError, keys_text, shortened
 from evals_app.formats.problems import Problem as FileProblem
-from evals_app.library import EditedError, edited_words
+from evals_app.library.files import EditedError, edited_words
 from evals_app.reports.answers import Answer, Json
 from evals_app.runs.freeze import CannotStartError
 from fixtures_app.ground.spec_errors import message_of

@@ -34,13 +34,9 @@ from evals_app.engine.spec import MaxTokensParameter, ProviderKind
 from evals_app.engine.suite import SuiteSpec
 from evals_app.formats.importing import SourceData, SourceFile
 from evals_app.formats.problems import FormatError
-from evals_app.library import (
-    ChangedSinceError,
-    ImportReport,
-    Rights,
-    import_files,
-    version_of_suite,
-)
+from evals_app.library.changes import ImportReport
+from evals_app.library.files import ChangedSinceError, import_files, version_of_suite
+from evals_app.library.rights import Rights
 from evals_app.models import Agent, ModelPrice, Provider, Suite
 from evals_app.models.concurrency import one_moment
 from evals_app.reports.answers import Answer, Json

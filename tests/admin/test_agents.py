@@ -5,7 +5,7 @@ from django.test import Client
 
 from evals_app.engine.agent_spec import AgentSpec
 from evals_app.engine.permits import OUR_COMMAND, OUR_MODULE
-from evals_app.library import save_agent
+from evals_app.library.saving import save_agent
 from evals_app.models import Agent
 from tests.engine.permitting import permitting
 from tests.page_form import PageForm, open_page

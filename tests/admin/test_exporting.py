@@ -5,7 +5,7 @@ from django.test import Client
 from django.urls import reverse
 
 from evals_app.formats.importing import SourceFile
-from evals_app.library import import_files
+from evals_app.library.files import import_files
 from evals_app.library.uploads import unpack
 from evals_app.models import Assertion, Suite
 from fixtures_app.models import Fixture

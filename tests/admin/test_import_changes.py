@@ -5,7 +5,7 @@ import pytest
 from evals_app.admin.import_changes import MOST_DIFFERENCES, Written, counted, place_words
 from evals_app.engine.suite import SuiteSpec
 from evals_app.formats.differences import Difference
-from evals_app.library import Change
+from evals_app.library.changes import Change
 
 
 @pytest.mark.parametrize(

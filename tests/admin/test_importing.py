@@ -12,7 +12,7 @@ from django.test import Client
 from openpyxl import load_workbook
 
 from evals_app.admin import importing
-from evals_app.library import import_files
+from evals_app.library.files import import_files
 from evals_app.models import Agent, Suite
 from tests.authored import client_who_may
 from tests.library.written import EVERYTHING, FIXTURE

@@ -7,7 +7,7 @@ from django.test import Client
 from django.urls import reverse
 
 from evals_app.engine.agent_spec import AgentSpec
-from evals_app.library import save_agent
+from evals_app.library.saving import save_agent
 from evals_app.models import Agent, Assertion, Case, Suite
 from fixtures_app.library import save_fixture
 from fixtures_app.spec import FixtureSpec

@@ -7,7 +7,7 @@ from typing import Any
 from django.contrib.auth.models import Permission, User
 from rest_framework.test import APIClient
 
-from evals_app.library import import_files
+from evals_app.library.files import import_files
 from evals_app.models import ApiToken, Run, Suite
 from evals_app.runs.start import start_run
 from tests.library.written import AGENT, JUDGE, written

@@ -2,7 +2,8 @@ import pytest
 from rest_framework.test import APIClient
 
 from evals_app.formats.importing import SourceFile
-from evals_app.library import FORMS, import_files
+from evals_app.library.exporting import FORMS
+from evals_app.library.files import import_files
 from evals_app.library.uploads import unpack
 from tests.api.clients import make_client
 from tests.library.written import EVERYTHING

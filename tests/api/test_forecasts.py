@@ -4,7 +4,7 @@ import pytest
 from openapi_schema_validator import OAS31Validator
 from rest_framework.test import APIClient
 
-from evals_app.library import import_files
+from evals_app.library.files import import_files
 from evals_app.models import ModelPrice, Provider, Run
 from tests.api.clients import SUITE, make_client
 from tests.library.written import AGENT, JUDGE, MODEL_AGENT

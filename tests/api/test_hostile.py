@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from evals_app.library import import_files
+from evals_app.library.files import import_files
 from tests.api.clients import make_client, start_talks
 from tests.library.written import EVERYTHING
 from tests.makers import make_execution, make_run

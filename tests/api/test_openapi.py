@@ -14,7 +14,7 @@ from rest_framework.test import APIClient
 from evals_app.api.urls import urlpatterns
 from evals_app.engine.scoring import Decision, execution_summary
 from evals_app.engine.trial import Verdict
-from evals_app.library import import_files
+from evals_app.library.files import import_files
 from evals_app.models import Execution
 from evals_app.reports.answers import Summary
 from tests.api.clients import make_client, make_user

@@ -8,7 +8,7 @@ from rest_framework.test import APIClient
 
 from evals_app.api import runs
 from evals_app.api.runs import _started_before
-from evals_app.library import import_files
+from evals_app.library.files import import_files
 from evals_app.models import Execution, Run
 from evals_app.reports.answers import ExecutionRow, RunDetails, RunRow
 from tests.api.clients import SUITE, make_client, start_talks

@@ -7,7 +7,7 @@ from rest_framework.test import APIClient
 from evals_app.api.written import AgentRow, FixtureRow, Price, ProviderRow, SuiteRow
 from evals_app.formats.importing import SourceFile
 from evals_app.formats.native import write_native
-from evals_app.library import EditedError, import_files
+from evals_app.library.files import EditedError, import_files
 from evals_app.models import Agent, ApiToken, Assertion, Case, Suite
 from tests.api.clients import make_client, send
 from tests.library.written import EVERYTHING, PROVIDER, SUITE

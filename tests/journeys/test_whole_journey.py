@@ -17,7 +17,7 @@ from pytest_django.live_server_helper import LiveServer
 
 from evals_app.engine.agent_spec import AgentSpec
 from evals_app.engine.trial import ToolCall
-from evals_app.library import save_agent
+from evals_app.library.saving import save_agent
 from evals_app.models import Agent, Run, Suite
 from evals_app.runs.workers import live_workers
 from fixtures_app.models import Fixture

@@ -7,11 +7,11 @@ from playwright.sync_api import Locator, Page, expect
 
 from evals_app.engine.agent_spec import AgentSpec
 from evals_app.engine.suite import SuiteSpec
-from evals_app.library import save_agent, save_fixture, save_suite
+from evals_app.library.saving import save_agent, save_suite
 from evals_app.models import Assertion, Case, Execution, Run, Suite
 from evals_app.runs.shift import work
 from evals_app.runs.start import start_run
-from fixtures_app.library import save_entity_types
+from fixtures_app.library import save_entity_types, save_fixture
 from fixtures_app.models import Fixture
 from fixtures_app.spec import EntityTypeSpec, FixtureSpec
 from tests.authored import a_case, write_case

@@ -4,8 +4,9 @@ import pytest
 
 from evals_app.engine.files import sha256_of
 from evals_app.formats.importing import SourceFile
-from evals_app.library import export_files, import_files
 from evals_app.library.beside import Beside
+from evals_app.library.exporting import export_files
+from evals_app.library.files import import_files
 from evals_app.models import Attachment, Suite
 from tests.library.written import AGENT
 

@@ -4,8 +4,10 @@ import zipfile
 import pytest
 
 from evals_app.formats.importing import SourceFile
-from evals_app.library import Form, downloads, import_files
+from evals_app.library import downloads
 from evals_app.library.downloads import download, download_fixture
+from evals_app.library.exporting import Form
+from evals_app.library.files import import_files
 from evals_app.models import Provider
 from tests.library.written import AGENT, EVERYTHING, written
 

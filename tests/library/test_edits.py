@@ -12,8 +12,10 @@ from django.test import Client
 from django.utils import timezone
 
 from evals_app.formats.importing import SourceFile
-from evals_app.library import EditedError, Rights, import_files, save_agent
 from evals_app.library.edits import COMMAND_LINE
+from evals_app.library.files import EditedError, import_files
+from evals_app.library.rights import Rights
+from evals_app.library.saving import save_agent
 from evals_app.models import Agent, Case, Provider, Suite
 from fixtures_app.models import EntityType, Fixture
 from tests.engine.makers import make_agent

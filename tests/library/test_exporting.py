@@ -6,7 +6,9 @@ import pytest
 from evals_app.formats import document, yaml_source
 from evals_app.formats.importing import SourceFile
 from evals_app.formats.problems import Problem
-from evals_app.library import FORMS, Form, export_files, exporting, import_files
+from evals_app.library import exporting
+from evals_app.library.exporting import FORMS, Form, export_files
+from evals_app.library.files import import_files
 from evals_app.models import Agent, Attachment, Case, Provider, Suite
 from fixtures_app.models import Entity, EntityType, Fixture
 from tests.library.written import AGENT, EVERYTHING, FIXTURE, PROJECT, PROVIDER, outcomes, written

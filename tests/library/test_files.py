@@ -12,7 +12,10 @@ from django.test.utils import CaptureQueriesContext
 from evals_app.engine.files import sha256_of
 from evals_app.formats.importing import SourceFile
 from evals_app.formats.problems import FormatError
-from evals_app.library import Change, ImportReport, export_files, files, import_files
+from evals_app.library import files
+from evals_app.library.changes import Change, ImportReport
+from evals_app.library.exporting import export_files
+from evals_app.library.files import import_files
 from evals_app.models import Agent, Attachment, Case, Provider, Suite
 from fixtures_app.models import Entity, EntityType, Fixture
 from tests.engine.operator_code import operator_code_in

@@ -11,7 +11,8 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from evals_app.formats.importing import SourceFile
-from evals_app.library import import_files, saving
+from evals_app.library import saving
+from evals_app.library.files import import_files
 from evals_app.library.saving import SuiteWriting
 from evals_app.models import Assertion, Case, Suite, Turn
 from evals_app.models.suites import remove_forgotten_staged

@@ -3,7 +3,8 @@ from django.core.exceptions import PermissionDenied
 
 from evals_app.formats.importing import SourceFile
 from evals_app.formats.problems import FormatError
-from evals_app.library import Rights, import_files
+from evals_app.library.files import import_files
+from evals_app.library.rights import Rights
 from evals_app.models import Provider, Suite
 from tests.library.written import AGENT, EVERYTHING, FIXTURE, PROVIDER, SUITE, written
 

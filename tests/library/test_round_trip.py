@@ -7,8 +7,9 @@ import pytest
 from evals_app.formats.attached import is_shown
 from evals_app.formats.importing import SourceFile
 from evals_app.formats.problems import FormatError
-from evals_app.library import FORMS, Form, export_files, import_files
 from evals_app.library.examples import import_examples
+from evals_app.library.exporting import FORMS, Form, export_files
+from evals_app.library.files import import_files
 from evals_app.models import Agent, Assertion, Case, Provider, Suite, Turn
 from fixtures_app.models import Entity, Fixture
 

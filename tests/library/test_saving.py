@@ -11,9 +11,9 @@ from evals_app.engine.spec import ProviderSpec
 from evals_app.engine.suite import SuiteSpec
 from evals_app.formats.importing import SourceFile, read_files
 from evals_app.formats.references import Known
-from evals_app.library import import_files, save_agent, save_provider, save_suite
 from evals_app.library.comparing import same
-from evals_app.library.saving import save_prices
+from evals_app.library.files import import_files
+from evals_app.library.saving import save_agent, save_prices, save_provider, save_suite
 from evals_app.models import Agent, Assertion, Case, Provider, Suite, Turn
 from tests.engine.permitting import permitting
 from tests.library.written import AGENT, EVERYTHING, JUDGE, PROVIDER

@@ -8,8 +8,9 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from evals_app.formats.importing import SourceFile
-from evals_app.library import PASTED, EditedError, ImportReport, import_files
-from evals_app.library.sources import is_same_file
+from evals_app.library.changes import ImportReport
+from evals_app.library.files import EditedError, import_files
+from evals_app.library.sources import PASTED, is_same_file
 from evals_app.models import Suite
 from tests.library.written import EVERYTHING, SUITE, outcomes
 from tests.page_form import open_page

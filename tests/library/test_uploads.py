@@ -8,7 +8,9 @@ import pytest
 
 from evals_app.formats.importing import SourceFile
 from evals_app.formats.problems import FormatError
-from evals_app.library import export_files, import_files, uploads
+from evals_app.library import uploads
+from evals_app.library.exporting import export_files
+from evals_app.library.files import import_files
 from evals_app.library.uploads import unpack
 from evals_app.models import Suite
 from tests.library.written import AGENT, EVERYTHING

@@ -13,7 +13,7 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 
 from evals_app.formats.problems import FormatError, Problem
-from evals_app.library import ImportReport
+from evals_app.library.changes import ImportReport
 from evals_app.management.commands import import_evals
 from evals_app.management.eval_files import read_paths
 from evals_app.models import Agent, Suite

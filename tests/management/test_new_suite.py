@@ -8,7 +8,7 @@ from django.core.management.base import CommandError
 
 from evals_app.formats.importing import SourceFile, read_files
 from evals_app.formats.references import Known
-from evals_app.library import import_files
+from evals_app.library.files import import_files
 from evals_app.management.starters import fixture_starter, suite_starter
 from tests.library.written import AGENT, MODEL_AGENT
 

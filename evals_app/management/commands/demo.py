@@ -18,8 +18,9 @@ from rich.table import Table
 
 from evals_app.checks import FOR_COMMANDS
 from evals_app.engine.trial import Verdict
-from evals_app.library import EditedError, Rights
 from evals_app.library.examples import import_examples
+from evals_app.library.files import EditedError
+from evals_app.library.rights import Rights
 from evals_app.management.console import console_on, print_result, run_link, watch
 from evals_app.management.web import WebServer, ensure_free
 from evals_app.models import Run, Suite

@@ -17,14 +17,10 @@ from evals_app.checks import FOR_COMMANDS
 from evals_app.formats.attached import FindFile
 from evals_app.formats.dialects import DIALECTS
 from evals_app.formats.problems import FormatError
-from evals_app.library import (
-    Beside,
-    Change,
-    EditedError,
-    ImportReport,
-    Rights,
-    import_files,
-)
+from evals_app.library.beside import Beside
+from evals_app.library.changes import Change, ImportReport
+from evals_app.library.files import EditedError, import_files
+from evals_app.library.rights import Rights
 from evals_app.management import usage_error
 from evals_app.management.eval_files import Lookout, read_paths
 from evals_app.management.problems import tell
