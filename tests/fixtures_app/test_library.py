@@ -54,9 +54,9 @@ def make_type(slug: str, schema: dict[str, Any]) -> EntityTypeSpec:
 def test_every_key_of_a_fixture_comes_back_from_its_rows() -> None:
     assert save_fixture(make_spec()) == "created"
 
-    (found,) = fixture_specs()
+    (stored,) = fixture_specs()
     wanted = make_spec(lambda s: s["entity_types"].sort(key=lambda kind: kind["slug"]))
-    assert canonical(found.model_dump()) == canonical(wanted.model_dump())
+    assert canonical(stored.model_dump()) == canonical(wanted.model_dump())
 
 
 CHANGES = [
@@ -95,9 +95,9 @@ def test_what_differs_is_written_and_only_once(change: Callable[[dict[str, Any]]
     first, second = save_fixture(wanted), save_fixture(wanted)
 
     assert (first, second) == ("updated", "unchanged")
-    (found,) = fixture_specs()
+    (stored,) = fixture_specs()
     bare: dict[str, Any] = {"entity_types": []}
-    assert canonical(found.model_copy(update=bare).model_dump()) == canonical(
+    assert canonical(stored.model_copy(update=bare).model_dump()) == canonical(
         wanted.model_copy(update=bare).model_dump()
     )
 

@@ -51,11 +51,6 @@ def test_an_entity_type_is_written(
         pytest.param({"schema": '{"type": "objekt"}'}, "JSON Schema: ", id="no such type"),
         pytest.param({"schema": '{"$ref": "#/x"}'}, "JSON Schema: $ref", id="dangling reference"),
         pytest.param({"schema": "[]"}, "JSON Schema: Write an object in { }.", id="list"),
-        pytest.param(
-            {"schema": '{"a": 1,}'},
-            "JSON Schema: This is not valid JSON: line 1, column ",
-            id="JSON",
-        ),
         pytest.param({"slug": "an order"}, "Name: An entity type has letters, digits", id="slug"),
         pytest.param({"slug": ""}, "Name: This field is required.", id="no slug"),
     ],
@@ -65,8 +60,8 @@ def test_a_wrong_entity_type_is_refused(
 ) -> None:
     refused = open_page(admin_client, ADD).post(**{"slug": "order", "schema": "{}", **changes})
 
-    (found,) = refused.problems
-    assert found.startswith(problem)
+    (shown,) = refused.problems
+    assert shown.startswith(problem)
 
 
 def test_a_schema_that_stored_entities_do_not_fit_is_refused(admin_client: Client) -> None:
@@ -74,8 +69,8 @@ def test_a_schema_that_stored_entities_do_not_fit_is_refused(admin_client: Clien
 
     refused = open_page(admin_client, url_of(kind)).post(schema='{"required": ["id"]}')
 
-    (found,) = refused.problems
-    assert found.startswith(
+    (problem,) = refused.problems
+    assert problem.startswith(
         "JSON Schema: Existing entities would no longer fit: 'one' of fixture 'shop': “id” is"
     )
 
