@@ -15,7 +15,6 @@ from evals_app.engine.llm.pricing import Prices, usd_text
 from evals_app.engine.spec import ModelSpec, ProviderSpec, read_model
 from evals_app.engine.suite import AssertionSpec, CaseSpec, SuiteSpec
 from evals_app.engine.tool_spec import HeaderValue, HttpTool, McpTools, header_variables
-from evals_app.formats.native import file_name
 from evals_app.models import Agent, Attachment
 from evals_app.runs.needs import Needs
 from fixtures_app.ground.spec_errors import messages_of
@@ -136,7 +135,7 @@ class Obstacles:
                     f"{model} has no price today, so a ceiling of "
                     f"{usd_text(ceiling, is_exact=True)} could not be kept. Enter its price on the "
                     f"page of the provider {spec.provider}, or under prices in "
-                    f"{file_name(spec)}, and start again."
+                    f"{spec.slug}.provider.yaml, and start again."
                 )
 
     def _named(self, reference: "ModelSpec | str", agent: AgentSpec, who: str) -> ModelSpec | None:
