@@ -5,6 +5,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.test import Client
+from drf_spectacular.generators import SchemaGenerator
 from openapi_schema_validator import OAS31Validator
 from openapi_spec_validator import validate
 from playwright.sync_api import Page
@@ -99,6 +100,22 @@ def test_a_problem_is_what_the_schema_says(schema: Any) -> None:
     assert list(OAS31Validator(described).iter_errors(body)) == []
 
 
+@pytest.fixture
+def made_before(schema: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lets the site serve the document that this test run has made already."""
+    monkeypatch.setattr(SchemaGenerator, "get_schema", lambda *_args, **_kwargs: schema)
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("made_before")
+def test_the_schema_is_served_whatever_is_accepted() -> None:
+    for accept in ("application/json", "application/yaml", "*/*"):
+        response = make_client("read", []).get("/api/schema/", headers={"Accept": accept})
+
+        assert response.status_code == 200
+        assert b"openapi" in response.content[:20]
+
+
 @pytest.mark.django_db
 @pytest.mark.parametrize(
     ("method", "path", "status", "detail"),
@@ -130,6 +147,7 @@ def test_an_address_or_a_method_that_does_not_exist_is_a_problem(
         pytest.param("off", [404, 404], [404, 404], id="off"),
     ],
 )
+@pytest.mark.usefixtures("made_before")
 def test_who_reads_how_the_api_is_asked_is_a_setting(
     settings: Any, setting: str, strangers: list[int], callers: list[int]
 ) -> None:
