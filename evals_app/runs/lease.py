@@ -30,7 +30,7 @@ from evals_app.runs.workers import drainers_for, processes, slots_for
 SUSPECTS_AT_ONCE = 8  # executions whose worker died once; those of two deaths run alone
 
 
-@dataclass
+@dataclass(eq=False)
 class HeldLease:
     """A lease in the hands of this process.
 

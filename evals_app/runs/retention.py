@@ -33,7 +33,7 @@ from evals_app.models.suites import remove_forgotten_staged
 log = logging.getLogger(__name__)
 
 AT_ONCE = 500  # executions of one transaction: other writers wait for each
-FILES_AT_ONCE = 100
+FILES_AT_ONCE = 100  # the same of contents
 KEEP_LAST = 1  # runs of each suite whose transcripts stay, however old
 SCHEDULE = "prune transcripts"
 HOUR = 3  # of the day, UTC, when fewest people wait for a worker
