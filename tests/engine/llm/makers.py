@@ -135,7 +135,9 @@ class Lab:
     server: ModelServer
     time: FakeTime
 
-    def open(self, api: Api, **changes: Any) -> Models:
+    def open(self, api: Api, *answers: Answer, **changes: Any) -> Models:
+        if answers:
+            self.server.replies(answers)
         return api.open(self.server, self.time, **changes)
 
     async def ask(
@@ -146,9 +148,7 @@ class Lab:
         **call: Any,
     ) -> ModelReply:
         """Ask once, of a server that answers so; `opened` changes the provider, the rest the call."""
-        if answers:
-            self.server.replies(answers)
-        async with self.open(api, **(opened or {})) as models:
+        async with self.open(api, *answers, **(opened or {})) as models:
             return await models.complete(api.ask(**call))
 
 

@@ -229,9 +229,9 @@ async def test_a_proxy_that_lets_nothing_through_was_paid_nothing(
 ) -> None:
     with WebServer(lambda _: Sent(status=403)) as proxy:
         monkeypatch.setenv("HTTPS_PROXY", f"http://{proxy.host}")
-        async with lab.open(api, base_url="https://models.invalid") as models:
-            with pytest.raises(UnavailableError, match="could not be reached"):
-                await models.complete(api.ask(patience_s=1))
+        opened = {"base_url": "https://models.invalid"}
+        with pytest.raises(UnavailableError, match="could not be reached"):
+            await lab.ask(api=api, opened=opened, patience_s=1)
 
 
 @SDKS
@@ -259,12 +259,15 @@ SILENT = pytest.mark.parametrize(
 async def test_an_attempt_in_which_nothing_comes_is_given_up_and_tried_again(
     lab: Lab, *, api: Api, answer: Hang | Drip, stream: bool
 ) -> None:
-    lab.server.replies([answer, answer, Reply("At last.")])
     refunded: list[float] = []
-    call = api.ask(stream=stream, silence_s=lambda: 0.3, refund=refunded.append)
 
-    async with lab.open(api) as models:
-        reply = await models.complete(call)
+    reply = await lab.ask(
+        *(answer, answer, Reply("At last.")),
+        api=api,
+        stream=stream,
+        silence_s=lambda: 0.3,
+        refund=refunded.append,
+    )
 
     assert reply.text == "At last."
     assert [attempt.error for attempt in reply.attempts] == [reply.attempts[0].error] * 2
@@ -302,8 +305,8 @@ async def test_thoughts_are_a_part_of_an_answer(lab: Lab) -> None:
     sent = Sent(headers={"content-type": EVENTS}, parts=parts())
     with WebServer(lambda _: sent) as server:
         url = f"http://localhost:{server.port}/v1"
-        async with lab.open(CHAT, base_url=url) as models:
-            reply = await models.complete(CHAT.ask(stream=True, silence_s=lambda: 0.4))
+        opened = {"base_url": url}
+        reply = await lab.ask(api=CHAT, opened=opened, stream=True, silence_s=lambda: 0.4)
 
     assert (reply.text, reply.attempts) == ("Six.", ())
 

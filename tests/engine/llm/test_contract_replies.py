@@ -26,15 +26,12 @@ async def test_a_reply_says_everything_about_itself(lab: Lab, *, api: Api, strea
         cache_write_5m=7,
         thinking_tokens=4,
     )
-    lab.server.replies([reply])
-    call = api.ask(stream=stream, system="Be kind.", effort="low")
 
-    async with lab.open(api) as models:
-        got = await models.complete(call)
+    got = await lab.ask(reply, api=api, stream=stream, system="Be kind.", effort="low")
 
     assert (got.text, got.stop, got.tool_calls) == ("Hello there, how are you?", "ok", ())
     assert got.usage == Usage(20, 11, cache_read=100, cache_write_5m=7, reasoning=4)
-    assert got.model == call.model
+    assert got.model == api.ask().model
     assert got.request_id is not None
     assert got.request_id.startswith("req_")
     assert got.sent == {"max_output_tokens": 4096, "effort": "low"}

@@ -100,9 +100,7 @@ async def test_embeddings_keep_to_the_money_of_a_run(lab: Lab) -> None:
     ],
 )
 async def test_a_call_without_vectors_says_why(lab: Lab, answer: Answer, said: str) -> None:
-    lab.server.replies([answer])
-
-    async with lab.open(CHAT) as models:
+    async with lab.open(CHAT, answer) as models:
         with pytest.raises(BadRequestError, match=said):
             await embed(models, ["x"])
 

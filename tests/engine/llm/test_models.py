@@ -144,9 +144,7 @@ async def test_no_wait_is_added_after_an_error_that_is_not_retried(lab: Lab) -> 
 async def test_a_busy_provider_is_left_alone_by_every_caller(
     lab: Lab, failure: Failure, waits: float
 ) -> None:
-    lab.server.replies([failure, Reply("Other.")])
-
-    async with lab.open(MESSAGES) as models:
+    async with lab.open(MESSAGES, failure, Reply("Other.")) as models:
         with pytest.raises(ProviderError):
             await models.complete(MESSAGES.ask(patience_s=1))
         first, second = models.standing()["anthropic"], models.standing()["anthropic"]
@@ -161,9 +159,7 @@ async def test_a_busy_provider_is_left_alone_by_every_caller(
 
 
 async def test_a_pause_that_no_date_can_hold_is_one_beyond_all_patience(lab: Lab) -> None:
-    lab.server.replies([Failure(429, headers={"retry-after": "1e300"})])
-
-    async with lab.open(MESSAGES) as models:
+    async with lab.open(MESSAGES, Failure(429, headers={"retry-after": "1e300"})) as models:
         for _ in range(2):
             with pytest.raises(RateLimitedError, match="600 s"):
                 await models.complete(MESSAGES.ask())
@@ -173,9 +169,7 @@ async def test_a_pause_that_no_date_can_hold_is_one_beyond_all_patience(lab: Lab
 
 @pytest.mark.parametrize("failure", [Failure(500), Failure(503), Cut()], ids=repr)
 async def test_trouble_of_one_call_holds_back_nobody_else(lab: Lab, failure: Answer) -> None:
-    lab.server.replies([failure, Reply("Other.")])
-
-    async with lab.open(MESSAGES) as models:
+    async with lab.open(MESSAGES, failure, Reply("Other.")) as models:
         with pytest.raises(UnavailableError):
             await models.complete(MESSAGES.ask(patience_s=1))
         await models.complete(MESSAGES.ask())
@@ -184,9 +178,7 @@ async def test_trouble_of_one_call_holds_back_nobody_else(lab: Lab, failure: Ans
 
 
 async def test_a_block_that_others_tell_of_is_kept_and_never_shortened(lab: Lab) -> None:
-    lab.server.replies([Reply("At last.")])
-
-    async with lab.open(MESSAGES) as models:
+    async with lab.open(MESSAGES, Reply("At last.")) as models:
         models.apply(places={}, blocks={"anthropic": Block(100, "asked by others")})
         models.apply(places={}, blocks={"anthropic": Block(10, "asked by others")})
         await models.complete(MESSAGES.ask())
@@ -281,9 +273,7 @@ async def test_a_call_can_be_cancelled_while_it_waits_and_gives_everything_back(
 
 
 async def test_a_call_can_be_cancelled_in_the_middle_of_an_attempt(lab: Lab) -> None:
-    lab.server.replies([Hang(), Reply("Next.")])
-
-    async with lab.open(MESSAGES, max_concurrency=1) as models:
+    async with lab.open(MESSAGES, Hang(), Reply("Next."), max_concurrency=1) as models:
         hanging = asyncio.create_task(models.complete(MESSAGES.ask()))
         while not lab.server.requests:  # noqa: ASYNC110 - the server lives in another thread
             await asyncio.sleep(0.01)

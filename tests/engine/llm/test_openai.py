@@ -325,10 +325,9 @@ async def test_settings_that_it_names_otherwise_are_dropped_too(fake_time: FakeT
 async def test_a_refusal_is_about_the_setting_that_it_names(
     lab: Lab, failure: Failure, dropped: str | None
 ) -> None:
-    lab.server.replies([failure, Reply("Fine.")])
     call = CHAT.ask(temperature=0.0, top_logprobs=5, effort="max")
 
-    async with lab.open(CHAT) as models:
+    async with lab.open(CHAT, failure, Reply("Fine.")) as models:
         if dropped is None:
             with pytest.raises(BadRequestError):
                 await models.complete(call)
