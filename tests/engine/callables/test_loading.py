@@ -54,28 +54,15 @@ def load_from(code: OperatorCode, reference: str, purpose: Purpose = "grader") -
         pytest.param("def it(context, *, strict=False): ...", id="with an option"),
         pytest.param("def it(*args): ...", id="any arguments"),
         pytest.param(
-            """
-            class Grader:
-                def __call__(self, context): ...
-            it = Grader()
-            """,
+            "it = type('Grader', (), {'__call__': lambda self, context: 1})()",
             id="an object that can be called",
         ),
         pytest.param(
-            """
-            from functools import partial
-            def check(word, context): ...
-            it = partial(check, "hello")
-            """,
+            "from functools import partial; it = partial(lambda word, context: 1, 'hello')",
             id="a part of a function",
         ),
         pytest.param(
-            """
-            from functools import cache
-            @cache
-            def it(context): ...
-            """,
-            id="a decorated function",
+            "from functools import cache; it = cache(lambda context: 1)", id="a decorated function"
         ),
     ],
 )
@@ -96,19 +83,12 @@ def test_what_can_be_called_with_a_context_is_a_grader(
         pytest.param("from os import system as it", "defined in the module posix", id="os.system"),
         pytest.param("it = eval", "defined in the module builtins, which the operator", id="eval"),
         pytest.param(
-            """
-            from functools import partial
-            import subprocess
-            it = partial(subprocess.run, ["ls"])
-            """,
+            "import functools, subprocess; it = functools.partial(subprocess.run, ['ls'])",
             "defined in the module subprocess",
             id="a part of another's function",
         ),
         pytest.param(
-            """
-            import logging
-            it = logging.getLogger("x").info
-            """,
+            "import logging; it = logging.getLogger('x').info",
             "defined in the module logging",
             id="a method of another's",
         ),
@@ -166,11 +146,7 @@ def test_a_module_that_needs_a_missing_one_raises_as_it_is(operator_code: Operat
             "def it(input, temperature=0.5): return temperature", 0.5, id="an option of its own"
         ),
         pytest.param(
-            """
-            class Agent:
-                def __call__(self, message): return message
-            it = Agent()
-            """,
+            "it = type('Agent', (), {'__call__': lambda self, message: message})()",
             "Hello",
             id="an object that can be called",
         ),
