@@ -1,6 +1,10 @@
 """Small suites, agents and worlds for the tests of the engine."""
 
+from collections.abc import Callable
 from typing import Any
+
+import pytest
+from pydantic import ValidationError
 
 from evals_app.engine.agent_spec import AgentSpec
 from evals_app.engine.conversation import Conversation
@@ -95,6 +99,13 @@ def make_suite(*cases: CaseSpec, **changes: Any) -> SuiteSpec:
     written: dict[str, Any] = {"suite": "Greetings", "slug": "greetings", "agent": "echo"}
     dumped = [case.model_dump(exclude_unset=True) for case in cases]
     return SuiteSpec.model_validate(written | {"cases": dumped} | changes)
+
+
+def refusals(make: Callable[..., object], *args: Any, **options: Any) -> list[tuple[str, str]]:
+    """Return where something is refused, keys apart by dots, and why."""
+    with pytest.raises(ValidationError) as refused:
+        make(*args, **options)
+    return [(".".join(map(str, part["loc"])), part["msg"]) for part in refused.value.errors()]
 
 
 def make_turn(reply: str = "Hello.", **changes: Any) -> TurnRecord:

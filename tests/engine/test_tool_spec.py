@@ -16,6 +16,7 @@ from evals_app.engine.tool_spec import (
     names_of,
     written_names,
 )
+from tests.engine.makers import refusals
 from tests.engine.permitting import permitting
 
 TOOL: TypeAdapter[Any] = TypeAdapter(AnyTool)
@@ -23,12 +24,6 @@ HEADERS: TypeAdapter[Any] = TypeAdapter(Headers)
 CANNED = {"name": "orders.find", "rules": [{"result": {"status": "shipped"}}]}
 HTTP = {"name": "weather", "url": "https://weather.example.org/v1", "method": "GET"}
 ARGUMENT = {"type": "object", "properties": {"city": {"type": "string"}}}
-
-
-def refusals(adapter: TypeAdapter[Any], written: Any) -> list[tuple[tuple[int | str, ...], str]]:
-    with pytest.raises(ValidationError) as refused:
-        adapter.validate_python(written, strict=True)
-    return [(error["loc"], error["msg"]) for error in refused.value.errors()]
 
 
 @pytest.mark.parametrize(
@@ -138,9 +133,9 @@ def test_a_tool_is_told_by_its_keys(written: Any, kind: type, names: tuple[str, 
 )
 def test_a_tool_that_cannot_work_is_refused(written: Any, loc: str, words: str) -> None:
     with permitting(mcp_servers={"files": "mcp-files"}):
-        ((found, message),) = refusals(TOOL, written)
+        ((found, message),) = refusals(TOOL.validate_python, written, strict=True)
 
-    assert ".".join(map(str, found[1:])) == loc  # before it stands the kind of the tool
+    assert found.partition(".")[2] == loc  # before it stands the kind of the tool
     assert words in message
 
 
@@ -180,16 +175,16 @@ def test_arguments_and_variables_stand_after_the_host(url: str) -> None:
 )
 def test_a_header_that_cannot_be_sent_is_refused(headers: dict[str, Any], words: str) -> None:
     with permitting(variables=("AGENT_*",)):
-        found = refusals(HEADERS, headers)
+        found = refusals(HEADERS.validate_python, headers, strict=True)
 
     assert any(words in message for _, message in found)
-    assert {loc[:1] for loc, _ in found} == {tuple(headers)}
+    assert {loc.partition(".")[0] for loc, _ in found} == set(headers)
 
 
 def test_a_header_stands_once_whatever_its_case() -> None:
-    found = refusals(HEADERS, {"X-A": "1", "x-a": "2"})
+    found = refusals(HEADERS.validate_python, {"X-A": "1", "x-a": "2"})
 
-    assert [loc for loc, _ in found] == [("X-A",), ("x-a",)]
+    assert [loc for loc, _ in found] == ["X-A", "x-a"]
 
 
 def test_no_error_repeats_what_may_be_a_key() -> None:
@@ -224,4 +219,4 @@ def test_what_was_permitted_when_it_was_written_is_read_again() -> None:
     TOOL.validate_python({"mcp": "gone", "tools": ["a"]}, context=FROZEN)
     TOOL.validate_python(HTTP | {"url": "http://10.0.0.1/"}, context=FROZEN)
 
-    assert refusals(HEADERS, headers)
+    assert refusals(HEADERS.validate_python, headers)

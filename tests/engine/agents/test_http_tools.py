@@ -108,11 +108,7 @@ async def test_an_argument_cannot_lead_to_another_path(city: str) -> None:
     ("args", "words"),
     [
         pytest.param({"days": 2}, "city is required", id="missing"),
-        pytest.param(
-            {"city": "Rome", "days": "two"},
-            "the text “two”",
-            id="type",
-        ),
+        pytest.param({"city": "Rome", "days": "two"}, "the text “two”", id="type"),
     ],
 )
 async def test_a_call_with_wrong_arguments_asks_nobody(args: dict[str, Any], words: str) -> None:

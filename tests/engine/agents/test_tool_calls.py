@@ -31,16 +31,8 @@ def test_arguments_that_fit(args: dict[str, Any]) -> None:
     [
         pytest.param({}, "“city” is missing.", id="missing"),
         pytest.param({"city": "a", "days": 0}, "at least 1", id="too small"),
-        pytest.param(
-            {"city": "a", "dya": 1},
-            "“dya” is not allowed",
-            id="unknown",
-        ),
-        pytest.param(
-            {"city": "x" * 9_000, "days": "x" * 9_000},
-            "the text “xxx",
-            id="long",
-        ),
+        pytest.param({"city": "a", "dya": 1}, "“dya” is not allowed", id="unknown"),
+        pytest.param({"city": "x" * 9_000, "days": "x" * 9_000}, "the text “xxx", id="long"),
     ],
 )
 def test_arguments_that_do_not_fit_are_explained(args: dict[str, Any], words: str) -> None:
