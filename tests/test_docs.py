@@ -177,6 +177,15 @@ def test_prose_is_wrapped(page: str) -> None:
     assert too_long == []
 
 
+@pytest.mark.parametrize("page", ["ARCHITECTURE.md", "CONTRIBUTING.md"])
+def test_files_that_developers_are_pointed_to_exist(page: str) -> None:
+    rooms = (ROOT, ROOT / "evals_app", ROOT / "evals_app" / "engine")
+    paths = set(re.findall(r"`((?:[a-z_]+/)+[a-z_]+\.[a-z]+)`", PAGES[page].read_text()))
+
+    assert paths
+    assert {path for path in paths if not any((room / path).is_file() for room in rooms)} == set()
+
+
 def blocks(page: str, language: str) -> list[str]:
     """Return the examples of a page."""
     return re.findall(rf"(?ms)^```{language}\n(.*?)^```", (DOCS / page).read_text())
