@@ -504,7 +504,7 @@ def test_rest_lets_in_whom_the_table_names_and_nobody_else(samples: Samples) -> 
     assert mistakes(visits()) == []
 
 
-def test_what_an_address_can_do_is_told_to_nobody_without_a_token(samples: Samples) -> None:
+def test_what_an_address_can_do_is_shown_to_nobody_without_a_token(samples: Samples) -> None:
     everybody = People().token(Who("everything", ALL), "author")
 
     for route in REST:

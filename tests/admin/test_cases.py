@@ -191,7 +191,7 @@ def test_a_case_leads_to_its_results_those_tried_by_hand_included(admin_client: 
     }
 
 
-def test_suites_of_one_name_can_be_told_apart_and_archived_ones_are_not_offered(
+def test_suites_of_one_name_can_be_distinguished_and_archived_ones_are_not_offered(
     admin_client: Client,
 ) -> None:
     case = write_case()
@@ -209,7 +209,7 @@ def test_suites_of_one_name_can_be_told_apart_and_archived_ones_are_not_offered(
     assert offered()[-3:] == ["Ping (ping-one)", "Ping (ping-two)", "Refunds"]
 
 
-def test_why_a_run_cannot_start_is_told_in_words(admin_client: Client) -> None:
+def test_why_a_run_cannot_start_is_explained(admin_client: Client) -> None:
     case = write_case()
     Assertion.objects.update(type="telepathy")
 

@@ -35,7 +35,7 @@ def read(client: Client, execution: Execution) -> str:
 # The list
 
 
-def test_of_unknown_tokens_it_is_said_how_many_are_known(admin_client: Client) -> None:
+def test_of_unknown_tokens_it_is_shown_how_many_are_known(admin_client: Client) -> None:
     trial = make_trial(turns=2)
     silent = replace(trial.turns[1], usage=Usage())
     trial = trial.but(turns=(trial.turns[0], silent))
@@ -351,7 +351,7 @@ def test_a_run_outlives_its_suite(admin_client: Client) -> None:
     assert admin_client.get(LIST).status_code == 200
 
 
-def test_what_cannot_be_read_any_more_is_said_to_be_so_above_its_grades(
+def test_what_cannot_be_read_any_more_is_shown_above_its_grades(
     admin_client: Client,
 ) -> None:
     execution = make_execution(make_run(["passed"]), grades=[make_grade(1, reason="Kept.")])

@@ -68,7 +68,7 @@ def test_a_suite_is_downloaded_in_every_form(admin_client: Client, form: str, na
     assert is_project is (form == "export-struere")
 
 
-def test_why_it_cannot_be_downloaded_is_told_in_words(admin_client: Client) -> None:
+def test_why_it_cannot_be_downloaded_is_explained(admin_client: Client) -> None:
     Assertion.objects.filter(type="contains").update(type="of an older version")
 
     page = admin_client.get(EVERYTHING_URL, follow=True)

@@ -27,7 +27,7 @@ from evals_app.library.changes import Change
         pytest.param("cases", "cases", id="a list as a whole"),
     ],
 )
-def test_a_place_is_told_in_words(keys: str, words: str) -> None:
+def test_a_place_is_explained(keys: str, words: str) -> None:
     assert place_words(keys) == words
 
 

@@ -189,7 +189,7 @@ def test_an_answer_that_is_no_agent_is_asked_again(admin_client: Client, slug: s
     assert "can be imported" in page.text
 
 
-def test_two_agents_of_one_name_are_told_apart(admin_client: Client) -> None:
+def test_two_agents_of_one_name_are_distinguished(admin_client: Client) -> None:
     Agent.objects.create(slug="echo", name="Echo", driver="scripted")
     Agent.objects.create(slug="echo-2", name="Echo", driver="scripted")
 
@@ -199,7 +199,7 @@ def test_two_agents_of_one_name_are_told_apart(admin_client: Client) -> None:
     assert "Echo (echo-2)" in html
 
 
-def test_changes_are_told_field_by_field(admin_client: Client) -> None:
+def test_changes_are_shown_field_by_field(admin_client: Client) -> None:
     check(admin_client, BOTH).press_import()
     changed = SUITE.replace(b"value: Hello", b"value: Bye") + b"trials: 3\n"
 
@@ -211,7 +211,7 @@ def test_changes_are_told_field_by_field(admin_client: Client) -> None:
     assert "Import 1 suite" in page.text
 
 
-def test_a_schema_that_changes_is_told(admin_client: Client) -> None:
+def test_a_schema_that_changes_is_shown(admin_client: Client) -> None:
     import_files(EVERYTHING)
     changed = FIXTURE.content.replace(b"type: number", b"type: [number, string]")
 
@@ -241,7 +241,7 @@ def test_what_is_here_already_needs_no_import(admin_client: Client) -> None:
     assert page.token == ""
 
 
-def test_what_is_lost_is_told_with_its_reason(admin_client: Client) -> None:
+def test_what_is_lost_is_shown_with_its_reason(admin_client: Client) -> None:
     import_files(EVERYTHING)
     lobu = b"name: ping\ndescription: x\nturns:\n- content: Hi\n  assert:\n"
     lobu += b"  - {type: regex, value: hi, options: {case_insensitive: true}}\n"
@@ -252,7 +252,7 @@ def test_what_is_lost_is_told_with_its_reason(admin_client: Client) -> None:
     assert "Line 6" in page.text
 
 
-def test_tables_of_an_archive_that_are_left_out_are_told(admin_client: Client) -> None:
+def test_tables_of_an_archive_that_are_left_out_are_shown(admin_client: Client) -> None:
     packed = zipped({"echo.agent.yaml": AGENT, "greetings.csv": TABLE})
 
     page = check(admin_client, {"project.zip": packed})
@@ -347,7 +347,7 @@ def test_the_row_of_a_mistake_in_a_table_is_shown_with_its_cell_marked(
         pytest.param(b"<script>alert(1)</script>", "Nothing can be imported", id="something else"),
     ],
 )
-def test_one_mistake_keeps_everything_out_and_is_told_with_its_place(
+def test_one_mistake_keeps_everything_out_and_is_shown_with_its_place(
     admin_client: Client, suite: bytes, words: str
 ) -> None:
     page = check(admin_client, BOTH | {"greetings.suite.yaml": suite})
@@ -441,7 +441,7 @@ def test_what_somebody_changed_since_is_not_overwritten_unseen(admin_client: Cli
     assert Suite.objects.get().trials == 3
 
 
-def test_what_is_missing_since_is_told(admin_client: Client) -> None:
+def test_what_is_missing_since_is_shown(admin_client: Client) -> None:
     check(admin_client, {"echo.agent.yaml": AGENT}).press_import()
     page = check(admin_client, {"greetings.suite.yaml": SUITE})
     Agent.objects.all().delete()

@@ -104,7 +104,7 @@ def test_votes_are_named_with_what_they_said() -> None:
         pytest.param(["of_tomorrow", 7], 0, (NOT_COMPARED,), id="unknown"),
     ],
 )
-def test_flags_are_said_in_words(flags: list[Any], warnings: int, facts: tuple[str, ...]) -> None:
+def test_flags_are_explained(flags: list[Any], warnings: int, facts: tuple[str, ...]) -> None:
     shown = judgement(judged(flags=flags))
 
     assert (len(shown.warnings), shown.facts) == (warnings, facts)

@@ -31,7 +31,7 @@ from evals_app.reports.similarity import STAND_IN
         pytest.param("0.012", None, ["$0.012", "unknown", "unknown"], id="unknown is not 0"),
     ],
 )
-def test_costs_are_told_apart_and_together(
+def test_costs_are_distinguished_and_together(
     agent: str, judge: str | None, expected: list[str]
 ) -> None:
     lines = costs(Decimal(agent), None if judge is None else Decimal(judge))

@@ -203,7 +203,7 @@ def test_a_provider_is_tried_with_one_call(
     assert len(server.requests) == 1
 
 
-def test_what_is_wrong_with_a_connection_is_said_without_the_key(
+def test_what_is_wrong_with_a_connection_is_shown_without_the_key(
     admin_client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with ModelServer() as server:

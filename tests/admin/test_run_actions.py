@@ -200,7 +200,7 @@ def test_only_what_was_stopped_with_something_left_can_go_on(
         pytest.param("4.97", "needs a ceiling above", id="spent already"),
     ],
 )
-def test_a_ceiling_that_does_not_do_is_told_in_the_dialog(
+def test_a_ceiling_that_does_not_do_is_shown_in_the_dialog(
     admin_client: Client, sent: str, complaint: str
 ) -> None:
     run = stopped_run()

@@ -55,7 +55,7 @@ def test_a_run_that_somebody_works_on_does_not_wait() -> None:
     assert shown["drainers"] == "1 worker process"
 
 
-def test_what_is_being_held_shows_age_attempt_and_worker() -> None:
+def test_what_is_running_shows_age_attempt_and_worker() -> None:
     run = make_run(["running"])
     lease_for(run)
 
@@ -99,7 +99,7 @@ def test_what_nobody_holds_says_so() -> None:
     assert progress(make_run(["running"]))["running"][0].lost == "No worker has it"
 
 
-def test_what_is_being_held_says_what_it_is_doing() -> None:
+def test_what_is_running_says_what_it_is_doing() -> None:
     run = make_run(["running"])
     row = run.executions.get()
     lease_for(run, activity={"claimed": 1, "doing": {str(row.pk): "turn 3 of 5"}})
@@ -109,7 +109,7 @@ def test_what_is_being_held_says_what_it_is_doing() -> None:
 
 
 @pytest.mark.parametrize("activity", [{}, {"doing": {}}, {"claimed": 3, "doing": {"0": "turn 1"}}])
-def test_before_its_worker_has_spoken_nothing_is_said(activity: dict[str, Any]) -> None:
+def test_before_its_worker_has_spoken_nothing_is_shown(activity: dict[str, Any]) -> None:
     run = make_run(["running"])
     lease_for(run, activity=activity)
 
@@ -219,7 +219,7 @@ def test_what_a_worker_mends_is_not_called_stuck_while_there_is_none() -> None:
     assert line.endswith(" UTC: 1 conversation.")
 
 
-def test_what_is_held_by_nobody_is_stuck_with_or_without_workers() -> None:
+def test_what_has_no_lease_is_stuck_with_or_without_workers() -> None:
     assert progress(make_run(["running"] * 2))["stuck"] == [
         "Marked as running, but no worker has them: 2 conversations."
     ]

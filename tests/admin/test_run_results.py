@@ -119,7 +119,7 @@ def cases_by_reason(group: CauseGroup) -> list[list[str]]:
     return [[row.case for row in rows] for _, rows in group.reasons]
 
 
-def test_what_failed_in_the_same_words_is_told_once() -> None:
+def test_what_failed_in_the_same_words_is_shown_once() -> None:
     run = make_run({"Refund": ["failed"] * 3, "Hello": ["passed"]})
     make_execution(run, "Order", state="failed", reason="It says nothing.")
     make_execution(run, "Parcel", state="failed")
@@ -165,7 +165,7 @@ def test_cases_show_rates_over_trials_and_scores_on_the_scale() -> None:
     assert plain(hello.pass_rate) == "100 % (3 of 3)"
 
 
-def test_of_a_single_trial_nothing_is_said_about_k() -> None:
+def test_of_a_single_trial_nothing_is_shown_about_k() -> None:
     (case,) = results(make_run(["passed"]))["cases"]
 
     assert case.pass_at_k == case.pass_hat_k == case.deviation == ""

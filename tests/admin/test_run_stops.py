@@ -57,7 +57,7 @@ def test_why_a_run_was_stopped(states: list[str], reason: str, expected: str) ->
     assert bool(stopped_line(run)) is bool(reason)
 
 
-def test_every_reason_to_stop_is_told_while_it_stops() -> None:
+def test_every_reason_to_stop_is_shown_while_it_stops() -> None:
     assert STOPPING.keys() == set(Run.StopReason)
 
 

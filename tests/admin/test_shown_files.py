@@ -63,7 +63,7 @@ def test_a_page_saved_as_it_is_changes_nothing() -> None:
     assert not form_of(" receipt.png", initial=["receipt.png"]).has_changed()
 
 
-def test_two_files_of_one_name_are_told_apart() -> None:
+def test_two_files_of_one_name_are_distinguished() -> None:
     first, second = form_of(note_txt=b"Hello"), form_of(note_txt=b"Bye")
 
     assert first.is_valid()

@@ -69,13 +69,13 @@ def test_a_limit_below_the_forecast_is_mentioned(admin_client: Client, suite: Su
         pytest.param({"cases": "none"}, "No conversation: no case matches.", id="no case"),
     ],
 )
-def test_a_choice_that_cannot_be_is_told_in_words(
+def test_a_choice_that_cannot_be_is_explained(
     admin_client: Client, suite: Suite, chosen: dict[str, str], words: str
 ) -> None:
     assert sentence(admin_client, suite, **chosen).startswith(words)
 
 
-def test_why_it_cannot_start_is_told_before_it_is_tried(
+def test_why_it_cannot_start_is_explained_before_it_is_tried(
     admin_client: Client, suite: Suite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("PROVIDER_LOCAL_KEY")
@@ -86,7 +86,7 @@ def test_why_it_cannot_start_is_told_before_it_is_tried(
     assert "PROVIDER_LOCAL_KEY is not set" in words
 
 
-def test_what_is_said_is_shown_as_text_and_never_as_a_page(
+def test_what_is_shown_is_shown_as_text_and_never_as_a_page(
     admin_client: Client, suite: Suite
 ) -> None:
     dialog = admin_client.get(reverse("admin:evals_app_suite_run", args=[suite.pk]))

@@ -315,7 +315,7 @@ def test_the_dialog_tells_how_many_conversations_it_would_start(
     assert response.content.decode().startswith(sentence)
 
 
-def test_why_a_run_cannot_start_is_told_in_words(admin_client: Client) -> None:
+def test_why_a_run_cannot_start_is_explained(admin_client: Client) -> None:
     suite = write_suite([a_case("Order")])
 
     response = start(admin_client, suite, cases="Ordr")
@@ -337,7 +337,7 @@ def test_past_runs_are_those_of_this_suite(admin_client: Client) -> None:
 # Exporting and copying
 
 
-def test_why_a_suite_cannot_be_exported_is_told_in_words(admin_client: Client) -> None:
+def test_why_a_suite_cannot_be_exported_is_explained(admin_client: Client) -> None:
     suite = write_suite([a_case()])
     Assertion.objects.update(type="telepathy")
 
@@ -393,7 +393,7 @@ def test_the_page_leads_to_the_last_run(admin_client: Client) -> None:
         assert f'href="/admin/evals_app/run/{run.pk}/change/"' in text
 
 
-def test_agents_of_one_name_can_be_told_apart(admin_client: Client) -> None:
+def test_agents_of_one_name_can_be_distinguished(admin_client: Client) -> None:
     suite = write_suite()
     Agent.objects.create(name="Shop", slug="shop-model", model="anthropic/claude-haiku-5-5")
 

@@ -128,7 +128,7 @@ def test_each_grade_stands_under_the_turn_that_it_judges() -> None:
     assert len(final_lines(grades, scale="0-1")) == 1
 
 
-def test_turns_that_were_not_held_are_shown_with_their_grades() -> None:
+def test_turns_that_did_not_run_are_shown_with_their_grades() -> None:
     trial = make_trial(turns=1, planned_turns=3)
 
     turns = turn_lines(trial, [make_grade(3, passed=False)], scale="0-1")
@@ -250,7 +250,7 @@ def test_every_limit_has_a_row_whether_or_not_it_is_set() -> None:
     ]
 
 
-def test_changes_of_the_world_are_told_field_by_field() -> None:
+def test_changes_of_the_world_are_shown_field_by_field() -> None:
     before = {"id": "A-1", "type": "order", "status": "active", "data": {"n": 1, "same": "x"}}
     after = {"id": "A-1", "type": "order", "status": "closed", "data": {"same": "x", "new": True}}
     changes = {

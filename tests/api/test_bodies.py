@@ -42,7 +42,7 @@ def test_whatever_is_sent_is_read_or_refused(model: Any, data: Any) -> None:
     assert refused is None or refused.errors
 
 
-def test_every_mistake_is_told_at_once() -> None:
+def test_every_mistake_is_shown_at_once() -> None:
     with pytest.raises(RefusedError) as caught:
         read_body(StartRun, {"trials": 0, "cases": [1], "trails": 2})
 

@@ -18,7 +18,7 @@ def client() -> APIClient:
     return make_client("read")
 
 
-def test_an_execution_is_told_whole(client: APIClient) -> None:
+def test_an_execution_is_shown_whole(client: APIClient) -> None:
     run = make_run(["passed"])
     trial = make_trial(
         turns=2,

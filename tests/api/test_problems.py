@@ -85,7 +85,7 @@ def test_errors_of_files_keep_their_places_and_warnings_stay_out() -> None:
     ]
 
 
-def test_every_reason_against_a_run_is_told() -> None:
+def test_every_reason_against_a_run_is_shown() -> None:
     response = answer(CannotStartError(["No key.", "No agent."]))
 
     assert [error["message"] for error in response.data["errors"]] == ["No key.", "No agent."]

@@ -458,7 +458,7 @@ def test_transcripts_are_kept_or_no_longer(client: APIClient, *, is_pinned: bool
 
 
 @pytest.mark.parametrize("body", [{}, {"is_pinned": "yes"}, {"is_pinned": None}, {"pinned": True}])
-def test_whether_to_keep_them_must_be_said(client: APIClient, body: dict[str, Any]) -> None:
+def test_whether_to_keep_them_must_be_stated(client: APIClient, body: dict[str, Any]) -> None:
     run = make_run(["passed"])
 
     response = client.post(f"/api/runs/{run.pk}/pin/", body, format="json")

@@ -38,7 +38,7 @@ def statuses(client: APIClient, number: int, path: str = "/api/runs/", **more: A
     return [client.get(path, **more).status_code for _ in range(number)]
 
 
-def test_a_token_that_asks_too_often_is_told_when_to_ask_again(limits: Any) -> None:
+def test_a_token_that_asks_too_often_is_shown_when_to_ask_again(limits: Any) -> None:
     busy, other = make_client("read"), make_client("read")
     limits(callers="3/min")
     first = statuses(busy, 2)  # the third: make_client itself

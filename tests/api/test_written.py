@@ -176,7 +176,7 @@ def test_a_suite_may_be_written_as_yaml(client: APIClient) -> None:
         pytest.param({"gates": {"min_score": 0}}, "gates.min_score", "0.8", id="cannot fail"),
     ],
 )
-def test_what_is_wrong_with_a_suite_is_told_by_its_keys(
+def test_what_is_wrong_with_a_suite_is_shown_by_its_keys(
     client: APIClient, change: dict[str, Any], keys: str, expected: str
 ) -> None:
     spec = client.get("/api/suites/refunds/").json() | change
@@ -189,7 +189,7 @@ def test_what_is_wrong_with_a_suite_is_told_by_its_keys(
     assert Suite.objects.get(slug="refunds").name == "Refunds"
 
 
-def test_what_is_wrong_with_yaml_is_told_by_its_lines(client: APIClient) -> None:
+def test_what_is_wrong_with_yaml_is_shown_by_its_lines(client: APIClient) -> None:
     content = SUITE.content.replace(b"trials: 2", b"trails: 2")
 
     response = send(client, "PUT", "/api/suites/refunds/", content, "application/yaml")

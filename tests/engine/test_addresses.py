@@ -218,7 +218,7 @@ def test_no_permitted_name_leads_to_the_credentials_of_the_machine() -> None:
         pytest.param("nothing", [], "Write the full address", id="no URL"),
     ],
 )
-def test_what_is_known_without_looking_a_name_up_is_told_when_it_is_written(
+def test_what_is_known_without_looking_a_name_up_is_shown_when_it_is_written(
     url: str, permitted: list[str], words: str | None
 ) -> None:
     problem = url_problem(url, permitted=permitted)

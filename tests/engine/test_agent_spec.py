@@ -181,7 +181,7 @@ def test_nothing_is_coerced(value: object) -> None:
         AgentSpec.model_validate(written | {"settings": {"max_tool_rounds": value}})
 
 
-def test_everything_that_is_wrong_is_told_at_once() -> None:
+def test_everything_that_is_wrong_is_shown_at_once() -> None:
     wrong = {"url": "http://10.0.0.1/", "rules": [{"reply": "a"}], "headers": {"Key": "a"}, "x": 1}
 
     refused = refusals(make_agent, driver="http", **wrong)

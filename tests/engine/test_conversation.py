@@ -175,7 +175,7 @@ async def test_without_a_frozen_clock_it_is_now() -> None:
     assert trial.system_prompt == trial.started_at == "2026-02-03T04:05:00+00:00"
 
 
-async def test_a_frozen_clock_does_not_change_when_it_was_held() -> None:
+async def test_a_frozen_clock_does_not_change_when_it_ran() -> None:
     moment = datetime(2026, 2, 3, 4, 5, tzinfo=UTC)
 
     trial = await converse("hello", clock=CLOCK, now=lambda: moment)

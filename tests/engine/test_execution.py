@@ -97,7 +97,7 @@ async def test_slots_work_side_by_side_through_a_real_client(
     assert model_server.most_at_once == 4
 
 
-async def test_no_more_is_held_at_once_than_there_are_slots(
+async def test_no_more_runs_at_once_than_there_are_slots(
     model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(KEY_VARIABLE, KEY)
@@ -164,7 +164,7 @@ async def test_one_question_is_asked_at_a_time_and_meanwhile_the_next_one_fills_
     assert most_asking == 1
 
 
-async def test_what_is_no_longer_ours_is_not_held() -> None:
+async def test_what_is_no_longer_ours_does_not_run() -> None:
     desk = Desk(make_plan(*cases_of(*"abc")))
     desk.refused = {1}
 
@@ -173,7 +173,7 @@ async def test_what_is_no_longer_ours_is_not_held() -> None:
     assert [outcome.job.id for outcome in desk.outcomes] == [0, 2]
 
 
-async def test_the_next_claim_does_not_wait_for_what_is_held() -> None:
+async def test_the_next_claim_does_not_wait_for_what_is_running() -> None:
     desk = Desk(make_plan(*cases_of(*"abcdefgh")))
     begun_at_claim: list[int] = []
     is_claimed_again = asyncio.Event()
@@ -271,7 +271,7 @@ async def test_everything_is_recorded_exactly_once(monkeypatch: pytest.MonkeyPat
 # Ends
 
 
-async def test_finishing_claims_nothing_more_and_finishes_what_is_held() -> None:
+async def test_finishing_claims_nothing_more_and_finishes_what_is_running() -> None:
     slow = make_agent({"reply": "So.", "delay_ms": 60})
     desk = Desk(make_plan(*cases_of(*"abcdefgh"), agent=slow))
 
@@ -325,7 +325,7 @@ async def test_cancelling_keeps_what_was_said() -> None:
     assert cancelled.judge_usage == NO_USAGE
 
 
-async def test_releasing_hands_back_what_is_held_and_records_what_is_done() -> None:
+async def test_releasing_hands_back_what_is_running_and_records_what_is_done() -> None:
     desk = Desk(make_plan(*cases_of("late", "hello", "late")))
 
     desk.on_record = desk.signals(Signal.RELEASE)
@@ -405,7 +405,7 @@ async def test_one_broken_execution_does_not_stop_its_neighbours() -> None:
     assert [check.grade.status for check in broken.graded] == [GradeStatus.UNGRADED]
 
 
-async def test_an_agent_that_cannot_work_as_written_is_said_so_in_words() -> None:
+async def test_an_agent_that_cannot_work_as_written_is_shown_so_in_words() -> None:
     (outcome,) = await execute_in_memory(
         make_plan(*cases_of("a"), agent=make_agent(tools=["mail.send"]))
     )

@@ -101,7 +101,7 @@ def test_a_guess_multiplies_the_text_by_the_trials() -> None:
         pytest.param(100, 2, 3, id="its provider allows two calls at once"),
     ],
 )
-def test_the_duration_is_all_time_divided_by_what_is_held_at_once(
+def test_the_duration_is_all_time_divided_by_what_runs_at_once(
     concurrency: int, limit: int | None, conversations: int
 ) -> None:
     providers = [make_provider(max_concurrency=limit), make_provider("other", max_concurrency=1)]
@@ -204,7 +204,7 @@ def test_spread_is_pooled_over_cases_relative_to_their_means() -> None:
     assert usd(found) == around(110, 2 * sqrt(variance) / 110)
 
 
-def test_a_case_that_was_never_held_is_scaled_by_its_text() -> None:
+def test_a_case_that_never_ran_is_scaled_by_its_text() -> None:
     old, new = make_case(TEN, name="old"), make_case(TEN * 2, name="new")
 
     found = forecast((old, 1), (new, 1), past={"old": [make_past()] * 3})

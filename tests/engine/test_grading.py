@@ -256,7 +256,7 @@ async def test_a_default_check_of_the_context_is_not_applicable_without_one() ->
         pytest.param(0.7, None, None, None, id="none: it informs"),
     ],
 )
-async def test_a_score_is_held_against_the_threshold(
+async def test_a_score_is_compared_with_the_threshold(
     monkeypatch: pytest.MonkeyPatch,
     score: float,
     threshold: float | None,
@@ -412,7 +412,7 @@ async def test_without_a_judge_nothing_is_judged() -> None:
 # Judges
 
 
-async def test_a_judge_is_told_what_it_needs_to_know() -> None:
+async def test_a_judge_is_shown_what_it_needs_to_know() -> None:
     judge = FakeJudge()
 
     await grade(
@@ -534,7 +534,7 @@ async def test_an_error_of_the_agent_fails_the_checks_of_its_turn() -> None:
     assert judge.asked == []
 
 
-async def test_after_an_early_end_what_was_not_held_fails_by_the_agent() -> None:
+async def test_after_an_early_end_what_did_not_run_fails_by_the_agent() -> None:
     trial = make_trial(make_turn("hello", error="It broke."), planned_turns=2)
 
     found = await grade(trial, *two_turns(), final_assertions=[HELLO], judge=FakeJudge())
@@ -590,7 +590,7 @@ async def test_a_conversation_with_a_failed_turn_was_not_in_time() -> None:
     assert (found.grade.score, found.grade.passed, found.grade.cause) == (0.0, False, Cause.AGENT)
 
 
-async def test_what_a_provider_broke_off_is_ungraded_and_what_was_held_before_is_graded() -> None:
+async def test_what_a_provider_broke_off_is_ungraded_and_what_ran_before_is_graded() -> None:
     trial = make_trial(
         make_turn("hello"),
         make_turn("", index=2, error="Anthropic answered 529."),
@@ -625,7 +625,7 @@ async def test_an_error_of_the_agent_stays_one_beside_a_later_failure() -> None:
     assert [check.grade.cause for check in found] == [Cause.AGENT, Cause.PROVIDER]
 
 
-async def test_a_failure_of_ours_after_the_last_turn_spares_what_was_held() -> None:
+async def test_a_failure_of_ours_after_the_last_turn_spares_what_ran() -> None:
     trial = make_trial(
         make_turn("hello"), failure=Failure(Cause.HARNESS, "Not finished within 5 s.")
     )

@@ -128,7 +128,7 @@ def test_a_limit_on_what_is_unknown(
     assert found.grade.reason
 
 
-def test_an_unknown_usage_is_said_to_be_unknown() -> None:
+def test_an_unknown_usage_is_shown_to_be_unknown() -> None:
     (silent,) = limits_of(make_trial(make_turn(usage=Usage())), max_prompt_tokens=5)
     broken = make_turn("", index=1, usage=Usage(), error="It broke.")
     (failed,) = limits_of(make_trial(broken), max_prompt_tokens=5)

@@ -49,7 +49,7 @@ def test_the_checks_that_the_expected_answer_fails_are_found(
     assert missed(expected, *checks) == found
 
 
-def test_the_score_and_what_it_needs_are_said() -> None:
+def test_the_score_and_what_it_needs_are_shown() -> None:
     check = AssertionSpec.model_validate({"type": "meteor", "threshold": 0.9})
 
     ((_, message),) = missed_by_expected("Rome", [check])

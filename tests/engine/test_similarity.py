@@ -95,7 +95,7 @@ async def test_a_text_that_is_known_is_not_paid_for_again() -> None:
         pytest.param("yes", " yes\n", 1.0, id="the same text"),
     ],
 )
-async def test_what_is_plain_is_said_without_asking(
+async def test_what_is_plain_is_shown_without_asking(
     by: SimilaritySpec, text: str, other: str, score: float
 ) -> None:
     embedder, model = FakeEmbedder(), FakeModel()

@@ -40,7 +40,7 @@ ARGUMENT = {"type": "object", "properties": {"city": {"type": "string"}}}
         ),
     ],
 )
-def test_a_tool_is_told_by_its_keys(written: Any, kind: type, names: tuple[str, ...]) -> None:
+def test_a_tool_is_shown_by_its_keys(written: Any, kind: type, names: tuple[str, ...]) -> None:
     with permitting(mcp_servers={"files": "mcp-files"}):
         tool: Any = TOOL.validate_python(written)
 

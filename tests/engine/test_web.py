@@ -184,7 +184,7 @@ async def test_the_next_address_is_tried_where_one_does_not_answer() -> None:
     assert answer.text == "a"
 
 
-async def test_a_name_that_nobody_knows_is_told() -> None:
+async def test_a_name_that_nobody_knows_is_shown() -> None:
     async def resolve(host: str, port: int) -> list[str]:
         raise OSError(-2, "Name or service not known")
 
@@ -195,7 +195,7 @@ async def test_a_name_that_nobody_knows_is_told() -> None:
             await ask(web, "http://gone.test/")
 
 
-async def test_a_name_with_too_long_a_part_is_told() -> None:
+async def test_a_name_with_too_long_a_part_is_shown() -> None:
     async with Web() as web:
         with pytest.raises(WebError, match="longer than 63 characters"):
             await ask(web, f"http://{'a' * 64}.test/")
@@ -210,7 +210,7 @@ async def test_no_secret_comes_back_in_a_redirect() -> None:
     assert "tok" not in str(refused.value)
 
 
-async def test_a_connection_that_breaks_is_told() -> None:
+async def test_a_connection_that_breaks_is_shown() -> None:
     sent = Sent(headers={"content-length": "100"}, parts=[b"half"])
     async with serving(sent) as (server, web):
         with pytest.raises(WebError, match="broke"):
@@ -241,7 +241,7 @@ async def test_a_connection_on_which_a_server_may_hang_up_is_not_used_again(
     assert len(made) == connections
 
 
-async def test_a_server_that_hangs_up_is_told_in_one_sentence() -> None:
+async def test_a_server_that_hangs_up_is_shown_in_one_sentence() -> None:
     async def hang_up(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
         writer.close()
@@ -298,7 +298,9 @@ async def test_no_secret_comes_back() -> None:
         (Answer(500, "x" * 1000), f"status 500 Internal Server Error: {'x' * 300}..."),
     ],
 )
-def test_a_status_is_told_with_the_beginning_of_what_was_said(answer: Answer, problem: str) -> None:
+def test_a_status_is_shown_with_the_beginning_of_what_was_said(
+    answer: Answer, problem: str
+) -> None:
     assert not answer.is_ok
     assert answer.problem == problem
 

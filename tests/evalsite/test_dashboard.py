@@ -129,7 +129,7 @@ def test_runs_that_compared_texts_in_different_ways_share_no_trend(admin_client:
     assert lines(admin_client)["Refunds"].change == "50 points up"
 
 
-def test_suites_of_one_name_are_told_apart_by_their_agents(admin_client: Client) -> None:
+def test_suites_of_one_name_are_distinguished_by_their_agents(admin_client: Client) -> None:
     for number in ("one", "two"):
         agent = Agent.objects.create(slug=number, name=f"Agent {number}")
         make_suite(number, name="ping", agent=agent)

@@ -84,7 +84,7 @@ def test_without_the_database_people_read_a_page(site: Client) -> None:
 
 @pytest.mark.skipif(connection.vendor != "sqlite", reason="only SQLite locks all of itself")
 @pytest.mark.django_db(transaction=True)
-def test_who_saves_while_the_database_is_locked_is_told_that_nothing_was_saved(
+def test_who_saves_while_the_database_is_locked_is_shown_that_nothing_was_saved(
     site: Client, tmp_path: Path, settings: Any
 ) -> None:
     file = tmp_path / "locked.sqlite3"

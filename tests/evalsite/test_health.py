@@ -58,7 +58,7 @@ def test_a_migration_that_is_not_applied_is_named_with_what_to_do(client: Client
 
 
 @pytest.mark.django_db
-def test_a_database_that_does_not_answer_is_told_without_its_address(client: Client) -> None:
+def test_a_database_that_does_not_answer_is_shown_without_its_address(client: Client) -> None:
     with connection.execute_wrapper(no_database):
         response = client.get("/readyz")
 

@@ -112,7 +112,7 @@ def test_executions_of_open_runs_are_counted_by_state(
     ]
 
 
-def test_runs_that_stop_are_told_from_those_that_run(
+def test_runs_that_stop_are_shown_from_those_that_run(
     client: Client, headers: dict[str, str]
 ) -> None:
     make_run(["running"], stop_reason="cancelled")

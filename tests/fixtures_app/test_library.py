@@ -173,7 +173,7 @@ def test_entity_types_tell_what_became_of_each() -> None:
         pytest.param(SCHOOL["entity_types"][0]["schema"], [], [], id="not changed"),
     ],
 )
-def test_stored_entities_are_held_against_new_schemas(
+def test_stored_entities_are_compared_with_new_schemas(
     schema: dict[str, Any], besides: list[str], found: list[str]
 ) -> None:
     save_fixture(make_spec())

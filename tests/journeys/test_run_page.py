@@ -35,7 +35,7 @@ def run_at_its_ceiling() -> Run:
     return run
 
 
-def run_held_by_nobody() -> Run:
+def run_without_a_lease() -> Run:
     run = start_run(make_suite(["hello", "hello"]))
     Run.objects.update(status="running", started_at=timezone.now())
     Execution.objects.filter(case="case 1").update(
@@ -69,7 +69,7 @@ def test_a_run_at_its_ceiling_goes_on_under_a_higher_one(visit: Visit) -> None:
 
 
 def test_what_nobody_holds_is_put_back_on_a_phone(visit: Visit) -> None:
-    page = visit("evals_app_run_change", elsewhere(run_held_by_nobody).pk)
+    page = visit("evals_app_run_change", elsewhere(run_without_a_lease).pk)
     page.set_viewport_size(PHONE)
     expect(page.get_by_text("Something is stuck.")).to_be_visible()
     place = page.get_by_text("No worker has it").bounding_box()

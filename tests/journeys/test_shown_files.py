@@ -49,7 +49,7 @@ def test_files_are_shown_taken_away_and_read_on_the_review_page_of_a_phone(visit
     assert elsewhere(Attachment.objects.count) == 2
 
 
-def test_how_a_check_scores_is_told_beside_it(visit: Visit) -> None:
+def test_how_a_check_scores_is_shown_beside_it(visit: Visit) -> None:
     page = visit("evals_app_case_change", elsewhere(write_case).pk)
     check = page.locator(".ts-check-row").first
     check.locator("summary").first.click()

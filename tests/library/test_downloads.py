@@ -95,6 +95,6 @@ def test_a_fixture_is_a_native_file() -> None:
     assert b"order-1" in found.content
 
 
-def test_a_fixture_that_does_not_exist_is_said_so() -> None:
+def test_a_fixture_that_does_not_exist_is_shown_so() -> None:
     with pytest.raises(LookupError, match="no fixture 'nothing'"):
         download_fixture("nothing")

@@ -114,7 +114,7 @@ def test_the_provider_of_embeddings_comes_along() -> None:
     assert "proxy.provider.yaml" in export_files(["plain"]).files
 
 
-def test_a_suite_whose_scripted_judge_is_gone_is_told() -> None:
+def test_a_suite_whose_scripted_judge_is_gone_is_shown() -> None:
     import_files(EVERYTHING)
     Agent.objects.get(slug="strict").delete()
 
@@ -152,7 +152,7 @@ def test_what_is_archived_is_left_out_unless_it_is_named() -> None:
         pytest.param("MAX_NODES", 10, "more than 10 values", id="values"),
     ],
 )
-def test_a_file_that_an_import_would_refuse_is_told(
+def test_a_file_that_an_import_would_refuse_is_shown(
     monkeypatch: pytest.MonkeyPatch, limit: str, size: int, reason: str
 ) -> None:
     import_files(EVERYTHING)
@@ -246,7 +246,7 @@ def test_what_turns_show_comes_along(form: Form) -> None:
 
 
 @pytest.mark.parametrize("form", ["xlsx", "csv"])
-def test_what_a_table_cannot_say_of_a_suite_is_told_too(form: Form) -> None:
+def test_what_a_table_cannot_say_of_a_suite_is_shown_too(form: Form) -> None:
     empty = SourceFile("empty.suite.yaml", b"suite: Empty\nslug: empty\nagent: shop\ncases: []\n")
     import_files([AGENT, empty, PLAIN])
 

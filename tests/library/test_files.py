@@ -117,7 +117,7 @@ def test_checks_are_compared_with_what_is_stored(check: str, near: str) -> None:
         import_files([suite])
 
 
-def test_entities_are_held_against_stored_types() -> None:
+def test_entities_are_compared_with_stored_types() -> None:
     import_files([FIXTURE])
     other = written(
         "more.fixture.yaml",

@@ -121,7 +121,7 @@ def test_a_file_that_was_sent_by_itself_stays_one_to_import() -> None:
         pytest.param("a\nb.agent.yaml", "a?b.agent.yaml", id="newline"),
     ],
 )
-def test_paths_are_told_in_one_way(name: str, path: str) -> None:
+def test_paths_are_shown_in_one_way(name: str, path: str) -> None:
     assert [file.path for file in unpack([project({name: b""})]).files] == [path]
 
 

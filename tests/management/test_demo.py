@@ -63,7 +63,7 @@ def test_the_demo_says_so_when_an_example_ends_otherwise(
     assert "should have passed, but it errored" in done.stdout
 
 
-def test_serve_answers_and_has_a_worker_until_it_is_told_to_stop(
+def test_serve_answers_and_has_a_worker_until_it_is_shown_to_stop(
     child_environment: dict[str, str], tmp_path: Path
 ) -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:

@@ -88,7 +88,7 @@ def test_a_file_is_replaced_whole_and_leaves_nothing_beside_it(tmp_path: Path) -
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_what_another_format_loses_is_told_under_a_heading(tmp_path: Path) -> None:
+def test_what_another_format_loses_is_shown_under_a_heading(tmp_path: Path) -> None:
     import_files(EVERYTHING)
 
     out, err = run("refunds", "--format", "struere", "--dir", tmp_path)

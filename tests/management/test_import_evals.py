@@ -96,7 +96,7 @@ def test_tables_beside_eval_files_are_not_imported(folder: Path) -> None:
     assert Suite.objects.get().slug == "refunds"
 
 
-def test_changes_are_told_in_groups(folder: Path) -> None:
+def test_changes_are_shown_in_groups(folder: Path) -> None:
     run(folder / "deep" / AGENT.path)
     path = folder / "deep" / AGENT.path
     path.write_bytes(path.read_bytes().replace(b"Hello!", b"Hi!"))
@@ -106,7 +106,7 @@ def test_changes_are_told_in_groups(folder: Path) -> None:
     assert out.index("Created (6)") < out.index("Updated (1)\n  agent        shop\n")
 
 
-def test_every_error_of_every_file_is_told_with_its_place(folder: Path) -> None:
+def test_every_error_of_every_file_is_shown_with_its_place(folder: Path) -> None:
     (folder / "a.agent.yaml").write_text("agent: A\nslug: a\ndriver: scriptd\n")
     (folder / "b.suite.yaml").write_text("suite: B\nslug: b\nagent: shop\ncases: []\ntrails: 2\n")
 
@@ -181,7 +181,7 @@ def test_a_file_that_is_named_twice_is_read_once(folder: Path) -> None:
     assert "evals/deep/shop.agent.yaml" in paths
 
 
-def test_warnings_are_told_beside_the_result(folder: Path) -> None:
+def test_warnings_are_shown_beside_the_result(folder: Path) -> None:
     path = folder / "quiet.suite.yaml"
     path.write_text("suite: Q\nslug: q\nagent: shop\ncases:\n  - {name: a, turns: [{user: Hi}]}\n")
 
@@ -217,7 +217,7 @@ def test_a_dry_run_tells_what_would_be_different(folder: Path) -> None:
     )
 
 
-def test_no_more_than_twenty_differences_of_an_object_are_told(folder: Path) -> None:
+def test_no_more_than_twenty_differences_of_an_object_are_shown(folder: Path) -> None:
     def write(reply: str) -> None:
         rules = "".join(f"  - {{when: r{number}, reply: {reply}}}\n" for number in range(23))
         path = folder / "many.agent.yaml"
@@ -236,7 +236,7 @@ def test_no_more_than_twenty_differences_of_an_object_are_told(folder: Path) -> 
 # What is lost, and files of other systems
 
 
-def test_what_is_lost_is_told_under_a_heading(
+def test_what_is_lost_is_shown_under_a_heading(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lost = Problem("evals/a.yaml", 3, 5, "tests[0].x", "", "There is no place for it.", "loss")
@@ -249,7 +249,7 @@ def test_what_is_lost_is_told_under_a_heading(
     assert err == f"Lost (2)\n{line}{line}"
 
 
-def test_what_is_lost_is_not_told_while_there_are_errors(
+def test_what_is_lost_is_not_shown_while_there_are_errors(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: object, **__: object) -> None:
@@ -463,7 +463,7 @@ def test_several_saves_in_a_row_are_imported_once(folder: Path) -> None:
     assert "Created (3)\n" in out
 
 
-def test_a_wrong_file_is_told_and_the_next_save_is_waited_for(folder: Path) -> None:
+def test_a_wrong_file_is_shown_and_the_next_save_is_waited_for(folder: Path) -> None:
     path = folder / "new.suite.yaml"
 
     out, err = watched(

@@ -120,7 +120,7 @@ def test_an_unknown_agent_is_named_with_the_nearest_one() -> None:
     assert caught.value.returncode == 2
 
 
-def test_nothing_to_list_is_said_beside_an_empty_output() -> None:
+def test_nothing_to_list_is_shown_beside_an_empty_output() -> None:
     err = StringIO()
     call_command("list_evals", "--tag", "none", stdout=StringIO(), stderr=err, no_color=True)
 

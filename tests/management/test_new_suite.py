@@ -58,7 +58,7 @@ def test_a_new_suite_tests_the_only_agent_there_is(folder: Path) -> None:
     assert "\nagent: shop\n" in (folder / "greetings.suite.yaml").read_text()
 
 
-def test_an_agent_that_is_still_to_come_is_said_to_be_missing() -> None:
+def test_an_agent_that_is_still_to_come_is_shown_to_be_missing() -> None:
     import_files([AGENT])
 
     _, err = run("new_suite", "greetings", "--agent", "shopp")

@@ -135,7 +135,7 @@ def test_options_choose_what_runs_and_the_others_are_named(
     assert skipped in capsys.readouterr().err
 
 
-def test_an_agent_that_no_suite_tests_is_told_from_an_unknown_one() -> None:
+def test_an_agent_that_no_suite_tests_is_shown_from_an_unknown_one() -> None:
     make_suite()
     make_agent("spare")
 

@@ -51,7 +51,7 @@ def execution(**changes: Any) -> dict[str, Any]:
     } | changes
 
 
-def test_a_run_is_told_from_its_verdict_down_to_each_execution() -> None:
+def test_a_run_is_shown_from_its_verdict_down_to_each_execution() -> None:
     gate = {"name": "min_pass_rate", "limit": 0.9, "actual": 0.5, "passed": False}
     case = {"name": "Angry customer", "verdict": "failed", "pass_rate": 0.0, "score": 0.25}
 
@@ -69,7 +69,7 @@ def test_a_run_is_told_from_its_verdict_down_to_each_execution() -> None:
     assert "| Angry customer | 1 | ❌ failed | 0.25 | 850\N{NO-BREAK SPACE}ms | $0.002 |" in text
 
 
-def test_what_a_run_does_not_cover_and_a_stand_in_are_told_beside_the_verdict() -> None:
+def test_what_a_run_does_not_cover_and_a_stand_in_are_shown_beside_the_verdict() -> None:
     text = run_markdown(run(covers="1 of 38 cases", stand_in_note="Words were counted."), [])
 
     head = text.partition("|")[0]
@@ -77,7 +77,7 @@ def test_what_a_run_does_not_cover_and_a_stand_in_are_told_beside_the_verdict() 
     assert "Words were counted." in head
 
 
-def test_what_a_run_cost_is_told_and_never_0_where_nobody_knows() -> None:
+def test_what_a_run_cost_is_shown_and_never_0_where_nobody_knows() -> None:
     text = run_markdown(run(), [execution(cost_usd=None)])
 
     assert "| Agent cost | $0.0123 |\n| Judge cost | unknown |" in text
@@ -157,7 +157,7 @@ def stopped(why: str) -> dict[str, Any]:
         pytest.param({}, "", id="nothing to note"),
     ],
 )
-def test_what_makes_a_verdict_mean_less_is_said(changes: dict[str, Any], note: str) -> None:
+def test_what_makes_a_verdict_mean_less_is_shown(changes: dict[str, Any], note: str) -> None:
     quotes = [line for line in run_markdown(run(**changes), []).splitlines() if line[:1] == ">"]
 
     assert len(quotes) == bool(note)

@@ -353,7 +353,7 @@ def test_a_document_is_read_as_it_is_written() -> None:
         pytest.param(["scripted"], ["scripted"], id="a script"),
     ],
 )
-def test_whether_a_judge_is_compared_with_people_is_said_as_it_is_today(
+def test_whether_a_judge_is_compared_with_people_is_shown_as_it_is_today(
     stored: list[str], shown: list[str]
 ) -> None:
     grade = make_grade(details={"flags": stored, "raw": 4})

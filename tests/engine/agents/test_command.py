@@ -78,7 +78,7 @@ async def test_it_may_write_what_it_did_as_json(program: Program) -> None:
     assert [call.name for call in trial.turns[2].tool_calls] == ["subtract"]
 
 
-async def test_it_is_told_what_was_said_and_where_it_is(program: Program) -> None:
+async def test_it_is_shown_what_was_said_and_where_it_is(program: Program) -> None:
     program.write(
         """
         cat >/dev/null
@@ -177,7 +177,7 @@ async def test_a_history_that_no_variable_holds_is_no_failure_of_the_agent(
         await program.converse("hello", history=history)
 
 
-async def test_where_no_code_can_run_that_is_said() -> None:
+async def test_where_no_code_can_run_that_is_shown() -> None:
     with pytest.raises(ConfigurationError, match="Agent program has no program"):
         await converse("hello", agent=make_command(*OUR_COMMAND.split()))
 

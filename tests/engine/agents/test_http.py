@@ -79,7 +79,7 @@ def answer_politely(asked: Asked) -> Sent:
     return Sent.json({"output": f"You said {asked.body['input']}"})
 
 
-async def test_each_message_is_told_with_what_was_said_before() -> None:
+async def test_each_message_is_shown_with_what_was_said_before() -> None:
     history = (Message("user", "Hello?"), Message("assistant", "Hi."))
     setting = make_setting(history=history)
 

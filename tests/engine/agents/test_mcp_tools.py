@@ -170,7 +170,7 @@ async def test_a_server_that_does_not_start_is_named(monkeypatch: pytest.MonkeyP
                 pass
 
 
-async def test_without_the_package_it_is_told_how_to_get_it(
+async def test_without_the_package_it_is_shown_how_to_get_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(sys.modules, "mcp", None)

@@ -170,7 +170,7 @@ async def test_a_scripted_history_comes_first(talk: Talk) -> None:
     )
 
 
-async def test_what_is_expected_is_never_told(talk: Talk) -> None:
+async def test_what_is_expected_is_never_shown(talk: Talk) -> None:
     talk.server.answers(lambda _: Reply("Hello."))
     turns = [{"user": "Hi", "expected": "SECRET one"}, {"user": "Bye", "expected": "SECRET two"}]
 
@@ -242,7 +242,7 @@ async def test_a_setting_that_the_model_refuses_is_noted_once(talk: Talk) -> Non
         ),
     ],
 )
-async def test_a_reply_that_is_none_fails_the_turn_and_the_next_one_is_held(
+async def test_a_reply_that_is_none_fails_the_turn_and_the_next_one_runs(
     talk: Talk, reply: Reply, error: str, *, streaming: bool
 ) -> None:
     trial = await talk(

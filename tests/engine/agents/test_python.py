@@ -65,7 +65,7 @@ async def test_it_answers_turn_by_turn_and_reports_what_it_did(functions: Functi
     assert (trial.usage, trial.cost_usd) == (Usage(0, 0), Decimal(0))
 
 
-async def test_it_is_told_everything_that_its_parameters_ask_for(functions: Functions) -> None:
+async def test_it_is_shown_everything_that_its_parameters_ask_for(functions: Functions) -> None:
     code = """
         async def it(message, *, history, session_id, channel, context_params, case, **more):
             told = [message, history, len(session_id), channel, context_params, case]
@@ -194,7 +194,7 @@ async def test_a_function_that_is_gone_is_no_failure_of_the_agent(functions: Fun
         await converse("hello", agent=agent, callables=functions.callables)
 
 
-async def test_where_no_code_can_run_that_is_said() -> None:
+async def test_where_no_code_can_run_that_is_shown() -> None:
     with pytest.raises(ConfigurationError, match="Agent python has no function"):
         await converse("hello", agent=make_python("evals_app.engine.examples.agents:analyst"))
 

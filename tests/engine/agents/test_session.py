@@ -34,7 +34,7 @@ async def run(exchange: Exchange, work: Callable[[asyncio.Timeout], Awaitable[No
             await work(timer)
 
 
-async def test_latency_is_what_the_agent_took_and_waiting_is_told_apart(clock: Clock) -> None:
+async def test_latency_is_what_the_agent_took_and_waiting_is_distinguished(clock: Clock) -> None:
     exchange = Exchange(2, "Hi", 60, clock)
 
     async def work(timer: asyncio.Timeout) -> None:
@@ -61,7 +61,7 @@ async def test_a_clock_that_is_off_gives_no_negative_latency(clock: Clock) -> No
     assert exchange.record().latency_ms == 0
 
 
-async def test_a_turn_that_is_still_held_counts_up_to_now(clock: Clock) -> None:
+async def test_a_turn_that_is_still_running_counts_up_to_now(clock: Clock) -> None:
     exchange = Exchange(1, "Hi", 60, clock)
     latencies = []
 

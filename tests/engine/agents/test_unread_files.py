@@ -9,9 +9,9 @@ SPOILT = FileContent("list.xlsx", MEDIA_TYPES[".xlsx"], b"no archive")
 SAID = "[File list.xlsx cannot be read: it is not a valid xlsx document.]"
 
 
-def test_a_model_is_told_that_a_document_cannot_be_read() -> None:
+def test_a_model_is_shown_that_a_document_cannot_be_read() -> None:
     assert _written(SPOILT) == SAID
 
 
-def test_an_agent_outside_is_told_that_a_document_cannot_be_read() -> None:
+def test_an_agent_outside_is_shown_that_a_document_cannot_be_read() -> None:
     assert _file(SPOILT)["text"] == SAID

@@ -59,7 +59,7 @@ def test_python_is_the_one_that_runs_this_program() -> None:
         pytest.param(-99, "signal 99", id="by a signal without a name"),
     ],
 )
-def test_the_end_of_a_process_is_told(code: int, told: str) -> None:
+def test_the_end_of_a_process_is_shown(code: int, told: str) -> None:
     assert ending(code) == told
 
 

@@ -65,7 +65,7 @@ async def test_the_function_gets_the_context_within_its_time_and_gives_the_grade
     assert result.details == {"grader": EXAMPLE, "off_by": 0.6}
 
 
-async def test_a_failure_is_one_of_the_assertion_and_without_a_reason_the_score_is_told() -> None:
+async def test_a_failure_is_one_of_the_assertion_and_without_a_reason_the_score_is_shown() -> None:
     result = await grade(FakeCode(score=0.25, passed=False))
 
     assert result.cause is Cause.ASSERTION
@@ -73,7 +73,7 @@ async def test_a_failure_is_one_of_the_assertion_and_without_a_reason_the_score_
     assert "0.25" in result.reason
 
 
-async def test_where_no_code_can_run_that_is_said() -> None:
+async def test_where_no_code_can_run_that_is_shown() -> None:
     grader = Code.model_validate({"grader": EXAMPLE})
     turn = make_turn("60.94")
 

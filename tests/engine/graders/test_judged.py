@@ -120,7 +120,7 @@ async def test_what_the_judge_found_is_kept() -> None:
     assert grade.calls == (CALL,)
 
 
-async def test_votes_are_asked_for_and_told() -> None:
+async def test_votes_are_asked_for_and_reported() -> None:
     votes = (
         Vote("a/b", 4, "Fine.", 0.75),
         Vote("a/b", None, "Refused."),
@@ -195,7 +195,7 @@ async def test_what_is_required_is_kept_for_the_review_page() -> None:
     assert item["note"]
 
 
-async def test_the_judge_is_told_what_the_author_means_by_a_grade() -> None:
+async def test_the_judge_is_shown_what_the_author_means_by_a_grade() -> None:
     judge = FakeJudge(4, 0.75)
 
     await graded(judge, {"scale": "1-5", "anchors": {"5": "kind", "1": "rude"}})

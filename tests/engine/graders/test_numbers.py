@@ -156,7 +156,9 @@ def test_percent_divides_where_it_is_asked_for(text: str, numbers: list[str]) ->
         pytest.param("auto", ["1.234", "1234", "3.5?", "1", "2", "3"], id="auto"),
     ],
 )
-def test_it_can_be_said_how_decimals_are_written(decimal: DecimalSign, numbers: list[str]) -> None:
+def test_it_can_be_stated_how_decimals_are_written(
+    decimal: DecimalSign, numbers: list[str]
+) -> None:
     assert found("1.234; 1,234; 3,5; 1,2,3", decimal=decimal) == numbers
 
 

@@ -80,7 +80,7 @@ async def test_with_an_empty_one_nothing_is_asked(metric: str, expected: str) ->
 @pytest.mark.parametrize(
     ("metric", "calls"), [("faithfulness", 2), ("answer_relevancy", 1), ("contextual_recall", 1)]
 )
-def test_calls_are_told_in_advance(metric: str, calls: int) -> None:
+def test_calls_are_shown_in_advance(metric: str, calls: int) -> None:
     assert make_grader(metric).asks() == calls
 
 

@@ -223,7 +223,7 @@ def test_other_changes_fail_with_what_there_is_instead(
         pytest.param([STAMPED], {}, ["changed except what may change."], id="what may"),
     ],
 )
-def test_what_happened_is_told_when_it_was_expected(
+def test_what_happened_is_shown_when_it_was_expected(
     calls: Calls, options: dict[str, Any], says: list[str]
 ) -> None:
     reason = grade(calls, **options, **NOTHING).reason
@@ -392,7 +392,7 @@ def many(count: int, *, op: str = "create") -> Trial:
 
 
 @pytest.mark.parametrize("op", ["create", "update"])
-def test_tens_of_thousands_of_changes_are_told_in_short(op: str) -> None:
+def test_tens_of_thousands_of_changes_are_shown_in_short(op: str) -> None:
     result = WorldChanges(nothing_else=True).grade(View(many(30_000, op=op)))
 
     assert result.passed is False

@@ -109,7 +109,7 @@ async def test_an_answer_that_cannot_be_read_is_repaired_once(
     assert asked.calls[0].prompt_hash != asked.calls[1].prompt_hash
 
 
-async def test_what_is_wrong_with_an_answer_is_said_in_bounded_words() -> None:
+async def test_what_is_wrong_with_an_answer_is_shown_in_bounded_words() -> None:
     def read(text: str) -> int:
         raise UnreadableError(f"{text}: unknown key.")
 

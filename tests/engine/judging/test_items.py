@@ -271,7 +271,7 @@ async def test_there_are_not_too_many() -> None:
     assert model.asked == []
 
 
-async def test_what_is_said_of_all_counts_once() -> None:
+async def test_what_is_shown_of_all_counts_once() -> None:
     replies = [verdicts("good", mood="sad"), verdicts("good", begin=2, mood="merry")]
 
     outcome = await judged(FakeModel(*replies), 2, form=ABOUT_ALL)

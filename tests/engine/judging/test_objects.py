@@ -66,6 +66,6 @@ def test_a_reply_without_an_object_cannot_be_read() -> None:
         pytest.param({"number": 1, "mood": 2}, "mood: Extra inputs", id="a key too many"),
     ],
 )
-def test_what_is_wrong_with_an_object_is_said(data: dict[str, Any], says: str) -> None:
+def test_what_is_wrong_with_an_object_is_shown(data: dict[str, Any], says: str) -> None:
     with pytest.raises(UnreadableError, match=says):
         checked(Answer, data)

@@ -278,7 +278,7 @@ def test_the_system_text_ends_with_the_advice_of_the_suite_if_it_has_any() -> No
     assert "Advice" not in system_text("  ")
 
 
-def test_a_judge_is_told_day_and_tools_and_how_to_use_the_expected_answer() -> None:
+def test_a_judge_is_shown_day_and_tools_and_how_to_use_the_expected_answer() -> None:
     trial = two_turns(
         clock="2031-05-01T09:30:00+00:00",
         started_at="2026-11-23T08:00:00+00:00",

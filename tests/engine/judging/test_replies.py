@@ -78,7 +78,7 @@ def test_what_is_not_of_the_form_is_refused(
         read_reply(text, form)
 
 
-def test_a_judge_is_told_the_form() -> None:
+def test_a_judge_is_shown_the_form() -> None:
     lines = ABOUT_ALL.instructions("SEGMENTS").splitlines()[1:]
 
     assert lines == [

@@ -297,7 +297,7 @@ def test_a_script_of_before_quotes_without_requirements() -> None:
         pytest.param("pass_fail", "", "pass or fail", id="empty"),
     ],
 )
-def test_a_script_that_is_off_the_scale_is_told_what_to_write(
+def test_a_script_that_is_off_the_scale_is_shown_what_to_write(
     scale: Scale, text: str, says: str
 ) -> None:
     with pytest.raises(UnreadableError, match=says):

@@ -73,7 +73,7 @@ async def test_a_400_about_a_setting_that_was_not_sent_is_an_error(lab: Lab) -> 
     assert len(lab.server.requests) == 1
 
 
-async def test_what_it_has_no_setting_for_is_said(lab: Lab) -> None:
+async def test_what_it_has_no_setting_for_is_shown(lab: Lab) -> None:
     got = await lab.ask(Reply("Fine."), seed=1, top_logprobs=5)
 
     assert got.dropped == ("seed", "top_logprobs")

@@ -230,7 +230,7 @@ async def test_a_key_that_comes_back_in_a_reply_is_blotted_out(
 
 
 @SDKS
-async def test_a_key_that_is_no_secret_may_be_said(fake_time: FakeTime, *, api: Api) -> None:
+async def test_a_key_that_is_no_secret_may_be_shown(fake_time: FakeTime, *, api: Api) -> None:
     with ModelServer(key="ollama") as server:
         server.replies([Reply("I run on ollama.")])
         async with api.open(server, fake_time, environ={KEY_VARIABLE: "ollama"}) as models:

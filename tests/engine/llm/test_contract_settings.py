@@ -36,7 +36,7 @@ async def sent_twice(
 
 
 @APIS
-async def test_a_refused_setting_is_dropped_said_so_and_remembered(
+async def test_a_refused_setting_is_dropped_reported_and_remembered(
     fake_time: FakeTime, *, api: Api
 ) -> None:
     settings = {"temperature": 0.0, "top_p": 0.5}

@@ -232,7 +232,7 @@ def test_models_and_batches_have_days_of_their_own() -> None:
     assert found == [JUNE, batch, other]
 
 
-def test_a_run_keeps_the_prices_that_its_models_are_held_against() -> None:
+def test_a_run_keeps_the_prices_that_its_models_are_compared_with() -> None:
     star, longer = make_price(model="claude-*"), make_price(model="claude-haiku-*")
     batch = make_price(is_batch=True)
 
@@ -272,5 +272,5 @@ def test_an_amount_reads_well(amount: Decimal | float | None, written: str) -> N
         pytest.param(Decimal("1E+2"), "$100.00", id="nor a power of ten"),
     ],
 )
-def test_an_amount_can_be_told_exactly(amount: Decimal, written: str) -> None:
+def test_an_amount_can_be_written_exactly(amount: Decimal, written: str) -> None:
     assert usd_text(amount, is_exact=True) == written

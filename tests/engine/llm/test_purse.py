@@ -28,7 +28,7 @@ class Bank:
         return granted
 
 
-async def test_what_is_set_aside_and_spent_is_told_as_totals() -> None:
+async def test_what_is_set_aside_and_spent_is_shown_as_totals() -> None:
     bank = Bank()
     purse = Purse(bank, is_limited=True)
 

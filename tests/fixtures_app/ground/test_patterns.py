@@ -111,7 +111,7 @@ def test_any_text_is_a_pattern_or_has_a_problem(pattern: str, text: str) -> None
 
 
 @given(st.text("ab^$.*|()[]\\bBz", max_size=8), st.text("ab\n", max_size=6))
-def test_what_is_said_to_match_nothing_does_so(pattern: str, text: str) -> None:
+def test_what_is_shown_to_match_nothing_does_so(pattern: str, text: str) -> None:
     if pattern_problem(pattern) is None and matches_nothing(pattern, case_sensitive=True):
         assert search(pattern, text, case_sensitive=True) is None
 

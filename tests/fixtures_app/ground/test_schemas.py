@@ -266,7 +266,7 @@ def test_a_mismatch_reads_as_a_sentence_of_our_own(
             assert word in sentence
 
 
-def test_of_many_mismatches_the_first_are_told() -> None:
+def test_of_many_mismatches_the_first_are_shown() -> None:
     found = mismatches(read_json("[" + "1," * 999 + "1]"), {"items": {"type": "string"}})
 
     assert len(found) == MAX_MISMATCHES
@@ -380,7 +380,7 @@ schemas = st.fixed_dictionaries(
 
 
 @given(schemas, json_texts)
-def test_any_document_can_be_held_against_any_schema(schema: dict[str, Any], text: str) -> None:
+def test_any_document_can_be_compared_with_any_schema(schema: dict[str, Any], text: str) -> None:
     for sentence in mismatches(read_json(text), schema):
         assert sentence
         assert "\n" not in sentence

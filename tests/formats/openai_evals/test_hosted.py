@@ -247,7 +247,7 @@ TWO_FILES = {"a.jsonl": ROWS, "b.jsonl": ROWS}
         pytest.param([{"object": "list", "data": []}], {}, "no eval", id="an empty page"),
     ],
 )
-def test_what_is_missing_is_said_with_how_to_get_it(
+def test_what_is_missing_is_shown_with_how_to_get_it(
     objects: list[Any], beside: dict[str, str], message: str
 ) -> None:
     (problem,) = errors(*objects, beside=beside)
