@@ -160,9 +160,9 @@ def test_an_agent_is_driven_as_it_says() -> None:
 def test_an_agent_that_cannot_work_is_refused(
     changes: dict[str, Any], loc: str, words: str
 ) -> None:
-    ((found, message),) = refusals(make_agent, **changes)
+    ((place, message),) = refusals(make_agent, **changes)
 
-    assert found == loc
+    assert place == loc
     assert words in message
 
 
@@ -232,7 +232,7 @@ def test_a_scripted_agent_calls_tools_of_its_own() -> None:
 
 
 @pytest.mark.parametrize(
-    ("written", "found"),
+    ("written", "place"),
     [
         pytest.param({"driver": "http", "settings": {}, "tools": [], "model": None}, {}, id="none"),
         pytest.param({"driver": "http", "settings": {"max_tool_rounds": 25}}, {}, id="a default"),
@@ -244,6 +244,6 @@ def test_a_scripted_agent_calls_tools_of_its_own() -> None:
     ],
 )
 def test_what_the_driver_does_not_read_is_named_with_those_that_do(
-    written: dict[str, Any], found: dict[str, list[str]]
+    written: dict[str, Any], place: dict[str, list[str]]
 ) -> None:
-    assert misplaced(written) == found
+    assert misplaced(written) == place

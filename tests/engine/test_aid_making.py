@@ -33,16 +33,16 @@ async def test_texts_are_compared_in_the_way_of_the_plan() -> None:
 
     (outcome,) = await execute_in_memory(plan)
 
-    (found,) = outcome.graded
-    assert (found.grade.score, found.grade.passed) == (0.75, True)
-    assert found.grade.details == {"method": "fuzzy_match", "degraded": True}
+    (check,) = outcome.graded
+    assert (check.grade.score, check.grade.passed) == (0.75, True)
+    assert check.grade.details == {"method": "fuzzy_match", "degraded": True}
 
 
 async def test_without_a_way_to_compare_nothing_is_graded() -> None:
     (outcome,) = await execute_in_memory(make_plan(comparing(), agent=make_agent(ECHO)))
 
-    (found,) = outcome.graded
-    assert (found.grade.status, found.grade.cause) == (GradeStatus.UNGRADED, Cause.JUDGE)
+    (check,) = outcome.graded
+    assert (check.grade.status, check.grade.cause) == (GradeStatus.UNGRADED, Cause.JUDGE)
 
 
 async def test_embeddings_of_the_same_text_are_asked_for_once(
@@ -63,7 +63,7 @@ async def test_embeddings_of_the_same_text_are_asked_for_once(
 
     outcomes = await execute_in_memory(plan, slots=1)
 
-    grades = [found.grade for outcome in outcomes for found in outcome.graded]
+    grades = [check.grade for outcome in outcomes for check in outcome.graded]
     assert [round(grade.score or 0, 3) for grade in grades] == [0.707] * 3
     assert grades[0].details["method"] == "embeddings openai/embed-1"
     assert [len(outcome.judge_calls) for outcome in outcomes] == [1, 0, 0]

@@ -39,13 +39,13 @@ def held(calls: Calls) -> Trial:
 
 def taken(calls: Calls, *, but: tuple[str, ...] = (), nothing_else: bool = True) -> dict[str, Any]:
     """Take what happened as a page offers it, but for what is unticked; moments are from the start."""
-    found = happenings(held(calls))
-    return expectation(found, kept=offered(found) - set(but), nothing_else=nothing_else)
+    changes = happenings(held(calls))
+    return expectation(changes, kept=offered(changes) - set(but), nothing_else=nothing_else)
 
 
-def offered(found: tuple[Happening, ...]) -> set[str]:
-    parts = {part.key for change in found for part in change.parts if not part.is_time}
-    return {change.key for change in found} | parts
+def offered(changes: tuple[Happening, ...]) -> set[str]:
+    parts = {part.key for change in changes for part in change.parts if not part.is_time}
+    return {change.key for change in changes} | parts
 
 
 def refund(**data: Any) -> tuple[str, dict[str, Any]]:
@@ -140,9 +140,9 @@ def test_what_is_unticked_is_left_open() -> None:
         ("entity.delete", {"id": "ada"}),
     ]
 
-    found = taken(calls, but=("created-1-2", "updated-1-1", "deleted-1"), nothing_else=False)
+    changes = taken(calls, but=("created-1-2", "updated-1-1", "deleted-1"), nothing_else=False)
 
-    assert found == {
+    assert changes == {
         "created": [{"type": "refund", "data": {"amount": 5}}],
         "updated": [{"id": "order-1", "data": {"x": 1}}],
     }
@@ -191,15 +191,15 @@ def test_what_happened_always_passes_when_it_is_expected(
     data: st.DataObject,
 ) -> None:
     trial = held(calls)
-    found = happenings(trial)
-    parts = [part.key for change in found for part in change.parts]
-    changes = [change.key for change in found]
+    taken_up = happenings(trial)
+    parts = [part.key for change in taken_up for part in change.parts]
+    changes = [change.key for change in taken_up]
     kept = set(data.draw(st.lists(st.sampled_from(parts)))) if parts else set()
     # "Nothing else" can only be said with all of them.
     some = data.draw(st.lists(st.sampled_from(changes))) if changes else []
     kept |= set(changes if nothing_else else some)
 
-    options = expectation(found, kept=kept, nothing_else=nothing_else)
+    options = expectation(taken_up, kept=kept, nothing_else=nothing_else)
 
     if options:
         grade = WorldChanges.model_validate(options).grade(View(trial))

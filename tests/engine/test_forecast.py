@@ -74,22 +74,22 @@ def around(likely: float, margin: float) -> Any:
     return pytest.approx((likely * (1 - margin), likely * (1 + margin)))
 
 
-def usd(found: Forecast) -> tuple[float, float]:
-    assert found.cost_usd is not None
-    return float(found.cost_usd[0]), float(found.cost_usd[1])
+def usd(estimate: Forecast) -> tuple[float, float]:
+    assert estimate.cost_usd is not None
+    return float(estimate.cost_usd[0]), float(estimate.cost_usd[1])
 
 
 # From the text alone
 
 
 def test_a_guess_multiplies_the_text_by_the_trials() -> None:
-    found = forecast((make_case(TEN), 3))
+    estimate = forecast((make_case(TEN), 3))
 
-    assert (found.conversations, found.agent_calls) == (3, 3)
-    assert (found.agent_prompt_tokens, found.agent_response_tokens) == (30, 3 * REPLY_TOKENS)
+    assert (estimate.conversations, estimate.agent_calls) == (3, 3)
+    assert (estimate.agent_prompt_tokens, estimate.agent_response_tokens) == (30, 3 * REPLY_TOKENS)
     likely = 30 * 0.1 + 3 * REPLY_TOKENS * 0.2
-    assert usd(found) == pytest.approx((GUESS[0] * likely, GUESS[1] * likely))
-    assert (found.earlier_runs, found.new_cases) == (0, 0)
+    assert usd(estimate) == pytest.approx((GUESS[0] * likely, GUESS[1] * likely))
+    assert (estimate.earlier_runs, estimate.new_cases) == (0, 0)
 
 
 @pytest.mark.parametrize(
@@ -107,23 +107,23 @@ def test_the_duration_is_all_time_divided_by_what_runs_at_once(
     providers = [make_provider(max_concurrency=limit), make_provider("other", max_concurrency=1)]
     longest = forecast((make_case(TEN), 1)).duration_s
 
-    found = forecast((make_case(TEN), 6), concurrency=concurrency, providers=providers)
+    estimate = forecast((make_case(TEN), 6), concurrency=concurrency, providers=providers)
 
     assert longest is not None
-    assert found.duration_s == pytest.approx([conversations * seconds for seconds in longest])
+    assert estimate.duration_s == pytest.approx([conversations * seconds for seconds in longest])
 
 
 def test_the_longest_case_bounds_the_duration() -> None:
     slow = make_agent({"when": "slow", "reply": "y", "delay_ms": 50_000}, {"reply": "y"})
 
-    found = forecast(
+    estimate = forecast(
         (make_case("slow", name="slow"), 1),
         (make_case("fast", name="fast"), 9),
         agent=slow,
         concurrency=10,
     )
 
-    assert found.duration_s == pytest.approx((50 * GUESS[0], 50 * GUESS[1]))
+    assert estimate.duration_s == pytest.approx((50 * GUESS[0], 50 * GUESS[1]))
 
 
 @pytest.mark.parametrize(
@@ -136,15 +136,15 @@ def test_the_longest_case_bounds_the_duration() -> None:
 def test_calls_a_minute_bound_the_duration(a_minute: int, low: float | None) -> None:
     free = forecast((make_case(TEN), 6), concurrency=6)
 
-    found = forecast(
+    estimate = forecast(
         (make_case(TEN), 6),
         concurrency=6,
         providers=[make_provider(requests_per_minute=a_minute)],
     )
 
     assert free.duration_s is not None
-    assert found.duration_s is not None
-    assert found.duration_s[0] == (free.duration_s[0] if low is None else low)
+    assert estimate.duration_s is not None
+    assert estimate.duration_s[0] == (free.duration_s[0] if low is None else low)
 
 
 def test_how_long_an_agent_outside_takes_is_unknown_before_its_first_run() -> None:
@@ -176,19 +176,19 @@ def test_the_range_is_two_standard_deviations_of_the_sum(
 ) -> None:
     past = [make_past(prompt_tokens=amount, response_tokens=0) for amount in prompts]
 
-    found = forecast((make_case(TEN), trials), past={"Greeting": past})
+    estimate = forecast((make_case(TEN), trials), past={"Greeting": past})
 
-    assert found.agent_prompt_tokens == 100 * trials
-    assert usd(found) == around(10 * trials, margin)
+    assert estimate.agent_prompt_tokens == 100 * trials
+    assert usd(estimate) == around(10 * trials, margin)
 
 
 def test_nothing_costs_less_than_nothing() -> None:
     past = [make_past(prompt_tokens=amount) for amount in (1, 1000)]
 
-    found = forecast((make_case(TEN), 1), past={"Greeting": past})
+    estimate = forecast((make_case(TEN), 1), past={"Greeting": past})
 
-    assert usd(found)[0] == 0
-    assert usd(found)[1] > 50
+    assert usd(estimate)[0] == 0
+    assert usd(estimate)[1] > 50
 
 
 def test_spread_is_pooled_over_cases_relative_to_their_means() -> None:
@@ -197,32 +197,32 @@ def test_spread_is_pooled_over_cases_relative_to_their_means() -> None:
         "b": [make_past(prompt_tokens=amount, response_tokens=0) for amount in (1000, 1000)],
     }
 
-    found = forecast((make_case(TEN, name="a"), 1), (make_case(TEN, name="b"), 1), past=past)
+    estimate = forecast((make_case(TEN, name="a"), 1), (make_case(TEN, name="b"), 1), past=past)
 
     spread = 0.08 / 2
     variance = (10**2 + 100**2) * (spread + spread / 2)
-    assert usd(found) == around(110, 2 * sqrt(variance) / 110)
+    assert usd(estimate) == around(110, 2 * sqrt(variance) / 110)
 
 
 def test_a_case_that_never_ran_is_scaled_by_its_text() -> None:
     old, new = make_case(TEN, name="old"), make_case(TEN * 2, name="new")
 
-    found = forecast((old, 1), (new, 1), past={"old": [make_past()] * 3})
+    estimate = forecast((old, 1), (new, 1), past={"old": [make_past()] * 3})
 
     # The old case took ten times the prompt that its text promised, and 10 of 250 tokens of reply.
-    assert found.agent_prompt_tokens == 100 + 200
-    assert found.agent_response_tokens == 10 + 10
-    assert found.new_cases == 1
+    assert estimate.agent_prompt_tokens == 100 + 200
+    assert estimate.agent_response_tokens == 10 + 10
+    assert estimate.new_cases == 1
     old_usd, new_usd = 12, 22
-    assert usd(found) == around(34, 2 * NEW_CASE_SPREAD * new_usd / (old_usd + new_usd))
+    assert usd(estimate) == around(34, 2 * NEW_CASE_SPREAD * new_usd / (old_usd + new_usd))
 
 
 def test_time_is_that_of_earlier_executions() -> None:
     past = {"Greeting": [make_past(time_s=amount) for amount in (6, 6, 6)]}
 
-    found = forecast((make_case(TEN), 4), past=past, concurrency=2)
+    estimate = forecast((make_case(TEN), 4), past=past, concurrency=2)
 
-    assert found.duration_s == around(12, LEAST_MARGIN)
+    assert estimate.duration_s == around(12, LEAST_MARGIN)
 
 
 def test_a_tool_call_is_one_more_call_of_the_model() -> None:
@@ -234,21 +234,25 @@ def test_a_tool_call_is_one_more_call_of_the_model() -> None:
 def test_an_execution_that_reports_no_tokens_says_nothing() -> None:
     past = {"Greeting": [make_past(prompt_tokens=None)]}
 
-    found = forecast((make_case(TEN), 1), past=past)
+    estimate = forecast((make_case(TEN), 1), past=past)
 
-    assert found == forecast((make_case(TEN), 1))
-    assert found.earlier_runs == 0
+    assert estimate == forecast((make_case(TEN), 1))
+    assert estimate.earlier_runs == 0
 
 
 def test_a_script_costs_nothing_whatever_it_reports() -> None:
     past = {"Greeting": [make_past(), make_past(prompt_tokens=None)]}
 
-    found = forecast((make_case(TEN), 1), past=past, agent=make_agent(), providers=[])
+    estimate = forecast((make_case(TEN), 1), past=past, agent=make_agent(), providers=[])
 
-    assert found.is_scripted
-    assert (found.agent_calls, found.agent_prompt_tokens, found.agent_response_tokens) == (0, 0, 0)
-    assert found.cost_usd == (Decimal(0), Decimal(0))
-    assert found.duration_s == around(4, LEAST_MARGIN)
+    assert estimate.is_scripted
+    assert (estimate.agent_calls, estimate.agent_prompt_tokens, estimate.agent_response_tokens) == (
+        0,
+        0,
+        0,
+    )
+    assert estimate.cost_usd == (Decimal(0), Decimal(0))
+    assert estimate.duration_s == around(4, LEAST_MARGIN)
 
 
 # Judges and prices
@@ -265,22 +269,22 @@ BOTH = [make_provider(), make_provider("other")]
 def test_judging_costs_what_it_did() -> None:
     past = {"Greeting": [make_past(judge_prompt_tokens=50, judge_response_tokens=20)] * 2}
 
-    found = forecast((judged_case(), 2), past=past, providers=BOTH, judge=JUDGE)
+    estimate = forecast((judged_case(), 2), past=past, providers=BOTH, judge=JUDGE)
 
-    assert (found.judge_calls, found.judge_prompt_tokens, found.judge_response_tokens) == (
+    assert (estimate.judge_calls, estimate.judge_prompt_tokens, estimate.judge_response_tokens) == (
         *(2, 100, 40),
     )
-    assert usd(found) == around(2 * (12 + 5 + 4), LEAST_MARGIN)
+    assert usd(estimate) == around(2 * (12 + 5 + 4), LEAST_MARGIN)
 
 
 def test_judging_that_reported_no_tokens_is_guessed() -> None:
     past = {"Greeting": [make_past(judge_prompt_tokens=None)]}
     guessed = forecast((judged_case(), 1), providers=BOTH, judge=JUDGE)
 
-    found = forecast((judged_case(), 1), past=past, providers=BOTH, judge=JUDGE)
+    estimate = forecast((judged_case(), 1), past=past, providers=BOTH, judge=JUDGE)
 
-    assert found.agent_prompt_tokens == 100
-    assert found.judge_prompt_tokens == guessed.judge_prompt_tokens > 0
+    assert estimate.agent_prompt_tokens == 100
+    assert estimate.judge_prompt_tokens == guessed.judge_prompt_tokens > 0
 
 
 def test_several_judges_count_by_how_often_they_are_asked() -> None:
@@ -290,9 +294,9 @@ def test_several_judges_count_by_how_often_they_are_asked() -> None:
     case = make_case(turns=[{"user": TEN, "assertions": checks}])
     past = {"Greeting": [make_past(judge_prompt_tokens=400, judge_response_tokens=0)] * 2}
 
-    found = forecast((case, 1), past=past, providers=providers)
+    estimate = forecast((case, 1), past=past, providers=providers)
 
-    assert usd(found) == around(12 + 300 * 0.1 + 100 * 0.9, LEAST_MARGIN)
+    assert usd(estimate) == around(12 + 300 * 0.1 + 100 * 0.9, LEAST_MARGIN)
 
 
 @pytest.mark.parametrize(
@@ -311,16 +315,16 @@ def test_several_judges_count_by_how_often_they_are_asked() -> None:
 def test_without_a_price_the_cost_is_unknown_and_says_whose(
     providers: list[ProviderSpec], unpriced: tuple[str, ...]
 ) -> None:
-    found = forecast((judged_case(), 1), providers=providers, judge=JUDGE)
+    estimate = forecast((judged_case(), 1), providers=providers, judge=JUDGE)
 
-    assert found.unpriced == unpriced
-    assert (found.cost_usd is None) == bool(unpriced)
+    assert estimate.unpriced == unpriced
+    assert (estimate.cost_usd is None) == bool(unpriced)
 
 
 def test_who_is_not_asked_needs_no_price() -> None:
-    found = forecast((make_case(TEN), 1), judge=JUDGE)
+    estimate = forecast((make_case(TEN), 1), judge=JUDGE)
 
-    assert found.unpriced == ()
+    assert estimate.unpriced == ()
 
 
 @pytest.mark.parametrize(
@@ -336,13 +340,13 @@ def test_the_size_of_the_mean_call_decides_the_tier(prompt: int, usd_per_token: 
     # Two calls each: a turn, and a round of tools.
     took = make_past(prompt_tokens=prompt, response_tokens=0, tool_calls=1)
 
-    found = forecast((make_case(TEN), 1), past={"Greeting": [took] * 2}, providers=[provider])
+    estimate = forecast((make_case(TEN), 1), past={"Greeting": [took] * 2}, providers=[provider])
 
-    assert usd(found) == around(prompt * usd_per_token, LEAST_MARGIN)
+    assert usd(estimate) == around(prompt * usd_per_token, LEAST_MARGIN)
 
 
 def test_nothing_to_hold_takes_nothing() -> None:
-    found = forecast()
+    estimate = forecast()
 
-    assert (found.conversations, found.agent_calls, found.duration_s) == (0, 0, (0, 0))
-    assert usd(found) == (0, 0)
+    assert (estimate.conversations, estimate.agent_calls, estimate.duration_s) == (0, 0, (0, 0))
+    assert usd(estimate) == (0, 0)

@@ -97,7 +97,7 @@ async def grade_of(
 async def test_everything_is_graded_in_the_order_of_the_conversation() -> None:
     trial = make_trial(make_turn("hello"), make_turn("bye", index=2))
 
-    found = await grade(
+    graded = await grade(
         trial,
         turn(assertions=[HELLO, HELLO | {"name": "again"}]),
         turn(assertions=[HELLO | {"weight": 2, "fail_on_error": True}]),
@@ -105,7 +105,7 @@ async def test_everything_is_graded_in_the_order_of_the_conversation() -> None:
         limits={"max_tool_calls": 0, "max_time_ms": 5},
     )
 
-    assert [(check.type, check.turn, check.position) for check in found] == [
+    assert [(check.type, check.turn, check.position) for check in graded] == [
         ("contains", 1, 0),
         ("contains", 1, 1),
         ("contains", 2, 0),
@@ -113,18 +113,18 @@ async def test_everything_is_graded_in_the_order_of_the_conversation() -> None:
         ("max_time_ms", None, 2),
         ("max_tool_calls", None, 4),
     ]
-    assert [check.grade.passed for check in found] == [True, True, False, True, True, True]
-    assert [check.family for check in found] == ["text"] * 4 + ["limit"] * 2
-    assert found[1].label == "again"
-    assert (found[2].weight, found[2].fail_on_error) == (2, True)
+    assert [check.grade.passed for check in graded] == [True, True, False, True, True, True]
+    assert [check.family for check in graded] == ["text"] * 4 + ["limit"] * 2
+    assert graded[1].label == "again"
+    assert (graded[2].weight, graded[2].fail_on_error) == (2, True)
 
 
 async def test_what_is_disabled_is_not_graded() -> None:
     off = HELLO | {"enabled": False}
 
-    found = await grade(make_trial(make_turn()), turn(assertions=[off]), final_assertions=[off])
+    graded = await grade(make_trial(make_turn()), turn(assertions=[off]), final_assertions=[off])
 
-    assert found == ()
+    assert graded == ()
 
 
 @pytest.mark.parametrize(
@@ -143,9 +143,9 @@ async def test_what_is_disabled_is_not_graded() -> None:
 async def test_whether_a_grade_decides(assertion: dict[str, Any], *, decides: bool) -> None:
     judge = FakeJudge(JudgeAnswer(0.7 if assertion.get("scale") else "pass", 0.7, "Fine."))
 
-    (found,) = await grade(make_trial(make_turn()), turn(assertions=[assertion]), judge=judge)
+    (graded,) = await grade(make_trial(make_turn()), turn(assertions=[assertion]), judge=judge)
 
-    assert found.decides is decides
+    assert graded.decides is decides
 
 
 # What a check sees
@@ -182,14 +182,14 @@ async def test_what_is_graded(
     name, *values = kind
     checks = [{"type": name, "value": value, "scope": scope} for value in values]
 
-    found = await grade(
+    graded = await grade(
         make_trial(FIRST, SECOND),
         turn(assertions=checks if place == "first" else []),
         turn(assertions=checks if place == "second" else []),
         final_assertions=checks if place == "final" else [],
     )
 
-    passed = [check.grade.passed for check in found]
+    passed = [check.grade.passed for check in graded]
     assert [value for value, ok in zip(values, passed, strict=True) if ok] == passes
 
 
@@ -204,9 +204,9 @@ async def test_what_is_graded(
 async def test_what_is_compared_with(check: dict[str, Any], expected: str, *, passed: bool) -> None:
     trial = make_trial(make_turn("hello"))
 
-    (found,) = await grade(trial, turn(expected=expected, assertions=[check]))
+    (graded,) = await grade(trial, turn(expected=expected, assertions=[check]))
 
-    assert found.grade.passed is passed
+    assert graded.grade.passed is passed
 
 
 @pytest.mark.parametrize(
@@ -220,9 +220,9 @@ async def test_what_is_compared_with(check: dict[str, Any], expected: str, *, pa
     ],
 )
 async def test_a_default_check_without_any_text_is_not_applicable(trial: Trial) -> None:
-    found = await grade(trial, turn(), turn(expected="x"), suite={"assertions": [EXPECTED]})
+    graded = await grade(trial, turn(), turn(expected="x"), suite={"assertions": [EXPECTED]})
 
-    first, second = found
+    first, second = graded
     assert first.grade.status is GradeStatus.NOT_APPLICABLE
     assert first.grade.reason == "This turn has no expected text to compare with."
     assert second.grade.status is not GradeStatus.NOT_APPLICABLE
@@ -265,9 +265,9 @@ async def test_a_score_is_compared_with_the_threshold(
 ) -> None:
     use(monkeypatch, lambda _: Grade.scored(score, "Close."))
 
-    found = await grade_of({"type": "fake", "threshold": threshold})
+    graded = await grade_of({"type": "fake", "threshold": threshold})
 
-    assert (found.score, found.passed, found.cause) == (score, passed, cause)
+    assert (graded.score, graded.passed, graded.cause) == (score, passed, cause)
 
 
 @pytest.mark.parametrize("threshold", [None, 0.0, 1.0])
@@ -309,18 +309,18 @@ async def test_scores_are_clamped(
 ) -> None:
     use(monkeypatch, lambda _: Grade(score, passed=True, reason="So."))
 
-    found = await grade_of({"type": "fake"})
+    graded = await grade_of({"type": "fake"})
 
-    assert (found.score, found.passed) == (kept, True)
+    assert (graded.score, graded.passed) == (kept, True)
 
 
 async def test_a_score_that_is_no_number_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     use(monkeypatch, lambda _: Grade(math.nan, passed=True, reason="So."))
 
-    found = await grade_of({"type": "fake"})
+    graded = await grade_of({"type": "fake"})
 
-    assert (found.score, found.passed) == (None, None)
-    assert (found.status, found.cause) == (GradeStatus.ERROR, Cause.HARNESS)
+    assert (graded.score, graded.passed) == (None, None)
+    assert (graded.status, graded.cause) == (GradeStatus.ERROR, Cause.HARNESS)
 
 
 @pytest.mark.parametrize(
@@ -395,10 +395,10 @@ JUDGE_CALLS = (JudgeCall("judge", "claude", "Is it?", "Well"),)
 async def test_a_judge_that_gives_no_verdict_leaves_the_check_ungraded(
     error: Exception, cause: Cause, reason: str, calls: tuple[JudgeCall, ...]
 ) -> None:
-    found = await grade_of(POLITE, judge=FakeJudge(error))
+    graded = await grade_of(POLITE, judge=FakeJudge(error))
 
-    assert (found.status, found.cause) == (GradeStatus.UNGRADED, cause)
-    assert (found.reason, found.calls) == (reason, calls)
+    assert (graded.status, graded.cause) == (GradeStatus.UNGRADED, cause)
+    assert (graded.reason, graded.calls) == (reason, calls)
 
 
 async def test_without_a_judge_nothing_is_judged() -> None:
@@ -445,23 +445,23 @@ async def test_judges_are_asked_side_by_side() -> None:
 
     async with asyncio.timeout(60):
         trial = make_trial(make_turn())
-        found = await grade(trial, turn(assertions=[POLITE] * 3), judge=Patient())
+        graded = await grade(trial, turn(assertions=[POLITE] * 3), judge=Patient())
 
-    assert [check.grade.passed for check in found] == [True] * 3
+    assert [check.grade.passed for check in graded] == [True] * 3
 
 
 async def test_each_check_may_have_its_own_judge() -> None:
     strict, kind = FakeJudge(JudgeAnswer("fail", 0.0, "No.")), FakeJudge()
     case = make_case(turns=[turn(assertions=[POLITE, POLITE | {"model": "agent"}])])
 
-    found = await grade_trial(
+    graded = await grade_trial(
         make_trial(make_turn()),
         case=case,
         suite=make_suite(case),
         aids_for=lambda assertion, _: Aids(judge=kind if assertion.model == "agent" else strict),
     )
 
-    assert [check.grade.passed for check in found] == [False, True]
+    assert [check.grade.passed for check in graded] == [False, True]
 
 
 # The rubric of the suite
@@ -473,7 +473,7 @@ async def test_the_rubric_of_the_suite_is_graded_last_about_everything() -> None
     judge = FakeJudge()
     trial = make_trial(make_turn("hello"), make_turn("bye", index=2))
 
-    *_, final, found, _ = await grade(
+    *_, final, graded, _ = await grade(
         trial,
         turn(assertions=[HELLO]),
         turn(assertions=[]),
@@ -483,11 +483,16 @@ async def test_the_rubric_of_the_suite_is_graded_last_about_everything() -> None
         suite=RUBRIC,
     )
 
-    assert (found.type, found.label, found.turn) == ("rubric", "Rubric of the suite", None)
-    assert (found.grade.score, found.grade.passed) == (0.5, True)
-    assert (found.weight, found.threshold, found.decides, found.is_rubric) == (0.3, 0.5, True, True)
-    assert (final.position, found.position, final.is_rubric) == (0, 1, False)
-    assert found.grade.details["share"] == 0.3
+    assert (graded.type, graded.label, graded.turn) == ("rubric", "Rubric of the suite", None)
+    assert (graded.grade.score, graded.grade.passed) == (0.5, True)
+    assert (graded.weight, graded.threshold, graded.decides, graded.is_rubric) == (
+        0.3,
+        0.5,
+        True,
+        True,
+    )
+    assert (final.position, graded.position, final.is_rubric) == (0, 1, False)
+    assert graded.grade.details["share"] == 0.3
     assert "share" not in final.grade.details
     (question,) = judge.ticked
     assert question.view.turn is None
@@ -498,9 +503,9 @@ async def test_after_an_early_end_the_rubric_fails_by_the_agent() -> None:
     judge = FakeJudge()
     trial = make_trial(make_turn("hello", error="It broke."), planned_turns=2)
 
-    found = await grade(trial, turn(), turn(), judge=judge, suite=RUBRIC)
+    graded = await grade(trial, turn(), turn(), judge=judge, suite=RUBRIC)
 
-    assert [(check.grade.score, check.grade.cause) for check in found] == [(0.0, Cause.AGENT)]
+    assert [(check.grade.score, check.grade.cause) for check in graded] == [(0.0, Cause.AGENT)]
     assert judge.ticked == []
 
 
@@ -525,10 +530,10 @@ async def test_an_error_of_the_agent_fails_the_checks_of_its_turn() -> None:
     judge = FakeJudge()
     trial = make_trial(make_turn("hello", error="It broke."), make_turn("hello", index=2))
 
-    found = await grade(trial, *two_turns(), final_assertions=[HELLO], judge=judge)
+    graded = await grade(trial, *two_turns(), final_assertions=[HELLO], judge=judge)
 
-    assert [check.grade.passed for check in found] == [False, False, True, True]
-    for check in found[:2]:
+    assert [check.grade.passed for check in graded] == [False, False, True, True]
+    for check in graded[:2]:
         assert (check.grade.score, check.grade.cause) == (0.0, Cause.AGENT)
         assert check.grade.reason == "It broke."
     assert judge.asked == []
@@ -537,12 +542,12 @@ async def test_an_error_of_the_agent_fails_the_checks_of_its_turn() -> None:
 async def test_after_an_early_end_what_did_not_run_fails_by_the_agent() -> None:
     trial = make_trial(make_turn("hello", error="It broke."), planned_turns=2)
 
-    found = await grade(trial, *two_turns(), final_assertions=[HELLO], judge=FakeJudge())
+    graded = await grade(trial, *two_turns(), final_assertions=[HELLO], judge=FakeJudge())
 
-    assert [check.grade.score for check in found] == [0.0] * 4
-    assert {check.grade.cause for check in found} == {Cause.AGENT}
-    assert "early" in found[2].grade.reason
-    assert "early" in found[3].grade.reason
+    assert [check.grade.score for check in graded] == [0.0] * 4
+    assert {check.grade.cause for check in graded} == {Cause.AGENT}
+    assert "early" in graded[2].grade.reason
+    assert "early" in graded[3].grade.reason
 
 
 @pytest.mark.parametrize(
@@ -566,7 +571,7 @@ async def test_the_end_of_a_conversation_that_crashed_fails_by_the_agent_and_ask
     turns = [make_turn("hello", index=n, cost_usd=Decimal(0)) for n in range(1, before + 1)]
     crashed = make_turn("", index=before + 1, error="boom", cost_usd=Decimal(0))
 
-    found = await grade(
+    graded = await grade(
         make_trial(*turns, crashed),
         *[turn()] * (before + 1),
         final_assertions=[check],
@@ -574,7 +579,7 @@ async def test_the_end_of_a_conversation_that_crashed_fails_by_the_agent_and_ask
         suite=RUBRIC,
     )
 
-    assert [(e.grade.score, e.grade.passed, e.grade.cause) for e in found] == [
+    assert [(e.grade.score, e.grade.passed, e.grade.cause) for e in graded] == [
         (0.0, False, Cause.AGENT)
     ] * 2
     assert (judge.asked, judge.ticked) == ([], [])
@@ -583,11 +588,15 @@ async def test_the_end_of_a_conversation_that_crashed_fails_by_the_agent_and_ask
 async def test_a_conversation_with_a_failed_turn_was_not_in_time() -> None:
     trial = make_trial(make_turn("", error="boom", latency_ms=1.0), make_turn(index=2))
 
-    (found,) = await grade(
+    (graded,) = await grade(
         trial, turn(), turn(), final_assertions=[{"type": "latency", "max_ms": 60_000}]
     )
 
-    assert (found.grade.score, found.grade.passed, found.grade.cause) == (0.0, False, Cause.AGENT)
+    assert (graded.grade.score, graded.grade.passed, graded.grade.cause) == (
+        0.0,
+        False,
+        Cause.AGENT,
+    )
 
 
 async def test_what_a_provider_broke_off_is_ungraded_and_what_ran_before_is_graded() -> None:
@@ -598,7 +607,7 @@ async def test_what_a_provider_broke_off_is_ungraded_and_what_ran_before_is_grad
         failure=Failure(Cause.PROVIDER, "Anthropic answered 529."),
     )
 
-    found = await grade(
+    graded = await grade(
         trial,
         *two_turns(),
         turn(assertions=[HELLO]),
@@ -607,8 +616,8 @@ async def test_what_a_provider_broke_off_is_ungraded_and_what_ran_before_is_grad
         judge=FakeJudge(),
     )
 
-    assert [check.grade.passed for check in found] == [True, True, None, None, None, None]
-    for check in found[2:]:
+    assert [check.grade.passed for check in graded] == [True, True, None, None, None, None]
+    for check in graded[2:]:
         assert (check.grade.status, check.grade.cause) == (GradeStatus.UNGRADED, Cause.PROVIDER)
         assert check.grade.reason == "Not graded. Anthropic answered 529."
 
@@ -620,9 +629,9 @@ async def test_an_error_of_the_agent_stays_one_beside_a_later_failure() -> None:
         failure=Failure(Cause.PROVIDER, "Away."),
     )
 
-    found = await grade(trial, turn(assertions=[HELLO]), turn(assertions=[HELLO]))
+    graded = await grade(trial, turn(assertions=[HELLO]), turn(assertions=[HELLO]))
 
-    assert [check.grade.cause for check in found] == [Cause.AGENT, Cause.PROVIDER]
+    assert [check.grade.cause for check in graded] == [Cause.AGENT, Cause.PROVIDER]
 
 
 async def test_a_failure_of_ours_after_the_last_turn_spares_what_ran() -> None:
@@ -644,21 +653,23 @@ async def test_what_a_failure_of_ours_left_nobody_to_ask_for_is_ungraded_by_it()
     trial = make_trial(make_turn("hello"), failure=Failure(Cause.HARNESS, "Not finished."))
     case = make_case(turns=[turn(assertions=[{"type": "answer_relevancy"}])])
 
-    (found,) = await grade_trial(
+    (graded,) = await grade_trial(
         trial, case=case, suite=make_suite(case), aids_for=lambda *_: NO_AIDS
     )
 
-    assert (found.grade.status, found.grade.cause) == (GradeStatus.UNGRADED, Cause.HARNESS)
+    assert (graded.grade.status, graded.grade.cause) == (GradeStatus.UNGRADED, Cause.HARNESS)
 
 
 async def test_a_trial_that_never_began_has_all_its_rows() -> None:
     trial = make_trial(failure=Failure(Cause.HARNESS, "Lost."), planned_turns=2)
 
-    found = await grade(trial, *two_turns(), final_assertions=[HELLO], limits={"max_tool_calls": 1})
+    graded = await grade(
+        trial, *two_turns(), final_assertions=[HELLO], limits={"max_tool_calls": 1}
+    )
 
-    assert len(found) == 5
-    assert {check.grade.cause for check in found} == {Cause.HARNESS}
-    assert {check.grade.passed for check in found} == {None}
+    assert len(graded) == 5
+    assert {check.grade.cause for check in graded} == {Cause.HARNESS}
+    assert {check.grade.passed for check in graded} == {None}
 
 
 # Names that nothing has
@@ -686,12 +697,12 @@ async def test_a_check_that_names_what_nothing_has_says_nothing_of_the_agent(
     trial = make_trial(make_turn())
     case = make_case(turns=[turn(assertions=[assertion])])
 
-    (found,) = await grade_trial(
+    (graded,) = await grade_trial(
         trial, case=case, suite=make_suite(case), aids_for=lambda *_: Aids(), inventory=DESK
     )
 
-    assert (found.grade.status, found.grade.cause) == (GradeStatus.ERROR, Cause.CASE)
-    assert found.grade.passed is None
+    assert (graded.grade.status, graded.grade.cause) == (GradeStatus.ERROR, Cause.CASE)
+    assert graded.grade.passed is None
 
 
 # What a judge left open
@@ -729,25 +740,25 @@ async def test_an_undecided_part_counts_for_nobody(
     judge = TickingJudge("pass", "pass", "pass", "fail", None)
     check = FIVE_BULLETS | ({} if threshold is None else {"threshold": threshold})
 
-    found = await grade_of(check, judge=judge)
+    graded = await grade_of(check, judge=judge)
 
-    assert (found.passed, found.score) == (passed, score)
+    assert (graded.passed, graded.score) == (passed, score)
     is_open = passed is None
-    assert found.status is (GradeStatus.UNGRADED if is_open else GradeStatus.OK)
-    assert found.cause is (Cause.JUDGE if is_open else None if passed else Cause.ASSERTION)
-    assert found.details["range"] == [0.6, 0.8]
-    assert says in found.reason
-    assert "between 0.60 and 0.80" in found.reason
+    assert graded.status is (GradeStatus.UNGRADED if is_open else GradeStatus.OK)
+    assert graded.cause is (Cause.JUDGE if is_open else None if passed else Cause.ASSERTION)
+    assert graded.details["range"] == [0.6, 0.8]
+    assert says in graded.reason
+    assert "between 0.60 and 0.80" in graded.reason
 
 
 async def test_what_is_all_decided_has_no_range() -> None:
     judge = TickingJudge("pass", "pass", "pass", "fail", "fail")
     check = FIVE_BULLETS | {"threshold": 0.5}
 
-    found = await grade_of(check, judge=judge)
+    graded = await grade_of(check, judge=judge)
 
-    assert "range" not in found.details
-    assert "between" not in found.reason
+    assert "range" not in graded.details
+    assert "between" not in graded.reason
 
 
 @pytest.mark.parametrize(
@@ -765,7 +776,7 @@ async def test_a_pass_that_may_have_been_talked_into_says_so(
     judge = TickingJudge("pass", "pass", "pass", "fail", "fail", flags=flags)
     check = FIVE_BULLETS | ({} if threshold is None else {"threshold": threshold})
 
-    found = await grade_of(check, judge=judge)
+    graded = await grade_of(check, judge=judge)
 
-    assert ("instructions for the judge" in found.reason) is is_said
-    assert found.score == 0.6
+    assert ("instructions for the judge" in graded.reason) is is_said
+    assert graded.score == 0.6

@@ -176,11 +176,11 @@ def judged_case(*turns: dict[str, Any], **changes: Any) -> CaseSpec:
     ],
 )
 def test_each_judged_check_is_one_question(case: CaseSpec, questions: int) -> None:
-    found = guess(case)
+    guessed = guess(case)
 
-    assert found.judges == ("anthropic/judge-1",) * questions
-    assert found.effort.judge_calls == questions
-    assert found.effort.judge_response_tokens == questions * VERDICT_TOKENS
+    assert guessed.judges == ("anthropic/judge-1",) * questions
+    assert guessed.effort.judge_calls == questions
+    assert guessed.effort.judge_response_tokens == questions * VERDICT_TOKENS
 
 
 def test_a_judge_reads_what_was_said_up_to_its_turn() -> None:
@@ -219,16 +219,16 @@ def test_a_judge_that_compares_texts_is_counted(
         suite=make_suite(case), agent=make_model_agent(tools=[]), similarity=similarity
     )
 
-    found = guesser.guess(case)
-    assert (found.judges, found.effort.judge_calls) == (judges, len(judges))
+    guessed = guesser.guess(case)
+    assert (guessed.judges, guessed.effort.judge_calls) == (judges, len(judges))
 
 
 def test_a_check_may_name_its_own_judge() -> None:
     own = [JUDGED | {"model": "agent"}, JUDGED | {"model": "other/judge-2"}]
 
-    found = guess(judged_case({"assertions": own}))
+    guessed = guess(judged_case({"assertions": own}))
 
-    assert found.judges == ("anthropic/claude-haiku-5-5", "other/judge-2")
+    assert guessed.judges == ("anthropic/claude-haiku-5-5", "other/judge-2")
 
 
 JURY = ["anthropic/judge-1", "other/judge-2", "other/judge-3"]
@@ -247,20 +247,20 @@ BULLETS = {"type": "rubric", "criteria": "- x\n" * 90}
     ],
 )
 def test_every_call_of_a_check_is_counted(check: dict[str, Any], calls: int, answer: int) -> None:
-    found = guess(judged_case({"assertions": [check]}))
+    guessed = guess(judged_case({"assertions": [check]}))
 
-    assert found.effort.judge_calls == len(found.judges) == calls
-    assert found.effort.judge_response_tokens == calls * answer
-    assert set(found.judges) == set(JURY if "jury" in check else JURY[:1])
+    assert guessed.effort.judge_calls == len(guessed.judges) == calls
+    assert guessed.effort.judge_response_tokens == calls * answer
+    assert set(guessed.judges) == set(JURY if "jury" in check else JURY[:1])
 
 
 def test_the_rubric_of_the_suite_is_one_more_question_about_everything() -> None:
     case = judged_case({"assertions": []}, {"assertions": []})
 
-    without, found = guess(case), guess(case, suite={"rubric": "Is polite."})
+    without, guessed = guess(case), guess(case, suite={"rubric": "Is polite."})
 
-    assert found.judges == ("anthropic/judge-1",)
-    assert found.effort.judge_prompt_tokens > 2 * (10 + REPLY_TOKENS)
+    assert guessed.judges == ("anthropic/judge-1",)
+    assert guessed.effort.judge_prompt_tokens > 2 * (10 + REPLY_TOKENS)
     assert without.judges == ()
 
 
@@ -280,9 +280,9 @@ def test_a_scripted_judge_is_no_model_and_takes_its_delay() -> None:
 def test_without_a_judge_nobody_is_asked() -> None:
     case = judged_case({"assertions": [JUDGED]})
 
-    found = Guesser(suite=make_suite(case), agent=make_agent(tools=[])).guess(case)
+    guessed = Guesser(suite=make_suite(case), agent=make_agent(tools=[])).guess(case)
 
-    assert found == Guess(Effort(), ())
+    assert guessed == Guess(Effort(), ())
 
 
 def test_the_sum_of_nothing_is_nothing() -> None:

@@ -54,9 +54,9 @@ def suite_of(*checks: dict[str, Any], **changes: Any) -> SuiteSpec:
 def test_the_key_that_keeps_a_check_from_failing_is_found(
     written: dict[str, Any], key: tuple[str, ...] | None
 ) -> None:
-    found = check(**written).hollow()
+    hollow = check(**written).hollow()
 
-    assert (found[0] if found else None) == key
+    assert (hollow[0] if hollow else None) == key
 
 
 @pytest.mark.parametrize(
@@ -194,12 +194,12 @@ async def test_what_cannot_fail_is_no_reason_to_pass(
 @pytest.mark.anyio
 async def test_a_check_that_cannot_fail_says_so_in_its_reason() -> None:
     suite = suite_of(ANYTHING | {"value": "x"})
-    (found,) = await grade_trial(
+    (hollow,) = await grade_trial(
         make_trial(make_turn("x")), case=suite.cases[0], suite=suite, aids_for=lambda *_: Aids(None)
     )
 
-    assert "It fits every text." in found.grade.reason
-    assert (found.weight, found.decides) == (0.0, False)
+    assert "It fits every text." in hollow.grade.reason
+    assert (hollow.weight, hollow.decides) == (0.0, False)
 
 
 @pytest.mark.parametrize(

@@ -62,9 +62,9 @@ def state_of(world: ToolWorld) -> dict[str, list[dict[str, Any]]]:
 def test_a_journal_comes_to_what_the_world_says_of_itself(calls: list[Any]) -> None:
     world = changed_by(*calls)
 
-    found = difference(world.journal)
+    changes = difference(world.journal)
 
-    assert {key: by_id(rows) for key, rows in found.items()} == {
+    assert {key: by_id(rows) for key, rows in changes.items()} == {
         key: by_id(rows) for key, rows in world.changes().items()
     }
 
@@ -99,25 +99,25 @@ def test_the_difference_of_a_part_begins_with_what_there_was_then() -> None:
         ("entity.update", {"id": "order-3", "data": {"total": 2}}),
     )
 
-    found = difference(world.journal[1:])
+    changes = difference(world.journal[1:])
 
-    (row,) = found.pop("updated")
+    (row,) = changes.pop("updated")
     assert (row["before"]["data"], row["after"]["data"]) == ({"total": 1}, {"total": 2})
-    assert not any(found.values())
+    assert not any(changes.values())
 
 
 def test_an_entity_may_have_the_id_of_a_relation() -> None:
     entity = {"id": "relation-1", "type": "relation", "status": "active", "data": {}}
     relation = {"id": "relation-1", "from": "a", "to": "b", "type": "next", "metadata": {}}
 
-    found = difference(
+    changes = difference(
         [
             {"op": "create", "id": "relation-1", "before": None, "after": entity},
             {"op": "unlink", "id": "relation-1", "before": relation, "after": None},
         ]
     )
 
-    assert found == NOTHING | {"created": [entity], "relations_deleted": [relation]}
+    assert changes == NOTHING | {"created": [entity], "relations_deleted": [relation]}
 
 
 @pytest.mark.parametrize(

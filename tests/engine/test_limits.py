@@ -75,19 +75,19 @@ def test_a_limit_that_is_not_set_is_not_graded() -> None:
     ],
 )
 def test_limits_are_inclusive(name: str, limit: int, shown: str, *, is_kept: bool) -> None:
-    (found,) = limits_of(MEASURED, **{name: limit})
+    (graded,) = limits_of(MEASURED, **{name: limit})
 
-    assert (found.type, found.family, found.turn, found.position) == (
+    assert (graded.type, graded.family, graded.turn, graded.position) == (
         name,
         "limit",
         None,
         KEYS.index(name),
     )
-    assert (found.grade.passed, found.grade.score) == (is_kept, None)
-    assert found.grade.cause is (None if is_kept else Cause.LIMIT)
-    assert re.findall(r"[\d,]+", found.grade.reason) == [shown, str(limit)]
-    assert found.grade.details["limit"] == limit
-    assert found.decides
+    assert (graded.grade.passed, graded.grade.score) == (is_kept, None)
+    assert graded.grade.cause is (None if is_kept else Cause.LIMIT)
+    assert re.findall(r"[\d,]+", graded.grade.reason) == [shown, str(limit)]
+    assert graded.grade.details["limit"] == limit
+    assert graded.decides
 
 
 @pytest.mark.parametrize(
@@ -121,11 +121,11 @@ def test_a_limit_on_what_is_unknown(
 ) -> None:
     turns = [make_turn(index=n, usage=u, error=e) for n, (u, e) in enumerate(usages, 1)]
 
-    (found,) = limits_of(make_trial(*turns), **{name: 5000})
+    (graded,) = limits_of(make_trial(*turns), **{name: 5000})
 
-    assert (found.grade.status, found.grade.cause) == outcome
-    assert found.grade.passed is {UNKNOWN: None, FAILED: False, KEPT: True}[outcome]
-    assert found.grade.reason
+    assert (graded.grade.status, graded.grade.cause) == outcome
+    assert graded.grade.passed is {UNKNOWN: None, FAILED: False, KEPT: True}[outcome]
+    assert graded.grade.reason
 
 
 def test_an_unknown_usage_is_shown_to_be_unknown() -> None:
@@ -155,11 +155,11 @@ def test_an_unknown_usage_is_shown_to_be_unknown() -> None:
     ],
 )
 def test_a_limit_on_a_cost_that_is_unknown(turn: TurnRecord, outcome: Outcome, reason: str) -> None:
-    (found,) = limits_of(make_trial(turn), max_cost_usd=0.5)
+    (graded,) = limits_of(make_trial(turn), max_cost_usd=0.5)
 
-    assert (found.grade.status, found.grade.cause) == outcome
-    assert reason in found.grade.reason
-    assert found.grade.details == {"limit": 0.5, "actual": None}
+    assert (graded.grade.status, graded.grade.cause) == outcome
+    assert reason in graded.grade.reason
+    assert graded.grade.details == {"limit": 0.5, "actual": None}
 
 
 @pytest.mark.parametrize(
@@ -171,45 +171,45 @@ def test_a_limit_on_a_cost_that_is_unknown(turn: TurnRecord, outcome: Outcome, r
     ],
 )
 def test_a_limit_on_cost_is_exact(limit: float, shown: list[str] | None) -> None:
-    (found,) = limits_of(MEASURED, max_cost_usd=limit)
+    (graded,) = limits_of(MEASURED, max_cost_usd=limit)
 
-    assert (found.type, found.position) == ("max_cost_usd", KEYS.index("max_cost_usd"))
-    assert found.grade.passed is (shown is None)
-    assert found.grade.cause is (Cause.LIMIT if shown else None)
-    assert re.findall(r"\$\d+(?:\.\d+)?", found.grade.reason) == (shown or ["$0.30", "$0.30"])
-    assert found.grade.details == {"limit": limit, "actual": 0.3}
+    assert (graded.type, graded.position) == ("max_cost_usd", KEYS.index("max_cost_usd"))
+    assert graded.grade.passed is (shown is None)
+    assert graded.grade.cause is (Cause.LIMIT if shown else None)
+    assert re.findall(r"\$\d+(?:\.\d+)?", graded.grade.reason) == (shown or ["$0.30", "$0.30"])
+    assert graded.grade.details == {"limit": limit, "actual": 0.3}
 
 
 def test_limits_of_a_broken_trial_are_ungraded_and_still_measured() -> None:
     trial = MEASURED.but(failure=Failure(Cause.PROVIDER, "Away."))
 
-    found = limits_of(trial, max_prompt_tokens=5, max_tool_calls=5)
+    graded = limits_of(trial, max_prompt_tokens=5, max_tool_calls=5)
 
-    assert {limit.grade.cause for limit in found} == {Cause.PROVIDER}
-    assert [limit.grade.details["actual"] for limit in found] == [120, 3]
+    assert {limit.grade.cause for limit in graded} == {Cause.PROVIDER}
+    assert [limit.grade.details["actual"] for limit in graded] == [120, 3]
 
 
 def test_a_limit_of_calls_is_not_kept_by_keeping_them_secret() -> None:
     trial = make_trial(make_turn("Done.", reports_calls=False))
 
-    [found] = grade_limits(trial, LimitsSpec(max_tool_calls=3))
+    [graded] = grade_limits(trial, LimitsSpec(max_tool_calls=3))
 
     assert LIMITS[-1].measure(trial) is None
-    assert (found.grade.status, found.grade.cause) == UNKNOWN
+    assert (graded.grade.status, graded.grade.cause) == UNKNOWN
 
 
 def test_calls_of_a_turn_that_failed_are_unknown_because_the_agent_failed() -> None:
     trial = make_trial(make_turn("", error="HTTP 500", reports_calls=False))
 
-    (found,) = limits_of(trial, max_tool_calls=3)
+    (graded,) = limits_of(trial, max_tool_calls=3)
 
-    assert (found.grade.passed, found.grade.cause) == (False, Cause.AGENT)
-    assert found.grade.details["actual"] is None
+    assert (graded.grade.passed, graded.grade.cause) == (False, Cause.AGENT)
+    assert graded.grade.details["actual"] is None
 
 
 def test_a_turn_that_failed_at_once_was_not_fast() -> None:
     trial = make_trial(make_turn("", error="HTTP 500", latency_ms=3.0), make_turn(index=2))
 
-    (found,) = limits_of(trial, max_time_ms=60_000)
+    (graded,) = limits_of(trial, max_time_ms=60_000)
 
-    assert (found.grade.passed, found.grade.cause) == (False, Cause.AGENT)
+    assert (graded.grade.passed, graded.grade.cause) == (False, Cause.AGENT)

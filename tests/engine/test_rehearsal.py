@@ -17,7 +17,7 @@ def missed(expected: str | None, *checks: dict[str, Any]) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("expected", "checks", "found"),
+    ("expected", "checks", "problems"),
     [
         pytest.param("Rome", [EXACT], [], id="it is itself"),
         pytest.param("Rome", [EXACT, PARIS], ["contains"], id="two that contradict each other"),
@@ -44,9 +44,9 @@ def missed(expected: str | None, *checks: dict[str, Any]) -> list[str]:
     ],
 )
 def test_the_checks_that_the_expected_answer_fails_are_found(
-    expected: str | None, checks: list[dict[str, Any]], found: list[str]
+    expected: str | None, checks: list[dict[str, Any]], problems: list[str]
 ) -> None:
-    assert missed(expected, *checks) == found
+    assert missed(expected, *checks) == problems
 
 
 def test_the_score_and_what_it_needs_are_shown() -> None:

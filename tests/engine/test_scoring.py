@@ -96,10 +96,10 @@ def decision(*grades: GradedAssertion, trial: Trial = HELD, **suite: Any) -> Dec
     ],
 )
 def test_all_that_has_a_verdict_must_pass(grades: list[GradedAssertion], outcome: Outcome) -> None:
-    found = decision(*grades)
+    decided = decision(*grades)
 
-    assert (found.verdict, found.cause) == outcome
-    assert bool(found.reason) is (outcome != PASSES)
+    assert (decided.verdict, decided.cause) == outcome
+    assert bool(decided.reason) is (outcome != PASSES)
 
 
 @pytest.mark.parametrize(
@@ -142,15 +142,15 @@ def test_all_that_has_a_verdict_must_pass(grades: list[GradedAssertion], outcome
 def test_the_score_decides_where_the_suite_says_so(
     grades: list[GradedAssertion], threshold: float, outcome: Outcome
 ) -> None:
-    found = decision(*grades, pass_threshold=threshold, **BY_SCORE)
+    decided = decision(*grades, pass_threshold=threshold, **BY_SCORE)
 
-    assert (found.verdict, found.cause) == outcome
+    assert (decided.verdict, decided.cause) == outcome
 
 
-def test_a_score_that_is_too_low_is_shown_with_the_first_check_that_failed() -> None:
-    found = decision(HIT, MISS, MISS, **BY_SCORE)
+def test_a_score_that_is_too_low_is_told_with_the_first_check_that_failed() -> None:
+    decided = decision(HIT, MISS, MISS, **BY_SCORE)
 
-    assert found.reason == "The score 0.3333 is below 0.8. Not found."
+    assert decided.reason == "The score 0.3333 is below 0.8. Not found."
     assert decision(scored(0.7999), **BY_SCORE).reason == "The score 0.7999 is below 0.8."
 
 
@@ -167,9 +167,9 @@ def test_a_score_that_is_too_low_is_shown_with_the_first_check_that_failed() -> 
 def test_where_gates_decide_scores_are_enough(
     grades: list[GradedAssertion], outcome: Outcome
 ) -> None:
-    found = decision(*grades, **BY_GATES)
+    decided = decision(*grades, **BY_GATES)
 
-    assert (found.verdict, found.cause) == outcome
+    assert (decided.verdict, decided.cause) == outcome
 
 
 @pytest.mark.parametrize("rule", [{}, BY_SCORE, BY_GATES], ids=["all", "score", "gates"])
@@ -198,9 +198,9 @@ def test_where_gates_decide_scores_are_enough(
 def test_what_happened_to_the_conversation_comes_first(
     trial: Trial, outcome: Outcome, rule: dict[str, Any]
 ) -> None:
-    found = decision(HIT, trial=trial, **rule)
+    decided = decision(HIT, trial=trial, **rule)
 
-    assert (found.verdict, found.cause) == outcome
+    assert (decided.verdict, decided.cause) == outcome
 
 
 @pytest.mark.parametrize("graver", list(Cause)[:-1])
@@ -212,10 +212,10 @@ def test_of_several_causes_the_gravest_is_given(graver: Cause) -> None:
         graded(Grade(None, passed=False, reason=cause, cause=cause)) for cause in [*less, graver]
     ]
 
-    found = decision(*grades)
+    decided = decision(*grades)
 
-    assert (found.cause, found.reason) == (graver, graver.value)
-    assert found.verdict is (ERRORED if graver.is_error else FAILED)
+    assert (decided.cause, decided.reason) == (graver, graver.value)
+    assert decided.verdict is (ERRORED if graver.is_error else FAILED)
 
 
 @pytest.mark.parametrize("open_cause", [Cause.PROVIDER, Cause.JUDGE, Cause.CASE])
@@ -225,25 +225,25 @@ def test_a_certain_failure_is_one_beside_what_could_not_be_graded(
 ) -> None:
     undecided = graded(Grade.ungraded(open_cause, "Nobody knows."), label="Polite")
 
-    found = decision(MISS, MISS, MISS, MISS, undecided, **rule)
+    decided = decision(MISS, MISS, MISS, MISS, undecided, **rule)
 
-    assert (found.verdict, found.cause) == FAILS
-    assert found.reason.endswith("Polite: Nobody knows.")
-    assert "Not found." in found.reason
+    assert (decided.verdict, decided.cause) == FAILS
+    assert decided.reason.endswith("Polite: Nobody knows.")
+    assert "Not found." in decided.reason
 
 
 def test_a_score_that_what_is_open_could_still_save_is_open() -> None:
-    found = decision(HIT, MISS, graded(UNGRADED), **BY_SCORE, pass_threshold=0.6)
+    decided = decision(HIT, MISS, graded(UNGRADED), **BY_SCORE, pass_threshold=0.6)
 
-    assert (found.verdict, found.cause) == UNJUDGED
+    assert (decided.verdict, decided.cause) == UNJUDGED
 
 
 def test_nothing_is_certain_about_an_agent_whose_own_model_was_away() -> None:
     away = make_trial(make_turn(error="Away."), failure=Failure(Cause.PROVIDER, "Away."))
 
-    found = decision(MISS, trial=away)
+    decided = decision(MISS, trial=away)
 
-    assert (found.verdict, found.cause) == AWAY
+    assert (decided.verdict, decided.cause) == AWAY
 
 
 @pytest.mark.parametrize("rule", [{}, BY_SCORE, BY_GATES], ids=["all", "score", "gates"])
@@ -263,9 +263,9 @@ def test_nothing_is_certain_about_an_agent_whose_own_model_was_away() -> None:
 def test_what_failed_by_the_agent_or_a_limit_scores_0(
     trial: Trial, grades: list[GradedAssertion], cause: Cause, rule: dict[str, Any]
 ) -> None:
-    found = decision(*grades, trial=trial, **rule)
+    decided = decision(*grades, trial=trial, **rule)
 
-    assert (found.verdict, found.cause, found.score) == (FAILED, cause, 0.0)
+    assert (decided.verdict, decided.cause, decided.score) == (FAILED, cause, 0.0)
 
 
 def test_of_equal_causes_the_first_is_given() -> None:
@@ -280,7 +280,7 @@ def test_an_error_names_the_check_that_had_it() -> None:
     assert decision(graded(UNGRADED, label="Cost", family="limit")).reason == UNGRADED.reason
 
 
-def test_nothing_asserted_is_shown_so() -> None:
+def test_nothing_asserted_is_said_so() -> None:
     assert "nothing to check" in decision().reason
 
 
@@ -358,9 +358,9 @@ def test_the_rubric_has_its_share_of_the_score(
 def test_the_rubric_decides_like_a_check(
     grades: list[GradedAssertion], suite: dict[str, Any], outcome: Outcome
 ) -> None:
-    found = decision(*grades, **suite)
+    decided = decision(*grades, **suite)
 
-    assert (found.verdict, found.cause) == outcome
+    assert (decided.verdict, decided.cause) == outcome
 
 
 SCORES = st.lists(
@@ -399,9 +399,9 @@ def summary(*grades: GradedAssertion, trial: Trial = HELD) -> dict[str, Any]:
 def test_a_summary_tells_what_was_measured_limits_or_not() -> None:
     trial = make_trial(make_turn(usage=Usage(10, 5, cache_read=2), latency_ms=20.12345))
 
-    found = summary(HIT, trial=trial)
+    measured = summary(HIT, trial=trial)
 
-    assert found == {
+    assert measured == {
         "overall_passed": True,
         "prompt_tokens_passed": None,
         "response_tokens_passed": None,
@@ -466,10 +466,10 @@ def judged(grade: Grade, **changes: Any) -> GradedAssertion:
 def test_response_criteria_are_the_judged_checks(
     grades: list[GradedAssertion], reason: str | None, *, passed: bool | None
 ) -> None:
-    found = summary(*grades)
+    measured = summary(*grades)
 
-    assert found["response_criteria_passed"] is passed
-    assert found["response_criteria_failure_reason"] == reason
+    assert measured["response_criteria_passed"] is passed
+    assert measured["response_criteria_failure_reason"] == reason
 
 
 @pytest.mark.parametrize(
@@ -505,11 +505,11 @@ def test_where_no_check_applied_the_reason_is_theirs() -> None:
     claimless = graded(Grade.not_applicable("It claims nothing."), label="Faithful")
     shown_only = graded(Grade.not_applicable("No context."), label="Other", decides=False)
 
-    found = decision(claimless, shown_only)
+    decided = decision(claimless, shown_only)
 
-    assert (found.verdict, found.cause) == UNDECIDED
-    assert "Faithful: It claims nothing." in found.reason
-    assert "Other" not in found.reason
+    assert (decided.verdict, decided.cause) == UNDECIDED
+    assert "Faithful: It claims nothing." in decided.reason
+    assert "Other" not in decided.reason
 
 
 def test_a_check_that_shall_fail_where_it_cannot_be_graded_has_no_score() -> None:

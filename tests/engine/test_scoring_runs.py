@@ -32,9 +32,9 @@ def facts(
 def case_of(
     verdicts: str, *, scores: list[float | None] | None = None, **suite: Any
 ) -> CaseSummary:
-    found: list[CaseSummary] = []
-    summarise_run(facts(verdicts, scores=scores), suite=make_suite(**suite), keep=found.append)
-    (case,) = found
+    summary: list[CaseSummary] = []
+    summarise_run(facts(verdicts, scores=scores), suite=make_suite(**suite), keep=summary.append)
+    (case,) = summary
     return case
 
 
@@ -57,33 +57,33 @@ def case_of(
 def test_a_case_passes_by_the_rate_of_its_graded_trials(
     verdicts: str, min_pass_rate: float, verdict: Verdict | None, rate: float | None
 ) -> None:
-    found = case_of(verdicts, min_pass_rate=min_pass_rate)
+    summary = case_of(verdicts, min_pass_rate=min_pass_rate)
 
-    assert (found.verdict, found.pass_rate) == (verdict, rate)
-    assert found.trials == len(verdicts)
-    assert (found.passed, found.failed, found.errored) == tuple(map(verdicts.count, "PFE"))
+    assert (summary.verdict, summary.pass_rate) == (verdict, rate)
+    assert summary.trials == len(verdicts)
+    assert (summary.passed, summary.failed, summary.errored) == tuple(map(verdicts.count, "PFE"))
 
 
 def test_the_score_of_a_case_is_the_mean_of_its_graded_trials() -> None:
-    found = case_of("PFEP", scores=[1.0, 0.5, 0.0, None])
+    summary = case_of("PFEP", scores=[1.0, 0.5, 0.0, None])
 
-    assert found.score == 0.75
-    assert found.deviation == pytest.approx(0.35355, abs=1e-5)
+    assert summary.score == 0.75
+    assert summary.deviation == pytest.approx(0.35355, abs=1e-5)
 
 
 def test_how_sure_one_can_be_is_counted_over_the_graded_trials() -> None:
-    found = case_of("PPFE")
+    summary = case_of("PPFE")
 
-    assert found.interval == pytest.approx((0.2077, 0.9385), abs=1e-4)
-    assert found.pass_at_k == pytest.approx((2 / 3, 1.0, 1.0))
-    assert found.pass_hat_k == pytest.approx((2 / 3, 1 / 3, 0.0))
+    assert summary.interval == pytest.approx((0.2077, 0.9385), abs=1e-4)
+    assert summary.pass_at_k == pytest.approx((2 / 3, 1.0, 1.0))
+    assert summary.pass_hat_k == pytest.approx((2 / 3, 1 / 3, 0.0))
 
 
 def test_of_a_case_that_was_never_graded_nothing_is_known() -> None:
-    found = case_of("E", scores=[0.9])
+    summary = case_of("E", scores=[0.9])
 
-    assert (found.score, found.deviation, found.interval) == (None, None, None)
-    assert found.pass_at_k == found.pass_hat_k == ()
+    assert (summary.score, summary.deviation, summary.interval) == (None, None, None)
+    assert summary.pass_at_k == summary.pass_hat_k == ()
 
 
 # A run
@@ -92,10 +92,10 @@ def test_of_a_case_that_was_never_graded_nothing_is_known() -> None:
 def test_what_k_trials_would_do_is_the_mean_of_the_cases_as_far_as_all_have_trials() -> None:
     trials = [*facts("PPF"), *facts("PP", case="b"), *facts("EE", case="c")]
 
-    found = summarise_run(trials, suite=make_suite())
+    summary = summarise_run(trials, suite=make_suite())
 
-    assert found.pass_at_k == pytest.approx((5 / 6, 1.0))
-    assert found.pass_hat_k == pytest.approx((5 / 6, 2 / 3))
+    assert summary.pass_at_k == pytest.approx((5 / 6, 1.0))
+    assert summary.pass_hat_k == pytest.approx((5 / 6, 2 / 3))
 
 
 @pytest.mark.parametrize(
@@ -137,15 +137,17 @@ def test_what_k_trials_would_do_is_the_mean_of_the_cases_as_far_as_all_have_tria
     ],
 )
 def test_the_verdict_of_a_run(cases: list[str], suite: dict[str, Any], verdict: str) -> None:
-    found = [fact for n, verdicts in enumerate(cases) for fact in facts(verdicts, case=f"case {n}")]
+    summary = [
+        fact for n, verdicts in enumerate(cases) for fact in facts(verdicts, case=f"case {n}")
+    ]
 
-    assert summarise_run(found, suite=make_suite(**suite)).verdict == verdict
+    assert summarise_run(summary, suite=make_suite(**suite)).verdict == verdict
 
 
 def test_the_score_of_a_run_is_the_mean_of_its_cases_however_many_trials_they_have() -> None:
     cases: list[CaseSummary] = []
 
-    found = summarise_run(
+    summary = summarise_run(
         [
             *facts("PPP", case="a", scores=[1.0, 1.0, 1.0]),
             *facts("F", case="b", scores=[0.0]),
@@ -156,18 +158,18 @@ def test_the_score_of_a_run_is_the_mean_of_its_cases_however_many_trials_they_ha
         keep=cases.append,
     )
 
-    assert (found.score, found.pass_rate) == (0.5, 0.5)
+    assert (summary.score, summary.pass_rate) == (0.5, 0.5)
     assert [case.name for case in cases] == ["a", "b", "c", "d"]
 
 
 def test_latencies_are_those_of_all_turns_that_ended_by_themselves() -> None:
     errored = Fact("a", ERRORED, None, (21.0,))
     waiting = Fact("a", None, None, (8000.0,))
-    held = Fact("a", PASSED, 1.0, tuple(float(n) for n in range(1, 21)))
+    ended = Fact("a", PASSED, 1.0, tuple(float(n) for n in range(1, 21)))
 
-    found = summarise_run([errored, waiting, held], suite=make_suite())
+    summary = summarise_run([errored, waiting, ended], suite=make_suite())
 
-    assert (found.median_ms, found.p95_ms) == (11.0, 20.0)
+    assert (summary.median_ms, summary.p95_ms) == (11.0, 20.0)
 
 
 @pytest.mark.parametrize(
@@ -192,10 +194,10 @@ def test_a_turn_that_failed_is_slower_than_any_limit(
 ) -> None:
     suite = make_suite(gates={"max_p95_ms": 100})
 
-    found = summarise_run([Fact("a", FAILED, 0.0, turn_ms)], suite=suite)
+    summary = summarise_run([Fact("a", FAILED, 0.0, turn_ms)], suite=suite)
 
-    (gate,) = found.gates
-    assert (found.median_ms, found.p95_ms, gate.actual) == (median, p95, p95)
+    (gate,) = summary.gates
+    assert (summary.median_ms, summary.p95_ms, gate.actual) == (median, p95, p95)
     assert gate.passed is holds
     assert bool(gate.reason) is (p95 is None)
 
@@ -224,21 +226,21 @@ def test_what_a_turn_took_is_noted_unless_something_else_broke_it_off() -> None:
 def test_a_run_in_which_nothing_passed_never_passes(
     gates: dict[str, float], verdicts: str, verdict: str
 ) -> None:
-    held = [
+    ended = [
         Fact("a", known.verdict, 0.5, (5.0,), Decimal(0), Decimal(0)) for known in facts(verdicts)
     ]
 
-    found = summarise_run(held, suite=make_suite(run_rule="gates", gates=gates))
+    summary = summarise_run(ended, suite=make_suite(run_rule="gates", gates=gates))
 
-    assert found.verdict == verdict
-    assert all(gate.passed for gate in found.gates)
-    assert bool(found.notes) is (verdict == "failed")
+    assert summary.verdict == verdict
+    assert all(gate.passed for gate in summary.gates)
+    assert bool(summary.notes) is (verdict == "failed")
 
 
 def test_a_run_in_which_nobody_spoke_has_no_latency() -> None:
-    found = summarise_run([Fact("a", ERRORED)], suite=make_suite())
+    summary = summarise_run([Fact("a", ERRORED)], suite=make_suite())
 
-    assert found.median_ms is found.p95_ms is found.score is found.pass_rate is None
+    assert summary.median_ms is summary.p95_ms is summary.score is summary.pass_rate is None
 
 
 def test_a_summary_is_plain_data() -> None:
@@ -257,16 +259,16 @@ ONE_CALL.add([5.0])
 
 
 def times(ms: float) -> TurnTimes:
-    found = TurnTimes()
-    found.add([ms])
-    return found
+    summary = TurnTimes()
+    summary.add([ms])
+    return summary
 
 
 def spent(*costs: str | Decimal | None) -> Spending:
-    found = Spending()
+    summary = Spending()
     for cost in costs:
-        found.add(None if cost is None else Decimal(cost))
-    return found
+        summary.add(None if cost is None else Decimal(cost))
+    return summary
 
 
 def unmeasured() -> dict[str, Any]:
@@ -340,11 +342,16 @@ def unmeasured() -> dict[str, Any]:
 def test_a_gate_is_compared_with_what_was_measured(
     gate: dict[str, float], measured: dict[str, Any], actual: float | None, *, holds: bool | None
 ) -> None:
-    (found,) = check_gates(GatesSpec.model_validate(gate), **(unmeasured() | measured))
+    (summary,) = check_gates(GatesSpec.model_validate(gate), **(unmeasured() | measured))
 
     ((name, limit),) = gate.items()
-    assert (found.name, found.limit, found.actual, found.passed) == (name, limit, actual, holds)
-    assert bool(found.reason) is (actual is None)
+    assert (summary.name, summary.limit, summary.actual, summary.passed) == (
+        name,
+        limit,
+        actual,
+        holds,
+    )
+    assert bool(summary.reason) is (actual is None)
 
 
 def test_gates_that_are_not_set_are_not_checked() -> None:
@@ -360,10 +367,11 @@ def test_a_gate_says_how_many_costs_are_unknown() -> None:
     assert "1 of 2" in gate.reason
 
 
-def cost_gates(*found: Fact) -> dict[str, float | None]:
+def cost_gates(*summary: Fact) -> dict[str, float | None]:
     gates = {"max_cost_per_call_usd": 1, "max_cost_usd": 1}
     return {
-        gate.name: gate.actual for gate in summarise_run(found, suite=make_suite(gates=gates)).gates
+        gate.name: gate.actual
+        for gate in summarise_run(summary, suite=make_suite(gates=gates)).gates
     }
 
 
@@ -375,7 +383,7 @@ def costly(
 
 
 def test_a_call_costs_what_executions_cost_for_each_turn_that_was_measured() -> None:
-    found = cost_gates(
+    summary = cost_gates(
         costly(PASSED, "0.1", turns=1),
         costly(FAILED, "0.1"),
         costly(ERRORED, "0.3"),
@@ -383,19 +391,19 @@ def test_a_call_costs_what_executions_cost_for_each_turn_that_was_measured() -> 
         costly(None, "9"),
     )
 
-    assert found["max_cost_per_call_usd"] == 0.1
+    assert summary["max_cost_per_call_usd"] == 0.1
 
 
 def test_a_run_costs_what_agent_and_judge_cost_in_all_that_ended() -> None:
-    found = cost_gates(
+    summary = cost_gates(
         costly(PASSED, "0.1", "0.02"), costly(ERRORED, "0.2", "0.003"), costly(None, "9", "9")
     )
 
-    assert found["max_cost_usd"] == 0.323
+    assert summary["max_cost_usd"] == 0.323
 
 
 @pytest.mark.parametrize(
-    ("found", "actual"),
+    ("summary", "actual"),
     [
         pytest.param([costly(PASSED, None)], (None, None), id="of the agent"),
         pytest.param([costly(PASSED, "0.2", None)], (0.1, None), id="of the judge"),
@@ -414,6 +422,6 @@ def test_a_run_costs_what_agent_and_judge_cost_in_all_that_ended() -> None:
     ],
 )
 def test_one_cost_that_is_unknown_makes_the_sum_unknown(
-    found: list[Fact], actual: tuple[float | None, ...]
+    summary: list[Fact], actual: tuple[float | None, ...]
 ) -> None:
-    assert tuple(cost_gates(*found).values()) == actual
+    assert tuple(cost_gates(*summary).values()) == actual

@@ -57,10 +57,10 @@ async def compare(
 
 
 async def test_embeddings_are_compared_by_their_cosine() -> None:
-    found = await compare("yes", "certainly")
+    result = await compare("yes", "certainly")
 
-    assert found.score == pytest.approx(0.8)
-    assert (found.method, found.is_degraded) == ("embeddings openai/embed-1", False)
+    assert result.score == pytest.approx(0.8)
+    assert (result.method, result.is_degraded) == ("embeddings openai/embed-1", False)
 
 
 async def test_what_embeddings_cost_is_kept() -> None:
@@ -100,9 +100,9 @@ async def test_what_is_plain_is_shown_without_asking(
 ) -> None:
     embedder, model = FakeEmbedder(), FakeModel()
 
-    found = await compare(text, other, by=by, embedder=embedder, model=model)
+    result = await compare(text, other, by=by, embedder=embedder, model=model)
 
-    assert (found.score, found.method, found.calls) == (score, by.method, ())
+    assert (result.score, result.method, result.calls) == (score, by.method, ())
     assert (embedder.asked, model.asked) == ([], [])
 
 
@@ -128,11 +128,11 @@ def said(score: int = 7, **changes: Any) -> str:
 async def test_a_judge_says_how_far_the_meaning_is_the_same() -> None:
     model = FakeModel(reply(said()))
 
-    found = await compare("It comes on Friday.", "It comes on Monday.", by=JUDGE, model=model)
+    result = await compare("It comes on Friday.", "It comes on Monday.", by=JUDGE, model=model)
 
-    assert (found.score, found.is_degraded, found.critique) == (0.7, True, "The day differs.")
-    assert found.method == "semantic_equivalence anthropic/claude-haiku-5-5"
-    assert [call.purpose for call in found.calls] == ["semantic_equivalence"]
+    assert (result.score, result.is_degraded, result.critique) == (0.7, True, "The day differs.")
+    assert result.method == "semantic_equivalence anthropic/claude-haiku-5-5"
+    assert [call.purpose for call in result.calls] == ["semantic_equivalence"]
 
 
 async def test_without_a_judge_nothing_is_guessed() -> None:
@@ -141,9 +141,9 @@ async def test_without_a_judge_nothing_is_guessed() -> None:
 
 
 async def test_shared_words_stand_in_for_embeddings() -> None:
-    found = await compare("Certainly, yes!", "yes and no", by=WORDS)
+    result = await compare("Certainly, yes!", "yes and no", by=WORDS)
 
-    assert (found.score, found.method, found.is_degraded) == (0.25, "fuzzy_match", True)
+    assert (result.score, result.method, result.is_degraded) == (0.25, "fuzzy_match", True)
 
 
 @pytest.mark.parametrize(

@@ -226,9 +226,9 @@ def test_a_price_that_means_nothing_is_refused(changes: dict[str, Any], words: s
 def test_prices_that_do_not_go_together_are_refused(
     prices: list[dict[str, Any]], loc: str, words: str
 ) -> None:
-    ((found, message),) = refusals(make_provider, prices=prices)
+    ((place, message),) = refusals(make_provider, prices=prices)
 
-    assert found == loc
+    assert place == loc
     assert words in message
 
 

@@ -125,9 +125,9 @@ def test_a_name_of_its_own_is_the_label() -> None:
 def test_a_wrong_check_is_refused_where_it_is_wrong(
     written: dict[str, Any], loc: str, words: str
 ) -> None:
-    ((found, message),) = refused(AssertionSpec, written)
+    ((place, message),) = refused(AssertionSpec, written)
 
-    assert ".".join(map(str, found)) == loc
+    assert ".".join(map(str, place)) == loc
     assert words in message
     assert not message.startswith("Value error")
 
@@ -135,9 +135,9 @@ def test_a_wrong_check_is_refused_where_it_is_wrong(
 def test_wrong_options_and_wrong_common_keys_are_reported_together() -> None:
     written = {"type": "contains", "value": 1, "casesensitive": True, "weight": -1, "scope": "x"}
 
-    found = {loc[0] for loc, _ in refused(AssertionSpec, written)}
+    place = {loc[0] for loc, _ in refused(AssertionSpec, written)}
 
-    assert found == {"value", "casesensitive", "weight", "scope"}
+    assert place == {"value", "casesensitive", "weight", "scope"}
 
 
 @pytest.mark.parametrize("written", [None, "contains", ["contains"], 3])
@@ -175,9 +175,9 @@ def test_which_checks_a_turn_has(
         written["assertions"] = []
     spec = suite(case(written), assertions=[*named(["default", "other"]), off])
 
-    found = spec.assertions_for(spec.cases[0].turns[0])
+    place = spec.assertions_for(spec.cases[0].turns[0])
 
-    assert [check.label for check in found] == graded
+    assert [check.label for check in place] == graded
 
 
 @pytest.mark.parametrize("own", [None, []])
@@ -287,9 +287,9 @@ USER, AGENT = {"role": "user", "content": "a"}, {"role": "assistant", "content":
     ],
 )
 def test_cases_that_are_refused(changes: dict[str, Any], loc: str, words: str) -> None:
-    ((found, message),) = refused(CaseSpec, case() | changes)
+    ((place, message),) = refused(CaseSpec, case() | changes)
 
-    assert ".".join(map(str, found)) == loc
+    assert ".".join(map(str, place)) == loc
     assert words in message
 
 
@@ -298,9 +298,9 @@ def test_all_that_does_not_hold_together_is_reported_at_once() -> None:
         turn(assertions=[NEEDS_EXPECTED]), final_assertions=[NEEDS_EXPECTED], history=[AGENT]
     )
 
-    found = [loc for loc, _ in refused(CaseSpec, written)]
+    place = [loc for loc, _ in refused(CaseSpec, written)]
 
-    assert found == [("history", 0, "role"), ("turns", 0, "assertions", 0), ("final_assertions", 0)]
+    assert place == [("history", 0, "role"), ("turns", 0, "assertions", 0), ("final_assertions", 0)]
 
 
 @pytest.mark.parametrize(
@@ -348,10 +348,10 @@ def test_rows_without_a_name_are_named_by_position() -> None:
 def test_cases_with_the_same_name_are_refused() -> None:
     written = suite().model_dump() | {"cases": [case(), case(name="d"), case(), case()]}
 
-    found = refused(SuiteSpec, written)
+    place = refused(SuiteSpec, written)
 
-    assert [loc for loc, _ in found] == [("cases", 2, "name"), ("cases", 3, "name")]
-    assert all("Case 1" in message for _, message in found)
+    assert [loc for loc, _ in place] == [("cases", 2, "name"), ("cases", 3, "name")]
+    assert all("Case 1" in message for _, message in place)
 
 
 @pytest.mark.parametrize(("own", "of_the_suite", "trials"), [(None, 3, 3), (2, 3, 2), (None, 1, 1)])
@@ -394,9 +394,9 @@ def test_fixtures_are_one_or_several(written: object, fixtures: list[str]) -> No
     ],
 )
 def test_suites_that_are_refused(changes: dict[str, Any], loc: str) -> None:
-    ((found, _),) = refused(SuiteSpec, suite().model_dump() | changes)
+    ((place, _),) = refused(SuiteSpec, suite().model_dump() | changes)
 
-    assert ".".join(map(str, found)) == loc
+    assert ".".join(map(str, place)) == loc
 
 
 def test_the_rubric_of_a_suite_is_a_check_that_passes_at_its_threshold() -> None:

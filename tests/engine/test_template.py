@@ -118,13 +118,14 @@ def test_the_day_goes_by_the_names_of_other_systems(name: str) -> None:
 def test_variables_of_other_systems_become_plain_text_and_misspelt_ones_stay() -> None:
     text = r"{{organizationName}} {{agentName}} {{agentname}} \{{kept}} {{ a.b }}{{a.b}}"
 
-    found, names = without_foreign(text)
+    plain_text, names = without_foreign(text)
 
     assert (
-        found == r"\{{organizationName}} {{agentName}} {{agentname}} \{{kept}} \{{ a.b }}\{{a.b}}"
+        plain_text
+        == r"\{{organizationName}} {{agentName}} {{agentname}} \{{kept}} \{{ a.b }}\{{a.b}}"
     )
     assert names == ["organizationName", "a.b"]
-    assert without_foreign(found) == (found, [])
+    assert without_foreign(plain_text) == (plain_text, [])
 
 
 @given(st.text())
@@ -149,7 +150,7 @@ def test_a_backslash_keeps_braces_as_they_are(text: str, sent: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("message", "found"),
+    ("message", "plain_text"),
     [
         ("Translate into {{language}}: {{ text }}, {{language}}", ["{{language}}", "{{ text }}"]),
         ("{{ names | join(', ') }}", ["{{ names | join(', ') }}"]),
@@ -159,8 +160,8 @@ def test_a_backslash_keeps_braces_as_they_are(text: str, sent: str) -> None:
         ('{"a": {"b": {}}} {{}} {{ }} { {a} } {{a', []),
     ],
 )
-def test_variables_left_in_a_message_are_found(message: str, found: list[str]) -> None:
-    assert placeholders(message) == found
+def test_variables_left_in_a_message_are_found(message: str, plain_text: list[str]) -> None:
+    assert placeholders(message) == plain_text
 
 
 @given(st.text() | st.text("\\\\{}a \n"))

@@ -133,9 +133,9 @@ def test_a_tool_is_shown_by_its_keys(written: Any, kind: type, names: tuple[str,
 )
 def test_a_tool_that_cannot_work_is_refused(written: Any, loc: str, words: str) -> None:
     with permitting(mcp_servers={"files": "mcp-files"}):
-        ((found, message),) = refusals(TOOL.validate_python, written, strict=True)
+        ((place, message),) = refusals(TOOL.validate_python, written, strict=True)
 
-    assert found.partition(".")[2] == loc  # before it stands the kind of the tool
+    assert place.partition(".")[2] == loc  # before it stands the kind of the tool
     assert words in message
 
 
@@ -175,16 +175,16 @@ def test_arguments_and_variables_stand_after_the_host(url: str) -> None:
 )
 def test_a_header_that_cannot_be_sent_is_refused(headers: dict[str, Any], words: str) -> None:
     with permitting(variables=("AGENT_*",)):
-        found = refusals(HEADERS.validate_python, headers, strict=True)
+        place = refusals(HEADERS.validate_python, headers, strict=True)
 
-    assert any(words in message for _, message in found)
-    assert {loc.partition(".")[0] for loc, _ in found} == set(headers)
+    assert any(words in message for _, message in place)
+    assert {loc.partition(".")[0] for loc, _ in place} == set(headers)
 
 
 def test_a_header_stands_once_whatever_its_case() -> None:
-    found = refusals(HEADERS.validate_python, {"X-A": "1", "x-a": "2"})
+    place = refusals(HEADERS.validate_python, {"X-A": "1", "x-a": "2"})
 
-    assert [loc for loc, _ in found] == ["X-A", "x-a"]
+    assert [loc for loc, _ in place] == ["X-A", "x-a"]
 
 
 def test_no_error_repeats_what_may_be_a_key() -> None:

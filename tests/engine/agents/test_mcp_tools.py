@@ -40,8 +40,8 @@ def make_tools(*names: str, server: str = "library", **changes: Any) -> McpTools
 
 
 async def call(tools: McpTools, name: str, **args: Any) -> Any:
-    async with connect(tools) as found:
-        by_name: dict[str, McpTool] = {tool.name: tool for tool in found}
+    async with connect(tools) as offered:
+        by_name: dict[str, McpTool] = {tool.name: tool for tool in offered}
         return await by_name[name].call(args)
 
 
@@ -68,9 +68,9 @@ def http_server() -> Iterator[str]:
 
 
 async def test_the_tools_that_are_named_come_with_what_the_server_says_of_them() -> None:
-    async with connect(make_tools("greet", "find", retrieval="books")) as found:
-        described = [(tool.name, tool.description, tool.retrieval) for tool in found]
-        parameters = found[0].parameters
+    async with connect(make_tools("greet", "find", retrieval="books")) as offered:
+        described = [(tool.name, tool.description, tool.retrieval) for tool in offered]
+        parameters = offered[0].parameters
 
     assert described == [
         ("library.greet", "Says hello.", "books"),

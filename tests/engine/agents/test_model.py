@@ -118,9 +118,9 @@ async def test_the_model_sees_what_its_tools_returned(talk: Talk, *, streaming: 
         [Reply(tools=(search, wrong)), Reply("Within 30 days.")], "How long?", streaming=streaming
     )
 
-    found, refused = tool_results(talk.server.bodies[1])
-    assert json.loads(found["content"])["chunks"][0]["id"] == "returns"
-    assert "is_error" not in found
+    chunks_sent, refused = tool_results(talk.server.bodies[1])
+    assert json.loads(chunks_sent["content"])["chunks"][0]["id"] == "returns"
+    assert "is_error" not in chunks_sent
     assert json.loads(refused["content"])["error"]["code"] == "invalid_arguments"
     assert refused["is_error"] is True
     calls = trial.turns[0].tool_calls

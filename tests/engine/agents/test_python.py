@@ -85,8 +85,8 @@ async def test_it_is_shown_everything_that_its_parameters_ask_for(functions: Fun
         clock=CLOCK,
     )
 
-    told = ["Who am I?", history, 32, "api", {"tier": "gold"}, "Greeting", 1, CLOCK]
-    assert trial.turns[0].reply == repr(told)
+    expected = ["Who am I?", history, 32, "api", {"tier": "gold"}, "Greeting", 1, CLOCK]
+    assert trial.turns[0].reply == repr(expected)
 
 
 async def test_what_a_module_keeps_about_a_session_is_there_in_the_next_turn(

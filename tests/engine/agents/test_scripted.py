@@ -171,10 +171,10 @@ RESULTS: Sequence[ToolCall] = [
     ],
 )
 def test_placeholders(value: object, filled: object) -> None:
-    found = fill(value, message="hello", results=RESULTS)
+    rule = fill(value, message="hello", results=RESULTS)
 
-    assert found == filled
-    assert type(found) is type(filled)
+    assert rule == filled
+    assert type(rule) is type(filled)
 
 
 def test_what_is_filled_in_is_not_filled_in_again() -> None:

@@ -58,9 +58,9 @@ def test_each_can_be_named_in_a_check(name: str) -> None:
     ],
 )
 def test_a_program_that_was_calculated_passes(program: str, calls: list[ToolInvocation]) -> None:
-    found = by_program(program, *calls)
+    result = by_program(program, *calls)
 
-    assert (found.score, found.passed) == (1.0, True)
+    assert (result.score, result.passed) == (1.0, True)
 
 
 @pytest.mark.parametrize(
@@ -100,11 +100,11 @@ def test_a_program_that_was_calculated_passes(program: str, calls: list[ToolInvo
 def test_a_program_that_was_not_fails_at_its_first_missing_step(
     program: str, calls: list[ToolInvocation], score: float, reason: str
 ) -> None:
-    found = by_program(program, *calls)
+    result = by_program(program, *calls)
 
-    assert (found.score, found.passed) == (score, False)
-    assert found.reason is not None
-    assert found.reason.startswith(reason)
+    assert (result.score, result.passed) == (score, False)
+    assert result.reason is not None
+    assert result.reason.startswith(reason)
 
 
 @pytest.mark.parametrize(
@@ -134,7 +134,7 @@ def world_of(**balances: float) -> dict[str, Any]:
     ],
 )
 def test_a_total_must_stay_as_it_was(after: dict[str, float], score: float, reason: str) -> None:
-    found = total_is_kept(
+    result = total_is_kept(
         context_of(
             turn_config={"type": "account", "field": "balance"},
             world_before=world_of(a=100, b=0),
@@ -142,7 +142,7 @@ def test_a_total_must_stay_as_it_was(after: dict[str, float], score: float, reas
         )
     )
 
-    written = result_as_json(found)
+    written = result_as_json(result)
     assert written["score"] == score
     assert reason in written["reason"]
 

@@ -178,7 +178,7 @@ def test_every_stop_reason_has_its_meaning(reason: str, stop: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("message", "said"),
+    ("message", "words"),
     [
         pytest.param({}, "no list of content blocks", id="empty object"),
         pytest.param({"content": "Hi"}, "no list of content blocks", id="content is text"),
@@ -196,8 +196,8 @@ def test_every_stop_reason_has_its_meaning(reason: str, stop: str) -> None:
         ),
     ],
 )
-def test_what_is_no_message_is_refused(message: dict[str, Any], said: str) -> None:
-    with pytest.raises(UnreadableError, match=said):
+def test_what_is_no_message_is_refused(message: dict[str, Any], words: str) -> None:
+    with pytest.raises(UnreadableError, match=words):
         to_reply(message, names=NO_TOOLS, raw_inputs={})
 
 

@@ -323,11 +323,11 @@ async def test_a_wrong_key_is_named_by_its_variable_and_never_shown_not_even_hal
     with pytest.raises(AuthFailedError) as caught:
         await lab.ask(api=api, opened={"environ": environ})
 
-    said = str(caught.value)
-    assert said.startswith(f"{api.name} answered 401 (key refused): ")
-    assert said.endswith(". Check the environment variable PROVIDER_TEST_API_KEY.")
-    assert "sk-" not in said
-    assert "**" not in said
+    message = str(caught.value)
+    assert message.startswith(f"{api.name} answered 401 (key refused): ")
+    assert message.endswith(". Check the environment variable PROVIDER_TEST_API_KEY.")
+    assert "sk-" not in message
+    assert "**" not in message
 
 
 @pytest.mark.parametrize(

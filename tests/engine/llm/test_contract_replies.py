@@ -154,7 +154,7 @@ async def test_a_reply_that_was_cut_within_its_thoughts_leaves_no_turn(
 
 
 @pytest.mark.parametrize(
-    ("failure", "told"),
+    ("failure", "stopped"),
     [
         *(
             pytest.param(Failure(400, message=message), ("context", None), id=message[:20])
@@ -186,11 +186,11 @@ async def test_a_reply_that_was_cut_within_its_thoughts_leaves_no_turn(
 )
 @APIS
 async def test_a_prompt_that_no_model_was_shown_is_a_reply_that_cost_nothing(
-    lab: Lab, failure: Failure, told: tuple[str, str | None], *, api: Api
+    lab: Lab, failure: Failure, stopped: tuple[str, str | None], *, api: Api
 ) -> None:
     got = await lab.ask(failure, api=api)
 
-    assert (got.stop, got.refusal_category, got.text) == (*told, "")
+    assert (got.stop, got.refusal_category, got.text) == (*stopped, "")
     assert (got.usage, got.native_turn) == (NO_USAGE, None)
 
 

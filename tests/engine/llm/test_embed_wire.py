@@ -25,17 +25,17 @@ def test_a_request_names_model_texts_and_a_form_that_every_server_has() -> None:
 def test_vectors_stand_in_the_order_of_their_texts() -> None:
     data = [vector(3, 4, index=1), vector(1, 2.5, index=0)]
 
-    found = to_embeddings({"data": data, "model": "m", "usage": {"prompt_tokens": 9}}, texts=2)
+    embeddings = to_embeddings({"data": data, "model": "m", "usage": {"prompt_tokens": 9}}, texts=2)
 
-    assert found.vectors == ((1.0, 2.5), (3.0, 4.0))
-    assert (found.model, found.usage) == ("m", Usage(9, 0))
+    assert embeddings.vectors == ((1.0, 2.5), (3.0, 4.0))
+    assert (embeddings.model, embeddings.usage) == ("m", Usage(9, 0))
 
 
 def test_without_an_index_their_own_order_counts_and_usage_may_be_unknown() -> None:
-    found = to_embeddings({"data": [vector(1), vector(2)]}, texts=2)
+    embeddings = to_embeddings({"data": [vector(1), vector(2)]}, texts=2)
 
-    assert found.vectors == ((1.0,), (2.0,))
-    assert found.usage == Usage(None, 0)
+    assert embeddings.vectors == ((1.0,), (2.0,))
+    assert embeddings.usage == Usage(None, 0)
 
 
 @pytest.mark.parametrize(

@@ -108,7 +108,7 @@ def test_without_an_address_there_is_no_way() -> None:
 
 
 @pytest.mark.parametrize(
-    ("base_url", "environ", "said"),
+    ("base_url", "environ", "words"),
     [
         pytest.param(None, "localhost:1234/v1", "variable OPENAI_BASE_URL must", id="no scheme"),
         pytest.param(None, "http://name:secret@host", "variable OPENAI_BASE_URL must", id="a name"),
@@ -120,18 +120,18 @@ def test_without_an_address_there_is_no_way() -> None:
     ],
 )
 def test_an_address_that_is_none_is_refused_before_anything_is_sent(
-    base_url: str | None, environ: str, said: str
+    base_url: str | None, environ: str, words: str
 ) -> None:
     spec = plain("openai", base_url=base_url)
 
-    with pytest.raises(ConfigurationError, match=said) as caught:
+    with pytest.raises(ConfigurationError, match=words) as caught:
         access(spec, {"OPENAI_API_KEY": "k", "OPENAI_BASE_URL": environ})
 
     assert "secret" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
-    ("environ", "said"),
+    ("environ", "words"),
     [
         pytest.param({}, "set the environment variable PROVIDER_TEST_API_KEY", id="not set"),
         pytest.param(
@@ -142,9 +142,9 @@ def test_an_address_that_is_none_is_refused_before_anything_is_sent(
     ],
 )
 def test_a_key_that_cannot_be_used_is_named_by_its_variable(
-    environ: dict[str, str], said: str
+    environ: dict[str, str], words: str
 ) -> None:
-    with pytest.raises(AuthFailedError, match=said):
+    with pytest.raises(AuthFailedError, match=words):
         access(make_provider(), environ)
 
 

@@ -424,16 +424,16 @@ async def test_calls_keep_to_the_pace(lab: Lab) -> None:
     assert lab.time.slept == is_about([2, 2])
 
 
-async def test_what_a_call_waits_for_is_explained(lab: Lab) -> None:
-    told: list[str] = []
+async def test_what_a_call_waits_for_is_told_in_words(lab: Lab) -> None:
+    heard: list[str] = []
 
-    await lab.ask(Failure(429, headers={"retry-after": "7"}), Reply("So."), tell=told.append)
+    await lab.ask(Failure(429, headers={"retry-after": "7"}), Reply("So."), tell=heard.append)
 
     assert (
         "waiting for Anthropic until 08:00:07 UTC (answered 429 (rate limited)), then attempt 2 of 6"
-        in told
+        in heard
     )
-    assert told[-1] == ""
+    assert heard[-1] == ""
 
 
 async def test_a_process_keeps_to_its_own_pace_whatever_is_booked(lab: Lab) -> None:

@@ -137,7 +137,7 @@ async def test_a_stream_that_ends_oddly_is_tried_again(lab: Lab, end: str, what:
 
 
 @pytest.mark.parametrize(
-    ("answer", "told"),
+    ("answer", "stopped"),
     [
         pytest.param(
             Reply("Bad", stop="content_filter"), ("refusal", "Bad", "content_filter"), id="filtered"
@@ -153,11 +153,16 @@ async def test_a_stream_that_ends_oddly_is_tried_again(lab: Lab, end: str, what:
 @BY_BOTH
 @STREAMED
 async def test_a_reply_that_ends_early_says_why(
-    lab: Lab, answer: Reply | Failure, told: tuple[str, str, str | None], *, api: Api, stream: bool
+    lab: Lab,
+    answer: Reply | Failure,
+    stopped: tuple[str, str, str | None],
+    *,
+    api: Api,
+    stream: bool,
 ) -> None:
     got = await lab.ask(answer, api=api, stream=stream)
 
-    assert (got.stop, got.text, got.refusal_category) == told
+    assert (got.stop, got.text, got.refusal_category) == stopped
     assert (got.usage == NO_USAGE) is isinstance(answer, Failure)
 
 

@@ -93,8 +93,8 @@ def test_chunks_add_up_to_the_reply() -> None:
 def test_tool_calls_are_put_together_however_they_come(chunks: list[dict[str, Any]]) -> None:
     reply, tokens = read(*chunks, chunk({}, reason="stop"))
 
-    told = [(call.id, call.name, call.arguments) for call in reply.tool_calls]
-    assert told == [("a", "f", {"n": 1}), ("b", "g", {"n": 2})]
+    requests = [(call.id, call.name, call.arguments) for call in reply.tool_calls]
+    assert requests == [("a", "f", {"n": 1}), ("b", "g", {"n": 2})]
     assert reply.stop == "tool"
     assert all(tokens[:-1])
 

@@ -166,7 +166,7 @@ def test_a_filter_says_what_for() -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "said"),
+    ("body", "words"),
     [
         pytest.param({}, "no list of choices", id="empty"),
         pytest.param({"choices": [5]}, "no list of choices", id="no choice"),
@@ -175,8 +175,8 @@ def test_a_filter_says_what_for() -> None:
         pytest.param(make_body({}, None), "unknown reason .None", id="no reason"),
     ],
 )
-def test_what_is_no_reply_is_refused(body: dict[str, Any], said: str) -> None:
-    with pytest.raises(UnreadableError, match=said):
+def test_what_is_no_reply_is_refused(body: dict[str, Any], words: str) -> None:
+    with pytest.raises(UnreadableError, match=words):
         to_reply(body, names=NO_TOOLS)
 
 
@@ -389,10 +389,10 @@ def test_a_character_of_several_tokens_begins_with_the_first_of_them() -> None:
         make_token("4") | {"bytes": None, "top_logprobs": [{"token": "5", "logprob": -2}]},
     ]
 
-    found = to_logprobs({"content": tokens}, text="a€4")
+    logprobs_read = to_logprobs({"content": tokens}, text="a€4")
 
-    assert [token.offset for token in found] == [0, 1, 1, 2]
-    assert found[-1] == TokenLogprob(2, "4", -0.1, (("5", -2.0),))
+    assert [token.offset for token in logprobs_read] == [0, 1, 1, 2]
+    assert logprobs_read[-1] == TokenLogprob(2, "4", -0.1, (("5", -2.0),))
 
 
 @pytest.mark.parametrize(

@@ -207,7 +207,7 @@ JUNE = make_price(valid_from="2026-06-01")
 
 
 @pytest.mark.parametrize(
-    ("day", "found"),
+    ("day", "prices_found"),
     [
         pytest.param("2026-04-30", [], id="the day before"),
         pytest.param(
@@ -219,17 +219,19 @@ JUNE = make_price(valid_from="2026-06-01")
         pytest.param("2026-06-01", [("2026-06-01", 0)], id="a new day replaces every tier"),
     ],
 )
-def test_the_youngest_price_that_has_come_counts(day: str, found: list[tuple[str, int]]) -> None:
-    assert days(JUNE, MAY_LONG, MAY, on=day) == found
+def test_the_youngest_price_that_has_come_counts(
+    day: str, prices_found: list[tuple[str, int]]
+) -> None:
+    assert days(JUNE, MAY_LONG, MAY, on=day) == prices_found
 
 
 def test_models_and_batches_have_days_of_their_own() -> None:
     batch = make_price(is_batch=True)
     other = make_price(model="claude-opus-5-5", valid_from="2026-04-01")
 
-    found = prices_on(date(2026, 6, 1), [batch, JUNE, MAY, other])
+    prices_found = prices_on(date(2026, 6, 1), [batch, JUNE, MAY, other])
 
-    assert found == [JUNE, batch, other]
+    assert prices_found == [JUNE, batch, other]
 
 
 def test_a_run_keeps_the_prices_that_its_models_are_compared_with() -> None:

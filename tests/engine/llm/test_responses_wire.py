@@ -246,7 +246,7 @@ def test_arguments_that_are_no_object_do_not_go_back(written: str, sent_back: st
 
 
 @pytest.mark.parametrize(
-    ("body", "said"),
+    ("body", "words"),
     [
         pytest.param({}, "no list of output items", id="empty"),
         pytest.param({"output": [5]}, "no list of output items", id="no item"),
@@ -263,8 +263,8 @@ def test_arguments_that_are_no_object_do_not_go_back(written: str, sent_back: st
         ),
     ],
 )
-def test_what_is_no_response_is_refused(body: dict[str, Any], said: str) -> None:
-    with pytest.raises(UnreadableError, match=said):
+def test_what_is_no_response_is_refused(body: dict[str, Any], words: str) -> None:
+    with pytest.raises(UnreadableError, match=words):
         to_reply(body, names=NO_TOOLS)
 
 
