@@ -44,7 +44,7 @@ def test_what_is_known_is_named_once_in_order() -> None:
     assert problem.endswith("Known: entity.query, refund.")
 
 
-def test_what_is_not_to_be_seen_is_not_said() -> None:
+def test_what_is_not_to_be_seen_is_not_shown() -> None:
     shop = Inventory("desk", frozenset({"refund"}), shows_tools=False)
 
     assert "refund" not in str(shop.problem(Named("tool", "refnd", ())))
@@ -59,7 +59,7 @@ def test_what_is_not_to_be_seen_is_not_said() -> None:
         pytest.param(["find_orders"] * 2 + ["refund"], {}, id="another"),
     ],
 )
-def test_slips_are_almost_like_what_is_said_more_often(
+def test_slips_are_almost_like_what_is_shown_more_often(
     names: list[str], problems: dict[str, str]
 ) -> None:
     assert slips(Named("tool", name, ()) for name in names) == problems

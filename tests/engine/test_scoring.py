@@ -147,7 +147,7 @@ def test_the_score_decides_where_the_suite_says_so(
     assert (decided.verdict, decided.cause) == outcome
 
 
-def test_a_score_that_is_too_low_is_told_with_the_first_check_that_failed() -> None:
+def test_a_score_that_is_too_low_is_shown_with_the_first_check_that_failed() -> None:
     decided = decision(HIT, MISS, MISS, **BY_SCORE)
 
     assert decided.reason == "The score 0.3333 is below 0.8. Not found."
@@ -280,7 +280,7 @@ def test_an_error_names_the_check_that_had_it() -> None:
     assert decision(graded(UNGRADED, label="Cost", family="limit")).reason == UNGRADED.reason
 
 
-def test_nothing_asserted_is_said_so() -> None:
+def test_nothing_asserted_is_shown_so() -> None:
     assert "nothing to check" in decision().reason
 
 

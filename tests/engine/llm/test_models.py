@@ -424,7 +424,7 @@ async def test_calls_keep_to_the_pace(lab: Lab) -> None:
     assert lab.time.slept == is_about([2, 2])
 
 
-async def test_what_a_call_waits_for_is_told_in_words(lab: Lab) -> None:
+async def test_what_a_call_waits_for_is_explained(lab: Lab) -> None:
     heard: list[str] = []
 
     await lab.ask(Failure(429, headers={"retry-after": "7"}), Reply("So."), tell=heard.append)
