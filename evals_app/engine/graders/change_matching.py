@@ -21,14 +21,14 @@ class Match:
 
     kind: Kind
     expected: Expected
-    found: list[Change]
+    changes: list[Change]
     nearest: tuple[Change, list[str]] | None
 
     def to_json(self) -> dict[str, Any]:
         nearest = self.nearest and {"change": str(self.nearest[0]), "differs": self.nearest[1]}
         return {
             "expected": str(self),
-            "found": [str(change) for change in self.found[:_DETAILED]],
+            "found": [str(change) for change in self.changes[:_DETAILED]],
             "nearest": nearest,
         }
 
@@ -74,10 +74,10 @@ def match_up(
         for entry in expected
     ]
     partners = pair_up([fitting[owner] for owner in owners])
-    found: list[list[Change]] = [[] for _ in expected]
+    by_entry: list[list[Change]] = [[] for _ in expected]
     for owner, place in zip(owners, partners, strict=True):
         if place is not None:
-            found[owner].append(changes[place])
+            by_entry[owner].append(changes[place])
     taken = set(partners)
     left = [change for place, change in enumerate(changes) if place not in taken]
     matches = [
@@ -87,7 +87,7 @@ def match_up(
             mine,
             None if len(mine) == entry.count else _nearest(entry, left, spared=spared),
         )
-        for entry, mine in zip(expected, found, strict=True)
+        for entry, mine in zip(expected, by_entry, strict=True)
     ]
     return matches, left
 

@@ -75,26 +75,26 @@ class Code(AidedGrader):
             message = "Code cannot be run here."
             raise CodeError(message)
         context = context_of(view, aids)
-        found = await aids.run_code(self.grader, context, timeout_s=self.timeout_s)
-        score, passed = found["score"], found["passed"]
+        result = await aids.run_code(self.grader, context, timeout_s=self.timeout_s)
+        score, passed = result["score"], result["passed"]
         return Grade(
             score,
             passed,
-            found["reason"] or _bare_reason(self.grader, found),
+            result["reason"] or _bare_reason(self.grader, result),
             cause=Cause.ASSERTION if passed is False else None,
-            details={"grader": self.grader, **found["details"]},
+            details={"grader": self.grader, **result["details"]},
         )
 
     def summary(self) -> str:
         return f"Function {self.grader.rpartition(':')[2]}"
 
 
-def _bare_reason(grader: str, found: Mapping[str, Any]) -> str:
+def _bare_reason(grader: str, result: Mapping[str, Any]) -> str:
     """Describe the result of a function that gave no reason."""
-    if found["passed"] is None:
+    if result["passed"] is None:
         return f"{grader} gave no reason."
-    verdict = "a pass" if found["passed"] else "a failure"
-    return f"{grader} returned {verdict} with a score of {found['score']:g}."
+    verdict = "a pass" if result["passed"] else "a failure"
+    return f"{grader} returned {verdict} with a score of {result['score']:g}."
 
 
 def context_of(view: View, aids: Aids) -> Mapping[str, Any]:

@@ -138,8 +138,8 @@ class ExpectedEntity(Spec):
         if self.status is not None and row["status"] != self.status:
             faults.append(f"its status is {row['status']}")
         if self.data:
-            found = {path: value_at(row["data"], path) for path in self.data}
-            there = {path: value for path, value in found.items() if value is not ABSENT}
+            values = {path: value_at(row["data"], path) for path in self.data}
+            there = {path: value for path, value in values.items() if value is not ABSENT}
             faults += mismatches(self.data, there, exact=False)
         if spared is not None and (self.data or self.status is not None):
             faults += self._also_changed(change, spared)
@@ -246,11 +246,11 @@ def covers(named: tuple[str, ...], path: str) -> bool:
 
 def changes_of(journal: Sequence[Entry]) -> dict[Kind, list[Change]]:
     """Return what the changes of a world come to, by kind."""
-    found = difference(journal)
+    changes = difference(journal)
     return {
-        "created": [Change("created", row) for row in found["created"]],
-        "updated": [Change.updated(row["before"], row["after"]) for row in found["updated"]],
-        "deleted": [Change("deleted", row) for row in found["deleted"]],
-        "linked": [Change("linked", row) for row in found["relations_created"]],
-        "unlinked": [Change("unlinked", row) for row in found["relations_deleted"]],
+        "created": [Change("created", row) for row in changes["created"]],
+        "updated": [Change.updated(row["before"], row["after"]) for row in changes["updated"]],
+        "deleted": [Change("deleted", row) for row in changes["deleted"]],
+        "linked": [Change("linked", row) for row in changes["relations_created"]],
+        "unlinked": [Change("unlinked", row) for row in changes["relations_deleted"]],
     }

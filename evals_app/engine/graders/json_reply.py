@@ -121,18 +121,18 @@ class JsonSchema(_JsonGrader):
 
     def grade_document(self, document: Json) -> Grade:
         try:
-            found = mismatches(document, self.json_schema, whole="the reply")
+            faults = mismatches(document, self.json_schema, whole="the reply")
         except UncheckableError as exc:
             reason = f"The reply could not be checked against the schema: {exc}."
             return Grade(None, None, reason, GradeStatus.ERROR, Cause.HARNESS)
-        if not found:
+        if not faults:
             return Grade.hit(f"The reply matches the schema: {described(document)}.")
-        more = len(found) - _SENTENCES
-        named = found[:_SENTENCES]
+        more = len(faults) - _SENTENCES
+        named = faults[:_SENTENCES]
         if more > 0:
-            named.append(f"{more}{'' if len(found) < MAX_MISMATCHES else ' or more'} others")
+            named.append(f"{more}{'' if len(faults) < MAX_MISMATCHES else ' or more'} others")
         listing = named[0] if len(named) == 1 else f"{', '.join(named[:-1])}, and {named[-1]}"
-        return Grade.miss(f"The reply does not match the schema: {listing}.", mismatches=found)
+        return Grade.miss(f"The reply does not match the schema: {listing}.", mismatches=faults)
 
     def cannot_fail(self) -> str | None:
         if unknown := unknown_keywords(self.json_schema):
@@ -225,35 +225,35 @@ class JsonPath(_JsonGrader):
 
     def grade_document(self, document: Json) -> Grade:
         try:
-            found = find(document, parse_path(self.path))
+            actual = find(document, parse_path(self.path))
         except NoSuchPlaceError as exc:
             if matches(self.value, ABSENT):
                 return Grade.hit(f"The reply has no {self.path}, as expected.")
             return Grade.miss(f"Expected {self._wanted}; the reply {exc}")
-        shown = json_text(found)
-        if not self._fits(found) and (unclear := other_reading(self.value, found)):
+        shown = json_text(actual)
+        if not self._fits(actual) and (unclear := other_reading(self.value, actual)):
             return Grade.ungraded(Cause.CASE, f"{self.path} is {shown}: {unclear}.")
-        if self._fits(found):
+        if self._fits(actual):
             return Grade.hit(f"{self.path} is {shown}; expected {self._wanted}.", found=shown)
         return Grade.miss(f"Expected {self._wanted}; it is {shown}.", found=shown)
 
-    def _fits(self, found: Json) -> bool:
+    def _fits(self, actual: Json) -> bool:
         if self._has_tolerance:
-            if not isinstance(found, Number) or not self._is_close(found):
+            if not isinstance(actual, Number) or not self._is_close(actual):
                 return False
-        elif not matches(self.value, found):
+        elif not matches(self.value, actual):
             return False
         if self.minimum is None and self.maximum is None:
             return True
         return (
-            isinstance(found, Number)
-            and (self.minimum is None or found >= _exact(self.minimum))
-            and (self.maximum is None or found <= _exact(self.maximum))
+            isinstance(actual, Number)
+            and (self.minimum is None or actual >= _exact(self.minimum))
+            and (self.maximum is None or actual <= _exact(self.maximum))
         )
 
-    def _is_close(self, found: Number) -> bool:
+    def _is_close(self, actual: Number) -> bool:
         return is_within(
-            found,
+            actual,
             _exact(self.value),
             absolute=_exact(self.absolute_tolerance or 0),
             relative=_exact(self.relative_tolerance or 0),

@@ -259,8 +259,8 @@ class Rubric(VotingGrader):
         return self._ticked(answer)
 
     def _ticked(self, answer: ChecklistAnswer) -> Grade:
-        found = {item.id: item for item in answer.items}
-        ticks = [(item.text, found.get(item.id, _SILENT)) for item in self.checklist.items]
+        by_id = {item.id: item for item in answer.items}
+        ticks = [(item.text, by_id.get(item.id, _SILENT)) for item in self.checklist.items]
         counts = Counter(tick.verdict for _, tick in ticks)
         applicable = len(ticks) - counts["not_applicable"]
         details: dict[str, Any] = {
@@ -338,12 +338,12 @@ def _count(met: int, *, applicable: int, total: int) -> str:
 
 def _named(ticks: Sequence[tuple[str, TickedItem]]) -> str:
     """Quote some bullets with what the judge says of them."""
-    found = [
+    bullets = [
         quoted(text.splitlines()[0]) + (f" ({shortened(tick.critique)})" if tick.critique else "")
         for text, tick in ticks[:_NAMED]
     ]
     more = f" and {len(ticks) - _NAMED} more" if len(ticks) > _NAMED else ""
-    return f"{'; '.join(found)}{more}"
+    return f"{'; '.join(bullets)}{more}"
 
 
 def _grade(

@@ -23,11 +23,11 @@ class MeasuredGrader(AidedGrader):
     async def grade_with(self, view: View, aids: Aids) -> Grade:
         if aids.measure is None:
             raise JudgeError(NO_JUDGE)
-        found = await aids.measure(self.question(view, key=aids.key))
-        if found.score is not None:
-            grade = Grade.scored(found.score, found.reason).but(highest=found.highest)
-        elif found.cause is not None:
-            grade = Grade.ungraded(found.cause, found.reason)
+        measured = await aids.measure(self.question(view, key=aids.key))
+        if measured.score is not None:
+            grade = Grade.scored(measured.score, measured.reason).but(highest=measured.highest)
+        elif measured.cause is not None:
+            grade = Grade.ungraded(measured.cause, measured.reason)
         else:
-            grade = Grade.not_applicable(found.reason)
-        return grade.but(evidence=found.evidence, details=found.details, calls=found.calls)
+            grade = Grade.not_applicable(measured.reason)
+        return grade.but(evidence=measured.evidence, details=measured.details, calls=measured.calls)

@@ -160,13 +160,13 @@ class Numeric(PathGrader):
         text = in_plain_digits(text)
         if self.extract != "whole":
             return list(find_numbers(text, percent=self.accept_percent, decimal=decimal))
-        found = read_amount(
+        amount = read_amount(
             text,
             decimal=decimal,
             percent=self.accept_percent,
             thousands=self.accept_thousands_separators,
         )
-        return [FoundNumber(found[0], text.strip(), found[1])] if found else []
+        return [FoundNumber(amount[0], text.strip(), amount[1])] if amount else []
 
     def grade_reply(self, reply: str, view: View) -> Grade:
         written = view.expected(None) if self.value is None else self.value
@@ -223,8 +223,8 @@ class Numeric(PathGrader):
                 return Grade.hit(reason).but(evidence=seen_in_reply(view, number.text))
         allowed = self._allowed()
         if len(numbers) > 1:
-            found = listed([_shown(number) for number in numbers])
-            reason = f"None of the numbers in the reply ({found}) is {_short(expected)}{allowed}."
+            several = listed([_shown(number) for number in numbers])
+            reason = f"None of the numbers in the reply ({several}) is {_short(expected)}{allowed}."
             return Grade.miss(reason)
         off = _FOR_SHOW.subtract(numbers[0].value, expected).copy_abs()
         reason = (
@@ -235,20 +235,20 @@ class Numeric(PathGrader):
 
     def _numbers(self, reply: str, decimal: DecimalSign) -> tuple[list[FoundNumber], str]:
         """Return the numbers to compare, or else the problem."""
-        found = self._all(reply, decimal)
+        numbers = self._all(reply, decimal)
         if self.extract == "whole":
             advice = self._grouped(reply)
             problem = f"the reply is not just a number; {says(reply)}.{advice}"
-            return found, "" if found else problem
-        if not found:
+            return numbers, "" if numbers else problem
+        if not numbers:
             return [], f"the reply has no number; {says(reply)}."
-        if self.extract == "only" and len(found) > 1:
-            several = listed([_shown(number) for number in found])
+        if self.extract == "only" and len(numbers) > 1:
+            several = listed([_shown(number) for number in numbers])
             return [], f"the reply has several numbers: {several}."
         if self.extract == "any":
             # Of equal ones the first: a reply may repeat a number a hundred thousand times.
-            return list({number.value: number for number in reversed(found)}.values())[::-1], ""
-        return found[-1:], ""
+            return list({number.value: number for number in reversed(numbers)}.values())[::-1], ""
+        return numbers[-1:], ""
 
     def _grouped(self, reply: str) -> str:
         """Advise on a reply that is a number except for its separators."""

@@ -137,18 +137,18 @@ class Bleu(OverlapGrader):
     response_path: ResponsePath = None
 
     def compare(self, reply: str, expected: str) -> Grade:
-        found = bleu(reply, expected)
+        result = bleu(reply, expected)
         given, wanted = bleu_words(reply), bleu_words(expected)
         shares = [
             f"{runs.shared} of {_counted(runs.in_reply, name)}"
-            for runs, name in zip(found.shared, _RUNS, strict=False)
+            for runs, name in zip(result.shared, _RUNS, strict=False)
         ]
         difference = _difference(bags.difference(wanted, given), bags.difference(given, wanted))
         return Grade.scored(
-            found.score,
+            result.score,
             f"Of the reply, {listed(shares)} are in the expected text{difference}.",
-            brevity_penalty=round(found.brevity_penalty, 4),
-            precisions=[round(runs.precision, 4) for runs in found.shared],
+            brevity_penalty=round(result.brevity_penalty, 4),
+            precisions=[round(runs.precision, 4) for runs in result.shared],
         )
 
 
@@ -190,12 +190,12 @@ class Rouge(OverlapGrader):
         if self.variant == "rouge1":
             grade = _of_words(given, wanted)
         else:
-            found = rouge.rouge(given, wanted, self.variant)
+            overlap = rouge.rouge(given, wanted, self.variant)
             difference = _difference(bags.difference(wanted, given), bags.difference(given, wanted))
             if self.variant == "rouge2":
-                grade = _scored(found, "pair of neighbouring words", difference)
+                grade = _scored(overlap, "pair of neighbouring words", difference)
             else:
-                grade = _scored(found, "word", f" in the same order{difference}")
+                grade = _scored(overlap, "word", f" in the same order{difference}")
         return grade.but(
             details=grade.details | {"variant": self.variant, "tokenizer": self.tokenizer}
         )
@@ -239,18 +239,18 @@ class Meteor(OverlapGrader):
 
     def compare(self, reply: str, expected: str) -> Grade:
         known = wordnet.installed()
-        found = meteor(reply, expected, synonyms=known.synonyms if known else None)
-        words = _counted(found.in_expected, "expected word")
-        reason = f"{found.matches} of {words} {_are(found.matches)} in the reply{_how(found)}"
-        reason += f"{_difference(list(found.missing), [])}."
+        alignment = meteor(reply, expected, synonyms=known.synonyms if known else None)
+        words = _counted(alignment.in_expected, "expected word")
+        reason = f"{alignment.matches} of {words} {_are(alignment.matches)} in the reply"
+        reason += f"{_how(alignment)}{_difference(list(alignment.missing), [])}."
         if known is None:
             reason += " Synonyms were not looked up."
         return Grade.scored(
-            found.score,
+            alignment.score,
             reason,
-            precision=round(found.precision, 4),
-            recall=round(found.recall, 4),
-            runs=found.runs,
+            precision=round(alignment.precision, 4),
+            recall=round(alignment.recall, 4),
+            runs=alignment.runs,
             variant=known.variant if known else "no_synonyms",
         )
 
@@ -262,14 +262,14 @@ def _without_words(*, is_same: bool) -> Grade:
 
 def _of_words(given: list[str], wanted: list[str]) -> Grade:
     missing, surplus = bags.difference(wanted, given), bags.difference(given, wanted)
-    found = Overlap(len(given) - len(surplus), len(given), len(wanted))
-    return _scored(found, "word", _difference(missing, surplus))
+    overlap = Overlap(len(given) - len(surplus), len(given), len(wanted))
+    return _scored(overlap, "word", _difference(missing, surplus))
 
 
-def _scored(found: Overlap, counted: str, difference: str) -> Grade:
-    expected = _counted(found.in_expected, f"expected {counted}")
-    reason = f"{found.shared} of {expected} {_are(found.shared)} in the reply{difference}."
-    return Grade.scored(found.f1, reason, **_facts(found))
+def _scored(overlap: Overlap, counted: str, difference: str) -> Grade:
+    expected = _counted(overlap.in_expected, f"expected {counted}")
+    reason = f"{overlap.shared} of {expected} {_are(overlap.shared)} in the reply{difference}."
+    return Grade.scored(overlap.f1, reason, **_facts(overlap))
 
 
 def _difference(missing: list[str], surplus: list[str]) -> str:
@@ -281,25 +281,25 @@ def _difference(missing: list[str], surplus: list[str]) -> str:
     )
 
 
-def _how(found: Alignment) -> str:
+def _how(alignment: Alignment) -> str:
     """Say how words match, and in how many separate places."""
     ways = {
-        "as they are": found.same,
-        "by their stem": found.by_stem,
-        "as synonyms": found.by_synonym,
+        "as they are": alignment.same,
+        "by their stem": alignment.by_stem,
+        "as synonyms": alignment.by_synonym,
     }
     how = [f"{count} {way}" for way, count in ways.items() if count]
     if not how:
         return ""
-    places = f", in {found.runs} separate places" if found.runs > 1 else ""
+    places = f", in {alignment.runs} separate places" if alignment.runs > 1 else ""
     return f" ({listed(how)}{places})"
 
 
-def _facts(found: Overlap) -> dict[str, Any]:
+def _facts(overlap: Overlap) -> dict[str, Any]:
     return {
-        "shared": found.shared,
-        "precision": round(found.precision, 4),
-        "recall": round(found.recall, 4),
+        "shared": overlap.shared,
+        "precision": round(overlap.precision, 4),
+        "recall": round(overlap.recall, 4),
     }
 
 

@@ -166,13 +166,13 @@ class Contains(_PieceGrader):
         needle = view.expected(self.value)
         if problem := self.expected_problem(needle):
             return Grade.ungraded(Cause.CASE, problem)
-        found = self.find(needle, view)
-        if found is None:
+        quote = self.find(needle, view)
+        if quote is None:
             return Grade.miss(
                 f"The reply does not contain {quoted(needle)}{self._near(needle, view)}"
             )
         reason = f"The reply contains {quoted(needle)}."
-        return Grade.hit(reason).but(evidence=seen_in_reply(view, found))
+        return Grade.hit(reason).but(evidence=seen_in_reply(view, quote))
 
     def _near(self, needle: str, view: View) -> str:
         """Say what is there instead."""
@@ -213,12 +213,12 @@ class NotContains(_PieceGrader):
     def grade_reply(self, reply: str, view: View) -> Grade:
         if problem := self.cannot_fail():
             return Grade.ungraded(Cause.CASE, problem)
-        found = self.find(self.value, view)
-        if found is None:
+        quote = self.find(self.value, view)
+        if quote is None:
             return Grade.hit(f"The reply does not contain {quoted(self.value)}.")
-        written = "" if found == self.value else f" as {quoted(found)}"
+        written = "" if quote == self.value else f" as {quoted(quote)}"
         reason = f"The reply contains {quoted(self.value)}{written}, which must not occur."
-        return Grade.miss(reason).but(evidence=seen_in_reply(view, found))
+        return Grade.miss(reason).but(evidence=seen_in_reply(view, quote))
 
     def cannot_fail(self) -> str | None:
         if not _is_invisible(self.value):
@@ -256,16 +256,16 @@ class Matches(_PatternGrader):
     example: ClassVar[dict[str, Any]] = {"value": r"order #\d{6}"}
 
     def grade_reply(self, reply: str, view: View) -> Grade:
-        found = self.search(reply)
-        if found is None:
+        match = self.search(reply)
+        if match is None:
             reason = f"Nothing in the reply matches the pattern {self.value}; {says(reply)}."
             if self.means:
                 reason = f"Not in the reply: {self.means}; {says(reply)}."
             return Grade.miss(f"{reason}{self._near(reply)}")
-        reason = f"The reply matches the pattern {self.value}: {quoted(found)}."
+        reason = f"The reply matches the pattern {self.value}: {quoted(match)}."
         if self.means:
-            reason = f"The reply has {quoted(found)}, as expected: {self.means}."
-        return Grade.hit(reason, found=found).but(evidence=seen_in_reply(view, found))
+            reason = f"The reply has {quoted(match)}, as expected: {self.means}."
+        return Grade.hit(reason, found=match).but(evidence=seen_in_reply(view, match))
 
     def _near(self, reply: str) -> str:
         near = self.search(plain(reply))
@@ -303,17 +303,17 @@ class NotMatches(_PatternGrader):
     example: ClassVar[dict[str, Any]] = {"value": r"\b\d{16}\b"}
 
     def grade_reply(self, reply: str, view: View) -> Grade:
-        found = self.search(*dict.fromkeys([reply, plain(reply)]))
-        if found is None:
+        match = self.search(*dict.fromkeys([reply, plain(reply)]))
+        if match is None:
             if self.means:
                 return Grade.hit(f"Not in the reply, as expected: {self.means}.")
             return Grade.hit(f"Nothing in the reply matches the pattern {self.value}.")
         reason = (
-            f"The reply matches the pattern {self.value}, which must not occur: {quoted(found)}."
+            f"The reply matches the pattern {self.value}, which must not occur: {quoted(match)}."
         )
         if self.means:
-            reason = f"The reply has {quoted(found)}, which must not occur: {self.means}."
-        return Grade.miss(reason, found=found).but(evidence=seen_in_reply(view, found))
+            reason = f"The reply has {quoted(match)}, which must not occur: {self.means}."
+        return Grade.miss(reason, found=match).but(evidence=seen_in_reply(view, match))
 
     def cannot_fail(self) -> str | None:
         if not matches_nothing(self.value, case_sensitive=self.case_sensitive):

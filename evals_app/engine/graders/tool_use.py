@@ -62,12 +62,12 @@ class ToolUse(PlainGrader):
         named = [call for call in calls if call.name == self.tool]
         fitting = [call for call in named if not self.faults(call)]
         is_met = {"tool": bool(named)}
-        found = [self._about_calls(view, named, fitting)]
+        sentences = [self._about_calls(view, named, fitting)]
         if self.args is not None:
             is_met["args"] = bool(fitting)
         if self.expected_output is not None:
             is_met["output"] = contains(self.expected_output, view.reply)
-            found.append(self._about_output(view.reply, is_met=is_met["output"]))
+            sentences.append(self._about_output(view.reply, is_met=is_met["output"]))
         total = sum(_WEIGHTS[part] for part in is_met)
         # Rounded: 0.5 / 0.8 + 0.3 / 0.8 is a little less than 1.
         score = round(sum(_WEIGHTS[part] for part, is_hit in is_met.items() if is_hit) / total, 12)
@@ -76,7 +76,7 @@ class ToolUse(PlainGrader):
             "weights": {part: round(_WEIGHTS[part] / total, 4) for part in is_met},
             "called": call_texts(calls),
         }
-        return Grade.scored(score, " ".join(found), **details)
+        return Grade.scored(score, " ".join(sentences), **details)
 
     def faults(self, call: ToolCall) -> list[str]:
         """Say which arguments of a call are not as wanted."""

@@ -88,8 +88,8 @@ class _OneCall(PlainGrader):
         if self.succeeded and (error := _error_of(call)):
             faults.append(f"it failed: {shortened(error)}")
         if self.output is not None and not contains(self.output, call.result):
-            found = json_text(call.result, _RESULT_CHARS)
-            faults.append(f"its result {found} does not contain {quoted(self.output)}")
+            result = json_text(call.result, _RESULT_CHARS)
+            faults.append(f"its result {result} does not contain {quoted(self.output)}")
         return faults
 
     @property
@@ -210,15 +210,15 @@ class ToolNotCalled(_OneCall):
 
     def grade(self, view: View) -> Grade:
         calls = view.tool_calls
-        found = [call for call in calls if self._is_named(call) and not self.faults(call)]
-        details = {"count": len(found), "called": call_texts(calls)}
-        if not found and not view.reports_calls:
+        fitting = [call for call in calls if self._is_named(call) and not self.faults(call)]
+        details = {"count": len(fitting), "called": call_texts(calls)}
+        if not fitting and not view.reports_calls:
             return unreported_calls()
-        if not found:
+        if not fitting:
             return Grade.hit(f"{self._subject} was not called{self._conditions}.", **details)
         reason = (
-            f"{self._subject} was called {times(len(found))}{self._conditions}, which must not happen:"
-            f" {call_text(found[0])}."
+            f"{self._subject} was called {times(len(fitting))}{self._conditions},"
+            f" which must not happen: {call_text(fitting[0])}."
         )
         return Grade.miss(reason, **details)
 
@@ -355,12 +355,12 @@ class ToolCalls(PlainGrader):
         # The earliest fitting call leaves the most for the tools that follow.
         place = 0
         for tool in self.tools:
-            found = next((p for p in range(place, len(calls)) if tool.fits(calls[p])), None)
-            if found is None:
+            position = next((p for p in range(place, len(calls)) if tool.fits(calls[p])), None)
+            if position is None:
                 if any(tool.fits(call) for call in calls[:place]):
                     return f"{tool} was called, but not after the tools listed before it."
                 return self._missing(tool, view)
-            place = found + 1
+            place = position + 1
         return None
 
     def _missing(self, tool: ExpectedCall, view: View) -> str:

@@ -80,8 +80,8 @@ def _non_breaking(reply: str, expected: str) -> str:
 
 def _unseen(reply: str, expected: str) -> str:
     has = bool(INVISIBLE.search(reply.replace("\r", "")))
-    found = INVISIBLE.search((reply if has else expected).replace("\r", ""))
-    code = f" (U+{ord(found[0]):04X})" if found else ""
+    match = INVISIBLE.search((reply if has else expected).replace("\r", ""))
+    code = f" (U+{ord(match[0]):04X})" if match else ""
     return f"{'an' if has else 'no'} invisible character{code}"
 
 
@@ -98,7 +98,7 @@ _KINDS: tuple[tuple[Change, Callable[[str, str], str]], ...] = (
     ),
     (lambda text: text.translate(_SPACES), _non_breaking),
     (
-        lambda text: INVISIBLE.sub(lambda found: "\r" if found[0] == "\r" else "", text),
+        lambda text: INVISIBLE.sub(lambda match: "\r" if match[0] == "\r" else "", text),
         _unseen,
     ),
     (

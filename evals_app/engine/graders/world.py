@@ -141,8 +141,8 @@ class WorldChanges(PlainGrader):
         matches: list[Match] = []
         left: list[Change] = []
         for kind, wanted in expected.items():
-            found, rest = match_up(kind, wanted, changes[kind], spared=self._spared)
-            matches += found
+            of_kind, rest = match_up(kind, wanted, changes[kind], spared=self._spared)
+            matches += of_kind
             left += rest
         return self._graded(matches, changes, left)
 
@@ -151,7 +151,7 @@ class WorldChanges(PlainGrader):
     ) -> Grade:
         deleted = {change.row["id"] for change in changes["deleted"]}
         unexpected = [c for c in left if self.nothing_else and not self._may_happen(c, deleted)]
-        met = sum(len(match.found) for match in matches)
+        met = sum(len(match.changes) for match in matches)
         total = sum(match.expected.count for match in matches)
         if self.nothing_else:
             met, total = met + (not unexpected), total + 1
@@ -207,47 +207,47 @@ class WorldChanges(PlainGrader):
                     yield replace(name, loc=(kind, n, *name.loc), is_old=is_old)
 
     def warnings(self) -> list[str]:
-        found = [
+        warnings = [
             warning
             for wanted in self._expected().values()
             for entry in wanted
             for warning in entry.warnings()
         ]
         if self.ignore and not self.nothing_else:
-            found.append(
+            warnings.append(
                 "“Fields that may change” only has an effect with “Nothing else may change”."
             )
-        return found
+        return warnings
 
 
 def _missing(
     matches: Sequence[Match], changes: Mapping[Kind, list[Change]], left: Sequence[Change]
 ) -> list[str]:
     """Name each expectation that was not met, and what happened instead."""
-    short = [match for match in matches if len(match.found) < match.expected.count]
+    short = [match for match in matches if len(match.changes) < match.expected.count]
     return [f"Missing: {match}{_instead(match, changes, left)}." for match in short[:_LISTED]]
 
 
 def _instead(match: Match, changes: Mapping[Kind, list[Change]], left: Sequence[Change]) -> str:
-    wanted, number = match.expected, len(match.found)
-    found = f", found {number} of {wanted.count}" if number else ""
+    wanted, number = match.expected, len(match.changes)
+    tally = f", found {number} of {wanted.count}" if number else ""
     if match.nearest is not None:
         change, faults = match.nearest
-        return f"{found}; closest: {change}, where {listed(faults)}"
+        return f"{tally}; closest: {change}, where {listed(faults)}"
     if isinstance(wanted, ExpectedEntity) and wanted.id is not None:
         became = [c.kind for kind in _ENTITIES for c in changes[kind] if c.row["id"] == wanted.id]
         return f", but it was {became[0]}" if became else "; it did not change"
     if same := [change for change in left if change.kind == match.kind]:
-        return f"{found}; {match.kind} instead: {_several(same)}"
-    return f"{found}; {'nothing else' if number else 'nothing'} was {match.kind}"
+        return f"{tally}; {match.kind} instead: {_several(same)}"
+    return f"{tally}; {'nothing else' if number else 'nothing'} was {match.kind}"
 
 
 def _as_expected(matches: Sequence[Match], left: Sequence[Change], nothing_else: bool) -> str:  # noqa: FBT001 - an option
     rest = " except what may change." if left else "."
     if not matches:
         return f"Nothing in the world changed{rest}"
-    found = _several([change for match in matches for change in match.found], say=_described)
-    return f"As expected: {found}." + (f" Nothing else changed{rest}" if nothing_else else "")
+    changes = _several([change for match in matches for change in match.changes], say=_described)
+    return f"As expected: {changes}." + (f" Nothing else changed{rest}" if nothing_else else "")
 
 
 def _described(change: Change) -> str:

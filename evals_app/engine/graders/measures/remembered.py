@@ -6,10 +6,10 @@ from typing import TypeVar
 _MOST_WORDS = 16_384
 _MOST_CHARS = 24  # longer words are rare, and would let the memory grow
 
-_Found = TypeVar("_Found")
+_Value = TypeVar("_Value")
 
 
-def remembered(find: Callable[[str], _Found]) -> Callable[[str], _Found]:
+def remembered(find: Callable[[str], _Value]) -> Callable[[str], _Value]:
     """Return a cached function of a word; the cache is bounded.
 
     Unlike `lru_cache` it also bounds the length of words, and it is faster, which matters when every
@@ -18,15 +18,15 @@ def remembered(find: Callable[[str], _Found]) -> Callable[[str], _Found]:
     return _Memory(find).__getitem__
 
 
-class _Memory(dict[str, _Found]):
-    def __init__(self, find: Callable[[str], _Found]) -> None:
+class _Memory(dict[str, _Value]):
+    def __init__(self, find: Callable[[str], _Value]) -> None:
         super().__init__()
         self._find = find
 
-    def __missing__(self, word: str) -> _Found:
-        found = self._find(word)
+    def __missing__(self, word: str) -> _Value:
+        value = self._find(word)
         if len(word) <= _MOST_CHARS:
             if len(self) >= _MOST_WORDS:
                 self.clear()  # what is common is back at once
-            self[word] = found
-        return found
+            self[word] = value
+        return value

@@ -75,8 +75,8 @@ class WordNet:
             ValueError: one of them is empty.
         """
         self._parts = [_Part(folder, name, endings) for name, endings in _ENDINGS.items()]
-        found = self._parts[0].version
-        self.variant = f"wordnet{found}" if found else "wordnet"
+        version = self._parts[0].version
+        self.variant = f"wordnet{version}" if version else "wordnet"
         self.synonyms = remembered(self._synonyms)
 
     def _synonyms(self, word: str) -> frozenset[str]:
