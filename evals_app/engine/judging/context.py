@@ -46,16 +46,16 @@ def windows(chunks: Sequence[ShownChunk], inquiry: Inquiry) -> list[str]:
     if total > MOST_BYTES:
         message = f"The context has {total:,} bytes; a judge reads at most {MOST_BYTES:,}."
         raise JudgeError(message)
-    found: list[list[str]] = []
+    texts: list[list[str]] = []
     room = 0
     for chunk in chunks:
         for part in _parts(chunk.text):
             room -= size(part)
-            if room < 0 or not found:
-                found.append([])
+            if room < 0 or not texts:
+                texts.append([])
                 room = WINDOW_BYTES - size(part)
-            found[-1].append(f"[{inquiry.nonce} chunk {chunk.number}]\n{part}")
-    return ["\n\n".join(parts) for parts in found]
+            texts[-1].append(f"[{inquiry.nonce} chunk {chunk.number}]\n{part}")
+    return ["\n\n".join(parts) for parts in texts]
 
 
 def _parts(text: str) -> Iterator[str]:

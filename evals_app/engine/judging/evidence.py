@@ -71,12 +71,14 @@ class Shown:
 
     def look_up(self, quote: str, bears_on: str = "") -> Evidence:
         """Return the quote as evidence: verified, with turn and speaker, if it is there."""
-        found = self._find(quote[:_MOST_CHARS])
-        if found is None and (label := _LABEL.match(quote)):
-            found = self._find(quote[label.end() :][:_MOST_CHARS])
-        if found is None:
+        passages = self._find(quote[:_MOST_CHARS])
+        if passages is None and (label := _LABEL.match(quote)):
+            passages = self._find(quote[label.end() :][:_MOST_CHARS])
+        if passages is None:
             return Evidence(quote, bears_on=bears_on)
-        return Evidence(quote, found.piece.turn, bears_on, is_verified=True, speaker=found.speaker)
+        return Evidence(
+            quote, passages.piece.turn, bears_on, is_verified=True, speaker=passages.speaker
+        )
 
     def _find(self, quote: str) -> "_Passages | None":
         wanted = Words(quote)
@@ -239,8 +241,8 @@ class _Passages:
             room[0] -= 1
             others = () if part.kinds[place] & STRICT else self.words.alike.get(word[:2], ())
             room[0] -= len(others)
-            found = {other for other in others if is_misspelt(word, other)}
-            self._alike[word] = frozenset(found | ({word} & self.words.places.keys()))
+            alike = {other for other in others if is_misspelt(word, other)}
+            self._alike[word] = frozenset(alike | ({word} & self.words.places.keys()))
         return self._alike[word]
 
     def _nearly(self, part: Words, begin: int, room: list[int]) -> Iterator[tuple[int, int]]:

@@ -73,11 +73,13 @@ async def faithfulness(
             items=[item_json(item, "not_mentioned") for item in items],
             left_out=list(claims.left_out),
         )
-    found = await find_sources(_TASK, items, chunks, inquiry, sourced=_SOURCED, strength=_STRENGTH)
-    verdicts = [claim.verdict for claim in found]
+    sourced = await find_sources(
+        _TASK, items, chunks, inquiry, sourced=_SOURCED, strength=_STRENGTH
+    )
+    verdicts = [claim.verdict for claim in sourced]
     supported = shares(verdicts, {"supported"})
     uncontradicted = shares(verdicts, {"supported", "not_mentioned"})
-    shown = [claim.as_json() for claim in found]
+    shown = [claim.as_json() for claim in sourced]
     wording, bad = _CONTRADICTED if question.forgives_silence else _UNSUPPORTED
     return measured(
         uncontradicted if question.forgives_silence else supported,
@@ -86,7 +88,7 @@ async def faithfulness(
         inquiry=inquiry,
         seen=[chunk.text for chunk in chunks],
         items=shown,
-        evidence=evidence_of(found),
+        evidence=evidence_of(sourced),
         ratios={"supported": supported[0], "no_contradiction": uncontradicted[0]},
         left_out=list(claims.left_out),
     )

@@ -71,7 +71,7 @@ def flags_of(
 def family_of(model: str) -> str | None:
     """Return the family of a model by its name; None if it is unknown."""
     known = ((name, re.search(pattern, model.lower())) for name, pattern in _FAMILIES.items())
-    return next((name for name, found in known if found), None)
+    return next((name for name, match in known if match), None)
 
 
 def shared_family(judges: Iterable[str], agents: Iterable[str]) -> str | None:

@@ -120,11 +120,11 @@ async def side_by_side(
     """
     branches = [replace(inquiry, calls=[], injection_suspected=False) for _ in questions]
     asked = (ask(branch) for ask, branch in zip(questions, branches, strict=True))
-    found = await asyncio.gather(*asked, return_exceptions=True)
+    answers = await asyncio.gather(*asked, return_exceptions=True)
     for branch in branches:
         inquiry.calls += branch.calls
         inquiry.injection_suspected |= branch.injection_suspected
-    problems = [answer for answer in found if isinstance(answer, BaseException)]
+    problems = [answer for answer in answers if isinstance(answer, BaseException)]
     if problems:
         raise min(problems, key=lambda problem: isinstance(problem, JudgeError))
-    return [answer for answer in found if not isinstance(answer, BaseException)]
+    return [answer for answer in answers if not isinstance(answer, BaseException)]

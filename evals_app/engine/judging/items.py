@@ -127,9 +127,9 @@ async def judge_items(
         raise JudgeError(message)
     question = _Question(form, prompt_for, purpose, weigh)
     parts = [partial(question.settle, batch) for batch in batches(items)]
-    found = await side_by_side(inquiry, parts)
-    opinions = {number: opinion for part in found for number, opinion in part.opinions.items()}
-    return Judged({item.id: opinions[item.id] for item in items}, found[0].about_all)
+    judged = await side_by_side(inquiry, parts)
+    opinions = {number: opinion for part in judged for number, opinion in part.opinions.items()}
+    return Judged({item.id: opinions[item.id] for item in items}, judged[0].about_all)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,11 +155,11 @@ class _Question(Generic[N]):
 
     def _weighed(self, items: Sequence[N], reply: Reply) -> dict[int, Opinion]:
         by_id = {item.id: item for item in items}
-        found: dict[int, Opinion] = {}
+        opinions: dict[int, Opinion] = {}
         for number, opinion in reply.opinions:
-            if number in by_id and number not in found:
-                found[number] = self.weigh(by_id[number], opinion)
-        return found
+            if number in by_id and number not in opinions:
+                opinions[number] = self.weigh(by_id[number], opinion)
+        return opinions
 
     async def _reply(self, items: Sequence[N], prompt: Prompt, inquiry: Inquiry) -> Reply:
         scripted = partial(read_scripted_reply, form=self.form, ids=[item.id for item in items])

@@ -36,13 +36,13 @@ class ModelMeasure:
         )
         try:
             if isinstance(question, RagQuestion):
-                found = await measure_rag(question, inquiry, kept=self.claims)
+                measured = await measure_rag(question, inquiry, kept=self.claims)
             else:
-                found = await measure_by_steps(question, inquiry, steps=self.steps)
+                measured = await measure_by_steps(question, inquiry, steps=self.steps)
         except (JudgeError, ProviderError) as exc:
             exc.calls = tuple(inquiry.calls)
             raise
-        return replace(found, calls=tuple(inquiry.calls))
+        return replace(measured, calls=tuple(inquiry.calls))
 
 
 async def measure_rag(question: RagQuestion, inquiry: Inquiry, *, kept: ClaimsKept) -> Measured:

@@ -57,11 +57,11 @@ def read_object(text: str) -> dict[str, Any]:
     """
     if text.lstrip().startswith(_THOUGHTS):
         text = text.partition(f"</{_THOUGHTS[1:]}")[2]
-    found = list(_objects(text))
-    if not found:
+    objects = list(_objects(text))
+    if not objects:
         raise UnreadableError("The answer holds no JSON object.")
-    last = found[-1]
-    if any(other.keys() == last.keys() and other != last for other in found):
+    last = objects[-1]
+    if any(other.keys() == last.keys() and other != last for other in objects):
         raise UnreadableError("The answer holds several JSON objects that contradict each other.")
     return last
 

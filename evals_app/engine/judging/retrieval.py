@@ -111,13 +111,13 @@ def precision_bounds(verdicts: Sequence[str]) -> tuple[float, float]:
     is_open = [place for place, verdict in enumerate(verdicts) if verdict == UNDECIDED]
     if len(is_open) > _MOST_TRIED:
         return 0.0, 1.0
-    found = []
+    precisions = []
     for outcome in product((False, True), repeat=len(is_open)):
         decided = dict(zip(is_open, outcome, strict=True))
-        found.append(
+        precisions.append(
             precision([decided.get(n, word == "useful") for n, word in enumerate(verdicts)])
         )
-    return min(found), max(found)
+    return min(precisions), max(precisions)
 
 
 async def contextual_recall(
@@ -128,7 +128,7 @@ async def contextual_recall(
     The expected answer is not blank.
     """
     items = numbered(segments(question.view.expected(None)), inquiry)
-    found = await find_sources(
+    parts = await find_sources(
         _RECALL,
         items,
         chunks,
@@ -137,13 +137,13 @@ async def contextual_recall(
         strength=_STRENGTH,
         blocks=dialogue_of(question.view).blocks(inquiry),
     )
-    shown = [part.as_json() for part in found]
+    shown = [part.as_json() for part in parts]
     return measured(
-        shares([part.verdict for part in found], {"attributable"}),
+        shares([part.verdict for part in parts], {"attributable"}),
         _PARTS.sentences(shown, {"not"}, is_explained=question.is_explained),
         question=question,
         inquiry=inquiry,
         seen=[chunk.text for chunk in chunks],
         items=shown,
-        evidence=evidence_of(found),
+        evidence=evidence_of(parts),
     )

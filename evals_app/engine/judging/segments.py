@@ -20,13 +20,13 @@ def segments(text: str) -> list[str]:
     A list item is one segment with all its sentences and further lines; so are a fenced code block,
     a heading and a row of a table. A text of signs alone is one segment.
     """
-    found = [
+    parts = [
         segment
         for block in _blocks(text.replace("\r\n", "\n"))
         for segment in (block if isinstance(block, list) else [block])
         if any(character.isalnum() for character in segment)
     ]
-    return found or [text.strip()] * bool(text.strip())
+    return parts or [text.strip()] * bool(text.strip())
 
 
 def _blocks(text: str) -> Iterator[str | list[str]]:

@@ -57,12 +57,12 @@ async def find_sources(
         return await task.judge(items, branch, {**blocks, "CONTEXT": window}, weigh=weigh)
 
     looks = [partial(look_through, window) for window in windows(shown, inquiry)]
-    found = await side_by_side(inquiry, looks)
+    judged = await side_by_side(inquiry, looks)
     return [
         _sourced(
             item,
             sorted(
-                (judged.opinions[item.id] for judged in found),
+                (part.opinions[item.id] for part in judged),
                 key=lambda opinion: strength.index(opinion.verdict),
             ),
             by_number,
@@ -131,6 +131,6 @@ def _note(opinion: Opinion, chunks: Mapping[int, ShownChunk]) -> str:
     return f"C{_where(chunk)[1:]}: {quoted(opinion.quote)}"
 
 
-def evidence_of(found: Sequence[Sourced]) -> tuple[Evidence, ...]:
+def evidence_of(items: Sequence[Sourced]) -> tuple[Evidence, ...]:
     """Return the quotes, a bounded number of them."""
-    return tuple(sourced.evidence for sourced in found if sourced.evidence)[:MOST_EVIDENCE]
+    return tuple(sourced.evidence for sourced in items if sourced.evidence)[:MOST_EVIDENCE]

@@ -38,11 +38,11 @@ async def poll(
     while count := next_round(ballots, len(voters) - len(ballots)):
         asked = voters[len(ballots) : len(ballots) + count]
         # Waits for all, so that an error in one leaves no others running.
-        found = await asyncio.gather(*(_vote(task, ask) for task in asked), return_exceptions=True)
-        for result in found:
-            if isinstance(result, BaseException):
-                raise result
-            ballots.append(result)
+        votes = await asyncio.gather(*(_vote(task, ask) for task in asked), return_exceptions=True)
+        for vote in votes:
+            if isinstance(vote, BaseException):
+                raise vote
+            ballots.append(vote)
     return ballots
 
 

@@ -29,14 +29,14 @@ def grade_probabilities(
     if token is None:
         return None
     by_word = {str(grade): grade for grade in grades}
-    found: dict[int, float] = {}
+    masses: dict[int, float] = {}
     # The token that was written need not be among the alternatives.
     for word, logprob in {token.token: token.logprob, **dict(token.top)}.items():
         grade = by_word.get(word.strip())
         if grade is not None:
             # In this order what is no number stays none, and nothing is made of it.
-            found[grade] = found.get(grade, 0.0) + math.exp(min(logprob, 0.0))
-    return found if sum(found.values()) >= _LEAST_MASS else None
+            masses[grade] = masses.get(grade, 0.0) + math.exp(min(logprob, 0.0))
+    return masses if sum(masses.values()) >= _LEAST_MASS else None
 
 
 def _covers(token: TokenLogprob, place: int) -> bool:

@@ -118,19 +118,19 @@ class Words:
     @cached_property
     def places(self) -> dict[str, list[int]]:
         """Where in the skeleton each word is."""
-        found = defaultdict(list)
+        by_word = defaultdict(list)
         for place, index in enumerate(self.skeleton):
-            found[self.words[index]].append(place)
-        return dict(found)
+            by_word[self.words[index]].append(place)
+        return dict(by_word)
 
     @cached_property
     def alike(self) -> dict[str, list[str]]:
         """The words that a misspelling may mean, by their first letters."""
-        found = defaultdict(list)
+        by_letters = defaultdict(list)
         for word in self.places:
             if len(word) >= _LEAST_MISSPELT and word.isalpha():
-                found[word[:2]].append(word)
-        return dict(found)
+                by_letters[word[:2]].append(word)
+        return dict(by_letters)
 
     def says_something(self, first: int, end: int) -> bool:
         """Return whether these words are two with a meaning between them, or a number."""
