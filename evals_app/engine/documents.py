@@ -118,13 +118,13 @@ class _Parts:
 
     def numbered(self, pattern: str) -> list[str]:
         names = self.archive.namelist()
-        found = {int(m[1]): name for name in names if (m := re.fullmatch(pattern, name))}
-        if not found:
+        by_number = {int(m[1]): name for name in names if (m := re.fullmatch(pattern, name))}
+        if not by_number:
             raise KeyError(pattern)
-        if len(found) > _MAX_PARTS:
-            msg = f"it has {len(found):,} slides or sheets, more than {_MAX_PARTS:,}."
+        if len(by_number) > _MAX_PARTS:
+            msg = f"it has {len(by_number):,} slides or sheets, more than {_MAX_PARTS:,}."
             raise DocumentError(msg)
-        return [found[number] for number in sorted(found)]
+        return [by_number[number] for number in sorted(by_number)]
 
     def events(self, name: str) -> Iterator[_Event]:
         """Read a part piece by piece, so that a caller can stop."""

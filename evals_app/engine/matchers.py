@@ -251,8 +251,8 @@ def _number(value: Any, decimal: DecimalSign) -> Decimal | None:
     """Return the number that a value is, or that is written in it for certain."""
     if not isinstance(value, str):
         return None if isinstance(value, bool) else read_number(next(iter(_texts(value)), ""))
-    found = read_amount(value, decimal=decimal, percent=True)
-    return found[0] if found and found[1] else None
+    amount = read_amount(value, decimal=decimal, percent=True)
+    return amount[0] if amount and amount[1] else None
 
 
 def _loose(text: str) -> str:
@@ -342,8 +342,8 @@ def matcher_warnings(matchers: Mapping[str, Any]) -> list[str]:
             )
         elif kind is None and isinstance(matcher, dict) and (near := _near_miss(matcher)):
             warnings.append(f"{name}: {near}")
-        elif kind is None and isinstance(matcher, dict | list) and (found := _inner(matcher)):
-            warnings.append(f"{name}: {found}")
+        elif kind is None and isinstance(matcher, dict | list) and (warning := _inner(matcher)):
+            warnings.append(f"{name}: {warning}")
     return warnings
 
 
@@ -351,8 +351,8 @@ def _uncertain(matcher: Mapping[str, Any]) -> str | None:
     """Warn that an expected number can be read in two ways."""
     written = matcher["fuzzy"]
     decimal: DecimalSign = matcher.get("decimal", "auto")
-    found = read_amount(written, decimal=decimal) if isinstance(written, str) else None
-    if found is None or found[1]:
+    amount = read_amount(written, decimal=decimal) if isinstance(written, str) else None
+    if amount is None or amount[1]:
         return None
     return (
         f"It is unclear which number {written!r} is, so it is compared as a text. Add decimal:"
@@ -378,6 +378,6 @@ def _inner(literal: Any) -> str | None:
         if isinstance(value, dict) and len(value) == 1 and _kind(value):
             if problem := _problem(value):
                 return f"{json_text(value, 60)} is compared as written. {problem}"
-        elif isinstance(value, dict | list) and (found := _inner(value)):
-            return found
+        elif isinstance(value, dict | list) and (warning := _inner(value)):
+            return warning
     return None
