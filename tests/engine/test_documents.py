@@ -33,6 +33,10 @@ def broken(archive: bytes) -> bytes:
     return archive[:start] + b"\xff" * 20 + archive[start + 20 :]
 
 
+def docx(xml: str | bytes) -> bytes:
+    return zipped(word__document_xml=xml)
+
+
 def paragraph(text: str) -> str:
     return f"<w:p><w:r><w:t>{text}</w:t></w:r></w:p>"
 
@@ -40,7 +44,7 @@ def paragraph(text: str) -> str:
 def word(*paragraphs: str) -> bytes:
     body = "".join(map(paragraph, paragraphs))
     text = f'<w:document xmlns:w="{WORD}"><w:body>{body}</w:body></w:document>'
-    return zipped(word__document_xml=text)
+    return docx(text)
 
 
 @pytest.mark.parametrize(
@@ -90,10 +94,10 @@ def test_the_text_of_a_document(media_type: str, content: bytes, text: str) -> N
         pytest.param(
             DOCX, zipped(other_xml="<a/>"), "not a valid docx document", id="another archive"
         ),
-        pytest.param(DOCX, zipped(word__document_xml="<a>"), "XML is broken", id="broken"),
+        pytest.param(DOCX, docx("<a>"), "XML is broken", id="broken"),
         pytest.param(
             DOCX,
-            zipped(word__document_xml='<!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>'),
+            docx('<!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>'),
             "declares entities",
             id="entities",
         ),
@@ -108,7 +112,7 @@ def test_the_text_of_a_document(media_type: str, content: bytes, text: str) -> N
         ),
         pytest.param(
             DOCX,
-            zipped(word__document_xml='<?xml version="1.0" encoding="rot13"?><a/>'),
+            docx('<?xml version="1.0" encoding="rot13"?><a/>'),
             "not a valid docx document|XML is broken",
             id="no encoding",
         ),
@@ -131,7 +135,7 @@ def test_the_text_of_a_document(media_type: str, content: bytes, text: str) -> N
         ),
         pytest.param(
             DOCX,
-            zipped(word__document_xml=f"<d>{'<p/>' * 500_000}</d>"),
+            docx(f"<d>{'<p/>' * 500_000}</d>"),
             "more than 500,000 elements",
             id="too many elements",
         ),
@@ -141,9 +145,7 @@ def test_the_text_of_a_document(media_type: str, content: bytes, text: str) -> N
             "2,001 slides or sheets",
             id="too many parts",
         ),
-        pytest.param(
-            DOCX, zipped(word__document_xml=" " * 20_000_001), "more than 20,000,000", id="bomb"
-        ),
+        pytest.param(DOCX, docx(" " * 20_000_001), "more than 20,000,000", id="bomb"),
     ],
 )
 def test_what_is_no_document_is_refused_in_words(
@@ -164,7 +166,7 @@ def test_a_text_that_just_fits_is_not_cut() -> None:
 
 
 def document(body: str) -> bytes:
-    return zipped(word__document_xml=f'<w:document xmlns:w="{WORD}">{body}</w:document>')
+    return docx(f'<w:document xmlns:w="{WORD}">{body}</w:document>')
 
 
 def test_a_paragraph_within_another_is_read_once() -> None:

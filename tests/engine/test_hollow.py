@@ -15,7 +15,11 @@ from tests.engine.makers import make_case, make_suite, make_trial, make_turn
 ANYTHING = {"type": "matches", "value": "a|b"}  # stands for a pattern that fits every text
 WORDS = {"type": "token_f1", "value": "Nine euros"}
 JUDGED = {"type": "llm_judge", "criteria": "Polite", "scale": "1-5"}
+FITS_X = ANYTHING | {"value": "x"}
+SAYS_X, SAYS_Y = {"type": "contains", "value": "x"}, {"type": "contains", "value": "y"}
 GATES: dict[str, Any] = {"run_rule": "gates"}
+BY_SCORE: dict[str, Any] = {"pass_rule": "score"}
+PASSED, FAILED, ERRORED = Verdict.PASSED, Verdict.FAILED, Verdict.ERRORED
 
 
 @pytest.fixture(autouse=True)
@@ -86,7 +90,7 @@ def test_what_keeps_a_run_from_failing_is_found(
 @pytest.mark.parametrize(
     ("weights", "changes", "position"),
     [
-        pytest.param([1, 50], {"pass_rule": "score"}, 1, id="one has all the say"),
+        pytest.param([1, 50], BY_SCORE, 1, id="one has all the say"),
         pytest.param([1, 2], {"pass_rule": "score"}, None, id="both have a say"),
         pytest.param([1, 50], {}, None, id="all must pass"),
         pytest.param([50], {"pass_rule": "score"}, None, id="there is no other"),
@@ -143,42 +147,18 @@ async def decided(*checks: dict[str, Any], reply: str = "x", **changes: Any) -> 
 @pytest.mark.parametrize(
     ("checks", "changes", "verdict", "score"),
     [
-        pytest.param([WORDS | {"threshold": 0}], {}, Verdict.ERRORED, 0.0, id="a threshold of 0"),
-        pytest.param([ANYTHING | {"value": "x"}], {}, Verdict.ERRORED, None, id="fits everything"),
+        pytest.param([WORDS | {"threshold": 0}], {}, ERRORED, 0.0, id="a threshold of 0"),
+        pytest.param([FITS_X], {}, ERRORED, None, id="fits everything"),
+        pytest.param([FITS_X, SAYS_X], {}, PASSED, 1.0, id="beside one that can fail"),
         pytest.param(
-            [ANYTHING | {"value": "x"}, {"type": "contains", "value": "x"}],
-            {},
-            Verdict.PASSED,
-            1.0,
-            id="beside one that can fail",
+            [FITS_X, SAYS_Y], BY_SCORE | {"pass_threshold": 0.5}, FAILED, 0.0, id="not in the score"
         ),
         pytest.param(
-            [ANYTHING | {"value": "x"}, {"type": "contains", "value": "y"}],
-            {"pass_rule": "score", "pass_threshold": 0.5},
-            Verdict.FAILED,
-            0.0,
-            id="not in the score",
+            [SAYS_Y], BY_SCORE | {"pass_threshold": 0}, ERRORED, 0.0, id="every score passes"
         ),
+        pytest.param([WORDS | {"threshold": 0}], BY_SCORE, FAILED, 0.0, id="the score decides"),
         pytest.param(
-            [{"type": "contains", "value": "y"}],
-            {"pass_rule": "score", "pass_threshold": 0},
-            Verdict.ERRORED,
-            0.0,
-            id="every score passes",
-        ),
-        pytest.param(
-            [WORDS | {"threshold": 0}],
-            {"pass_rule": "score"},
-            Verdict.FAILED,
-            0.0,
-            id="the score decides",
-        ),
-        pytest.param(
-            [WORDS],
-            GATES | {"gates": {"min_score": 0}},
-            Verdict.ERRORED,
-            0.0,
-            id="a gate that cannot fail",
+            [WORDS], GATES | {"gates": {"min_score": 0}}, ERRORED, 0.0, id="a gate that cannot fail"
         ),
     ],
 )
@@ -188,12 +168,12 @@ async def test_what_cannot_fail_is_no_reason_to_pass(
     decision = await decided(*checks, **changes)
 
     assert (decision.verdict, decision.score) == (verdict, score)
-    assert (decision.cause is Cause.CASE) is (verdict is Verdict.ERRORED)
+    assert (decision.cause is Cause.CASE) is (verdict is ERRORED)
 
 
 @pytest.mark.anyio
 async def test_a_check_that_cannot_fail_says_so_in_its_reason() -> None:
-    suite = suite_of(ANYTHING | {"value": "x"})
+    suite = suite_of(FITS_X)
     (hollow,) = await grade_trial(
         make_trial(make_turn("x")), case=suite.cases[0], suite=suite, aids_for=lambda *_: Aids(None)
     )

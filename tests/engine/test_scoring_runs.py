@@ -271,14 +271,18 @@ def spent(*costs: str | Decimal | None) -> Spending:
     return summary
 
 
-def unmeasured() -> dict[str, Any]:
-    return {
-        "score": None,
-        "pass_rate": None,
-        "times": TurnTimes(),
-        "agent": Spending(),
-        "everyone": Spending(),
-    }
+def a_call(*costs: str | Decimal | None) -> dict[str, Any]:
+    """Return what is measured of one call that cost so much."""
+    return {"agent": spent(*costs), "times": ONE_CALL}
+
+
+UNMEASURED: dict[str, Any] = {
+    "score": None,
+    "pass_rate": None,
+    "times": TurnTimes(),
+    "agent": Spending(),
+    "everyone": Spending(),
+}
 
 
 @pytest.mark.parametrize(
@@ -295,25 +299,13 @@ def unmeasured() -> dict[str, Any]:
         pytest.param({"max_p95_ms": 500}, {"times": times(500.1)}, 500.1, False, id="p95: above"),
         pytest.param({"max_p95_ms": 500}, {}, None, None, id="p95: unknown"),
         pytest.param(
-            {"max_cost_per_call_usd": 0.3},
-            {"agent": spent(CENTS_30), "times": ONE_CALL},
-            0.3,
-            True,
-            id="call: at most",
+            {"max_cost_per_call_usd": 0.3}, a_call(CENTS_30), 0.3, True, id="call: at most"
         ),
         pytest.param(
-            {"max_cost_per_call_usd": 0.29},
-            {"agent": spent(CENTS_30), "times": ONE_CALL},
-            0.3,
-            False,
-            id="call: above",
+            {"max_cost_per_call_usd": 0.29}, a_call(CENTS_30), 0.3, False, id="call: above"
         ),
         pytest.param(
-            {"max_cost_per_call_usd": 1},
-            {"agent": spent("0.1", None), "times": ONE_CALL},
-            None,
-            None,
-            id="call: one is unknown",
+            {"max_cost_per_call_usd": 1}, a_call("0.1", None), None, None, id="call: one is unknown"
         ),
         pytest.param({"max_cost_per_call_usd": 1}, {}, None, None, id="call: none"),
         pytest.param(
@@ -342,7 +334,7 @@ def unmeasured() -> dict[str, Any]:
 def test_a_gate_is_compared_with_what_was_measured(
     gate: dict[str, float], measured: dict[str, Any], actual: float | None, *, holds: bool | None
 ) -> None:
-    (summary,) = check_gates(GatesSpec.model_validate(gate), **(unmeasured() | measured))
+    (summary,) = check_gates(GatesSpec.model_validate(gate), **(UNMEASURED | measured))
 
     ((name, limit),) = gate.items()
     assert (summary.name, summary.limit, summary.actual, summary.passed) == (
@@ -355,7 +347,7 @@ def test_a_gate_is_compared_with_what_was_measured(
 
 
 def test_gates_that_are_not_set_are_not_checked() -> None:
-    assert check_gates(GatesSpec(), **unmeasured()) == ()
+    assert check_gates(GatesSpec(), **UNMEASURED) == ()
 
 
 def test_a_gate_says_how_many_costs_are_unknown() -> None:
