@@ -116,7 +116,7 @@ class CheckedTransport(httpx2.AsyncBaseTransport):
         raise httpx2.ConnectError(f"its name could not be looked up: {why}")
 
 
-@dataclass
+@dataclass(eq=False)
 class _Bounded(httpx2.AsyncByteStream):
     """A reply that is read only up to a limit."""
 

@@ -42,7 +42,7 @@ ERRORS_IN_A_ROW = 2
 MAX_TOOL_CHARS = 200  # kept of a tool's description
 
 
-@dataclass
+@dataclass(eq=False)
 class Conversation:
     """One trial of one case; `trial()` returns what has happened so far, at any moment.
 

@@ -141,10 +141,10 @@ async def test_a_turn_that_fails_is_an_agent_error(
 async def test_a_turn_that_takes_too_long_ends_all_that_was_started(
     program: Program, tmp_path: Path
 ) -> None:
-    program.write(f"(sleep 4; touch {tmp_path / 'survived'}) & wait")
+    program.write(f"(sleep 1.5; touch {tmp_path / 'survived'}) & wait")
 
     trial = await program.converse("hello", turn_timeout_s=0.3)
-    await asyncio.sleep(4)
+    await asyncio.sleep(1.5)
 
     assert trial.turns[0].error == "The agent did not answer within 0.3 s."
     assert not (tmp_path / "survived").exists()

@@ -219,10 +219,10 @@ async def test_an_agent_that_is_silent_fails_its_turn_and_the_conversation_goes_
         return server.wait() if asked.body["input"] == "one" else answer_politely(asked)
 
     with WebServer(answer) as server:
-        trial = await hold(server, "one", "two", turn_timeout_s=3)
+        trial = await hold(server, "one", "two", turn_timeout_s=1.5)
 
     first, second = trial.turns
-    assert first.error == "The agent did not answer within 3 s."
+    assert first.error == "The agent did not answer within 1.5 s."
     assert first.cost_usd is None
     assert (second.error, second.reply) == (None, "You said two")
 

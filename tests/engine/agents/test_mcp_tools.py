@@ -67,10 +67,13 @@ def http_server() -> Iterator[str]:
         process.terminate()
 
 
-async def test_the_tools_that_are_named_come_with_what_the_server_says_of_them() -> None:
+async def test_named_tools_come_with_what_the_server_says_of_them_and_give_json_or_text() -> None:
     async with connect(make_tools("greet", "find", retrieval="books")) as offered:
         described = [(tool.name, tool.description, tool.retrieval) for tool in offered]
-        parameters = offered[0].parameters
+        greet, find = offered
+        parameters = greet.parameters
+        greeting = await greet.call({"name": "Ada"})
+        books = await find.call({"title": "Rivers"})
 
     assert described == [
         ("library.greet", "Says hello.", "books"),
@@ -78,13 +81,6 @@ async def test_the_tools_that_are_named_come_with_what_the_server_says_of_them()
     ]
     assert parameters["properties"]["name"]["type"] == "string"
     assert parameters["required"] == ["name"]
-
-
-async def test_results_are_json_or_text() -> None:
-    async with connect(make_tools("greet", "find")) as (greet, find):
-        greeting = await greet.call({"name": "Ada"})
-        books = await find.call({"title": "Rivers"})
-
     assert greeting in ("Hello Ada", {"result": "Hello Ada"})
     assert books["books"] == [{"id": "b-1", "text": "All about Rivers"}]
 

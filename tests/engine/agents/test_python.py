@@ -153,10 +153,10 @@ async def test_a_turn_that_takes_too_long_is_broken_off(functions: Functions) ->
         """,
         "hang",
         "hello",
-        turn_timeout_s=3,
+        turn_timeout_s=1.5,
     )
 
-    assert trial.turns[0].error == "The agent did not answer within 3 s."
+    assert trial.turns[0].error == "The agent did not answer within 1.5 s."
     assert trial.turns[1].reply == "fine"
 
 
