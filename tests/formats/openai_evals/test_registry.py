@@ -143,6 +143,16 @@ def test_the_choices_of_fact_are_known() -> None:
     assert "pass for A or B or C or E" in check["criteria"]
 
 
+def test_of_several_scores_the_choice_with_the_highest_passes() -> None:
+    graded = QUALITY.replace("'YN'", "'123'").replace('{"Y": 1.0, "N": 0.0}', "from_strings")
+
+    imported = read(GRADED, files={"modelgraded/quality.yaml": graded})
+
+    check = imported.suites[0].spec.cases[0].turns[0].assertions[0].model_dump()
+    assert "pass for 3" in check["criteria"]
+    assert "highest" in " ".join(loss.message for loss in imported.losses)
+
+
 @pytest.mark.parametrize(
     ("registry", "spec", "word"),
     [
@@ -152,6 +162,12 @@ def test_the_choices_of_fact_are_known() -> None:
         ),
         pytest.param(
             GRADED, QUALITY.replace("choice_scores", "# "), "choice_scores", id="no scores"
+        ),
+        pytest.param(
+            GRADED, QUALITY.replace("'YN'", "from_n"), "several replies", id="choice of replies"
+        ),
+        pytest.param(
+            GRADED, "prompt: []\n" + QUALITY[QUALITY.index("choice") :], "text", id="no text"
         ),
     ],
 )
