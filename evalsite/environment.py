@@ -168,9 +168,9 @@ def database(name: str, *, default: Path, relative_to: Path) -> dict[str, Any]:
         return _postgresql(name, parts)
     meant = nearest(parts.scheme, SCHEMES)
     hint = f" Did you mean {meant}://?" if meant else ""
-    found = f"the unknown scheme {parts.scheme!r}" if parts.scheme else "no scheme"
+    problem = f"the unknown scheme {parts.scheme!r}" if parts.scheme else "no scheme"
     known = ", ".join(f"{scheme}://" for scheme in SCHEMES)
-    raise ImproperlyConfigured(f"{name} has {found}; expected one of {known}.{hint}")
+    raise ImproperlyConfigured(f"{name} has {problem}; expected one of {known}.{hint}")
 
 
 def _parts(name: str, address: str) -> SplitResult:

@@ -45,8 +45,8 @@ class Problem:
     def __str__(self) -> str:
         place = f"{self.path}:{self.line}:{self.column}" if self.line else self.path
         keys = f" {self.keys}:" if self.keys else ""
-        found = f" (found {self.value})" if self.value else ""
-        return f"{place}:{keys} {self.message}{found}"
+        value = f" (found {self.value})" if self.value else ""
+        return f"{place}:{keys} {self.message}{value}"
 
 
 class About(TypedDict, total=False):

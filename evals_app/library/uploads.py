@@ -125,7 +125,7 @@ def _contents(path: str, packed: bytes, room: int) -> Iterator[tuple[str, bytes]
                 yield name, archive.read(entry)
     except _BROKEN as error:
         message = "This is not a valid zip archive, or it is damaged."
-        raise FormatError([_problem(path, message, found=printable(str(error)))]) from error
+        raise FormatError([_problem(path, message, value=printable(str(error)))]) from error
 
 
 def _entries(path: str, archive: zipfile.ZipFile) -> Iterator[tuple[str, zipfile.ZipInfo]]:
@@ -170,5 +170,5 @@ def _unreadable(entry: zipfile.ZipInfo) -> str:
     return ""
 
 
-def _problem(path: str, message: str, *, found: str = "") -> Problem:
-    return Problem(path, 0, 0, "", found, message)
+def _problem(path: str, message: str, *, value: str = "") -> Problem:
+    return Problem(path, 0, 0, "", value, message)

@@ -105,11 +105,11 @@ class Lookout:
     def over(self, find: FindFile) -> FindFile:
         """Watch over what an import finds, or misses, beside the files."""
 
-        def found(path: str) -> bytes | None:
+        def find_watched(path: str) -> bytes | None:
             self._beside.setdefault(Path(path), _stamp(Path(path)))
             return find(path)
 
-        return found
+        return find_watched
 
     def wait(self) -> None:
         """Return when something has changed, and then kept still for a moment."""

@@ -86,8 +86,8 @@ class Template:
 
     def missing(self, values: Vars) -> list[str]:
         """Name the variables that have no value."""
-        names = (_PATH.fullmatch(expression) for expression in self.expressions())
-        return sorted({found[1] for found in names if found and found[1] not in values})
+        matches = (_PATH.fullmatch(expression) for expression in self.expressions())
+        return sorted({match[1] for match in matches if match and match[1] not in values})
 
     def values(self, values: Vars) -> dict[str, str]:
         """Return what each expression in it means."""
