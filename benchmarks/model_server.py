@@ -215,7 +215,7 @@ def _reply(
     if tool is not None:
         name, parameters = tool
         return Reply("", name, fitting(parameters))
-    answer = f"You answer: {text}" if schema is None else json.dumps(fitting(schema))
+    answer = f"You said: {text}" if schema is None else json.dumps(fitting(schema))
     return Reply(answer[: len(answer) // 2] if is_truncated else answer, is_truncated=is_truncated)
 
 

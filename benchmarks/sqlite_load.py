@@ -37,7 +37,7 @@ PATIENCE_S = 300.0
 
 def files(*, cases: int, writers: int) -> dict[str, str]:
     """Write an agent that answers soon, suites of cases that all pass, and one for each writer."""
-    rules = [{"reply": "You log: {{input}}", "delay_ms": DELAY_MS}]
+    rules = [{"reply": "You said: {{input}}", "delay_ms": DELAY_MS}]
     agent = {"agent": "Echo", "slug": "echo", "driver": "scripted", "rules": rules}
     assertion = {"type": "contains", "value": "hello"}
     written = [
