@@ -43,7 +43,7 @@ _SIGNS = ("",) * 9 + (",", ".", "?")
 
 def short_pairs(count: int) -> list[tuple[str, str]]:
     """Return the reference pairs over and over."""
-    return [(each.reply, each.expected) for each in islice(cycle(REFERENCES), count)]
+    return [(pair.reply, pair.expected) for pair in islice(cycle(REFERENCES), count)]
 
 
 def long_pairs(count: int, *, words: int = 60, seed: int = 1) -> list[tuple[str, str]]:
@@ -61,7 +61,7 @@ def long_pairs(count: int, *, words: int = 60, seed: int = 1) -> list[tuple[str,
     pairs = []
     for _ in range(count):
         expected = [word() for _ in range(words)]
-        reply = [word() if random.random() < 1 / 3 else each for each in expected]
+        reply = [word() if random.random() < 1 / 3 else expected_word for expected_word in expected]
         pairs.append((" ".join(reply), " ".join(expected)))
     return pairs
 
@@ -95,16 +95,16 @@ def seconds(grader: PlainGrader, pairs: Sequence[tuple[str, str]], *, rounds: in
         pairs = [(json.dumps({"answer": reply}), expected) for reply, expected in pairs]
     views = [view(reply, expected) for reply, expected in pairs]
     # What is read once a process, such as the files of WordNet, is no part of it.
-    for each in views[:WARM_UP]:
-        grade = grader.grade(each)
+    for reply_view in views[:WARM_UP]:
+        grade = grader.grade(reply_view)
         if grade.status is GradeStatus.ERROR:
             message = f"{type(grader).__name__} is in error: {grade.reason}"
             raise SystemExit(message)
     took = []
     for _ in range(rounds):
         began = time.process_time()
-        for each in views:
-            grader.grade(each)
+        for reply_view in views:
+            grader.grade(reply_view)
         took.append(time.process_time() - began)
     return min(took)
 
@@ -118,7 +118,7 @@ def measure(*, pairs: int, rounds: int, only: Sequence[str] = ()) -> bool:
     most = MOST_S_PER_10_000 * pairs / 10_000
     is_fast = True
     for kind, grader in plain_graders(only):
-        took = [seconds(grader, each, rounds=rounds) for each in (short, long)]
+        took = [seconds(grader, sample, rounds=rounds) for sample in (short, long)]
         is_slow = max(took) > most
         is_fast = is_fast and not is_slow
         note = f" above {most:g} s" if is_slow else ""

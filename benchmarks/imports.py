@@ -92,10 +92,10 @@ def measure(*, cases: int, suites: int) -> None:
         f"{'':<24} {'import':>9} {'again':>9} {'1 % new':>9} {'export':>9}   s (CPU of this side)"
     )
     for count in sorted({1, suites}):
-        each = max(1, cases // count)
+        per_suite = max(1, cases // count)
         with _own_database(), tempfile.TemporaryDirectory() as folder, _another_writer() as waits:
-            took, grown = _measured(Path(folder), suites=count, cases=each)
-        title = f"{count} x {each:,} cases"
+            took, grown = _measured(Path(folder), suites=count, cases=per_suite)
+        title = f"{count} x {per_suite:,} cases"
         waited = f"   others waited {max(waits):.1f} s at most" if waits else ""
         memory = f"   {grown[0]:.1f}, again {grown[1]:.1f} MB a MB" if all(grown) else ""
         print(f"{title:<24} {' '.join(took)}{waited}{memory}", flush=True)
@@ -121,21 +121,21 @@ def _measured(
 @contextmanager
 def _peak_of(folder: Path) -> Iterator[dict[str, float]]:
     """Return how far the memory of this process grows meanwhile, for each MB of files in a folder."""
-    found: dict[str, float] = {}
+    peak: dict[str, float] = {}
     status, reset = Path("/proc/self/status"), Path("/proc/self/clear_refs")
     if not reset.exists():
-        yield found
+        yield peak
         return
     # The peak begins again: https://man7.org/linux/man-pages/man5/proc_pid_clear_refs.5.html
     reset.write_text("5")
     before = _kilobytes(status, "VmRSS")
-    yield found
-    size = sum(each.stat().st_size for each in folder.iterdir())
-    found["MB a MB"] = (_kilobytes(status, "VmHWM") - before) * 1024 / size
+    yield peak
+    size = sum(file.stat().st_size for file in folder.iterdir())
+    peak["MB a MB"] = (_kilobytes(status, "VmHWM") - before) * 1024 / size
 
 
 def _kilobytes(status: Path, name: str) -> int:
-    line = next(each for each in status.read_text().splitlines() if each.startswith(name))
+    line = next(line for line in status.read_text().splitlines() if line.startswith(name))
     return int(line.split()[1])
 
 

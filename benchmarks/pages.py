@@ -158,15 +158,18 @@ def _execution_lists(user: User, rng: random.Random) -> Iterator[Page]:
     searched = [f"{url}?{urlencode({'q': text})}" for text in SEARCHED]
     yield Page("executions, searched", searched)
     chosen = [_pairs(query) for query in _choices(Execution, user).get("suite", [])]
-    both = [f"{each}&{rng.choice(chosen)}" for each in searched for _ in range(3) if chosen]
+    both = [f"{address}&{rng.choice(chosen)}" for address in searched for _ in range(3) if chosen]
     yield Page("executions, searched and suite", both or searched)
     yield Page(
-        "executions, searched and failed", [f"{each}&verdict__exact=failed" for each in searched]
+        "executions, searched and failed",
+        [f"{address}&verdict__exact=failed" for address in searched],
     )
     largest = _ended().order_by("-total", "-pk").values_list("pk", flat=True)[:8]
     of_runs = [f"{url}?run={pk}" for pk in largest]
     narrowed = ["", "&verdict__exact=errored", "&q=angry", "&cause__exact=tool", "&p=100"]
-    yield Page("executions of a large run", [each + more for each in of_runs for more in narrowed])
+    yield Page(
+        "executions of a large run", [address + more for address in of_runs for more in narrowed]
+    )
 
 
 def _filtered(
@@ -221,17 +224,20 @@ def rest_pages(rng: random.Random) -> Iterator[Page]:
     """Return what programs read; cursors are followed from answer to answer."""
     runs = reverse("api:runs")
     yield Page("REST runs", [runs, f"{runs}?page_size=200"])
-    yield Page("REST runs, filtered", [f"{runs}?{each}" for each in _run_filters(rng)])
+    yield Page("REST runs, filtered", [f"{runs}?{query}" for query in _run_filters(rng)])
     some = _sample(_ended(), rng)
     yield Page("REST run", _addresses("run", some))
     large = _ended().order_by("-total", "-pk")[:8]
     yield Page("REST run, the largest", _addresses("run", large))
     lists = _addresses("run-executions", large)
-    yield Page("REST executions of a run", [*lists, *(f"{each}?page_size=200" for each in lists)])
+    yield Page(
+        "REST executions of a run", [*lists, *(f"{address}?page_size=200" for address in lists)]
+    )
     filters = ["verdict=failed", "status=finished", "cause=tool", "verdict=errored&cause=judge"]
     filters.append(urlencode({"case": rng.choice(Case.objects.values_list("name", flat=True))}))
     yield Page(
-        "REST executions of a run, filtered", [f"{each}?{one}" for each in lists for one in filters]
+        "REST executions of a run, filtered",
+        [f"{address}?{one}" for address in lists for one in filters],
     )
     whole = _sample(Execution.objects.filter(transcript__isnull=False), rng)
     yield Page("REST execution", _addresses("execution", whole))
@@ -305,20 +311,20 @@ def run(*, requests: int, only: str = "") -> list[Measured]:
     token, text = ApiToken.issue(name="benchmark", user=user, scope="read")
     program = Client(SERVER_NAME="localhost", headers={"Authorization": f"Bearer {text}"})
     print(HEAD)
-    found = []
+    measurements = []
     try:
         todo = [(person, page) for page in admin_pages(user, rng)]
         todo += [(program, page) for page in [*rest_pages(rng), cursor_page(program)]]
         for client, page in todo:
             if only in page.title and page.addresses:
-                found.append(measure(client, page, requests=requests))
-                print(found[-1], flush=True)
+                measurements.append(measure(client, page, requests=requests))
+                print(measurements[-1], flush=True)
     finally:
         token.delete()
-    for measured in found:
+    for measured in measurements:
         if not measured.is_allowed:
             print(f"\n{measured.page.title}: {measured.slowest_address}\n  {measured.slowest}")
-    return found
+    return measurements
 
 
 def main() -> None:
@@ -326,8 +332,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--requests", type=int, default=40, help="Of each kind of page.")
     parser.add_argument("--only", default="", help="Part of the titles to measure.")
-    found = run(**vars(parser.parse_args()))
-    sys.exit(0 if all(measured.is_allowed for measured in found) else 1)
+    measurements = run(**vars(parser.parse_args()))
+    sys.exit(0 if all(measured.is_allowed for measured in measurements) else 1)
 
 
 if __name__ == "__main__":
