@@ -226,7 +226,7 @@ def _text_of(content: Any) -> str:
 
 
 def _last_text(messages: Iterable[Json]) -> str:
-    users = [_text_of(each["content"]) for each in messages if each["role"] == "user"]
+    users = [_text_of(message["content"]) for message in messages if message["role"] == "user"]
     return next((text for text in reversed(users) if text), "")
 
 
@@ -358,7 +358,7 @@ class Chat(Wording):
             {"index": 0, "delta": delta, "finish_reason": None},
             {"index": 0, "delta": {}, "finish_reason": choice["finish_reason"]},
         ]
-        chunks = [chunk | {"choices": [each]} for each in choices]
+        chunks = [chunk | {"choices": [part]} for part in choices]
         if (request.get("stream_options") or {}).get("include_usage"):
             chunks.append(chunk | {"choices": [], "usage": message["usage"]})
         return [*(f"data: {json.dumps(c)}\n\n".encode() for c in chunks), b"data: [DONE]\n\n"]
@@ -375,8 +375,8 @@ async def serve(behaviour: Behaviour, *, port: int, seed: int) -> None:
     """Answer until SIGTERM or Ctrl-C; prints the address once connections are accepted."""
     loop = asyncio.get_running_loop()
     stopped = asyncio.Event()
-    for each in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(each, stopped.set)
+    for signum in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(signum, stopped.set)
     server = Server(behaviour, seed=seed)
     listening = await loop.create_server(
         lambda: Connection(server), "127.0.0.1", port, backlog=1024

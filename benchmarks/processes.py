@@ -103,10 +103,10 @@ class PeakMemory:
 def tree(root: int) -> list[int]:
     """List a process and all of its descendants."""
     parents = {pid: int(fields[_PARENT]) for pid in _processes() if (fields := _stat(pid))}
-    found = [root]
-    for pid in found:
-        found += [child for child, parent in parents.items() if parent == pid]
-    return found
+    pids = [root]
+    for pid in pids:
+        pids += [child for child, parent in parents.items() if parent == pid]
+    return pids
 
 
 def cpu_s(root: int) -> float:
@@ -124,7 +124,7 @@ def pss_mb(pid: int) -> float:
 
 
 def _processes() -> list[int]:
-    return [int(each.name) for each in Path("/proc").iterdir() if each.name.isdigit()]
+    return [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
 
 
 def _stat(pid: int) -> list[str]:

@@ -355,7 +355,7 @@ def main() -> None:
             console.print(memory_table(grown))
             results += grown
     if given.json:
-        given.json.write_text(json.dumps([asdict(each) for each in results], indent=2) + "\n")
+        given.json.write_text(json.dumps([asdict(result) for result in results], indent=2) + "\n")
 
 
 if __name__ == "__main__":

@@ -190,7 +190,7 @@ def _plans(suites: Sequence[Written], executions: int, rng: random.Random) -> li
     chosen: list[tuple[Written, float]] = []
     # The last ones are open; the newest that has ended, and one that has not, are the largest.
     last = [(suites[0], 1.0), *((suite, 1.0) for suite in suites[:OPEN_RUNS])]
-    left = executions - sum(_cases(*each) * each[0].spec.trials for each in last)
+    left = executions - sum(_cases(suite, share) * suite.spec.trials for suite, share in last)
     while left > 0:
         chosen.append((rng.choice(suites), _one_of(SHARES, rng)))
         left -= _cases(*chosen[-1]) * chosen[-1][0].spec.trials

@@ -146,7 +146,7 @@ def load(options: argparse.Namespace) -> dict[str, Any]:
             stack.enter_context(_killed(_start_writer(site, number, options)))
             for number in range(options.writers)
         ]
-        written = [json.loads(each.communicate(timeout=PATIENCE_S)[0]) for each in writers]
+        written = [json.loads(writer.communicate(timeout=PATIENCE_S)[0]) for writer in writers]
         exit_code = runs.wait(PATIENCE_S)
         wall_s = time.perf_counter() - began
         for worker in workers:
@@ -157,14 +157,14 @@ def load(options: argparse.Namespace) -> dict[str, Any]:
         problems = _problems(site, executions=options.cases * SUITES)
     if exit_code:
         problems.append(f"run_evals ended with {exit_code}")
-    locked = sum(each["locked"] for each in written) + log.count("database is locked")
+    locked = sum(figures["locked"] for figures in written) + log.count("database is locked")
     if locked:
         problems.append(f"{locked} times: database is locked")
     return {
         "executions": options.cases * SUITES,
-        "transactions": sum(each["transactions"] for each in written),
+        "transactions": sum(figures["transactions"] for figures in written),
         "locked": locked,
-        "longest_s": round(max(each["longest_s"] for each in written), 2),
+        "longest_s": round(max(figures["longest_s"] for figures in written), 2),
         "wall_s": round(wall_s, 1),
         "problems": problems,
         **({"log": log[-4000:]} if problems else {}),

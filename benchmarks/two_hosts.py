@@ -63,10 +63,10 @@ def why_not(*, broker: str = "orm") -> str | None:
 def postgres_programs() -> Path | None:
     """Find the newest installed PostgreSQL server."""
     on_path = shutil.which("initdb")
-    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))  # where Debian has it
+    paths = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))  # where Debian has it
     if on_path is not None:
         return Path(on_path).parent
-    return found[-1].parent if found else None
+    return paths[-1].parent if paths else None
 
 
 def _ip(*words: str) -> None:
@@ -117,10 +117,10 @@ class Network:
         return f"{self._tag}-{host[0]}"
 
     def processes(self, host: str) -> list[int]:
-        found = subprocess.run(
+        listing = subprocess.run(
             ["ip", "netns", "pids", self.space(host)], capture_output=True, text=True, check=False
         )
-        return [int(pid) for pid in found.stdout.split()]
+        return [int(pid) for pid in listing.stdout.split()]
 
     def cut(self, host: str) -> None:
         """Pull the cable out: packets vanish, nobody is told."""
@@ -470,7 +470,7 @@ def _stop(workers: dict[str, "subprocess.Popen[bytes]"], *, network: Network) ->
             worker.terminate()
     for worker in workers.values():
         worker.wait(PATIENCE_S)
-    left = {host: len(found) for host in HOSTS if (found := network.processes(host))}
+    left = {host: len(pids) for host in HOSTS if (pids := network.processes(host))}
     return [f"processes left behind: {left}"] if left else []
 
 
