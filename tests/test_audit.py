@@ -16,7 +16,7 @@ WRONG = {
     "version": "1",
     "vulns": [{"id": "CVE-1", "fix_versions": ["2"], "aliases": [], "description": ""}],
 }
-UNKNOWN = {"name": "unknown", "skip_reason": "Dependency not dependencies on PyPI"}
+UNKNOWN = {"name": "unknown", "skip_reason": "Dependency not found on PyPI"}
 
 
 @pytest.mark.parametrize(
