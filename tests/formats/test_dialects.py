@@ -40,8 +40,8 @@ def test_its_files_are_found_in_a_folder_and_its_page_exists(dialect: Dialect) -
 def test_a_native_file_is_read_without_other_dialects_and_without_openpyxl() -> None:
     script = """\
 import json, sys
-import evals_app.formats.snapshot, evals_app.formats.explain
-from evals_app.formats import DIALECTS, SourceFile, read_files
+from evals_app.formats.dialects import DIALECTS
+from evals_app.formats.importing import SourceFile, read_files
 read_files([SourceFile(path, text.encode()) for path, text in DIALECTS["native"].sample])
 print(json.dumps(sorted(sys.modules)))
 """

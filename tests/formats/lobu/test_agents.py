@@ -210,7 +210,7 @@ def test_an_eval_without_an_agent_needs_one() -> None:
         ('[agents.x]\nproviders = "openai"', 2, "agents.x.providers", "list"),
         ('[[agents.x.providers]]\nmodel = "m"', 1, "agents.x.providers[0]", "`id`"),
         ("[agents.x\n", 1, "", "TOML"),
-        ('[agents.x]\nname = "a\\u0000b"', 2, "agents.x.name", "U+0000"),
+        ('[agents.x]\nname = "a\\u0000b"', 2, "agents.x.name", "NUL"),
         ("[agents.x]\nlimit = inf", 2, "agents.x.limit", "too large"),
         (f"[agents.x]\nlimit = {'1' * 5000}", 0, "", "too long"),
     ],
