@@ -10,8 +10,9 @@ import anthropic
 import httpx2
 import pytest
 
-from benchmarks.model_server import fitting
+from benchmarks.model_server import WORD, fitting
 from benchmarks.runs import model_server
+from evals_app.engine.judging.verdict import read_verdict, verdict_schema
 from tests.messages_api import Json
 
 ASK: list[Any] = [{"role": "user", "content": "Where is my parcel?"}]
@@ -77,7 +78,7 @@ def test_a_turn_with_tools_begins_with_a_call_and_ends_with_an_answer(
         asked = {"role": "assistant", "content": [call.to_dict()]}
         answered = ask(client, [*ASK, asked, {"role": "user", "content": [result]}])
 
-    assert (called.stop_reason, call.name, call.input) == ("tool_use", "find", {"text": "sample"})
+    assert (called.stop_reason, call.name, call.input) == ("tool_use", "find", {"text": WORD})
     assert answered.stop_reason == "end_turn"
     assert answered.content[0].to_dict()["text"] == "You said: Where is my parcel?"
 
@@ -122,7 +123,7 @@ def test_a_chat_with_tools_begins_with_a_call_and_ends_with_an_answer(url: str) 
     answered = chat(url, tools=offered, messages=[*ASK, called["message"], result]).json()
 
     assert called["finish_reason"] == "tool_calls"
-    assert call["function"] == {"name": "find", "arguments": '{"text": "sample"}'}
+    assert call["function"] == {"name": "find", "arguments": json.dumps({"text": WORD})}
     assert answered["choices"][0]["message"]["content"] == "You said: Where is my parcel?"
 
 
@@ -198,10 +199,17 @@ def test_statistics_count_what_was_answered_and_how_much_at_once() -> None:
     [
         pytest.param({"type": "string", "enum": ["pass", "fail"]}, "pass", id="first-word"),
         pytest.param({"type": "integer", "enum": [1, 2, 5]}, 5, id="last-number"),
-        pytest.param({"type": "array", "items": {}}, [], id="empty-list"),
+        pytest.param({"type": "array"}, [], id="empty-list"),
+        pytest.param({"type": "array", "items": {}}, [WORD], id="list"),
         pytest.param({"type": "integer", "minimum": 3}, 3, id="least-number"),
-        pytest.param({}, "sample", id="anything"),
+        pytest.param({}, WORD, id="anything"),
     ],
 )
 def test_a_value_fits_its_schema(schema: Json, value: object) -> None:
     assert fitting(schema) == value
+
+
+def test_what_a_judge_answers_is_a_pass() -> None:
+    answer = json.dumps(fitting(verdict_schema("pass_fail")))
+
+    assert read_verdict(answer, "pass_fail").score == 1
