@@ -23,6 +23,7 @@ from evals_app.engine.llm.pricing import usd_text
 from evals_app.engine.trial import Cause, Verdict
 from evals_app.models import CaseResult, Execution, Run
 from evals_app.reports.figures import UNKNOWN, duration, percent, score_text
+from evals_app.reports.gates import gate_texts
 from evals_app.reports.judges import has_script, judges_in
 from evals_app.reports.run_json import AT_LEAST
 from evals_app.reports.sums import sums
@@ -118,29 +119,14 @@ _K_RATES = (
     ("At least one of k trials passes (pass@k)", "pass_at_k"),
     ("All k trials pass (pass^k)", "pass_hat_k"),
 )
-GATES = {
-    "min_score": "The mean score must be at least {}",
-    "min_pass_rate": "At least {} of the cases must pass",
-    "max_p95_ms": "95 % of the replies must arrive within {}",
-    "max_cost_per_call_usd": "A turn of the agent may cost at most {} on average",
-    "max_cost_usd": "Agent and judge together may cost at most {}",
-}
 
 
 def gate_line(gate: Mapping[str, Any], *, scale: str) -> GateLine:
     """Write a gate as a sentence."""
-    name, limit, actual = gate["name"], gate["limit"], gate["actual"]
-
-    def shown(value: float) -> str:
-        if name == "min_score":
-            return score_text(value, scale=scale)
-        if name.endswith("_usd"):
-            return usd_text(value)
-        return percent(value) if name == "min_pass_rate" else duration(value)
-
+    sentence, actual = gate_texts(gate, scale=scale)
     return GateLine(
-        sentence=GATES[name].format(shown(limit)),
-        actual="unknown" if actual is None else shown(actual),
+        sentence=sentence,
+        actual=actual,
         badge=badge(
             verdict_state(gate["passed"], otherwise="unknown"),
             word={True: "Met", False: "Missed", None: "Unknown"}[gate["passed"]],

@@ -4,12 +4,12 @@ Text of agents and people is escaped: it can neither break a table nor become ma
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from evals_app.engine.llm.pricing import usd_text
 from evals_app.reports.figures import UNKNOWN, duration, percent, score_text
+from evals_app.reports.gates import gate_texts
 from evals_app.reports.judges import has_script
 from evals_app.reports.run_json import AT_LEAST
 from evals_app.reports.sums import sums
@@ -31,13 +31,6 @@ _STOPPED = {
     "cancelled": "cancelled by a person",
     "deadline": "time limit reached",
     "budget": "cost limit reached",
-}
-_GATES = {
-    "min_score": "Mean score at least {}",
-    "min_pass_rate": "At least {} of cases pass",
-    "max_p95_ms": "95 % of turns answered within {}",
-    "max_cost_per_call_usd": "Average cost of a turn of the agent at most {}",
-    "max_cost_usd": "Cost of agent and judge at most {}",
 }
 
 
@@ -123,19 +116,12 @@ def _totals(run: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _gates(gates: Sequence[Mapping[str, Any]], *, scale: str) -> list[str]:
-    writers: dict[str, Callable[[float | None], str]] = {
-        "min_score": partial(score_text, scale=scale),
-        "min_pass_rate": percent,
-        "max_p95_ms": duration,
-    }
     rows = []
     for gate in gates:
-        write = writers.get(gate["name"], usd_text)
         word = {True: "✅ passed", False: "❌ missed", None: "❔ unknown"}[gate["passed"]]
-        sentence = _GATES[gate["name"]].format(write(gate["limit"]))
         if gate.get("reason"):
             word = f"{word}. {escaped(gate['reason'])}"
-        rows.append((sentence, write(gate["actual"]), word))
+        rows.append((*gate_texts(gate, scale=scale), word))
     return _section("Gates", ("Gate", "Actual", ""), rows)
 
 
