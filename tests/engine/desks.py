@@ -70,8 +70,8 @@ class Desk:
     def give(self, count: int) -> Sequence[Job]:
         self.claims.append(count)
         count = min(count, self.most)
-        found, self.waiting = self.waiting[:count], self.waiting[count:]
-        return found
+        jobs, self.waiting = self.waiting[:count], self.waiting[count:]
+        return jobs
 
     async def begin(self, ids: Sequence[int]) -> set[int]:
         self.begun.append(list(ids))

@@ -689,7 +689,7 @@ DESK = Inventory.of(
         {"type": "chunks_fetched", "chunks": ["retruns"]},
         {"type": "world_changes", "deleted": [{"type": "ordr"}]},
     ],
-    ids=lambda each: each["type"],
+    ids=lambda assertion: assertion["type"],
 )
 async def test_a_check_that_names_what_nothing_has_says_nothing_of_the_agent(
     assertion: dict[str, Any],

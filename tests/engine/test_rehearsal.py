@@ -12,7 +12,7 @@ EXACT = {"type": "exact_match"}
 
 
 def missed(expected: str | None, *checks: dict[str, Any]) -> list[str]:
-    specs = [AssertionSpec.model_validate(each) for each in checks]
+    specs = [AssertionSpec.model_validate(assertion) for assertion in checks]
     return [check.type for check, _ in missed_by_expected(expected, specs)]
 
 

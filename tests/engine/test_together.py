@@ -16,7 +16,7 @@ async def test_those_who_ask_at_the_same_time_share_a_question() -> None:
     async def ask(questions: Sequence[int]) -> list[int]:
         asked.append(list(questions))
         await asyncio.sleep(0)
-        return [10 * each for each in questions]
+        return [10 * question for question in questions]
 
     together = Together(ask)
     answers = await asyncio.gather(*(together(number) for number in range(5)))
@@ -34,7 +34,7 @@ async def test_what_goes_wrong_reaches_all_who_asked_and_nobody_else() -> None:
     together = Together(ask)
     failed = await asyncio.gather(together(0), together(1), return_exceptions=True)
 
-    assert [type(each) for each in failed] == [LookupError, LookupError]
+    assert [type(error) for error in failed] == [LookupError, LookupError]
     assert await together(2) == 2
 
 

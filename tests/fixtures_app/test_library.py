@@ -165,7 +165,7 @@ def test_entity_types_tell_what_became_of_each() -> None:
 
 @pytest.mark.django_db
 @pytest.mark.parametrize(
-    ("schema", "besides", "found"),
+    ("schema", "besides", "types"),
     [
         pytest.param({"required": ["age"]}, [], ["pupil"], id="some do not fit"),
         pytest.param({"required": ["age"]}, ["school"], [], id="their fixture is replaced"),
@@ -174,13 +174,13 @@ def test_entity_types_tell_what_became_of_each() -> None:
     ],
 )
 def test_stored_entities_are_compared_with_new_schemas(
-    schema: dict[str, Any], besides: list[str], found: list[str]
+    schema: dict[str, Any], besides: list[str], types: list[str]
 ) -> None:
     save_fixture(make_spec())
 
     wrong = misfits([make_type("pupil", schema)], besides=besides)
 
-    assert list(wrong) == found
+    assert list(wrong) == types
     assert all("'ben' of fixture 'school'" in sentences[0] for sentences in wrong.values())
 
 

@@ -220,7 +220,7 @@ def test_what_is_refused_says_that_an_entity_was_deleted_earlier() -> None:
 
 
 @pytest.mark.parametrize(
-    ("filters", "found"),
+    ("filters", "matches"),
     [
         pytest.param({"grade": 5}, ["bob"], id="field"),
         pytest.param({"grade": 5.0}, ["bob"], id="int-equals-float"),
@@ -243,7 +243,7 @@ def test_what_is_refused_says_that_an_entity_was_deleted_earlier() -> None:
         pytest.param({}, ["bob", "carol", "dan"], id="no-filter"),
     ],
 )
-def test_filters_ask_for_equality(filters: dict[str, Any], found: list[str]) -> None:
+def test_filters_ask_for_equality(filters: dict[str, Any], matches: list[str]) -> None:
     carol = {"name": "Carol", "address": {"city": "Bonn"}, "pets": ["cat", "dog"], "status": "new"}
     dan = {"name": "Dan", "grade": 1, "pets": [1, {"name": "rex"}], "a.b": 1, "nickname": None}
     world = with_students(
@@ -254,12 +254,12 @@ def test_filters_ask_for_equality(filters: dict[str, Any], found: list[str]) -> 
 
     rows, total = world.query("student", filters=filters)
 
-    assert [row["id"] for row in rows] == found
-    assert total == len(found)
+    assert [row["id"] for row in rows] == matches
+    assert total == len(matches)
 
 
 @pytest.mark.parametrize(
-    ("text", "found"),
+    ("text", "matches"),
     [
         pytest.param("STRASSE", ["carol"], id="any-case"),
         pytest.param("5", ["bob"], id="number"),
@@ -270,7 +270,7 @@ def test_filters_ask_for_equality(filters: dict[str, Any], found: list[str]) -> 
         pytest.param("", ["bob", "carol"], id="empty-text-finds-all"),
     ],
 )
-def test_text_is_looked_for_in_ids_and_values(text: str, found: list[str]) -> None:
+def test_text_is_looked_for_in_ids_and_values(text: str, matches: list[str]) -> None:
     carol = {"name": "Hauptstraße", "list": [{"x": "so deep"}], "flag": True}
     world = with_students(
         {"ref": "bob", "data": {"name": "B.", "grade": 5}}, {"ref": "carol", "data": carol}
@@ -278,11 +278,11 @@ def test_text_is_looked_for_in_ids_and_values(text: str, found: list[str]) -> No
 
     rows, _ = world.query("student", text=text)
 
-    assert [row["id"] for row in rows] == found
+    assert [row["id"] for row in rows] == matches
 
 
 @pytest.mark.parametrize(
-    ("limit", "offset", "found"),
+    ("limit", "offset", "matches"),
     [
         pytest.param(2, 0, ["s0", "s1"], id="first-page"),
         pytest.param(2, 4, ["s4"], id="last-page"),
@@ -290,13 +290,13 @@ def test_text_is_looked_for_in_ids_and_values(text: str, found: list[str]) -> No
     ],
 )
 def test_a_page_comes_with_the_number_of_all_matches(
-    limit: int, offset: int, found: list[str]
+    limit: int, offset: int, matches: list[str]
 ) -> None:
     world = with_students(*({"ref": f"s{n}"} for n in range(5)))
 
     rows, total = world.query("student", limit=limit, offset=offset)
 
-    assert [row["id"] for row in rows] == found
+    assert [row["id"] for row in rows] == matches
     assert total == 5
 
 
@@ -389,7 +389,7 @@ def make_library(**texts: str) -> World:
 
 
 @pytest.mark.parametrize(
-    ("query", "found"),
+    ("query", "matches"),
     [
         pytest.param("refund", ["short", "long"], id="a-shorter-text-says-more"),
         pytest.param("REFUND!", ["short", "long"], id="case-and-punctuation-do-not-count"),
@@ -403,7 +403,7 @@ def make_library(**texts: str) -> World:
     ],
 )
 def test_chunks_are_ranked_by_the_words_they_share_with_the_query(
-    query: str, found: list[str]
+    query: str, matches: list[str]
 ) -> None:
     world = make_library(
         b="Hello.",
@@ -413,7 +413,7 @@ def test_chunks_are_ranked_by_the_words_they_share_with_the_query(
         street="A fine Straße",
     )
 
-    assert [chunk["id"] for chunk in world.search(query)] == found
+    assert [chunk["id"] for chunk in world.search(query)] == matches
     assert world.search(query, limit=1) == world.search(query)[:1]
 
 

@@ -32,30 +32,30 @@ def names(content: bytes) -> set[str]:
 def test_several_files_are_one_archive_the_same_each_time() -> None:
     import_files(EVERYTHING)
 
-    found = download("everything")
+    file = download("everything")
 
-    assert (found.name, found.media_type) == ("everything.zip", "application/zip")
-    assert {"refunds.suite.yaml", "orders.fixture.yaml"} <= names(found.content)
-    assert download("everything").content == found.content
+    assert (file.name, file.media_type) == ("everything.zip", "application/zip")
+    assert {"refunds.suite.yaml", "orders.fixture.yaml"} <= names(file.content)
+    assert download("everything").content == file.content
 
 
 def test_one_file_is_taken_as_it_is() -> None:
     Provider.objects.exclude(slug="openai").delete()
 
-    found = download("everything")
+    file = download("everything")
 
-    assert (found.name, found.media_type) == ("everything.provider.yaml", "application/yaml")
-    assert b"kind: openai" in found.content
+    assert (file.name, file.media_type) == ("everything.provider.yaml", "application/yaml")
+    assert b"kind: openai" in file.content
 
 
 @pytest.mark.parametrize("form", ["xlsx", "csv"])
 def test_a_suite_that_loses_nothing_is_a_table_as_it_is(form: Form) -> None:
     import_files([AGENT, PLAIN])
 
-    found = download("plain", ["plain"], form=form)
+    file = download("plain", ["plain"], form=form)
 
-    assert found.name == f"plain.suite.{form}"
-    report = import_files([SourceFile(found.name, found.content)])
+    assert file.name == f"plain.suite.{form}"
+    report = import_files([SourceFile(file.name, file.content)])
     assert [(change.slug, change.what) for change in report.changes] == [("plain", "unchanged")]
 
 
@@ -63,10 +63,10 @@ def test_a_suite_that_loses_something_as_a_table_says_so_in_an_archive() -> None
     context = f"judge_context: {'x' * 40_000}\n"  # more than a cell takes
     import_files([AGENT, SourceFile(PLAIN.path, PLAIN.content + context.encode())])
 
-    found = download("plain", ["plain"], form="xlsx")
+    file = download("plain", ["plain"], form="xlsx")
 
-    assert found.name == "plain.zip"
-    assert downloads.LOST in names(found.content)
+    assert file.name == "plain.zip"
+    assert downloads.LOST in names(file.content)
 
 
 def test_everything_as_tables_says_what_stays_behind() -> None:
@@ -80,19 +80,19 @@ def test_everything_as_tables_says_what_stays_behind() -> None:
 def test_what_is_lost_stands_in_the_archive() -> None:
     import_files(EVERYTHING)
 
-    found = download("refunds", ["refunds"], form="struere")
+    file = download("refunds", ["refunds"], form="struere")
 
-    archive = zipfile.ZipFile(io.BytesIO(found.content))
+    archive = zipfile.ZipFile(io.BytesIO(file.content))
     assert "Struere projects do not support this." in archive.read(downloads.LOST).decode()
 
 
 def test_a_fixture_is_a_native_file() -> None:
     import_files(EVERYTHING)
 
-    found = download_fixture("orders")
+    file = download_fixture("orders")
 
-    assert (found.name, found.media_type) == ("orders.fixture.yaml", "application/yaml")
-    assert b"order-1" in found.content
+    assert (file.name, file.media_type) == ("orders.fixture.yaml", "application/yaml")
+    assert b"order-1" in file.content
 
 
 def test_a_fixture_that_does_not_exist_is_shown_so() -> None:

@@ -170,8 +170,8 @@ def test_prices_may_change_places() -> None:
     ]
     save_prices(Provider.objects.get(slug="proxy"), swapped)
 
-    found = Provider.objects.get(slug="proxy").to_spec()
-    assert found == ProviderSpec.model_validate(dict(spec) | {"prices": swapped})
+    stored = Provider.objects.get(slug="proxy").to_spec()
+    assert stored == ProviderSpec.model_validate(dict(spec) | {"prices": swapped})
 
 
 CHANGES = [

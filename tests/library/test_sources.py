@@ -63,9 +63,9 @@ def test_a_suite_whose_file_nobody_knows_may_be_updated() -> None:
 def test_a_file_that_was_renamed_goes_on_with_its_suite(tmp_path: Path) -> None:
     bring("old.suite.yaml", root=tmp_path.as_posix())
 
-    found = bring("new.suite.yaml", CHANGED, root=tmp_path.as_posix())
+    report = bring("new.suite.yaml", CHANGED, root=tmp_path.as_posix())
 
-    assert outcomes(found) == {"suite refunds": "updated"}
+    assert outcomes(report) == {"suite refunds": "updated"}
 
 
 def test_an_upload_of_the_same_file_updates_its_suite_and_forgets_no_folder() -> None:

@@ -60,8 +60,10 @@ def test_an_upgraded_database_is_read_as_it_was_written(release: Path) -> None:
     assert [row.to_spec() for row in Suite.objects.with_everything()] == [
         suite.spec for suite in written.suites
     ]
-    assert [row.to_spec() for row in Agent.objects.all()] == [each.spec for each in written.agents]
-    assert [each.slug for each in fixture_specs()] == ["shop"]
+    assert [row.to_spec() for row in Agent.objects.all()] == [
+        agent.spec for agent in written.agents
+    ]
+    assert [fixture.slug for fixture in fixture_specs()] == ["shop"]
     assert fixture_specs()[0].chunks == written.fixtures[0].spec.chunks
     assert all(row.to_spec().slug == row.slug for row in Provider.objects.all())
     assert EvaluationSteps.objects.get().steps == ["Read it twice."]

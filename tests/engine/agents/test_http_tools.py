@@ -138,9 +138,9 @@ async def test_headers_are_sent_and_keys_never_come_back() -> None:
     ],
 )
 async def test_an_answer_is_json_or_text(sent: Sent, result: Any) -> None:
-    found, _ = await call(lambda _: sent, {})
+    answer, _ = await call(lambda _: sent, {})
 
-    assert found == result
+    assert answer == result
 
 
 @pytest.mark.parametrize(

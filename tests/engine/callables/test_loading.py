@@ -206,9 +206,9 @@ def test_a_folder_called_holodeck_is_not_taken_for_it(
     monkeypatch.syspath_prepend(tmp_path)
     alias_holodeck()
 
-    found = load("holodeck.grading_of_ours:it", purpose="grader", modules=["holodeck"])
+    grader = load("holodeck.grading_of_ours:it", purpose="grader", modules=["holodeck"])
 
-    assert found(None).score == 1.0
+    assert grader(None).score == 1.0
 
 
 @pytest.mark.usefixtures("without_holodeck")

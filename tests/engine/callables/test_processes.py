@@ -51,7 +51,7 @@ def test_python_is_the_one_that_runs_this_program() -> None:
 
 
 @pytest.mark.parametrize(
-    ("code", "told"),
+    ("code", "words"),
     [
         pytest.param(0, "exit code 0", id="well"),
         pytest.param(3, "exit code 3", id="badly"),
@@ -59,8 +59,8 @@ def test_python_is_the_one_that_runs_this_program() -> None:
         pytest.param(-99, "signal 99", id="by a signal without a name"),
     ],
 )
-def test_the_end_of_a_process_is_shown(code: int, told: str) -> None:
-    assert ending(code) == told
+def test_the_end_of_a_process_is_shown(code: int, words: str) -> None:
+    assert ending(code) == words
 
 
 @pytest.mark.parametrize(

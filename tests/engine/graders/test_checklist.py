@@ -85,18 +85,18 @@ def test_bullets_that_say_what_scores_mean_are_no_items(markdown: str, items: in
 
 
 def test_remarks_stand_above_what_they_are_about() -> None:
-    found = read_checklist(
+    checklist = read_checklist(
         "Be fair.\n# A\nOf A.\n- a\n\nOf the rest.\n\n- b\n## B\n- c\n# C\n- d\n\nTypos are fine.\n"
     )
 
-    above = {item.text: item.under for item in found.items}
+    above = {item.text: item.under for item in checklist.items}
     assert above == {
         "a": ("Be fair.", "# A", "Of A."),
         "b": ("Be fair.", "# A", "Of A.", "Of the rest."),
         "c": ("Be fair.", "# A", "Of A.", "Of the rest.", "## B"),
         "d": ("Be fair.", "# C"),
     }
-    assert found.remarks == ("Typos are fine.",)
+    assert checklist.remarks == ("Typos are fine.",)
 
 
 @pytest.mark.parametrize(

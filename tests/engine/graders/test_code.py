@@ -233,11 +233,11 @@ async def test_scores_and_verdicts(
 async def test_what_it_raises_is_an_error_of_the_check(operator_code: OperatorCode) -> None:
     reference = operator_code.function("def it(context): return context.turn_config['amount']")
 
-    found = await graded_by(reference, TRIAL, fail_on_error=True)
+    result = await graded_by(reference, TRIAL, fail_on_error=True)
 
-    assert (found.grade.status, found.grade.cause) == (GradeStatus.ERROR, Cause.CASE)
-    assert "failed: KeyError: 'amount' (" in found.grade.reason
-    assert found.fail_on_error
+    assert (result.grade.status, result.grade.cause) == (GradeStatus.ERROR, Cause.CASE)
+    assert "failed: KeyError: 'amount' (" in result.grade.reason
+    assert result.fail_on_error
 
 
 def test_a_check_is_called_after_its_function_unless_it_has_a_name() -> None:

@@ -91,10 +91,10 @@ async def graded(judge: Judge, options: Mapping[str, Any]) -> Grade:
     check = {"type": "llm_judge", "criteria": "Is polite", **options}
     case = make_case(turns=[{"user": "Hello", "assertions": [check]}])
     trial = make_trial(make_turn("Hi"))
-    (found,) = await grade_trial(
+    (result,) = await grade_trial(
         trial, case=case, suite=make_suite(), aids_for=lambda *_: Aids(judge=judge)
     )
-    return found.grade
+    return result.grade
 
 
 async def test_the_judge_is_asked_about_what_the_view_shows() -> None:

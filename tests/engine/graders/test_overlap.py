@@ -22,7 +22,7 @@ from tests.engine.graders.pairs import REFERENCES, TOLERANCE, Reference
 
 GRADERS: tuple[OverlapGrader, ...] = (FuzzyMatch(), TokenF1(), Bleu(), Rouge(), Meteor())
 
-every_grader = pytest.mark.parametrize("grader", GRADERS, ids=lambda each: type(each).__name__)
+every_grader = pytest.mark.parametrize("grader", GRADERS, ids=lambda grader: type(grader).__name__)
 
 
 @pytest.fixture(autouse=True)

@@ -29,16 +29,16 @@ def test_a_loose_expectation_makes_way(
 
 @given(st.lists(st.lists(st.integers(0, 4), unique=True, max_size=5), max_size=5))
 def test_no_other_pairing_has_more_pairs(fitting: list[list[int]]) -> None:
-    found = pair_up(fitting)
+    partners = pair_up(fitting)
 
     most = max(
         len(taken)
         for choice in product(*([None, *places] for places in fitting))
         if len(taken := [place for place in choice if place is not None]) == len(set(taken))
     )
-    pairs = [(place, places) for place, places in zip(found, fitting, strict=True)]
+    pairs = [(place, places) for place, places in zip(partners, fitting, strict=True)]
     assert all(place is None or place in places for place, places in pairs)
-    taken = [place for place in found if place is not None]
+    taken = [place for place in partners if place is not None]
     assert len(taken) == len(set(taken)) == most
 
 

@@ -409,10 +409,10 @@ def test_silence_about_calls_is_not_that_there_were_none(
 ) -> None:
     turn = make_turn("Done.", calls=tuple(calls), reports_calls=False)
 
-    found = grader.grade(View(make_trial(turn), turn))
+    grade = grader.grade(View(make_trial(turn), turn))
 
-    assert found.status == status
-    assert ("does not report its tool calls" in found.reason) is not bool(calls)
+    assert grade.status == status
+    assert ("does not report its tool calls" in grade.reason) is not bool(calls)
 
 
 @pytest.mark.parametrize(

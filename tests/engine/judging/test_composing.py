@@ -55,15 +55,15 @@ def test_counts_have_their_noun(count: int, total: int, text: str) -> None:
     ],
 )
 def test_a_reason_says_how_many_and_which(verdicts: list[str], sentences: list[str]) -> None:
-    found = CLAIMS.sentences(made(*verdicts), {"no", "not_so"}, is_explained=True)
+    reason = CLAIMS.sentences(made(*verdicts), {"no", "not_so"}, is_explained=True)
 
-    assert found == sentences
+    assert reason == sentences
 
 
 def test_unexplained_it_names_none() -> None:
-    found = CLAIMS.sentences(made("no", UNDECIDED), {"no"}, is_explained=False)
+    sentences = CLAIMS.sentences(made("no", UNDECIDED), {"no"}, is_explained=False)
 
-    assert not any("“" in sentence for sentence in found)
+    assert not any("“" in sentence for sentence in sentences)
 
 
 @pytest.mark.parametrize(

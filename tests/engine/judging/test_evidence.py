@@ -111,10 +111,10 @@ def test_no_quote_that_is_made_up_is_the_agents() -> None:
 def test_a_quote_tells_who_says_it_and_what_speaks_against_it(
     quote: str, speaker: str, says: str | None
 ) -> None:
-    found = Shown(conversations.PIECES).look_up(quote)
+    evidence = Shown(conversations.PIECES).look_up(quote)
 
-    assert found.speaker == speaker
-    against = objection(found)
+    assert evidence.speaker == speaker
+    against = objection(evidence)
     assert against is None if says is None else says in (against or "")
 
 

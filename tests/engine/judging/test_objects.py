@@ -14,7 +14,7 @@ class Answer(BaseModel):
 
 
 @pytest.mark.parametrize(
-    ("text", "found"),
+    ("text", "last"),
     [
         pytest.param('{"a": 1}', {"a": 1}, id="alone"),
         pytest.param('```json\n{"a": 1}\n```', {"a": 1}, id="fenced"),
@@ -46,8 +46,8 @@ class Answer(BaseModel):
         pytest.param('{"a":' * 101 + "1" + "}" * 101, None, id="nested deeply"),
     ],
 )
-def test_the_last_balanced_object_is_found(text: str, found: dict[str, Any] | None) -> None:
-    assert last_object(text) == found
+def test_the_last_balanced_object_is_found(text: str, last: dict[str, Any] | None) -> None:
+    assert last_object(text) == last
 
 
 def test_a_reply_without_an_object_cannot_be_read() -> None:

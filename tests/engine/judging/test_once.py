@@ -27,11 +27,11 @@ class Finder:
 async def test_who_asks_at_the_same_time_shares_one_answer() -> None:
     finder, once = Finder(), Once[str](most=10)
 
-    found = await asyncio.gather(
+    answers = await asyncio.gather(
         *(once(key, partial(finder.find, key)) for key in ["a", "b", "a", "a"])
     )
 
-    assert found == ["A", "B", "A", "A"]
+    assert answers == ["A", "B", "A", "A"]
     assert sorted(finder.asked) == ["a", "b"]
 
 

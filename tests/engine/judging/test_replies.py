@@ -31,10 +31,10 @@ from tests.engine.judging.measuring import ABOUT_ALL, PLAIN, SOURCED, sourced, v
 def test_a_reply_is_read_as_it_was_given(
     form: Form, reply: dict[str, Any], opinions: list[Any], about_all: dict[str, str]
 ) -> None:
-    found = read_reply(f"Here it is: {json.dumps(reply)}", form)
+    parsed = read_reply(f"Here it is: {json.dumps(reply)}", form)
 
-    assert (list(found.opinions), found.about_all) == (opinions, about_all)
-    assert not found.injection_suspected
+    assert (list(parsed.opinions), parsed.about_all) == (opinions, about_all)
+    assert not parsed.injection_suspected
 
 
 def test_a_reply_may_suspect_an_injection() -> None:
@@ -120,10 +120,10 @@ def test_the_schema_is_one_that_apis_take() -> None:
 def test_a_script_may_answer_shortly(
     form: Form, reply: str, words: list[str], about_all: dict[str, str]
 ) -> None:
-    found = read_scripted_reply(reply, form, [1, 2])
+    parsed = read_scripted_reply(reply, form, [1, 2])
 
-    assert [opinion.verdict for _, opinion in found.opinions] == words
-    assert found.about_all == about_all
+    assert [opinion.verdict for _, opinion in parsed.opinions] == words
+    assert parsed.about_all == about_all
 
 
 @pytest.mark.parametrize(

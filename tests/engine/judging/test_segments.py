@@ -8,7 +8,7 @@ from evals_app.engine.judging.segments import segments
 
 
 @pytest.mark.parametrize(
-    ("text", "found"),
+    ("text", "pieces"),
     [
         pytest.param("", [], id="empty"),
         pytest.param(" \n\t ", [], id="blank"),
@@ -57,17 +57,17 @@ from evals_app.engine.judging.segments import segments
         pytest.param("a\r\n- b\r\n", ["a", "- b"], id="line ends of Windows"),
     ],
 )
-def test_a_text_falls_into_segments(text: str, found: list[str]) -> None:
-    assert segments(text) == found
+def test_a_text_falls_into_segments(text: str, pieces: list[str]) -> None:
+    assert segments(text) == pieces
 
 
 @given(st.text())
 def test_no_letter_is_lost_and_no_segment_is_blank(text: str) -> None:
-    found = segments(text)
+    pieces = segments(text)
 
-    assert all(segment.strip() for segment in found)
+    assert all(segment.strip() for segment in pieces)
     letters = [character for character in text if character.isalnum()]
-    assert [c for segment in found for c in segment if c.isalnum()] == letters
+    assert [c for segment in pieces for c in segment if c.isalnum()] == letters
 
 
 @pytest.mark.parametrize("piece", ["- a\n", "a. ", "a\n", "```\n", "|", '."', "a) ", ".", "?!"])

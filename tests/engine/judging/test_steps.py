@@ -119,9 +119,9 @@ async def test_unknown_steps_are_written_once_and_kept() -> None:
     model, shelf = FakeModel(reply(*WRITTEN)), Shelf()
     steps = Steps({}, shelf)
 
-    found = await asyncio.gather(*(steps.of(RECIPE, make_inquiry(model)) for _ in range(3)))
+    answers = await asyncio.gather(*(steps.of(RECIPE, make_inquiry(model)) for _ in range(3)))
 
-    assert found == [WRITTEN] * 3
+    assert answers == [WRITTEN] * 3
     assert shelf.proposed == [WRITTEN]
     assert model.purposes == ["evaluation steps"]
 

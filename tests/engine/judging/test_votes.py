@@ -18,9 +18,9 @@ def ballots(words: tuple[str, ...]) -> list[Ballot[Verdict]]:
     ]
 
 
-def outcome(found: list[Ballot[Verdict]], *, of: int) -> float | str | None:
+def outcome(votes: list[Ballot[Verdict]], *, of: int) -> float | str | None:
     try:
-        return settle(found, of=of).raw
+        return settle(votes, of=of).raw
     except JudgeError:
         return None
 

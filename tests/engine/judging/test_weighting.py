@@ -10,14 +10,14 @@ TEXT = '{"critique": "\\"score\\": 1", "verdict": "graded", "score": 4}'
 
 def tokens_of(*pieces: str, top: dict[str, dict[str, float]] | None = None) -> list[TokenLogprob]:
     """Lay out tokens one after the other; `top` names what else might stand for one of them."""
-    found: list[TokenLogprob] = []
+    tokens: list[TokenLogprob] = []
     offset = 0
     for piece in pieces:
         others = tuple((word, math.log(p)) for word, p in (top or {}).get(piece, {}).items())
         chosen = dict(others).get(piece, math.log(0.001))
-        found.append(TokenLogprob(offset, piece, chosen, others))
+        tokens.append(TokenLogprob(offset, piece, chosen, others))
         offset += len(piece)
-    return found
+    return tokens
 
 
 def split(text: str, last: str) -> tuple[str, ...]:
@@ -27,7 +27,7 @@ def split(text: str, last: str) -> tuple[str, ...]:
 
 
 @pytest.mark.parametrize(
-    ("top", "found", "expected"),
+    ("top", "by_grade", "expected"),
     [
         pytest.param({"4": 1.0}, {4: 1.0}, 4.0, id="quite sure"),
         pytest.param({"4": 0.6, "5": 0.4}, {4: 0.6, 5: 0.4}, 4.4, id="between two"),
@@ -40,12 +40,12 @@ def split(text: str, last: str) -> tuple[str, ...]:
     ],
 )
 def test_the_expected_grade_weighs_grades_by_their_probability(
-    top: dict[str, float], found: dict[int, float], expected: float
+    top: dict[str, float], by_grade: dict[int, float], expected: float
 ) -> None:
     tokens = tokens_of(*split(TEXT, "4"), top={"4": top})
     probabilities = grade_probabilities(TEXT, tokens, written=4, grades=range(1, 6))
 
-    assert probabilities == pytest.approx(found)
+    assert probabilities == pytest.approx(by_grade)
     assert expected_grade(probabilities or {}) == pytest.approx(expected)
 
 

@@ -39,7 +39,7 @@ def test_without_an_index_their_own_order_counts_and_usage_may_be_unknown() -> N
 
 
 @pytest.mark.parametrize(
-    ("body", "said"),
+    ("body", "problem"),
     [
         pytest.param({}, "one vector for each of the 2", id="empty"),
         pytest.param({"data": [vector(1)]}, "one vector for each", id="too few"),
@@ -58,6 +58,6 @@ def test_without_an_index_their_own_order_counts_and_usage_may_be_unknown() -> N
         pytest.param({"data": [vector(), vector()]}, "length", id="no length"),
     ],
 )
-def test_what_is_no_list_of_vectors_is_refused(body: dict[str, Any], said: str) -> None:
-    with pytest.raises(UnreadableError, match=said):
+def test_what_is_no_list_of_vectors_is_refused(body: dict[str, Any], problem: str) -> None:
+    with pytest.raises(UnreadableError, match=problem):
         to_embeddings(body, texts=2)

@@ -92,16 +92,16 @@ async def test_embeddings_keep_to_the_money_of_a_run(lab: Lab) -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "said"),
+    ("answer", "problem"),
     [
         pytest.param(Vectors(()), "one vector for each", id="none"),
         pytest.param(Garbage("{}"), "one vector for each", id="no list"),
         pytest.param(Failure(404, message="No such model."), "No such model", id="unknown model"),
     ],
 )
-async def test_a_call_without_vectors_says_why(lab: Lab, answer: Answer, said: str) -> None:
+async def test_a_call_without_vectors_says_why(lab: Lab, answer: Answer, problem: str) -> None:
     async with lab.open(CHAT, answer) as models:
-        with pytest.raises(BadRequestError, match=said):
+        with pytest.raises(BadRequestError, match=problem):
             await embed(models, ["x"])
 
 

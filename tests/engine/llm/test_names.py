@@ -69,8 +69,8 @@ def test_every_set_of_names_makes_the_round_trip(authored: list[str]) -> None:
     names = ToolNames(authored)
 
     sent = {name: names.sent(name) for name in authored}
-    assert all(re.fullmatch(r"[A-Za-z0-9_-]{1,64}", each) for each in sent.values())
-    assert {names.authored(each): each for each in sent.values()} == sent
+    assert all(re.fullmatch(r"[A-Za-z0-9_-]{1,64}", sent_name) for sent_name in sent.values())
+    assert {names.authored(sent_name): sent_name for sent_name in sent.values()} == sent
 
 
 @given(st.lists(COLLIDING, unique=True, max_size=12))

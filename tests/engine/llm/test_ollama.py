@@ -46,7 +46,7 @@ def ollama(*models: str, body: str | None = None, delay_s: float = 0.0) -> Itera
 
 
 @pytest.mark.parametrize(
-    ("models", "found"),
+    ("models", "model"),
     [
         pytest.param(
             ["llama3.2:latest", "nomic-embed-text:latest"], "nomic-embed-text:latest", id="usual"
@@ -60,11 +60,11 @@ def ollama(*models: str, body: str | None = None, delay_s: float = 0.0) -> Itera
     ],
 )
 async def test_a_model_for_embeddings_is_found_by_its_name(
-    models: list[str], found: str | None
+    models: list[str], model: str | None
 ) -> None:
     with ollama(*models) as base_url:
-        assert await find_embedding_model(base_url) == found
-        assert await find_embedding_model(base_url + "/") == found
+        assert await find_embedding_model(base_url) == model
+        assert await find_embedding_model(base_url + "/") == model
 
 
 @pytest.mark.parametrize(

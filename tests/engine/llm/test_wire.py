@@ -7,7 +7,7 @@ from evals_app.engine.llm.wire import MiscountedError, count, parsed, read_compl
 
 
 @pytest.mark.parametrize(
-    ("body", "told"),
+    ("body", "parts"),
     [
         pytest.param(
             {"error": {"message": "Odd.", "type": "t", "code": "c", "param": "p"}},
@@ -46,10 +46,10 @@ from evals_app.engine.llm.wire import MiscountedError, count, parsed, read_compl
         pytest.param(5, ("", "", "", ""), id="a number"),
     ],
 )
-def test_a_complaint_is_found_wherever_it_stands(body: Any, told: tuple[str, ...]) -> None:
-    found = read_complaint(body)
+def test_a_complaint_is_found_wherever_it_stands(body: Any, parts: tuple[str, ...]) -> None:
+    complaint = read_complaint(body)
 
-    assert (found.message, found.type, found.code, found.param) == told
+    assert (complaint.message, complaint.type, complaint.code, complaint.param) == parts
 
 
 @pytest.mark.parametrize(

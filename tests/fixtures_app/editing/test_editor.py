@@ -32,9 +32,9 @@ def test_a_field_is_named_within_a_sentence(label: str, place: str) -> None:
     class Row(forms.Form):
         value = forms.CharField(label=label)
 
-    (found,) = problems_of(Row({}), "Entity 1", "top")
+    (problem,) = problems_of(Row({}), "Entity 1", "top")
 
-    assert found.where == place
+    assert problem.where == place
 
 
 def test_lines_end_as_in_files() -> None:

@@ -35,10 +35,10 @@ def nested(levels: int) -> Json:
 def test_what_is_not_json_is_found_where_it_stands(
     value: Json, loc: tuple[str | int, ...], message: str
 ) -> None:
-    found = list(json_problems(value))
+    problems = list(json_problems(value))
 
-    assert [problem.loc for problem in found] == [loc]
-    assert message in found[0].message
+    assert [problem.loc for problem in problems] == [loc]
+    assert message in problems[0].message
 
 
 @pytest.mark.parametrize(

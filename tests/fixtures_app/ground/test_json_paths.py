@@ -14,7 +14,7 @@ ORDER = read_json(
 
 
 @pytest.mark.parametrize(
-    ("path", "found"),
+    ("path", "value"),
     [
         pytest.param("answer", "60.940", id="leading key"),
         pytest.param("$.answer", "60.940", id="from the root"),
@@ -28,8 +28,8 @@ ORDER = read_json(
         pytest.param("paid", "True", id="true"),
     ],
 )
-def test_a_path_leads_to_a_value(path: str, found: str) -> None:
-    assert str(find(ORDER, parse_path(path))) == found
+def test_a_path_leads_to_a_value(path: str, value: str) -> None:
+    assert str(find(ORDER, parse_path(path))) == value
 
 
 def test_the_root_is_the_whole_document() -> None:

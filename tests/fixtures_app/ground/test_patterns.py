@@ -105,9 +105,9 @@ def test_fitting_needs_the_whole_text_and_its_case() -> None:
 @given(st.text(max_size=40), st.text(max_size=200))
 def test_any_text_is_a_pattern_or_has_a_problem(pattern: str, text: str) -> None:
     if pattern_problem(pattern) is None:
-        found = search(pattern, text, case_sensitive=False)
+        match = search(pattern, text, case_sensitive=False)
 
-        assert found is None or found in text
+        assert match is None or match in text
 
 
 @given(st.text("ab^$.*|()[]\\bBz", max_size=8), st.text("ab\n", max_size=6))

@@ -258,18 +258,18 @@ def test_a_schema_with_anchors_is_not_searched_for_each_of_them() -> None:
 def test_a_mismatch_reads_as_a_sentence_of_our_own(
     schema: dict[str, Any], document: str, words: list[list[str]]
 ) -> None:
-    found = mismatches(read_json(document), schema, whole="the reply")
+    sentences = mismatches(read_json(document), schema, whole="the reply")
 
-    assert len(found) == len(words)
-    for sentence, expected in zip(found, words, strict=True):
+    assert len(sentences) == len(words)
+    for sentence, expected in zip(sentences, words, strict=True):
         for word in expected:
             assert word in sentence
 
 
 def test_of_many_mismatches_the_first_are_shown() -> None:
-    found = mismatches(read_json("[" + "1," * 999 + "1]"), {"items": {"type": "string"}})
+    sentences = mismatches(read_json("[" + "1," * 999 + "1]"), {"items": {"type": "string"}})
 
-    assert len(found) == MAX_MISMATCHES
+    assert len(sentences) == MAX_MISMATCHES
 
 
 def test_a_long_document_is_not_repeated_in_the_words() -> None:

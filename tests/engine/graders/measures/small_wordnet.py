@@ -32,8 +32,8 @@ def write_wordnet(folder: Path, *, licence: str = LICENCE) -> Path:
             for word in words:
                 places.setdefault(word.partition("(")[0].lower(), []).append(offset)
         index = "".join(
-            f"{word} {part[0]} {len(found)} 1 @ {len(found)} 0 {' '.join(found)}  \n"
-            for word, found in sorted(places.items())
+            f"{word} {part[0]} {len(offsets)} 1 @ {len(offsets)} 0 {' '.join(offsets)}  \n"
+            for word, offsets in sorted(places.items())
         )
         irregular = "".join(f"{form} {base}\n" for form, base in IRREGULAR[part].items())
         (folder / f"data.{part}").write_text(data, encoding="utf-8")

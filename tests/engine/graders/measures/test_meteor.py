@@ -78,10 +78,10 @@ def test_thousands_of_pairs_score_as_nltk_scores_them(
 
 
 def test_it_says_how_words_match(small: WordNet) -> None:
-    found = meteor("He starts two jobs now", "He started the task", synonyms=small.synonyms)
+    alignment = meteor("He starts two jobs now", "He started the task", synonyms=small.synonyms)
 
-    assert (found.same, found.by_stem, found.by_synonym) == (1, 1, 1)
-    assert (found.in_reply, found.in_expected, found.runs) == (5, 4, 2)
+    assert (alignment.same, alignment.by_stem, alignment.by_synonym) == (1, 1, 1)
+    assert (alignment.in_reply, alignment.in_expected, alignment.runs) == (5, 4, 2)
 
 
 def test_a_synonym_is_looked_up_for_the_stem() -> None:
@@ -112,7 +112,7 @@ def test_long_texts_are_matched_soon(small: WordNet) -> None:
     expected = " ".join(f"{number:x}ed" for number in range(20_000, 0, -1))
     start = time.process_time()
 
-    found = meteor(reply, expected, synonyms=small.synonyms)
+    alignment = meteor(reply, expected, synonyms=small.synonyms)
 
-    assert found.matches > 5_000
+    assert alignment.matches > 5_000
     assert time.process_time() - start < 30
