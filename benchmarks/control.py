@@ -54,8 +54,7 @@ def wait_for(condition: Callable[[], bool]) -> None:
     give_up = time.monotonic() + PATIENCE_S
     while not condition():
         if time.monotonic() > give_up:
-            message = f"Something did not happen within {PATIENCE_S:g} s."
-            raise SystemExit(message)
+            raise SystemExit(f"Something did not happen within {PATIENCE_S:g} s.")
         time.sleep(0.005)
 
 
@@ -84,8 +83,7 @@ def one_round() -> tuple[float, float, float]:
     wait_for(lambda: is_over(tried))
     begun_at = tried.executions.get().started_at
     if begun_at is None or is_over(long):
-        message = "The long run was over too soon to be beside anything."
-        raise SystemExit(message)
+        raise SystemExit("The long run was over too soon to be beside anything.")
     begin_s = (begun_at - tried.created_at).total_seconds()
     cancel_run(long)
     wait_for(lambda: is_over(long))

@@ -98,8 +98,7 @@ def seconds(grader: PlainGrader, pairs: Sequence[tuple[str, str]], *, rounds: in
     for reply_view in views[:WARM_UP]:
         grade = grader.grade(reply_view)
         if grade.status is GradeStatus.ERROR:
-            message = f"{type(grader).__name__} is in error: {grade.reason}"
-            raise SystemExit(message)
+            raise SystemExit(f"{type(grader).__name__} is in error: {grade.reason}")
     took = []
     for _ in range(rounds):
         began = time.process_time()

@@ -117,8 +117,7 @@ def measure(client: Client, page: Page, *, requests: int) -> Measured:
 def _ask(client: Client, address: str) -> None:
     response = client.get(address)
     if response.status_code != 200:  # noqa: PLR2004 - a page
-        message = f"{address} answered {response.status_code}."
-        raise SystemExit(message)
+        raise SystemExit(f"{address} answered {response.status_code}.")
     response.getvalue()  # also of a page that is streamed
 
 

@@ -62,8 +62,7 @@ def begin_s(run: "Run") -> float:
     wait_for(lambda: not type(run).objects.get(pk=run.pk).is_open)
     begun_at = run.executions.get().started_at
     if begun_at is None:
-        message = f"Run {run.pk} did not begin."
-        raise SystemExit(message)
+        raise SystemExit(f"Run {run.pk} did not begin.")
     return float((begun_at - run.created_at).total_seconds())
 
 

@@ -214,8 +214,7 @@ def _await_workers(site: Site, count: int) -> None:
     give_up = time.monotonic() + PATIENCE_S
     while site.query("SELECT count(*) FROM evals_app_worker") != [(count,)]:
         if time.monotonic() > give_up:
-            message = "The workers did not start."
-            raise TimeoutError(message)
+            raise TimeoutError("The workers did not start.")
         time.sleep(0.1)
 
 

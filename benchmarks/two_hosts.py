@@ -199,8 +199,7 @@ def eventually(condition: Callable[[], bool], what: str) -> float:
     began = time.monotonic()
     while not condition():
         if time.monotonic() - began > PATIENCE_S:
-            message = f"It did not happen: {what}"
-            raise TimeoutError(message)
+            raise TimeoutError(f"It did not happen: {what}")
         time.sleep(0.05)
     return time.monotonic() - began
 
@@ -239,8 +238,7 @@ class Site:
 
     def call(self, *words: str) -> None:
         if self.start(*words).wait(PATIENCE_S):
-            message = f"{words[0]} failed:\n{self.log('web')}"
-            raise RuntimeError(message)
+            raise RuntimeError(f"{words[0]} failed:\n{self.log('web')}")
 
     def log(self, host: str, *, lines: int = 30) -> str:
         path = self._folder / f"{host}.log"

@@ -119,8 +119,9 @@ def _types_of(spec: FixtureSpec) -> dict[str, int]:
     wanted = {entity.type for entity in spec.entities}
     types = dict(EntityType.objects.filter(slug__in=wanted).values_list("slug", "pk"))
     if missing := sorted(wanted - types.keys()):
-        msg = f"Fixture {spec.slug!r} uses entity types that do not exist: {', '.join(missing)}."
-        raise ValueError(msg)
+        raise ValueError(
+            f"Fixture {spec.slug!r} uses entity types that do not exist: {', '.join(missing)}."
+        )
     return types
 
 

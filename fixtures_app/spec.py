@@ -45,15 +45,17 @@ def _as_text(value: str) -> str:
 
 def _as_slug(value: str) -> str:
     if not re.fullmatch(r"[a-z0-9]+(?:[-_][a-z0-9]+)*", value):
-        msg = "A slug has lowercase letters, digits and single hyphens, for example class-data."
-        raise ValueError(msg)
+        raise ValueError(
+            "A slug has lowercase letters, digits and single hyphens, for example class-data."
+        )
     return value
 
 
 def _as_type_slug(value: str) -> str:
     if not re.fullmatch(r"[A-Za-z0-9]+(?:[-_][A-Za-z0-9]+)*", value):
-        msg = "An entity type has letters, digits and single hyphens, for example student."
-        raise ValueError(msg)
+        raise ValueError(
+            "An entity type has letters, digits and single hyphens, for example student."
+        )
     return value
 
 

@@ -339,8 +339,7 @@ def _known_types(
     known = {**declared, **entity_types}
     slugs = [fixture.slug for fixture in fixtures]
     if len(set(slugs)) < len(slugs):
-        msg = f"A fixture is listed twice: {', '.join(slugs)}."
-        raise ValueError(msg)
+        raise ValueError(f"A fixture is listed twice: {', '.join(slugs)}.")
     for fixture in fixtures:
         for kind in dict.fromkeys(entity.type for entity in fixture.entities):
             if kind not in known:

@@ -122,8 +122,9 @@ class TurnSpec(Spec):
     @model_validator(mode="after")
     def _inherits_with_its_own(self) -> Self:
         if self.inherit and not self.assertions:
-            msg = "inherit adds a turn's own assertions to the suite's, but this turn has none of its own."
-            raise ValueError(msg)
+            raise ValueError(
+                "inherit adds a turn's own assertions to the suite's, but this turn has none of its own."
+            )
         return self
 
 

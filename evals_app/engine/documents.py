@@ -122,8 +122,9 @@ class _Parts:
         if not by_number:
             raise KeyError(pattern)
         if len(by_number) > _MAX_PARTS:
-            msg = f"it has {len(by_number):,} slides or sheets, more than {_MAX_PARTS:,}."
-            raise DocumentError(msg)
+            raise DocumentError(
+                f"it has {len(by_number):,} slides or sheets, more than {_MAX_PARTS:,}."
+            )
         return [by_number[number] for number in sorted(by_number)]
 
     def events(self, name: str) -> Iterator[_Event]:
@@ -140,8 +141,9 @@ class _Parts:
     def _chunks(self, name: str) -> Iterator[bytes]:
         info = self.archive.getinfo(name)
         if info.compress_type not in {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}:
-            msg = f"its part {name} is compressed in a way that no office program uses."
-            raise DocumentError(msg)
+            raise DocumentError(
+                f"its part {name} is compressed in a way that no office program uses."
+            )
         with self.archive.open(info) as part:
             # The sizes that an archive states for its parts may be wrong.
             while chunk := part.read(_CHUNK):
@@ -152,8 +154,9 @@ class _Parts:
 
     def _parser(self, part: str, events: list[_Event]) -> expat.XMLParserType:
         def refuse(*_: object) -> None:
-            msg = f"its part {part} declares entities, which no office program writes."
-            raise DocumentError(msg)
+            raise DocumentError(
+                f"its part {part} declares entities, which no office program writes."
+            )
 
         def start(name: str, attributes: dict[str, str]) -> None:
             self._elements += 1

@@ -73,8 +73,9 @@ def media_type(name: str) -> str:
     if ending in MEDIA_TYPES:
         return MEDIA_TYPES[ending]
     hint = near(ending, MEDIA_TYPES)
-    msg = f"Files of this kind cannot be shown to an agent.{hint} Known: {', '.join(MEDIA_TYPES)}."
-    raise ValueError(msg)
+    raise ValueError(
+        f"Files of this kind cannot be shown to an agent.{hint} Known: {', '.join(MEDIA_TYPES)}."
+    )
 
 
 def is_shown_as_it_is(kind: str) -> bool:
@@ -109,8 +110,9 @@ def _path(value: str) -> str:
     path = PurePosixPath(value)
     is_inside = not path.is_absolute() and ".." not in path.parts
     if not is_inside or "\\" in value or not value.isprintable() or path.name in {"", "."}:
-        msg = "Write a path relative to the folder of this file, for example photos/receipt.jpg."
-        raise ValueError(msg)
+        raise ValueError(
+            "Write a path relative to the folder of this file, for example photos/receipt.jpg."
+        )
     media_type(value)
     return path.as_posix()
 

@@ -36,8 +36,9 @@ class SimilaritySpec(Spec):
     def _is_whole(self) -> Self:
         needed = {"embeddings": self.model, "judge": self.model, "static": self.directory}
         if self.way in needed and needed[self.way] is None:
-            msg = f"{self.way} needs a {'directory' if self.way == 'static' else 'model'}."
-            raise ValueError(msg)
+            raise ValueError(
+                f"{self.way} needs a {'directory' if self.way == 'static' else 'model'}."
+            )
         return self
 
     @property

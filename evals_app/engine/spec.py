@@ -153,8 +153,9 @@ def _model(value: Any) -> Any:
         provider = next((p for prefix, p in PREFIXES.items() if value.startswith(prefix)), "")
         name = value
     if not provider or not name:
-        msg = f"Write the model as provider/model, for example anthropic/{value or 'claude-...'}."
-        raise ValueError(msg)
+        raise ValueError(
+            f"Write the model as provider/model, for example anthropic/{value or 'claude-...'}."
+        )
     return {"provider": provider, "name": name}
 
 

@@ -365,8 +365,9 @@ class View:
         ends = [0, *(turn.journal_end for turn in seen)]
         first, end = (0 if self.turn is None else ends[-2]), ends[-1]
         if first is None or end is None:
-            msg = "This transcript does not record in which turn the world changed. Run the case again."
-            raise ValueError(msg)
+            raise ValueError(
+                "This transcript does not record in which turn the world changed. Run the case again."
+            )
         return first, end
 
     def _up_to_now(self) -> tuple[TurnRecord, ...]:

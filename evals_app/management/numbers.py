@@ -28,8 +28,9 @@ def seconds(text: str) -> float:
     """Read a duration above 0."""
     value = duration(text)
     if not value:
-        message = f"{text!r} is not a valid time; write seconds above 0, for example 600"
-        raise ArgumentTypeError(message)
+        raise ArgumentTypeError(
+            f"{text!r} is not a valid time; write seconds above 0, for example 600"
+        )
     return value
 
 

@@ -182,8 +182,9 @@ def write_starter(
     except FileExistsError as error:
         # Of a folder too: a file is in its place.
         taken = os.path.relpath(error.filename)
-        message = f"{taken} exists already; choose another slug or another --dir."
-        raise usage_error(message) from error
+        raise usage_error(
+            f"{taken} exists already; choose another slug or another --dir."
+        ) from error
     except OSError as error:
         raise usage_error(f"{shown} cannot be written: {error.strerror}.") from error
     if model.objects.filter(slug=slug).exists():

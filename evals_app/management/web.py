@@ -22,8 +22,9 @@ def ensure_free(bind: str) -> None:
     """
     host, port = _host_and_port(bind)
     if not (host and port):
-        message = f"--bind is {bind!r}; expected an address and a port, such as 127.0.0.1:8000."
-        raise usage_error(message)
+        raise usage_error(
+            f"--bind is {bind!r}; expected an address and a port, such as 127.0.0.1:8000."
+        )
     with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as tried:
         tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

@@ -48,8 +48,7 @@ class AttachmentQuerySet(models.QuerySet["Attachment"]):
         """
         content = self.filter(pk=sha256).values_list("content", flat=True).first()
         if content is None:
-            message = f"The file {sha256[:12]} is not stored."
-            raise ConfigurationError(message)
+            raise ConfigurationError(f"The file {sha256[:12]} is not stored.")
         return bytes(content)
 
     def by_name(self, sha256s: Mapping[str, str]) -> dict[str, bytes]:

@@ -117,8 +117,7 @@ class LocalCluster:
             CannotWorkError: they died too often.
         """
         if not self.is_alive:
-            message = "The worker's processes died too often; see the log."
-            raise CannotWorkError(message)
+            raise CannotWorkError("The worker's processes died too often; see the log.")
         if time.monotonic() >= self._chores_at:
             self._chores_at = time.monotonic() + self._do_chores()
         if self._sentinel is not None:

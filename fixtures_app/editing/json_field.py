@@ -25,8 +25,7 @@ def read_json(text: str) -> Json:
         message = f"This is not valid JSON: line {error.lineno}, column {error.colno}: "
         raise ValidationError(message + _hint(text, error)) from None
     except RecursionError:
-        message = "This JSON is nested too deeply."
-        raise ValidationError(message) from None
+        raise ValidationError("This JSON is nested too deeply.") from None
     except ValueError as error:
         raise ValidationError(str(error)) from None
     for problem in json_problems(value):
@@ -72,8 +71,7 @@ class JsonTextField(forms.CharField):
             return value
         parsed = read_json(value)
         if self.kind is not None and not isinstance(parsed, self.kind):
-            message = f"Write {_KINDS.get(self.kind, self.kind.__name__)}."
-            raise ValidationError(message)
+            raise ValidationError(f"Write {_KINDS.get(self.kind, self.kind.__name__)}.")
         return parsed
 
     def run_validators(self, value: Any) -> None:

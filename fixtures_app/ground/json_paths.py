@@ -29,8 +29,7 @@ def parse_path(path: str) -> Steps:
         ValueError: it cannot be read; the message says where and what to write.
     """
     if len(path) > MAX_PATH_CHARS:
-        msg = f"A path can have up to {MAX_PATH_CHARS} characters."
-        raise ValueError(msg)
+        raise ValueError(f"A path can have up to {MAX_PATH_CHARS} characters.")
     # A leading key may do without its dot.
     rest = path[1:] if path.startswith("$") else path if path[:1] in {".", "["} else f".{path}"
     steps: list[str | int] = []
@@ -43,8 +42,7 @@ def parse_path(path: str) -> Steps:
             steps.append(_ESCAPED.sub(r"\1", step[2]))
         else:
             done = f" after {path_text(steps)}" if steps else ""
-            msg = f"The path cannot be read at {quoted(rest)}{done}. {_advice(rest)}"
-            raise ValueError(msg)
+            raise ValueError(f"The path cannot be read at {quoted(rest)}{done}. {_advice(rest)}")
         rest = rest[step.end() :]
     return tuple(steps)
 
@@ -90,8 +88,9 @@ def find(document: Json, steps: Steps) -> Json:
         if not _has(value, step):
             wanted = path_text(steps[: number + 1])
             where = f"{path_text(steps[:number])} is" if number else "it is"
-            msg = f"has no {wanted}: {where} {described(value)}.{_hint(value, step)}"
-            raise NoSuchPlaceError(msg)
+            raise NoSuchPlaceError(
+                f"has no {wanted}: {where} {described(value)}.{_hint(value, step)}"
+            )
         value = value[step]
     return value
 

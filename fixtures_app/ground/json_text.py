@@ -36,8 +36,7 @@ class Number(Decimal):
         try:
             number = super().__new__(cls, text)
         except InvalidOperation:
-            msg = "has a number whose exponent has more than 18 digits."
-            raise NotJsonError(msg) from None
+            raise NotJsonError("has a number whose exponent has more than 18 digits.") from None
         number.text = text
         return number
 
@@ -68,8 +67,7 @@ def read_reply(reply: str) -> Document:
     if "`" * 3 in reply or "~" * 3 in reply:
         blocks = _blocks(reply)
         if len(blocks) > 1:
-            msg = f"has {len(blocks)} blocks of JSON, but one is expected."
-            raise NotJsonError(msg)
+            raise NotJsonError(f"has {len(blocks)} blocks of JSON, but one is expected.")
         if blocks:
             return Document(read_json(blocks[0]), is_fenced=True)
     return Document(read_json(reply))
@@ -100,11 +98,9 @@ def read_json(text: str) -> Json:
     """
     text = text.removeprefix(_BYTE_ORDER_MARK)
     if not text.strip():
-        msg = "is empty."
-        raise NotJsonError(msg)
+        raise NotJsonError("is empty.")
     if _levels(text) > MAX_JSON_LEVELS:
-        msg = f"is JSON nested more than {MAX_JSON_LEVELS} levels deep."
-        raise NotJsonError(msg)
+        raise NotJsonError(f"is JSON nested more than {MAX_JSON_LEVELS} levels deep.")
     try:
         return _DECODER.decode(text)
     except json.JSONDecodeError as exc:
@@ -112,8 +108,7 @@ def read_json(text: str) -> Json:
     except NotJsonError:
         raise
     except ValueError as exc:
-        msg = f"is not valid JSON: {after_colon(str(exc))}"
-        raise NotJsonError(msg) from None
+        raise NotJsonError(f"is not valid JSON: {after_colon(str(exc))}") from None
 
 
 def _levels(text: str) -> int:

@@ -52,11 +52,9 @@ def mismatches(document: Json, schema: Mapping[str, Json], *, whole: str = "it")
         all_errors = _compiled(json.dumps(schema)).iter_errors(_prepared(document))
         errors = list(islice(all_errors, MAX_MISMATCHES))
     except RecursionError:
-        msg = "the schema goes too deep into it"
-        raise UncheckableError(msg) from None
+        raise UncheckableError("the schema goes too deep into it") from None
     except (Unresolvable, re2.error):
-        msg = "the schema itself cannot be used"
-        raise UncheckableError(msg) from None
+        raise UncheckableError("the schema itself cannot be used") from None
     finally:
         _STEPS.reset(steps)
     return list(
@@ -97,8 +95,7 @@ def _spend(steps: int) -> None:
     left = _STEPS.get()
     left[0] -= steps
     if left[0] < 0:
-        msg = "the schema takes too many steps for it"
-        raise UncheckableError(msg)
+        raise UncheckableError("the schema takes too many steps for it")
 
 
 _Keyword = Callable[[Any, Any, Any, Any], Iterable[Mismatch] | None]

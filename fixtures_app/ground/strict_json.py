@@ -52,8 +52,7 @@ def read_strictly(text: str) -> Json:
 
 
 def _refuse_constant(name: str) -> NoReturn:
-    msg = f"JSON has no {name}. Write a number or null."
-    raise ValueError(msg)
+    raise ValueError(f"JSON has no {name}. Write a number or null.")
 
 
 def _unique_keys(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
@@ -61,8 +60,7 @@ def _unique_keys(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
     if len(unique) < len(pairs):
         counts = Counter(key for key, _ in pairs)
         key = next(key for key, count in counts.items() if count > 1)
-        msg = f"The key {key[:100]!r} appears twice in one object."
-        raise ValueError(msg)
+        raise ValueError(f"The key {key[:100]!r} appears twice in one object.")
     return unique
 
 

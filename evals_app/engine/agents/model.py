@@ -69,8 +69,9 @@ class ModelSession:
                 self._chat = [*chat, _turn(reply)]
                 return
             if rounds == self._settings.max_tool_rounds:
-                message = f"The agent was still calling tools after {rounds} rounds, the maximum."
-                raise AgentError(message)
+                raise AgentError(
+                    f"The agent was still calling tools after {rounds} rounds, the maximum."
+                )
             calls = [await self._run(request) for request in reply.tool_calls]
             exchange.messages.append(Message("assistant", reply.text, tuple(calls)))
             results = (
@@ -95,8 +96,9 @@ class ModelSession:
         except ReplyTooLongError as error:
             exchange.note_unknown()
             exchange.attempts.extend(error.attempts)
-            message = f"The agent's reply is longer than {MAX_REPLY_BYTES // 1000:,} kB."
-            raise AgentError(message) from None
+            raise AgentError(
+                f"The agent's reply is longer than {MAX_REPLY_BYTES // 1000:,} kB."
+            ) from None
         except ProviderError:
             # The time of a failed call is not the agent's.
             exchange.waited_s += exchange.clock() - asked_at

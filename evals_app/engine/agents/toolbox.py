@@ -51,8 +51,9 @@ class Toolbox:
     def __init__(self, names: Sequence[str], *, world: World, own: Sequence[OwnTool] = ()) -> None:
         missing = [name for name in names if name not in world.tools]
         if missing:
-            message = f"Unknown tool: {', '.join(missing)}. Known: {', '.join(world.tools)}."
-            raise ConfigurationError(message)
+            raise ConfigurationError(
+                f"Unknown tool: {', '.join(missing)}. Known: {', '.join(world.tools)}."
+            )
         self._own = {tool.name: tool for tool in own}
         self.tools: Mapping[str, Tool] = {name: world.tools[name] for name in names} | self._own
         self._world = world

@@ -78,8 +78,9 @@ def result_as_json(result: Any) -> dict[str, Any]:
     if bare is not None:
         result = GraderResult(score=bare, passed=bare if isinstance(bare, bool) else None)
     if not hasattr(result, "score"):
-        message = f"it returned {result!r:.200}; expected a GraderResult, True, False or a number"
-        raise TypeError(message)
+        raise TypeError(
+            f"it returned {result!r:.200}; expected a GraderResult, True, False or a number"
+        )
     score = _plain(result.score)
     given = getattr(result, "passed", None)
     passed = _plain(given)

@@ -56,8 +56,7 @@ class _Reader:
             self._head(len(heading[1]), text)
         elif (bullet := _BULLET.match(text)) and not self._is_nested(indent):
             if len(self.items) == _MOST_ITEMS:
-                msg = f"A rubric has at most {_MOST_ITEMS} bullets; this one has more."
-                raise ValueError(msg)
+                raise ValueError(f"A rubric has at most {_MOST_ITEMS} bullets; this one has more.")
             self.items.append(([text[bullet.end() :]], tuple(line for _, line in self.above)))
             self.since.clear()
             self.indent = indent

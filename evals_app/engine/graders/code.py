@@ -72,8 +72,7 @@ class Code(AidedGrader):
 
     async def grade_with(self, view: View, aids: Aids) -> Grade:
         if aids.run_code is None:
-            message = "Code cannot be run here."
-            raise CodeError(message)
+            raise CodeError("Code cannot be run here.")
         context = context_of(view, aids)
         result = await aids.run_code(self.grader, context, timeout_s=self.timeout_s)
         score, passed = result["score"], result["passed"]

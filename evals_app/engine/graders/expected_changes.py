@@ -102,11 +102,9 @@ class ExpectedEntity(Spec):
     @model_validator(mode="after")
     def _names_something(self) -> Self:
         if self.id is None and self.type is None:
-            msg = "Give the entity's id or its type."
-            raise ValueError(msg)
+            raise ValueError("Give the entity's id or its type.")
         if self.id is not None and self.count > 1:
-            msg = f"{self.id} is a single entity; count is only for a type."
-            raise ValueError(msg)
+            raise ValueError(f"{self.id} is a single entity; count is only for a type.")
         return self
 
     def mentions(self) -> Iterator[Named]:
@@ -186,8 +184,7 @@ class ExpectedLink(Spec):
     @model_validator(mode="after")
     def _names_something(self) -> Self:
         if not self._named:
-            msg = "Describe the relation: give from, type or to."
-            raise ValueError(msg)
+            raise ValueError("Describe the relation: give from, type or to.")
         return self
 
     @property

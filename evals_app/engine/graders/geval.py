@@ -87,16 +87,13 @@ class GEval(MeasuredGrader):
     @model_validator(mode="after")
     def _can_be_asked(self) -> Self:
         if not self.criteria.strip() and not self.evaluation_steps:
-            msg = "Write criteria, evaluation steps, or both."
-            raise ValueError(msg)
+            raise ValueError("Write criteria, evaluation steps, or both.")
         if "actual_output" not in self.evaluation_params:
-            msg = (
+            raise ValueError(
                 "evaluation_params must include actual_output, because the reply is what is graded."
             )
-            raise ValueError(msg)
         if len(set(self.evaluation_params)) < len(self.evaluation_params):
-            msg = "evaluation_params names a field twice."
-            raise ValueError(msg)
+            raise ValueError("evaluation_params names a field twice.")
         return self
 
     def question(self, view: View, *, key: str) -> StepsQuestion:

@@ -64,15 +64,16 @@ class VotingGrader(JudgedGrader):
         if not self.jury:
             return self
         if self.votes != 1:
-            msg = "Each model of a jury has one vote. Remove either votes or jury."
-            raise ValueError(msg)
+            raise ValueError("Each model of a jury has one vote. Remove either votes or jury.")
         if len(self.jury) % 2 == 0 or len(self.jury) > _MOST_JURORS:
-            msg = f"A jury has 1, 3 or 5 models so that votes cannot be tied; this one has {len(self.jury)}."
-            raise ValueError(msg)
+            raise ValueError(
+                f"A jury has 1, 3 or 5 models so that votes cannot be tied; this one has {len(self.jury)}."
+            )
         if len(set(self.jury)) < len(self.jury):
             twice, _ = Counter(self.jury).most_common(1)[0]
-            msg = f"The jury lists {twice} twice. To ask one model several times, use votes."
-            raise ValueError(msg)
+            raise ValueError(
+                f"The jury lists {twice} twice. To ask one model several times, use votes."
+            )
         return self
 
     def jurors(self) -> Sequence[ModelSpec]:
@@ -137,8 +138,9 @@ class LlmJudge(VotingGrader):
     @model_validator(mode="after")
     def _fits_the_scale(self) -> Self:
         if self.anchors and self.scale != "1-5":
-            msg = f"Anchors describe the grades of the scale 1-5; this check has the scale {self.scale}."
-            raise ValueError(msg)
+            raise ValueError(
+                f"Anchors describe the grades of the scale 1-5; this check has the scale {self.scale}."
+            )
         return self
 
     async def judge(self, view: View, judge: Judge, *, key: str, threshold: float | None) -> Grade:
@@ -231,8 +233,7 @@ class Rubric(VotingGrader):
     @model_validator(mode="after")
     def _can_be_judged(self) -> Self:
         if not without_comments(self.criteria).strip():
-            msg = "A rubric needs text outside its comments."
-            raise ValueError(msg)
+            raise ValueError("A rubric needs text outside its comments.")
         _ = self.checklist  # its limits
         return self
 

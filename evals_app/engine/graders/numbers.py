@@ -35,8 +35,7 @@ def _number_or_text(value: Any) -> Any:
     # One message in place of one for each type that it is not.
     if value is None or (isinstance(value, int | float | str) and not isinstance(value, bool)):
         return value
-    msg = "Write a number such as 60.94, or a text such as '1,234'."
-    raise ValueError(msg)
+    raise ValueError("Write a number such as 60.94, or a text such as '1,234'.")
 
 
 class Numeric(PathGrader):

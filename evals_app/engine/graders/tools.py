@@ -141,18 +141,15 @@ class ToolCalled(_OneCall):
     @classmethod
     def _not_zero(cls, value: Any) -> Any:
         if value == 0 and not isinstance(value, bool):
-            msg = "To require that the tool is not called, use tool_not_called."
-            raise ValueError(msg)
+            raise ValueError("To require that the tool is not called, use tool_not_called.")
         return value
 
     @model_validator(mode="after")
     def _counts_say_something(self) -> Self:
         if self.max_count is None and self.min_count == 0:
-            msg = "min_count 0 without max_count passes whatever the agent does."
-            raise ValueError(msg)
+            raise ValueError("min_count 0 without max_count passes whatever the agent does.")
         if self.max_count is not None and self.max_count < self.min_count:
-            msg = f"max_count {self.max_count} is less than min_count {self.min_count}."
-            raise ValueError(msg)
+            raise ValueError(f"max_count {self.max_count} is less than min_count {self.min_count}.")
         return self
 
     def grade(self, view: View) -> Grade:
@@ -289,10 +286,9 @@ class ToolCalls(PlainGrader):
     @model_validator(mode="after")
     def _says_something(self) -> Self:
         if not self.tools and not self.exact:
-            msg = (
+            raise ValueError(
                 "An empty list passes whatever the agent does. With exact it means no calls at all."
             )
-            raise ValueError(msg)
         return self
 
     def grade(self, view: View) -> Grade:

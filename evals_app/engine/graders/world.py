@@ -107,15 +107,15 @@ class WorldChanges(PlainGrader):
     @model_validator(mode="after")
     def _says_something(self) -> Self:
         if not self.nothing_else and not any(self._expected().values()):
-            msg = "This check passes whatever the agent does. List a change, or set nothing_else."
-            raise ValueError(msg)
+            raise ValueError(
+                "This check passes whatever the agent does. List a change, or set nothing_else."
+            )
         ids = [change.id for change in (*self.created, *self.updated, *self.deleted) if change.id]
         if twice := [id_ for id_ in dict.fromkeys(ids) if ids.count(id_) > 1]:
-            msg = (
+            raise ValueError(
                 f"{twice[0]} is listed twice, but an entity has only one change:"
                 " created, updated or deleted. Put all its fields in one entry."
             )
-            raise ValueError(msg)
         return self
 
     def _expected(self) -> dict[Kind, Sequence[Expected]]:

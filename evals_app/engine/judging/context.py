@@ -44,8 +44,7 @@ def windows(chunks: Sequence[ShownChunk], inquiry: Inquiry) -> list[str]:
     """
     total = sum(size(chunk.text) for chunk in chunks)
     if total > MOST_BYTES:
-        message = f"The context has {total:,} bytes; a judge reads at most {MOST_BYTES:,}."
-        raise JudgeError(message)
+        raise JudgeError(f"The context has {total:,} bytes; a judge reads at most {MOST_BYTES:,}.")
     texts: list[list[str]] = []
     room = 0
     for chunk in chunks:

@@ -79,6 +79,5 @@ def _read(text: str) -> _Answer:
         data = data | {"score": 0}  # it is ignored, so it need not be on the scale
     answer = checked(_Answer, data)
     if answer.verdict == "cannot_grade":
-        msg = f"The judge cannot grade this: {cut(answer.critique, MAX_CHARS)}"
-        raise JudgeError(msg)
+        raise JudgeError(f"The judge cannot grade this: {cut(answer.critique, MAX_CHARS)}")
     return answer

@@ -55,8 +55,7 @@ async def faithfulness(
     if not claims.claims:
         flags = inquiry.flags(question.view)
         if "injection" in flags:  # the reply may have asked its judge for just that
-            message = "The judge lists no claims, and the reply seems to address the judge."
-            raise JudgeError(message)
+            raise JudgeError("The judge lists no claims, and the reply seems to address the judge.")
         reason = (
             "The reply makes no factual claim, so there is nothing to compare with the context."
         )

@@ -123,8 +123,9 @@ async def judge_items(
         ProviderError: the model API did not serve a call.
     """
     if len(items) > MOST_ITEMS:
-        message = f"There are {len(items):,} items to judge; a judge is asked about at most {MOST_ITEMS:,}."
-        raise JudgeError(message)
+        raise JudgeError(
+            f"There are {len(items):,} items to judge; a judge is asked about at most {MOST_ITEMS:,}."
+        )
     question = _Question(form, prompt_for, purpose, weigh)
     parts = [partial(question.settle, batch) for batch in batches(items)]
     judged = await side_by_side(inquiry, parts)

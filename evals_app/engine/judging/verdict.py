@@ -109,8 +109,7 @@ class _TenPoints(_Graded):
 
 def _known(score: float) -> float:
     if score not in _TENTHS:
-        msg = f"The score is one of {', '.join(map(str, _TENTHS))}."
-        raise ValueError(msg)
+        raise ValueError(f"The score is one of {', '.join(map(str, _TENTHS))}.")
     return score
 
 

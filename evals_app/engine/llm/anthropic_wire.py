@@ -75,8 +75,9 @@ def to_reply(
     content = wire.entries(message.get("content"), "content blocks")
     reason = message.get("stop_reason")
     if not isinstance(reason, str) or reason not in _STOPS:
-        msg = f"it stopped for an unknown reason ({reason!r}); known: {', '.join(_STOPS)}"
-        raise wire.UnreadableError(msg)
+        raise wire.UnreadableError(
+            f"it stopped for an unknown reason ({reason!r}); known: {', '.join(_STOPS)}"
+        )
     details = message.get("stop_details")
     category = details.get("category") if isinstance(details, dict) else None
     turn = _to_turn(content)

@@ -132,8 +132,9 @@ class Models:
         kind = KINDS[opened.spec.kind]
         adapter = self._adapter(opened) if kind.has_embeddings else None
         if not isinstance(adapter, OpenAIAdapter):
-            msg = f"Provider {provider!r} ({kind.label}) does not offer embeddings."
-            raise ConfigurationError(msg)
+            raise ConfigurationError(
+                f"Provider {provider!r} ({kind.label}) does not offer embeddings."
+            )
         parts = []
         for part in _parts(texts, most=kind.most_texts):
             call = EmbedCall(
@@ -235,8 +236,9 @@ class Models:
         if provider is None:
             raise ConfigurationError(self._unknown(slug))
         if KINDS[provider.spec.kind].api is None:
-            msg = f"Provider {slug!r} is {provider.spec.kind}: it has no model API."
-            raise ConfigurationError(msg)
+            raise ConfigurationError(
+                f"Provider {slug!r} is {provider.spec.kind}: it has no model API."
+            )
         return provider
 
     def _unknown(self, slug: str) -> str:

@@ -233,8 +233,9 @@ def _reason(given: object) -> str:
     # Gemini: "content_filter: SAFETY".
     reason = given.rpartition(":")[2].strip().lower() if isinstance(given, str) else ""
     if reason not in _STOPS:
-        msg = f"it stopped for an unknown reason ({given!r}); known: {', '.join(_STOPS)}"
-        raise wire.UnreadableError(msg)
+        raise wire.UnreadableError(
+            f"it stopped for an unknown reason ({given!r}); known: {', '.join(_STOPS)}"
+        )
     return reason
 
 

@@ -195,8 +195,9 @@ class Provider:
             max_output_tokens=call.max_output_tokens,
         )
         if bound is None:
-            msg = f"{call.provider}/{call.model} has no price, but this run has a cost ceiling."
-            raise ConfigurationError(msg)
+            raise ConfigurationError(
+                f"{call.provider}/{call.model} has no price, but this run has a cost ceiling."
+            )
         await self.purse.reserve(bound)
         return bound
 

@@ -101,8 +101,9 @@ class Asserted:
             LostError, WrongError: it is several texts, or none.
         """
         if isinstance(self.value, list) and len(self.value) > 1:
-            msg = "A reply is compared with one text here. Keep one, or write several checks."
-            raise LostError(msg)
+            raise LostError(
+                "A reply is compared with one text here. Keep one, or write several checks."
+            )
         value = self.value[0] if isinstance(self.value, list) and self.value else self.value
         if value is None or isinstance(value, dict | list):
             raise WrongError(f"{self.kind} needs a text as its `value`.")
@@ -145,8 +146,9 @@ class Asserted:
             LostError: there is none.
         """
         if self.threshold is None:
-            msg = "Without a threshold it only measures, and time and cost are always measured."
-            raise LostError(msg)
+            raise LostError(
+                "Without a threshold it only measures, and time and cost are always measured."
+            )
         return self.threshold
 
     def part(self) -> Json:
@@ -291,11 +293,11 @@ def _judged(criteria: str, opposite: str) -> Says:
 
     def says(a: Asserted) -> list[Json]:
         if a.inverse and not opposite:
-            msg = f"{a.kind} cannot be negated here."
-            raise LostError(msg)
+            raise LostError(f"{a.kind} cannot be negated here.")
         if a.inverse and a.threshold is not None:
-            msg = "A score cannot be negated here. Say in the criteria what must not happen."
-            raise LostError(msg)
+            raise LostError(
+                "A score cannot be negated here. Say in the criteria what must not happen."
+            )
         asked = (opposite if a.inverse else criteria).format(a.json_text())
         if a.threshold is None:
             return [{"type": "llm_judge", "criteria": asked, "scale": "pass_fail"}]
@@ -371,8 +373,9 @@ def _tool_used(a: Asserted) -> list[Json]:
 def _tool_args(a: Asserted) -> list[Json]:
     says = a.mapping()
     if odd := {"defaults", "ignore"} & says.keys():
-        msg = f"Arguments to ignore cannot be listed ({', '.join(odd)}). List those that matter."
-        raise LostError(msg)
+        raise LostError(
+            f"Arguments to ignore cannot be listed ({', '.join(odd)}). List those that matter."
+        )
     tool = _tool(says.get("name", says.get("pattern", "")))
     args = says.get("args", says.get("arguments", {}))
     how = {"args_match": "exact"} if says.get("mode") == "exact" else {}

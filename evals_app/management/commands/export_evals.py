@@ -42,8 +42,9 @@ class Command(BaseCommand):
             raise usage_error(str(error)) from error
         except ValidationError as error:
             places = [f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors()]
-            message = f"A row no longer validates ({error.title}). " + "; ".join(places)
-            raise usage_error(message) from error
+            raise usage_error(
+                f"A row no longer validates ({error.title}). " + "; ".join(places)
+            ) from error
         folder: Path = options["dir"]
         try:
             folder.mkdir(parents=True, exist_ok=True)

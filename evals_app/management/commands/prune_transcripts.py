@@ -88,8 +88,9 @@ def refuse_vacuum(*, is_dry: bool) -> None:
     if connection.vendor != "sqlite":
         raise usage_error("--vacuum is for SQLite; PostgreSQL's autovacuum makes room by itself.")
     if somebody_works():
-        message = "A worker is alive, and --vacuum would make it wait too long: stop it first."
-        raise usage_error(message)
+        raise usage_error(
+            "A worker is alive, and --vacuum would make it wait too long: stop it first."
+        )
 
 
 def vacuum() -> None:

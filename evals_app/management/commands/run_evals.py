@@ -168,8 +168,9 @@ class Command(BaseCommand):
                     file.writelines(written(document()))
                     file.write("\n")
             except OSError as error:
-                message = f"{options['output']} cannot be written: {error.strerror}."
-                raise usage_error(message) from error
+                raise usage_error(
+                    f"{options['output']} cannot be written: {error.strerror}."
+                ) from error
         if options["ci"]:
             for piece in written(document()):
                 self.stdout.write(piece, ending="")
