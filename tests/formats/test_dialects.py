@@ -30,10 +30,10 @@ def test_its_sample_is_read_as_nothing_else_and_loses_nothing(dialect: Dialect) 
 
 @pytest.mark.parametrize("dialect", EVERY)
 def test_its_files_are_found_in_a_folder_and_its_page_exists(dialect: Dialect) -> None:
-    found = [is_eval_file(f"some/{path.replace('*', 'x')}") for path in dialect.files]
+    recognized = [is_eval_file(f"some/{path.replace('*', 'x')}") for path in dialect.files]
 
-    assert found
-    assert all(found)
+    assert recognized
+    assert all(recognized)
     assert (DOCS / f"{dialect.page}.md").is_file()
 
 

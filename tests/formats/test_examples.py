@@ -56,10 +56,10 @@ def by_slug(located: Any) -> dict[str, Any]:
 
 @cache
 def outcomes(slug: str) -> list[Outcome]:
-    found = examples()
-    agents, fixtures = by_slug(found.agents), by_slug(found.fixtures)
-    schemas = {item.spec.slug: item.spec.json_schema for item in found.entity_types}
-    suite = by_slug(found.suites)[slug]
+    imported = examples()
+    agents, fixtures = by_slug(imported.agents), by_slug(imported.fixtures)
+    schemas = {item.spec.slug: item.spec.json_schema for item in imported.entity_types}
+    suite = by_slug(imported.suites)[slug]
 
     def world(clock: str | None) -> ToolWorld:
         seeds = [fixtures[fixture] for fixture in suite.fixtures]
@@ -75,7 +75,7 @@ def outcomes(slug: str) -> list[Outcome]:
         secret=b"any",
         similarity=SimilaritySpec(way="words"),
     )
-    done: list[Outcome] = async_to_sync(execute_in_memory)(plan, contents=found.contents)
+    done: list[Outcome] = async_to_sync(execute_in_memory)(plan, contents=imported.contents)
     return done
 
 

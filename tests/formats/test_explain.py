@@ -23,9 +23,9 @@ def errors_in(content: str) -> list[str]:
 
 
 def only_error_in(content: str) -> str:
-    found = errors_in(content)
-    assert len(found) == 1, found
-    return found[0]
+    errors = errors_in(content)
+    assert len(errors) == 1, errors
+    return errors[0]
 
 
 @pytest.mark.parametrize(
@@ -63,10 +63,10 @@ def test_an_error_of_the_suite_is_explained_once(line: str, message: str) -> Non
         item for item in SUITE.splitlines(keepends=True) if not item.startswith(f"{key}:")
     )
 
-    found = only_error_in(f"{line}\n{rest}")
+    error = only_error_in(f"{line}\n{rest}")
 
-    assert found.startswith("1:")
-    assert message in found
+    assert error.startswith("1:")
+    assert message in error
 
 
 @pytest.mark.parametrize(
@@ -97,12 +97,12 @@ def test_an_error_of_an_assertion_is_explained_once(
 ) -> None:
     content = f"{SUITE}    final_assertions:\n      - {assertion}\n"
 
-    found = only_error_in(content)
+    error = only_error_in(content)
 
     keys = "cases[0].final_assertions[0]" + (f".{place}" if place else "")
-    assert found.startswith("8:")
-    assert f" {keys}: " in found
-    assert message in found
+    assert error.startswith("8:")
+    assert f" {keys}: " in error
+    assert message in error
 
 
 @pytest.mark.parametrize(
@@ -202,9 +202,9 @@ def test_of_several_shapes_that_is_meant_which_most_keys_belong_to(
     content = f"agent: A\nslug: a\nmodel: anthropic/claude-haiku-5-5\ntools:\n    - {tool}\n"
     draft = read_native(read_yaml("x.agent.yaml", content.encode()), "agent")
 
-    found = [
+    problems = [
         f"{problem.line}:{problem.column} {problem.keys}: {problem.message}"
         for problem in draft.problems
     ]
 
-    assert any(item.startswith(beginning) for item in found), found
+    assert any(item.startswith(beginning) for item in problems), problems

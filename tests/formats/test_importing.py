@@ -55,7 +55,7 @@ def errors(
 def test_everything_of_an_import_is_given_with_its_place() -> None:
     provider = "provider: Ours\nslug: ours\nkind: anthropic\n"
 
-    found = read(
+    imported = read(
         {
             "a/p.provider.yaml": provider,
             "a/support.agent.yaml": AGENT,
@@ -64,13 +64,13 @@ def test_everything_of_an_import_is_given_with_its_place() -> None:
         }
     )
 
-    assert [item.spec.slug for item in found.providers] == ["ours"]
-    assert [agent.spec.slug for agent in found.agents] == ["support"]
-    assert [suite.spec.fixtures for suite in found.suites] == [["shop"]]
-    assert [(suite.path, suite.line) for suite in found.suites] == [("a/refunds.suite.yaml", 2)]
-    assert [fixture.spec.slug for fixture in found.fixtures] == ["shop"]
-    assert [(item.spec.slug, item.line) for item in found.entity_types] == [("order", 3)]
-    assert found.warnings == []
+    assert [item.spec.slug for item in imported.providers] == ["ours"]
+    assert [agent.spec.slug for agent in imported.agents] == ["support"]
+    assert [suite.spec.fixtures for suite in imported.suites] == [["shop"]]
+    assert [(suite.path, suite.line) for suite in imported.suites] == [("a/refunds.suite.yaml", 2)]
+    assert [fixture.spec.slug for fixture in imported.fixtures] == ["shop"]
+    assert [(item.spec.slug, item.line) for item in imported.entity_types] == [("order", 3)]
+    assert imported.warnings == []
 
 
 def test_what_exists_already_may_be_named() -> None:
@@ -80,7 +80,7 @@ def test_what_exists_already_may_be_named() -> None:
         entity_types={"order": {}},
     )
 
-    found = read(
+    imported = read(
         {
             "a.suite.yaml": SUITE + "fixtures: [shop]\njudge_model: scripted/judge\n",
             "b.fixture.yaml": USES_ORDERS,
@@ -88,8 +88,8 @@ def test_what_exists_already_may_be_named() -> None:
         known=known,
     )
 
-    assert [suite.spec.slug for suite in found.suites] == ["refunds"]
-    assert found.warnings == []
+    assert [suite.spec.slug for suite in imported.suites] == ["refunds"]
+    assert imported.warnings == []
 
 
 TEN_MISTAKES = """\
@@ -115,9 +115,9 @@ cases:
 
 
 def test_ten_errors_in_one_file_give_ten_places() -> None:
-    found = errors({"x.suite.yaml": TEN_MISTAKES}, known=KNOWN)
+    problems = errors({"x.suite.yaml": TEN_MISTAKES}, known=KNOWN)
 
-    assert [(item.line, item.keys) for item in found] == [
+    assert [(item.line, item.keys) for item in problems] == [
         (1, "suite"),
         (2, "slug"),
         (3, "agent"),
@@ -129,11 +129,11 @@ def test_ten_errors_in_one_file_give_ten_places() -> None:
         (17, "cases[1].name"),
         (18, "cases[1].turns"),
     ]
-    assert all(item.path == "x.suite.yaml" and item.column > 0 for item in found)
+    assert all(item.path == "x.suite.yaml" and item.column > 0 for item in problems)
 
 
 def test_the_errors_of_all_files_are_reported_in_one_go() -> None:
-    found = errors(
+    problems = errors(
         {
             "a.suite.yaml": SUITE.replace("suite: Refunds", "suite: 1"),
             "b.agent.yaml": AGENT + "colour: red\n",
@@ -142,7 +142,7 @@ def test_the_errors_of_all_files_are_reported_in_one_go() -> None:
         }
     )
 
-    assert [item.path for item in found] == [
+    assert [item.path for item in problems] == [
         "a.suite.yaml",
         "b.agent.yaml",
         "c.fixture.yaml",
@@ -220,10 +220,10 @@ def test_suites_and_agents_may_share_a_slug_and_fixtures_a_type() -> None:
 def test_two_fixtures_cannot_declare_different_types_under_one_slug() -> None:
     other = FIXTURE.replace("slug: shop", "slug: b").replace("required: [total]", "required: []")
 
-    (found,) = errors({"a.fixture.yaml": FIXTURE, "b.fixture.yaml": other})
+    (problem,) = errors({"a.fixture.yaml": FIXTURE, "b.fixture.yaml": other})
 
-    assert (found.path, found.line) == ("b.fixture.yaml", 3)
-    assert "a.fixture.yaml:3" in found.message
+    assert (problem.path, problem.line) == ("b.fixture.yaml", 3)
+    assert "a.fixture.yaml:3" in problem.message
 
 
 @pytest.mark.parametrize(
@@ -236,10 +236,10 @@ def test_two_fixtures_cannot_declare_different_types_under_one_slug() -> None:
     ],
 )
 def test_a_file_that_is_no_eval_file_says_what_was_expected(path: str, content: str) -> None:
-    (found,) = errors({path: content})
+    (problem,) = errors({path: content})
 
-    assert "*.suite.yaml" in found.message
-    assert "*.eval.yaml" in found.message
+    assert "*.suite.yaml" in problem.message
+    assert "*.eval.yaml" in problem.message
 
 
 def test_no_files_make_an_empty_import() -> None:
@@ -250,7 +250,7 @@ PLAIN_FIXTURE = "name: P\nslug: plain\nentities: [{ref: r, type: pupil, data: {}
 
 
 def test_a_struere_suite_gets_every_fixture_of_its_project_and_no_other() -> None:
-    found = read(
+    imported = read(
         {
             "one/evals/x.eval.yaml": EVAL,
             "one/fixtures/b.fixture.yaml": PLAIN_FIXTURE,
@@ -260,7 +260,7 @@ def test_a_struere_suite_gets_every_fixture_of_its_project_and_no_other() -> Non
         known=KNOWN,
     )
 
-    assert [suite.spec.fixtures for suite in found.suites] == [["plain", "shop"]]
+    assert [suite.spec.fixtures for suite in imported.suites] == [["plain", "shop"]]
 
 
 @pytest.mark.parametrize(
@@ -285,36 +285,38 @@ def test_a_struere_suite_gets_every_fixture_of_its_project_and_no_other() -> Non
 def test_a_project_is_the_folder_of_evals_and_fixtures(
     suite: str, fixture: str, *, is_shared: bool
 ) -> None:
-    found = read({suite: EVAL, fixture: PLAIN_FIXTURE}, known=KNOWN)
+    imported = read({suite: EVAL, fixture: PLAIN_FIXTURE}, known=KNOWN)
 
-    assert [item.spec.fixtures for item in found.suites] == [["plain"] if is_shared else []]
+    assert [item.spec.fixtures for item in imported.suites] == [["plain"] if is_shared else []]
 
 
 def test_undeclared_types_become_open_in_struere_projects() -> None:
-    found = read(
+    imported = read(
         {"evals/x.eval.yaml": EVAL, "fixtures/p.fixture.yaml": PLAIN_FIXTURE},
         known=Known(agents={"support": "model"}, entity_types={"pupils": {}}),
     )
 
-    assert [(item.spec.slug, item.spec.json_schema, item.line) for item in found.entity_types] == [
-        ("pupil", {}, 3)
-    ]
-    assert [warning.line for warning in found.warnings] == [3]
-    assert "'pupils'" in found.warnings[0].message
+    assert [
+        (item.spec.slug, item.spec.json_schema, item.line) for item in imported.entity_types
+    ] == [("pupil", {}, 3)]
+    assert [warning.line for warning in imported.warnings] == [3]
+    assert "'pupils'" in imported.warnings[0].message
 
 
 def test_a_type_is_opened_once_however_often_it_is_used() -> None:
     twice = "name: P\nslug: p\nentities:\n  - {ref: a, type: x, data: {}}\n  - {ref: b, type: x, data: {}}\n"
 
-    found = read({"fixtures/p.fixture.yaml": twice})
+    imported = read({"fixtures/p.fixture.yaml": twice})
 
-    assert [warning.line for warning in found.warnings] == [4]
+    assert [warning.line for warning in imported.warnings] == [4]
 
 
 def test_an_opened_type_needs_a_slug_that_works() -> None:
-    (found,) = errors({"p.fixture.yaml": PLAIN_FIXTURE.replace("type: pupil", "type: 'my pupil'")})
+    (problem,) = errors(
+        {"p.fixture.yaml": PLAIN_FIXTURE.replace("type: pupil", "type: 'my pupil'")}
+    )
 
-    assert (found.line, found.keys) == (3, "entities[0].type")
+    assert (problem.line, problem.keys) == (3, "entities[0].type")
 
 
 @pytest.mark.parametrize(
@@ -326,15 +328,15 @@ def test_an_opened_type_needs_a_slug_that_works() -> None:
     ],
 )
 def test_undeclared_types_are_errors_in_native_imports(files: dict[str, str]) -> None:
-    (found,) = errors(files, known=KNOWN)
+    (problem,) = errors(files, known=KNOWN)
 
-    assert found.keys == "entities[0].type"
+    assert problem.keys == "entities[0].type"
 
 
 def test_types_that_another_file_declares_are_not_opened() -> None:
     declared = FIXTURE.replace("slug: order", "slug: pupil").replace("type: order", "type: pupil")
 
-    found = read(
+    imported = read(
         {
             "p/evals/x.eval.yaml": EVAL,
             "p/fixtures/a.fixture.yaml": declared,
@@ -343,19 +345,19 @@ def test_types_that_another_file_declares_are_not_opened() -> None:
         known=KNOWN,
     )
 
-    assert found.warnings == []
+    assert imported.warnings == []
 
 
 def test_a_chosen_dialect_wins_over_the_content() -> None:
-    (found,) = errors({"x.yaml": EVAL + "trials: 2\n"}, dialect="struere", known=KNOWN)
+    (problem,) = errors({"x.yaml": EVAL + "trials: 2\n"}, dialect="struere", known=KNOWN)
 
-    assert found.keys == "trials"
+    assert problem.keys == "trials"
 
 
 def test_agents_are_native_whatever_the_dialect() -> None:
-    found = read({"a.agent.yaml": AGENT, "evals/x.eval.yaml": EVAL}, dialect="struere")
+    imported = read({"a.agent.yaml": AGENT, "evals/x.eval.yaml": EVAL}, dialect="struere")
 
-    assert [agent.spec.slug for agent in found.agents] == ["support"]
+    assert [agent.spec.slug for agent in imported.agents] == ["support"]
 
 
 SECRET = "sk-ant-0123456789"
@@ -443,12 +445,12 @@ def test_json_that_no_database_stores_is_refused_at_its_keys(value: Any) -> None
 def test_a_dialect_that_is_named_leaves_native_files_next_to_it_as_they_are() -> None:
     ping = "name: ping\nturns: [{content: hi, assert: [{type: contains, value: x}]}]\n"
 
-    found = read(
+    imported = read(
         {"agents/support/evals/ping.yaml": ping, "a.agent.yaml": AGENT, "b.suite.yaml": SUITE},
         dialect="lobu",
     )
 
-    assert {suite.spec.slug for suite in found.suites} == {"support-ping", "refunds"}
+    assert {suite.spec.slug for suite in imported.suites} == {"support-ping", "refunds"}
 
 
 CUT = "refund for order #7"
@@ -588,16 +590,18 @@ def test_streaming_of_an_agent_that_is_no_model_is_warned_about(
 
 @pytest.mark.parametrize("dialect", ["promptfoo", "holodeck", "lobu", "agentura"])
 def test_a_format_that_none_of_the_files_has_is_refused(dialect: str) -> None:
-    (found,) = errors({"s.suite.yaml": SUITE}, dialect=dialect, known=Known(agents={"support": ""}))
+    (problem,) = errors(
+        {"s.suite.yaml": SUITE}, dialect=dialect, known=Known(agents={"support": ""})
+    )
 
-    assert found.path == "s.suite.yaml"
-    assert "--format" in found.message
+    assert problem.path == "s.suite.yaml"
+    assert "--format" in problem.message
 
 
 def test_a_relative_path_in_a_command_is_explained() -> None:
     with permitting(commands=("node",)):
-        found = read(
+        imported = read(
             {"a.agent.yaml": "agent: A\nslug: a\ndriver: command\ncommand: [node, ./a.js, a/b]\n"}
         )
 
-    assert [warning.keys for warning in found.warnings] == ["command[1]"]
+    assert [warning.keys for warning in imported.warnings] == ["command[1]"]

@@ -40,9 +40,9 @@ from evals_app.formats.yaml_scalars import is_surprising, resolved
     ],
 )
 def test_a_plain_scalar_is_read_as_yaml_does(raw: str, value: object) -> None:
-    found = resolved(raw)
+    scalar = resolved(raw)
 
-    assert (found, type(found)) == (value, type(value))
+    assert (scalar, type(scalar)) == (value, type(value))
 
 
 @given(st.text("0123456789+-._xbABF~ynofNOF", max_size=12))

@@ -41,10 +41,10 @@ def test_any_text_stays_text(text: str) -> None:
 
 @given(st.floats(allow_nan=False, allow_infinity=False))
 def test_a_float_stays_the_same_float(number: float) -> None:
-    found = read_yaml("x.yaml", write_yaml({"a": number})).data["a"]
+    read_back = read_yaml("x.yaml", write_yaml({"a": number})).data["a"]
 
-    assert math.copysign(1, found) == math.copysign(1, number)
-    assert isinstance(found, float)
+    assert math.copysign(1, read_back) == math.copysign(1, number)
+    assert isinstance(read_back, float)
 
 
 @pytest.mark.parametrize(

@@ -83,26 +83,26 @@ def dumped(spec: Any) -> Any:
 
 
 def suite(*objects: Any, **options: Any) -> Any:
-    (found,) = read(*objects, **options).suites
-    return dumped(found.spec)
+    (located,) = read(*objects, **options).suites
+    return dumped(located.spec)
 
 
 def agent_of(*objects: Any, **options: Any) -> Any:
-    (found,) = read(*objects, **options).agents
-    return dumped(found.spec)
+    (located,) = read(*objects, **options).agents
+    return dumped(located.spec)
 
 
 def checks(criterion: Json, item: Json | None = None, **options: Any) -> Any:
     """Return the checks that one criterion becomes, whether of the suite or of its only case."""
-    found = suite(an_eval(criterion), a_run(item or {"ticket": "hi", "label": "x"}), **options)
-    (turn,) = found["cases"][0]["turns"]
-    return [*found.get("assertions", []), *turn.get("assertions", [])]
+    spec = suite(an_eval(criterion), a_run(item or {"ticket": "hi", "label": "x"}), **options)
+    (turn,) = spec["cases"][0]["turns"]
+    return [*spec.get("assertions", []), *turn.get("assertions", [])]
 
 
 def lost(criterion: Json, item: Json | None = None) -> str:
     """Return everything that is said of what a criterion loses."""
-    found = read(an_eval(RIGHT, criterion), a_run(item or {"ticket": "hi", "label": "x"}))
-    return " ".join(loss.message for loss in found.losses)
+    imported = read(an_eval(RIGHT, criterion), a_run(item or {"ticket": "hi", "label": "x"}))
+    return " ".join(loss.message for loss in imported.losses)
 
 
 def errors(*objects: Any, **options: Any) -> list[Problem]:

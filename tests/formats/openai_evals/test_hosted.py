@@ -22,11 +22,11 @@ def test_an_eval_is_a_suite_with_a_case_for_each_item() -> None:
         {"id": "a", "ticket": "It is dark", "label": "Hardware"}, {"ticket": "x", "label": "y"}
     )
 
-    found = suite(an_eval(metadata={"team": "desk"}), run)
+    spec = suite(an_eval(metadata={"team": "desk"}), run)
 
-    assert (found["suite"], found["slug"], found["tags"]) == ("Tickets", "tickets", ["team=desk"])
-    assert found["assertions"] == [{"type": "exact_match", "name": "Right"}]
-    assert found["cases"] == [
+    assert (spec["suite"], spec["slug"], spec["tags"]) == ("Tickets", "tickets", ["team=desk"])
+    assert spec["assertions"] == [{"type": "exact_match", "name": "Right"}]
+    assert spec["cases"] == [
         {"name": "a", "turns": [{"user": "It is dark", "expected": "Hardware"}]},
         {"name": "row-0002", "turns": [{"user": "x", "expected": "y"}]},
     ]
@@ -38,12 +38,12 @@ def test_the_model_of_the_run_is_the_agent() -> None:
         template=[{"role": "developer", "content": "Be kind."}, QUESTION], sampling_params=settings
     )
 
-    found = agent_of(an_eval(), run)
+    agent = agent_of(an_eval(), run)
 
-    assert found["slug"] == "tickets-gpt-5-mini"
-    assert found["system_prompt"] == "Be kind."
+    assert agent["slug"] == "tickets-gpt-5-mini"
+    assert agent["system_prompt"] == "Be kind."
     named = {"provider": "openai", "name": "gpt-5-mini"}
-    assert found["model"] == {**named, "temperature": 0.5, "top_p": 0.9, "max_tokens": 40}
+    assert agent["model"] == {**named, "temperature": 0.5, "top_p": 0.9, "max_tokens": 40}
     assert suite(an_eval(), run)["agent"] == "tickets-gpt-5-mini"
     assert "seed" in read(an_eval(), run).losses[0].keys
 
@@ -64,12 +64,12 @@ def test_functions_are_tools_that_nothing_answers() -> None:
 def test_a_named_agent_is_asked_instead_and_gets_the_system_prompt_as_a_parameter() -> None:
     run = a_run(template=[{"role": "system", "content": "Be kind."}, QUESTION])
 
-    found = read(an_eval(), run, agent="desk")
+    imported = read(an_eval(), run, agent="desk")
 
-    assert found.agents == []
-    assert found.suites[0].spec.agent == "desk"
-    assert found.suites[0].spec.cases[0].context_params == {"instructions": "Be kind."}
-    assert "threadContext.params.instructions" in found.losses[0].message
+    assert imported.agents == []
+    assert imported.suites[0].spec.agent == "desk"
+    assert imported.suites[0].spec.cases[0].context_params == {"instructions": "Be kind."}
+    assert "threadContext.params.instructions" in imported.losses[0].message
 
 
 def test_system_prompts_that_differ_are_parameters_of_their_cases() -> None:
@@ -109,36 +109,38 @@ def test_messages_may_be_in_the_item_itself() -> None:
 def test_without_messages_the_field_that_asks_is_sent_and_items_without_it_are_left_out() -> None:
     run = a_run({"question": "Why?", "label": "x"}, {"label": "y"}, input_messages=None)
 
-    found = read(an_eval(), run)
+    imported = read(an_eval(), run)
 
-    assert [case.turns[0].user for case in found.suites[0].spec.cases] == ["Why?"]
-    assert [loss.keys for loss in found.losses] == ["data_source.source.content[1].item"]
+    assert [case.turns[0].user for case in imported.suites[0].spec.cases] == ["Why?"]
+    assert [loss.keys for loss in imported.losses] == ["data_source.source.content[1].item"]
 
 
 def test_a_variable_that_an_item_does_not_have_is_warned_of() -> None:
-    found = read(an_eval(), a_run({"ticket": "a", "label": "b"}, template=[
+    imported = read(an_eval(), a_run({"ticket": "a", "label": "b"}, template=[
         {"role": "user", "content": "{{item.ticket}} {{item.nothing}}"}
     ]))  # fmt: skip
 
-    assert ["item.nothing" in warning.message for warning in found.warnings] == [True]
+    assert ["item.nothing" in warning.message for warning in imported.warnings] == [True]
 
 
 def test_of_several_runs_the_newest_is_read() -> None:
     old = a_run({"ticket": "old", "label": "x"}, id="evalrun_1", created_at=5)
     new = a_run({"ticket": "new", "label": "x"}, id="evalrun_2", created_at=9, name="Second")
 
-    found = read(an_eval(), {"object": "list", "data": [new, old]})
+    imported = read(an_eval(), {"object": "list", "data": [new, old]})
 
-    assert found.suites[0].spec.cases[0].turns[0].user == "new"
-    assert [(loss.keys, "Second" in loss.message) for loss in found.losses] == [("data[1]", True)]
+    assert imported.suites[0].spec.cases[0].turns[0].user == "new"
+    assert [(loss.keys, "Second" in loss.message) for loss in imported.losses] == [
+        ("data[1]", True)
+    ]
 
 
 def test_several_evals_have_their_own_runs_even_of_one_name() -> None:
     runs = [a_run(), a_run({"ticket": "b", "label": "c"}, eval_id="eval_2")]
 
-    found = read([an_eval(), an_eval(id="eval_2")], runs)
+    imported = read([an_eval(), an_eval(id="eval_2")], runs)
 
-    asked = {item.spec.slug: item.spec.cases[0].turns[0].user for item in found.suites}
+    asked = {item.spec.slug: item.spec.cases[0].turns[0].user for item in imported.suites}
     assert asked == {"tickets": "It is dark", "tickets-2": "b"}
 
 
@@ -154,10 +156,10 @@ def test_answers_that_items_bring_are_reported_once() -> None:
     rows = [{"item": {"ticket": "a", "label": "b"}, "sample": {"output_text": "b"}}] * 3
     run["data_source"]["source"]["content"] = rows
 
-    found = read(an_eval(), run)
+    imported = read(an_eval(), run)
 
-    assert len(found.suites[0].spec.cases) == 3
-    assert [loss.keys for loss in found.losses] == ["data_source.source.content[0]"]
+    assert len(imported.suites[0].spec.cases) == 3
+    assert [loss.keys for loss in imported.losses] == ["data_source.source.content[0]"]
 
 
 # Items that are somewhere else.
@@ -217,9 +219,11 @@ def test_a_page_that_is_cut_off_is_reported() -> None:
     first = {"object": "list", "data": [result(1)], "has_more": True}
     second = {"object": "list", "data": [result(2)], "has_more": False}
 
-    found = read(an_eval(), without_content(), first)
+    imported = read(an_eval(), without_content(), first)
 
-    assert [(loss.path, loss.keys) for loss in found.losses] == [("saved/eval_2.json", "has_more")]
+    assert [(loss.path, loss.keys) for loss in imported.losses] == [
+        ("saved/eval_2.json", "has_more")
+    ]
     assert read(an_eval(), without_content(), first, second).losses == []
 
 
@@ -270,10 +274,10 @@ def test_an_empty_page_next_to_an_eval_does_no_harm() -> None:
 )  # fmt: skip
 def test_an_eval_that_is_not_whole_does_not_keep_others_back(others: list[Json]) -> None:
     # The file beside belongs to nobody here, or to the first.
-    found = read(an_eval(), a_run(), *others, beside={"file-1.jsonl": ROWS})
+    imported = read(an_eval(), a_run(), *others, beside={"file-1.jsonl": ROWS})
 
-    assert [item.spec.slug for item in found.suites] == ["tickets"]
-    assert len(found.losses) == 1
+    assert [item.spec.slug for item in imported.suites] == ["tickets"]
+    assert len(imported.losses) == 1
 
 
 def test_an_eval_whose_run_names_no_model_asks_for_an_agent() -> None:
@@ -284,10 +288,10 @@ def test_an_eval_whose_run_names_no_model_asks_for_an_agent() -> None:
 
 
 def test_an_eval_of_which_no_criterion_is_left_keeps_its_cases() -> None:
-    found = read(an_eval({"type": "python", "name": "x", "source": "pass"}), a_run())
+    imported = read(an_eval({"type": "python", "name": "x", "source": "pass"}), a_run())
 
-    assert len(found.suites[0].spec.cases) == 1
-    assert "testing_criteria" in {warning.keys for warning in found.warnings}
+    assert len(imported.suites[0].spec.cases) == 1
+    assert "testing_criteria" in {warning.keys for warning in imported.warnings}
 
 
 def test_what_is_no_object_of_the_api_is_refused_with_its_place() -> None:

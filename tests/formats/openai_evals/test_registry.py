@@ -48,16 +48,16 @@ def checks(
     registry: str, samples: str = SAMPLES, files: Mapping[str, str] | None = None
 ) -> list[Any]:
     """Return the checks of each case."""
-    (found,) = read(registry, samples, files).suites
-    written = dumped(found.spec)
+    (located,) = read(registry, samples, files).suites
+    written = dumped(located.spec)
     shared = written.get("assertions", [])
     return [shared + case["turns"][0].get("assertions", []) for case in written["cases"]]
 
 
 def test_a_name_of_an_eval_is_a_suite_of_its_samples() -> None:
-    (found,) = read(MATCH).suites
+    (located,) = read(MATCH).suites
 
-    suite = found.spec
+    suite = located.spec
     assert (suite.slug, suite.agent, suite.description) == ("sums", "desk", "Adds numbers.")
     assert [case.turns[0].user for case in suite.cases] == ["2+2", "3+3"]
     assert suite.cases[0].context_params == {"instructions": "Add."}
@@ -78,9 +78,9 @@ def test_includes_tells_upper_from_lower_case_unless_reported_otherwise() -> Non
 
 
 def test_what_a_fuzzy_match_did_next_to_is_a_loss() -> None:
-    found = read(REGISTRY.format("basic.fuzzy_match:FuzzyMatch"))
+    imported = read(REGISTRY.format("basic.fuzzy_match:FuzzyMatch"))
 
-    assert '["sums.dev.v0"].class' in {loss.keys for loss in found.losses}
+    assert '["sums.dev.v0"].class' in {loss.keys for loss in imported.losses}
 
 
 def test_json_is_compared_by_value() -> None:
@@ -175,10 +175,10 @@ def test_an_eval_that_has_no_equal_here_is_lost_and_others_are_imported(
 ) -> None:
     other = MATCH.replace("sums:", "more:").replace("sums.dev", "more.dev")
 
-    found = read(registry + other, files={"modelgraded/quality.yaml": spec})
+    imported = read(registry + other, files={"modelgraded/quality.yaml": spec})
 
-    assert [suite.spec.slug for suite in found.suites] == ["more"]
-    assert word in " ".join(loss.message for loss in found.losses)
+    assert [suite.spec.slug for suite in imported.suites] == ["more"]
+    assert word in " ".join(loss.message for loss in imported.losses)
 
 
 @pytest.mark.parametrize(
@@ -194,15 +194,15 @@ def test_an_eval_that_is_not_whole_does_not_keep_others_back(change: tuple[str, 
     other = MATCH.replace("sums:", "other:").replace("sums.dev", "other.dev")
     files = {"a": MATCH.replace("sums:", "more:").replace(*change), "b": other}
 
-    found = read_files(
+    imported = read_files(
         [SourceFile(f"registry/evals/{name}.yaml", text.encode()) for name, text in files.items()],
         known=KNOWN,
         find=beside.get,
         agent="desk",
     )
 
-    assert "other" in {suite.spec.slug for suite in found.suites}
-    assert "registry/evals/a.yaml" in {loss.path for loss in found.losses}
+    assert "other" in {suite.spec.slug for suite in imported.suites}
+    assert "registry/evals/a.yaml" in {loss.path for loss in imported.losses}
 
 
 def test_files_that_are_named_and_not_here_are_missed() -> None:
@@ -213,11 +213,11 @@ def test_files_that_are_named_and_not_here_are_missed() -> None:
 
 
 def test_an_alias_of_nothing_is_lost_with_the_nearest_name() -> None:
-    found = read(MATCH.replace("id: sums.dev.v0", "id: sums.dev.v1"))
+    imported = read(MATCH.replace("id: sums.dev.v0", "id: sums.dev.v1"))
 
-    lost = {loss.keys: loss.message for loss in found.losses}
+    lost = {loss.keys: loss.message for loss in imported.losses}
     assert "'sums.dev.v0'" in lost["sums.id"]
-    assert [suite.spec.slug for suite in found.suites] == ["sums-dev-v0"]
+    assert [suite.spec.slug for suite in imported.suites] == ["sums-dev-v0"]
 
 
 POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:0\n"
@@ -251,10 +251,10 @@ def test_without_an_agent_one_is_asked_for() -> None:
 def test_samples_of_a_system_message_alone_are_sent_as_the_users() -> None:
     samples = '{"input": [{"role": "system", "content": "Add 1 and 2."}], "ideal": "3"}\n' * 2
 
-    found = read(MATCH, samples)
+    imported = read(MATCH, samples)
 
-    assert {case.turns[0].user for case in found.suites[0].spec.cases} == {"Add 1 and 2."}
-    assert [loss.keys for loss in found.losses] == ["[0].input"]
+    assert {case.turns[0].user for case in imported.suites[0].spec.cases} == {"Add 1 and 2."}
+    assert [loss.keys for loss in imported.losses] == ["[0].input"]
 
 
 def samples_alone(rows: str) -> Imported:
@@ -262,19 +262,19 @@ def samples_alone(rows: str) -> Imported:
 
 
 def test_samples_alone_are_to_contain_the_ideal_answer() -> None:
-    found = samples_alone(SAMPLES)
+    imported = samples_alone(SAMPLES)
 
-    (suite,) = [dumped(item.spec) for item in found.suites]
+    (suite,) = [dumped(item.spec) for item in imported.suites]
     assert suite["slug"] == "sums"
     checks = [case["turns"][0]["assertions"][0]["type"] for case in suite["cases"]]
     assert checks == ["contains", "matches"]
-    assert len(found.warnings) == 1
+    assert len(imported.warnings) == 1
 
 
 def test_a_sample_that_cannot_be_asked_is_left_out() -> None:
     row: Json = {"input": [], "ideal": "x"}
 
-    found = samples_alone(f"{SAMPLES}{str(row).replace(chr(39), chr(34))}\n")
+    imported = samples_alone(f"{SAMPLES}{str(row).replace(chr(39), chr(34))}\n")
 
-    assert len(found.suites[0].spec.cases) == 2
-    assert "[2]" in {loss.keys for loss in found.losses}
+    assert len(imported.suites[0].spec.cases) == 2
+    assert "[2]" in {loss.keys for loss in imported.losses}

@@ -264,9 +264,9 @@ def test_an_expected_text_that_the_judge_is_shown_is_lost() -> None:
 def test_a_judge_who_grades_otherwise_is_lost(options: dict[str, Any], key: str) -> None:
     judge = {"type": "llm_judge", "criteria": "Is kind", **options}
 
-    found = [keys for keys, _ in lost(suite({"user": "a", "assertions": [judge]}))]
+    losses = [keys for keys, _ in lost(suite({"user": "a", "assertions": [judge]}))]
 
-    assert found == [f"cases[0].turns[0].assertions[0].{key}"]
+    assert losses == [f"cases[0].turns[0].assertions[0].{key}"]
 
 
 def test_a_default_of_the_suite_that_no_turn_takes_is_lost() -> None:

@@ -256,9 +256,9 @@ def test_channel_and_parameters_are_kept() -> None:
 def test_a_judge_of_another_provider_is_kept() -> None:
     known = Known(agents={"support": "model", "example-judge": "scripted"})
 
-    found = read(f"{HEAD}judgeModel: scripted/example-judge\n{REFUND_CASES}", known=known)
+    imported = read(f"{HEAD}judgeModel: scripted/example-judge\n{REFUND_CASES}", known=known)
 
-    assert str(found.suites[0].spec.judge_model) == "scripted/example-judge"
+    assert str(imported.suites[0].spec.judge_model) == "scripted/example-judge"
 
 
 @pytest.mark.parametrize(
@@ -394,10 +394,10 @@ def test_an_error_in_a_file_is_explained_once(
 
 
 def test_a_fixture_without_entities_is_explained() -> None:
-    (found,) = problems_of('name: "A"\nslug: "a"\n', path="fixtures/a.fixture.yaml")
+    (problem,) = problems_of('name: "A"\nslug: "a"\n', path="fixtures/a.fixture.yaml")
 
-    assert (found.line, found.keys) == (1, "entities")
-    assert "`entities: []`" in found.message
+    assert (problem.line, problem.keys) == (1, "entities")
+    assert "`entities: []`" in problem.message
 
 
 def test_a_fixture_has_no_native_keys_when_the_dialect_is_chosen() -> None:
@@ -416,9 +416,9 @@ def test_errors_of_several_kinds_are_reported_together() -> None:
         + "        assertions:\n          - {type: regex, value: x}\n          - {type: contians}\n"
     )
 
-    found = problems_of(content)
+    problems = problems_of(content)
 
-    assert [item.line for item in found] == [7, 11, 12]
+    assert [item.line for item in problems] == [7, 11, 12]
 
 
 SOUND = "turns:\n      - {user: hi, assertions: [{type: contains, value: refund}]}"
@@ -464,9 +464,9 @@ def test_an_error_in_one_place_hides_none_in_another() -> None:
     turns: []
 """
 
-    found = problems_of(content)
+    problems = problems_of(content)
 
-    assert [(item.line, item.keys) for item in found] == [
+    assert [(item.line, item.keys) for item in problems] == [
         (6, "cases[0].turns[0].user"),
         (6, "cases[0].turns[0].assertions[0].value"),
         (7, "cases[0].finalAssertions[0].value"),

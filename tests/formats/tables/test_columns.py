@@ -11,13 +11,13 @@ PAGE = (Path(__file__).resolve().parents[3] / "docs" / "spreadsheets.md").read_t
 
 def table_of_columns() -> dict[str, list[str]]:
     """Read the table of all columns: the other names of each, by its header."""
-    found = {}
+    names = {}
     for line in PAGE[PAGE.index("## All columns") :].splitlines():
         if line.startswith("| `"):
             headers, others, _ = re.split(r"\s*\|\s*", line.strip("| "))
             for header in re.findall("`([^`]+)`", headers):
-                found[header] = [other for other in others.split(", ") if other]
-    return found
+                names[header] = [other for other in others.split(", ") if other]
+    return names
 
 
 def test_every_column_is_documented() -> None:

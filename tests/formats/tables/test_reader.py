@@ -24,8 +24,8 @@ def read(content: str | bytes, path: str = "cases.csv", agent: str | None = "des
 
 
 def suite(content: str | bytes, path: str = "cases.csv", agent: str | None = "desk") -> Any:
-    (found,) = read(content, path, agent).suites
-    return found.spec.model_dump(mode="json", exclude_defaults=True)
+    (located,) = read(content, path, agent).suites
+    return located.spec.model_dump(mode="json", exclude_defaults=True)
 
 
 def cases(content: str) -> Any:
@@ -74,9 +74,9 @@ def book(*fills: tuple[str, Callable[[Worksheet], Any] | list[list[Any]]]) -> by
 
 
 def test_the_smallest_table_is_a_suite_of_its_file_name() -> None:
-    found = suite("user,expected\nCapital of France?,Paris\n2 + 2?,4\n", "evals/my geography.csv")
+    spec = suite("user,expected\nCapital of France?,Paris\n2 + 2?,4\n", "evals/my geography.csv")
 
-    assert found == {
+    assert spec == {
         "suite": "my geography",
         "slug": "my-geography",
         "agent": "desk",
@@ -147,13 +147,16 @@ def test_files_of_a_turn_are_named_a_line_each() -> None:
     table = SourceFile("a/cases.csv", b'user,contains,files\nhi,x,"notes/one.txt\ntwo.md"\n')
     beside = {"a/notes/one.txt": b"1", "a/two.md": b"2"}
 
-    (found,) = read_files([table], known=KNOWN, agent="desk", find=beside.get).suites
+    (located,) = read_files([table], known=KNOWN, agent="desk", find=beside.get).suites
 
-    assert [file.path for file in found.spec.cases[0].turns[0].files] == ["notes/one.txt", "two.md"]
+    assert [file.path for file in located.spec.cases[0].turns[0].files] == [
+        "notes/one.txt",
+        "two.md",
+    ]
 
 
 @pytest.mark.parametrize(
-    ("header", "cell", "found"),
+    ("header", "cell", "assertions"),
     [
         ("contains", "one\n two \n", [("contains", "value", "one"), ("contains", "value", "two")]),
         ("not contains", "no", [("not_contains", "value", "no")]),
@@ -167,9 +170,9 @@ def test_files_of_a_turn_are_named_a_line_each() -> None:
     ],
 )
 def test_a_column_of_checks_has_one_a_line(
-    header: str, cell: str, found: list[tuple[str, str, str]]
+    header: str, cell: str, assertions: list[tuple[str, str, str]]
 ) -> None:
-    assert checks(header, cell) == [{"type": kind, key: value} for kind, key, value in found]
+    assert checks(header, cell) == [{"type": kind, key: value} for kind, key, value in assertions]
 
 
 @pytest.mark.parametrize(
@@ -210,8 +213,8 @@ def test_the_check_number_is_about_the_last_number(
     expected: str, reply: str, *, passed: bool
 ) -> None:
     imported = read(f'user,expected,check\nHow many?,"{expected}",number\n')
-    (found,) = imported.suites
-    (check,) = found.spec.cases[0].turns[0].assertions or []
+    (located,) = imported.suites
+    (check,) = located.spec.cases[0].turns[0].assertions or []
 
     assert isinstance(check.grader, PlainGrader)
     assert check.grader.grade(view_of(reply, expected=expected)).passed is passed
@@ -239,18 +242,18 @@ def test_an_expected_text_is_compared_next_to_other_checks_unless_its_row_says_n
 def test_checks_of_the_suite_take_the_place_of_the_usual_comparison() -> None:
     content = 'user,expected,contains,settings\na,x,y,"assertions: [{type: exact_match}]"\nb,x,,\n'
 
-    found = suite(content)
+    spec = suite(content)
 
-    assert found["assertions"] == [{"type": "exact_match"}]
-    assert found["cases"][0]["turns"][0]["assertions"] == [{"type": "contains", "value": "y"}]
-    assert "assertions" not in found["cases"][1]["turns"][0]
+    assert spec["assertions"] == [{"type": "exact_match"}]
+    assert spec["cases"][0]["turns"][0]["assertions"] == [{"type": "contains", "value": "y"}]
+    assert "assertions" not in spec["cases"][1]["turns"][0]
 
 
 def test_a_row_may_add_its_checks_to_those_of_the_suite() -> None:
-    found = suite("user,expected,contains,inherit\na,x,y,TRUE\n")
+    spec = suite("user,expected,contains,inherit\na,x,y,TRUE\n")
 
-    assert found["assertions"] == [{"type": "contains"}]
-    assert found["cases"][0]["turns"][0] == {
+    assert spec["assertions"] == [{"type": "contains"}]
+    assert spec["cases"][0]["turns"][0] == {
         "user": "a",
         "expected": "x",
         "inherit": True,
@@ -273,10 +276,10 @@ def test_any_check_may_be_written_as_yaml(cell: str) -> None:
 def test_rows_of_one_name_or_without_a_name_are_the_turns_of_a_case() -> None:
     content = "case,user,contains,tags\nfirst,a,x,t\n,b,x,\n\nfirst ,c,x,t\nsecond,d,x,\n,e,x,\n"
 
-    found = cases(content)
+    read_cases = cases(content)
 
-    assert [case["name"] for case in found] == ["first", "second"]
-    asked = [[turn["user"] for turn in case["turns"]] for case in found]
+    assert [case["name"] for case in read_cases] == ["first", "second"]
+    asked = [[turn["user"] for turn in case["turns"]] for case in read_cases]
     assert asked == [["a", "b", "c"], ["d", "e"]]
 
 
@@ -323,9 +326,9 @@ def test_the_suite_is_named_in_its_first_row_or_settings() -> None:
         "ho,x,My suite,,,\n"
     )
 
-    found = suite(content, agent=None)
+    spec = suite(content, agent=None)
 
-    assert {key: found[key] for key in found if key != "cases"} == {
+    assert {key: spec[key] for key in spec if key != "cases"} == {
         "suite": "My suite",
         "slug": "mine",
         "agent": "desk",
@@ -338,9 +341,9 @@ def test_a_table_wins_over_the_agent_that_is_given_for_those_who_name_none() -> 
     known = Known(agents={"desk": "model", "other": "model"})
     source = SourceFile("a.csv", b"user,contains,agent\nhi,x,other\n")
 
-    (found,) = read_files([source], known=known, agent="desk").suites
+    (located,) = read_files([source], known=known, agent="desk").suites
 
-    assert found.spec.agent == "other"
+    assert located.spec.agent == "other"
 
 
 ERRORS = [
@@ -406,25 +409,25 @@ ERRORS = [
 
 @pytest.mark.parametrize(("content", "places", "words"), ERRORS)
 def test_an_error_is_reported_with_its_cell(content: str, places: Any, words: str) -> None:
-    found = problems(content)
+    errors = problems(content)
 
-    assert places_of(found) == places
-    assert any(words in item.message for item in found), found
+    assert places_of(errors) == places
+    assert any(words in item.message for item in errors), errors
 
 
 def test_an_agent_that_no_one_names_is_reported_next_to_all_other_errors() -> None:
-    found = problems("user,trials\na,x\n", agent=None)
+    errors = problems("user,trials\na,x\n", agent=None)
 
-    assert places_of(found) == [(1, 1, ""), (2, 2, "B2")]
-    assert [isinstance(item, NoAgent) for item in found] == [True, False]
-    assert "--agent" in found[0].message
+    assert places_of(errors) == [(1, 1, ""), (2, 2, "B2")]
+    assert [isinstance(item, NoAgent) for item in errors] == [True, False]
+    assert "--agent" in errors[0].message
 
 
 def test_what_follows_from_an_error_is_not_reported() -> None:
     # Without the column of what is expected nothing is asserted, either.
-    (found,) = problems("user,expectd\na,x\n")
+    (error,) = problems("user,expectd\na,x\n")
 
-    assert "'expected'" in found.message
+    assert "'expected'" in error.message
 
 
 @pytest.mark.parametrize(
@@ -465,12 +468,12 @@ def test_a_case_that_asserts_nothing_is_warned_of() -> None:
 def test_tables_of_other_tools_are_understood(header: str, lost: list[str]) -> None:
     row = ",".join(f"cell {n}" for n, _ in enumerate(header.split(",")))
 
-    found = read(f"{header}\n{row}\n")
+    imported = read(f"{header}\n{row}\n")
 
-    (turn,) = found.suites[0].spec.cases[0].turns
+    (turn,) = imported.suites[0].spec.cases[0].turns
     assert turn.user.startswith("cell")
     assert turn.expected is not None
-    assert [loss.keys for loss in found.losses] == lost
+    assert [loss.keys for loss in imported.losses] == lost
 
 
 def test_what_is_no_table_is_refused_under_this_name() -> None:
@@ -484,18 +487,18 @@ def test_what_is_no_table_is_refused_under_this_name() -> None:
 def test_one_sheet_of_cases_is_a_suite_of_the_file_name() -> None:
     content = book(("Sheet1", [["user", "expected"], ["2 + 2?", 4]]), ("Empty", []))
 
-    found = suite(content, "sums.suite.xlsx")
+    spec = suite(content, "sums.suite.xlsx")
 
-    assert (found["suite"], found["slug"]) == ("sums", "sums")
-    assert found["cases"][0]["turns"] == [{"user": "2 + 2?", "expected": "4"}]
+    assert (spec["suite"], spec["slug"]) == ("sums", "sums")
+    assert spec["cases"][0]["turns"] == [{"user": "2 + 2?", "expected": "4"}]
 
 
 def test_several_sheets_of_cases_are_several_suites() -> None:
     rows = [["user", "expected"], ["a", "b"]]
 
-    found = read(book(("First half", rows), ("Second", rows)), "exam.xlsx").suites
+    suites = read(book(("First half", rows), ("Second", rows)), "exam.xlsx").suites
 
-    assert [(item.spec.suite, item.spec.slug) for item in found] == [
+    assert [(item.spec.suite, item.spec.slug) for item in suites] == [
         ("First half", "exam-first-half"),
         ("Second", "exam-second"),
     ]
@@ -509,10 +512,10 @@ def test_a_sheet_about_suites_has_a_row_for_each_sheet_of_cases() -> None:
         ["ONE", None, "first"],
     ]
 
-    found = read(book(("One", rows), ("Two", rows), ("Suite", about)), "exam.xlsx").suites
+    suites = read(book(("One", rows), ("Two", rows), ("Suite", about)), "exam.xlsx").suites
 
-    assert [item.spec.slug for item in found] == ["first", "second"]
-    assert found[1].spec.model_dump(mode="json", exclude_defaults=True, exclude={"cases"}) == {
+    assert [item.spec.slug for item in suites] == ["first", "second"]
+    assert suites[1].spec.model_dump(mode="json", exclude_defaults=True, exclude={"cases"}) == {
         "suite": "Two",
         "slug": "second",
         "agent": "desk",
@@ -539,10 +542,10 @@ def test_an_error_on_the_sheet_about_suites_is_reported(about: Any, keys: str, w
     first = [["user", "expected", "agent"], ["a", "b", "desk"]]
     second = [["user", "expected"], ["a", "b"]]
 
-    (found,) = problems(book(("One", first), ("Two", second), ("Suite", about)), "exam.xlsx")
+    (error,) = problems(book(("One", first), ("Two", second), ("Suite", about)), "exam.xlsx")
 
-    assert (found.path, found.keys) == ("exam.xlsx", keys)
-    assert words in found.message
+    assert (error.path, error.keys) == ("exam.xlsx", keys)
+    assert words in error.message
 
 
 def test_a_sheet_called_suite_that_has_messages_is_a_sheet_of_cases() -> None:
@@ -558,10 +561,10 @@ def test_notes_and_hidden_sheets_are_left_out_with_a_warning() -> None:
         ("Cases", [["user", "expected"], ["a", "b"]]), ("Notes", [["Ask Ana"]]), ("Lists", hidden)
     )
 
-    found = read(content, "a.xlsx")
+    imported = read(content, "a.xlsx")
 
-    assert [item.spec.slug for item in found.suites] == ["a"]
-    assert [(warning.keys, warning.message.split(" has ")[0]) for warning in found.warnings] == [
+    assert [item.spec.slug for item in imported.suites] == ["a"]
+    assert [(warning.keys, warning.message.split(" has ")[0]) for warning in imported.warnings] == [
         ("", "The sheet Lists is hidden and was not read."),
         ("Notes", "The sheet Notes"),
     ]
@@ -572,10 +575,10 @@ def test_a_sheet_with_known_headers_and_no_messages_is_an_error() -> None:
         ("Cases", [["user", "expected"], ["a", "b"]]), ("More", [["qestion", "expected"], ["a"]])
     )
 
-    found = problems(content, "a.xlsx")
+    errors = problems(content, "a.xlsx")
 
-    assert places_of(found) == [(1, 1, "More!A1"), (1, 1, "More")]
-    assert "'question'" in found[0].message
+    assert places_of(errors) == [(1, 1, "More!A1"), (1, 1, "More")]
+    assert "'question'" in errors[0].message
 
 
 def test_cells_that_show_no_value_are_reported_where_they_are_read() -> None:
@@ -584,11 +587,11 @@ def test_cells_that_show_no_value_are_reported_where_they_are_read() -> None:
         sheet["B2"] = "#N/A"
         sheet["B2"].data_type = "e"
 
-    found = problems(book(("S", fill)), "a.xlsx")
+    errors = problems(book(("S", fill)), "a.xlsx")
 
-    assert places_of(found) == [(2, 2, "S!B2"), (2, 3, "S!C2")]
-    assert "#N/A" in found[0].message
-    assert "Open" in found[1].message
+    assert places_of(errors) == [(2, 2, "S!B2"), (2, 3, "S!C2")]
+    assert "#N/A" in errors[0].message
+    assert "Open" in errors[1].message
 
 
 def test_merged_cells_count_for_every_row_that_they_cover() -> None:
@@ -598,10 +601,10 @@ def test_merged_cells_count_for_every_row_that_they_cover() -> None:
         sheet.merge_cells("A2:A3")
         sheet.merge_cells("C2:C3")
 
-    found = suite(book(("S", fill)), "a.xlsx")
+    spec = suite(book(("S", fill)), "a.xlsx")
 
-    assert [len(case["turns"]) for case in found["cases"]] == [2, 1]
-    assert [turn["expected"] for turn in found["cases"][0]["turns"]] == ["same", "same"]
+    assert [len(case["turns"]) for case in spec["cases"]] == [2, 1]
+    assert [turn["expected"] for turn in spec["cases"][0]["turns"]] == ["same", "same"]
 
 
 def test_a_message_that_is_merged_over_rows_is_an_error() -> None:
@@ -609,10 +612,10 @@ def test_a_message_that_is_merged_over_rows_is_an_error() -> None:
         fill_rows(sheet, ["user", "contains"], ["a", "x"], [None, "y"])
         sheet.merge_cells("A2:A3")
 
-    found = problems(book(("S", fill)), "a.xlsx")
+    errors = problems(book(("S", fill)), "a.xlsx")
 
-    assert places_of(found) == [(3, 1, "S!A3")]
-    assert "merged" in found[0].message
+    assert places_of(errors) == [(3, 1, "S!A3")]
+    assert "merged" in errors[0].message
 
 
 CELL = st.text(max_size=10) | st.sampled_from(
@@ -633,8 +636,8 @@ def test_whatever_is_in_cells_is_read_or_reported_with_its_place(
     cells = [["user", *header], *rows]
     text = "\n".join(",".join('"{}"'.format(c.replace('"', '""')) for c in row) for row in cells)
     try:
-        found = read(text.encode(errors="replace")).warnings
+        reported = read(text.encode(errors="replace")).warnings
     except FormatError as error:
-        found = error.problems
+        reported = error.problems
 
-    assert all(item.path == "cases.csv" and item.line and item.message for item in found)
+    assert all(item.path == "cases.csv" and item.line and item.message for item in reported)

@@ -18,8 +18,8 @@ def read(*rows: Any, path: str = "exam.jsonl", agent: str | None = "desk") -> Im
 
 
 def suite(*rows: Any, **options: Any) -> Any:
-    (found,) = read(*rows, **options).suites
-    return found.spec.model_dump(mode="json", exclude_defaults=True)
+    (located,) = read(*rows, **options).suites
+    return located.spec.model_dump(mode="json", exclude_defaults=True)
 
 
 def turns(*rows: Any, **options: Any) -> list[Any]:
@@ -47,11 +47,11 @@ def errors(*rows: Any, **options: Any) -> list[Problem]:
     ],
 )
 def test_rows_are_cases_whatever_their_keys_are_called(asked: str, expected: str) -> None:
-    found = suite({asked: "2+2?", expected: "4"}, {asked: "3+3?", expected: 6})
+    spec = suite({asked: "2+2?", expected: "4"}, {asked: "3+3?", expected: 6})
 
-    assert (found["slug"], found["agent"]) == ("exam", "desk")
-    assert found["assertions"] == [{"type": "contains"}]
-    assert [case["turns"] for case in found["cases"]] == [
+    assert (spec["slug"], spec["agent"]) == ("exam", "desk")
+    assert spec["assertions"] == [{"type": "contains"}]
+    assert [case["turns"] for case in spec["cases"]] == [
         [{"user": "2+2?", "expected": "4"}],
         [{"user": "3+3?", "expected": "6"}],
     ]
@@ -73,13 +73,13 @@ def test_messages_are_a_conversation() -> None:
         {"role": "assistant", "content": "See you"},
     ]
 
-    found = read({"messages": messages})
+    imported = read({"messages": messages})
 
-    (case,) = found.suites[0].spec.cases
+    (case,) = imported.suites[0].spec.cases
     assert [item.content for item in case.history] == ["Hi", "Hello"]
     assert (case.turns[0].user, case.turns[0].expected) == ("Bye", "See you")
     assert case.context_params == {"instructions": "Be brief."}
-    assert [loss.keys for loss in found.losses] == ["[0].messages"]
+    assert [loss.keys for loss in imported.losses] == ["[0].messages"]
 
 
 def test_messages_may_be_the_input_and_the_output() -> None:
@@ -109,10 +109,10 @@ def test_each_row_is_a_case_even_if_names_repeat() -> None:
 
 
 def test_of_two_names_the_first_is_kept() -> None:
-    found = read({"id": 7, "title": "x", "question": "a"})
+    imported = read({"id": 7, "title": "x", "question": "a"})
 
-    assert found.suites[0].spec.cases[0].name == "7"
-    assert [loss.keys for loss in found.losses] == ["[0].title"]
+    assert imported.suites[0].spec.cases[0].name == "7"
+    assert [loss.keys for loss in imported.losses] == ["[0].title"]
 
 
 def test_braces_in_data_are_text() -> None:
@@ -130,11 +130,15 @@ def test_columns_of_ours_are_known() -> None:
 
 
 def test_what_is_not_about_cases_is_a_loss() -> None:
-    found = read(
+    imported = read(
         {"question": "a", "answer": "b", "difficulty": 3, "metadata": {"x": 1}, "level": "low"}
     )
 
-    assert [loss.keys for loss in found.losses] == ["[0].difficulty", "[0].metadata", "[0].level"]
+    assert [loss.keys for loss in imported.losses] == [
+        "[0].difficulty",
+        "[0].metadata",
+        "[0].level",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -178,10 +182,10 @@ def test_other_files_with_rows_are_read_too(data: Any) -> None:
 def test_items_of_openai_evals_may_be_rows() -> None:
     source = SourceFile("x.jsonl", b'{"item": {"question": "a", "answer": "b", "x": 1}}')
 
-    found = read_files([source], known=KNOWN, agent="desk", dialect="table")
+    imported = read_files([source], known=KNOWN, agent="desk", dialect="table")
 
-    assert found.suites[0].spec.cases[0].turns[0].user == "a"
-    assert [loss.keys for loss in found.losses] == ["[0].item.x"]
+    assert imported.suites[0].spec.cases[0].turns[0].user == "a"
+    assert [loss.keys for loss in imported.losses] == ["[0].item.x"]
 
 
 def test_what_is_next_to_the_rows_is_a_loss() -> None:

@@ -9,8 +9,8 @@ from evals_app.formats.tables.separated import read_csv, write_csv_rows
 
 def rows(content: str | bytes) -> list[list[str]]:
     written = content if isinstance(content, bytes) else content.encode()
-    found: list[list[str]] = read_csv("a.csv", written).data[""]
-    return found
+    sheet: list[list[str]] = read_csv("a.csv", written).data[""]
+    return sheet
 
 
 PLAIN = [["user", "expected"], ["a, b", "c; d"]]
@@ -66,23 +66,23 @@ def test_what_is_no_table_is_refused_with_its_row(content: bytes, row: int, mess
     with pytest.raises(FormatError) as caught:
         read_csv("a.csv", content)
 
-    (found,) = caught.value.problems
-    assert (found.path, found.line) == ("a.csv", row)
-    assert message in found.message
+    (problem,) = caught.value.problems
+    assert (problem.path, problem.line) == ("a.csv", row)
+    assert message in problem.message
 
 
 @pytest.mark.parametrize(
-    ("content", "found"),
+    ("content", "line"),
     [
         pytest.param(b'user\n"a\nb"\nc "d\n"e,f\ng,h\n', '"\\"e,f"', id="the quotes of a line"),
         pytest.param(b"user\nG\xf6\xdfe;x\n", '"G\ufffd\ufffde;x"', id="the letters of a line"),
     ],
 )
-def test_the_line_that_cannot_be_read_is_reported(content: bytes, found: str) -> None:
+def test_the_line_that_cannot_be_read_is_reported(content: bytes, line: str) -> None:
     with pytest.raises(FormatError) as caught:
         read_csv("a.csv", content)
 
-    assert caught.value.problems[0].value == found
+    assert caught.value.problems[0].value == line
 
 
 def test_a_long_cell_is_no_error() -> None:

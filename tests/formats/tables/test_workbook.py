@@ -51,9 +51,9 @@ def with_part(name: str, part: str | bytes, content: bytes | None = None) -> byt
 def problem(content: bytes) -> str:
     with pytest.raises(FormatError) as caught:
         read_xlsx("a.xlsx", content)
-    (found,) = caught.value.problems
-    assert found.path == "a.xlsx"
-    return found.message
+    (refusal,) = caught.value.problems
+    assert refusal.path == "a.xlsx"
+    return refusal.message
 
 
 def rows(table: Table) -> Any:
@@ -256,6 +256,6 @@ def test_whatever_a_workbook_holds_is_read_or_refused(data: st.DataObject) -> No
     instead = data.draw(st.binary(max_size=20) | st.sampled_from([b"99999999999", b"-1", b"<c/>"]))
 
     with suppress(FormatError):
-        found = read_xlsx("a.xlsx", with_part(name, part[:begin] + instead + part[end:], WHOLE))
-        cells = [cell for rows in found.data.values() for row in rows for cell in row]
+        contents = read_xlsx("a.xlsx", with_part(name, part[:begin] + instead + part[end:], WHOLE))
+        cells = [cell for rows in contents.data.values() for row in rows for cell in row]
         assert all(isinstance(cell, str) for cell in cells)

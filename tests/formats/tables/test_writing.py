@@ -191,13 +191,13 @@ def test_suites_of_a_workbook_have_a_sheet_each_and_one_about_all() -> None:
 
     content, losses = write_xlsx(suites)
     book = load_workbook(io.BytesIO(content))
-    found = [suite.spec for suite in again("any.xlsx", content).suites]
+    specs = [suite.spec for suite in again("any.xlsx", content).suites]
 
     assert losses == []
     assert book.sheetnames == ["a" * 31, "a" * 26 + "~2", "suite~2", "history~2", "Suite"]
     headers = [cell.value for cell in book["Suite"][1]]
     assert headers == ["sheet", "suite", "slug", "agent", "trials"]
-    assert found == suites
+    assert specs == suites
 
 
 def test_a_text_that_is_too_long_for_a_workbook_is_a_loss_and_not_cut() -> None:
