@@ -1,11 +1,13 @@
-"""A ceiling under fire: many processes pay for randomly priced calls out of one run's budget.
+"""A ceiling under fire: many processes pay for randomly priced calls out of one budget.
 
     DATABASE_URL=... python -m benchmarks.budget --workers 8 --calls 500 --rounds 100
+    DATABASE_URL=... python -m benchmarks.budget --monthly 4   # of four runs, out of one month's
 
 Each process is a drainer with a lease of its own. It reserves the most that a call may cost,
 waits where that is refused, and settles what the call did cost: between nothing and all of it. After
-every settlement the run's row is read: spent, reserved and unsettled together must never exceed
-the ceiling. Exit code 1 if they ever do, or if a round stops although a call would have fitted.
+every settlement the rows are read: spent, reserved and unsettled together must never exceed the
+ceiling, of the run or of the month. Exit code 1 if they ever do, or if a round stops although a call
+would have fitted. With `--monthly` the database must be one that nothing else uses.
 """
 # ruff: noqa: E402 - models can be imported once Django is set up
 
@@ -29,8 +31,9 @@ from django.core.management import call_command
 from django.db import connections
 
 from evals_app.engine.llm.purse import Account, Purse
-from evals_app.models import Lease, Run, Snapshot
+from evals_app.models import Lease, MonthlyCeiling, Run, Snapshot, Spending
 from evals_app.runs.budget import settle_and_reserve
+from evals_app.runs.ceilings import limits_of
 from evals_app.runs.lease import HeldLease, open_lease
 
 CEILING = Decimal("20.00")
@@ -38,8 +41,8 @@ BOUND = Decimal("0.30")  # a call costs half of half of it on average: about hal
 AT_ONCE = 8
 
 
-def make_run() -> Run:
-    """Write a run with a ceiling, and so much to do that every drainer gets a lease."""
+def make_run(*, ceiling: Decimal | None) -> Run:
+    """Write a run, with a ceiling or without, and so much to do that every drainer gets a lease."""
     snapshot, _ = Snapshot.objects.get_or_create(
         sha256="0" * 64, defaults={"schema_version": 1, "content": "{}"}
     )
@@ -52,8 +55,17 @@ def make_run() -> Run:
         concurrency=1000,
         total=1000,
         not_run=1000,
-        max_cost_usd=CEILING,
+        max_cost_usd=ceiling,
     )
+
+
+def make_runs(*, monthly: int) -> list[Run]:
+    """Write a run with a ceiling of its own, or several runs with one of the month."""
+    if not monthly:
+        return [make_run(ceiling=CEILING)]
+    Spending.objects.all().delete()
+    MonthlyCeiling.objects.update_or_create(person=None, defaults={"max_usd": CEILING})
+    return [make_run(ceiling=None) for _ in range(monthly)]
 
 
 class Payer:
@@ -105,7 +117,11 @@ class Payer:
 
     def look(self) -> bool:
         run = Run.objects.get(pk=self.lease.run_id)
-        self.most = max(self.most, run.spent_usd + run.reserved_usd + run.unsettled_usd)
+        committed = run.spent_usd + run.reserved_usd + run.unsettled_usd
+        for limit in limits_of(list(MonthlyCeiling.objects.all())):
+            # What is reserved is read by another query, so it may belong to another moment.
+            committed = max(committed, limit.spent_usd)
+        self.most = max(self.most, committed)
         return bool(run.stop_reason)
 
 
@@ -124,15 +140,17 @@ def drain(
     results.put((payer.paid, payer.most))
 
 
-def one_round(number: int, *, workers: int, calls: int) -> tuple[bool, str]:
+def one_round(number: int, *, workers: int, calls: int, monthly: int) -> tuple[bool, str]:
     """Run one round in processes of its own; say whether it kept the ceiling, and how it went."""
-    run = make_run()
+    runs = make_runs(monthly=monthly)
     connections.close_all()
     fork = multiprocessing.get_context("fork")
     results = fork.Queue()
     share = calls // workers
     processes = [
-        fork.Process(target=drain, args=(run.pk, share, 1000 * number + worker, results))
+        fork.Process(
+            target=drain, args=(runs[worker % len(runs)].pk, share, 1000 * number + worker, results)
+        )
         for worker in range(workers)
     ]
     for process in processes:
@@ -140,15 +158,19 @@ def one_round(number: int, *, workers: int, calls: int) -> tuple[bool, str]:
     paid, most = zip(*(results.get() for _ in processes), strict=True)
     for process in processes:
         process.join()
-    run.refresh_from_db()
-    is_kept = max(most) <= CEILING and run.spent_usd <= CEILING and not run.reserved_usd
+    runs = list(Run.objects.filter(pk__in=[run.pk for run in runs]))
+    spent = sum(run.spent_usd for run in runs)
+    is_kept = (
+        max(most) <= CEILING and spent <= CEILING and not any(run.reserved_usd for run in runs)
+    )
     # What stopped did not fit: it was at most BOUND.
-    is_used = not run.stop_reason or run.spent_usd > CEILING - BOUND
-    leases = Lease.objects.filter(run=run).count()
-    return is_kept and is_used and not leases, (
-        f"round {number}: {sum(paid)} calls, spent {run.spent_usd:.6f},"
-        f" at most committed {max(most):.6f},"
-        f" {run.stop_reason or 'not stopped'}"
+    stopped = [run for run in runs if run.stop_reason]
+    is_used = not stopped or spent > CEILING - BOUND
+    booked = sum(entry.spent_usd for entry in Spending.objects.filter(run__in=runs))
+    leases = Lease.objects.filter(run__in=runs).count()
+    return is_kept and is_used and booked == spent and not leases, (
+        f"round {number}: {sum(paid)} calls, spent {spent:.6f}, booked {booked:.6f},"
+        f" at most committed {max(most):.6f}, {len(stopped)} of {len(runs)} runs stopped"
     )
 
 
@@ -160,11 +182,14 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=8)
     parser.add_argument("--calls", type=int, default=500)
     parser.add_argument("--rounds", type=int, default=100)
+    parser.add_argument("--monthly", type=int, default=0, metavar="RUNS")
     options = parser.parse_args()
     call_command("migrate", verbosity=0)
     began, kept = time.monotonic(), 0
     for number in range(1, options.rounds + 1):
-        is_kept, words = one_round(number, workers=options.workers, calls=options.calls)
+        is_kept, words = one_round(
+            number, workers=options.workers, calls=options.calls, monthly=options.monthly
+        )
         kept += is_kept
         if number == 1 or not is_kept or number % 10 == 0:
             print(words, flush=True)

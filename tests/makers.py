@@ -5,7 +5,7 @@
     run = make_run(["passed", "queued"])                     # still open
     make_execution(run, "Long talk", trial=make_trial(turns=200), grades=[make_grade()])
 
-States are `passed failed errored cancelled queued running not_run`; `not_run` is what is left in
+States are `passed failed errored skipped cancelled queued running not_run`; `not_run` is what is left in
 the queue of a run that has ended. Counters, summary and constraints are kept as workers keep them.
 """
 
@@ -35,11 +35,13 @@ from evals_app.runs.finish import CaseResults
 
 VERDICTS = frozenset(Verdict)
 # Keys of the summary of an execution without limits.
+ENDS = ("passed", "failed", "errored", "skipped", "cancelled")
 UNDECIDED = (
     *("prompt_tokens_passed", "response_tokens_passed", "time_passed"),
     *("response_criteria_passed", "trajectory_criteria_passed"),
     "response_criteria_failure_reason",
 )
+NEVER_RAN = frozenset({"queued", "not_run", "skipped"})
 CAUSES = {"passed": "", "failed": "assertion", "errored": "judge"}
 REASONS = {
     "assertion": "The reply does not contain “refund”.",
@@ -106,7 +108,7 @@ def make_run(
             "stop_reason": "cancelled" if "cancelled" in flat and not is_open else "",
             "concurrency": 10,
             "total": len(flat),
-            **{kind: flat.count(kind) for kind in ("passed", "failed", "errored", "cancelled")},
+            **{kind: flat.count(kind) for kind in ENDS},
             "not_run": sum(flat.count(kind) for kind in ("queued", "running", "not_run")),
             "started_at": None if set(flat) == {"queued"} else now - timedelta(seconds=90),
             "finished_at": None if is_open else now,
@@ -137,6 +139,7 @@ def end_run(run: Run, *, gates: Mapping[str, float] | None = None) -> Run:
             tuple(row.turn_ms),
             row.agent_cost_usd,
             row.judge_cost_usd,
+            row.status == "skipped",
         )
         for row in run.executions.order_by("position", "trial")
     ]
@@ -186,8 +189,8 @@ def make_execution(
         "cause": cause,
         "reason": reason or REASONS.get(cause, ""),
         "lease_token": uuid.uuid4() if state == "running" else None,
-        "attempts": 0 if state in {"queued", "not_run"} else 1,
-        "started_at": None if state in {"queued", "not_run"} else _moment(),
+        "attempts": 0 if state in NEVER_RAN else 1,
+        "started_at": None if state in NEVER_RAN else _moment(),
         "finished_at": _moment(seconds=4) if is_finished else None,
     }
     if is_finished:

@@ -4,7 +4,14 @@ from typing import Any
 import pytest
 
 from evals_app import documents
-from evals_app.documents import execution_details, run_details, run_document, runs_document
+from evals_app.documents import (
+    case_results,
+    execution_details,
+    run_details,
+    run_document,
+    runs_document,
+)
+from evals_app.models import Execution
 from evals_app.reports.run_json import written
 from tests.makers import make_execution, make_grade, make_run, make_trial
 
@@ -41,11 +48,24 @@ def test_a_large_run_is_read_in_chunks(
     run = make_run(["passed"] * 5)
     monkeypatch.setattr(documents, "CHUNK", 2)
 
-    # The run, its cases, the ids, and for each of three chunks rows, grades and transcripts.
-    with django_assert_num_queries(3 + 3 * 3):
+    # The run, its cases, their tokens, the ids, and for each of three chunks rows, grades and transcripts.
+    with django_assert_num_queries(4 + 3 * 3):
         answer = whole(run_document(run))
 
     assert [row["case"] for row in answer["executions"]] == [f"case {n}" for n in range(1, 6)]
+
+
+def test_the_tokens_of_a_case_are_those_of_its_trials_and_unknown_if_one_is() -> None:
+    run = make_run({"B": ["passed", "failed"], "A": ["passed", "not_run"], "C": ["not_run"]})
+    Execution.objects.filter(run=run).update(judge_prompt_tokens=None)
+    Execution.objects.filter(run=run, verdict="passed").update(judge_prompt_tokens=40)
+
+    cases = {case["name"]: case["tokens"] for case in case_results(run.pk)}
+
+    assert cases["B"]["agent"] == {"prompt": 240, "response": 60}
+    assert cases["B"]["judge"]["prompt"] is None
+    assert (cases["A"]["agent"]["prompt"], cases["A"]["judge"]["prompt"]) == (120, 40)
+    assert cases["C"]["agent"] == {"prompt": None, "response": None}
 
 
 def test_several_runs_share_a_document() -> None:

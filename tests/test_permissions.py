@@ -25,7 +25,16 @@ from django.urls import URLPattern, URLResolver, get_resolver
 from django.utils import timezone
 from drf_spectacular.generators import SchemaGenerator
 
-from evals_app.models import ApiToken, Attachment, Case, EvaluationSteps, GradeResult, Provider
+from evals_app.models import (
+    ApiToken,
+    Attachment,
+    Case,
+    EvaluationSteps,
+    GradeResult,
+    MonthlyCeiling,
+    Provider,
+    Settlement,
+)
 from fixtures_app.library import save_fixture
 from fixtures_app.models import EntityType, Fixture
 from fixtures_app.spec import FixtureSpec
@@ -48,7 +57,7 @@ OUR_MODELS = {
     "fixtures_app": ("fixture", "entitytype"),
     "evals_app": (
         *("suite", "case", "agent", "provider", "evaluationsteps"),
-        *("run", "execution", "apitoken"),
+        *("run", "execution", "apitoken", "monthlyceiling"),
     ),
     "auth": ("user", "group"),
 }
@@ -89,6 +98,8 @@ def of_an_app(app: str) -> str:
 _SUITE = "admin/evals_app/suite/"
 _CASE = "admin/evals_app/case/<path:object_id>/"
 _RUN = "admin/evals_app/run/<int:pk>/"
+_SETTLEMENT = "admin/evals_app/settlement/"
+_SEES_CEILINGS = "view_monthlyceiling|change_monthlyceiling"
 _EXECUTION = "admin/evals_app/execution/<int:pk>/"
 
 PAGES: dict[str, Need] = {
@@ -110,6 +121,7 @@ PAGES: dict[str, Need] = {
     **pages("fixtures_app", "entitytype"),
     **pages("fixtures_app", "fixture"),
     **pages("evals_app", "agent"),
+    "admin/evals_app/agent/<path:object_id>/run-suites/": f"{RUNNING} view_suite",
     **pages("evals_app", "provider"),
     "admin/evals_app/provider/<path:object_id>/test/": "change_provider",
     **pages("evals_app", "evaluationsteps", add=NOBODY, delete=NOBODY),
@@ -122,6 +134,9 @@ PAGES: dict[str, Need] = {
     **pages("evals_app", "suite"),
     f"{_SUITE}<int:pk>/cases/": {"GET": NOBODY, "POST": "change_case"},
     f"{_SUITE}<int:pk>/run-size/": {"GET": RUNNING, "POST": NOBODY},
+    f"{_SUITE}run/": f"{RUNNING} view_suite",
+    f"{_SUITE}run/size/": {"GET": f"{RUNNING} view_suite", "POST": NOBODY},
+    f"{_SUITE}run-some/": f"{RUNNING} view_suite",
     f"{_SUITE}import/": IMPORTING,
     f"{_SUITE}import/sample/": {"GET": IMPORTING, "POST": NOBODY},
     f"{_SUITE}choose/": IMPORTING,
@@ -139,13 +154,52 @@ PAGES: dict[str, Need] = {
     f"{_SUITE}<path:object_id>/archive/": "change_suite",
     f"{_SUITE}<path:object_id>/restore/": "change_suite",
     **read_only("run"),
+    "admin/evals_app/run/compare/": {"GET": "view_run|change_run", "POST": NOBODY},
+    f"{_RUN}compare/": {"GET": "view_run|change_run", "POST": NOBODY},
+    "admin/evals_app/run/compare/case/": {
+        "GET": "view_run|change_run view_execution",
+        "POST": NOBODY,
+    },
     f"{_RUN}live/": "view_run|change_run",
-    f"{_RUN}report.md": "view_run|change_run",
+    f"{_RUN}report/<slug:report_kind>/": "view_run|change_run",
     f"{_RUN}cancel/": RUNNING,
     f"{_RUN}resume/": RUNNING,
     f"{_RUN}requeue/": RUNNING,
     f"{_RUN}pin/": {"GET": NOBODY, "POST": RUNNING},
+    f"{_RUN}baseline/": {"GET": NOBODY, "POST": RUNNING},
     f"{_RUN}rerun/<str:only>/": RUNNING,
+    **pages(
+        "evals_app",
+        "settlement",
+        list="view_run",
+        add=NOBODY,
+        history="view_run",
+        delete=NOBODY,
+        change={"GET": "view_run", "POST": NOBODY},
+    ),
+    f"{_SETTLEMENT}start/<int:pk>/": RUNNING,
+    f"{_SETTLEMENT}start/<int:pk>/price/": RUNNING,
+    f"{_SETTLEMENT}<int:pk>/live/": "view_run",
+    f"{_SETTLEMENT}<int:pk>/cancel/": RUNNING,
+    "admin/evals_app/judgetally/": {"GET": "view_run", "POST": NOBODY},
+    "admin/evals_app/spending/": {"GET": "view_run", "POST": NOBODY},
+    **pages(
+        "evals_app",
+        "monthlyceiling",
+        **{
+            page: f"{right} view_user"
+            for page, right in {
+                "list": _SEES_CEILINGS,
+                "history": _SEES_CEILINGS,
+                "add": "add_monthlyceiling",
+                "delete": "delete_monthlyceiling",
+            }.items()
+        },
+        change={
+            "GET": f"{_SEES_CEILINGS} view_user",
+            "POST": "change_monthlyceiling view_user",
+        },
+    ),
     **read_only("execution"),
     f"{_EXECUTION}live/": "view_execution|change_execution",
     f"{_EXECUTION}judge/<int:grade>/": "view_execution|change_execution",
@@ -166,14 +220,23 @@ Scoped = tuple[str, str]
 REST: dict[str, dict[str, Scoped]] = {
     "api/runs/": {"GET": ("read", "view_run"), "POST": ("run", RUNNING)},
     "api/runs/forecast/": {"POST": ("read", "view_run")},
+    "api/runs/compare/": {"GET": ("read", "view_run")},
     "api/runs/<int:pk>/": {"GET": ("read", "view_run")},
     "api/runs/<int:pk>/executions/": {"GET": ("read", "view_run")},
+    "api/runs/<int:pk>/report/": {"GET": ("read", "view_run view_execution")},
+    "api/runs/report-schema/": {"GET": ("read", "")},
     "api/runs/<int:pk>/cancel/": {"POST": ("run", RUNNING)},
     "api/runs/<int:pk>/resume/": {"POST": ("run", RUNNING)},
     "api/runs/<int:pk>/requeue/": {"POST": ("run", RUNNING)},
     "api/runs/<int:pk>/pin/": {"POST": ("run", RUNNING)},
+    "api/runs/<int:pk>/baseline/": {"POST": ("run", RUNNING)},
     "api/runs/<int:pk>/rerun/": {"POST": ("run", RUNNING)},
+    "api/settlements/": {"GET": ("read", "view_run"), "POST": ("run", RUNNING)},
+    "api/settlements/forecast/": {"POST": ("read", "view_run")},
+    "api/settlements/<int:pk>/": {"GET": ("read", "view_run")},
+    "api/settlements/<int:pk>/cancel/": {"POST": ("run", RUNNING)},
     "api/executions/<int:pk>/": {"GET": ("read", "view_execution")},
+    "api/spending/": {"GET": ("read", "view_run")},
     "api/files/": {"POST": ("author", "change_case")},
     "api/files/<slug:sha256>/": {"GET": ("read", "view_case")},
     "api/import/": {"POST": ("author", IMPORTING)},
@@ -197,12 +260,17 @@ NO_SESSIONS = {"metrics"}
 
 # By model: what may be chosen for rows of a list, and what is offered beside "Save".
 ACTIONS: dict[str, dict[str, str]] = {
-    "suite": {"archive": "change_suite", "restore": "change_suite"},
+    "suite": {
+        "archive": "change_suite",
+        "restore": "change_suite",
+        "run_ticked": f"{RUNNING} view_suite",
+    },
     "case": {"save_and_run": RUNNING},
-    "run": {"delete_selected": NOBODY},
+    "run": {"delete_selected": NOBODY, "compare_chosen": "view_run|change_run"},
     "execution": {"delete_selected": NOBODY},
     "evaluationsteps": {"delete_selected": NOBODY},
     "group": {"delete_selected": SUPERUSER},
+    "monthlyceiling": {"delete_selected": "delete_monthlyceiling view_user"},
 }
 
 # What people are usually given; `everything` is no superuser.
@@ -253,8 +321,12 @@ def samples(settings: Any) -> Samples:
         )
     )
     run = make_run({"Where is it": ["failed"]}, suite=suite)
+    other = make_run({"Where is it": ["passed"]}, suite=suite)
     execution = make_execution(
         run, "Where is it", number=2, trial=make_trial(), grades=[make_grade()]
+    )
+    settlement = Settlement.objects.create(
+        base=run, head=run, compared=1, few=0, hopeless=0, suspects=0
     )
     Attachment.objects.store([b"text"])
     root = User.objects.create_superuser("owner")
@@ -267,17 +339,20 @@ def samples(settings: Any) -> Samples:
         "provider": Provider.objects.first(),
         "run": run,
         "execution": execution,
+        "settlement": settlement,
         "apitoken": token,
         "fixture": Fixture.objects.get(),
         "entitytype": EntityType.objects.get(),
         "user": User.objects.create_user("sample"),
+        "monthlyceiling": MonthlyCeiling.objects.create(max_usd=5),
         "group": Group.objects.create(name="Readers"),
     }
     parts = {name: row.pk for name, row in rows.items()}
-    parts |= {"runs": run.pk, "executions": execution.pk}
+    parts |= {"runs": run.pk, "executions": execution.pk, "settlements": settlement.pk}
+    parts |= {"start": run.pk}
     parts |= {"grade": GradeResult.objects.get(execution=execution).pk, "only": "all"}
     parts |= {"sha256": Attachment.objects.get().pk, "kind": "contains"}
-    parts |= {"slug": "shop", "evaluationsteps": _steps().pk}
+    parts |= {"report_kind": "markdown", "slug": "shop", "evaluationsteps": _steps().pk}
     urls = {
         "admin/autocomplete/": "/admin/autocomplete/?app_label=evals_app&model_name=suite"
         "&field_name=agent&term=",
@@ -285,6 +360,9 @@ def samples(settings: Any) -> Samples:
         "admin/(?P<url>.*)$": "/admin/nothing/",
         "admin/r/<path:content_type_id>/<path:object_id>/": "/admin/r/1/1/",
         "admin/help/images/<str:name>": "/admin/help/images/review.png",
+        "admin/evals_app/run/compare/": f"/admin/evals_app/run/compare/?run={run.pk}&run={other.pk}",
+        "admin/evals_app/run/compare/case/": "/admin/evals_app/run/compare/case/"
+        f"?run={run.pk}&run={run.pk}&case=Where+is+it",
         "admin/help/<slug:slug>/": "/admin/help/concepts/",
         "api/": "/api/nothing/",
     }

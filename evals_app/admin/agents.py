@@ -4,7 +4,7 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin, messages
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from pydantic import BaseModel, ValidationError
 from unfold.decorators import display
 from unfold.widgets import UnfoldAdminDecimalFieldWidget, UnfoldAdminTextareaWidget
@@ -20,19 +20,22 @@ from evals_app.admin.agent_fields import (
 )
 from evals_app.admin.choices import Choices
 from evals_app.admin.lines import TextLines
+from evals_app.admin.run_suites import RunsSuitesOfAgent
 from evals_app.admin.spec_form import SpecForm, field_of
+from evals_app.admin.trends import suite_lines, trend_of
 from evals_app.engine.agent_spec import AgentSettings, AgentSpec, misplaced
 from evals_app.engine.spec import PREFIXES, ModelSpec
 from evals_app.engine.template import without_foreign
 from evals_app.formats.explain import explain
 from evals_app.formats.problems import Loc, Problem
 from evals_app.formats.prompt_variables import FOREIGN_VARIABLE
-from evals_app.models import Agent
+from evals_app.models import Agent, Suite
 from evals_app.models.agents import AGENT
 from fixtures_app.editing.editor import Editor, VersionedForm
 from fixtures_app.ground.quoting import shortened
 from fixtures_app.tools import TOOLS
 
+_RESULTS = ("evals_app.view_run", "evals_app.view_suite")
 _ASKED_CHARS = 34  # fits one line on a phone
 _SETTINGS = tuple(AgentSettings.model_fields)
 _SAMPLING = ("temperature", "max_tokens", "top_p")
@@ -188,7 +191,7 @@ def _in_order(tools: list[Any], *, before: list[Any]) -> list[Any]:
 
 
 @admin.register(Agent)
-class AgentAdmin(Editor):
+class AgentAdmin(RunsSuitesOfAgent, Editor):
     """Agents: what is tested."""
 
     form = AgentForm
@@ -215,8 +218,20 @@ class AgentAdmin(Editor):
         ("Limits", {"fields": list(_SETTINGS), "classes": ["only-model"]}),
     ]
 
+    change_form_outer_before_template = "admin/evals_app/agent_suites.html"
+
     class Media:
         js = ["evals_app/agent_editor.js"]
+        css = {"all": ["evals_app/review.css"]}
+
+    def render_change_form(
+        self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
+    ) -> HttpResponse:
+        agent = context.get("original")
+        if agent is not None and request.user.has_perms(_RESULTS):
+            suites = suite_lines(Suite.objects.current().filter(agent=agent))
+            context |= {"suites": suites, "trend": trend_of(suites)}
+        return super().render_change_form(request, context, *args, **kwargs)
 
     def save_model(self, request: HttpRequest, obj: Agent, form: Any, change: bool) -> None:  # noqa: FBT001 - Django's signature
         super().save_model(request, obj, form, change)

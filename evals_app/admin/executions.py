@@ -1,6 +1,6 @@
 """Executions in the admin: the list, and the page that shows what an agent did."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any, ClassVar
 
 from django.contrib import admin
@@ -15,21 +15,21 @@ from django.views.decorators.cache import never_cache
 from unfold.admin import ModelAdmin
 from unfold.decorators import display
 
+from evals_app.admin.execution_numbers import execution_numbers
 from evals_app.admin.expecting import ExpectAction
 from evals_app.admin.paging import InfinitePaginator
 from evals_app.admin.presentation import (
     CAUSES,
     SUMMARY_LABELS,
     badge,
-    costs,
+    execution_scripted_badge,
     execution_state,
-    json_text,
-    scripted_badge,
-    tokens,
+    token_lines,
     verdict_state,
 )
 from evals_app.admin.run_progress import running_line
 from evals_app.admin.runs import SuiteFilter, run_name
+from evals_app.admin.side_by_side import side_by_side_url
 from evals_app.admin.starting import may_run
 from evals_app.admin.transcripts import (
     final_lines,
@@ -39,9 +39,9 @@ from evals_app.admin.transcripts import (
     turn_lines,
     world_lines,
 )
-from evals_app.engine.trial import Trial
 from evals_app.models import Case, Execution, GradeResult, Run, Transcript
-from evals_app.reports.figures import count, duration, score_text
+from evals_app.reports.conversations import json_text
+from evals_app.reports.figures import UNKNOWN, duration, score_text
 from evals_app.reports.similarity import DIFFERENTLY, is_measured_differently
 
 WENT_WRONG = ("failed", "errored")
@@ -87,7 +87,8 @@ class ExecutionAdmin(ExpectAction):
     """Executions: written by workers, read here."""
 
     list_display = (
-        *("name", "verdict_badge", "why", "score_shown", "took", "run_shown", "finished_at"),
+        *("name", "verdict_badge", "why", "score_shown", "took", "tokens_shown"),
+        *("run_shown", "finished_at"),
     )
     list_filter = (RunFilter, CaseFilter, "verdict", "cause", "status", RunSuiteFilter)
     search_fields = ("case",)
@@ -124,7 +125,7 @@ class ExecutionAdmin(ExpectAction):
     @display(description="Verdict")
     def verdict_badge(self, execution: Execution) -> SafeString:
         sign = badge(execution_state(execution, run=execution.run))
-        return format_html("{} {}", sign, _scripted_badge(execution))
+        return format_html("{} {}", sign, execution_scripted_badge(execution))
 
     @display(description="Reason")
     def why(self, execution: Execution) -> SafeString | str:
@@ -143,6 +144,10 @@ class ExecutionAdmin(ExpectAction):
     @display(description="Agent time")
     def took(self, execution: Execution) -> str:
         return duration(execution.time_ms)
+
+    @display(description="Tokens")
+    def tokens_shown(self, execution: Execution) -> SafeString | str:
+        return token_lines(execution, judge=execution.run.judge) if execution.verdict else UNKNOWN
 
     @display(description="Run")
     def run_shown(self, execution: Execution) -> SafeString:
@@ -208,14 +213,15 @@ class ExecutionAdmin(ExpectAction):
             "run": run,
             "state": state,
             "badge": badge(state),
-            "scripted_badge": _scripted_badge(execution),
+            "scripted_badge": execution_scripted_badge(execution),
             "cause": CAUSES.get(execution.cause, ""),
             "is_open": state in {"queued", "running"},
             "can_expect": is_passed and self.has_expect_permission(request),
         }
         if state == "running":
             return context | {"running": running_line(execution)}
-        return context if state in {"queued", "not_run"} else context | _review(execution)
+        never_ran = state in {"queued", "skipped", "not_run"}
+        return context if never_ran else context | _review(execution)
 
     def _case_id(self, request: HttpRequest, execution: Execution) -> int | None:
         """Return the current case, if it still exists and the person may see it."""
@@ -238,13 +244,6 @@ def _names_with(search_term: str) -> list[str]:
 
 def _with_its_run() -> QuerySet[Execution]:
     return Execution.objects.select_related("run").defer("run__summary", "turn_ms")
-
-
-def _scripted_badge(execution: Execution) -> SafeString | str:
-    """Return the label of a scripted execution; before it ends, by what its run will use."""
-    if execution.is_scripted or not execution.verdict:
-        return scripted_badge(execution.run)
-    return ""
 
 
 def _review(execution: Execution) -> dict[str, Any]:
@@ -271,7 +270,7 @@ def _review(execution: Execution) -> dict[str, Any]:
         "limits": limit_lines(execution, grades),
         "summary": _summary(execution),
         "failure_reason": execution.summary.get("response_criteria_failure_reason"),
-        "numbers": _numbers(execution, trial, scale=scale),
+        "numbers": execution_numbers(execution, trial, scale=scale),
         "world": world_lines(trial.world_changes if trial else {}),
         "journal": json_text(list(trial.world_journal)) if trial and trial.world_journal else "",
         "context_params": json_text(trial.context_params) if trial and trial.context_params else "",
@@ -288,31 +287,6 @@ def _summary(execution: Execution) -> list[tuple[str, SafeString]]:
     # In the summary an errored execution has merely not passed.
     states["overall_passed"] = execution.verdict or states["overall_passed"]
     return [(label, badge(states[key])) for key, label in SUMMARY_LABELS.items()]
-
-
-def _numbers(execution: Execution, trial: Trial | None, *, scale: str) -> list[tuple[str, str]]:
-    usages = [turn.usage for turn in trial.turns] if trial else []
-    return [
-        ("Score", score_text(execution.score, scale=scale)),
-        ("Agent time", duration(execution.time_ms)),
-        ("Prompt tokens", _known(execution.agent_prompt_tokens, [u.prompt_tokens for u in usages])),
-        (
-            "Response tokens",
-            _known(execution.agent_response_tokens, [u.response_tokens for u in usages]),
-        ),
-        ("Tool calls", count(execution.tool_calls)),
-        (
-            "Judge tokens",
-            tokens(execution.judge_prompt_tokens, execution.judge_response_tokens),
-        ),
-        *costs(execution.agent_cost_usd, execution.judge_cost_usd),
-    ]
-
-
-def _known(total: int | None, parts: Sequence[int | None]) -> str:
-    """Write a sum, or at least the known part of it."""
-    least = sum(part or 0 for part in parts)
-    return f"at least {count(least)}" if total is None and least else count(total)
 
 
 # Links to other executions
@@ -346,13 +320,20 @@ def _previous_result(execution: Execution) -> dict[str, Any] | None:
         status=Execution.Status.FINISHED,
     )
     compared = ("agent_slug", "agent_name", "model", "similarity")
-    rows = earlier.select_related("run").only("verdict", *(f"run__{name}" for name in compared))
+    rows = earlier.select_related("run").only(
+        "verdict", "trial", *(f"run__{name}" for name in compared)
+    )
     previous = rows.order_by("-run_id", "trial").first()
     if previous is None:
         return None
     return {
         "pk": previous.pk,
         "run_id": previous.run_id,
+        "side_by_side": side_by_side_url(
+            execution.case,
+            runs=[previous.run_id, execution.run_id],
+            trials=[previous.trial, execution.trial],
+        ),
         "badge": badge(previous.verdict),
         "differs": ", ".join(_differences(previous.run, run)),
     }

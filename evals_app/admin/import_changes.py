@@ -70,7 +70,7 @@ class Written:
         self.kind = change.kind
         self.slug = change.slug
         self.replaced = change.replaced
-        places = list(map(_place, change.differences[:MOST_DIFFERENCES]))
+        places = list(map(changed_place, change.differences[:MOST_DIFFERENCES]))
         self.places, self.folded = places[:_OPEN], places[_OPEN:]
         self.all_folded = f"{len(change.differences) - len(self.places):,}"
         self.more_places = _more(change.differences, MOST_DIFFERENCES)
@@ -113,7 +113,8 @@ def _short(text: str) -> str:
     return Truncator(text).chars(_LONGEST)
 
 
-def _place(difference: Difference) -> Place:
+def changed_place(difference: Difference) -> Place:
+    """Return a difference to show."""
     before, after = difference.before, difference.after
     word = "" if before and after else "removed" if before else "added"
     # Brackets contain the size of a part; a value is in quotes, or has no brackets.

@@ -9,7 +9,20 @@ from django.db.models import Model
 from django.http import HttpRequest
 from django.urls import reverse
 
-from evals_app.models import Agent, ApiToken, Case, EvaluationSteps, Execution, Provider, Run, Suite
+from evals_app.models import (
+    Agent,
+    ApiToken,
+    Case,
+    EvaluationSteps,
+    Execution,
+    JudgeTally,
+    MonthlyCeiling,
+    Provider,
+    Run,
+    Settlement,
+    Spending,
+    Suite,
+)
 from fixtures_app.models import EntityType, Fixture
 
 # Title of the group -> model, icon, title of the entry.
@@ -25,9 +38,13 @@ _GROUPS: dict[str, list[tuple[type[Model], str, str]]] = {
     "Run and review": [
         (Run, "play_circle", "Runs"),
         (Execution, "rate_review", "Executions"),
+        (Settlement, "balance", "Settlements"),
+        (JudgeTally, "gavel", "Judges"),
+        (Spending, "payments", "Spending"),
     ],
     "Set up": [
         (Provider, "hub", "Providers"),
+        (MonthlyCeiling, "savings", "Monthly ceilings"),
         (ApiToken, "key", "API tokens"),
         (User, "person", "People"),
         (Group, "group", "Groups"),

@@ -1,7 +1,7 @@
 """Who may do what on pages, and how often: rights of buttons, rows that only runs write, uploads."""
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
 
 from django.contrib import admin
 from django.http import HttpRequest, HttpResponse
@@ -40,7 +40,7 @@ class ReadOnly(WrittenByRuns):
 
     sortable_by = ()  # no other order has an index
     ordering = ("-id",)
-    actions = None
+    actions: ClassVar[Sequence[str] | None] = None
     show_full_result_count = False
     show_facets = admin.ShowFacets.NEVER  # each would count the table
     list_per_page = 50

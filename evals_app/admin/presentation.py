@@ -1,22 +1,22 @@
 """How results are shown: a word and an icon for each state, numbers with their units."""
 
-import json
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
-from typing import Any
 
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
+from evals_app.engine.comparison import Change
 from evals_app.engine.llm.pricing import usd_text
+from evals_app.engine.settling import Finding
 from evals_app.engine.trial import total_cost
 from evals_app.models import Agent, Execution, Run
-from evals_app.reports.figures import UNKNOWN, count, duration
+from evals_app.reports.comparison import CHANGES, VERDICTS
+from evals_app.reports.figures import UNKNOWN, count, duration, token_sum
 from evals_app.reports.judges import has_script
+from evals_app.reports.settlements import TESTING, WORDS
 from evals_app.reports.similarity import STAND_IN
-
-LONGEST_JSON = 50_000  # characters of one tool result that a page shows
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +33,7 @@ SIGNS = {
     "failed": Sign("cancel", "Failed", "bad"),
     "errored": Sign("error", "Errored", "warn"),
     "inconclusive": Sign("help", "Inconclusive", "warn"),
+    "skipped": Sign("skip_next", "Skipped", "calm"),
     "cancelled": Sign("block", "Cancelled", "calm"),
     "not_run": Sign("pending", "Not run", "calm"),
     "queued": Sign("schedule", "Queued", "calm"),
@@ -46,8 +47,26 @@ SIGNS = {
     "not_set": Sign("remove_circle", "Not set", "calm"),
     "no_limit": Sign("remove_circle", "No limit", "calm"),
     "none": Sign("remove_circle", "No result yet", "calm"),
+    "finished": Sign("task_alt", "Finished", "calm"),
+    "stopped": Sign("stop_circle", "Stopped early", "warn"),
+    "really_worse": Sign("trending_down", WORDS[Finding.REALLY_WORSE], "bad"),
+    "really_better": Sign("trending_up", WORDS[Finding.REALLY_BETTER], "good"),
+    "cannot_tell": Sign("help", WORDS[Finding.CANNOT_TELL], "calm"),
+    "was_flaky": Sign("shuffle", WORDS[Finding.WAS_FLAKY], "warn"),
+    "testing": Sign("play_circle", TESTING, "busy"),
     "scripted": Sign("theater_comedy", "Scripted", "note"),
     "stand_in": Sign("straighten", STAND_IN, "warn"),
+    # What happened to a case from one run to another, and to all cases together.
+    "worse": Sign("trending_down", CHANGES[Change.WORSE].label, "bad"),
+    "flaky": Sign("shuffle", CHANGES[Change.FLAKY].label, "warn"),
+    "better": Sign("trending_up", CHANGES[Change.BETTER].label, "good"),
+    "undecided": Sign("help", CHANGES[Change.UNDECIDED].label, "warn"),
+    "changed": Sign("edit", CHANGES[Change.CHANGED].label, "calm"),
+    "new": Sign("add_circle", CHANGES[Change.NEW].label, "calm"),
+    "missing": Sign("remove_circle", CHANGES[Change.MISSING].label, "calm"),
+    "same": Sign("drag_handle", CHANGES[Change.SAME].label, "calm"),
+    "no_clear_difference": Sign("balance", VERDICTS["no_clear_difference"], "calm"),
+    "not_comparable": Sign("help", VERDICTS["not_comparable"], "warn"),
 }
 
 # What a cause means to a reader.
@@ -115,6 +134,13 @@ def scripted_badge(run: Run) -> SafeString | str:
     return badge("scripted", word="Scripted judge") if has_scripted_judge(run) else ""
 
 
+def execution_scripted_badge(execution: Execution) -> SafeString | str:
+    """Return the label of a scripted execution; before it ends, by what its run will use."""
+    if execution.is_scripted or not execution.verdict:
+        return scripted_badge(execution.run)
+    return ""
+
+
 def has_scripted_judge(run: Run) -> bool:
     """Whether judged checks are scripted."""
     return has_script(run.judge)
@@ -133,6 +159,16 @@ def tokens(prompt: int | None, response: int | None) -> str:
     if prompt is None and response is None:
         return "unknown"
     return f"{count(prompt)} prompt + {count(response)} response"
+
+
+def token_lines(row: Run | Execution, *, judge: str) -> SafeString | str:
+    """Return the tokens of the agent, and below them those of its judges."""
+    agent = token_sum(row.agent_prompt_tokens, row.agent_response_tokens)
+    judged = token_sum(row.judge_prompt_tokens, row.judge_response_tokens)
+    # Similarity may use tokens though the run has no judge.
+    if judged == "0" or (judged == "unknown" and not judge):
+        return agent
+    return format_html('<div>{}<br><span class="quiet">Judge: {}</span></div>', agent, judged)
 
 
 def costs(agent: Decimal | None, judge: Decimal | None) -> list[tuple[str, str]]:
@@ -159,14 +195,6 @@ def plural(number: int, noun: str, nouns: str = "") -> str:
 def agent_label(agent: Agent) -> str:
     """Return name and slug: two agents may share a name, one as a model, one as a script."""
     return f"{agent.name} ({agent.slug})"
-
-
-def json_text(value: Any) -> str:
-    """Write a value as indented JSON, or a text as it is."""
-    text = value if isinstance(value, str) else json.dumps(value, indent=2, ensure_ascii=False)
-    if len(text) <= LONGEST_JSON:
-        return text
-    return f"{text[:LONGEST_JSON]}\n… {len(text) - LONGEST_JSON:,} more characters"
 
 
 def first_words(text: str, *, most: int = 90) -> str:

@@ -86,7 +86,7 @@ def rerun_buttons(run: Run) -> list[tuple[str, str]]:
     cases = CaseResult.objects.filter(run=run)
     numbers = cases.aggregate(
         cases_failed=Count("pk", filter=Q(failed__gt=0)),
-        cases_errored=Count("pk", filter=Q(trials__gt=F("passed") + F("failed"))),
+        cases_errored=Count("pk", filter=Q(trials__gt=F("passed") + F("failed") + F("skipped"))),
         cases_all=Count("pk"),
     )
     counted = {only: numbers[f"cases_{only}"] for only in RERUNS}

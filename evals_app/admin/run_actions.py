@@ -1,4 +1,4 @@
-"""What people do with a run: cancel, resume, requeue, keep its transcripts, re-run its cases."""
+"""What people do with a run: cancel, resume, requeue, keep it, compare others with it, re-run cases."""
 
 from typing import TYPE_CHECKING, cast
 
@@ -13,6 +13,7 @@ from evals_app.admin.presentation import plural
 from evals_app.admin.reruns import RERUNS, RerunForm
 from evals_app.admin.run_stops import GOING_ON, ResumeForm, go_on_label
 from evals_app.admin.starting import leave_dialog, may_run, run_url
+from evals_app.library.baselines import NotABaselineError, set_baseline, unset_baseline
 from evals_app.models import Run
 from evals_app.runs.cancel import cancel_run
 from evals_app.runs.freeze import CannotStartError
@@ -34,6 +35,7 @@ class RunActions(ReadOnly):
             path("<int:pk>/resume/", view(self.resume), name="evals_app_run_resume"),
             path("<int:pk>/requeue/", view(self.requeue), name="evals_app_run_requeue"),
             path("<int:pk>/pin/", view(self.pin), name="evals_app_run_pin"),
+            path("<int:pk>/baseline/", view(self.baseline), name="evals_app_run_baseline"),
             path("<int:pk>/rerun/<str:only>/", view(self.rerun), name="evals_app_run_rerun"),
             *super().get_urls(),
         ]
@@ -99,6 +101,24 @@ class RunActions(ReadOnly):
         Run.objects.filter(pk=pk).update(is_pinned=is_pinned)
         kept = "are kept indefinitely" if is_pinned else "are no longer kept indefinitely"
         messages.success(request, f"The transcripts of run {pk} {kept}.")
+        return redirect(run_url(run))
+
+    def baseline(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """Make a run the baseline of its suite, or no longer."""
+        run = self._run_to_act_on(request, pk)
+        if request.method != "POST":
+            return HttpResponseNotAllowed(["POST"])
+        if request.POST.get("is_baseline") != "1":
+            unset_baseline(run, by=request.user)
+            messages.success(request, f"Run {pk} is no longer the baseline of {run.suite_name}.")
+            return redirect(run_url(run))
+        try:
+            set_baseline(run, by=request.user)
+        except NotABaselineError as error:
+            messages.error(request, f"Run {pk} cannot be the baseline. {error}")
+        else:
+            text = f"Later runs of {run.suite_name} are compared with run {pk}."
+            messages.success(request, text)
         return redirect(run_url(run))
 
     def rerun(self, request: HttpRequest, pk: int, only: str) -> HttpResponse:

@@ -57,9 +57,10 @@ class Waiting:
 
 
 def counters(run: Run) -> list[tuple[SafeString, int]]:
-    """Return the five counters that add up to the total."""
+    """Return the counters that add up to the total."""
     words = {"not_run": "Remaining"} if run.is_open else {}
-    kinds = ("passed", "failed", "errored", "cancelled", "not_run")
+    skipped = ["skipped"] if run.stops_when_decided else []
+    kinds = ("passed", "failed", "errored", *skipped, "cancelled", "not_run")
     return [(badge(kind, word=words.get(kind, "")), getattr(run, kind)) for kind in kinds]
 
 

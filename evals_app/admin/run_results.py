@@ -20,9 +20,18 @@ from evals_app.admin.presentation import (
 )
 from evals_app.engine.judging import kinship_warning
 from evals_app.engine.llm.pricing import usd_text
-from evals_app.engine.trial import Cause, Verdict
+from evals_app.engine.trial import Cause, Usage, Verdict, total_usage
 from evals_app.models import CaseResult, Execution, Run
-from evals_app.reports.figures import UNKNOWN, duration, percent, score_text
+from evals_app.reports.figures import (
+    UNKNOWN,
+    decided_after,
+    duration,
+    interval,
+    percent,
+    rate_of_cases,
+    score_text,
+    token_sum,
+)
 from evals_app.reports.gates import gate_texts
 from evals_app.reports.judges import has_script, judges_in
 from evals_app.reports.run_json import AT_LEAST
@@ -30,6 +39,7 @@ from evals_app.reports.sums import sums
 
 MOST_OF_A_CAUSE = 50
 MOST_CASES = 200
+_JUDGE_TOKENS = ("judge_prompt_tokens", "judge_response_tokens")
 WENT_WRONG = ("failed", "errored")
 
 
@@ -80,6 +90,7 @@ class CaseLine:
     deviation: str
     pass_at_k: str
     pass_hat_k: str
+    judge_tokens: str
 
 
 def results(run: Run) -> dict[str, Any]:
@@ -95,6 +106,7 @@ def results(run: Run) -> dict[str, Any]:
         "cases": _case_lines(run, cases[:MOST_CASES], scale=scale),
         "cases_more": max(0, counts["total"] - MOST_CASES),
         "has_trials": (counts["most_trials"] or 0) > 1,
+        "has_judge": bool(run.judge),
     }
 
 
@@ -105,7 +117,10 @@ def _numbers(run: Run, *, scale: str) -> list[tuple[str, str]]:
     ceiling = f"{usd_text(run.spent_usd)} of at most {usd_text(run.max_cost_usd)}"
     return [
         ("Score", score_text(run.score, scale=scale)),
-        ("Cases passed", percent(summary.get("pass_rate"))),
+        (
+            "Cases passed",
+            rate_of_cases(summary.get("pass_rate"), summary.get("pass_rate_interval")),
+        ),
         *((label, shown) for label, name in _K_RATES if (shown := _each_k(summary.get(name, ())))),
         ("Turn latency, median", duration(summary.get("median_ms"))),
         ("Turn latency, p95", duration(summary.get("p95_ms"))),
@@ -177,9 +192,12 @@ def _by_reason(rows: Iterable[Execution]) -> tuple[tuple[str, tuple[Execution, .
 def _case_lines(run: Run, cases: Iterable[CaseResult], *, scale: str) -> list[CaseLine]:
     cases = list(cases)
     trials: dict[str, list[TrialMark]] = {}
+    ended: dict[str, list[Execution]] = {}
     names = [case.name for case in cases]
     rows = run.executions.filter(case__in=names).order_by("position", "trial")
-    for row in rows.only("run", "case", "trial", "verdict", "status"):
+    for row in rows.only("run", "case", "trial", "verdict", "status", *_JUDGE_TOKENS):
+        if row.verdict:
+            ended.setdefault(row.case, []).append(row)
         state = execution_state(row, run=run)
         label = f"{row.case}, trial {row.trial}: {SIGNS[state].word}"
         trials.setdefault(row.case, []).append(TrialMark(row.pk, badge(state), label))
@@ -189,16 +207,24 @@ def _case_lines(run: Run, cases: Iterable[CaseResult], *, scale: str) -> list[Ca
             badge=badge(case.verdict or "not_run"),
             trials=tuple(trials.get(case.name, ())),
             pass_rate=_pass_rate(case),
-            interval=""
-            if case.interval_low is None
-            else f"{percent(case.interval_low)} to {percent(case.interval_high)}",
+            interval=_interval(case),
             score=score_text(case.score, scale=scale),
             deviation=_deviation(case.deviation, scale=scale),
             pass_at_k=_each_k(case.pass_at_k),
             pass_hat_k=_each_k(case.pass_hat_k),
+            judge_tokens=_judge_tokens(ended.get(case.name, ())),
         )
         for case in cases
     ]
+
+
+def _judge_tokens(trials: Sequence[Execution]) -> str:
+    if not trials:
+        return UNKNOWN
+    used = total_usage(
+        [Usage(row.judge_prompt_tokens, row.judge_response_tokens) for row in trials]
+    )
+    return token_sum(used.prompt_tokens, used.response_tokens)
 
 
 def _pass_rate(case: CaseResult) -> str:
@@ -207,6 +233,12 @@ def _pass_rate(case: CaseResult) -> str:
     graded = case.passed + case.failed
     errored = f", {case.errored} errored" if case.errored else ""
     return f"{percent(case.pass_rate)} ({case.passed} of {graded}{errored})"
+
+
+def _interval(case: CaseResult) -> str:
+    if case.interval_low is None or case.interval_high is None:
+        return decided_after(case.trials, case.skipped)
+    return interval((case.interval_low, case.interval_high))
 
 
 def _deviation(value: float | None, *, scale: str) -> str:

@@ -5,23 +5,24 @@ from typing import Any
 from django import forms
 
 from evals_app.admin.presentation import plural
-from evals_app.admin.starting import CeilingField
+from evals_app.admin.run_choices import CeilingField
 from evals_app.engine.llm.pricing import usd_text
 from evals_app.models import Run
+from evals_app.runs.ceilings import ceilings_for, limits_of
 
 STOPPING = {
     Run.StopReason.CANCELLED: "Stopping because the run was cancelled. Conversations in progress "
     "end early, and no new ones start.",
     Run.StopReason.DEADLINE: "Stopping because time is up. Conversations in progress end early, "
     "and no new ones start.",
-    Run.StopReason.BUDGET: "Stopping at the cost ceiling because the next call could exceed it. No "
+    Run.StopReason.BUDGET: "Stopping at a cost ceiling because the next call could exceed it. No "
     "new conversations start.",
 }
 
 ENDED = {
     Run.StopReason.CANCELLED: "Cancelled",
     Run.StopReason.DEADLINE: "Out of time",
-    Run.StopReason.BUDGET: "Stopped at its cost ceiling",
+    Run.StopReason.BUDGET: "Stopped at a cost ceiling",
 }
 GOING_ON = (
     "Runs the remaining conversations with the settings from the original start. Results are kept, "
@@ -54,6 +55,8 @@ def stopped_line(run: Run) -> str:
     left = f"{plural(run.not_run, 'conversation')} did not run."
     if run.stop_reason == Run.StopReason.DEADLINE:
         return f"This run ran out of time. {left}"
+    if not run.is_at_own_ceiling:
+        return f"{_stopped_by_month(run)} {left}"
     return (
         f"Stopped at its cost ceiling: spent {usd_text(run.spent_usd)} of"
         f" {usd_text(run.max_cost_usd)}, and the next call could have exceeded it."
@@ -61,9 +64,26 @@ def stopped_line(run: Run) -> str:
     )
 
 
+def _stopped_by_month(run: Run) -> str:
+    """Return which monthly ceiling stopped a run, with the numbers of today."""
+    label = Run.Ceiling(run.reached_ceiling).label
+    limits = limits_of(list(ceilings_for(run.created_by_id)))
+    now = next((limit.in_words for limit in limits if limit.ceiling == run.reached_ceiling), "")
+    return (
+        f"Stopped at a ceiling: {label[0].lower()}{label[1:]} was reached. This run spent"
+        f" {usd_text(run.spent_usd)}.{_unsettled(run)} {now} Resume it next month, or once the"
+        " ceiling is higher."
+    )
+
+
 def was_cut_short(run: Run) -> bool:
     """Whether a run was stopped with something left to resume."""
     return bool(run.stop_reason) and not run.is_open and run.cancelled + run.not_run > 0
+
+
+def may_go_on(run: Run) -> bool:
+    """Whether a run can be resumed: one of a settlement cannot, because that has ended with it."""
+    return was_cut_short(run) and run.settlement_id is None
 
 
 def go_on_label(run: Run) -> str:
@@ -81,7 +101,7 @@ class ResumeForm(forms.Form):
         field = self.fields["max_cost_usd"]
         so_far = f"For the whole run, which has spent {usd_text(run.spent_usd)} so far."
         ceiling = usd_text(run.max_cost_usd)
-        field.required = run.stop_reason == Run.StopReason.BUDGET
+        field.required = run.is_at_own_ceiling
         if field.required:
             field.error_messages["required"] = f"Enter a ceiling above {ceiling}."
             field.help_text = f"{so_far} It must be above {ceiling}, where the run stopped."

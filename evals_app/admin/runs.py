@@ -7,9 +7,10 @@ from django.conf import settings
 from django.contrib import admin
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, render
-from django.urls import URLPattern, path, reverse
+from django.urls import URLPattern, path
 from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -19,22 +20,28 @@ from unfold.admin import ModelAdmin
 from unfold.decorators import display
 from unfold.paginator import InfinitePaginator
 
-from evals_app.admin.exporting import attachment
-from evals_app.admin.presentation import between, has_scripted_judge, plural, run_badges
+from evals_app.admin.comparing import Comparisons
+from evals_app.admin.presentation import (
+    between,
+    has_scripted_judge,
+    plural,
+    run_badges,
+    token_lines,
+)
 from evals_app.admin.reruns import rerun_buttons
 from evals_app.admin.run_actions import RunActions
 from evals_app.admin.run_progress import counters, progress, status_line
+from evals_app.admin.run_reports import may_download, report_kinds, sent_report
 from evals_app.admin.run_results import frozen, headline, results
-from evals_app.admin.run_stops import go_on_label, stopped_line, was_cut_short
+from evals_app.admin.run_stops import go_on_label, may_go_on, stopped_line
+from evals_app.admin.settling import settle_context, settle_url
 from evals_app.admin.starting import may_run
-from evals_app.documents import case_results
 from evals_app.engine.llm.pricing import usd_text
 from evals_app.engine.trial import total_cost
-from evals_app.library.downloads import Download
+from evals_app.library.baselines import why_no_baseline
 from evals_app.models import Run, Suite
-from evals_app.reports import run_json as as_json
-from evals_app.reports.figures import UNKNOWN, count, score_text
-from evals_app.reports.markdown import run_markdown
+from evals_app.reports.figures import UNKNOWN, score_text
+from evals_app.reports.kinds import KIND_NAMES
 
 
 class SuiteFilter(admin.SimpleListFilter):
@@ -52,7 +59,7 @@ class SuiteFilter(admin.SimpleListFilter):
 
 
 @admin.register(Run)
-class RunAdmin(RunActions):
+class RunAdmin(Comparisons, RunActions):
     """Runs: started elsewhere, watched and read here."""
 
     list_display = (
@@ -85,6 +92,7 @@ class RunAdmin(RunActions):
             "passed": run.passed,
             "failed": run.failed,
             "errored": run.errored,
+            "skipped": run.skipped,
             "cancelled": run.cancelled,
             "remaining" if run.is_open else "not run": run.not_run,
         }
@@ -108,12 +116,7 @@ class RunAdmin(RunActions):
     def tokens_shown(self, run: Run) -> SafeString | str:
         if run.is_open:
             return UNKNOWN
-        agent = _both(run.agent_prompt_tokens, run.agent_response_tokens)
-        judge = _both(run.judge_prompt_tokens, run.judge_response_tokens)
-        # Similarity may use tokens though the run has no judge.
-        if judge == "0" or (judge == "unknown" and not run.judge):
-            return agent
-        return format_html('<div>{}<br><span class="quiet">Judge: {}</span></div>', agent, judge)
+        return token_lines(run, judge=run.judge)
 
     @display(description="Agent and model")
     def agent_shown(self, run: Run) -> SafeString:
@@ -137,7 +140,11 @@ class RunAdmin(RunActions):
         view = self.admin_site.admin_view
         return [
             path("<int:pk>/live/", never_cache(self.live), name="evals_app_run_live"),
-            path("<int:pk>/report.md", view(self.report), name="evals_app_run_report"),
+            path(
+                "<int:pk>/report/<slug:report_kind>/",
+                view(self.report),
+                name="evals_app_run_report",
+            ),
             *super().get_urls(),
         ]
 
@@ -152,6 +159,7 @@ class RunAdmin(RunActions):
             "transcripts": _transcripts(run),
             "may_pin": _has_transcripts(run) and may_run(request),
             "show_history": False,
+            "settlements": settle_context(request, run)["settlements"],
         }
         return super().render_change_form(request, context, *args, **kwargs)
 
@@ -177,6 +185,7 @@ class RunAdmin(RunActions):
         context = {
             "run": run,
             "badges": run_badges(run),
+            "is_baseline": run.is_baseline,
             "has_scripted_judge": has_scripted_judge(run),
             "counters": counters(run),
             "status_line": status_line(run),
@@ -189,29 +198,24 @@ class RunAdmin(RunActions):
             **results(run),
             "headline": headline(run),
             "stopped": stopped_line(run),
-            "go_on": go_on_label(run) if was_cut_short(run) else "",
+            "go_on": go_on_label(run) if may_go_on(run) else "",
             "rerun_buttons": rerun_buttons(run),
+            "may_be_baseline": run.is_baseline or not why_no_baseline(run),
+            "report_kinds": report_kinds(request),
+            "settle_url": settle_url(request, run),
         }
 
-    def report(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """Download the run as Markdown."""
+    def report(self, request: HttpRequest, pk: int, report_kind: str) -> HttpResponseBase:
+        """Download a report of the run."""
+        kind = next((name for name in KIND_NAMES if name == report_kind), None)
         if not self.has_view_permission(request):
             raise PermissionDenied
+        if kind is None:
+            raise Http404
+        if not may_download(request, kind):
+            raise PermissionDenied
         run = get_object_or_404(Run.objects.select_related("suite"), pk=pk)
-        executions = [
-            as_json.execution_row_json(row) | {"url": _link(request, "execution", row["id"])}
-            for row in run.executions.order_by("position", "trial")
-            .values(*as_json.EXECUTION_COLUMNS)
-            .iterator(chunk_size=2000)
-        ]
-        text = run_markdown(_document(run, request), executions)
-        name = f"run-{run.pk}-{run.suite_slug}.md"
-        return attachment(Download(name, "text/markdown; charset=utf-8", text.encode()))
-
-
-def _both(prompt: int | None, response: int | None) -> str:
-    """Write how many tokens went either way."""
-    return count(None if prompt is None or response is None else prompt + response)
+        return sent_report(request, kind, run)
 
 
 def run_name(run: Run) -> SafeString:
@@ -222,25 +226,6 @@ def run_name(run: Run) -> SafeString:
     return format_html('<div>{}<br><span class="quiet">{}</span></div>', name, capfirst(run.covers))
 
 
-def _document(run: Run, request: HttpRequest) -> dict[str, Any]:
-    """Return the run as in REST, with what only people need."""
-    columns = (*as_json.RUN_COLUMNS, as_json.RUN_SUMMARY)
-    row = {column: getattr(run, column) for column in columns}
-    return {
-        **as_json.run_details_json(row, list(case_results(run.pk))),
-        "suite": run.suite_name,
-        "agent": run.agent_name,
-        "score_scale": run.score_scale,
-        "stand_in_note": run.stand_in_note,
-        "snapshot": run.snapshot_id,
-        "url": _link(request, "run", run.pk),
-    }
-
-
-def _link(request: HttpRequest, model: str, pk: int) -> str:
-    return request.build_absolute_uri(reverse(f"admin:evals_app_{model}_change", args=[pk]))
-
-
 def _transcripts(run: Run) -> str:
     """Return how long the transcripts of a run are kept."""
     days = settings.EVALS_KEEP_TRANSCRIPTS_DAYS
@@ -248,6 +233,8 @@ def _transcripts(run: Run) -> str:
         return "removed"
     if run.is_pinned:
         return "kept indefinitely"
+    if run.is_baseline:
+        return "kept while this run is the baseline"
     if not days:
         return "kept until someone removes them"
     return f"kept for at least {plural(days, 'day')}"

@@ -7,7 +7,7 @@ from django.conf import settings
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
-from django.db.models import Count, Model, QuerySet
+from django.db.models import Count, Model, Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import URLPattern, path, reverse
@@ -35,9 +35,18 @@ from evals_app.admin.money import UsdInput
 from evals_app.admin.permissions import refused_upload, requires
 from evals_app.admin.presentation import agent_label
 from evals_app.admin.reference import check_reference
+from evals_app.admin.run_choices import RunChoices
+from evals_app.admin.run_suites import RunsSuites
 from evals_app.admin.spec_form import SpecForm
 from evals_app.admin.standing import standing_text
-from evals_app.admin.starting import RunForm, leave_dialog, run_url, size_sentence, try_start
+from evals_app.admin.starting import (
+    RunForm,
+    leave_dialog,
+    runs_url,
+    size_sentence,
+    try_start_runs,
+)
+from evals_app.admin.trends import suite_trend
 from evals_app.engine.judging import kinship_warning
 from evals_app.engine.suite import SuiteSpec
 from evals_app.library.downloads import download, download_suite
@@ -46,7 +55,6 @@ from evals_app.library.rights import Rights
 from evals_app.models import Agent, Case, Run, Suite
 from evals_app.models.suites import SUITE
 from evals_app.reports.figures import percent
-from evals_app.runs.rights import RUNNING
 from evals_app.runs.standing import standings, with_last_runs
 from fixtures_app.editing.editor import VersionedForm
 
@@ -167,7 +175,7 @@ class SuiteList(ChangeList):
 
 
 @admin.register(Suite)
-class SuiteAdmin(Archiving, Duplicating, ChecksEditor):
+class SuiteAdmin(RunsSuites, Archiving, Duplicating, ChecksEditor):
     """Suites: cases for one agent, with defaults."""
 
     form = SuiteForm
@@ -189,7 +197,8 @@ class SuiteAdmin(Archiving, Duplicating, ChecksEditor):
     )
     prepopulated_fields = {"slug": ["name"]}
     change_form_outer_before_template = "admin/evals_app/suite_cases.html"
-    actions_list = ["open_import"]
+    actions_list = ["run_some", "open_import"]
+    actions = ["run_ticked", *Archiving.actions]
     actions_detail = [
         "run",
         {
@@ -202,7 +211,7 @@ class SuiteAdmin(Archiving, Duplicating, ChecksEditor):
     ]
     fieldsets = [
         (None, {"fields": ["name", "slug", "agent", "fixtures", "tags", "description"]}),
-        ("Trials", {"fields": ["trials", "min_pass_rate", "concurrency"]}),
+        ("Trials", {"fields": ["trials", "min_pass_rate", "stop_when_decided", "concurrency"]}),
         (
             "Pass criteria",
             {
@@ -253,11 +262,11 @@ class SuiteAdmin(Archiving, Duplicating, ChecksEditor):
             context |= self.offered(suite)
         if suite is not None and self.has_runs_permission(request):
             context["standing"] = standing_text(*standings([suite]))
-            open_runs = Run.objects.filter(suite=suite, status__in=Run.OPEN).defer("summary")
-            context["open_run"] = open_runs.order_by("-pk").first()
+            context["trend"] = suite_trend(suite)
+            context |= _runs_of_note(suite)
         if suite is not None and request.user.has_perm("evals_app.view_case"):
             cases = suite.cases.order_by("position", "pk").annotate(turn_count=Count("turns"))
-            case_count = suite.cases.count()
+            case_count = suite.case_count
             add_url = reverse("admin:evals_app_case_add")
             context |= {
                 "cases": list(cases[:MOST_CASES]),
@@ -343,13 +352,13 @@ class SuiteAdmin(Archiving, Duplicating, ChecksEditor):
 
     # Running
 
-    has_run_permission = requires(*RUNNING)
-
     def run_size(self, request: HttpRequest, pk: int) -> HttpResponse:
         """Return how many conversations the dialog would start."""
         if not self.has_run_permission(request):
             raise PermissionDenied
-        sentence = size_sentence(get_object_or_404(Suite, pk=pk), request.GET)
+        form = RunChoices(request.GET)
+        form.offer(request)
+        sentence = size_sentence([get_object_or_404(Suite, pk=pk)], form, by=request.user.pk)
         return HttpResponse(sentence, content_type="text/plain")
 
     @action(
@@ -366,9 +375,9 @@ class SuiteAdmin(Archiving, Duplicating, ChecksEditor):
     )
     def run(self, request: HttpRequest, form: RunForm, object_id: str) -> HttpResponse:
         suite = get_object_or_404(Suite, pk=object_id)
-        run = try_start(request, suite, **form.chosen())
+        runs = try_start_runs(request, [suite], form)
         suite_url = reverse("admin:evals_app_suite_change", args=[suite.pk])
-        return leave_dialog(run_url(run) if run else suite_url)
+        return leave_dialog(runs_url(runs) if runs else suite_url)
 
     has_runs_permission = requires("evals_app.view_run")
 
@@ -396,6 +405,18 @@ class SuiteAdmin(Archiving, Duplicating, ChecksEditor):
 
     has_copy_permission = requires("evals_app.add_suite", "evals_app.add_case")
     copied = staticmethod(copy_suite)
+
+
+def _runs_of_note(suite: Suite) -> dict[str, Any]:
+    """Return the run that goes on and the baseline, and whether a gate lacks one."""
+    is_open = Q(suite=suite, status__in=Run.OPEN)
+    runs = Run.objects.filter(is_open | Q(pk=suite.baseline_id)).defer("summary").order_by("-pk")
+    rows = list(runs)
+    return {
+        "open_run": next((run for run in rows if run.is_open), None),
+        "baseline": next((run for run in rows if run.pk == suite.baseline_id), None),
+        "lacks_baseline": (suite.max_regressions, suite.max_score_drop) != (None, None),
+    }
 
 
 def move_case(case: Case, *, up: bool) -> None:

@@ -14,7 +14,6 @@ from evals_app.admin.judgements import Judgement, judgement, other_details, quot
 from evals_app.admin.presentation import (
     badge,
     first_words,
-    json_text,
     plural,
     tokens,
     verdict_state,
@@ -24,6 +23,7 @@ from evals_app.engine.limits import LIMITS
 from evals_app.engine.llm.pricing import usd_text
 from evals_app.engine.trial import ToolCall, Trial, TurnRecord
 from evals_app.models import Execution, GradeResult, Transcript
+from evals_app.reports.conversations import json_text
 from evals_app.reports.figures import UNKNOWN, count, duration, percent, score_text
 
 OPEN_TURNS = 20  # a longer conversation opens folded

@@ -4,6 +4,7 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import Field, ValidationError
 
+from evals_app.api.pagination import LARGEST
 from evals_app.api.problems import RefusedError, error_at, refused_at, refused_data
 from evals_app.engine.spec import Name, Slug, Spec, Usd
 from evals_app.formats.explain import explain
@@ -16,6 +17,7 @@ B = TypeVar("B", bound=Spec)
 _LONGEST_MESSAGE = 500
 
 Ceiling = Annotated[Usd, Field(gt=0)]
+RunId = Annotated[int, Field(ge=1, le=2**63 - 1)]  # what a database can look for
 Words = Annotated[list[Name], Field(max_length=1000)]
 
 
@@ -35,11 +37,23 @@ class StartRun(Spec):
         Words, Field(description="Runs only cases that have one of these tags, or whose suite has.")
     ] = Field(default_factory=list)
     trials: Annotated[int | None, Field(ge=1, le=100, description="Trials of each case.")] = None
+    all_trials: Annotated[
+        bool, Field(description="Runs all trials, even if the suite skips those not needed.")
+    ] = False
     concurrency: Annotated[
         int | None, Field(ge=1, le=1000, description="Parallel conversations.")
     ] = None
     max_cost_usd: Annotated[
         Ceiling | None, Field(description="The run stops before a call that could cost more.")
+    ] = None
+    baseline: Annotated[
+        RunId | Literal["latest", "pinned"] | None,
+        Field(
+            description="The run to compare with: its id, latest (the last whole run of the suite, if"
+            " there is one) or pinned (the baseline of the suite). Then no case may get worse, unless"
+            " the suite has a gate max_regressions. null: the suite's gates are compared with its"
+            " baseline."
+        ),
     ] = None
 
     def choices(self) -> dict[str, Any]:
@@ -69,6 +83,17 @@ class RerunCases(Spec):
     ] = "current"
 
 
+class StartSettlement(Spec):
+    """Two runs whose differences are to be settled."""
+
+    base: Annotated[int, Field(ge=1, le=LARGEST, description="The run to compare with.")]
+    head: Annotated[int, Field(ge=1, le=LARGEST, description="The run that may be worse.")]
+    with_better: Annotated[bool, Field(description="Also test cases that seem better.")] = False
+    max_cost_usd: Annotated[
+        Ceiling | None, Field(description="Cost limit of all its runs together.")
+    ] = None
+
+
 class NewCeiling(Spec):
     """How to resume a run that was stopped."""
 
@@ -81,6 +106,12 @@ class Pin(Spec):
     """Whether to keep the transcripts of a run."""
 
     is_pinned: Annotated[bool, Field(description="Keep the transcripts however old the run gets.")]
+
+
+class AsBaseline(Spec):
+    """Whether a run is the baseline of its suite."""
+
+    is_baseline: Annotated[bool, Field(description="Whether later runs are compared with it.")]
 
 
 class ImportedFile(Spec):

@@ -7,7 +7,8 @@ from django import forms
 from django.db.models import QuerySet
 from django_filters import rest_framework as filters
 
-from evals_app.models import Execution, Run, Suite
+from evals_app.api.pagination import LARGEST
+from evals_app.models import Execution, Run, Settlement, Suite
 from evals_app.models.suites import SuiteQuerySet
 
 _EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
@@ -54,6 +55,17 @@ class RunFilters(filters.FilterSet):  # type: ignore[misc]
     def of_coverage(self, runs: QuerySet[Any], _name: str, value: str) -> QuerySet[Any]:
         """Return whole runs, or the others."""
         return runs.filter(is_whole=value == "true")
+
+
+class SettlementFilters(filters.FilterSet):  # type: ignore[misc]
+    """Filters of settlements."""
+
+    base = filters.NumberFilter("base", min_value=1, max_value=LARGEST, label="Number of a run.")
+    head = filters.NumberFilter("head", min_value=1, max_value=LARGEST, label="Number of a run.")
+
+    class Meta:
+        model = Settlement
+        fields: list[str] = []
 
 
 class SuiteFilters(filters.FilterSet):  # type: ignore[misc]

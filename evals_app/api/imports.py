@@ -22,19 +22,11 @@ from evals_app.library.changes import ImportReport, Kind
 from evals_app.library.files import import_files
 from evals_app.library.rights import Rights
 from evals_app.library.uploads import printable, unpack
-from evals_app.reports.answers import Answer, Json, in_json
+from evals_app.reports.answers import Answer, Difference, Json, in_json
 from evals_app.throttles import Uploads
 
 # Parts of an upload with these names go by their file name.
 _UNNAMED = ("file", "files")
-
-
-class Difference(Answer):
-    """A value that changes; null: there is none. Long values are shortened."""
-
-    keys: str = Field(description='Path of keys: cases["Refund"].turns[0].user.')
-    before: str | None
-    after: str | None
 
 
 class Edit(Answer):
@@ -74,12 +66,7 @@ def import_json(report: ImportReport, *, dry_run: bool) -> Json:
                 edited=change.edit
                 and {"by": change.edit.by or None, "at": in_json(change.edit.at)},
                 came_from=change.source or None,
-                differences=[
-                    Difference.of_object(
-                        difference, before=difference.before or None, after=difference.after or None
-                    )
-                    for difference in change.differences
-                ],
+                differences=list(map(Difference.of_texts, change.differences)),
             )
             for change in report.changes
         ],

@@ -3,34 +3,43 @@
 from typing import Any
 
 from rest_framework.exceptions import NotFound, ValidationError
-from rest_framework.pagination import Cursor, CursorPagination
+from rest_framework.pagination import Cursor, CursorPagination, PageNumberPagination
 from rest_framework.request import Request
 
 LARGEST = 2**63 - 1
 _DIGITS = len(str(LARGEST))
+_MOST_ROWS = 200  # of a page
 
 
-class NewestFirst(CursorPagination):
-    """The newest first, 50 on a page; `page_size` up to 200."""
+class _Sized:
+    """Pages of 50; `page_size` up to 200."""
+
+    page_size: int | None = 50
+    page_size_query_param: str | None = "page_size"
+    max_page_size: int | None = _MOST_ROWS
+
+    def get_page_size(self, request: Request) -> int | None:
+        """Return the size that is asked for, else the usual one."""
+        given = request.query_params.get("page_size")
+        if given is None:
+            return self.page_size
+        if not (is_id(given) and 0 < int(given) <= _MOST_ROWS):
+            message = f"page_size must be a whole number from 1 to {_MOST_ROWS}."
+            raise ValidationError({"page_size": message})
+        return int(given)
+
+
+class NewestFirst(_Sized, CursorPagination):
+    """The newest first."""
 
     ordering: str | tuple[str, ...] = "-id"
-    page_size = 50
-    page_size_query_param = "page_size"
-    max_page_size = 200
 
     def decode_cursor(self, request: Request) -> Cursor | None:
         cursor = super().decode_cursor(request)
-        if cursor is not None and cursor.position is not None and not _is_id(cursor.position):
+        if cursor is not None and cursor.position is not None and not is_id(cursor.position):
             # A made-up cursor must not reach the database as a number.
             raise NotFound(self.invalid_cursor_message)
         return cursor
-
-    def get_page_size(self, request: Request) -> int | None:
-        given = request.query_params.get("page_size")
-        if given is not None and not (_is_id(given) and 0 < int(given) <= self.max_page_size):
-            message = f"page_size must be a whole number from 1 to {self.max_page_size}."
-            raise ValidationError({"page_size": message})
-        return super().get_page_size(request)
 
     def get_paginated_response_schema(self, schema: Any) -> dict[str, Any]:
         link = {"type": ["string", "null"], "format": "uri"}
@@ -44,7 +53,12 @@ class ByPosition(NewestFirst):
     ordering = ("position", "trial")
 
 
-def _is_id(text: Any) -> bool:
+class ByNumber(_Sized, PageNumberPagination):
+    """Pages of a list that is in memory, by their number."""
+
+
+def is_id(text: Any) -> bool:
+    """Whether a text is a whole number that the database can look for."""
     return (
         isinstance(text, str)
         and text.isascii()

@@ -1,4 +1,4 @@
-"""Actions on a run: cancel, resume, put back in the queue, keep, run again."""
+"""Actions on a run: cancel, resume, put back in the queue, keep, make it the baseline, run again."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -8,11 +8,13 @@ from drf_spectacular.utils import extend_schema, extend_schema_view
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from evals_app.api.bodies import NewCeiling, Nothing, Pin, RerunCases, read_body
+from evals_app.api.bodies import AsBaseline, NewCeiling, Nothing, Pin, RerunCases, read_body
 from evals_app.api.endpoint import Endpoint, responses
+from evals_app.api.problems import RefusedError, error_at
 from evals_app.api.runs import RUN, created, find_run
 from evals_app.documents import run_details
 from evals_app.engine.spec import Spec
+from evals_app.library.baselines import NotABaselineError, set_baseline, unset_baseline
 from evals_app.models import Run
 from evals_app.reports.answers import RunDetails
 from evals_app.runs.cancel import cancel_run
@@ -28,12 +30,12 @@ class RunAction(ABC, Endpoint):
     body: ClassVar[type[Spec]] = Nothing
 
     @abstractmethod
-    def act(self, run: Run, body: Any) -> None:
-        """Carry out the action."""
+    def act(self, run: Run, body: Any, user: Any) -> None:
+        """Carry out the action in the name of a user."""
 
     def post(self, request: Request, pk: int) -> Response:
         body = read_body(self.body, request.data)
-        self.act(find_run(pk), body)
+        self.act(find_run(pk), body, request.user)
         return Response(run_details(pk))
 
 
@@ -62,7 +64,7 @@ def _described(
 class CancelRun(RunAction):
     """Stop a run."""
 
-    def act(self, run: Run, body: Nothing) -> None:
+    def act(self, run: Run, body: Nothing, user: Any) -> None:
         cancel_run(run)
 
 
@@ -78,7 +80,7 @@ class ResumeRun(RunAction):
 
     body = NewCeiling
 
-    def act(self, run: Run, body: NewCeiling) -> None:
+    def act(self, run: Run, body: NewCeiling, user: Any) -> None:
         resume_run(run, max_cost_usd=body.max_cost_usd)
 
 
@@ -91,7 +93,7 @@ class ResumeRun(RunAction):
 class RequeueRun(RunAction):
     """Put stuck executions of a run back in the queue."""
 
-    def act(self, run: Run, body: Nothing) -> None:
+    def act(self, run: Run, body: Nothing, user: Any) -> None:
         requeue(run)
 
 
@@ -101,8 +103,32 @@ class PinRun(RunAction):
 
     body = Pin
 
-    def act(self, run: Run, body: Pin) -> None:
+    def act(self, run: Run, body: Pin, user: Any) -> None:
         Run.objects.filter(pk=run.pk).update(is_pinned=body.is_pinned)
+
+
+@_described(
+    "baseline",
+    "Make a run the baseline of its suite, or no longer",
+    422,
+    description="Later runs of the suite are compared with it. It must have ended with a result for"
+    " every case, at least one of them passed; another agent or model is fine. Its transcripts are"
+    " kept.",
+)
+class BaselineRun(RunAction):
+    """Make a run the baseline of its suite."""
+
+    body = AsBaseline
+
+    def act(self, run: Run, body: AsBaseline, user: Any) -> None:
+        if not body.is_baseline:
+            unset_baseline(run, by=user)
+            return
+        try:
+            set_baseline(run, by=user)
+        except NotABaselineError as error:
+            errors = [error_at("is_baseline", str(error), value=True)]
+            raise RefusedError(str(error), status=422, errors=errors) from error
 
 
 class RerunRun(Endpoint):

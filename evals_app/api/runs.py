@@ -22,6 +22,7 @@ from evals_app.models import Execution, Run
 from evals_app.reports.answers import ExecutionDetails, ExecutionRow, RunDetails, RunRow
 from evals_app.reports.forecasts import ForecastAnswer, forecast_json
 from evals_app.reports.run_json import execution_row_json, run_json
+from evals_app.runs.ceilings import month_left
 from evals_app.runs.forecast import forecast
 from evals_app.runs.rights import RUNNING
 from evals_app.runs.start import start_run
@@ -134,7 +135,9 @@ class ForecastRun(Endpoint):
     def post(self, request: Request) -> Response:
         body = read_body(StartRun, request.data)
         suite, agent = suite_and_agent(body, request.user)
-        return Response(forecast_json(forecast(suite, agent=agent, **body.choices())))
+        by = request.user.pk
+        expected = forecast(suite, by=by, agent=agent, **body.choices())
+        return Response(forecast_json(expected, month_left_usd=month_left(by)))
 
 
 @describe_get("runs_get", "Read a run", 404)

@@ -3,11 +3,27 @@
 from django.urls import URLPattern, URLResolver, path, re_path
 
 from evals_app.api.attachments import AttachmentContent, Attachments
+from evals_app.api.comparisons import CompareRuns
 from evals_app.api.exports import Export, SuiteExport
 from evals_app.api.imports import Import
 from evals_app.api.openapi import Docs, NotFound, Schema
-from evals_app.api.run_actions import CancelRun, PinRun, RequeueRun, RerunRun, ResumeRun
+from evals_app.api.reports import ReportSchema, RunReport
+from evals_app.api.run_actions import (
+    BaselineRun,
+    CancelRun,
+    PinRun,
+    RequeueRun,
+    RerunRun,
+    ResumeRun,
+)
 from evals_app.api.runs import ForecastRun, OneExecution, OneRun, RunExecutions, Runs
+from evals_app.api.settlements import (
+    CancelSettlement,
+    ForecastSettlement,
+    OneSettlement,
+    Settlements,
+)
+from evals_app.api.spending import SpendingOfMonth
 from evals_app.api.written import (
     Agents,
     Fixtures,
@@ -23,14 +39,23 @@ app_name = "api"
 urlpatterns: list[URLPattern | URLResolver] = [
     path("runs/", Runs.as_view(), name="runs"),
     path("runs/forecast/", ForecastRun.as_view(), name="run-forecast"),
+    path("runs/compare/", CompareRuns.as_view(), name="runs-compare"),
     path("runs/<int:pk>/", OneRun.as_view(), name="run"),
     path("runs/<int:pk>/executions/", RunExecutions.as_view(), name="run-executions"),
+    path("runs/<int:pk>/report/", RunReport.as_view(), name="run-report"),
+    path("runs/report-schema/", ReportSchema.as_view(), name="report-schema"),
     path("runs/<int:pk>/cancel/", CancelRun.as_view(), name="run-cancel"),
     path("runs/<int:pk>/resume/", ResumeRun.as_view(), name="run-resume"),
     path("runs/<int:pk>/requeue/", RequeueRun.as_view(), name="run-requeue"),
     path("runs/<int:pk>/pin/", PinRun.as_view(), name="run-pin"),
+    path("runs/<int:pk>/baseline/", BaselineRun.as_view(), name="run-baseline"),
     path("runs/<int:pk>/rerun/", RerunRun.as_view(), name="run-rerun"),
+    path("settlements/", Settlements.as_view(), name="settlements"),
+    path("settlements/forecast/", ForecastSettlement.as_view(), name="settlement-forecast"),
+    path("settlements/<int:pk>/", OneSettlement.as_view(), name="settlement"),
+    path("settlements/<int:pk>/cancel/", CancelSettlement.as_view(), name="settlement-cancel"),
     path("executions/<int:pk>/", OneExecution.as_view(), name="execution"),
+    path("spending/", SpendingOfMonth.as_view(), name="spending"),
     path("files/", Attachments.as_view(), name="files"),
     path("files/<slug:sha256>/", AttachmentContent.as_view(), name="file"),
     path("import/", Import.as_view(), name="import"),

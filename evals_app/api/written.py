@@ -86,6 +86,7 @@ class SuiteRow(Answer):
     agent: str = Field(description="Slug.")
     description: str
     tags: list[str]
+    baseline: int | None = Field(description="The run that later runs are compared with.")
     updated_at: datetime
 
 
@@ -150,7 +151,7 @@ class Suites(ListEndpoint):
     filterset_class = SuiteFilters
 
     def row_json(self, row: Suite) -> Json:
-        return SuiteRow.of_object(row, agent=row.agent.slug)
+        return SuiteRow.of_object(row, agent=row.agent.slug, baseline=row.baseline_id)
 
 
 def sound(read: Callable[[], S]) -> S:

@@ -91,7 +91,7 @@ class Plan:
     `judge` is the model that judges unless an assertion names its own; `scripted` are the agents
     that `scripted/<slug>` judges follow. `open_world` is given a case's frozen clock. `steps` are
     the evaluation steps that were known at the start, by the key of their Recipe. `inventory` is
-    what checks may name.
+    what checks may name. `stops_when_decided`: the desk lets no trial begin that is not needed.
     """
 
     suite: SuiteSpec
@@ -106,6 +106,7 @@ class Plan:
     similarity: SimilaritySpec | None = None
     steps: Mapping[str, Sequence[str]] = field(default_factory=dict)
     inventory: Inventory = NOTHING_KNOWN
+    stops_when_decided: bool = False
 
     def similarity_of(self, assertion: AssertionSpec) -> SimilaritySpec | None:
         """Return how this assertion compares texts, if it does."""

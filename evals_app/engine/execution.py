@@ -21,7 +21,7 @@ from evals_app.engine.feeding import Feeder
 from evals_app.engine.grading import NO_AIDS, grade_trial
 from evals_app.engine.judging import Steps
 from evals_app.engine.llm.models import Models
-from evals_app.engine.llm.purse import Purse
+from evals_app.engine.llm.purse import Purse, Use
 from evals_app.engine.llm.replay import Calls
 from evals_app.engine.recording import Recorder
 from evals_app.engine.scoring import decide, execution_summary
@@ -29,6 +29,7 @@ from evals_app.engine.similarity import Similarity
 from evals_app.engine.together import Together
 from evals_app.engine.trial import Cause, Failure, GradedAssertion, Trial
 
+_BY_OUTSIDE_AGENT = Use("agent")  # its model is unknown
 NEWS_AFTER_S = 0.05  # many calls hear the same at the same moment
 
 
@@ -140,6 +141,8 @@ class _Crew:
 
     async def _slot(self) -> None:
         while (job := await self._feeder.next()) is not None:
+            if self._plan.stops_when_decided:
+                await self._recorder.wait_for_case(job.case.name)  # it may be decided then
             if await self._may_begin(job.id):
                 paid = job.begun.calls if job.begun else ()
                 calls = Calls(self._models.complete, paid=paid)
@@ -191,7 +194,8 @@ class _Crew:
             complete=execution.calls,
             callables=self._callables,
             read_file=self._desk.read_file,
-            spend=partial(self._purse.settle, Decimal(0)),  # unknown until it was spent
+            # Unknown until it was spent.
+            spend=partial(self._purse.settle, Decimal(0), use=_BY_OUTSIDE_AGENT),
             started_at=job.begun.started_at if job.begun else "",
         )
         trial = await conversation.run()

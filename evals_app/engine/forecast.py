@@ -44,6 +44,7 @@ class Forecast:
     text of the cases; else `new_cases` is the number of cases that those runs do not have.
     `is_outside`: the agent's own calls and costs are not included, and before the first run
     `duration_s` is None. `embedder` is the model that compares texts; its small cost is not included.
+    `may_skip_trials`: all trials are counted, but some may turn out not to be needed.
     """
 
     conversations: int
@@ -61,6 +62,7 @@ class Forecast:
     is_scripted: bool
     is_outside: bool = False
     embedder: str = ""
+    may_skip_trials: bool = False
 
 
 def forecast_run(

@@ -2,14 +2,18 @@
 
 import math
 from array import array
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-from evals_app.engine.statistics import at_least, percentile
+from evals_app.engine.comparison import CaseOutcome, Change, change_of
+from evals_app.engine.statistics import at_least, mean, percentile
 from evals_app.engine.suite import GatesSpec
+from evals_app.engine.trial import Verdict
 
 P95 = 0.95
+MOST_NAMED = 20  # cases that a reason names
 
 
 @dataclass(slots=True)
@@ -49,11 +53,107 @@ class TurnTimes:
         return None if ms is None or math.isinf(ms) else ms
 
 
+class Regressions:
+    """How the cases of a run, given one by one, differ from those of its baseline.
+
+    `baseline` names that run, `base` has its cases, `digests` the content of this run's cases by name
+    (see `comparison.CaseOutcome`), `remarks` are sentences on what was measured differently. A case can have
+    got worse only if all its graded trials passed in the baseline and its content is the same.
+    """
+
+    def __init__(
+        self,
+        baseline: str,
+        base: Mapping[str, CaseOutcome],
+        *,
+        digests: Mapping[str, str],
+        remarks: Sequence[str] = (),
+    ) -> None:
+        self.baseline = baseline
+        self.digests = digests
+        self.passed_before = 0  # those of them that are decided now
+        self.undecided_now = 0  # passed before, too
+        self._base = base
+        self._remarks = remarks
+        self._changes: Counter[Change] = Counter()
+        self._worse: list[str] = []
+        self._scores = array("d"), array("d")
+
+    def add(self, head: CaseOutcome) -> None:
+        """Compare the next case."""
+        base = self._base.get(head.name)
+        change = change_of(base, head)
+        self._changes[change] += 1
+        if change is Change.WORSE and len(self._worse) < MOST_NAMED:
+            self._worse.append(head.name)
+        if base is None or change is Change.CHANGED:
+            return
+        if base.verdict is Verdict.PASSED and not base.is_mixed:
+            self.passed_before += head.is_decided
+            self.undecided_now += not head.is_decided
+        if base.score is not None and head.score is not None:
+            for scores, score in zip(self._scores, (base.score, head.score), strict=True):
+                scores.append(score)
+
+    @property
+    def worse(self) -> int:
+        return self._changes[Change.WORSE]
+
+    @property
+    def scored(self) -> int:
+        """How many cases have a score in both runs."""
+        return len(self._scores[0])
+
+    @property
+    def score_drop(self) -> float | None:
+        """How far the mean score of these cases fell; negative if it rose, None without any."""
+        before, after = map(mean, self._scores)
+        return None if before is None or after is None else before - after
+
+    def in_words(self) -> str:
+        """Name the cases that got worse, and count those that were not compared."""
+        names = ", ".join(f"“{name}”" for name in self._worse)
+        more = self.worse - len(self._worse)
+        named = f": {names}{f' and {more:,} more' if more else ''}" if names else ""
+        first = (
+            f"{self.worse:,} of {_counted(self.passed_before, 'case')} that passed in"
+            f" {self.baseline} got worse{named}."
+        )
+        return f"{first} {self.apart()}".rstrip()
+
+    def of_scores(self) -> str:
+        """Say which cases the scores are of."""
+        cases = _counted(self.scored, "case")
+        first = f"Compared over {cases} with a score both here and in {self.baseline}."
+        return " ".join([first, *self._remarks])
+
+    def apart(self) -> str:
+        """Count the cases that were not compared, and say what was measured differently."""
+        missing = len(self._base) - (self._changes.total() - self._changes[Change.NEW])
+        counts = self._changes | Counter({Change.MISSING: missing})
+        parts = [
+            f"{counts[change]:,} {words}" for change, words in _APART.items() if counts[change]
+        ]
+        first = [f"Not counted: {', '.join(parts)}."] if parts else []
+        return " ".join([*first, *self._remarks])
+
+
+# Cases that neither got worse nor show that nothing did.
+_APART = {
+    Change.FLAKY: "flaky before",
+    Change.UNDECIDED: "not decided in both runs",
+    Change.CHANGED: "edited since",
+    Change.NEW: "new",
+    Change.MISSING: "not in this run",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class GateResult:
     """A gate with its limit, what was measured, and whether it passed (None: unknown).
 
-    `reason` says why nothing was measured, or why a gate cannot pass although something was.
+    `reason` says why nothing was measured, why a gate cannot pass although something was, or what
+    was compared.
     """
 
     name: str
@@ -71,14 +171,17 @@ def check_gates(
     times: TurnTimes,
     agent: Spending,
     everyone: Spending,
+    regressions: Regressions | None = None,
 ) -> tuple[GateResult, ...]:
-    """Compare each gate that is set with what was measured."""
+    """Compare each gate that is set with what was measured; `regressions` None: no baseline."""
     results = (
         _least("min_score", gates.min_score, score),
         _least("min_pass_rate", gates.min_pass_rate, pass_rate),
         _fast_enough(gates.max_p95_ms, times),
         _cheap_enough("max_cost_per_call_usd", gates.max_cost_per_call_usd, agent, len(times)),
         _cheap_enough("max_cost_usd", gates.max_cost_usd, everyone, min(1, everyone.count)),
+        _not_worse(gates.max_regressions, regressions),
+        _not_lower(gates.max_score_drop, regressions),
     )
     return tuple(gate for gate in results if gate is not None)
 
@@ -118,6 +221,41 @@ def _cheap_enough(
     reason = f"The cost of {spent.unknown:,} of {_counted(spent.count, 'conversation')} is unknown."
     # The known part alone may exceed the limit.
     return GateResult(name, float(limit), None, False if known > limit else None, reason)
+
+
+def _not_worse(limit: int | None, regressions: Regressions | None) -> GateResult | None:
+    if limit is None:
+        return None
+    name = "max_regressions"
+    if regressions is None:
+        return GateResult(name, limit, None, None, NO_BASELINE)
+    reason, worse, undecided = regressions.in_words(), regressions.worse, regressions.undecided_now
+    if not regressions.passed_before + undecided:
+        first = f"No case that passed in {regressions.baseline} can be compared with this run."
+        return GateResult(name, limit, None, None, f"{first} {regressions.apart()}".rstrip())
+    if worse <= limit < worse + undecided:
+        first = f"{_counted(undecided, 'case')} that passed in {regressions.baseline} could not be decided."
+        return GateResult(name, limit, None, None, f"{first} {reason}")
+    return GateResult(name, limit, worse, worse <= limit, reason)
+
+
+def _not_lower(limit: float | None, regressions: Regressions | None) -> GateResult | None:
+    if limit is None:
+        return None
+    name = "max_score_drop"
+    if regressions is None:
+        return GateResult(name, limit, None, None, NO_BASELINE)
+    drop, reason = regressions.score_drop, regressions.of_scores()
+    if drop is None:
+        reason = f"No case has a score both here and in {regressions.baseline}."
+        return GateResult(name, limit, None, None, reason)
+    return GateResult(name, limit, drop, at_least(limit, drop), reason)
+
+
+NO_BASELINE = (
+    "This run has no baseline. Open a good run of the suite and press “Use as baseline”, or call"
+    " set_baseline; later runs are compared with it."
+)
 
 
 def _counted(number: int, noun: str) -> str:

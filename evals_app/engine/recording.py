@@ -1,6 +1,7 @@
 """Record outcomes in batches: as soon as one is full, or after a moment."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 
@@ -17,17 +18,25 @@ class Recorder:
     def __init__(self, record: Callable[[Sequence[Outcome]], Awaitable[None]]) -> None:
         self._record = record
         self._outcomes: asyncio.Queue[Outcome | None] = asyncio.Queue()  # None: there are no more
-        self._unrecorded = 0
+        self._unrecorded: Counter[str] = Counter()  # by case
+        self._recorded = asyncio.Event()
         self._has_room = asyncio.Event()
         self._has_room.set()
 
     def add(self, outcome: Outcome) -> None:
         """Take an outcome, even if there is no room: it must not be lost."""
         self._outcomes.put_nowait(outcome)
-        self._count(1)
+        self._unrecorded[outcome.job.case.name] += 1
+        self._note_room()
 
     async def wait_for_room(self) -> None:
         await self._has_room.wait()
+
+    async def wait_for_case(self, name: str) -> None:
+        """Wait until all outcomes of a case that were added are recorded."""
+        while self._unrecorded[name]:
+            self._recorded.clear()
+            await self._recorded.wait()
 
     def close(self) -> None:
         """Note that no more outcomes will come."""
@@ -37,7 +46,9 @@ class Recorder:
         """Record batches until the recorder is closed and all is recorded."""
         while batch := await self._next_batch():
             await self._record(batch)
-            self._count(-len(batch))
+            self._unrecorded -= Counter(outcome.job.case.name for outcome in batch)
+            self._recorded.set()
+            self._note_room()
 
     async def _next_batch(self) -> list[Outcome]:
         """Return the outcomes of a moment; none if the recorder is closed."""
@@ -53,9 +64,8 @@ class Recorder:
                 self._outcomes.put_nowait(None)  # for the next call
         return batch
 
-    def _count(self, change: int) -> None:
-        self._unrecorded += change
-        if self._unrecorded < UNRECORDED:
+    def _note_room(self) -> None:
+        if self._unrecorded.total() < UNRECORDED:
             self._has_room.set()
         else:
             self._has_room.clear()

@@ -2,13 +2,22 @@
 
 import math
 from array import array
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from decimal import Decimal
 from itertools import groupby
 from typing import Any, Literal
 
-from evals_app.engine.gates import P95, GateResult, Spending, TurnTimes, check_gates
+from evals_app.engine.comparison import CaseOutcome
+from evals_app.engine.deciding import case_verdict
+from evals_app.engine.gates import (
+    P95,
+    GateResult,
+    Regressions,
+    Spending,
+    TurnTimes,
+    check_gates,
+)
 from evals_app.engine.statistics import (
     at_least,
     deviation,
@@ -22,10 +31,11 @@ from evals_app.engine.trial import Cause, GradedAssertion, GradeStatus, Trial, V
 
 RunVerdict = Literal["passed", "failed", "inconclusive"]
 
-_NOT_GRADED = frozenset({GradeStatus.UNGRADED, GradeStatus.ERROR})
+NOT_GRADED = frozenset({GradeStatus.UNGRADED, GradeStatus.ERROR})
 
 NONE_PASSED = "No conversation passed, and such a run never passes."
 ONLY_EFFORT = "This suite measures only speed and cost, not what the agent says."
+SOME_SKIPPED = "Scores, times and costs are those of the trials that ran; others were skipped."
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +87,7 @@ def _causes(
     causes = [(Cause.AGENT, turn.error) for turn in trial.turns if turn.error]
     for check in graded:
         grade = check.grade
-        if grade.status in _NOT_GRADED:
+        if grade.status in NOT_GRADED:
             # Where scores decide, the missing score would have counted.
             if check.decides or (suite.scores_decide and check.weight > 0):
                 cause = Cause.ASSERTION if check.fail_on_error else grade.cause or Cause.HARNESS
@@ -105,7 +115,7 @@ def _score_missed(graded: Sequence[GradedAssertion], threshold: float) -> str:
 
 
 def _at_best(check: GradedAssertion) -> GradedAssertion:
-    if check.fail_on_error or check.grade.status not in _NOT_GRADED:
+    if check.fail_on_error or check.grade.status not in NOT_GRADED:
         return check
     return replace(check, grade=check.grade.but(score=1.0))
 
@@ -138,7 +148,7 @@ def execution_score(graded: Sequence[GradedAssertion]) -> float | None:
 
 def _score_of(check: GradedAssertion) -> float | None:
     """Return the score of a check; one with `fail_on_error` that could not be graded has 0."""
-    is_failed = check.fail_on_error and check.grade.status in _NOT_GRADED
+    is_failed = check.fail_on_error and check.grade.status in NOT_GRADED
     return 0.0 if is_failed else check.grade.score
 
 
@@ -177,7 +187,7 @@ def execution_summary(
 
 def _passed(check: GradedAssertion) -> bool | None:
     # What was set but could not be graded did not pass.
-    if check.grade.status in _NOT_GRADED:
+    if check.grade.status in NOT_GRADED:
         return False
     return check.grade.passed
 
@@ -191,8 +201,8 @@ def _all_passed(graded: Sequence[GradedAssertion]) -> bool | None:
 class Fact:
     """What the summary of a run needs from an execution; `verdict` None if it has not ended.
 
-    `turn_ms` are the turns that ended by themselves; None is one that the agent failed.
-    `cost_usd` is the agent's; a cost that is None is unknown.
+    `turn_ms` are the turns that ended by themselves; None is one that the agent failed. `cost_usd`
+    is the agent's; a cost that is None is unknown. `is_skipped`: its case was decided before.
     """
 
     case: str
@@ -201,6 +211,7 @@ class Fact:
     turn_ms: tuple[float | None, ...] = ()
     cost_usd: Decimal | None = None
     judge_cost_usd: Decimal | None = None
+    is_skipped: bool = False
 
 
 def turn_times(trial: Trial) -> list[float | None]:
@@ -218,7 +229,8 @@ def turn_times(trial: Trial) -> list[float | None]:
 class CaseSummary:
     """A case over its trials. Errored trials count in no rate and no mean.
 
-    `verdict` is None while nothing could be decided: trials errored or were not run.
+    `verdict` is None while nothing could be decided: trials errored or were not run. Where trials
+    were skipped, it was not chance that ended the series: there is no interval and no pass@k.
     """
 
     name: str
@@ -227,6 +239,7 @@ class CaseSummary:
     passed: int
     failed: int
     errored: int
+    skipped: int
     pass_rate: float | None
     score: float | None
     deviation: float | None
@@ -239,8 +252,9 @@ class CaseSummary:
 class RunSummary:
     """The result of a run, without that of each case.
 
-    `pass_at_k` and `pass_hat_k` are means over the cases, for k up to the fewest trials that a case
-    has. `notes` are sentences shown with the verdict.
+    `pass_rate` is of the cases that passed or failed, and `pass_rate_interval` how far it may be off
+    by chance (Wilson, 95 %). `pass_at_k` and `pass_hat_k` are means over the cases, for k up to the
+    fewest trials that a case has. `notes` are sentences shown with the verdict.
     """
 
     verdict: RunVerdict
@@ -252,6 +266,7 @@ class RunSummary:
     notes: tuple[str, ...] = ()
     pass_at_k: tuple[float, ...] = ()
     pass_hat_k: tuple[float, ...] = ()
+    pass_rate_interval: tuple[float, float] | None = None
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -263,12 +278,14 @@ def summarise_run(
     suite: SuiteSpec,
     keep: Callable[[CaseSummary], object] | None = None,
     notes: Sequence[str] = (),
+    regressions: Regressions | None = None,
 ) -> RunSummary:
     """Sum up a run that has ended; `keep` is given the summary of each case, `notes` are known.
 
     `facts` come in the order of the cases. There may be many: only a few numbers are kept of each.
+    `regressions` compares each case with the baseline, if the run has one.
     """
-    sums = _Sums()
+    sums = _Sums(regressions)
     for name, trials in groupby(facts, key=lambda fact: fact.case):
         of_case = list(trials)
         case = _summarise_case(name, of_case, min_pass_rate=suite.min_pass_rate)
@@ -300,25 +317,31 @@ class _MeansByK:
 class _Sums:
     """The sums of a run so far."""
 
-    def __init__(self) -> None:
+    def __init__(self, regressions: Regressions | None) -> None:
+        self._regressions = regressions
         self._scores = array("d")
         self._times = TurnTimes()
         self._decided = self._passed = self._passed_trials = 0
-        self._has_cases = self._has_failed = self._has_open = False
+        self._has_cases = self._has_failed = self._has_open = self._has_skipped = False
         self._agent, self._everyone = Spending(), Spending()
         self._pass_at_k, self._pass_hat_k = _MeansByK(), _MeansByK()
 
     def add(self, case: CaseSummary, trials: Sequence[Fact]) -> None:
         self._has_cases = True
+        if self._regressions is not None:
+            self._regressions.add(_outcome(case, self._regressions.digests))
         if case.score is not None:
             self._scores.append(case.score)
         self._decided += case.verdict in {Verdict.PASSED, Verdict.FAILED}
         self._passed += case.verdict is Verdict.PASSED
         self._has_failed |= case.verdict is Verdict.FAILED
         self._passed_trials += case.passed
+        self._has_skipped |= case.skipped > 0
         self._pass_at_k.add(case.pass_at_k)
         self._pass_hat_k.add(case.pass_hat_k)
         for fact in trials:
+            if fact.is_skipped:
+                continue
             self._has_open |= fact.verdict in {None, Verdict.ERRORED}
             if fact.verdict is None:
                 continue
@@ -337,6 +360,7 @@ class _Sums:
             times=self._times,
             agent=self._agent,
             everyone=self._everyone,
+            regressions=self._regressions,
         )
         is_open = not self._has_cases or self._has_open
         # An agent that never passed cannot pass a gate, whatever the gate is about.
@@ -351,6 +375,7 @@ class _Sums:
             verdict = "failed"
         elif is_open:
             verdict = "inconclusive"
+        more = {SOME_SKIPPED: self._has_skipped, NONE_PASSED: is_dead and not is_failed}
         return RunSummary(
             verdict=verdict,
             score=score,
@@ -358,38 +383,44 @@ class _Sums:
             median_ms=self._times.percentile(0.5),
             p95_ms=self._times.percentile(P95),
             gates=gates,
-            notes=(*notes, NONE_PASSED) if is_dead and not is_failed else tuple(notes),
-            pass_at_k=self._pass_at_k.means,
-            pass_hat_k=self._pass_hat_k.means,
+            notes=(*notes, *(note for note, applies in more.items() if applies)),
+            # The cases whose trials all ran are no fair sample.
+            pass_at_k=() if self._has_skipped else self._pass_at_k.means,
+            pass_hat_k=() if self._has_skipped else self._pass_hat_k.means,
+            pass_rate_interval=wilson_interval(self._passed, self._decided)
+            if self._decided
+            else None,
         )
 
 
+def _outcome(case: CaseSummary, digests: Mapping[str, str]) -> CaseOutcome:
+    """Return a case as comparisons take it."""
+    digest = digests.get(case.name, "")
+    counts = (case.passed, case.failed, case.errored)
+    return CaseOutcome(case.name, digest, case.verdict, *counts, case.score)
+
+
 def _summarise_case(name: str, trials: Sequence[Fact], *, min_pass_rate: float) -> CaseSummary:
-    passed = sum(fact.verdict is Verdict.PASSED for fact in trials)
-    failed = sum(fact.verdict is Verdict.FAILED for fact in trials)
-    errored = sum(fact.verdict is Verdict.ERRORED for fact in trials)
+    verdicts = [fact.verdict for fact in trials]
+    passed, failed, errored = map(verdicts.count, Verdict)
+    skipped = sum(fact.is_skipped for fact in trials)
     graded = passed + failed
-    rate = passed / graded if graded else None
-    scores = [
-        fact.score
-        for fact in trials
-        if fact.score is not None and fact.verdict in {Verdict.PASSED, Verdict.FAILED}
-    ]
-    verdict: Verdict | None = Verdict.ERRORED if errored else None
-    if rate is not None:
-        verdict = Verdict.PASSED if at_least(rate, min_pass_rate) else Verdict.FAILED
-    each_k = range(1, graded + 1)
+    is_whole = graded > 0 and not skipped
+    scored = (fact for fact in trials if fact.verdict in {Verdict.PASSED, Verdict.FAILED})
+    scores = [fact.score for fact in scored if fact.score is not None]
+    each_k = range(1, graded + 1) if is_whole else ()
     return CaseSummary(
         name=name,
-        verdict=verdict,
+        verdict=case_verdict(passed, failed, errored, min_pass_rate=min_pass_rate),
         trials=len(trials),
         passed=passed,
         failed=failed,
         errored=errored,
-        pass_rate=rate,
+        skipped=skipped,
+        pass_rate=passed / graded if graded else None,
         score=mean(scores),
         deviation=deviation(scores),
-        interval=wilson_interval(passed, graded) if graded else None,
+        interval=wilson_interval(passed, graded) if is_whole else None,
         pass_at_k=tuple(pass_at_k(passed, graded, k) for k in each_k),
         pass_hat_k=tuple(pass_hat_k(passed, graded, k) for k in each_k),
     )

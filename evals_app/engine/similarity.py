@@ -18,6 +18,7 @@ from evals_app.engine.trial import JudgeCall, View
 from evals_app.engine.vectors import KnownVectors, Vector, cosine, static_vectors, unit
 from fixtures_app.ground.quoting import shortened
 
+EMBEDDING = "embedding"  # the purpose of calls that judge nothing
 _PROMPT_CHARS = 2_000
 
 
@@ -145,7 +146,7 @@ class Similarity:
 def _call(model: ModelSpec, texts: Sequence[str], embeddings: Embeddings) -> JudgeCall:
     """Keep a call for people who ask what it cost."""
     return JudgeCall(
-        purpose="embedding",
+        purpose=EMBEDDING,
         provider=model.provider,
         asked_model=model.name,
         model=embeddings.model or model.name,

@@ -7,7 +7,7 @@ are frozen, refuse unknown keys and coerce nothing.
 from datetime import date
 from decimal import Decimal
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import (
     AfterValidator,
@@ -36,9 +36,6 @@ class Spec(BaseModel):
 
     # Built when it is first used: a command uses few of them.
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, defer_build=True)
-
-    # Keys of a later version: refused by name, never ignored.
-    not_yet: ClassVar[frozenset[str]] = frozenset()
 
     def model_post_init(self, _context: Any, /) -> None:
         """Share the set of written keys with other specs; it never changes."""

@@ -25,7 +25,7 @@ __all__ = [
 ]
 
 _ANY_RESULT = (
-    "Every run reaches 0, so this gate always passes. Enter the value to reach, for example 0.8, or"
+    "This gate passes whatever the result. Enter a limit that a run can miss, for example 0.5, or"
     " leave it out."
 )
 _SWAMPING = 0.9  # share of all weights
@@ -42,8 +42,6 @@ _Slugs = Annotated[
 
 class GatesSpec(Spec):
     """Conditions on a whole run. All are inclusive; a gate that is not set is not checked."""
-
-    not_yet = frozenset({"max_regressions"})
 
     min_score: float | None = Field(
         default=None,
@@ -78,16 +76,39 @@ class GatesSpec(Spec):
         description="For example, 5 requires that agent and judge together cost five dollars or"
         " less. It judges a run that has ended; a ceiling that stops a run is set at its start.",
     )
+    max_regressions: int | None = Field(
+        default=None,
+        title="Cases that got worse, at most",
+        description="For example, 0 requires that no case fails that passed in the baseline.",
+        ge=0,
+    )
+    max_score_drop: float | None = Field(
+        default=None,
+        title="Fall of the mean score, at most",
+        description="For example, 0.05 requires a mean score no more than 0.05 below the baseline's.",
+        ge=0,
+        le=1,
+    )
 
     def hollow(self) -> list[str]:
         """Return the gates that always pass."""
-        return [name for name in ("min_score", "min_pass_rate") if getattr(self, name) == 0]
+        names = [name for name in ("min_score", "min_pass_rate") if getattr(self, name) == 0]
+        return [*names, "max_score_drop"] if self.max_score_drop == 1 else names
 
     @property
     def can_fail(self) -> bool:
         """Whether any gate is set that a run can fail."""
         is_set = {name for name, limit in self if limit is not None}
         return bool(is_set - set(self.hollow()))
+
+    @property
+    def need_all_trials(self) -> bool:
+        """Whether a gate that is set measures every trial, not only verdicts of cases.
+
+        The cost of a run is what was spent, however many trials ran.
+        """
+        is_set = {name for name, limit in self if limit is not None}
+        return bool(is_set - {"min_pass_rate", "max_cost_usd"})
 
 
 class PlacedCheck(NamedTuple):
@@ -135,6 +156,12 @@ class SuiteSpec(Spec):
         description="For example, 0.9 means that nine out of ten trials of a case must pass.",
         gt=0,
         le=1,
+    )
+    stop_when_decided: bool = Field(
+        default=False,
+        title="Skip trials that cannot change the verdict",
+        description="Runs finish sooner and cost less, but pass rates of cases are less exact. All"
+        " trials run where a gate on score, time, cost per call or regressions needs them.",
     )
     pass_rule: Literal["all", "score"] = Field(
         default="all",
@@ -279,6 +306,16 @@ class SuiteSpec(Spec):
         has_gates = self.run_rule == "gates" and self.gates.can_fail
         return has_gates or (self.passes_by_score and self.pass_threshold > 0)
 
+    @property
+    def stops_when_decided(self) -> bool:
+        """Whether trials that cannot change the verdict of their case may be left out.
+
+        A run in which nothing passed has failed. Where gates alone decide, one on the cases that
+        pass must be among them, or a later trial could still save the run.
+        """
+        by_cases = self.run_rule == "all_cases" or bool(self.gates.min_pass_rate)
+        return self.stop_when_decided and by_cases and not self.gates.need_all_trials
+
     def decides(self, assertion: AssertionSpec) -> bool:
         """Whether the verdict of a check counts, with the suite's rule of passing."""
         return assertion.decides and not (self.passes_by_score and self.pass_threshold == 0)
@@ -335,8 +372,9 @@ class SuiteSpec(Spec):
 
     def measures_only_effort(self, cases: Iterable[CaseSpec]) -> bool:
         """Whether the verdict on these cases depends on speed and cost alone."""
-        least = (self.gates.min_score, self.gates.min_pass_rate)
-        if self.run_rule == "gates" and not any(least):
+        gates = self.gates
+        is_compared = (gates.max_regressions, gates.max_score_drop) != (None, None)
+        if self.run_rule == "gates" and not (gates.min_score or gates.min_pass_rate or is_compared):
             return True
         has_effort = False
         for case in cases:

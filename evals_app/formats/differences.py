@@ -13,6 +13,8 @@ _NAMES = ("name", "ref", "id", "slug", "model")
 # Where names are prose: a case “Forgot password” holds no secret.
 _NAMED_FREELY = (("cases",), ("entities",), ("chunks",))
 _NOTHING = object()
+_LONG = 70  # characters of a text that is shown whole
+_SHARED_SHOWN = 15  # of what two long texts share before the first difference
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,17 +47,40 @@ def _dumped(spec: BaseModel | None) -> Any:
 
 def _compared(before: Any, after: Any, loc: Loc) -> Iterator[Difference]:
     if isinstance(before, dict) and isinstance(after, dict):
-        yield from _in_mappings(before, after, loc)
+        for key, left, right in _pairs(before, after):
+            yield from _compared(*_filled(left, right), (*loc, key))
     elif isinstance(before, list) and isinstance(after, list):
-        yield from _in_mappings(_by_name(before), _by_name(after), loc)
+        for key, left, right in _pairs(_by_name(before), _by_name(after)):
+            yield from _compared(left, right, (*loc, key))
     elif before != after or isinstance(before, bool) != isinstance(after, bool):
-        yield Difference(keys_text(loc), _text(before, loc), _text(after, loc))
+        left, right = _at_difference(before, after)
+        yield Difference(keys_text(loc), _text(left, loc), _text(right, loc))
 
 
-def _in_mappings(before: dict[Any, Any], after: dict[Any, Any], loc: Loc) -> Iterator[Difference]:
+def _pairs(before: dict[Any, Any], after: dict[Any, Any]) -> Iterator[tuple[Any, Any, Any]]:
     for key in dict.fromkeys((*before, *after)):
-        left, right = before.get(key, _NOTHING), after.get(key, _NOTHING)
-        yield from _compared(left, right, (*loc, key))
+        yield key, before.get(key, _NOTHING), after.get(key, _NOTHING)
+
+
+def _filled(left: Any, right: Any) -> tuple[Any, Any]:
+    """Return a key that only one side has as empty on the other, so that its values are named."""
+    if left is _NOTHING and isinstance(right, list | dict) and right:
+        return type(right)(), right
+    if right is _NOTHING and isinstance(left, list | dict) and left:
+        return left, type(left)()
+    return left, right
+
+
+def _at_difference(before: Any, after: Any) -> tuple[Any, Any]:
+    """Leave out the beginning that two long texts share: shortened, both would look the same."""
+    if not (isinstance(before, str) and isinstance(after, str)):
+        return before, after
+    pairs = enumerate(zip(before, after, strict=False))
+    shared = next((place for place, (left, right) in pairs if left != right), 0)
+    cut = max(0, shared - _SHARED_SHOWN)
+    if cut == 0 or max(len(before), len(after)) <= _LONG:
+        return before, after
+    return f"… {before[cut:]}", f"… {after[cut:]}"
 
 
 def _by_name(entries: list[Any]) -> dict[str | int, Any]:

@@ -170,8 +170,6 @@ def _unknown_key(loc: Loc, model: type[BaseModel], data: Any) -> str:
     key = str(loc[-1])
     if owner is None:
         return f"Unknown key `{key}`."
-    if key in getattr(owner, "not_yet", ()):
-        return f"`{key}` is not available in this version."
     known = _keys(owner, value_at(data, loc[:-1]))
     return f"Unknown key `{key}`.{_near_key(key, known)} Known keys: {', '.join(known)}."
 
@@ -206,10 +204,6 @@ def _owner(model: type[BaseModel], loc: Loc, data: Any) -> type[BaseModel] | Non
     written = value.keys() if isinstance(value, dict) else set()
     # Of several the one that most of what was written belongs to.
     for item in sorted(models, key=lambda model: -len(model.model_fields.keys() & written)):
-        if item is AssertionSpec and loc[-1] not in COMMON_KEYS:
-            grader = _grader_of(value)
-            if grader and loc[-1] in getattr(grader, "not_yet", ()):
-                return grader
         return item
     return None
 

@@ -68,6 +68,18 @@ def read_case(content: str) -> CaseSpec:
     return CaseSpec.model_validate_json(content, context=FROZEN)
 
 
+def case_digest(content: str) -> str:
+    """Return a digest of what a canonical case does: equal ones have comparable results.
+
+    Its name, description, tags and number of trials do not matter.
+    """
+    case = json.loads(content)
+    for key in ("name", "description", "tags", "trials"):
+        case.pop(key, None)
+    text = json.dumps(case, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
 def _canonical(spec: Spec) -> str:
     dumped = spec.model_dump(mode="json", by_alias=True)
     return json.dumps(dumped, sort_keys=True, separators=(",", ":"), ensure_ascii=False)

@@ -37,6 +37,10 @@ class Rights:
         """Whether they may `add`, `change` or `view` objects of a kind."""
         return self.has_perm(_PERMISSIONS[kind].format(verb))
 
+    def may_see_everything(self) -> bool:
+        """Whether they may see prompts, data and settings of any kind."""
+        return all(map(self.may_see, _PERMISSIONS))
+
     def may_see(self, kind: Kind) -> bool:
         """Whether they may see stored objects of a kind; the admin shows what may be changed."""
         return self.may("view", kind) or self.may("change", kind)

@@ -1,21 +1,29 @@
-"""What `run_evals` is to run: which suites, which part of each, with which agent."""
+"""What commands are to work on: suites, parts of them, agents, models, runs."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
+from evals_app.engine.comparison import MOST_RUNS
 from evals_app.management import usage_error
-from evals_app.models import Agent, Suite
-from evals_app.runs.select import Part, nothing_chosen
+from evals_app.models import Agent, Run, Suite
+from evals_app.runs.select import Part, Variant, nothing_chosen
 from fixtures_app.ground.words import near
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Suites with at least one chosen case; `skipped` have none. `how` is what a start takes."""
+    """Suites with at least one chosen case; `skipped` have none. `how` is what each start takes."""
 
     suites: list[Suite]
     skipped: list[Suite]
+    variants: list[Variant]
     how: dict[str, Any]
+
+    def each(self) -> Iterator[tuple[Suite, Variant]]:
+        """Return what one run each is of."""
+        return product(self.suites, self.variants)
 
 
 def choose(options: dict[str, Any]) -> Choice:
@@ -24,8 +32,8 @@ def choose(options: dict[str, Any]) -> Choice:
     Raises:
         CommandError: a name is unknown, or nothing at all matches.
     """
-    agent = named_agent(options["agent"])
-    suites = _named(options["suites"]) if options["suites"] else _current(agent)
+    variants = _variants(options["agent"], options["model"])
+    suites = _named(options["suites"]) if options["suites"] else _current(variants)
     part = Part(cases=options["case"], names=options["case_exact"], tags=options["tag"])
     chosen = [suite for suite in suites if part.has_case_of(suite)]
     if not chosen:
@@ -33,17 +41,42 @@ def choose(options: dict[str, Any]) -> Choice:
     return Choice(
         suites=chosen,
         skipped=[suite for suite in suites if suite not in chosen],
+        variants=variants,
         how={
-            "agent": agent,
-            "model": options["model"],
             "cases": part.cases,
             "names": part.names,
             "tags": part.tags,
             "trials": options["trials"],
+            "all_trials": options["all_trials"],
             "concurrency": options["concurrency"],
             "max_cost_usd": options["max_cost"],
+            "baseline": options["baseline"],
         },
     )
+
+
+def _variants(agents: Sequence[str], models: Sequence[str]) -> list[Variant]:
+    """Return each agent with each model, each once."""
+    combinations = dict.fromkeys(product(agents or [""], models or [""]))
+    if len(combinations) > MOST_RUNS:
+        raise usage_error(
+            f"These are {len(combinations)} combinations of agents and models; at most {MOST_RUNS}"
+            " runs can be compared."
+        )
+    rows = {slug: named_agent(slug) for slug in {*agents, ""}}
+    return [Variant(rows[slug], model) for slug, model in combinations]
+
+
+def named_runs(numbers: Sequence[int]) -> list[Run]:
+    """Return the runs with these numbers.
+
+    Raises:
+        CommandError: there is no such run.
+    """
+    runs = Run.objects.in_bulk(numbers)
+    if missing := [str(number) for number in numbers if number not in runs]:
+        raise usage_error(f"There is no run {' and no run '.join(missing)}.")
+    return [runs[number] for number in dict.fromkeys(numbers)]
 
 
 def named_agent(slug: str) -> Agent | None:
@@ -65,8 +98,11 @@ def _named(slugs: list[str]) -> list[Suite]:
     return [rows[slug] for slug in dict.fromkeys(slugs)]
 
 
-def _current(agent: Agent | None) -> list[Suite]:
-    current = _suites().current()
+def _current(variants: Sequence[Variant]) -> list[Suite]:
+    agents = {variant.agent for variant in variants}
+    if len(agents) > 1:
+        raise usage_error("Name the suites to run with several agents: run_evals SUITE --agent ...")
+    current, agent = _suites().current(), variants[0].agent
     suites = list(current.filter(agent=agent) if agent else current)
     if suites:
         return suites

@@ -12,15 +12,17 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from evals_app.engine.llm.pricing import usd_text
+from evals_app.management.comparison import print_matrix
 from evals_app.models import Run
-from evals_app.reports.figures import score_text
+from evals_app.reports.figures import rate_of_cases, score_text, token_sum
 from evals_app.reports.run_json import verdict_of_all
 from evals_app.runs.cluster import TICK_S
+from evals_app.runs.comparing import CannotCompareError, compare_runs
 
 SHOWN_FAILURES = 20
 REFRESH_S = 0.5
 COLOURS = {"passed": "green", "failed": "red", "inconclusive": "yellow"}
-_SUMMED = ("total", "passed", "failed", "errored", "cancelled", "not_run", "spent_usd")
+_SUMMED = ("total", "passed", "failed", "errored", "skipped", "cancelled", "not_run", "spent_usd")
 
 
 def console_on(out: Any, *, plain: bool) -> Console:
@@ -50,7 +52,11 @@ def watch(
         auto_refresh=False,
     )
     numbers = [run.pk for run in runs]
-    bars = {run.pk: progress.add_task(run.suite_name, total=run.total, state="") for run in runs}
+    names = names_of(runs)
+    bars = {
+        run.pk: progress.add_task(name, total=run.total, state="")
+        for run, name in zip(runs, names, strict=True)
+    }
     done_before = {run.pk: run.done for run in runs}  # of runs that we come to late
     began_at, shown_at = time.monotonic(), 0.0
     with progress if shows_progress else nullcontext():
@@ -75,12 +81,24 @@ def watch(
             time.sleep(TICK_S / 2)
 
 
+def names_of(runs: Sequence[Run]) -> list[str]:
+    """Return the name of each run's suite; of several runs of one suite, with number and agent."""
+    times = Counter(run.suite_slug for run in runs)
+    return [
+        f"{run.suite_name}, run {run.pk} ({', '.join(filter(None, [run.agent_name, run.model]))})"
+        if times[run.suite_slug] > 1
+        else run.suite_name
+        for run in runs
+    ]
+
+
 def counts_of(run: Run) -> str:
     """Return how many passed, failed and so on, leaving out what did not happen."""
     counts = {
         "passed": run.passed,
         "failed": run.failed,
         "errored": run.errored,
+        "skipped": run.skipped,
         "cancelled": run.cancelled,
         "not run": run.not_run if not run.is_open else 0,
     }
@@ -107,8 +125,8 @@ def cost_of(run: Run) -> str:
     return spent
 
 
-def print_result(run: Run, *, console: Console, site: str) -> None:
-    """Print a run's verdict, and its failures with reason and link."""
+def print_result(run: Run, *, console: Console, site: str, name: str = "") -> None:
+    """Print a run's verdict, and its failures with reason and link; `name` instead of its suite's."""
     write = partial(console.print, highlight=False, soft_wrap=True)
     colour = COLOURS.get(run.verdict, "yellow")
     score = "" if run.score is None else f", score {score_text(run.score, scale=run.score_scale)}"
@@ -116,14 +134,23 @@ def print_result(run: Run, *, console: Console, site: str) -> None:
     scripted = " (scripted)" if run.is_scripted else ""
     write(
         f"[bold {colour}]{run.get_verdict_display() or run.get_status_display()}[/] "
-        f"{_plain(run.suite_name)}{scripted}: {counts_of(run)}{score}{cost}"
+        f"{_plain(name or run.suite_name)}{scripted}: {counts_of(run)}{score}{cost}"
     )
+    if (rate := run.summary.get("pass_rate")) is not None:
+        bounds = run.summary.get("pass_rate_interval")
+        write(f"  Cases passed: {rate_of_cases(rate, bounds)}")
+    if run.judge:
+        used = token_sum(run.judge_prompt_tokens, run.judge_response_tokens)
+        write(f"  Judge tokens: {used}")
     if run.covers:
         write(f"  Not the whole suite: {_plain(run.covers)}.")
     if run.stand_in_note:
         write(f"  {_plain(run.stand_in_note)}")
     is_cut_short = run.cancelled + run.not_run > 0
-    if is_cut_short and run.stop_reason == Run.StopReason.BUDGET and run.max_cost_usd is not None:
+    if is_cut_short and run.reached_ceiling in {Run.Ceiling.PERSON, Run.Ceiling.SITE}:
+        ceiling = Run.Ceiling(run.reached_ceiling).label
+        write(f"  {ceiling} was reached. To go on: manage.py run_evals --resume {run.pk}")
+    if is_cut_short and run.is_at_own_ceiling and run.max_cost_usd is not None:
         write(
             f"  It stopped before it would cost more than {usd_text(run.max_cost_usd)}. To go on, "
             f"raise the limit on its page, {run_link(run, site=site)}, or here:\n    manage.py "
@@ -135,16 +162,18 @@ def print_result(run: Run, *, console: Console, site: str) -> None:
     for note in run.summary.get("notes", []):
         write(f"  {note}")
     for gate in run.summary.get("gates", []):
-        if not gate["passed"]:
+        if not gate["passed"] or gate.get("reason"):
             actual = "unknown" if gate["actual"] is None else f"{gate['actual']:g}"
-            reason = f". {gate['reason']}" if gate.get("reason") else ""
+            reason = f". {_plain(gate['reason'])}" if gate.get("reason") else ""
             write(f"  gate {gate['name']}: limit {gate['limit']:g}, was {actual}{reason}")
-    wrong = run.executions.exclude(verdict="passed").exclude(verdict="").order_by("position")
-    for row in wrong[:SHOWN_FAILURES].values_list("pk", "case", "trial", "verdict", "reason"):
-        pk, case, trial, verdict, reason = row
-        nth = f" (trial {trial})" if trial > 1 else ""
-        write(f"  {verdict}: {_plain(case)}{nth}: {_plain(reason)}")
-        write(f"    {site}/admin/evals_app/execution/{pk}/change/")
+    wrong = (
+        run.executions.exclude(verdict="passed").exclude(verdict="").order_by("position", "trial")
+    )
+    for row in wrong[:SHOWN_FAILURES]:
+        used = token_sum(row.judge_prompt_tokens, row.judge_response_tokens)
+        judged = f" (judge tokens: {used})" if row.judge_prompt_tokens else ""
+        write(f"  {row.verdict}: {_plain(str(row))}{judged}: {_plain(row.reason)}")
+        write(f"    {site}/admin/evals_app/execution/{row.pk}/change/")
     if (more := wrong.count() - SHOWN_FAILURES) > 0:
         write(f"  ... and {more} more: {run_link(run, site=site)}")
 
@@ -164,6 +193,20 @@ def print_total(runs: Sequence[Run], *, console: Console) -> None:
         highlight=False,
         soft_wrap=True,
     )
+
+
+def print_matrices(runs: Sequence[Run], *, console: Console) -> None:
+    """Print the numbers of runs of the same suite side by side."""
+    by_suite: dict[str, list[Run]] = {}
+    for run in runs:
+        by_suite.setdefault(run.suite_slug, []).append(run)
+    for several in by_suite.values():
+        if len(several) == 1:
+            continue
+        try:
+            print_matrix(compare_runs([run.pk for run in several]), console=console)
+        except CannotCompareError as error:
+            console.print(str(error), markup=False, highlight=False, soft_wrap=True)
 
 
 def _together(runs: Sequence[Run]) -> Run:

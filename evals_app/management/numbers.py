@@ -21,6 +21,7 @@ def whole(*, most: int, least: int = 1, what: str = "whole number") -> Callable[
     return read
 
 
+RUN_NUMBER = whole(most=2**63 - 1)  # what a database can look for
 days = whole(most=MOST_DAYS, what="number of days")
 
 

@@ -3,10 +3,13 @@
 from evals_app.models.agents import Agent
 from evals_app.models.attachments import Attachment
 from evals_app.models.evaluation_steps import EvaluationSteps
+from evals_app.models.judges import JudgeTally
 from evals_app.models.leases import Lease, Tally, Worker
 from evals_app.models.providers import ModelPrice, Provider, ProviderState
 from evals_app.models.results import CaseResult, Execution, GradeResult, PaidCalls, Transcript
 from evals_app.models.runs import Run, Snapshot, SnapshotCase
+from evals_app.models.settlements import Settlement
+from evals_app.models.spending import MonthlyCeiling, Spending
 from evals_app.models.suites import Assertion, Case, Suite, Turn
 from evals_app.models.tokens import ApiToken
 
@@ -20,14 +23,18 @@ __all__ = [
     "EvaluationSteps",
     "Execution",
     "GradeResult",
+    "JudgeTally",
     "Lease",
     "ModelPrice",
+    "MonthlyCeiling",
     "PaidCalls",
     "Provider",
     "ProviderState",
     "Run",
+    "Settlement",
     "Snapshot",
     "SnapshotCase",
+    "Spending",
     "Suite",
     "Tally",
     "Transcript",

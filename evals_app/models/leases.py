@@ -14,8 +14,8 @@ class Lease(models.Model):
     """One drainer at work on a run. After `until` it counts as dead and its rows are released.
 
     `grants` states how many parallel calls it may make, and wants to, of each limited provider:
-    `{slug: {"granted", "wanted", "waited"}}`. `reserved_usd` and `spent_usd` are its shares of what
-    the run has reserved and spent. `activity` is shown to people.
+    `{slug: {"granted", "wanted", "waited"}}`. `reserved_usd` is its share of what the run has
+    reserved, `spent` what it has spent: `[role, model, USD as text]`, one for each Use. `activity` is shown to people.
     """
 
     token = models.UUIDField(primary_key=True, default=uuid.uuid4)
@@ -25,7 +25,7 @@ class Lease(models.Model):
     slots = models.PositiveSmallIntegerField()
     until = models.DateTimeField(db_index=True)
     reserved_usd = UsdField(default=0)
-    spent_usd = UsdField(default=0)
+    spent = models.JSONField(default=list)
     grants = models.JSONField(default=dict)
     activity = models.JSONField(default=dict)
     created_at = models.DateTimeField(db_default=Now())

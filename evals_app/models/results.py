@@ -19,6 +19,7 @@ class Execution(models.Model):
         QUEUED = "queued", "Queued"
         RUNNING = "running", "Running"
         FINISHED = "finished", "Finished"
+        SKIPPED = "skipped", "Skipped"
         CANCELLED = "cancelled", "Cancelled"
 
     run = models.ForeignKey(Run, models.CASCADE, related_name="executions")
@@ -98,11 +99,13 @@ class CaseResult(models.Model):
     run = models.ForeignKey(Run, models.CASCADE, related_name="case_results", db_index=False)
     position = models.PositiveIntegerField()
     name = models.CharField(max_length=200)
+    digest = models.CharField(max_length=64, blank=True)  # of its content; empty in older rows
     verdict = models.CharField(max_length=8, choices=VERDICTS, blank=True)
     trials = models.PositiveIntegerField()
     passed = models.PositiveIntegerField()
     failed = models.PositiveIntegerField()
     errored = models.PositiveIntegerField()
+    skipped = models.PositiveIntegerField(default=0)
     pass_rate = models.FloatField(null=True)
     score = models.FloatField(null=True)
     deviation = models.FloatField(null=True)

@@ -59,8 +59,8 @@ class VisibleRuns(models.Manager["Run"]):
 class Run(models.Model):
     """A suite, or part of it, executed once.
 
-    `total` is always passed + failed + errored + cancelled + not_run; the counters move with the
-    executions, in one transaction. `spent_usd` is the cost of its calls, including repeated ones,
+    `total` is always passed + failed + errored + skipped + cancelled + not_run; the counters move
+    with the executions, in one transaction. `spent_usd` is the cost of its calls, including repeated ones,
     `reserved_usd` the most that running calls may cost, `unsettled_usd` what calls of dead workers
     may have cost. Their sum exceeds `max_cost_usd` only by what agents outside report, and then the
     run stops. `agent_cost_usd` and `judge_cost_usd` are those of its results, null if a price or a
@@ -87,6 +87,11 @@ class Run(models.Model):
         DEADLINE = "deadline", "Out of time"
         BUDGET = "budget", "Out of budget"
 
+    class Ceiling(models.TextChoices):
+        RUN = "run", "The ceiling of the run"
+        PERSON = "person", "The monthly ceiling of the person who starts the run"
+        SITE = "site", "The monthly ceiling of the site"
+
     OPEN = (Status.QUEUED, Status.RUNNING)
     PREPARING = "preparing"  # its executions are being written; it is not visible yet
 
@@ -110,11 +115,18 @@ class Run(models.Model):
     replaced_model = models.CharField(max_length=301, blank=True)  # the agent's own, if not used
     similarity = models.CharField(max_length=400, blank=True)  # how texts are compared, if they are
     is_similarity_stand_in = models.BooleanField(default=False)  # in place of embeddings
-    # Chosen at its start instead of the values of suite and agent: agent, model, trials.
+    # Chosen at its start, not taken from suite and agent: agent, model, trials, all_trials, baseline.
     overrides = models.JSONField(default=dict)
     rerun_of = models.ForeignKey(
         "self", models.SET_NULL, null=True, blank=True, related_name="reruns"
     )
+    # The settlement that it belongs to, as a re-run of base or head.
+    settlement = models.ForeignKey(
+        "evals_app.Settlement", models.SET_NULL, null=True, related_name="runs"
+    )
+    # The run that its gates on regressions compare it with.
+    baseline = models.ForeignKey("self", models.SET_NULL, null=True, related_name="+")
+    stops_when_decided = models.BooleanField(default=False)  # skips trials that change no verdict
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+"
     )
@@ -127,6 +139,7 @@ class Run(models.Model):
     passed = models.PositiveIntegerField(default=0)
     failed = models.PositiveIntegerField(default=0)
     errored = models.PositiveIntegerField(default=0)
+    skipped = models.PositiveIntegerField(default=0)  # the verdicts of their cases were certain
     cancelled = models.PositiveIntegerField(default=0)
     not_run = models.PositiveIntegerField()
     score = models.FloatField(null=True)
@@ -141,6 +154,7 @@ class Run(models.Model):
     spent_usd = UsdField(default=0)
     reserved_usd = UsdField(default=0)
     unsettled_usd = UsdField(default=0)
+    reached_ceiling = models.CharField(max_length=6, choices=Ceiling, blank=True)  # and stopped
     is_pinned = models.BooleanField(default=False)  # its transcripts are never pruned
     pruned_at = models.DateTimeField(null=True)  # when its transcripts were removed
     deadline_at = models.DateTimeField(null=True)
@@ -159,7 +173,12 @@ class Run(models.Model):
             models.CheckConstraint(
                 name="run_counters_add_up",
                 condition=Q(
-                    total=F("passed") + F("failed") + F("errored") + F("cancelled") + F("not_run")
+                    total=F("passed")
+                    + F("failed")
+                    + F("errored")
+                    + F("skipped")
+                    + F("cancelled")
+                    + F("not_run")
                 ),
             ),
             models.CheckConstraint(
@@ -194,6 +213,17 @@ class Run(models.Model):
         return self.total - self.not_run
 
     @property
+    def is_baseline(self) -> bool:
+        """Whether it is the baseline of its suite, which is loaded for this."""
+        return self.suite is not None and self.suite.baseline_id == self.pk
+
+    @property
+    def has_all_cases(self) -> bool:
+        """Whether it was started with every case of its suite, whatever agent, model or occasion."""
+        covered = self.case_count is not None and self.case_count == self.suite_case_count
+        return self.is_whole or covered
+
+    @property
     def covers(self) -> str:
         """Which part of its suite it covers, in words; empty for the whole suite."""
         return coverage({column: getattr(self, column) for column in COVERAGE_COLUMNS})
@@ -207,6 +237,13 @@ class Run(models.Model):
     def stand_in_note(self) -> str:
         """What stood in for embeddings, in words; empty if nothing did."""
         return stand_in_note(self.similarity) if self.is_similarity_stand_in else ""
+
+    @property
+    def is_at_own_ceiling(self) -> bool:
+        """Whether it stopped at its own ceiling, and not at one of the month."""
+        # Blank: it stopped before there were monthly ceilings.
+        own = ("", self.Ceiling.RUN)
+        return self.stop_reason == self.StopReason.BUDGET and self.reached_ceiling in own
 
     @property
     def in_short(self) -> str:
@@ -223,6 +260,11 @@ class Run(models.Model):
     def pass_deadline(self) -> bool:
         """Stop the run if its time is over; return whether this call did it."""
         return self.stop(self.StopReason.DEADLINE, deadline_at__lte=Now())
+
+    def stop_at(self, ceiling: Ceiling) -> None:
+        """Stop the run because a call does not fit below a ceiling."""
+        if self.stop(self.StopReason.BUDGET):
+            Run.objects.filter(pk=self.pk).update(reached_ceiling=ceiling)
 
     def stop(self, reason: StopReason, **condition: Any) -> bool:
         """Stop the run unless it has ended or is stopping; return whether this call did it."""

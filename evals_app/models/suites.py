@@ -164,6 +164,13 @@ class Suite(Importable):
     max_p95_ms = models.FloatField(null=True, blank=True, validators=[MinValueValidator(0.0)])
     max_cost_per_call_usd = UsdField(null=True, blank=True)
     max_cost_usd = UsdField(null=True, blank=True)
+    max_regressions = models.PositiveIntegerField(null=True, blank=True)
+    max_score_drop = models.FloatField(null=True, blank=True, validators=FRACTION)
+    stop_when_decided = models.BooleanField(default=False)
+    # The run that later ones are compared with. Its transcripts are kept as if it were pinned.
+    baseline = models.ForeignKey(
+        "evals_app.Run", models.SET_NULL, null=True, blank=True, editable=False, related_name="+"
+    )
     archived_at = models.DateTimeField("archived", null=True, blank=True, editable=False)
     source = models.TextField("imported from", blank=True, editable=False)
     created_at = models.DateTimeField(auto_now_add=True)

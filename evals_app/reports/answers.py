@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from datetime import date, datetime
 from decimal import Decimal
 from types import MappingProxyType
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, Protocol
 
 from pydantic import AwareDatetime, BaseModel, Field, WithJsonSchema
 
@@ -16,7 +16,9 @@ Row = Mapping[str, Any]
 
 # A test compares them with the choices of the models.
 Status = Literal["queued", "running", "finished", "cancelled"]
+ExecutionStatus = Literal["queued", "running", "finished", "skipped", "cancelled"]
 StopReason = Literal["cancelled", "deadline", "budget"]
+ReachedCeiling = Literal["run", "person", "site"]
 
 _NOTHING: Row = MappingProxyType({})
 _IN_JSON: dict[type, Callable[[Any], Any]] = {
@@ -55,16 +57,25 @@ def in_json(value: Any) -> Any:
     return _IN_JSON[kind](value) if (kind := type(value)) in _IN_JSON else value
 
 
+Interval = Annotated[
+    list[float],
+    Field(
+        min_length=2,
+        max_length=2,
+        description="Lowest and highest pass rate that chance can explain (Wilson, 95 %).",
+    ),
+]
 JsonObject = Annotated[Json, WithJsonSchema({"type": "object", "additionalProperties": {}})]
 
 
 class Counts(Answer):
-    """Executions by how they ended; the other five add up to the total."""
+    """Executions by how they ended; the others add up to the total."""
 
     total: int
     passed: int
     failed: int
     errored: int
+    skipped: int = Field(description="Trials that could not change the verdict of their case.")
     cancelled: int
     not_run: int
 
@@ -105,6 +116,9 @@ class Budget(Answer):
     reserved_usd: float = Field(description="Highest cost of the calls in progress.")
     unsettled_usd: float = Field(
         description="Highest possible cost of calls made by workers that crashed."
+    )
+    reached_ceiling: ReachedCeiling | None = Field(
+        description="The ceiling at which it stopped: its own, or a monthly one; null: none."
     )
 
 
@@ -148,6 +162,8 @@ class RunRow(Answer):
     duration_ms: float | None
     concurrency: int
     rerun_of: int | None
+    baseline: int | None = Field(description="The run that its gates compare it with.")
+    is_baseline: bool = Field(description="Whether it is the baseline of its suite.")
     created_at: AwareDatetime
     started_at: AwareDatetime | None
     finished_at: AwareDatetime | None
@@ -162,12 +178,17 @@ class CaseResult(Answer):
     passed: int
     failed: int
     errored: int
+    skipped: int = Field(
+        description="Trials that could not change the verdict; with one, `interval` is null and"
+        " `pass_at_k` and `pass_hat_k` are empty."
+    )
     pass_rate: float | None
     score: float | None
     deviation: float | None
-    interval: list[float] | None
-    pass_at_k: list[float]
-    pass_hat_k: list[float]
+    interval: Interval | None
+    pass_at_k: list[float] | None = Field(description="null: no trial passed or failed.")
+    pass_hat_k: list[float] | None = Field(description="null: no trial passed or failed.")
+    tokens: Tokens = Field(description="Of all its trials; null: unknown for one of them.")
 
 
 class Gate(Answer):
@@ -177,21 +198,24 @@ class Gate(Answer):
     limit: float
     actual: float | None
     passed: bool | None
-    reason: str | None = Field(description="Why nothing was measured.")
+    reason: str | None = Field(
+        description="What was compared with the baseline, or why nothing was measured."
+    )
 
 
 class RunDetails(RunRow):
-    """A run with its cases and gates, which are known once it has ended."""
+    """A run with its cases and gates; what is not known before it has ended is null until then."""
 
     pass_rate: float | None
+    pass_rate_interval: Interval | None
     median_ms: float | None
     p95_ms: float | None
-    pass_at_k: list[float]
-    pass_hat_k: list[float]
-    cases: list[CaseResult]
-    gates: list[Gate]
-    notes: list[str] = Field(description="Sentences to read with the verdict.")
-    at_least: dict[str, float] = Field(
+    pass_at_k: list[float] | None
+    pass_hat_k: list[float] | None
+    cases: list[CaseResult] | None
+    gates: list[Gate] | None
+    notes: list[str] | None = Field(description="Sentences to read with the verdict.")
+    at_least: dict[str, float] | None = Field(
         description="The known part of sums that are not fully known."
     )
 
@@ -223,7 +247,7 @@ class ExecutionRow(Answer):
     run: int
     case: str
     trial: int
-    status: Status
+    status: ExecutionStatus
     verdict: Verdict | None
     cause: Cause | None
     reason: str | None
@@ -267,9 +291,9 @@ class Evidence(Answer):
     turn: int | None
     bears_on: str
     is_verified: bool = Field(description="Whether its words are in the conversation.")
-    speaker: str = Field(
+    speaker: str | None = Field(
         description="Whose words they are: agent, user, tool, knowledge, case, history or"
-        " system; empty if unknown."
+        " system; null: unknown."
     )
 
 
@@ -335,15 +359,41 @@ class Turn(Answer):
 
 
 class ExecutionDetails(ExecutionRow):
-    """Everything about an execution."""
+    """Everything about an execution; its conversation is null until it ends, and once it is removed."""
 
     limits: Limits
-    grades: list[Grade]
-    messages: list[Message]
-    tool_calls: list[ToolCall]
-    turns: list[Turn]
-    world_changes: JsonObject
+    grades: list[Grade] | None = Field(description="null: it has no verdict.")
+    messages: list[Message] | None
+    tool_calls: list[ToolCall] | None = Field(
+        description="null: unknown, also where the agent does not report its calls."
+    )
+    turns: list[Turn] | None
+    world_changes: JsonObject | None
     trace_id: str | None = Field(
         description="Sent to an agent over HTTP: the trace in its `traceparent`."
     )
-    warnings: list[str]
+    warnings: list[str] | None
+
+
+class _Texts(Protocol):
+    """A difference in words; an empty text is a value that is not there."""
+
+    @property
+    def keys(self) -> str: ...
+    @property
+    def before(self) -> str: ...
+    @property
+    def after(self) -> str: ...
+
+
+class Difference(Answer):
+    """A value that differs; null: there is none. Long values are shortened."""
+
+    keys: str = Field(description='Path of keys: cases["Refund"].turns[0].user.')
+    before: str | None
+    after: str | None
+
+    @classmethod
+    def of_texts(cls, texts: _Texts) -> Json:
+        """Return the answer for a difference in words."""
+        return cls.of(keys=texts.keys, before=texts.before or None, after=texts.after or None)

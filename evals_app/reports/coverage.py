@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 COVERAGE_COLUMNS = (
-    *("is_whole", "is_tryout", "rerun_of_id", "case_count", "suite_case_count"),
+    *("is_whole", "is_tryout", "rerun_of_id", "settlement_id", "case_count", "suite_case_count"),
     *("agent_slug", "suite_agent_slug", "model", "replaced_model"),
 )
 
@@ -15,7 +15,9 @@ def coverage(run: Mapping[str, Any]) -> str:
         return ""
     parts = []
     if run["rerun_of_id"] is not None:
-        parts.append(f"re-run of run {run['rerun_of_id']}")
+        of = f"re-run of run {run['rerun_of_id']}"
+        number = run["settlement_id"]
+        parts.append(of if number is None else f"{of} for settlement {number}")
     elif run["is_tryout"]:
         parts.append("trial run")
     covered, in_suite = run["case_count"], run["suite_case_count"]

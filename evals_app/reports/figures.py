@@ -1,5 +1,7 @@
 """Writes scores, rates and times for people, the same on every page and in every report."""
 
+from collections.abc import Sequence
+
 UNKNOWN = "—"
 _NB = "\u00a0"  # keeps a number and its unit on one line
 
@@ -37,6 +39,37 @@ def duration(ms: float | None) -> str:
     return f"{hours}{_NB}h {minutes}{_NB}min"
 
 
+def interval(bounds: Sequence[float] | None) -> str:
+    """Write the lowest and the highest rate that chance can explain; empty if unknown."""
+    return "" if bounds is None else f"{percent(bounds[0])} to {percent(bounds[1])}"
+
+
+def rate_of_cases(rate: float | None, bounds: Sequence[float] | None) -> str:
+    """Write the share of cases that passed, with its 95 % interval."""
+    spread = interval(bounds)
+    return f"{percent(rate)} (95{_NB}% interval: {spread})" if spread else percent(rate)
+
+
+def token_sum(prompt: int | None, response: int | None) -> str:
+    """Write how many tokens went either way; unknown if one of them is."""
+    return count(None if prompt is None or response is None else prompt + response)
+
+
+def moment(text: str | None) -> str:
+    """Write a time of UTC in ISO 8601, without fractions of a second."""
+    return f"{text[:10]} {text[11:19]}{_NB}UTC" if text else UNKNOWN
+
+
 def count(number: float | None) -> str:
     """Write a number with thousands apart; None is unknown, which is not 0."""
     return "unknown" if number is None else f"{number:,.0f}"
+
+
+def counted(number: int, noun: str) -> str:
+    """Write a number of things: 1 case, 2 cases."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def decided_after(trials: int, skipped: int) -> str:
+    """Write after how many trials a case was decided; nothing if all of them ran."""
+    return f"decided after {trials - skipped} of {trials}" if skipped else ""

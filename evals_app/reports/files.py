@@ -9,7 +9,7 @@ import sys
 from pydantic import BaseModel
 
 from evals_app.engine.agent_spec import AgentSettings, AgentSpec, ScriptedRule
-from evals_app.engine.spec import ModelSpec, PriceSpec, ProviderSpec, Spec
+from evals_app.engine.spec import ModelSpec, PriceSpec, ProviderSpec
 from evals_app.engine.suite import (
     AssertionSpec,
     CaseSpec,
@@ -99,13 +99,10 @@ def files_reference() -> str:
 
 def _section(spec: type[BaseModel]) -> list[str]:
     heading = [f"### {_TITLES[spec]}"] if spec in _TITLES else []
-    later = sorted(spec.not_yet) if issubclass(spec, Spec) else []
-    refused = ", ".join(f"`{key}`" for key in later)
     return [
         *heading,
         inspect.cleandoc(spec.__doc__ or ""),
         field_table(spec, heading="key", apart=_APART),
-        *([f"Not in this version, and refused by name: {refused}."] if later else []),
     ]
 
 

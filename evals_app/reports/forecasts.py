@@ -7,24 +7,35 @@ from pydantic import Field
 from evals_app.engine.forecast import Forecast
 from evals_app.engine.llm.pricing import usd_text
 from evals_app.reports.answers import Answer, Json, TokenCount, Tokens, in_json
+from evals_app.reports.figures import counted
 
 _EXACT = 100  # above it two digits are enough
 _LONGEST_IN_SMALLER_UNIT = 90  # seconds, then minutes
 
 
-def in_words(forecast: Forecast, *, max_cost_usd: Decimal | None = None) -> str:
-    """Return what a run would probably take, and whether it may reach its cost limit."""
+def in_words(
+    forecast: Forecast,
+    *,
+    max_cost_usd: Decimal | None = None,
+    month_left_usd: Decimal | None = None,
+) -> str:
+    """Return what a run would probably take, and whether it may reach its cost limit, or the month's."""
     if not forecast.conversations:
         return "No conversation: no case matches."
-    sentences = [f"Runs {_counted(forecast.conversations, 'conversation')}.", _likely(forecast)]
+    sentences = [f"Runs {counted(forecast.conversations, 'conversation')}.", _likely(forecast)]
+    if forecast.may_skip_trials:
+        sentences.append("It is less if trials can be skipped.")
     if forecast.unpriced:
         named = " and ".join(forecast.unpriced)
         sentences.append(f"The cost is unknown: there is no price for {named}.")
     if forecast.embedder:
         sentences.append(f"Comparing texts with {forecast.embedder} costs a little more.")
-    if max_cost_usd is not None and forecast.cost_usd and forecast.cost_usd[1] > max_cost_usd:
-        will = "will probably" if forecast.cost_usd[0] > max_cost_usd else "may"
-        sentences.append(f"It {will} stop early at the limit of {usd_text(max_cost_usd)}.")
+    limits = [(limit, "limit of {}") for limit in [max_cost_usd] if limit is not None]
+    if month_left_usd is not None:
+        limits.append((month_left_usd, "monthly ceiling, of which {} is left"))
+    if limits and forecast.cost_usd and forecast.cost_usd[1] > (lowest := min(limits))[0]:
+        will = "will probably" if forecast.cost_usd[0] > lowest[0] else "may"
+        sentences.append(f"It {will} stop early at the {lowest[1].format(usd_text(lowest[0]))}.")
     return " ".join(sentences)
 
 
@@ -33,9 +44,9 @@ def basis(forecast: Forecast) -> str:
     if not forecast.earlier_runs:
         return "a guess from the text of the cases"
     who = "script" if forecast.is_scripted else "agent" if forecast.is_outside else "model"
-    text = f"from {_counted(forecast.earlier_runs, 'earlier run')} of this suite with this {who}"
+    text = f"from {counted(forecast.earlier_runs, 'earlier run')} of this suite with this {who}"
     return (
-        f"{text}, {_counted(forecast.new_cases, 'case')} without a result yet"
+        f"{text}, {counted(forecast.new_cases, 'case')} without a result yet"
         if forecast.new_cases
         else text
     )
@@ -62,13 +73,19 @@ class ForecastAnswer(Answer):
     calls: Calls
     tokens: Tokens
     cost_usd: Range = Field(description="Agent and judge; null if a price is missing.")
+    month_left_usd: float | None = Field(
+        description="Left of the monthly ceiling that applies; null if there is none."
+    )
     unpriced: list[str] = Field(description="Models without a price.")
     duration_ms: Range = Field(description="Null for an external agent that has never run.")
+    may_skip_trials: bool = Field(
+        description="Whether trials that are not needed are skipped. All are counted here."
+    )
     earlier_runs: int = Field(description="Runs it is based on; 0: an estimate.")
     basis: str = Field(description="What it is based on, in words.")
 
 
-def forecast_json(forecast: Forecast) -> Json:
+def forecast_json(forecast: Forecast, *, month_left_usd: Decimal | None) -> Json:
     """Return a forecast as REST answers it."""
     low_usd, high_usd = forecast.cost_usd or (None, None)
     milliseconds = [round(seconds * 1000) for seconds in forecast.duration_s or ()]
@@ -78,6 +95,7 @@ def forecast_json(forecast: Forecast) -> Json:
         calls={"agent": forecast.agent_calls, "judge": forecast.judge_calls},
         tokens=_tokens(forecast),
         cost_usd={"low": in_json(low_usd), "high": in_json(high_usd)},
+        month_left_usd=in_json(month_left_usd),
         unpriced=list(forecast.unpriced),
         duration_ms={"low": low_ms, "high": high_ms},
         basis=basis(forecast),
@@ -110,10 +128,6 @@ def _likely(forecast: Forecast) -> str:
     cost = f", {_costs(*forecast.cost_usd)}" if forecast.cost_usd else ""
     lasts = time or "for as long as the agent takes"
     return f"{text}, {_rounded(tokens)} tokens{cost}, {lasts} ({basis(forecast)})."
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def _rounded(count: int) -> str:

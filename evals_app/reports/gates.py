@@ -12,6 +12,8 @@ _SENTENCES = {
     "max_p95_ms": "95 % of the replies must arrive within {}",
     "max_cost_per_call_usd": "A turn of the agent may cost at most {} on average",
     "max_cost_usd": "Agent and judge together may cost at most {}",
+    "max_regressions": "At most {} may have got worse since the baseline",
+    "max_score_drop": "The mean score may be at most {} below the baseline's",
 }
 
 
@@ -24,8 +26,18 @@ def gate_texts(gate: Mapping[str, Any], *, scale: str) -> tuple[str, str]:
             return score_text(value, scale=scale)
         if name.endswith("_usd"):
             return usd_text(value)
+        if name == "max_regressions":
+            return f"{value:,.0f} case{'' if value == 1 else 's'}"
+        if name == "max_score_drop":
+            return f"{round(4 * value if scale == '1-5' else value, 4):g}"
         return percent(value) if name == "min_pass_rate" else duration(value)
 
     actual = gate["actual"]
     sentence = _SENTENCES[name].format(written(gate["limit"]))
-    return sentence, "unknown" if actual is None else written(actual)
+    if name == "max_regressions" and gate["limit"] == 0:
+        sentence = "No case may have got worse since the baseline"
+    if actual is None:
+        return sentence, "unknown"
+    if name == "max_score_drop":
+        return sentence, f"{written(abs(actual))} {'above' if actual < 0 else 'below'}"
+    return sentence, written(actual)

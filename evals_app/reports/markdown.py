@@ -4,53 +4,65 @@ Text of agents and people is escaped: it can neither break a table nor become ma
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from evals_app.engine.llm.pricing import usd_text
-from evals_app.reports.figures import UNKNOWN, duration, percent, score_text
+from evals_app.reports.answers import Json
+from evals_app.reports.figures import (
+    UNKNOWN,
+    decided_after,
+    duration,
+    interval,
+    moment,
+    percent,
+    rate_of_cases,
+    score_text,
+    token_sum,
+)
 from evals_app.reports.gates import gate_texts
-from evals_app.reports.judges import has_script
-from evals_app.reports.run_json import AT_LEAST
-from evals_app.reports.sums import sums
+from evals_app.reports.notes import run_notes
+from evals_app.reports.results import Results, trial_name
+from evals_app.reports.sums import run_sums
 
 MOST_REASON = 500
 
 _MARKUP = re.compile(r"([\\`*_{}\[\]<>#|~!&])")
-_WORDS = {
+WORDS = {
     "passed": "✅ passed",
     "failed": "❌ failed",
     "errored": "⚠️ errored",
     "inconclusive": "❔ inconclusive",
+    "skipped": "⏭ skipped",
     "cancelled": "🚫 cancelled",
     "not_run": "… not run",
     "queued": "… queued",
     "running": "… running",
 }
-_STOPPED = {
-    "cancelled": "cancelled by a person",
-    "deadline": "time limit reached",
-    "budget": "cost limit reached",
-}
 
 
-def run_markdown(run: Mapping[str, Any], executions: Sequence[Mapping[str, Any]]) -> str:
-    """Return a run and its executions as one Markdown document.
+def markdown(runs: Sequence[Results]) -> Iterator[str]:
+    """Return runs and their executions as one Markdown document."""
+    for n, results in enumerate(runs):
+        yield "\n" if n else ""
+        yield from run_markdown(results)
 
-    Both have the keys of the JSON report. A run may also have `score_scale`, on which its scores
-    are shown, `stand_in_note`, `snapshot` and `url`; an execution may also have `url`.
-    """
-    scale = run.get("score_scale", "0-1")
-    is_over = run["verdict"] is not None
-    executions = [dict(row, state=_state(row, is_over=is_over)) for row in executions]
+
+def run_markdown(results: Results) -> Iterator[str]:
+    """Return one run, from its verdict down to each execution."""
+    yield run_head(results.run)
+    for section in (_went_wrong(results), _cases(results), _executions(results)):
+        yield from section
+
+
+def run_head(run: Json) -> str:
+    """Return what a run is and how it ended, without its cases."""
+    scale = run["score_scale"]
     parts = [
-        f"# {escaped(run['suite'])}: run {run['id']}",
+        f"# {escaped(run['suite_name'])}: run {run['id']}",
         *_outcome(run),
-        _table(("", ""), _facts(run, scale=scale)),
-        *_gates(run.get("gates") or [], scale=scale),
-        *_went_wrong(executions),
-        *_cases(run.get("cases") or [], scale=scale),
-        *_executions(executions, scale=scale),
+        table(("", ""), _facts(run, scale=scale)),
+        *_gates(run["gates"] or [], scale=scale),
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -62,39 +74,26 @@ def escaped(text: str) -> str:
     return re.sub(r"(?i)\b(https?|www)(?=[:.])", "\\1\u200b", _MARKUP.sub(r"\\\1", line))
 
 
-def _outcome(run: Mapping[str, Any]) -> list[str]:
+def _outcome(run: Json) -> list[str]:
     counts = run["counts"]
-    verdict = _WORDS[run["verdict"] or run["status"]]
-    kinds = ("passed", "failed", "errored", "cancelled", "not_run")
+    verdict = WORDS[run["verdict"] or run["status"]]
+    kinds = ("passed", "failed", "errored", "skipped", "cancelled", "not_run")
     numbers = ", ".join(f"{counts[kind]:,} {kind.replace('_', ' ')}" for kind in kinds)
     lines = [f"**{verdict}**: {numbers}; {counts['total']:,} in total."]
-    if run.get("is_scripted"):
-        lines.append(
-            "> Scripted: the agent follows a script. The verdict tests the checks, not an agent."
-        )
-    elif has_script(run["judge"] or ""):
-        lines.append("> A judge follows a script: its verdicts mean nothing about the agent.")
-    lines += [f"> {escaped(note)}" for note in run.get("notes") or []]
-    if run.get("covers"):
-        lines.append(f"> Not the whole suite: {escaped(run['covers'])}.")
-    if run.get("stand_in_note"):
-        lines.append(f"> {escaped(run['stand_in_note'])}")
-    if run["stop_reason"] and counts["cancelled"] + counts["not_run"]:
-        lines.append(f"> Stopped early: {_STOPPED[run['stop_reason']]}.")
-    return lines
+    return [*lines, *(f"> {escaped(note)}" for note in run_notes(run))]
 
 
 def _facts(run: Mapping[str, Any], *, scale: str) -> list[tuple[str, ...]]:
     rows: list[tuple[str, ...]] = [
-        ("Agent", escaped(run["agent"])),
+        ("Agent", escaped(run["agent_name"])),
         ("Model", escaped(run.get("model") or UNKNOWN)),
         ("Judge", escaped(run.get("judge") or UNKNOWN)),
         ("Score", score_text(run["score"], scale=scale)),
-        ("Cases passed", percent(run.get("pass_rate"))),
+        ("Cases passed", rate_of_cases(run["pass_rate"], run["pass_rate_interval"])),
         ("Latency of a turn, median", duration(run.get("median_ms"))),
         ("Latency of a turn, p95", duration(run.get("p95_ms"))),
-        *sums(_totals(run), run.get(AT_LEAST) or {}),
-        ("Started", run.get("started_at") or UNKNOWN),
+        *run_sums(run),
+        ("Started", moment(run["started_at"])),
         ("Duration", duration(run["duration_ms"])),
         ("Snapshot", f"`{run['snapshot'][:12]}`" if run.get("snapshot") else UNKNOWN),
     ]
@@ -106,15 +105,6 @@ def _facts(run: Mapping[str, Any], *, scale: str) -> list[tuple[str, ...]]:
     return rows
 
 
-def _totals(run: Mapping[str, Any]) -> dict[str, Any]:
-    tokens = {
-        f"{who}_{kind}_tokens": run["tokens"][who][kind]
-        for who in ("agent", "judge")
-        for kind in ("prompt", "response")
-    }
-    return tokens | {f"{who}_cost_usd": cost for who, cost in run["cost_parts_usd"].items()}
-
-
 def _gates(gates: Sequence[Mapping[str, Any]], *, scale: str) -> list[str]:
     rows = []
     for gate in gates:
@@ -122,74 +112,87 @@ def _gates(gates: Sequence[Mapping[str, Any]], *, scale: str) -> list[str]:
         if gate.get("reason"):
             word = f"{word}. {escaped(gate['reason'])}"
         rows.append((*gate_texts(gate, scale=scale), word))
-    return _section("Gates", ("Gate", "Actual", ""), rows)
+    return ["## Gates", table(("Gate", "Actual", ""), rows)] if rows else []
 
 
-def _went_wrong(executions: Sequence[Mapping[str, Any]]) -> list[str]:
-    by_cause: dict[str, list[Mapping[str, Any]]] = {}
-    for execution in executions:
-        if execution["cause"]:
-            by_cause.setdefault(execution["cause"], []).append(execution)
-    parts = ["## Failures and errors"] if by_cause else []
+def _went_wrong(results: Results) -> Iterator[str]:
+    by_cause: dict[str, list[str]] = {}
+    states: dict[str, str] = {}
+    for row in results.executions:
+        if row["cause"]:
+            line = f"- {link_to(row)}: {reason_line(row['reason'] or '')}"
+            by_cause.setdefault(row["cause"], []).append(line)
+            states[row["cause"]] = row["verdict"]
+    if by_cause:
+        yield "\n## Failures and errors\n"
     # Failures first: they concern the agent.
-    for cause, rows in sorted(by_cause.items(), key=lambda item: item[1][0]["state"] == "errored"):
-        lines = [f"- {_link(row)}: {_reason(row['reason'] or '')}" for row in rows]
-        heading = f"### {_WORDS[rows[0]['state']]}, cause {cause} ({len(rows):,})"
-        parts += [heading, "\n".join(lines)]
-    return parts
+    for cause, lines in sorted(by_cause.items(), key=lambda item: states[item[0]] == "errored"):
+        yield f"\n### {WORDS[states[cause]]}, cause {cause} ({len(lines):,})\n\n"
+        yield "\n".join(lines) + "\n"
 
 
-def _cases(cases: Sequence[Mapping[str, Any]], *, scale: str) -> list[str]:
-    rows = [
+def _cases(results: Results) -> Iterator[str]:
+    scale = results.run["score_scale"]
+    head = ("Case", "Verdict", "Pass rate", "95 % interval", "Score", "Judge tokens")
+    rows = (
         (
             escaped(case["name"]),
-            _WORDS[case["verdict"] or "not_run"],
+            WORDS[case["verdict"] or "not_run"],
             percent(case["pass_rate"]),
+            interval(case["interval"]) or decided_after(case["trials"], case["skipped"]) or UNKNOWN,
             score_text(case["score"], scale=scale),
+            token_sum(**case["tokens"]["judge"]),
         )
-        for case in cases
-    ]
-    return _section("Cases", ("Case", "Verdict", "Pass rate", "Score"), rows)
+        for case in results.cases
+    )
+    yield from _section("Cases", head, rows)
 
 
-def _executions(executions: Sequence[Mapping[str, Any]], *, scale: str) -> list[str]:
-    rows = [
+def _executions(results: Results) -> Iterator[str]:
+    scale = results.run["score_scale"]
+    head = ("Case", "Trial", "Verdict", "Score", "Agent's time", "Judge tokens", "Cost")
+    rows = (
         (
-            _link(row),
+            link_to(row),
             str(row["trial"]),
-            _WORDS[row["state"]],
+            WORDS[results.state(row)],
             score_text(row["score"], scale=scale),
             duration(row["time_ms"]),
-            usd_text(row["cost_usd"]) if row["verdict"] else UNKNOWN,
+            *(
+                (token_sum(**row["tokens"]["judge"]), usd_text(row["cost_usd"]))
+                if row["verdict"]
+                else (UNKNOWN, UNKNOWN)
+            ),
         )
-        for row in executions
-    ]
-    head = ("Case", "Trial", "Verdict", "Score", "Agent's time", "Cost")
-    return _section("Executions", head, rows)
+        for row in results.executions
+    )
+    yield from _section("Executions", head, rows)
 
 
-def _state(execution: Mapping[str, Any], *, is_over: bool) -> str:
-    if execution["verdict"]:
-        return str(execution["verdict"])
-    # What is still queued when the run has ended did not run.
-    is_left = is_over and execution["status"] == "queued"
-    return "not_run" if is_left else str(execution["status"])
-
-
-def _link(execution: Mapping[str, Any]) -> str:
-    trial = f" (trial {execution['trial']})" if execution["trial"] > 1 else ""
-    name = escaped(execution["case"]) + trial
+def link_to(execution: Mapping[str, Any]) -> str:
+    """Return the name of an execution, as a link if it has an address."""
+    name = escaped(trial_name(execution))
     return f"[{name}](<{execution['url']}>)" if execution.get("url") else name
 
 
-def _reason(text: str) -> str:
+def reason_line(text: str) -> str:
+    """Return a reason on one line."""
     return escaped(text if len(text) <= MOST_REASON else f"{text[:MOST_REASON]}…")
 
 
-def _section(title: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    return [f"## {title}", _table(head, rows)] if rows else []
+def _section(title: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    is_empty = True
+    for row in rows:
+        if is_empty:
+            yield f"\n## {title}\n\n{_line(head)}\n{_line(['---'] * len(head))}\n"
+        is_empty = False
+        yield f"{_line(row)}\n"
 
 
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a table; its cells are Markdown."""
+    return "\n".join(map(_line, [head, ["---"] * len(head), *rows]))
+
+
+def _line(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"

@@ -39,31 +39,36 @@ SCHEMA_VERSION = 1
 
 _Number = TypeVar("_Number", int, Decimal)
 
+TOKEN_COLUMNS = (
+    *("agent_prompt_tokens", "agent_response_tokens"),
+    *("judge_prompt_tokens", "judge_response_tokens"),
+)
 # The columns that `run_json` needs; `run_details_json` needs the summary too.
 RUN_COLUMNS = (
     *("id", "suite_slug", "judge", "is_scripted", *COVERAGE_COLUMNS, *SIMILARITY_COLUMNS),
     *("status", "verdict", "stop_reason", "score", "concurrency"),
-    *("total", "passed", "failed", "errored", "cancelled", "not_run"),
-    *("agent_prompt_tokens", "agent_response_tokens"),
-    *("judge_prompt_tokens", "judge_response_tokens", "agent_cost_usd", "judge_cost_usd"),
-    *("max_cost_usd", "spent_usd", "reserved_usd", "unsettled_usd"),
+    *("total", "passed", "failed", "errored", "skipped", "cancelled", "not_run"),
+    *(*TOKEN_COLUMNS, "agent_cost_usd", "judge_cost_usd"),
+    *("max_cost_usd", "spent_usd", "reserved_usd", "unsettled_usd", "reached_ceiling"),
+    *("baseline_id", "suite__baseline_id"),
     *("created_at", "started_at", "finished_at"),
 )
 RUN_SUMMARY = "summary"
 AT_LEAST = "at_least"  # in it: the known part of sums that are not fully known, by name
+RUBRIC_ITEMS = "rubric_items"  # in it: bullets of rubrics met, missed, undecided; None without any
+_OF_SUMMARY = ("pass_rate", "pass_rate_interval", "median_ms", "p95_ms", "notes", AT_LEAST)
 
 CASE_COLUMNS = (
-    *("name", "verdict", "trials", "passed", "failed", "errored", "pass_rate", "score"),
-    *("deviation", "interval_low", "interval_high", "pass_at_k", "pass_hat_k"),
+    *("name", "verdict", "trials", "passed", "failed", "errored", "skipped", "pass_rate"),
+    *("score", "deviation", "interval_low", "interval_high", "pass_at_k", "pass_hat_k"),
 )
 
 EXECUTION_COLUMNS = (
     *("id", "run_id", "case", "position", "trial", "status", "verdict", "cause", "reason"),
     *("score", "summary", "is_scripted", "attempts", "started_at", "finished_at"),
-    *("agent_cost_usd", "judge_cost_usd", "time_ms"),
-    *("agent_prompt_tokens", "agent_response_tokens"),
-    *("judge_prompt_tokens", "judge_response_tokens"),
+    *(*TOKEN_COLUMNS, "agent_cost_usd", "judge_cost_usd", "time_ms"),
 )
+_OF_TRIAL = ("messages", "tool_calls", "turns", "world_changes", "trace_id", "warnings")
 # The columns that `execution_json` needs too, to show limits with measured values.
 MEASURED_COLUMNS = ("tool_calls",)
 
@@ -167,20 +172,17 @@ def run_json(run: Row) -> Json:
 def run_details_json(run: Row, cases: Iterable[Json]) -> Json:
     """Return a run with what is known once it has ended: its cases, gates and so on."""
     summary: Row = run[RUN_SUMMARY]
+    gates = summary.get("gates")
     return RunDetails.of(
         run,
         **_of_run(run),
-        pass_rate=summary.get("pass_rate"),
-        median_ms=summary.get("median_ms"),
-        p95_ms=summary.get("p95_ms"),
-        pass_at_k=list(summary.get("pass_at_k", ())),
-        pass_hat_k=list(summary.get("pass_hat_k", ())),
-        cases=cases,
-        gates=[
-            Gate.of(gate, reason=gate.get("reason") or None) for gate in summary.get("gates", ())
-        ],
-        notes=list(summary.get("notes", ())),
-        at_least=summary.get(AT_LEAST, {}),
+        **{key: summary.get(key) for key in _OF_SUMMARY},
+        pass_at_k=summary.get("pass_at_k") or None,
+        pass_hat_k=summary.get("pass_hat_k") or None,
+        cases=cases if summary else None,
+        gates=None
+        if gates is None
+        else [Gate.of(gate, reason=gate.get("reason") or None) for gate in gates],
     )
 
 
@@ -194,17 +196,25 @@ def _of_run(run: Row) -> Json:
         "similarity": similarity_json(run),
         "counts": Counts.of(run),
         "progress": Progress.of(run, done=run["total"] - run["not_run"]),
-        "budget": Budget.of(run),
+        "budget": Budget.of(run, reached_ceiling=run["reached_ceiling"] or None),
         "rerun_of": run["rerun_of_id"],
+        "baseline": run["baseline_id"],
+        "is_baseline": run["id"] == run["suite__baseline_id"],
         **_effort(run),
     }
 
 
-def case_json(case: Row) -> Json:
-    """Return a case over its trials."""
+def case_json(case: Row, sums: Row) -> Json:
+    """Return a case over its trials; `sums` are their tokens by column, None where unknown."""
     low, high = case["interval_low"], case["interval_high"]
-    interval = None if low is None else [low, high]
-    return CaseResult.of(case, verdict=case["verdict"] or None, interval=interval)
+    return CaseResult.of(
+        case,
+        verdict=case["verdict"] or None,
+        interval=None if low is None else [low, high],
+        pass_at_k=case["pass_at_k"] or None,
+        pass_hat_k=case["pass_hat_k"] or None,
+        tokens=_tokens(sums),
+    )
 
 
 def execution_row_json(execution: Row) -> Json:
@@ -218,8 +228,8 @@ def execution_json(execution: Row, *, grades: Sequence[Row], trial: Row | None) 
         execution,
         **_of_execution(execution),
         limits=_limits(execution, grades),
-        grades=[_grade(grade) for grade in grades],
-        **_conversation(trial or {}),
+        grades=[_grade(grade) for grade in grades] if execution["verdict"] else None,
+        **(dict.fromkeys(_OF_TRIAL) if trial is None else _conversation(trial)),
     )
 
 
@@ -250,7 +260,7 @@ def _grade(grade: Row) -> Json:
         grade,
         name=grade["label"],
         cause=grade["cause"] or None,
-        evidence=[{"speaker": ""} | quote for quote in grade["evidence"]],
+        evidence=[quote | {"speaker": quote.get("speaker") or None} for quote in grade["evidence"]],
         details=details | ({"flags": flags_shown(details)} if "flags" in details else {}),
     )
 
@@ -272,9 +282,10 @@ def _conversation(trial: Row) -> Json:
             ]
             messages.append(Message.of(role=message["role"], content=message["text"], turn=number))
         turns.append(_turn(number, turn))
+    reports_calls = all(turn.get("reports_calls", True) for turn in trial.get("turns", ()))
     return {
         "messages": messages,
-        "tool_calls": tool_calls,
+        "tool_calls": tool_calls if tool_calls or reports_calls else None,
         "turns": turns,
         "world_changes": trial.get("world_changes", {}),
         "trace_id": trial.get("trace_id"),
@@ -296,12 +307,16 @@ def _effort(row: Row) -> Json:
     """Return tokens, costs and duration of a run or an execution."""
     start, end = row["started_at"], row["finished_at"]
     return {
-        "tokens": {
-            side: {kind: row[f"{side}_{kind}_tokens"] for kind in TokenCount.KEYS}
-            for side in Tokens.KEYS
-        },
+        "tokens": _tokens(row),
         **_costs(row["agent_cost_usd"], row["judge_cost_usd"]),
         "duration_ms": round((end - start).total_seconds() * 1000, 3) if start and end else None,
+    }
+
+
+def _tokens(row: Row) -> Json:
+    return {
+        side: {kind: row[f"{side}_{kind}_tokens"] for kind in TokenCount.KEYS}
+        for side in Tokens.KEYS
     }
 
 

@@ -22,6 +22,17 @@ def sums(totals: Mapping[str, Any], at_least: Mapping[str, float]) -> list[tuple
     ]
 
 
+def run_sums(run: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return the same for a run as REST returns it."""
+    tokens = {
+        f"{who}_{kind}_tokens": run["tokens"][who][kind]
+        for who in ("agent", "judge")
+        for kind in ("prompt", "response")
+    }
+    costs = {f"{who}_cost_usd": cost for who, cost in run["cost_parts_usd"].items()}
+    return sums(tokens | costs, run["at_least"] or {})
+
+
 def _known(totals: Mapping[str, Any], at_least: Mapping[str, float], name: str) -> Any:
     return at_least.get(name) if totals[name] is None else totals[name]
 

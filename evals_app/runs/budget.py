@@ -1,6 +1,8 @@
-"""The money of a run: reserved before a call, settled after it, never above the ceiling.
+"""The money of a run: reserved before a call, settled after it, never above a ceiling.
 
-Amounts are read under the lock of the run's row and added up in Python: SQLite would add floats.
+Locks are taken in the order Lease, Executions by id, Run, monthly ceilings by id. Amounts are read
+under these locks and added up in Python: SQLite would add floats. The runs of a settlement share one
+ceiling, and are locked together, by id.
 """
 
 import uuid
@@ -8,11 +10,17 @@ from collections.abc import Sequence
 from decimal import Decimal
 
 from django.db import transaction
+from django.db.models import F
 
-from evals_app.engine.llm.purse import Account
+from evals_app.engine.llm.purse import Account, Use
 from evals_app.models import Lease, Run
+from evals_app.runs.ceilings import Limit, limits_of, lock_ceilings
+from evals_app.runs.ledger import ZERO, book_spent, book_unsettled
 
-MONEY = ("max_cost_usd", "spent_usd", "reserved_usd", "unsettled_usd")
+_COLUMNS = (
+    *("max_cost_usd", "spent_usd", "reserved_usd", "unsettled_usd"),
+    *("created_by", "agent_slug", "agent_name"),
+)
 
 
 def settle_and_reserve(
@@ -24,43 +32,80 @@ def settle_and_reserve(
     call does not fit though nothing is reserved, and once agents outside have spent too much.
     """
     with transaction.atomic():
-        lease = Lease.objects.select_for_update().filter(pk=token).first()
+        leases = Lease.objects.select_for_update(of=("self",)).filter(pk=token)
+        lease = leases.annotate(settlement_id=F("run__settlement")).first()
         if lease is None:
             return None
-        run = _locked(lease.run_id)
-        run.spent_usd += account.spent_usd - lease.spent_usd
+        runs = _locked(lease.run_id, lease.settlement_id)
+        run = next(run for run in runs if run.pk == lease.run_id)
+        spent = _since(lease, account)
+        run.spent_usd += sum(spent.values(), ZERO)
         run.reserved_usd += account.reserved_usd - lease.reserved_usd
-        granted, won = _grant(run, amounts)
-        lease.spent_usd, lease.reserved_usd = account.spent_usd, account.reserved_usd + won
-        lease.save(update_fields=["spent_usd", "reserved_usd"])
+        ceilings = lock_ceilings(run)
+        book_spent(run, spent)
+        limits = [
+            *_own(run, runs),
+            *limits_of(ceilings, but=lease, reserved_usd=account.reserved_usd),
+        ]
+        granted, refusing = _grant(limits, amounts)
+        won = sum((amount for amount, ok in zip(amounts, granted, strict=True) if ok), ZERO)
+        run.reserved_usd += won
+        lease.spent = [[*use, str(usd)] for use, usd in account.spent.items()]
+        lease.reserved_usd = account.reserved_usd + won
+        lease.save(update_fields=["spent", "reserved_usd"])
         run.save(update_fields=["spent_usd", "reserved_usd"])
-        is_stuck = not all(granted) and not run.reserved_usd
-        spent_usd, ceiling = run.spent_usd + run.unsettled_usd, run.max_cost_usd
-        if is_stuck or (ceiling is not None and spent_usd > ceiling):
-            run.stop(Run.StopReason.BUDGET)
+        for limit in limits:
+            is_stuck = limit in refusing and not limit.reserved_usd
+            if is_stuck or limit.is_passed:
+                run.stop_at(limit.ceiling)
+                break
     return granted
 
 
-def _grant(run: Run, amounts: Sequence[Decimal]) -> tuple[list[bool], Decimal]:
-    granted, won = [], Decimal(0)
+def _since(lease: Lease, account: Account) -> dict[Use, Decimal]:
+    """Return what was spent since a drainer's last report."""
+    before = {Use(role, model): Decimal(usd) for role, model, usd in lease.spent}
+    since = {use: usd - before.get(use, ZERO) for use, usd in account.spent.items()}
+    return {use: usd for use, usd in since.items() if usd}
+
+
+def _own(run: Run, runs: Sequence[Run]) -> list[Limit]:
+    """Return the run's own ceiling, if it has one; the runs of a settlement share theirs."""
+    if run.max_cost_usd is None:
+        return []
+    spent_usd = sum((row.spent_usd + row.unsettled_usd for row in runs), ZERO)
+    reserved_usd = sum((row.reserved_usd for row in runs), ZERO)
+    return [Limit(Run.Ceiling.RUN, run.max_cost_usd, spent_usd, reserved_usd)]
+
+
+def _grant(limits: list[Limit], amounts: Sequence[Decimal]) -> tuple[list[bool], list[Limit]]:
+    """Reserve the amounts that fit below all limits; return which, and the limits that refused."""
+    granted: list[bool] = []
+    refusing: list[Limit] = []
     for amount in amounts:
-        committed = run.spent_usd + run.unsettled_usd + run.reserved_usd + amount
-        fits = run.max_cost_usd is None or committed <= run.max_cost_usd
-        granted.append(fits)
-        if fits:
-            run.reserved_usd += amount
-            won += amount
-    return granted, won
+        against = [limit for limit in limits if not limit.fits(amount)]
+        granted.append(not against)
+        refusing += against
+        for limit in () if against else limits:
+            limit.reserved_usd += amount
+    return granted, refusing
 
 
 def leave_unsettled(lease: Lease) -> None:
     """Count what a lease still has reserved as perhaps spent: its worker cannot report any more."""
     if lease.reserved_usd:
-        run = _locked(lease.run_id)
+        (run,) = _locked(lease.run_id)
+        lock_ceilings(run)  # what is reserved and what is spent change together
         run.reserved_usd -= lease.reserved_usd
         run.unsettled_usd += lease.reserved_usd
         run.save(update_fields=["reserved_usd", "unsettled_usd"])
+        book_unsettled(run, lease.reserved_usd)
 
 
-def _locked(run_id: int) -> Run:
-    return Run.objects.select_for_update().only(*MONEY).get(pk=run_id)
+def _locked(run_id: int, settlement_id: int | None = None) -> list[Run]:
+    """Lock a run, and all others of its settlement."""
+    rows = Run.objects.select_for_update().only(*_COLUMNS).order_by("pk")
+    chosen = (
+        rows.filter(pk=run_id) if settlement_id is None else rows.filter(settlement=settlement_id)
+    )
+    return list(chosen)

@@ -3,7 +3,7 @@
 from django.db import transaction
 from django.db.models import F
 
-from evals_app.models import Execution, Run
+from evals_app.models import Execution, Run, Settlement
 from evals_app.runs.finish import close_if_over
 
 AT_ONCE = 5000  # rows of one transaction: other writers wait for each
@@ -14,6 +14,14 @@ def cancel_run(run: Run) -> bool:
     did = run.cancel()
     cancel_queued(run.pk)
     close_if_over(run.pk)
+    return did
+
+
+def cancel_settlement(settlement: Settlement) -> bool:
+    """Cancel a settlement and its runs unless it has ended; return whether this call did it."""
+    did = settlement.end(Settlement.Status.CANCELLED)
+    for run in settlement.runs.filter(status__in=Run.OPEN).defer("summary"):
+        cancel_run(run)
     return did
 
 

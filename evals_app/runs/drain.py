@@ -17,6 +17,7 @@ from evals_app.engine.llm.purse import Account
 from evals_app.formats.snapshot import SnapshotSpec
 from evals_app.models import Attachment, EvaluationSteps, Run
 from evals_app.runs.budget import settle_and_reserve
+from evals_app.runs.ceilings import ceilings_for
 from evals_app.runs.heart import Heart
 from evals_app.runs.lease import HeldLease
 from evals_app.runs.patience import patiently
@@ -44,8 +45,9 @@ def plan_of(run: Run) -> Plan:
         scripted={agent.slug: agent for agent in frozen.scripted},
         secret=salted_hmac("evals_app.judge", str(run.pk)).digest(),
         execution_s=settings.EVALS_EXECUTION_S,
-        has_ceiling=run.max_cost_usd is not None,
+        has_ceiling=run.max_cost_usd is not None or ceilings_for(run.created_by_id).exists(),
         inventory=frozen.inventory,
+        stops_when_decided=run.stops_when_decided,
     )
 
 

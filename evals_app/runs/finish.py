@@ -1,20 +1,25 @@
 """End a run that has nothing left to do: sum it up, once."""
 
+import json
 import logging
 from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Count, Sum
-from django.db.models.functions import Now
+from django.db.models import Count, IntegerField, Sum
+from django.db.models.fields.json import KT
+from django.db.models.functions import Cast, Now
 from pydantic import ValidationError
 
 from evals_app.engine.scoring import ONLY_EFFORT, CaseSummary, Fact, RunSummary, summarise_run
+from evals_app.engine.suite import GatesSpec
 from evals_app.engine.trial import Verdict
-from evals_app.formats.snapshot import SnapshotSpec, read_case
-from evals_app.models import CaseResult, Execution, Run
-from evals_app.reports.run_json import AT_LEAST
+from evals_app.formats.snapshot import SnapshotSpec, case_digest, read_case
+from evals_app.models import CaseResult, Execution, GradeResult, Run
+from evals_app.reports.run_json import AT_LEAST, RUBRIC_ITEMS
+from evals_app.runs.baselines import gates_of, regressions_of
+from evals_app.runs.settle import advance_safely
 
 CHUNK = 2000  # rows read and written at once
 
@@ -39,11 +44,14 @@ def close_if_over(run_id: int) -> bool:
         if run is None or not _is_over(run):
             return False
         _close(run)
+    if run.settlement_id is not None:
+        advance_safely(run.settlement_id)
     return True
 
 
 def _close(run: Run) -> None:
     results = CaseResults(run)
+    results.read_digests()
     result: dict[str, Any] = {"verdict": Run.Verdict.INCONCLUSIVE}
     try:
         summary = sum_up(run, results)
@@ -55,7 +63,7 @@ def _close(run: Run) -> None:
         results.write()
     sums, at_least = _sums(run)
     if "summary" in result:
-        result["summary"][AT_LEAST] = at_least
+        result["summary"] |= {AT_LEAST: at_least, RUBRIC_ITEMS: rubric_items(run)}
     is_cancelled = run.stop_reason == Run.StopReason.CANCELLED
     Run.objects.filter(pk=run.pk).update(
         status=Run.Status.CANCELLED if is_cancelled else Run.Status.FINISHED,
@@ -81,14 +89,26 @@ class CaseResults:
 
     def __init__(self, run: Run) -> None:
         self._run = run
+        self.digests: dict[str, str] = {}
         self._rows: list[CaseResult] = []
         self._count = 0
+
+    def read_digests(self) -> None:
+        """Note the content of each case, so that runs can be compared."""
+        rows = self._run.snapshot.cases.values_list("content", flat=True)
+        for content in rows.iterator(chunk_size=CHUNK):
+            self.digests[json.loads(content)["name"]] = case_digest(content)
 
     def add(self, case: CaseSummary) -> None:
         columns = asdict(case) | {"verdict": case.verdict or ""}
         low, high = columns.pop("interval") or (None, None)
         row = CaseResult(
-            run=self._run, position=self._count, interval_low=low, interval_high=high, **columns
+            run=self._run,
+            position=self._count,
+            digest=self.digests.get(case.name, ""),
+            interval_low=low,
+            interval_high=high,
+            **columns,
         )
         self._rows.append(row)
         self._count += 1
@@ -104,6 +124,11 @@ class CaseResults:
 def sum_up(run: Run, results: CaseResults | None = None) -> RunSummary:
     """Compute a run's summary from its rows; the summaries of its cases go to `results`."""
     suite = SnapshotSpec.read(run.snapshot.content).suite
+    digests = results.digests if results else {}
+    rules: dict[str, Any] = {"gates": gates_of(run, suite)}
+    if run.settlement_id is not None:  # some cases run more often say nothing about the whole suite
+        rules = {"gates": GatesSpec(), "run_rule": "all_cases"}
+    suite = suite.model_copy(update=rules)
     cases = run.snapshot.cases.order_by("position").values_list("content", flat=True)
     is_about_effort = suite.measures_only_effort(map(read_case, cases.iterator(chunk_size=100)))
     return summarise_run(
@@ -111,16 +136,18 @@ def sum_up(run: Run, results: CaseResults | None = None) -> RunSummary:
         suite=suite,
         keep=results.add if results else None,
         notes=[ONLY_EFFORT] if is_about_effort else [],
+        regressions=regressions_of(run, suite.gates, digests=digests),
     )
 
 
 def _facts(run: Run) -> Iterator[Fact]:
     rows = run.executions.order_by("position", "trial").values_list(
-        "case", "verdict", "score", "turn_ms", "agent_cost_usd", "judge_cost_usd"
+        "case", "verdict", "score", "turn_ms", "agent_cost_usd", "judge_cost_usd", "status"
     )
-    for case, verdict, score, turn_ms, cost, judge_cost in rows.iterator(chunk_size=CHUNK):
+    for case, verdict, score, turn_ms, cost, judge_cost, status in rows.iterator(chunk_size=CHUNK):
         known = Verdict(verdict) if verdict else None
-        yield Fact(case, known, score, tuple(turn_ms), cost, judge_cost)
+        is_skipped = status == Execution.Status.SKIPPED
+        yield Fact(case, known, score, tuple(turn_ms), cost, judge_cost, is_skipped)
 
 
 def _sums(run: Run) -> tuple[dict[str, Any], dict[str, float]]:
@@ -135,3 +162,17 @@ def _sums(run: Run) -> tuple[dict[str, Any], dict[str, float]]:
         if name not in whole and total
     }
     return {name: known[name] if name in whole else None for name in TOTALS}, at_least
+
+
+def rubric_items(run: Run) -> dict[str, int] | None:
+    """Count the bullets of all rubrics by their verdict; None if the run graded none."""
+    counts = GradeResult.objects.filter(execution__run=run, type="rubric").aggregate(
+        **{
+            name: Sum(Cast(KT(f"details__{name}"), IntegerField()))
+            for name in ("met", "applicable", "undecided")
+        }
+    )
+    if counts["applicable"] is None:
+        return None
+    missed = counts["applicable"] - counts["met"] - counts["undecided"]
+    return {"met": counts["met"], "missed": missed, "undecided": counts["undecided"]}

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Unpack
 
 from django.db.models import Count
@@ -31,35 +32,48 @@ _COLUMNS = (
 
 
 def forecast(
-    suite: Suite, *, concurrency: int | None = None, **choices: Unpack[Choices]
+    suite: Suite,
+    *,
+    by: int | None = None,
+    concurrency: int | None = None,
+    all_trials: bool = False,
+    **choices: Unpack[Choices],
 ) -> Forecast:
     """Forecast what `start_run` would start; of no case at all where none matches.
+
+    `by` is the key of the person who would start it.
 
     Raises:
         CannotStartError: something it needs is missing or does not fit.
     """
-    with freeze(suite, most_cases=MOST_CASES, **choices) as frozen:
+    with freeze(suite, by=by, most_cases=MOST_CASES, **choices) as frozen:
         return _forecast(
             frozen.head,
             list(frozen.chosen()),
             share=frozen.share,
             judge=judges_text(frozen.judges),
             concurrency=concurrency,
+            stops=frozen.head.suite.stops_when_decided and not all_trials,
         )
 
 
 def forecast_started(run: Run) -> Forecast:
     """Forecast a run that has just been started: what it uses is frozen already."""
     counted = run.executions.order_by("position").values_list("position")
-    in_all = list(counted.annotate(trials=Count("pk")))
-    trials = dict(evenly(in_all, most=MOST_CASES))
-    cases = run.snapshot.cases.filter(position__in=trials).values_list("position", "content")
+    return forecast_frozen(run, dict(counted.annotate(trials=Count("pk"))))
+
+
+def forecast_frozen(run: Run, trials: Mapping[int, int]) -> Forecast:
+    """Forecast a run of what another run has frozen: so many trials of the cases at these places."""
+    some = dict(evenly(list(trials.items()), most=MOST_CASES))
+    cases = run.snapshot.cases.filter(position__in=some).values_list("position", "content")
     return _forecast(
         SnapshotSpec.read(run.snapshot.content),
-        [(read_case(content), trials[position]) for position, content in cases],
-        share=sum(trials.values()) / run.total,
+        [(read_case(content), some[position]) for position, content in cases],
+        share=sum(some.values()) / sum(trials.values()),
         judge=run.judge,
         concurrency=run.concurrency,
+        stops=run.stops_when_decided,
     )
 
 
@@ -70,9 +84,10 @@ def _forecast(
     share: float,
     judge: str,
     concurrency: int | None,
+    stops: bool,
 ) -> Forecast:
     past, earlier_runs = _past(head, judge, [case.name for case, _ in plan])
-    return forecast_run(
+    expected = forecast_run(
         plan,
         share=share,
         guesser=Guesser(
@@ -88,6 +103,8 @@ def _forecast(
         past=past,
         earlier_runs=earlier_runs,
     )
+    has_trials = any(trials > 1 for _, trials in plan)
+    return replace(expected, may_skip_trials=stops and has_trials)
 
 
 def _tools(agent: AgentSpec) -> list[Tool]:

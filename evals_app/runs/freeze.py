@@ -22,8 +22,10 @@ from evals_app.engine.suite import CaseSpec, SuiteSpec
 from evals_app.engine.web import why_not_called
 from evals_app.formats.explain import explain
 from evals_app.formats.snapshot import SCHEMA_VERSION, Name, SnapshotSpec, canonical_case, read_case
-from evals_app.models import Agent, Provider, Snapshot, SnapshotCase, Suite
+from evals_app.models import Agent, Provider, Run, Snapshot, SnapshotCase, Suite
 from evals_app.models.concurrency import let_others_write
+from evals_app.runs.baselines import Baseline, find_baseline
+from evals_app.runs.ceilings import is_paid, tightest
 from evals_app.runs.needs import Needs
 from evals_app.runs.obstacles import Obstacles
 from evals_app.runs.select import Part
@@ -48,7 +50,7 @@ class CannotStartError(Exception):
 
 
 class Choices(TypedDict, total=False):
-    """What may be chosen for a run: its agent, model, `Part` of the suite, ceiling, environment."""
+    """What may be chosen for a run: agent, model, `Part` of the suite, ceiling, baseline, environment."""
 
     agent: Agent | None
     model: str
@@ -57,6 +59,7 @@ class Choices(TypedDict, total=False):
     names: Collection[str]
     trials: int | None
     max_cost_usd: Decimal | None
+    baseline: Baseline | None
     environ: Mapping[str, str]
 
 
@@ -75,6 +78,7 @@ class Frozen:
         self.part = part
         self.head: SnapshotSpec
         self.replaced_model = ""  # the agent's own, where another takes its place
+        self.baseline: Run | None = None
         self.judges: list[ModelSpec] = []  # the run's first, then those of single checks
         self.cases = 0
         self.executions = 0
@@ -110,6 +114,18 @@ class Frozen:
         for position, case in enumerate(self):
             for trial in range(1, case.trials + 1):
                 yield case.name, position, trial
+
+    def plan_by_trial(self) -> Iterator[tuple[str, int, int]]:
+        """Return the same, the first trial of every case first.
+
+        The trials of a case are then spread over the run, so later ones may not be needed.
+        """
+        cases = [(case.name, position, case.trials) for position, case in enumerate(self)]
+        trial = 1
+        while cases := [case for case in cases if case[-1] >= trial]:
+            for name, position, _ in cases:
+                yield name, position, trial
+            trial += 1
 
     def chosen(self) -> Iterator[tuple[CaseSpec, int]]:
         """Return the cases to run, and how often."""
@@ -160,15 +176,17 @@ def freeze(
     names: Collection[str] = (),
     trials: int | None = None,
     max_cost_usd: Decimal | None = None,
+    baseline: Baseline | None = None,
     environ: Mapping[str, str] = os.environ,
+    by: int | None = None,
     most_cases: int | None = None,
     why_not_called: Callable[[str], str | None] = why_not_called,
     find_local_model: Callable[[str | None], str | None] = find_local_model,
 ) -> Iterator[Frozen]:
     """Load everything that a run of the suite uses, prices as they are today.
 
-    With a ceiling each model must have a price, or it would be unknown when it is reached. Of a suite
-    with more than `most_cases` only so many are read: enough for a forecast, not for a run.
+    `by` is the key of the person who starts the run. With a ceiling, of the run or a month, each model
+    must have a price, or it would be unknown when it is reached. Of a suite with more than `most_cases` only so many are read: enough for a forecast, not for a run.
 
     Raises:
         CannotStartError: something it needs is missing or does not fit.
@@ -183,6 +201,7 @@ def freeze(
     with Frozen(Part(cases=cases, tags=tags, names=names, trials=trials)) as frozen:
         frozen.replaced_model = str(own.model) if tested.model != own.model else ""
         head = _read_suite(suite, frozen, needs, obstacles, most_cases=most_cases)
+        frozen.baseline = find_baseline(suite, baseline, obstacles.say)
         own_judges = obstacles.judges(needs, tested)
         obstacles.files(frozen.files)
         judge = obstacles.judge(head, tested) if needs.judge else None
@@ -192,8 +211,12 @@ def freeze(
         comparing = [*comparison.models, similarity.judge if similarity else None]
         models = _by_name([tested.model, *frozen.judges, *comparing])
         priced = _with_prices(providers, models)
-        if max_cost_usd is not None:
-            obstacles.prices(priced, models, ceiling=max_cost_usd)
+        month = tightest(by)
+        ceilings = [max_cost_usd, month.max_usd if month else None]
+        if known := [ceiling for ceiling in ceilings if ceiling is not None]:
+            obstacles.prices(priced, models, ceiling=min(known))
+        if month and month.is_used_up and is_paid(priced):
+            obstacles.say(month.why_refused)
         obstacles.size(*(round(n / frozen.share) for n in (frozen.executions, frozen.cases)))
         if obstacles.problems:
             raise CannotStartError(obstacles.problems)

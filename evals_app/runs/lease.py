@@ -1,7 +1,7 @@
 """A lease: the part of a run that one drainer has, from opening to release.
 
 Every operation is one short transaction. Locks are taken in the order Lease, Executions by id,
-Run. Who finds no row with its token has been given up for dead and writes nothing.
+Run, monthly ceilings by id. Who finds no row with its token has been given up for dead and writes nothing.
 """
 
 import os
@@ -25,6 +25,7 @@ from evals_app.runs.cancel import cancel_queued
 from evals_app.runs.finish import close_if_over
 from evals_app.runs.patience import patiently
 from evals_app.runs.record import end_of_lease, record_outcomes, storable
+from evals_app.runs.skipping import skip_decided, stopping_rate
 from evals_app.runs.workers import drainers_for, processes, slots_for
 
 SUSPECTS_AT_ONCE = 8  # executions whose worker died once; those of two deaths run alone
@@ -36,7 +37,7 @@ class HeldLease:
 
     Every method may be repeated when it is unknown whether it arrived: `patiently` does so.
     `others` are slots of the run's other drainers; `is_alone`: whether this process works on
-    nothing else.
+    nothing else; `min_pass_rate`: the `stopping_rate` of the run.
     """
 
     run_id: int
@@ -44,6 +45,7 @@ class HeldLease:
     slots: int
     others: int
     is_alone: Callable[[], bool]
+    min_pass_rate: float | None = None
     counts: dict[str, int] = field(
         default_factory=lambda: {"claimed": 0, "recorded": 0, "refused": 0}
     )
@@ -102,15 +104,32 @@ class HeldLease:
         """Count an attempt for each that is still ours, and give those."""
         mine = self._mine().filter(pk__in=ids)
         with transaction.atomic():
+            if self.min_pass_rate is not None:
+                self._skip_decided(mine, min_pass_rate=self.min_pass_rate)
             fresh = mine.filter(started_at__isnull=True)  # reported twice, it counts once
             if fresh.update(attempts=F("attempts") + 1, started_at=Now()) == len(ids):
                 return set(ids)
             return set(mine.values_list("pk", flat=True))
 
+    def _skip_decided(self, mine: QuerySet[Execution], *, min_pass_rate: float) -> None:
+        """Skip executions whose cases were decided after they were claimed."""
+        fresh = mine.filter(started_at__isnull=True)
+        locked = fresh.order_by("pk").select_for_update()
+        positions = set(locked.values_list("position", flat=True))
+        skipped = skip_decided(
+            fresh, run_id=self.run_id, positions=positions, min_pass_rate=min_pass_rate
+        )
+        if skipped:
+            Run.objects.filter(pk=self.run_id).update(
+                skipped=F("skipped") + skipped, not_run=F("not_run") - skipped
+            )
+
     def record(self, outcomes: Sequence[Outcome]) -> bool:
         """Write what came of executions, once; return whether the lease is still ours."""
         asked_at = time.monotonic()
-        written = record_outcomes(outcomes, run_id=self.run_id, token=self.token)
+        written = record_outcomes(
+            outcomes, run_id=self.run_id, token=self.token, min_pass_rate=self.min_pass_rate
+        )
         if written is None:
             self.counts["refused"] += len(outcomes)
             Tally.add(Tally.RESULTS_REFUSED, len(outcomes))
@@ -193,7 +212,7 @@ def open_lease(run_id: int, *, is_alone: Callable[[], bool] = lambda: True) -> H
         me = {"host": socket.gethostname(), "pid": os.getpid()}
         lease = Lease.objects.create(run=run, slots=slots, until=end_of_lease(), **me)
     others = min(share * (drainers - 1), run.concurrency - slots)
-    return HeldLease(run_id, lease.token, slots, others, is_alone)
+    return HeldLease(run_id, lease.token, slots, others, is_alone, stopping_rate(run))
 
 
 def end_lease(lease: HeldLease) -> None:

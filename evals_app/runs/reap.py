@@ -14,7 +14,7 @@ from django_q.models import Failure
 
 from evals_app.engine.desk import Job
 from evals_app.engine.execution import write_off
-from evals_app.models import Execution, Lease, Run, Tally, Worker
+from evals_app.models import Execution, Lease, Run, Settlement, Tally, Worker
 from evals_app.runs.budget import leave_unsettled
 from evals_app.runs.cancel import cancel_queued
 from evals_app.runs.drain import plan_of
@@ -22,6 +22,8 @@ from evals_app.runs.finish import close_if_over
 from evals_app.runs.lease import cases_of
 from evals_app.runs.patience import AWAY
 from evals_app.runs.record import write_outcomes
+from evals_app.runs.settle import advance_safely
+from evals_app.runs.skipping import stopping_rate
 from evals_app.runs.start import forget_unprepared
 from evals_app.runs.waiting import call_workers
 from evals_app.runs.workers import is_process
@@ -52,6 +54,10 @@ def reap() -> int:
             run.pass_deadline()
             cancel_queued(run.pk)
             close_if_over(run.pk)
+    for settlement_id in Settlement.objects.filter(status=Settlement.Status.RUNNING).values_list(
+        "pk", flat=True
+    ):
+        advance_safely(settlement_id)
     died = [row.pk for row in Worker.objects.filter(host=here) if not is_process(row.pid)]
     Worker.objects.filter(Q(pk__in=died) | Q(seen_at__lt=Now() - FORGET_WORKERS)).delete()
     for run in Run.everything.filter(
@@ -109,4 +115,4 @@ def _write_off(rows: list[Execution], *, lease: Lease) -> None:
         async_to_sync(write_off)(plan, Job(row.pk, cases[row.position], row.trial), reason=reason)
         for row in rows
     ]
-    write_outcomes(outcomes, run_id=run.pk)
+    write_outcomes(outcomes, run_id=run.pk, min_pass_rate=stopping_rate(run))

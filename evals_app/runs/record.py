@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 from django.conf import settings
@@ -20,7 +21,9 @@ from evals_app.engine.desk import Outcome
 from evals_app.engine.scoring import Decision, turn_times
 from evals_app.engine.trial import Cause, Failure, GradedAssertion, Verdict
 from evals_app.models import Execution, GradeResult, Lease, PaidCalls, Run, Transcript
+from evals_app.runs.judged import count_grades
 from evals_app.runs.patience import AWAY
+from evals_app.runs.skipping import skip_decided
 
 log = logging.getLogger(__name__)
 
@@ -28,14 +31,19 @@ log = logging.getLogger(__name__)
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
-def record_outcomes(outcomes: Sequence[Outcome], *, run_id: int, token: uuid.UUID) -> int | None:
+def record_outcomes(
+    outcomes: Sequence[Outcome], *, run_id: int, token: uuid.UUID, min_pass_rate: float | None
+) -> int | None:
     """Write outcomes whose executions are still leased to `token`; None if the lease is gone.
+
+    `min_pass_rate` is the `stopping_rate` of the run.
 
     A batch that cannot be written is retried row by row; the row at fault is recorded as
     errored by the harness, so that its neighbours are not lost.
     """
+    record = partial(_record, run_id=run_id, token=token, min_pass_rate=min_pass_rate)
     try:
-        return _record(outcomes, run_id=run_id, token=token)
+        return record(outcomes)
     except AWAY:
         raise
     except Exception:  # the database, or what turns results into rows, refused one of them
@@ -43,12 +51,12 @@ def record_outcomes(outcomes: Sequence[Outcome], *, run_id: int, token: uuid.UUI
     written = 0
     for outcome in outcomes:
         try:
-            count = _record([outcome], run_id=run_id, token=token)
+            count = record([outcome])
         except AWAY:
             raise
         except Exception as exc:  # noqa: BLE001 - what cannot be stored is a result, too
             unstorable = _unstorable(outcome, f"The result could not be stored: {exc}")
-            count = _record([unstorable], run_id=run_id, token=token)
+            count = record([unstorable])
         if count is None:
             return None
         written += count
@@ -62,7 +70,9 @@ def _unstorable(outcome: Outcome, reason: str) -> Outcome:
     return Outcome(outcome.job, trial, (), decision)
 
 
-def _record(outcomes: Sequence[Outcome], *, run_id: int, token: uuid.UUID) -> int | None:
+def _record(
+    outcomes: Sequence[Outcome], *, run_id: int, token: uuid.UUID, min_pass_rate: float | None
+) -> int | None:
     with transaction.atomic():
         if not Lease.objects.filter(pk=token).update(until=end_of_lease()):
             return None
@@ -73,7 +83,9 @@ def _record(outcomes: Sequence[Outcome], *, run_id: int, token: uuid.UUID) -> in
         )
         kept = set(ours.order_by("pk").select_for_update().values_list("pk", flat=True))
         return write_outcomes(
-            [outcome for outcome in outcomes if outcome.job.id in kept], run_id=run_id
+            [outcome for outcome in outcomes if outcome.job.id in kept],
+            run_id=run_id,
+            min_pass_rate=min_pass_rate,
         )
 
 
@@ -82,8 +94,11 @@ def end_of_lease() -> Combinable:
     return Now() + timedelta(seconds=settings.EVALS_LEASE_S)
 
 
-def write_outcomes(outcomes: Sequence[Outcome], *, run_id: int) -> int:
-    """Write outcomes of executions that the caller has locked, and move the run's counters."""
+def write_outcomes(outcomes: Sequence[Outcome], *, run_id: int, min_pass_rate: float | None) -> int:
+    """Write outcomes of executions that the caller has locked, and move the run's counters.
+
+    With a `min_pass_rate`, trials are skipped that can no longer change the verdict of their case.
+    """
     if not outcomes:
         return 0
     outcomes = sorted(outcomes, key=lambda outcome: outcome.job.id)
@@ -97,11 +112,25 @@ def write_outcomes(outcomes: Sequence[Outcome], *, run_id: int) -> int:
     if resumed := [o.job.id for o in outcomes if o.job.begun]:
         PaidCalls.objects.filter(execution__in=resumed).delete()
     moved = Counter(o.decision.verdict.value if o.decision else "cancelled" for o in outcomes)
+    if min_pass_rate is not None:
+        moved["skipped"] = _skip_the_rest(outcomes, run_id=run_id, min_pass_rate=min_pass_rate)
     Run.objects.filter(pk=run_id).update(
-        not_run=F("not_run") - len(outcomes),
+        not_run=F("not_run") - moved.total(),
         **{counter: F(counter) + count for counter, count in moved.items()},
     )
+    count_grades(outcomes, run_id=run_id)
     return len(outcomes)
+
+
+def _skip_the_rest(outcomes: Sequence[Outcome], *, run_id: int, min_pass_rate: float) -> int:
+    """Skip what waits of the cases that these outcomes decide; return how many."""
+    ended = Execution.objects.filter(pk__in=[outcome.job.id for outcome in outcomes])
+    return skip_decided(
+        Execution.objects.filter(run_id=run_id, status=Execution.Status.QUEUED),
+        run_id=run_id,
+        positions=set(ended.values_list("position", flat=True)),
+        min_pass_rate=min_pass_rate,
+    )
 
 
 def _update_executions(outcomes: Sequence[Outcome]) -> None:

@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from evals_app.engine.trial import Verdict
 from evals_app.formats.snapshot import SnapshotSpec, read_case
 from evals_app.models import Agent, Execution, Run, Suite
+from evals_app.runs.ceilings import is_paid, tightest
 from evals_app.runs.edited import edited_since
 from evals_app.runs.freeze import AT_ONCE, CannotStartError, archived
 from evals_app.runs.obstacles import MOST_MESSAGES
@@ -51,7 +52,7 @@ def rerun(
     }
     if version == "current":
         return _current(run, set(chosen), by=by, **how)
-    return _frozen(run, chosen, created_by=by, **how)
+    return _frozen(run, chosen, by=by, **how)
 
 
 def cases_to_rerun(run: Run, *, only: Only) -> QuerySet[Execution]:
@@ -60,7 +61,8 @@ def cases_to_rerun(run: Run, *, only: Only) -> QuerySet[Execution]:
         return run.executions.all()
     if only == "failed":
         return run.executions.filter(verdict=Verdict.FAILED)
-    return run.executions.exclude(verdict__in=[Verdict.PASSED, Verdict.FAILED])
+    undecided = run.executions.exclude(verdict__in=[Verdict.PASSED, Verdict.FAILED])
+    return undecided.exclude(status=Execution.Status.SKIPPED)
 
 
 def edits_before_rerun(run: Run, names: Collection[str]) -> list[str]:
@@ -103,8 +105,16 @@ def _current(run: Run, names: set[str], **how: Any) -> Run:
             f"they were in run {run.pk}, or start the suite."
         )
         raise CannotStartError([problem])
+    chosen = {key: run.overrides[key] for key in ("trials", "all_trials") if key in run.overrides}
     return start_run(
-        suite, agent=agent, model=_model(run), names=left, trials=run.overrides.get("trials"), **how
+        suite,
+        agent=agent,
+        model=_model(run),
+        names=left,
+        # One that was chosen for that run, unless it was deleted since.
+        baseline=run.baseline_id if "baseline" in run.overrides else None,
+        **chosen,
+        **how,
     )
 
 
@@ -127,7 +137,7 @@ def _model(run: Run) -> str:
     return str(run.overrides.get("model", ""))
 
 
-def _frozen(run: Run, chosen: QuerySet[Any, str], **columns: Any) -> Run:
+def _frozen(run: Run, chosen: QuerySet[Any, str], *, by: "User | None", **columns: Any) -> Run:
     names = set(chosen)
     try:
         head = SnapshotSpec.read(run.snapshot.content)
@@ -143,7 +153,11 @@ def _frozen(run: Run, chosen: QuerySet[Any, str], **columns: Any) -> Run:
         raise CannotStartError([problem]) from exc
     if problems:
         raise CannotStartError(problems[:MOST_MESSAGES])
-    rows = run.executions.filter(case__in=chosen).order_by("position", "trial")
+    month = tightest(by.pk if by else None)
+    if month and month.is_used_up and is_paid(head.providers):
+        raise CannotStartError([month.why_refused])
+    order = ("trial", "position") if run.stops_when_decided else ("position", "trial")
+    rows = run.executions.filter(case__in=chosen).order_by(*order)
     plan = rows.values_list("case", "position", "trial")
     return create_run(
         run.snapshot,
@@ -154,5 +168,8 @@ def _frozen(run: Run, chosen: QuerySet[Any, str], **columns: Any) -> Run:
         suite=run.suite,
         judge=run.judge,
         overrides=run.overrides,
+        baseline=run.baseline,
+        created_by=by,
+        stops_when_decided=run.stops_when_decided,
         **columns,
     )

@@ -6,8 +6,10 @@ from django.db import transaction
 from django.db.models.functions import Now
 
 from evals_app.engine.llm.pricing import usd_text
+from evals_app.formats.snapshot import SnapshotSpec
 from evals_app.models import Execution, GradeResult, Run, Transcript
 from evals_app.runs.cancel import AT_ONCE
+from evals_app.runs.ceilings import is_paid, tightest
 from evals_app.runs.finish import TOTALS
 from evals_app.runs.freeze import CannotStartError
 from evals_app.runs.waiting import call_workers
@@ -28,7 +30,8 @@ def resume_run(run: Run, *, max_cost_usd: Decimal | None = None) -> None:
         if max_cost_usd is not None:
             locked.max_cost_usd = max_cost_usd
         locked.status = Run.Status.RUNNING if locked.started_at else Run.Status.QUEUED
-        locked.stop_reason, locked.verdict, locked.score = "", "", None
+        locked.stop_reason, locked.reached_ceiling = "", ""
+        locked.verdict, locked.score = "", None
         locked.summary, locked.finished_at, locked.deadline_at = {}, None, None
         for total in TOTALS:
             setattr(locked, total, None)
@@ -43,13 +46,29 @@ def resume_run(run: Run, *, max_cost_usd: Decimal | None = None) -> None:
 
 
 def _why_not(run: Run, max_cost_usd: Decimal | None) -> str:
+    if run.settlement_id is not None:
+        return (
+            f"Run {run.pk} belongs to settlement {run.settlement_id}, which cannot be continued. "
+            "Start a new one."
+        )
     if not run.stop_reason:
         return f"Run {run.pk} was not stopped; it {'goes on' if run.is_open else 'is complete'}."
     if run.is_open:
         return f"Run {run.pk} is still stopping; try again in a moment."
     if not run.cancelled + run.not_run:
         return f"Run {run.pk} has nothing left to run."
-    return _too_low(run, max_cost_usd)
+    return _too_low(run, max_cost_usd) or _used_up(run)
+
+
+def _used_up(run: Run) -> str:
+    """Return why nothing is left of the month, if something is needed."""
+    month = tightest(run.created_by_id)
+    if month is None or not month.is_used_up:
+        return ""
+    stopped_at_month = run.reached_ceiling in {Run.Ceiling.PERSON, Run.Ceiling.SITE}
+    if stopped_at_month or is_paid(SnapshotSpec.read(run.snapshot.content).providers):
+        return month.why_refused
+    return ""
 
 
 def _too_low(run: Run, max_cost_usd: Decimal | None) -> str:
@@ -61,7 +80,7 @@ def _too_low(run: Run, max_cost_usd: Decimal | None) -> str:
             " checked. Resume it without a ceiling, or start a new run."
         )
     least = run.spent_usd + run.unsettled_usd
-    if run.stop_reason == Run.StopReason.BUDGET:
+    if run.is_at_own_ceiling:
         least = max(least, run.max_cost_usd)  # below it the next call did not fit
     ceiling = run.max_cost_usd if max_cost_usd is None else max_cost_usd
     if ceiling > least:

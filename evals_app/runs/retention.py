@@ -25,6 +25,7 @@ from evals_app.models import (
     PaidCalls,
     Run,
     SnapshotCase,
+    Suite,
     Transcript,
     Turn,
 )
@@ -56,7 +57,7 @@ class Pruned:
 
 
 def due_runs(*, older_than_days: int, keep_last: int = KEEP_LAST) -> QuerySet[Run]:
-    """Return the runs that ended longer ago, oldest first, but for pinned ones and each suite's last.
+    """Return the runs that ended longer ago, oldest first, but for kept ones and each suite's last.
 
     The last whole runs of a suite stay, and the last others; trial runs do not count.
     """
@@ -66,7 +67,13 @@ def due_runs(*, older_than_days: int, keep_last: int = KEEP_LAST) -> QuerySet[Ru
     # A run that was resumed has more transcripts since it was pruned.
     unpruned = Q(pruned_at__isnull=True) | Q(pruned_at__lt=F("finished_at"))
     old = ended.filter(unpruned, finished_at__lt=Now() - timedelta(days=older_than_days))
-    return old.filter(is_pinned=False).exclude(pk__in=last.values("pk")).order_by("pk")
+    return _not_kept(old).exclude(pk__in=last.values("pk")).order_by("pk")
+
+
+def _not_kept(runs: QuerySet[Run]) -> QuerySet[Run]:
+    """Leave out runs whose transcripts stay: pinned ones, and the baselines of suites."""
+    baselines = Suite.objects.exclude(baseline=None).values("baseline")
+    return runs.filter(is_pinned=False).exclude(pk__in=baselines)
 
 
 def count_prunable(run: Run) -> Pruned:
@@ -83,9 +90,12 @@ def _prunable(executions: Any) -> tuple[QuerySet[Any], ...]:
 
 
 def prune_run(run: Run) -> Pruned | None:
-    """Remove the transcripts of a run, or what is left of them; None if it was pinned or resumed."""
-    unpinned = Run.objects.filter(pk=run.pk, is_pinned=False)
-    ours = unpinned.filter(finished_at__lt=timezone.now()).exclude(status__in=Run.OPEN)
+    """Remove the transcripts of a run, or what is left of them; None if they stay, or it was resumed."""
+    ours = (
+        _not_kept(Run.objects.filter(pk=run.pk))
+        .filter(finished_at__lt=timezone.now())
+        .exclude(status__in=Run.OPEN)
+    )
     ids = list(run.executions.order_by("pk").values_list("pk", flat=True))
     total = Pruned()
     for start in range(0, len(ids), AT_ONCE):

@@ -1,11 +1,11 @@
-"""Which cases of a suite a run covers, and how often."""
+"""Which cases of a suite a run covers, how often, and with which agent and model."""
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from evals_app.engine.suite import CaseSpec, SuiteSpec
-from evals_app.models import Case, Suite
+from evals_app.models import Agent, Case, Suite
 from fixtures_app.ground.words import nearest
 
 _ROWS_AT_ONCE = 2000
@@ -60,6 +60,21 @@ class Part:
         """Whether at least one case of the suite is among them; reads names and tags alone."""
         rows = suite.cases.values_list("name", "tags").iterator(_ROWS_AT_ONCE)
         return any(self.matches(name, [*tags, *suite.tags]) for name, tags in rows)
+
+
+class Variant(NamedTuple):
+    """Another agent or model than a suite's own."""
+
+    agent: Agent | None = None
+    model: str = ""
+
+    def chosen(self) -> dict[str, Any]:
+        """Return the arguments of `start_run` and `forecast`."""
+        return {name: value for name, value in self._asdict().items() if value}
+
+    def __str__(self) -> str:
+        names = [self.agent.slug if self.agent else "", self.model]
+        return "".join(f" with {name}" for name in names if name)
 
 
 class Sample(NamedTuple):

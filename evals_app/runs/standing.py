@@ -24,7 +24,8 @@ class Standing:
 
 def with_last_runs(suites: QuerySet[Suite]) -> QuerySet[Suite]:
     """Let suites know their last whole run, and the last that ended at all."""
-    whole, ended = Run.objects.suite_verdicts(), Run.objects.exclude(verdict="")
+    whole = Run.objects.suite_verdicts()
+    ended = Run.objects.exclude(verdict="").filter(settlement=None)
     return suites.annotate(verdict_run_id=_last(whole), last_run_id=_last(ended))
 
 

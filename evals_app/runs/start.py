@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import timedelta
+from itertools import product
 from typing import TYPE_CHECKING, Any, Unpack
 
 from django.db import connection, transaction
@@ -12,7 +13,7 @@ from evals_app.models import Execution, Run, Snapshot, Suite
 from evals_app.reports.judges import judges_text
 from evals_app.runs.freeze import AT_ONCE, CannotStartError, Choices, freeze, in_parts
 from evals_app.runs.providers import know
-from evals_app.runs.select import nothing_chosen
+from evals_app.runs.select import Variant, nothing_chosen
 from evals_app.runs.waiting import call_workers
 
 if TYPE_CHECKING:
@@ -28,20 +29,27 @@ def start_run(
     is_tryout: bool = False,
     rerun_of: Run | None = None,
     idempotency_key: str | None = None,
+    all_trials: bool = False,
     **choices: Unpack[Choices],
 ) -> Run:
     """Start a run of a suite, or of a `Part` of it; it stops before a call that might exceed a ceiling.
 
+    `all_trials`: none is skipped, whatever the suite says. What compares runs needs that.
+
     Raises:
         CannotStartError: something it needs is missing or does not fit.
     """
-    with freeze(suite, **choices) as frozen:
+    with freeze(suite, by=by.pk if by else None, **choices) as frozen:
         if not frozen.executions:
             raise CannotStartError([nothing_chosen([suite], frozen.part)])
+        overrides = _overrides(suite, choices, frozen.baseline, all_trials=all_trials)
+        needs_all = not overrides.keys().isdisjoint({"all_trials", "baseline"})
+        stops = frozen.head.suite.stops_when_decided and not needs_all
         return create_run(
             frozen.snapshot(),
             head=frozen.head,
-            plan=frozen.plan(),
+            plan=frozen.plan_by_trial() if stops else frozen.plan(),
+            stops_when_decided=stops,
             total=frozen.executions,
             concurrency=concurrency or frozen.head.suite.concurrency,
             timeout_s=timeout_s,
@@ -52,33 +60,48 @@ def start_run(
             created_by=by,
             max_cost_usd=choices.get("max_cost_usd"),
             is_tryout=is_tryout,
-            overrides=_overrides(suite, choices),
+            overrides=overrides,
+            baseline=frozen.baseline,
             rerun_of=rerun_of,
             idempotency_key=idempotency_key,
         )
 
 
-def _overrides(suite: Suite, choices: Choices) -> dict[str, Any]:
+def _overrides(
+    suite: Suite, choices: Choices, baseline: Run | None, *, all_trials: bool
+) -> dict[str, Any]:
     agent = choices.get("agent")
     other = None if agent is None or agent.pk == suite.agent_id else agent.slug
-    chosen = {"agent": other, "model": choices.get("model"), "trials": choices.get("trials")}
+    chosen = {
+        "agent": other,
+        "model": choices.get("model"),
+        "trials": choices.get("trials"),
+        "all_trials": all_trials,
+    }
+    if baseline is not None and choices.get("baseline") is not None:
+        chosen["baseline"] = baseline.pk
     return {name: value for name, value in chosen.items() if value}
 
 
-def start_runs(suites: Sequence[Suite], **how: Any) -> list[Run]:
-    """Start a run of each suite, or none; the rest is as for `start_run`.
+def start_runs(
+    suites: Sequence[Suite], *, variants: Sequence[Variant] = (Variant(),), **how: Any
+) -> list[Run]:
+    """Start a run of each suite in each variant, or none; the rest is as for `start_run`.
+
+    Several variants are compared, so all of their trials run.
 
     Raises:
-        CannotStartError: with what keeps each suite from running.
+        CannotStartError: with what keeps each of them from running.
     """
     runs: list[Run] = []
     problems: dict[str, None] = {}
+    how |= {"all_trials": True} if len(variants) > 1 else {}
     with transaction.atomic():
-        for suite in suites:
+        for suite, variant in product(suites, variants):
             try:
-                runs.append(start_run(suite, **how))
+                runs.append(start_run(suite, **how | variant.chosen()))
             except CannotStartError as exc:
-                of = f"{suite.slug}: " if len(suites) > 1 else ""
+                of = f"{suite.slug}{variant}: " if len(suites) * len(variants) > 1 else ""
                 problems |= dict.fromkeys(f"{of}{problem}" for problem in exc.problems)
         if problems:
             raise CannotStartError(list(problems))

@@ -46,6 +46,18 @@ def test_of_unknown_tokens_it_is_shown_how_many_are_known(admin_client: Client) 
     assert "at least 120" in text
 
 
+def test_the_list_has_the_tokens_of_the_judge(admin_client: Client) -> None:
+    run = make_run(["passed", "failed"], judge="acme/judge")
+    run.executions.filter(verdict="passed").update(
+        judge_prompt_tokens=1200, judge_response_tokens=34
+    )
+
+    text = admin_client.get(LIST).content.decode()
+
+    assert "Judge: 1,234" in text
+    assert "Judge: unknown" in text
+
+
 @pytest.mark.parametrize(
     ("query", "cases"),
     [

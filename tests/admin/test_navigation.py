@@ -27,8 +27,8 @@ def test_the_side_bar_leads_to_every_screen() -> None:
     assert entries_for(is_superuser=True) == {
         "": ["Dashboard", "Help"],
         "Write": ["Suites", "Cases", "Agents", "Fixtures", "Entity types", "Evaluation steps"],
-        "Run and review": ["Runs", "Executions"],
-        "Set up": ["Providers", "API tokens", "People", "Groups"],
+        "Run and review": ["Runs", "Executions", "Settlements", "Judges", "Spending"],
+        "Set up": ["Providers", "Monthly ceilings", "API tokens", "People", "Groups"],
     }
 
 

@@ -5,14 +5,12 @@ import pytest
 
 from evals_app.admin.presentation import (
     CAUSES,
-    LONGEST_JSON,
     SIGNS,
     badge,
     between,
     costs,
     execution_state,
     first_words,
-    json_text,
     plural,
     run_badges,
     run_state,
@@ -107,17 +105,6 @@ def test_the_time_between_two_moments_needs_both() -> None:
 
     assert between(start, start + timedelta(seconds=90)).split() == ["1", "min", "30", "s"]
     assert between(None, start) == between(start, None) == "—"
-
-
-def test_json_is_indented_and_a_text_stands_as_it_is() -> None:
-    assert json_text({"näme": [1]}) == '{\n  "näme": [\n    1\n  ]\n}'
-    assert json_text("as\nwritten") == "as\nwritten"
-
-
-def test_long_json_is_cut_and_says_so() -> None:
-    shown = json_text("x" * (LONGEST_JSON + 7))
-
-    assert shown.endswith("\n… 7 more characters")
 
 
 @pytest.mark.parametrize(

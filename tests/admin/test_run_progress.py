@@ -269,7 +269,7 @@ def test_the_status_line_says_how_the_run_stands(states: list[str], expected: st
 @pytest.mark.parametrize(
     ("states", "reason", "expected"),
     [
-        pytest.param(["passed", "not_run"], "budget", "Stopped at its cost ceiling: ", id="budget"),
+        pytest.param(["passed", "not_run"], "budget", "Stopped at a cost ceiling: ", id="budget"),
         pytest.param(["passed", "not_run"], "deadline", "Out of time: ", id="deadline"),
         pytest.param(["passed"], "deadline", "Finished: passed.", id="nothing was left"),
     ],

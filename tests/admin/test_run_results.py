@@ -47,6 +47,26 @@ def plain(text: str) -> str:
             "Agent and judge together may cost at most $5.00", "unknown", "Unknown",
             id="cost in all, unknown",
         ),
+        pytest.param(
+            {"name": "max_regressions", "limit": 1, "actual": 2, "passed": False},
+            "At most 1 case may have got worse since the baseline", "2 cases", "Missed",
+            id="regressions",
+        ),
+        pytest.param(
+            {"name": "max_regressions", "limit": 0, "actual": 0, "passed": True},
+            "No case may have got worse since the baseline", "0 cases", "Met",
+            id="no regressions",
+        ),
+        pytest.param(
+            {"name": "max_score_drop", "limit": 0.05, "actual": 0.0512, "passed": False},
+            "The mean score may be at most 0.2 below the baseline's", "0.2048 below", "Missed",
+            id="a fall",
+        ),
+        pytest.param(
+            {"name": "max_score_drop", "limit": 0.05, "actual": -0.1, "passed": True},
+            "The mean score may be at most 0.2 below the baseline's", "0.4 above", "Met",
+            id="a rise",
+        ),
     ],
 )  # fmt: skip
 def test_a_gate_is_a_sentence_with_limit_and_actual(
@@ -163,6 +183,22 @@ def test_cases_show_rates_over_trials_and_scores_on_the_scale() -> None:
         "Refund, trial 3: Errored",
     ]
     assert plain(hello.pass_rate) == "100 % (3 of 3)"
+
+
+def test_the_share_of_cases_that_passed_has_an_interval() -> None:
+    numbers = dict(results(make_run(["passed", "passed", "passed", "failed"]))["numbers"])
+
+    assert plain(numbers["Cases passed"]) == "75 % (95 % interval: 30.1 % to 95.4 %)"
+
+
+def test_a_case_has_the_judge_tokens_of_its_trials_and_unknown_if_one_is() -> None:
+    run = make_run({"A": ["passed", "failed"], "B": ["passed"], "C": ["not_run"]})
+    run.executions.filter(case="A", trial=1).update(
+        judge_prompt_tokens=1000, judge_response_tokens=5
+    )
+    run.executions.filter(case="B").update(judge_prompt_tokens=1000, judge_response_tokens=5)
+
+    assert [case.judge_tokens for case in results(run)["cases"]] == ["unknown", "1,005", "—"]
 
 
 def test_of_a_single_trial_nothing_is_shown_about_k() -> None:

@@ -2,9 +2,11 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
+from django.utils import timezone
 
 from evals_app.admin.run_stops import STOPPING, ResumeForm, cost_line, stopped_line
-from evals_app.models import Run
+from evals_app.models import MonthlyCeiling, Run, Spending
 from tests.makers import make_run
 
 pytestmark = pytest.mark.django_db
@@ -55,6 +57,43 @@ def test_why_a_run_was_stopped(states: list[str], reason: str, expected: str) ->
 
     assert expected in stopped_line(run)
     assert bool(stopped_line(run)) is bool(reason)
+
+
+@pytest.mark.parametrize(
+    ("reached", "amounts"),
+    [
+        pytest.param("site", ["$10.00", "$9.75"], id="site"),
+        pytest.param("person", ["$4.00", "$3.75"], id="person"),
+    ],
+)
+def test_which_monthly_ceiling_stopped_a_run_and_its_numbers_today(
+    reached: str, amounts: list[str]
+) -> None:
+    ann = User.objects.create(username="ann")
+    MonthlyCeiling.objects.create(max_usd=Decimal(10))
+    MonthlyCeiling.objects.create(max_usd=Decimal(4), person=ann)
+    today = timezone.now().date()
+    Spending.objects.create(day=today, spent_usd=Decimal("3.75"), person=ann)
+    Spending.objects.create(day=today, spent_usd=Decimal(6))
+    run = make_run(
+        ["passed", "not_run"],
+        stop_reason="budget",
+        reached_ceiling=reached,
+        created_by=ann,
+        spent_usd=Decimal("1.25"),
+    )
+
+    line = stopped_line(run)
+
+    assert all(amount in line for amount in [*amounts, "$1.25"])
+    assert not run.is_at_own_ceiling
+    assert not ResumeForm(run).fields["max_cost_usd"].required
+
+
+def test_a_monthly_ceiling_that_is_gone_has_no_numbers() -> None:
+    run = make_run(["passed", "not_run"], stop_reason="budget", reached_ceiling="site")
+
+    assert stopped_line(run).count("$") == 1  # what the run spent
 
 
 def test_every_reason_to_stop_is_shown_while_it_stops() -> None:

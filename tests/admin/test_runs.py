@@ -132,9 +132,9 @@ def test_the_page_says_what_a_run_covered_and_what_stood_in_for_embeddings(
     ("states", "held_s", "queries"),
     [
         # Session, user, run, causes, cases and how many of them, trials, what can be run again,
-        # reruns, and of the headline.
-        pytest.param(["failed", "errored"], 30, 10, id="ended"),
-        pytest.param(["failed", "errored"] * 10, 30, 10, id="ended, many"),
+        # reruns, and of the headline, settlements.
+        pytest.param(["failed", "errored"], 30, 11, id="ended"),
+        pytest.param(["failed", "errored"] * 10, 30, 11, id="ended, many"),
         # Session, user, run, leases, rows held, running, how long one takes (two looks), reruns.
         pytest.param(["running"], 30, 10, id="open"),
         pytest.param(["running"] * 9, 30, 10, id="open, many"),
@@ -321,8 +321,8 @@ def test_who_may_not_read_executions_is_not_led_to_them() -> None:
 def test_the_report_is_a_download_with_links(admin_client: Client) -> None:
     run = make_run(["passed", "failed"])
 
-    response = admin_client.get(url(run, "report"))
-    text = response.content.decode()
+    response = admin_client.get(url(run, "report", "markdown"))
+    text = response.getvalue().decode()
 
     assert response.headers["Content-Type"] == "text/markdown; charset=utf-8"
     assert f"run-{run.pk}-refunds.md" in response.headers["Content-Disposition"]

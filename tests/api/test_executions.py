@@ -67,7 +67,7 @@ def test_an_execution_is_shown_whole(client: APIClient) -> None:
     assert [grade["turn"] for grade in body["grades"]] == [2, None]
     # Stored before it was noted who says a quote.
     assert body["grades"][0]["evidence"] == [
-        {"quote": "way", "turn": 2, "bears_on": "", "is_verified": True, "speaker": ""}
+        {"quote": "way", "turn": 2, "bears_on": "", "is_verified": True, "speaker": None}
     ]
     assert body["world_changes"] == {"created": []}
     assert body["warnings"] == ["The parameter name is not set."]
@@ -81,7 +81,7 @@ def test_an_execution_that_waits_has_said_nothing(client: APIClient) -> None:
 
     assert body.keys() == set(ExecutionDetails.KEYS)
     assert (body["status"], body["verdict"], body["summary"]) == ("queued", None, None)
-    assert body["messages"] == body["grades"] == body["turns"] == []
+    assert body["messages"] is body["grades"] is body["turns"] is None
     assert body["duration_ms"] is None
 
 

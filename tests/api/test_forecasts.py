@@ -1,11 +1,12 @@
 from typing import Any
 
 import pytest
+from django.utils import timezone
 from openapi_schema_validator import OAS31Validator
 from rest_framework.test import APIClient
 
 from evals_app.library.files import import_files
-from evals_app.models import ModelPrice, Provider, Run
+from evals_app.models import ModelPrice, MonthlyCeiling, Provider, Run, Spending
 from tests.api.clients import SUITE, make_client
 from tests.library.written import AGENT, JUDGE, MODEL_AGENT
 
@@ -44,8 +45,10 @@ def test_a_reader_learns_what_a_run_would_take_and_starts_none(client: APIClient
             "judge": {"prompt": 0, "response": 0},
         },
         "cost_usd": {"low": 0.0, "high": 0.0},
+        "month_left_usd": None,
         "unpriced": [],
         "duration_ms": {"low": 2, "high": 10},
+        "may_skip_trials": False,
         "earlier_runs": 0,
         "basis": answer["basis"],
     }
@@ -77,6 +80,13 @@ def test_what_is_answered_is_what_the_schema_says(
     assert (body["cost_usd"]["low"] is None) == (model == "another")
     described = {**answer, "components": schema["components"]}
     assert [error.message for error in OAS31Validator(described).iter_errors(body)] == []
+
+
+def test_what_is_left_of_the_monthly_ceiling_comes_with_the_forecast(client: APIClient) -> None:
+    MonthlyCeiling.objects.create(max_usd=5)
+    Spending.objects.create(day=timezone.now().date(), spent_usd="1.25")
+
+    assert ask(client).json()["month_left_usd"] == 3.75
 
 
 def test_a_limit_of_cost_needs_prices_before_the_run_does(

@@ -46,7 +46,7 @@ def test_a_run_is_started(client: APIClient) -> None:
     body = response.json()
     assert (body["id"], body["suite"], body["agent"]) == (run.pk, "talks", "shop")
     assert (body["status"], body["verdict"]) == ("queued", None)
-    none = dict.fromkeys(("passed", "failed", "errored", "cancelled"), 0)
+    none = dict.fromkeys(("passed", "failed", "errored", "skipped", "cancelled"), 0)
     assert body["counts"] == {"total": 2, "not_run": 2, **none}
     assert body["progress"] == {"done": 0, "total": 2}
     assert run.created_by is not None
@@ -309,7 +309,7 @@ def test_a_run_has_a_fixed_number_of_queries(
 ) -> None:
     run = make_run(["passed"] * 20)
 
-    with django_assert_num_queries(3):  # the token, the run, its cases
+    with django_assert_num_queries(4):  # the token, the run, its cases, their tokens
         client.get(f"/api/runs/{run.pk}/")
 
 
@@ -467,9 +467,10 @@ def test_whether_to_keep_them_must_be_stated(client: APIClient, body: dict[str, 
     assert not Run.objects.get(pk=run.pk).is_pinned
 
 
-@pytest.mark.parametrize("what", ["cancel", "rerun", "resume", "requeue", "pin"])
+@pytest.mark.parametrize("what", ["cancel", "rerun", "resume", "requeue", "pin", "baseline"])
 def test_a_run_that_is_not_there_can_do_nothing(client: APIClient, what: str) -> None:
-    body = {"is_pinned": True} if what == "pin" else {}
+    bodies = {"pin": {"is_pinned": True}, "baseline": {"is_baseline": True}}
+    body = bodies.get(what, {})
 
     assert client.post(f"/api/runs/999/{what}/", body, format="json").status_code == 404
 

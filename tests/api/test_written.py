@@ -173,7 +173,7 @@ def test_a_suite_may_be_written_as_yaml(client: APIClient) -> None:
         pytest.param({"agent": "shopp"}, "agent", "Did you mean 'shop'?", id="unknown agent"),
         pytest.param({"slug": "other"}, "slug", "refunds", id="another slug"),
         pytest.param({"cases": [{"turns": []}]}, "cases[0].turns", "one", id="no turns"),
-        pytest.param({"gates": {"min_score": 0}}, "gates.min_score", "0.8", id="cannot fail"),
+        pytest.param({"gates": {"min_score": 0}}, "gates.min_score", "0.5", id="cannot fail"),
     ],
 )
 def test_what_is_wrong_with_a_suite_is_shown_by_its_keys(

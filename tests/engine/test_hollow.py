@@ -68,7 +68,9 @@ def test_the_key_that_keeps_a_check_from_failing_is_found(
     [
         pytest.param({"gates": {"min_score": 0}}, [("gates", "min_score")], id="a score of 0"),
         pytest.param({"gates": {"min_pass_rate": 0}}, [("gates", "min_pass_rate")], id="a rate"),
+        pytest.param({"gates": {"max_score_drop": 1}}, [("gates", "max_score_drop")], id="a fall"),
         pytest.param({"gates": {"min_score": 0.1, "max_p95_ms": 0}}, [], id="gates that can fail"),
+        pytest.param({"gates": {"max_regressions": 0, "max_score_drop": 0}}, [], id="no fall"),
         pytest.param({"pass_threshold": 0}, [], id="a threshold that nobody reads"),
         pytest.param(
             {"pass_threshold": 0, "pass_rule": "score"}, [("pass_threshold",)], id="that decides"

@@ -89,6 +89,16 @@ def test_of_a_case_that_was_never_graded_nothing_is_known() -> None:
 # A run
 
 
+def test_how_sure_one_can_be_of_a_run_is_counted_over_its_decided_cases() -> None:
+    trials = [*facts("P"), *facts("PP", case="b"), *facts("F", case="c"), *facts("E", case="d")]
+
+    known = summarise_run(trials, suite=make_suite())
+    unknown = summarise_run(facts("E"), suite=make_suite())
+
+    assert known.pass_rate_interval == pytest.approx((0.2077, 0.9385), abs=1e-4)
+    assert unknown.pass_rate_interval is None
+
+
 def test_what_k_trials_would_do_is_the_mean_of_the_cases_as_far_as_all_have_trials() -> None:
     trials = [*facts("PPF"), *facts("PP", case="b"), *facts("EE", case="c")]
 

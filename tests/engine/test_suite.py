@@ -382,7 +382,9 @@ def test_fixtures_are_one_or_several(written: object, fixtures: list[str]) -> No
         pytest.param({"gates": {"min_score": 2}}, "gates.min_score", id="score above 1"),
         pytest.param({"gates": {"max_p95_ms": math.inf}}, "gates.max_p95_ms", id="no bound"),
         pytest.param({"gates": {"max_cost_usd": "1"}}, "gates.max_cost_usd", id="a text"),
-        pytest.param({"gates": {"max_regressions": 1}}, "gates.max_regressions", id="not yet"),
+        pytest.param(
+            {"gates": {"max_regressions": -1}}, "gates.max_regressions", id="fewer than none"
+        ),
         pytest.param({"judge_context": "{{x}}"}, "judge_context", id="unknown variable"),
         pytest.param({"run_rule": "gates"}, "run_rule", id="gates decide, but there are none"),
         pytest.param({"rubric": "- x\n" * 401}, "rubric", id="a rubric nobody could judge"),

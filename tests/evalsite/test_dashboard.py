@@ -118,8 +118,8 @@ def test_runs_that_compared_texts_in_different_ways_share_no_trend(admin_client:
 
     context = admin_client.get(PAGE).context
     (line,) = context["suites"]
-    ((_, points),) = context["trend"]
-    chart = json.loads(context["trend_chart"])
+    ((_, points),) = context["trend"].rows
+    chart = json.loads(context["trend"].chart.data)
 
     assert line.change == "measured differently"
     assert [differs for _, differs in points] == [True, False]
@@ -145,13 +145,13 @@ def test_the_chart_and_the_table_show_the_same_numbers(admin_client: Client) -> 
     make_run(["passed"])
 
     context = admin_client.get(PAGE).context
-    chart = json.loads(context["trend_chart"])
+    chart = json.loads(context["trend"].chart.data)
 
-    ((line, points),) = context["trend"]
+    ((line, points),) = context["trend"].rows
     shown = [None if point is None else point.shown for point, _ in points]
     assert (line.name, chart["datasets"][0]["data"]) == ("Refunds", [50.0, 100.0])
     assert [text and text.replace("\u00a0", " ") for text in shown] == ["50 %", "100 %"]
-    assert chart["labels"] == context["trend_heads"] == ["1 before", "last"]
+    assert chart["labels"] == context["trend"].heads == ["1 before", "last"]
 
 
 def test_a_trend_is_as_wide_as_its_longest_suite_and_ends_today(admin_client: Client) -> None:
@@ -161,7 +161,7 @@ def test_a_trend_is_as_wide_as_its_longest_suite_and_ends_today(admin_client: Cl
     for _ in range(2):
         make_run(["failed"], suite=short)
 
-    trend = {line.name: points for line, points in admin_client.get(PAGE).context["trend"]}
+    trend = {line.name: points for line, points in admin_client.get(PAGE).context["trend"].rows}
 
     assert len(trend["Refunds"]) == len(trend["Short"]) == 10
     assert [point is None for point, _ in trend["Short"]] == [True] * 8 + [False] * 2
@@ -170,7 +170,7 @@ def test_a_trend_is_as_wide_as_its_longest_suite_and_ends_today(admin_client: Cl
 def test_a_single_run_is_no_trend(admin_client: Client) -> None:
     make_run(["passed"])
 
-    assert admin_client.get(PAGE).context["trend"] == []
+    assert admin_client.get(PAGE).context["trend"] is None
 
 
 def test_scripted_verdicts_are_labelled(admin_client: Client) -> None:

@@ -79,3 +79,26 @@ def test_a_secret_in_a_case_is_not_reported() -> None:
     ((_, before, after),) = changes(with_token("one"), with_token("two"))
 
     assert (before, after) == ("***", "***")
+
+
+def test_long_texts_are_shown_from_where_they_differ() -> None:
+    shared = "You work for a shop. " * 20
+    before, after = (
+        suite(judge_prompt=f"{shared}Be strict."),
+        suite(judge_prompt=f"{shared}Be kind."),
+    )
+
+    ((keys, old, new),) = changes(before, after)
+
+    assert keys == "judge_prompt"
+    assert old.startswith('"… ')
+    assert old.endswith('Be strict."')
+    assert new.endswith('Be kind."')
+
+
+def test_a_long_secret_stays_hidden() -> None:
+    before, after = (
+        suite({**CASE, "context_params": {"api_key": "x" * 100 + end}}) for end in ("one", "two")
+    )
+
+    assert changes(before, after) == [("cases.a.context_params.api_key", "***", "***")]

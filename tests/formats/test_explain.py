@@ -51,7 +51,6 @@ def only_error_in(content: str) -> str:
         pytest.param("judge_model: {provider: x}", "`name`", id="half a model"),
         pytest.param("judgeModel: agent", "'judge_model'", id="camelCase"),
         pytest.param("rubric: [Polite]", "a list", id="bullets as a list"),
-        pytest.param("gates: {max_regressions: 1}", "`max_regressions`", id="later, nested"),
         pytest.param('gates: {max_cost_usd: "1"}', "number", id="money in quotes"),
         pytest.param("gates: {max_cost_usd: 0.0000000001}", "decimal", id="money too fine"),
         pytest.param("colour: red", "`colour`", id="unknown"),

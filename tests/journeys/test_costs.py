@@ -34,7 +34,7 @@ def test_the_dialog_keeps_the_focus_foresees_what_a_run_costs_and_takes_a_ceilin
     opener = page.get_by_role("link", name="Run", exact=True)
     opener.press("Enter")
     dialog = page.get_by_role("dialog")
-    first = dialog.get_by_label("Filter by case name")
+    first = dialog.get_by_role("checkbox").first
     expect(first).to_be_focused()
     page.keyboard.press("Shift+Tab")
     expect(dialog.get_by_role("button", name="Run")).to_be_focused()
@@ -51,7 +51,7 @@ def test_the_dialog_keeps_the_focus_foresees_what_a_run_costs_and_takes_a_ceilin
 
     dialog.get_by_label("Trials per case").fill("3")
     expect(dialog).to_contain_text("Runs 6 conversations. About 6 model calls")
-    first.fill("case 2")
+    dialog.get_by_label("Filter by case name").fill("case 2")
     expect(dialog).to_contain_text("Runs 3 conversations.")
     ceiling.fill("0.0001")
     expect(dialog).to_contain_text("limit of $0.0001.")

@@ -47,7 +47,7 @@ def run_without_a_lease() -> Run:
 def test_a_run_at_its_ceiling_goes_on_under_a_higher_one(visit: Visit) -> None:
     run = elsewhere(run_at_its_ceiling)
     page = visit("evals_app_run_change", run.pk)
-    expect(page.get_by_role("status")).to_contain_text("Stopped at its cost ceiling")
+    expect(page.get_by_role("status")).to_contain_text("Stopped at a cost ceiling")
 
     page.get_by_role("button", name="Resume 2 conversations").press("Enter")
     dialog = page.get_by_role("dialog", name="Resume 2 conversations?")
@@ -99,6 +99,6 @@ def test_a_run_that_stops_loses_its_cancel_button_by_itself(visit: Visit) -> Non
 
     elsewhere(lambda: run.stop(Run.StopReason.BUDGET))
 
-    expect(page.get_by_text("Stopping at the cost ceiling")).to_be_visible()
+    expect(page.get_by_text("Stopping at a cost ceiling")).to_be_visible()
     expect(cancel).to_have_count(0)
     expect(keep).to_be_focused()

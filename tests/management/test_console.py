@@ -5,9 +5,17 @@ from typing import Any
 
 import pytest
 
-from evals_app.management.console import console_on, cost_of, print_result, rate_of, watch
+from evals_app.management.console import (
+    console_on,
+    cost_of,
+    names_of,
+    print_matrices,
+    print_result,
+    rate_of,
+    watch,
+)
 from evals_app.models import Run
-from tests.makers import make_run
+from tests.makers import make_run, make_suite
 
 
 def printed(run: Run) -> str:
@@ -85,7 +93,20 @@ def test_a_result_says_what_it_cost() -> None:
         is_scripted=False,
     )
 
-    assert printed(run) == "Passed Refunds: 1 passed, score 1.00, $0.0123\n"
+    assert printed(run).splitlines()[0] == "Passed Refunds: 1 passed, score 1.00, $0.0123"
+
+
+@pytest.mark.django_db
+def test_a_result_has_the_interval_of_its_pass_rate_and_the_tokens_of_its_judge() -> None:
+    run = make_run({"A": ["passed"], "B": ["failed", "failed"]}, judge="acme/judge")
+    run.executions.filter(trial=1).update(judge_prompt_tokens=1100, judge_response_tokens=34)
+
+    text = printed(run).replace("\N{NO-BREAK SPACE}", " ")
+
+    assert "50 % (95 % interval: 9.5 % to 90.5 %)" in text
+    assert "Judge tokens: unknown" in text
+    assert "failed: B (judge tokens: 1,134): " in text
+    assert "failed: B (trial 2) (judge tokens: unknown): " in text
 
 
 @pytest.mark.django_db
@@ -123,6 +144,34 @@ def test_a_result_says_what_it_covers_and_what_stood_in_for_embeddings() -> None
         is_similarity_stand_in=True,
     )
 
-    assert len(printed(whole).splitlines()) == 1
+    assert len(printed(whole).splitlines()) == 2  # verdict and rate
     assert "1 of 38 cases" in printed(part)
     assert "judge acme/small" in printed(part)
+
+
+@pytest.mark.django_db
+def test_runs_of_one_suite_are_named_apart_and_put_side_by_side() -> None:
+    runs = [make_run(), make_run(["failed"], model="a/b"), make_run(suite=make_suite("orders"))]
+    out = StringIO()
+
+    print_matrices(runs, console=console_on(out, plain=True))
+
+    assert names_of(runs) == [
+        f"Refunds, run {runs[0].pk} (Shop agent)",
+        f"Refunds, run {runs[1].pk} (Shop agent, a/b)",
+        "Orders",
+    ]
+    assert "1 of 1" in out.getvalue()
+    assert "Orders" not in out.getvalue()
+
+
+@pytest.mark.django_db
+def test_runs_without_results_are_not_put_side_by_side() -> None:
+    runs = [make_run(), make_run()]
+    Run.objects.filter(pk=runs[1].pk).update(summary={})
+    out = StringIO()
+
+    print_matrices(runs, console=console_on(out, plain=True))
+
+    assert f"Run {runs[1].pk}" in out.getvalue()
+    assert "1 of 1" not in out.getvalue()

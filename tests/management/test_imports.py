@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from evals_app.models import Run
+
 ROOT = Path(__file__).resolve().parent.parent.parent
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -67,6 +69,10 @@ def files(tmp_path: Path) -> Path:
     return tmp_path
 
 
+def run_numbers() -> list[str]:
+    return [str(pk) for pk in Run.objects.order_by("pk").values_list("pk", flat=True)]
+
+
 @pytest.mark.parametrize(
     ("command", "unwanted"),
     [
@@ -93,10 +99,12 @@ def test_a_scripted_run_imports_no_sdk_though_keys_are_set_and_only_a_spreadshee
     loaded_by(child_environment, "import_evals", str(files))
 
     run = loaded_by(child_environment | KEYS, "run_evals", "greetings", "--ci")
+    loaded_by(child_environment, "run_evals", "greetings", "--ci")
+    compared = loaded_by(child_environment | KEYS, "compare_runs", *run_numbers())
     as_table = ("--format", "xlsx", "--dir", str(files))
     export = loaded_by(child_environment, "export_evals", "greetings", *as_table)
 
     assert "evals_app.runs.cluster" in run
     unwanted = (*NEVER, *FOREIGN, "evals_app.formats.native", "yaml")
-    assert [name for name in run if name.startswith(unwanted)] == []
+    assert [name for name in run + compared if name.startswith(unwanted)] == []
     assert "openpyxl" in export

@@ -15,6 +15,7 @@ from django.core.management.base import CommandError
 
 from evals_app.management.console import console_on, print_result
 from evals_app.models import Assertion, Case, Execution, Run, Suite, Worker
+from evals_app.reports.kinds import KIND_NAMES
 from evals_app.runs.cancel import cancel_run
 from evals_app.runs.start import start_run
 from tests.makers import make_run
@@ -373,6 +374,17 @@ def test_a_run_that_ran_out_of_money_says_how_to_go_on() -> None:
     assert f"run_evals --resume {run.pk} --max-cost 1" in out.getvalue()
 
 
+def test_a_run_at_a_monthly_ceiling_says_which_and_how_to_go_on() -> None:
+    run = make_run(["passed", "not_run"], stop_reason="budget", reached_ceiling="site")
+    out = StringIO()
+
+    with pytest.raises(SystemExit):
+        call_command("run_evals", "--attach", str(run.pk), stdout=out)
+
+    assert "monthly ceiling of the site" in out.getvalue()
+    assert f"run_evals --resume {run.pk}\n" in out.getvalue()
+
+
 # Interrupting
 
 
@@ -448,3 +460,55 @@ def test_archived_suites_are_not_run_even_if_they_are_named(
 
     assert caught.value.returncode == 2
     assert not Run.objects.exists()
+
+
+# Reports
+
+
+def test_who_attaches_gets_every_report_that_was_asked_for(tmp_path: Path) -> None:
+    runs = [make_run(["passed"]), make_run(["passed"])]
+    wanted = [f"--report={kind}={tmp_path / kind}" for kind in KIND_NAMES]
+
+    call_command(
+        "run_evals", "--attach", *(str(run.pk) for run in runs), *wanted, stdout=StringIO()
+    )
+
+    assert {path.name for path in tmp_path.iterdir()} == set(KIND_NAMES)
+    assert len(json.loads((tmp_path / "json").read_text())["runs"]) == 2
+    assert len(list((tmp_path / "folder").glob("*/_summary.md"))) == 2
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        pytest.param(["--report=html=missing/x.html"], id="no such folder"),
+        pytest.param(["--forecast", "--report=html=x.html"], id="a forecast has no results"),
+        pytest.param(["--cancel", "1", "--report=html=x.html"], id="nor has cancelling"),
+    ],
+)
+def test_a_report_that_cannot_be_is_refused_before_anything_starts(arguments: list[str]) -> None:
+    make_suite(["hello"])
+
+    with pytest.raises(CommandError, match="--report") as refused:
+        call_command("run_evals", *arguments)
+
+    assert refused.value.returncode == 2
+    assert not Run.objects.exists()
+
+
+def test_a_job_on_github_shows_what_went_wrong_and_stdout_is_still_json(
+    child_environment: dict[str, str], tmp_path: Path
+) -> None:
+    make_suite(["hello", "bye"])
+    summary = tmp_path / "summary.md"
+    github = {"GITHUB_ACTIONS": "true", "GITHUB_STEP_SUMMARY": str(summary)}
+
+    done = run_evals(child_environment | github, "greetings", "--ci")
+
+    assert done.returncode == 1, done.stderr
+    assert json.loads(done.stdout)["run"]["verdict"] == "failed"
+    lines = done.stderr.splitlines()
+    (stop,) = [line for line in lines if line.startswith("::stop-commands::")]
+    go_on = lines.index(f"::{stop.removeprefix('::stop-commands::')}::")
+    assert [line.partition(" ")[0] for line in lines[go_on + 1 :]] == ["::error"]
+    assert "case 2" in summary.read_text()

@@ -6,7 +6,13 @@ from typing import Any, get_args
 import pytest
 
 from evals_app.models import Execution, Run
-from evals_app.reports.answers import Answer, Status, StopReason
+from evals_app.reports.answers import (
+    Answer,
+    ExecutionStatus,
+    ReachedCeiling,
+    Status,
+    StopReason,
+)
 
 MOMENT = datetime(2026, 5, 1, 9, 30, tzinfo=UTC)
 
@@ -48,7 +54,12 @@ def test_a_key_that_nothing_gives_is_an_error() -> None:
 
 @pytest.mark.parametrize(
     ("words", "choices"),
-    [(Status, Run.Status), (Status, Execution.Status), (StopReason, Run.StopReason)],
+    [
+        (Status, Run.Status),
+        (ExecutionStatus, Execution.Status),
+        (StopReason, Run.StopReason),
+        (ReachedCeiling, Run.Ceiling),
+    ],
 )
 def test_answers_list_the_words_of_the_models(words: Any, choices: Any) -> None:
     assert list(get_args(words)) == choices.values

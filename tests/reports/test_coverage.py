@@ -10,6 +10,7 @@ def a_part(**changes: Any) -> dict[str, Any]:
         "is_whole": False,
         "is_tryout": False,
         "rerun_of_id": None,
+        "settlement_id": None,
         "case_count": 38,
         "suite_case_count": 38,
         "agent_slug": "shop",
@@ -26,6 +27,7 @@ def a_part(**changes: Any) -> dict[str, Any]:
         ({"agent_slug": "edge"}, "with agent edge instead of shop"),
         ({"replaced_model": "acme/large"}, "with model acme/small instead of acme/large"),
         ({"rerun_of_id": 75}, "re-run of run 75"),
+        ({"rerun_of_id": 75, "settlement_id": 4}, "re-run of run 75 for settlement 4"),
         ({"is_tryout": True}, "trial run"),
         (
             {"rerun_of_id": 75, "is_tryout": True, "case_count": 1},

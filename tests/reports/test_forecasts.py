@@ -112,6 +112,27 @@ def test_a_limit_that_may_be_reached_is_mentioned(limit: Decimal | None, words: 
 
 
 @pytest.mark.parametrize(
+    ("limit", "left", "words"),
+    [
+        pytest.param(None, "0.48", "model).", id="enough is left"),
+        pytest.param(None, "0.20", "may stop early at the monthly ceiling", id="perhaps not"),
+        pytest.param(None, "0", "will probably stop early at the monthly", id="nothing is left"),
+        pytest.param("0.20", "0.30", "at the limit of $0.20.", id="its own is lower"),
+        pytest.param("0.30", "0.20", "of which $0.20 is left.", id="the month's is lower"),
+    ],
+)
+def test_what_is_left_of_the_month_counts_as_a_limit(
+    limit: str | None, left: str, words: str
+) -> None:
+    max_cost_usd = None if limit is None else Decimal(limit)
+
+    text = in_words(make_forecast(), max_cost_usd=max_cost_usd, month_left_usd=Decimal(left))
+
+    assert words in text
+    assert text.count("stop early") == (words != "model).")
+
+
+@pytest.mark.parametrize(
     ("changes", "words"),
     [
         pytest.param({}, "from 3 earlier runs of this suite with this model", id="runs"),
@@ -133,7 +154,7 @@ def test_it_says_where_it_comes_from(changes: dict[str, Any], words: str) -> Non
 
 
 def test_as_json_nothing_is_rounded_and_unknown_is_null() -> None:
-    answer = forecast_json(make_forecast(cost_usd=None, unpriced=("x/a",)))
+    answer = forecast_json(make_forecast(cost_usd=None, unpriced=("x/a",)), month_left_usd=None)
 
     assert answer == {
         "conversations": 24,
@@ -143,9 +164,14 @@ def test_as_json_nothing_is_rounded_and_unknown_is_null() -> None:
             "judge": {"prompt": 10_000, "response": 2_432},
         },
         "cost_usd": {"low": None, "high": None},
+        "month_left_usd": None,
         "unpriced": ["x/a"],
         "duration_ms": {"low": 65_000, "high": 170_000},
+        "may_skip_trials": False,
         "earlier_runs": 3,
         "basis": "from 3 earlier runs of this suite with this model",
     }
-    assert forecast_json(make_forecast())["cost_usd"] == {"low": 0.12, "high": 0.48}
+    assert forecast_json(make_forecast(), month_left_usd=None)["cost_usd"] == {
+        "low": 0.12,
+        "high": 0.48,
+    }

@@ -1,61 +1,26 @@
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
-from evals_app.reports.markdown import escaped, run_markdown
+from evals_app.reports.markdown import escaped, markdown
+from tests.reports.makers import a_case, a_run, an_execution, passed, results
 
 
-def run(**changes: Any) -> dict[str, Any]:
-    counts = {"total": 2, "passed": 1, "failed": 1, "errored": 0, "cancelled": 0, "not_run": 0}
-    return {
-        "id": 7,
-        "suite": "Refunds",
-        "agent": "Shop agent",
-        "model": None,
-        "judge": None,
-        "is_scripted": False,
-        "status": "finished",
-        "verdict": "failed",
-        "stop_reason": None,
-        "score": 0.5,
-        "counts": counts,
-        "pass_rate": 0.5,
-        "median_ms": 850.0,
-        "p95_ms": 3100.0,
-        "cases": [],
-        "gates": [],
-        "tokens": {
-            "agent": {"prompt": 1200, "response": None},
-            "judge": {"prompt": 0, "response": 0},
-        },
-        "cost_usd": None,
-        "cost_parts_usd": {"agent": 0.0123, "judge": None},
-        "budget": {"max_cost_usd": None, "spent_usd": 0.02},
-        "started_at": None,
-        "duration_ms": 90_000.0,
-    } | changes
+def text_of(
+    run: dict[str, Any],
+    executions: Sequence[dict[str, Any]] = (),
+    cases: Sequence[dict[str, Any]] = (),
+) -> str:
+    return "".join(markdown([results(run, executions, cases=cases)]))
 
 
-def execution(**changes: Any) -> dict[str, Any]:
-    return {
-        "case": "Angry customer",
-        "trial": 1,
-        "status": "finished",
-        "verdict": "failed",
-        "cause": "assertion",
-        "reason": "It does not say “refund”.",
-        "score": 0.25,
-        "duration_ms": 198_800.0,
-        "time_ms": 850.0,
-        "cost_usd": 0.002,
-    } | changes
-
-
-def test_a_run_is_shown_from_its_verdict_down_to_each_execution() -> None:
+def test_a_run_is_shown_from_its_verdict_down_to_each_an_execution() -> None:
     gate = {"name": "min_pass_rate", "limit": 0.9, "actual": 0.5, "passed": False}
-    case = {"name": "Angry customer", "verdict": "failed", "pass_rate": 0.0, "score": 0.25}
+    judged = {"agent": {"prompt": 1, "response": 1}, "judge": {"prompt": 1200, "response": 34}}
+    run = a_run(gates=[gate], url="https://host/run/7")
 
-    text = run_markdown(run(gates=[gate], cases=[case], url="https://host/run/7"), [execution()])
+    text = text_of(run, [an_execution(tokens=judged)], [a_case(tokens=judged)])
 
     assert text.startswith("# Refunds: run 7\n\n**❌ failed**: 1 passed, 1 failed, 0 errored,")
     assert "| Agent tokens | 1,200 prompt + unknown response |" in text
@@ -65,12 +30,14 @@ def test_a_run_is_shown_from_its_verdict_down_to_each_execution() -> None:
         in text
     )
     assert "### ❌ failed, cause assertion (1)\n\n- Angry customer: It does not say" in text
-    assert "| Angry customer | ❌ failed | 0\N{NO-BREAK SPACE}% | 0.25 |" in text
-    assert "| Angry customer | 1 | ❌ failed | 0.25 | 850\N{NO-BREAK SPACE}ms | $0.002 |" in text
+    plain = text.replace("\N{NO-BREAK SPACE}", " ")
+    assert "| Cases passed | 50 % (95 % interval: 9.5 % to 90.5 %) |" in plain
+    assert "| Angry customer | ❌ failed | 0 % | 0 % to 79 % | 0.25 | 1,234 |" in plain
+    assert "| Angry customer | 1 | ❌ failed | 0.25 | 850 ms | 1,234 | $0.002 |" in plain
 
 
 def test_what_a_run_does_not_cover_and_a_stand_in_are_shown_beside_the_verdict() -> None:
-    text = run_markdown(run(covers="1 of 38 cases", stand_in_note="Words were counted."), [])
+    text = text_of(a_run(covers="1 of 38 cases", stand_in_note="Words were counted."))
 
     head = text.partition("|")[0]
     assert "1 of 38 cases" in head
@@ -78,13 +45,13 @@ def test_what_a_run_does_not_cover_and_a_stand_in_are_shown_beside_the_verdict()
 
 
 def test_what_a_run_cost_is_shown_and_never_0_where_nobody_knows() -> None:
-    text = run_markdown(run(), [execution(cost_usd=None)])
+    text = text_of(a_run(), [an_execution(cost_usd=None)])
 
     assert "| Agent cost | $0.0123 |\n| Judge cost | unknown |" in text
     assert "| Cost | at least $0.0123 |" in text
-    assert "| 850\N{NO-BREAK SPACE}ms | unknown |" in text
+    assert "| 850\N{NO-BREAK SPACE}ms | 0 | unknown |" in text
     assert "Spent" not in text
-    limited = run_markdown(run(budget={"max_cost_usd": 0.5, "spent_usd": 0.02}), [])
+    limited = text_of(a_run(budget={"max_cost_usd": 0.5, "spent_usd": 0.02}))
     assert "| Spent | $0.02 of at most $0.50 |" in limited
 
 
@@ -102,35 +69,41 @@ def test_what_a_run_cost_is_shown_and_never_0_where_nobody_knows() -> None:
     ],
 )
 def test_a_gate_is_a_row(gate: dict[str, Any], line: str) -> None:
-    assert line in run_markdown(run(gates=[gate]), [])
+    assert line in text_of(a_run(gates=[gate]))
 
 
 def test_failures_come_before_what_errored() -> None:
-    errored = execution(case="Silent", verdict="errored", cause="provider")
+    errored = an_execution(case="Silent", verdict="errored", cause="provider")
 
-    text = run_markdown(run(), [errored, execution()])
+    text = text_of(a_run(), [errored, an_execution()])
 
     assert text.index("cause assertion") < text.index("cause provider")
 
 
 def test_a_run_that_passed_has_no_section_about_what_went_wrong() -> None:
-    passed = execution(verdict="passed", cause=None, reason=None)
-
-    text = run_markdown(run(verdict="passed"), [passed])
+    text = text_of(a_run(verdict="passed"), [passed()])
 
     assert "## Failures" not in text
     assert "## Gates" not in text
 
 
 def test_scores_stand_on_the_scale_of_the_suite() -> None:
-    text = run_markdown(run(score_scale="1-5"), [execution(score=0.0)])
+    text = text_of(a_run(score_scale="1-5"), [an_execution(score=0.0)])
 
     assert "| Score | 3.0\N{NO-BREAK SPACE}of\N{NO-BREAK SPACE}5 |" in text
     assert "1.0\N{NO-BREAK SPACE}of\N{NO-BREAK SPACE}5" in text
 
 
 def stopped(why: str) -> dict[str, Any]:
-    counts = {"total": 2, "passed": 1, "failed": 0, "errored": 0, "cancelled": 0, "not_run": 1}
+    counts = {
+        "total": 2,
+        "passed": 1,
+        "failed": 0,
+        "errored": 0,
+        "skipped": 0,
+        "cancelled": 0,
+        "not_run": 1,
+    }
     return {"stop_reason": why, "counts": counts}
 
 
@@ -150,7 +123,7 @@ def stopped(why: str) -> dict[str, Any]:
     ],
 )
 def test_what_makes_a_verdict_mean_less_is_shown(changes: dict[str, Any], note: str) -> None:
-    quotes = [line for line in run_markdown(run(**changes), []).splitlines() if line[:1] == ">"]
+    quotes = [line for line in text_of(a_run(**changes)).splitlines() if line[:1] == ">"]
 
     assert len(quotes) == bool(note)
     assert not note or quotes[0].startswith(note)
@@ -164,12 +137,12 @@ def test_what_makes_a_verdict_mean_less_is_shown(changes: dict[str, Any], note: 
     ],
 )
 def test_what_waits_in_a_run_that_has_ended_was_not_run(verdict: str | None, shown: str) -> None:
-    waits = execution(status="queued", verdict=None, cause=None, reason=None, score=None)
+    waits = an_execution(status="queued", verdict=None, cause=None, reason=None, score=None)
     status = "finished" if verdict else "running"
 
-    text = run_markdown(run(verdict=verdict, status=status), [waits])
+    text = text_of(a_run(verdict=verdict, status=status), [waits])
 
-    assert f"| Angry customer | 1 | … {shown} | — | 850\N{NO-BREAK SPACE}ms | — |" in text
+    assert f"| Angry customer | 1 | … {shown} | — | 850\N{NO-BREAK SPACE}ms | — | — |" in text
 
 
 @pytest.mark.parametrize(
@@ -190,9 +163,9 @@ def test_what_others_wrote_is_no_markup(text: str, expected: str) -> None:
 
 
 def test_a_trial_is_named_and_linked_and_a_long_reason_is_cut() -> None:
-    row = execution(trial=2, url="https://host/execution/3", reason="x" * 600)
+    row = an_execution(trial=2, url="https://host/execution/3", reason="x" * 600)
 
-    text = run_markdown(run(), [row])
+    text = text_of(a_run(), [row])
 
     assert "- [Angry customer (trial 2)](<https://host/execution/3>): xxx" in text
     assert "x" * 500 + "…" in text

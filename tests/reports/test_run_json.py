@@ -9,6 +9,9 @@ import pytest
 
 from evals_app.reports.answers import RunRow
 from evals_app.reports.run_json import (
+    CASE_COLUMNS,
+    TOKEN_COLUMNS,
+    case_json,
     document,
     documents,
     execution_json,
@@ -44,11 +47,15 @@ def make_run(**changes: Any) -> dict[str, Any]:
         "stop_reason": "",
         "score": 0.5,
         "rerun_of_id": None,
+        "baseline_id": 4,
+        "suite__baseline_id": 4,
+        "settlement_id": None,
         "concurrency": 4,
         "total": 3,
         "passed": 1,
         "failed": 1,
         "errored": 0,
+        "skipped": 0,
         "cancelled": 0,
         "not_run": 1,
         "agent_prompt_tokens": 10,
@@ -61,6 +68,7 @@ def make_run(**changes: Any) -> dict[str, Any]:
         "spent_usd": Decimal("0.02"),
         "reserved_usd": Decimal(0),
         "unsettled_usd": Decimal("0.001"),
+        "reached_ceiling": "",
         "created_at": START,
         "started_at": START,
         "finished_at": START + timedelta(seconds=1.5),
@@ -115,12 +123,20 @@ def make_grade(**changes: Any) -> dict[str, Any]:
     } | changes
 
 
+def test_a_run_states_its_baseline_and_whether_it_is_one() -> None:
+    answer = run_json(make_run())
+    baseline = run_json(make_run(id=4, baseline_id=None))
+
+    assert (answer["baseline"], answer["is_baseline"]) == (4, False)
+    assert (baseline["baseline"], baseline["is_baseline"]) == (None, True)
+
+
 def test_a_run_says_what_it_is_and_null_where_it_does_not_know() -> None:
     answer = run_json(make_run())
 
     who = [answer[key] for key in ("id", "suite", "agent", "model", "judge", "stop_reason")]
     assert who == [7, "refunds", "shop", None, None, None]
-    numbers = {"passed": 1, "failed": 1, "errored": 0, "cancelled": 0, "not_run": 1}
+    numbers = {"passed": 1, "failed": 1, "errored": 0, "skipped": 0, "cancelled": 0, "not_run": 1}
     assert answer["counts"] == {"total": 3, **numbers}
     assert answer["progress"] == {"done": 2, "total": 3}
     assert answer["tokens"] == {
@@ -135,6 +151,7 @@ def test_a_run_says_what_it_is_and_null_where_it_does_not_know() -> None:
         "spent_usd": 0.02,
         "reserved_usd": 0.0,
         "unsettled_usd": 0.001,
+        "reached_ceiling": None,
     }
 
 
@@ -169,21 +186,42 @@ def test_cases_and_gates_come_with_the_summary() -> None:
     open_run = run_details_json(make_run(), [])
     ended = run_details_json(make_run(summary=summary), [{"name": "a"}])
 
-    assert {key: open_run[key] for key in open_run.keys() - RunRow.KEYS} == {
-        "pass_rate": None,
-        "median_ms": None,
-        "p95_ms": None,
-        "pass_at_k": [],
-        "pass_hat_k": [],
-        "cases": [],
-        "gates": [],
-        "notes": [],
-        "at_least": {},
-    }
+    unknown = {key: open_run[key] for key in open_run.keys() - RunRow.KEYS}
+    assert {"cases", "gates", "notes", "pass_rate_interval", "pass_at_k"} <= unknown.keys()
+    assert set(unknown.values()) == {None}
     assert ended["cases"] == [{"name": "a"}]
     assert ended["p95_ms"] == 3.0
     assert [gate["reason"] for gate in ended["gates"]] == [None, "Why."]  # an older run has none
     assert ended["notes"] == ["Read this."]
+
+
+def test_a_case_tells_its_tokens_and_null_where_nothing_is_known() -> None:
+    row = dict.fromkeys(CASE_COLUMNS) | {"pass_at_k": [], "pass_hat_k": [], "verdict": ""}
+
+    case = case_json(row, dict.fromkeys(TOKEN_COLUMNS) | {"judge_prompt_tokens": 5})
+
+    assert case["tokens"]["judge"] == {"prompt": 5, "response": None}
+    assert (case["pass_at_k"], case["pass_hat_k"], case["interval"]) == (None, None, None)
+
+
+def test_what_happened_in_a_conversation_without_a_transcript_is_unknown() -> None:
+    answer = execution_json(make_execution(status="queued", verdict=""), grades=[], trial=None)
+
+    keys = ("grades", "messages", "tool_calls", "turns", "world_changes", "warnings")
+    assert [answer[key] for key in keys] == [None] * 6
+
+
+def test_the_calls_of_an_agent_that_reports_none_are_unknown() -> None:
+    turn = dict.fromkeys(["user", "error", "model", "latency_ms", "waited_ms", "first_token_ms"])
+    turn |= {"messages": [], "attempts": [], "notes": []}
+
+    silent = {"turns": [turn, turn | {"reports_calls": False}]}
+    answers = [
+        execution_json(make_execution(), grades=[], trial=trial)
+        for trial in ({"turns": [turn]}, silent)
+    ]
+
+    assert [answer["tool_calls"] for answer in answers] == [[], None]
 
 
 def test_an_open_execution_has_neither_verdict_nor_summary() -> None:
@@ -270,7 +308,7 @@ def test_transcripts_of_an_older_version_tell_no_cost() -> None:
 
 
 def test_a_document_holds_run_and_executions_and_several_share_one_version() -> None:
-    one = document(make_run(), cases=[], executions=[{"id": 1}])
+    one = document(make_run(summary={"gates": []}), cases=[], executions=[{"id": 1}])
     both = documents([one, one], rows=[make_run(), make_run()])
 
     assert one.keys() == {"schema_version", "run", "executions"}
@@ -370,4 +408,4 @@ def test_grades_go_by_their_labels_and_evidence_tells_whose_words_it_is() -> Non
     (answered,) = execution_json(make_execution(), grades=[grade], trial=None)["grades"]
 
     assert (answered["name"], answered["reason"]) == ("Reply contains “way”", "It does not.")
-    assert [quote["speaker"] for quote in answered["evidence"]] == ["", "user"]
+    assert [quote["speaker"] for quote in answered["evidence"]] == [None, "user"]

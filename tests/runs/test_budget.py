@@ -8,17 +8,23 @@ from random import Random
 import pytest
 from django.db import connections
 
-from evals_app.engine.llm.purse import Account
+from evals_app.engine.llm.purse import Account, Use
 from evals_app.models import Lease, Run
 from evals_app.runs.budget import settle_and_reserve
 from evals_app.runs.lease import HeldLease
 from evals_app.runs.reap import reap
 from evals_app.runs.start import start_run
+from tests.runs.settlements import settle, two_runs
 from tests.runs.suites import lease_of, make_suite
 
 pytestmark = pytest.mark.django_db
 
 NOTHING = Decimal(0)
+AGENT, JUDGE = Use("agent", "openai/small"), Use("judge", "openai/large")
+
+
+def account(reserved: str | Decimal, spent: str | Decimal, use: Use = AGENT) -> Account:
+    return Account(Decimal(reserved), {use: Decimal(spent)})
 
 
 def opened(ceiling: str | None) -> tuple[Run, HeldLease]:
@@ -51,7 +57,7 @@ def test_an_account_reported_twice_counts_once() -> None:
     settle_and_reserve(lease.token, Account(), usd("0.60"))
 
     for _ in range(2):
-        settle_and_reserve(lease.token, Account(Decimal("0.20"), Decimal("0.10")), [])
+        settle_and_reserve(lease.token, account("0.20", "0.10"), [])
 
     assert money(run) == (Decimal("0.10"), Decimal("0.20"), NOTHING)
 
@@ -60,7 +66,7 @@ def test_the_run_stops_when_nothing_is_reserved_and_a_call_does_not_fit() -> Non
     run, lease = opened("1.00")
     settle_and_reserve(lease.token, Account(), usd("0.60"))
 
-    granted = settle_and_reserve(lease.token, Account(NOTHING, Decimal("0.55")), usd("0.60"))
+    granted = settle_and_reserve(lease.token, account(NOTHING, "0.55"), usd("0.60"))
 
     assert granted == [False]
     assert money(run) == (Decimal("0.55"), NOTHING, NOTHING)
@@ -80,7 +86,7 @@ def test_the_run_stops_when_agents_outside_have_spent_too_much(
     run, lease = opened("1.00")
     Run.objects.filter(pk=run.pk).update(unsettled_usd="0.25")
 
-    settle_and_reserve(lease.token, Account(NOTHING, Decimal(spent)), [])
+    settle_and_reserve(lease.token, account(NOTHING, spent), [])
 
     run.refresh_from_db()
     assert run.stop_reason == stop_reason
@@ -88,11 +94,11 @@ def test_the_run_stops_when_agents_outside_have_spent_too_much(
 
 def test_what_a_dead_worker_had_reserved_counts_as_perhaps_spent() -> None:
     run, lease = opened("1.00")
-    settle_and_reserve(lease.token, Account(Decimal(0), Decimal("0.25")), usd("0.60"))
+    settle_and_reserve(lease.token, account(NOTHING, "0.25"), usd("0.60"))
     Lease.objects.update(until="2020-01-01T00:00:00Z")
 
     reap()
-    late = settle_and_reserve(lease.token, Account(NOTHING, Decimal("0.40")), usd("0.01"))
+    late = settle_and_reserve(lease.token, account(NOTHING, "0.40"), usd("0.01"))
 
     assert late is None  # somebody else owns the work: what it says changes nothing
     assert money(run) == (Decimal("0.25"), NOTHING, Decimal("0.60"))
@@ -101,10 +107,25 @@ def test_what_a_dead_worker_had_reserved_counts_as_perhaps_spent() -> None:
 def test_without_a_ceiling_everything_is_granted_and_still_counted() -> None:
     run, lease = opened(None)
 
-    granted = settle_and_reserve(lease.token, Account(NOTHING, Decimal("7.5")), usd("1000"))
+    granted = settle_and_reserve(lease.token, account(NOTHING, "7.5"), usd("1000"))
 
     assert granted == [True]
     assert money(run) == (Decimal("7.5"), Decimal(1000), NOTHING)
+
+
+def test_the_runs_of_a_settlement_share_one_ceiling() -> None:
+    settlement = settle(*two_runs(), max_cost_usd=Decimal("1.00"))
+    runs = settlement.runs.order_by("pk")
+    of_base, of_head = (lease_of(run) for run in runs)
+
+    assert settle_and_reserve(of_base.token, Account(), usd("0.60")) == [True]
+    assert settle_and_reserve(of_head.token, Account(), usd("0.50", "0.40")) == [False, True]
+    spent = account(NOTHING, "0.55")
+    assert settle_and_reserve(of_base.token, spent, usd("0.06")) == [False]
+    assert [run.stop_reason for run in runs.all()] == ["", ""]  # 0.40 are still reserved
+    spent = account(NOTHING, "0.40")
+    assert settle_and_reserve(of_head.token, spent, usd("0.06")) == [False]
+    assert [run.stop_reason for run in runs.all()] == ["", "budget"]
 
 
 @pytest.mark.django_db(transaction=True)
@@ -133,7 +154,7 @@ def _payer(seen: list[Decimal]) -> Callable[[tuple[int, HeldLease]], int]:
         paid, spent = 0, NOTHING
         for _ in range(60):
             bound = Decimal(random.randint(1, 200)) / 1000
-            granted = settle_and_reserve(lease.token, Account(NOTHING, spent), [bound])
+            granted = settle_and_reserve(lease.token, account(NOTHING, spent), [bound])
             run = Run.objects.get(pk=lease.run_id)
             seen.append(run.spent_usd + run.reserved_usd + run.unsettled_usd)
             if granted == [True]:
@@ -141,7 +162,7 @@ def _payer(seen: list[Decimal]) -> Callable[[tuple[int, HeldLease]], int]:
                 spent += bound * random.randint(0, 100) / 100
             elif run.stop_reason:
                 break
-        settle_and_reserve(lease.token, Account(NOTHING, spent), [])
+        settle_and_reserve(lease.token, account(NOTHING, spent), [])
         connections.close_all()
         return paid
 

@@ -15,6 +15,7 @@ from evals_app.runs.finish import close_if_over
 from evals_app.runs.resume import resume_run
 from evals_app.runs.shift import work
 from evals_app.runs.start import start_run
+from tests.makers import make_grade
 from tests.runs.suites import finished, make_suite
 
 pytestmark = pytest.mark.django_db
@@ -160,3 +161,22 @@ def test_an_open_run_has_no_results_and_a_resumed_one_is_summed_up_again() -> No
     assert cancelled == ["", ""]
     assert open_rows == 0
     assert [row.verdict for row in run.case_results.order_by("position")] == ["passed", "passed"]
+
+
+def test_bullets_of_rubrics_are_added_up() -> None:
+    run = start_run(make_suite(cases=3))
+    counted = [
+        {"met": 2, "applicable": 4, "undecided": 1},
+        {"met": 3, "applicable": 3, "undecided": 0},
+        {"raw": "a rubric without bullets"},
+    ]
+    for row, details in zip(run.executions.order_by("position"), counted, strict=True):
+        grade = make_grade(type="rubric", details=details)
+        grade.execution = row
+        grade.save()
+
+    assert finish.rubric_items(run) == {"met": 5, "missed": 1, "undecided": 1}
+
+
+def test_a_run_without_rubrics_has_no_bullets() -> None:
+    assert finished(make_suite(cases=1)).summary["rubric_items"] is None

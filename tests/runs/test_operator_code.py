@@ -180,4 +180,6 @@ def test_what_an_agent_says_that_it_costs_counts_for_the_ceiling(
         assert run.not_run + run.cancelled > 0
     else:
         assert run.spent_usd == Decimal("3.60")
+        (entry,) = run.spending.all()
+        assert (entry.role, entry.model, entry.spent_usd) == ("agent", "", Decimal("3.60"))
         assert run.passed == 12

@@ -9,9 +9,7 @@ from django.db.models.functions import Now
 
 from evals_app.models import (
     GradeResult,
-    ModelPrice,
     PaidCalls,
-    Provider,
     Run,
     Transcript,
 )
@@ -21,8 +19,9 @@ from evals_app.runs.reap import reap
 from evals_app.runs.resume import resume_run
 from evals_app.runs.shift import work
 from evals_app.runs.start import start_run
-from tests.model_server import KEY, ModelServer, Reply, last_text
-from tests.runs.suites import make_agent, make_suite
+from tests.model_server import ModelServer
+from tests.runs.priced import make_priced_suite, one_cent
+from tests.runs.suites import make_suite
 
 pytestmark = pytest.mark.django_db
 
@@ -30,31 +29,7 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture
 def priced_suite(model_server: ModelServer, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Return a suite of 12 cases of two turns whose every call costs one cent."""
-    monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
-    monkeypatch.setenv("ANTHROPIC_BASE_URL", model_server.url)
-    provider = Provider.objects.get(slug="anthropic")
-    provider.prices.all().delete()
-    ModelPrice.objects.create(
-        provider=provider,
-        model="claude-haiku-5-5",
-        valid_from="2020-01-01",
-        input_usd=Decimal(1),
-        output_usd=Decimal(10),
-    )
-    agent = make_agent(
-        driver="model",
-        model="anthropic/claude-haiku-5-5",
-        rules=[],
-        settings={"max_output_tokens": 1000},
-    )
-    suite = make_suite([f"hello {number}" for number in range(12)], agent=agent, concurrency=4)
-    for case in suite.cases.all():
-        case.turns.create(user=f"and {case.name}", position=1)
-    return suite
-
-
-def one_cent(request: dict[str, Any]) -> Reply:
-    return Reply(f"hello, you said {last_text(request)}", input_tokens=0, output_tokens=1000)
+    return make_priced_suite(model_server, monkeypatch)
 
 
 def test_a_run_stops_at_its_ceiling_and_goes_on_without_repeating_a_paid_call(

@@ -12,6 +12,7 @@ from django_q.models import OrmQ, Schedule
 from django_q.scheduler import scheduler
 
 from evals_app.documents import run_document
+from evals_app.library.baselines import set_baseline, unset_baseline
 from evals_app.models import Execution, GradeResult, PaidCalls, Run, Transcript
 from evals_app.runs import retention
 from evals_app.runs.cancel import cancel_run
@@ -76,6 +77,19 @@ def test_a_run_is_due_when_it_ended_long_ago_and_is_not_pinned(
     run = make_run(**changes)
 
     assert is_due(run) is expected
+
+
+def test_the_baseline_of_a_suite_keeps_its_transcripts_while_it_is_that() -> None:
+    run = make_run()
+    set_baseline(run)
+
+    assert not is_due(run)
+    assert prune_run(run) is None
+    assert transcripts(run) == 2
+
+    unset_baseline(run)
+    assert is_due(run)
+    assert prune_run(run) == Pruned(transcripts=2)
 
 
 @pytest.mark.parametrize(

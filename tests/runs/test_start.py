@@ -10,6 +10,7 @@ from evals_app.models import Execution, Run, Snapshot, SnapshotCase, Suite, Turn
 from evals_app.runs.freeze import CannotStartError
 from evals_app.runs.reap import reap
 from evals_app.runs.rerun import rerun
+from evals_app.runs.select import Variant
 from evals_app.runs.start import start_run, start_runs
 from tests.runs.suites import make_agent, make_suite
 
@@ -179,3 +180,24 @@ def test_of_several_suites_all_start_or_the_obstacles_of_each_are_named() -> Non
     assert [problem[:2] for problem in refused.value.problems] == ["b:", "c:"]
     assert not Run.everything.exists()
     assert [run.suite_slug for run in start_runs([fine])] == ["a"]
+
+
+@pytest.mark.usefixtures("server")
+def test_each_suite_starts_with_each_agent_and_model() -> None:
+    own = make_agent("own", driver="model", rules=[], model="local/a")
+    other = make_agent("other", driver="model", rules=[], model="local/a")
+    suites = [make_suite(slug=slug, agent=own) for slug in ("a", "b")]
+
+    variants = [Variant(), Variant(model="local/b"), Variant(agent=other, model="local/b")]
+    runs = start_runs(suites, variants=variants, trials=2)
+
+    assert [(run.suite_slug, run.agent_slug, run.model) for run in runs] == [
+        (slug, agent, model)
+        for slug in ("a", "b")
+        for agent, model in (("own", "local/a"), ("own", "local/b"), ("other", "local/b"))
+    ]
+    assert [run.overrides for run in runs[:3]] == [
+        {"trials": 2, "all_trials": True},  # they are compared
+        {"model": "local/b", "trials": 2, "all_trials": True},
+        {"agent": "other", "model": "local/b", "trials": 2, "all_trials": True},
+    ]

@@ -11,6 +11,7 @@ from evals_app.engine.documents import DocumentError, text_of
 from evals_app.engine.errors import AgentError, ConfigurationError, ProviderError, ReplyTooLongError
 from evals_app.engine.files import is_shown_as_it_is
 from evals_app.engine.llm.call import (
+    AGENT,
     MAX_REPLY_BYTES,
     AssistantMessage,
     ChatMessage,
@@ -43,7 +44,7 @@ class ModelSession:
         self._call = ModelCall(
             provider=agent.model.provider,
             model=agent.model.name,
-            purpose="agent",
+            purpose=AGENT,
             messages=(),
             system=setting.system_prompt,
             tools=tuple(

@@ -13,6 +13,7 @@ from decimal import Decimal
 from typing import Any, Literal
 
 from evals_app.engine.kinds import PDF
+from evals_app.engine.llm.purse import Use
 from evals_app.engine.trial import Attempt, Usage
 
 Stop = Literal["ok", "tool", "length", "refusal", "context"]
@@ -23,6 +24,7 @@ _NOT_ASKED = frozenset(
     {"timeout_s", "silence_s", "patience_s", "waiting", "refund", "tell", "cache_key"}
 )
 
+AGENT = "agent"  # the purpose of calls that are not made for a grade
 MAX_REPLY_BYTES = 1_000_000  # of one reply of a model or an agent
 
 # For what is sent besides the text: roles, separators, what an API adds for tools.
@@ -165,6 +167,12 @@ class ModelCall:
     tell: Callable[[str], None] = lambda _: None
 
     @property
+    def use(self) -> Use:
+        """What the call is paid for."""
+        role: Literal["agent", "judge"] = "agent" if self.purpose == AGENT else "judge"
+        return Use(role, f"{self.provider}/{self.model}")
+
+    @property
     def files(self) -> tuple[FileContent, ...]:
         shown = (message.files for message in self.messages if isinstance(message, UserMessage))
         return tuple(file for files in shown for file in files)
@@ -268,6 +276,11 @@ class EmbedCall:
     refund: Callable[[float], None] = lambda _: None
     tell: Callable[[str], None] = lambda _: None
     max_output_tokens: int = field(default=0, init=False)
+
+    @property
+    def use(self) -> Use:
+        """What the call is paid for: only checks compare texts."""
+        return Use("judge", f"{self.provider}/{self.model}")
 
     @property
     def most_prompt_tokens(self) -> int:

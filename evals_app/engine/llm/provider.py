@@ -14,7 +14,7 @@ from evals_app.engine.errors import ConfigurationError, ProviderError, RateLimit
 from evals_app.engine.llm.adapter import Adapter
 from evals_app.engine.llm.call import EmbedCall, Embeddings, ModelCall, ModelReply
 from evals_app.engine.llm.pricing import Prices
-from evals_app.engine.llm.purse import Purse
+from evals_app.engine.llm.purse import UNKNOWN, Purse, Use
 from evals_app.engine.llm.retry import JITTER, AttemptError, over_limit
 from evals_app.engine.llm.slots import Pace, Slots
 from evals_app.engine.spec import ProviderSpec
@@ -140,7 +140,7 @@ class Provider:
             spent = Decimal(0)
             raise
         finally:
-            self._settle(bound, spent)
+            self._settle(bound, spent, call.use)
 
     @property
     def blocked_s(self) -> float:
@@ -201,9 +201,9 @@ class Provider:
         await self.purse.reserve(bound)
         return bound
 
-    def _settle(self, bound: Decimal, spent: Decimal) -> None:
+    def _settle(self, bound: Decimal, spent: Decimal, use: Use = UNKNOWN) -> None:
         if self.purse is not None:
-            self.purse.settle(bound, spent)
+            self.purse.settle(bound, spent, use)
 
 
 def _refusal(call: ModelCall, setting: str) -> tuple[object, ...]:

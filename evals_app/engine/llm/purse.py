@@ -1,14 +1,25 @@
 """The budget of a run, as one process sees it: reserve before a call, settle after it."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
+from typing import Literal, NamedTuple
 
 from evals_app.engine.together import Together
 
 _RETRY_S = 1.0  # other processes settle, too, without notice
+
+
+class Use(NamedTuple):
+    """What money is spent on: a model, called by the agent or for its grades; empty is unknown."""
+
+    role: Literal["agent", "judge", ""] = ""
+    model: str = ""
+
+
+UNKNOWN = Use()
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +30,11 @@ class Account:
     """
 
     reserved_usd: Decimal = Decimal(0)
-    spent_usd: Decimal = Decimal(0)
+    spent: Mapping[Use, Decimal] = field(default_factory=dict)
+
+    @property
+    def spent_usd(self) -> Decimal:
+        return sum(self.spent.values(), Decimal(0))
 
 
 # Takes the account and amounts to reserve; returns which of them are now reserved in addition.
@@ -36,7 +51,8 @@ class Purse:
     def __init__(self, bank: Bank, *, is_limited: bool) -> None:
         self.is_limited = is_limited
         self._bank = bank
-        self._reserved = self._spent = Decimal(0)
+        self._reserved = Decimal(0)
+        self._spent: dict[Use, Decimal] = {}
         self._reported = Account()
         self._settled = asyncio.Event()
         self._asking = asyncio.Lock()
@@ -44,7 +60,7 @@ class Purse:
 
     @property
     def account(self) -> Account:
-        return Account(self._reserved, self._spent)
+        return Account(self._reserved, dict(self._spent))
 
     async def reserve(self, bound: Decimal) -> None:
         """Reserve an amount, or wait until that is possible."""
@@ -66,10 +82,11 @@ class Purse:
                     self.settle(bound, Decimal(0))
             raise
 
-    def settle(self, bound: Decimal, spent: Decimal) -> None:
+    def settle(self, bound: Decimal, spent: Decimal, use: Use = UNKNOWN) -> None:
         """Note the cost of a call for which `bound` was reserved."""
         self._reserved -= bound
-        self._spent += spent
+        if spent:
+            self._spent[use] = self._spent.get(use, Decimal(0)) + spent
         self._settled.set()
 
     async def tell(self) -> None:
@@ -86,5 +103,5 @@ class Purse:
                 (amount for amount, ok in zip(asked, granted, strict=True) if ok), Decimal(0)
             )
             self._reserved += granted_usd
-            self._reported = Account(account.reserved_usd + granted_usd, account.spent_usd)
+            self._reported = Account(account.reserved_usd + granted_usd, account.spent)
             return granted

@@ -22,6 +22,7 @@ from evals_app.formats.agentura.shapes import (
     AGENTS,
     ENTRIES,
     ENTRY_KEYS,
+    Ci,
     CliAgent,
     Config,
     Entry,
@@ -58,6 +59,7 @@ class _Project:
     reading: Reading
     agent: str = ""
     timeout_ms: int | None = None
+    max_score_drop: float | None = None
     datasets: dict[str, Dataset | None] = field(default_factory=dict)
 
     @property
@@ -81,9 +83,23 @@ class _Project:
         if not is_list:
             self.reading.part(Config, ())
             self._say_what_is_not_indented()
+            self._ci()
         above: Loc = () if is_list else ("evals",)
         entries = self.document.value(above)
         return [(*above, n) for n in range(len(entries))] if isinstance(entries, list) else []
+
+    def _ci(self) -> None:
+        """Settle how far the score of a suite may fall."""
+        if self.document.value(("ci",)) in ([], None):
+            return
+        ci = self.reading.part(Ci, ("ci",))
+        if ci is not None and ci.max_score_drop is not None:
+            self.max_score_drop = ci.max_score_drop
+            message = (
+                "Each suite gets the gate max_score_drop. Make a good run of each its baseline; "
+                "until then the gate is unknown, and runs do not pass."
+            )
+            self.reading.say(("ci", "block_on_regression"), message, level="warning")
 
     def _say_what_is_not_indented(self) -> None:
         written = self.document.data if isinstance(self.document.data, dict) else {}
@@ -195,7 +211,7 @@ class _Project:
             "slug": slug,
             "agent": self.agent,
             # Where something is missing the rest is looked at all the same.
-            **_rules(entry, rubric or "missing"),
+            **_rules(entry, rubric or "missing", max_score_drop=self.max_score_drop),
             "cases": [] if dataset is None else self._cases(entry, dataset, places),
         }
         draft = drafted("suite", "agentura", self.document, data, place=places)
@@ -237,11 +253,13 @@ class _Project:
         return cases
 
 
-def _rules(entry: Entry, rubric: str) -> dict[str, Any]:
+def _rules(entry: Entry, rubric: str, *, max_score_drop: float | None) -> dict[str, Any]:
     """Say what is graded, and by what a run passes."""
     least = entry.least_score
     checks: list[dict[str, Any]] = []
     gates: dict[str, Any] = {} if least is None else {"min_score": least}
+    if max_score_drop is not None:
+        gates["max_score_drop"] = max_score_drop
     more: dict[str, Any] = (
         {"pass_rule": "all"} if least is None else {"pass_rule": "score", "pass_threshold": least}
     )

@@ -165,24 +165,46 @@ ENTRIES: dict[str, type[Entry]] = {
 }
 
 
+class Ci(Foreign):
+    """When a pull request is blocked."""
+
+    overlooks = True
+    lost = {
+        "compare_to": "A run is compared with the run that is the baseline of its suite, not with a "
+        "branch. Left out.",
+        "post_comment": "Nothing is posted. A run can be downloaded as Markdown. Left out.",
+        "fail_on_new_suite": "Without a baseline the gate on the score is unknown, so the run does "
+        "not pass. Left out.",
+    }
+
+    block_on_regression: bool = False
+    regression_threshold: Share = 0.05
+
+    @property
+    def max_score_drop(self) -> float | None:
+        """How far a score may fall; None: as far as it likes."""
+        is_limited = self.block_on_regression and self.regression_threshold < 1
+        return self.regression_threshold if is_limited else None
+
+
 class Config(Foreign):
     """The whole file."""
 
     overlooks = True
     lost = {
         "defaults": "They only count where an entry includes them (<<: *defaults).",
-        "ci": "Use run_evals --ci to block on a result: it exits with 1 if a suite failed. Left "
-        "out.",
         "contracts": "There are no contracts here. Write what they require as checks of the "
         "suite, for example json_path or tool_not_called. Left out.",
         "consensus": "Agents do not vote here. Make an agent that asks several models, and "
         "import that. Left out.",
-        "drift": "Runs are not compared with a reference run. The trend of a suite shows its "
-        "most recent runs. Left out.",
+        "drift": "Make a good run the baseline of its suite instead: later runs are compared with "
+        "its verdicts and scores. How much replies and calls resemble those of that run is not "
+        "measured. Left out.",
     }
 
     version: Literal[1] = 1
     agent: Any = None
+    ci: Any = None
     evals: Annotated[list[Any], Field(min_length=1, description="The suites.")]
 
 

@@ -4,7 +4,7 @@ import codecs
 import csv
 import io
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import islice
 from typing import Any
@@ -67,9 +67,15 @@ def read_csv(path: str, content: bytes) -> Table:
 
 
 def write_csv_rows(rows: Iterable[Sequence[str]]) -> bytes:
-    """Write rows; the mark at the beginning tells Excel that this is UTF-8."""
-    lines = (",".join(map(_field, row)) for row in rows)
-    return codecs.BOM_UTF8 + "".join(f"{line}\r\n" for line in lines).encode()
+    """Write rows as a file."""
+    return "".join(csv_lines(rows)).encode()
+
+
+def csv_lines(rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    """Write rows one by one; the mark at the beginning tells Excel that this is UTF-8."""
+    yield "\ufeff"
+    for row in rows:
+        yield f"{','.join(map(_field, row))}\r\n"
 
 
 def _field(cell: str) -> str:

@@ -2,6 +2,7 @@
 
 import io
 import re
+import shutil
 import warnings
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -36,6 +37,7 @@ _ROW = re.compile(rb"<(?:\w+:)?row[\s/>]")
 _MERGED = re.compile(rb'<(?:\w+:)?mergeCell\s[^>]*?ref="([A-Z]{1,3}\d{1,7}:[A-Z]{1,3}\d{1,7})"')
 _FORMULA = re.compile(rb"<(?:\w+:)?f[\s>/]")
 _WRITTEN_AT = re.compile(rb"(<dcterms:(?:created|modified)[^>]*>)[^<]*")
+_PROPERTIES = "docProps/core.xml"
 _ERROR = "This cell shows the error {}. Correct its formula, or write the value."
 _BROKEN = (
     "This workbook cannot be read: it is empty, damaged, or not a workbook. Open it in a "
@@ -55,6 +57,7 @@ _NARROW, _WIDE = 10, 60  # characters of a column
 _LAYOUT = Alignment(wrap_text=True, vertical="top")
 # The format @ keeps what people type a text, too.
 _CELL = NamedStyle("Cell of a table", number_format="@", alignment=_LAYOUT)
+_NUMBER = NamedStyle("Number of a table", alignment=_LAYOUT)
 _HEADER = NamedStyle("Header of a table", Font(bold=True), number_format="@", alignment=_LAYOUT)
 
 
@@ -219,10 +222,13 @@ def _empty(shown: Any, written: Any) -> Iterator[tuple[int, int]]:
 # The way out.
 
 
-def write_workbook(sheets: Iterable[tuple[str, Sequence[Sequence[str]]]]) -> bytes:
-    """Write sheets of texts, by title; equal sheets give equal bytes."""
+def write_workbook(sheets: Iterable[tuple[str, Iterable[Sequence[str | float]]]]) -> bytes:
+    """Write sheets of texts and numbers, by title; equal sheets give equal bytes.
+
+    The rows of a sheet are read twice, so they may be read from elsewhere each time.
+    """
     book = Workbook(write_only=True)
-    for style in (_CELL, _HEADER):
+    for style in (_CELL, _HEADER, _NUMBER):
         book.add_named_style(style)
     for title, rows in sheets:
         sheet = book.create_sheet(title)
@@ -231,40 +237,51 @@ def write_workbook(sheets: Iterable[tuple[str, Sequence[Sequence[str]]]]) -> byt
             sheet.column_dimensions[column_letter(n)].width = width
         for n, row in enumerate(rows):
             style = _CELL if n else _HEADER
-            sheet.append([_cell(sheet, text, style.name) for text in row])
+            sheet.append([_cell(sheet, value, style.name) for value in row])
     written = io.BytesIO()
     book.save(written)
-    return _timeless(written.getvalue())
+    return _timeless(written)
 
 
-def _widths(rows: Sequence[Sequence[str]]) -> list[int]:
+def _widths(rows: Iterable[Sequence[str | float]]) -> list[int]:
     """Return each column the room that its longest line takes, within reason."""
-    width = max(map(len, rows), default=0)
-    longest = [
-        max((len(line) for row in rows if n < len(row) for line in row[n].splitlines()), default=0)
-        for n in range(width)
-    ]
+    longest: list[int] = []
+    for row in rows:
+        longest += [0] * (len(row) - len(longest))
+        for n, value in enumerate(row):
+            longest[n] = max(longest[n], *map(len, str(value).splitlines()), 0)
     return [min(max(length + 2, _NARROW), _WIDE) for length in longest]
 
 
-def _cell(sheet: Any, text: str, style: str) -> Any:
-    if not text:
+def _cell(sheet: Any, value: str | float, style: str) -> Any:
+    if value == "":
         return None
-    cell = WriteOnlyCell(sheet, in_xlsx(text))
+    if not isinstance(value, str):
+        cell = WriteOnlyCell(sheet, value)
+        cell.style = _NUMBER.name
+        return cell
+    cell = WriteOnlyCell(sheet, in_xlsx(value))
     # Whatever it looks like, it is neither a formula nor an error.
     cell.data_type = "s"
     cell.style = style
     return cell
 
 
-def _timeless(content: bytes) -> bytes:
+def _timeless(written: io.BytesIO) -> bytes:
     """Leave out when a workbook was written."""
-    written = io.BytesIO()
+    result = io.BytesIO()
     with (
-        zipfile.ZipFile(io.BytesIO(content)) as parts,
-        zipfile.ZipFile(written, "w", zipfile.ZIP_DEFLATED) as archive,
+        zipfile.ZipFile(written) as parts,
+        zipfile.ZipFile(result, "w", zipfile.ZIP_DEFLATED) as archive,
     ):
         for name in parts.namelist():
-            part = _WRITTEN_AT.sub(rb"\g<1>2000-01-01T00:00:00Z", parts.read(name))
-            archive.writestr(zipfile.ZipInfo(name), part, zipfile.ZIP_DEFLATED)
-    return written.getvalue()
+            part = zipfile.ZipInfo(name)
+            part.compress_type = zipfile.ZIP_DEFLATED
+            if name == _PROPERTIES:
+                text = _WRITTEN_AT.sub(rb"\g<1>2000-01-01T00:00:00Z", parts.read(name))
+                archive.writestr(part, text)
+                continue
+            # A sheet of many rows is large.
+            with parts.open(name) as source, archive.open(part, "w") as target:
+                shutil.copyfileobj(source, target)
+    return result.getvalue()

@@ -3,12 +3,12 @@
 import signal
 import sys
 from argparse import ArgumentParser, ArgumentTypeError
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, nullcontext
 from decimal import Decimal, InvalidOperation
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from django.core.management.base import BaseCommand
 from rich.console import Console
@@ -17,30 +17,49 @@ from evals_app.checks import FOR_COMMANDS
 from evals_app.documents import run_document, runs_document
 from evals_app.engine.forecast import Forecast
 from evals_app.management import usage_error
-from evals_app.management.choosing import Choice, choose
-from evals_app.management.console import console_on, print_result, print_total, run_link, watch
+from evals_app.management.choosing import Choice, choose, named_runs
+from evals_app.management.console import (
+    console_on,
+    names_of,
+    print_matrices,
+    print_result,
+    print_total,
+    run_link,
+    watch,
+)
 from evals_app.management.crew import Crew
-from evals_app.management.numbers import seconds, whole
+from evals_app.management.numbers import RUN_NUMBER, seconds, whole
+from evals_app.management.reporting import (
+    folded,
+    no_commands,
+    refuse_unwritable,
+    tell_github,
+    wanted,
+    write_reports,
+)
 from evals_app.models import Run, Suite
 from evals_app.models.money import PLACES
 from evals_app.reports.forecasts import forecast_json, in_words
+from evals_app.reports.kinds import KIND_NAMES
 from evals_app.reports.run_json import SCHEMA_VERSION, verdict_of_all, written
+from evals_app.runs.baselines import Baseline
 from evals_app.runs.cancel import cancel_run
+from evals_app.runs.ceilings import month_left
 from evals_app.runs.cluster import CannotWorkError, Interrupted
 from evals_app.runs.forecast import forecast, forecast_started
 from evals_app.runs.freeze import CannotStartError
 from evals_app.runs.rerun import Version, rerun
 from evals_app.runs.resume import resume_run
+from evals_app.runs.select import Variant
 from evals_app.runs.start import start_runs
 
 FAILED, INCONCLUSIVE, INTERRUPTED = 1, 3, 130
 MOST_USD = 1_000_000
-MOST_RUNS = 2**63 - 1  # what a database can look for
 
 # Options that only apply to a new run.
 _OF_A_START = (
     *("case", "case_exact", "tag", "agent", "model"),
-    *("trials", "concurrency", "timeout", "forecast"),
+    *("trials", "all_trials", "concurrency", "timeout", "forecast", "baseline"),
 )
 
 
@@ -62,15 +81,23 @@ class Command(BaseCommand):
         cases("--case", metavar="TEXT", help="Part of a case's name.")
         cases("--case-exact", metavar="NAME", help="A case's whole name.")
         add("--tag", action="append", default=[], help="A tag of case or suite.")
-        add("--agent", default="", help="Slug of the agent to test instead.")
-        add("--model", default="", help="provider/model to use instead.")
+        several = partial(add, action="append", default=[])
+        several("--agent", metavar="SLUG", help="Agent to test instead; several: a run with each.")
+        several("--model", help="provider/model to use instead; several: a run with each.")
         add("--trials", type=whole(most=100), help="How often to run each case.")
+        flag("--all-trials", help="Skip no trials, even if the suite skips those not needed.")
         add("--concurrency", type=whole(most=1000), help="Parallel conversations.")
         add("--timeout", type=seconds, help="Stop runs after this many seconds.")
         add("--max-cost", type=usd, metavar="USD", help="Stop each run before it would cost more.")
+        add(
+            "--baseline",
+            type=baseline,
+            metavar="RUN|latest|pinned",
+            help="Compare with a run, the last whole run or the suite's baseline: no case may get worse.",
+        )
         flag("--forecast", help="Print a forecast and start nothing.")
         group = parser.add_mutually_exclusive_group()
-        started = partial(group.add_argument, type=whole(most=MOST_RUNS), metavar="RUN")
+        started = partial(group.add_argument, type=RUN_NUMBER, metavar="RUN")
         started("--attach", nargs="+", help="Watch runs that are running.")
         started("--failed-of", help="Run its failed cases again in a new run, as they are now.")
         started("--resume", help="Resume a stopped run.")
@@ -78,6 +105,8 @@ class Command(BaseCommand):
         flag("--frozen", help="With --failed-of: cases, checks, agent and fixtures as in that run.")
         flag("--ci", help="No colour, JSON on stdout.")
         add("--output", type=Path, metavar="FILE", help="Write the JSON to a file.")
+        reports = partial(add, action="append", default=[], type=wanted, metavar="KIND=PATH")
+        reports("--report", help=f"Write a report, repeatable: {', '.join(KIND_NAMES)}.")
         flag("--no-progress", help="No progress bar.")
         add("--site", default="http://127.0.0.1:8000", help="Address used in printed links.")
 
@@ -100,19 +129,29 @@ class Command(BaseCommand):
             _cancel(options["cancel"], console)
         elif options["forecast"]:
             choice = self._choose(options)
-            forecasts = {suite: forecast(suite, **choice.how) for suite in choice.suites}
-            named = [(suite.name, expected) for suite, expected in forecasts.items()]
+            forecasts = [
+                (suite, variant, forecast(suite, **choice.how, **variant.chosen()))
+                for suite, variant in choice.each()
+            ]
+            named = [(f"{suite.name}{variant}", expected) for suite, variant, expected in forecasts]
             _print_forecasts(named, options, console)
             self._write(partial(_forecast_document, forecasts), options)
         else:
             runs = self._watch(options, console)
             one = len(runs) == 1
             document = partial(run_document, runs[0]) if one else partial(runs_document, runs)
-            self._write(document, options)
-            for run in runs:
-                print_result(run, console=console, site=options["site"])
-            if len(runs) > 1:
-                print_total(runs, console=console)
+            # In a job, only what is ours may be read as its commands.
+            with no_commands(self.stderr) if is_ci else nullcontext():
+                self._write(document, options)
+                for run, name in zip(runs, names_of(runs), strict=True):
+                    with folded(self.stderr, run) if is_ci else nullcontext():
+                        print_result(run, console=console, site=options["site"], name=name)
+                if len(runs) > 1:
+                    print_total(runs, console=console)
+                    print_matrices(runs, console=console)
+            write_reports(runs, options["report"], site=options["site"])
+            if is_ci:
+                tell_github(runs, self.stderr, site=options["site"])
             if code := _exit_code(runs):
                 sys.exit(code)
 
@@ -120,13 +159,13 @@ class Command(BaseCommand):
         """Start runs, or come to those that were started, and wait until they end."""
         with Interrupted().listening() as stop, ExitStack() as stack:
             if options["attach"]:
-                runs = _runs(options["attach"])
+                runs = named_runs(options["attach"])
             elif options["resume"]:
-                runs = _runs([options["resume"]])
+                runs = named_runs([options["resume"]])
                 resume_run(runs[0], max_cost_usd=options["max_cost"])
             else:
                 runs = self._start(options)
-                named = [(run.suite_name, forecast_started(run)) for run in runs]
+                named = list(zip(names_of(runs), map(forecast_started, runs), strict=True))
                 _print_forecasts(named, options, console)
             crew = Crew(stack, runs)
             if any(run.is_open for run in runs):
@@ -145,10 +184,23 @@ class Command(BaseCommand):
     def _start(self, options: dict[str, Any]) -> list[Run]:
         if not options["failed_of"]:
             choice = self._choose(options)
-            return start_runs(choice.suites, **choice.how, timeout_s=options["timeout"])
-        (run,) = _runs([options["failed_of"]])
+            runs = start_runs(
+                choice.suites,
+                variants=choice.variants,
+                timeout_s=options["timeout"],
+                **choice.how,
+            )
+            self._say_what_is_not_compared(runs, options)
+            return runs
+        (run,) = named_runs([options["failed_of"]])
         version: Version = "frozen" if options["frozen"] else "current"
         return [rerun(run, only="failed", version=version, max_cost_usd=options["max_cost"])]
+
+    def _say_what_is_not_compared(self, runs: list[Run], options: dict[str, Any]) -> None:
+        if options["baseline"] is None:
+            return
+        for slug in dict.fromkeys(run.suite_slug for run in runs if run.baseline_id is None):
+            self.stderr.write(f"Nothing to compare with: {slug} has no earlier whole run.")
 
     def _choose(self, options: dict[str, Any]) -> Choice:
         """Return what to run, and name the suites that have nothing of it."""
@@ -206,12 +258,25 @@ def usd(text: str) -> Decimal:
     return value
 
 
+def baseline(text: str) -> Baseline:
+    """Read what to compare with."""
+    if text in {"latest", "pinned"}:
+        return cast("Baseline", text)
+    try:
+        return RUN_NUMBER(text)
+    except ArgumentTypeError:
+        problem = f"{text!r} is not the number of a run, latest or pinned"
+        raise ArgumentTypeError(problem) from None
+
+
 def _refuse_what_does_not_fit(options: dict[str, Any]) -> None:
     """Refuse options that would be passed over in silence, and a file that cannot be written."""
-    if options["output"] and not options["output"].absolute().parent.is_dir():
-        raise usage_error(f"--output: there is no folder {options['output'].parent}.")
-    if options["output"] and options["output"].is_dir():
-        raise usage_error(f"--output: {options['output']} is a folder; name a file.")
+    if options["output"]:
+        refuse_unwritable("--output", options["output"])
+    for report in options["report"]:
+        refuse_unwritable("--report", report.path, is_folder=report.kind == "folder")
+    if options["report"] and (options["forecast"] or options["cancel"]):
+        raise usage_error("--report needs runs that end; --forecast and --cancel have none.")
     if options["frozen"] and not options["failed_of"]:
         raise usage_error("--frozen needs --failed-of RUN.")
     for option in ("attach", "resume", "cancel", "failed_of"):
@@ -231,21 +296,15 @@ def _print_forecasts(
     named: list[tuple[str, Forecast]], options: dict[str, Any], console: Console
 ) -> None:
     """Print what runs will probably take, of several with the name of their suite."""
+    left = month_left(None)
     for name, expected in named:
-        text = in_words(expected, max_cost_usd=options["max_cost"])
+        text = in_words(expected, max_cost_usd=options["max_cost"], month_left_usd=left)
         line = f"{name}: {text}" if len(named) > 1 else text
         console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
-def _runs(numbers: list[int]) -> list[Run]:
-    runs = Run.objects.in_bulk(numbers)
-    if missing := [str(number) for number in numbers if number not in runs]:
-        raise usage_error(f"There is no run {' and no run '.join(missing)}.")
-    return list(runs.values())
-
-
 def _cancel(numbers: list[int], console: Console) -> None:
-    for run in _runs(numbers):
+    for run in named_runs(numbers):
         did = cancel_run(run)
         run.refresh_from_db()
         text = f"Run {run.pk} had already ended: {run.get_verdict_display()}."
@@ -256,9 +315,15 @@ def _cancel(numbers: list[int], console: Console) -> None:
         console.print(text, markup=False, highlight=False)
 
 
-def _forecast_document(forecasts: dict[Suite, Forecast]) -> dict[str, Any]:
+def _forecast_document(forecasts: Sequence[tuple[Suite, Variant, Forecast]]) -> dict[str, Any]:
     rows = [
-        {"suite": suite.slug} | forecast_json(expected) for suite, expected in forecasts.items()
+        {
+            "suite": suite.slug,
+            "agent": (variant.agent or suite.agent).slug,
+            "model": variant.model or None,
+            **forecast_json(expected, month_left_usd=month_left(None)),
+        }
+        for suite, variant, expected in forecasts
     ]
     whole = {"forecast": rows[0]} if len(rows) == 1 else {"forecasts": rows}
     return {"schema_version": SCHEMA_VERSION} | whole

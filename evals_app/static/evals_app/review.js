@@ -119,6 +119,23 @@
     }
   });
 
+  // Menus close when something else is wanted.
+
+  const closeMenus = (but) => {
+    for (const menu of document.querySelectorAll("details.review-menu[open]")) {
+      if (menu !== but) menu.open = false;
+    }
+  };
+  document.addEventListener("click", (event) => {
+    closeMenus(event.target.closest("a") ? null : event.target.closest(".review-menu"));
+  });
+  document.addEventListener("keydown", (event) => {
+    const menu = event.key === "Escape" && document.querySelector("details.review-menu[open]");
+    if (!menu) return;
+    closeMenus(null);
+    menu.querySelector("summary").focus();
+  });
+
   // Live parts: never swap what has the focus, and announce nothing twice.
 
   document.addEventListener("htmx:beforeSwap", (event) => {
@@ -142,8 +159,15 @@
     const root = document.documentElement;
     const tint = () => {
       const name = root.classList.contains("dark") ? "--color-base-300" : "--color-base-600";
-      Chart.defaults.color = getComputedStyle(root).getPropertyValue(name).trim();
-      for (const chart of Object.values(Chart.instances)) chart.update();
+      const color = getComputedStyle(root).getPropertyValue(name).trim();
+      Chart.defaults.color = color;
+      for (const chart of Object.values(Chart.instances)) {
+        // Axes of a chart that is drawn already keep the colour that they began with.
+        for (const axis of Object.values(chart.options.scales)) {
+          axis.ticks.color = axis.title.color = color;
+        }
+        chart.update();
+      }
     };
     tint();
     new MutationObserver(tint).observe(root, { attributeFilter: ["class"] });

@@ -6,9 +6,11 @@ from decimal import Decimal
 
 import pytest
 
-from evals_app.engine.llm.purse import Account, Purse
+from evals_app.engine.llm.purse import UNKNOWN, Account, Purse, Use
 
 pytestmark = pytest.mark.anyio
+
+AGENT, JUDGE = Use("agent", "openai/small"), Use("judge", "openai/small")
 
 
 class Bank:
@@ -34,15 +36,25 @@ async def test_what_is_set_aside_and_spent_is_shown_as_totals() -> None:
 
     await purse.reserve(Decimal(4))
     await purse.reserve(Decimal(3))
-    purse.settle(Decimal(4), Decimal(1))
+    purse.settle(Decimal(4), Decimal(1), AGENT)
     await purse.tell()
     await purse.tell()  # nothing new: nobody is asked
 
     assert bank.accounts == [
         Account(),
-        Account(Decimal(4), Decimal(0)),
-        Account(Decimal(3), Decimal(1)),
+        Account(Decimal(4)),
+        Account(Decimal(3), {AGENT: Decimal(1)}),
     ]
+
+
+async def test_the_account_has_what_each_model_cost_in_each_role() -> None:
+    purse = Purse(Bank(), is_limited=False)
+
+    for use, cost in ((AGENT, 3), (JUDGE, 2), (AGENT, 1), (JUDGE, 0)):
+        purse.settle(Decimal(0), Decimal(cost), use)
+
+    assert purse.account.spent == {AGENT: Decimal(4), JUDGE: Decimal(2)}
+    assert purse.account.spent_usd == 6
 
 
 async def test_a_refused_call_waits_until_another_is_settled() -> None:
@@ -56,7 +68,7 @@ async def test_a_refused_call_waits_until_another_is_settled() -> None:
     await waiting
 
     assert was_waiting
-    assert purse.account == Account(Decimal(5), Decimal(2))
+    assert purse.account == Account(Decimal(5), {UNKNOWN: Decimal(2)})
 
 
 async def test_what_is_granted_to_a_call_that_has_gone_is_given_back() -> None:
@@ -88,4 +100,4 @@ async def test_many_calls_at_once_never_exceed_the_ceiling() -> None:
         await asyncio.gather(*(call(Decimal("0.1")) for _ in range(90)))
 
     assert most <= 10
-    assert purse.account == Account(Decimal(0), Decimal("9.0"))
+    assert purse.account == Account(Decimal(0), {UNKNOWN: Decimal("9.0")})

@@ -251,7 +251,7 @@ def test_what_has_no_place_here_is_a_loss_with_its_reason() -> None:
 version: 1
 evals:
 {ACCURACY}  confidence_policy: heuristic_v1
-ci: {{block_on_regression: true}}
+ci: {{compare_to: main, post_comment: true}}
 contracts: []
 consensus: {{}}
 drift: {{}}
@@ -261,12 +261,49 @@ drift: {{}}
 
     assert [(loss.line, loss.keys) for loss in imported.losses] == [
         (8, "evals[0].confidence_policy"),
-        (9, "ci"),
+        (9, "ci.compare_to"),
+        (9, "ci.post_comment"),
         (10, "contracts"),
         (11, "consensus"),
         (12, "drift"),
     ]
     assert all("eft out" in loss.message for loss in imported.losses)
+
+
+@pytest.mark.parametrize(
+    ("ci", "drop"),
+    [
+        pytest.param("{block_on_regression: true, regression_threshold: 0.1}", 0.1, id="written"),
+        pytest.param("{block_on_regression: true}", 0.05, id="as usual there"),
+        pytest.param("{block_on_regression: false, regression_threshold: 0.1}", None, id="off"),
+        pytest.param("{block_on_regression: true, regression_threshold: 1}", None, id="any fall"),
+        pytest.param("{}", None, id="empty"),
+        pytest.param("null", None, id="nothing"),
+    ],
+)
+def test_a_blocked_regression_is_a_gate_on_the_fall_of_the_score(
+    ci: str, drop: float | None
+) -> None:
+    imported = read(f"version: 1\nevals:\n{ACCURACY}{SPEED}ci: {ci}\n")
+
+    assert [item.spec.gates.max_score_drop for item in imported.suites] == [drop, drop]
+    assert not imported.losses
+    warned = [item.keys for item in imported.warnings]
+    assert ("ci.block_on_regression" in warned) is (drop is not None)
+
+
+@pytest.mark.parametrize(
+    ("ci", "keys"),
+    [
+        pytest.param("{block_on_regression: 1}", "ci.block_on_regression", id="a number"),
+        pytest.param("{regression_threshold: 5}", "ci.regression_threshold", id="percent"),
+        pytest.param("yes please", "ci", id="a text"),
+    ],
+)
+def test_what_is_wrong_with_ci_is_an_error(ci: str, keys: str) -> None:
+    found = problems(f"version: 1\nevals:\n{ACCURACY}ci: {ci}\n")
+
+    assert [item.keys for item in found] == [keys]
 
 
 def test_what_agentura_overlooks_is_left_out_and_named() -> None:

@@ -4,9 +4,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import Count, OuterRef, Q, QuerySet, Subquery, Sum
 
-from evals_app.models import CaseResult, Execution, GradeResult, Run, Transcript
+from evals_app.engine.settling import Suspect
+from evals_app.models import CaseResult, Execution, GradeResult, Run, Settlement, Transcript
 from evals_app.reports.answers import Json, Row
 from evals_app.reports.run_json import (
     CASE_COLUMNS,
@@ -15,16 +16,19 @@ from evals_app.reports.run_json import (
     MEASURED_COLUMNS,
     RUN_COLUMNS,
     RUN_SUMMARY,
+    TOKEN_COLUMNS,
     case_json,
     document,
     documents,
     execution_json,
     run_details_json,
 )
+from evals_app.reports.settlements import SETTLEMENT_COLUMNS, settlement_details_json
 
 # Executions read at once; a transcript may have 200,000 characters.
 CHUNK = 100
 CASES_AT_ONCE = 2000
+_GROUP = ("position", "case")
 
 
 def run_rows() -> QuerySet[Run, dict[str, Any]]:
@@ -50,7 +54,41 @@ def run_details(run_id: int) -> Json | None:
 def case_results(run_id: int) -> Iterator[Json]:
     """Return the result of each case of a run that has ended."""
     rows = CaseResult.objects.filter(run=run_id).order_by("position").values(*CASE_COLUMNS)
-    return map(case_json, rows.iterator(chunk_size=CASES_AT_ONCE))
+    # Both are in the order of the cases.
+    return map(case_json, rows.iterator(chunk_size=CASES_AT_ONCE), _tokens_of_cases(run_id))
+
+
+def _tokens_of_cases(run_id: int) -> Iterator[Row]:
+    """Return the tokens of each case by column, None where they are unknown for a trial."""
+    sums = {name: Sum(name) for name in TOKEN_COLUMNS}
+    known = {f"known_{name}": Count(name) for name in TOKEN_COLUMNS}
+    ended = Count("pk", filter=Q(status=Execution.Status.FINISHED))
+    cases: QuerySet[Execution, dict[str, Any]] = Execution.objects.values(*_GROUP)
+    rows = cases.filter(run=run_id).annotate(ended=ended, **known).annotate(**sums)
+    for row in rows.order_by("position").iterator(CASES_AT_ONCE):
+        yield {
+            name: row[name] if row[f"known_{name}"] == row["ended"] else None
+            for name in TOKEN_COLUMNS
+        }
+
+
+def settlement_rows() -> QuerySet[Settlement, dict[str, Any]]:
+    """Return settlements as `settlement_json` takes them, without their cases."""
+    runs = Run.objects.filter(settlement=OuterRef("pk")).order_by()
+    spent = runs.values("settlement").annotate(sum=Sum("spent_usd")).values("sum")
+    settlements = Settlement.objects.annotate(spent_usd=Subquery(spent))
+    rows: QuerySet[Settlement, dict[str, Any]] = settlements.values(*SETTLEMENT_COLUMNS)
+    return rows
+
+
+def settlement_details(settlement_id: int) -> Json | None:
+    """Return a settlement with its cases; None if it does not exist."""
+    row = settlement_rows().filter(pk=settlement_id).first()
+    if row is None:
+        return None
+    cases = Settlement.objects.values_list("cases", flat=True).get(pk=settlement_id)
+    runs = Run.objects.filter(settlement=settlement_id).order_by("pk").values_list("pk", flat=True)
+    return settlement_details_json(row, [*map(Suspect.from_json, cases)], list(runs))
 
 
 def execution_details(execution_id: int) -> Json | None:
@@ -71,12 +109,17 @@ def runs_document(runs: Sequence[Run]) -> Json:
     return documents((run_document(run) for run in runs), rows=rows)
 
 
-def _executions_of(run: Run) -> Iterator[Json]:
-    rows = Execution.objects.values(*EXECUTION_COLUMNS, *MEASURED_COLUMNS).filter(run=run)
-    ids = list(rows.order_by("position", "trial").values_list("pk", flat=True))
+def whole_executions(ids: Sequence[int]) -> Iterator[Json]:
+    """Return everything about executions of a run, in the order of its cases."""
+    rows = Execution.objects.values(*EXECUTION_COLUMNS, *MEASURED_COLUMNS)
     for start in range(0, len(ids), CHUNK):
         part = rows.filter(pk__in=ids[start : start + CHUNK])
         yield from _whole(part.order_by("position", "trial"))
+
+
+def _executions_of(run: Run) -> Iterator[Json]:
+    rows = Execution.objects.filter(run=run).order_by("position", "trial")
+    yield from whole_executions(list(rows.values_list("pk", flat=True)))
 
 
 def _whole(rows: Iterable[Row]) -> Iterator[Json]:

@@ -1,0 +1,118 @@
+"""Charts for pages: readable without colour, and each page has the same numbers in a table behind its chart.
+
+Unfold's script draws every `<canvas class="chart">` with the Chart.js that it ships. `admin/evals_app/chart.html` is
+such a canvas; text takes its colour from the theme, in review.js.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+# All have a contrast of 3:1 or more on white and on Unfold's dark ground; dashes also differ.
+_LINES: tuple[tuple[str, list[int]], ...] = (
+    ("#a855f7", []),
+    ("#0d8a72", [6, 4]),
+    ("#d9480f", [2, 3]),
+    ("#2f6fdb", [10, 4, 2, 4]),
+    ("#d6336c", [12, 6]),
+)
+# Six shapes and five lines: the first thirty series of a chart all look different.
+_SHAPES = ("circle", "rect", "triangle", "rectRot", "star", "crossRot")
+_GRID = "rgba(127,127,127,.25)"
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """What one line connects: a value for each label, None where it is unknown."""
+
+    label: str
+    values: Sequence[float | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A single place in a chart, with its own shape."""
+
+    label: str
+    x: float
+    y: float
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """What `admin/evals_app/chart.html` draws."""
+
+    kind: str  # a type of Chart.js
+    data: str  # JSON
+    options: str  # JSON
+
+
+def line_chart(
+    labels: Sequence[str],
+    series: Sequence[Series],
+    *,
+    x: str = "",
+    y: str,
+    is_percent: bool = False,
+) -> Chart:
+    """Return one line for each series over the labels; `x` and `y` are the titles of the axes."""
+    datasets = [
+        _look(place)
+        | {"label": line.label, "data": list(line.values), "spanGaps": True, "clip": False}
+        for place, line in enumerate(series)
+    ]
+    across = {"grid": {"display": False}} | _title(x)
+    return _chart(
+        "line",
+        {"labels": list(labels), "datasets": datasets},
+        x=across,
+        y=_scale(y, is_percent=is_percent),
+    )
+
+
+def scatter_chart(points: Sequence[Point], *, x: str, y: str, is_percent: bool = False) -> Chart:
+    """Return one shape for each point; `x` and `y` are the titles of the axes, `is_percent` is of y."""
+    datasets = [
+        _look(place)
+        | {"label": point.label, "data": [{"x": point.x, "y": point.y}], "pointRadius": 7}
+        for place, point in enumerate(points)
+    ]
+    return _chart(
+        "scatter",
+        {"datasets": datasets},
+        x=_scale(x, is_percent=False),
+        y=_scale(y, is_percent=is_percent),
+    )
+
+
+def _look(place: int) -> dict[str, Any]:
+    colour, dash = _LINES[place % len(_LINES)]
+    return {
+        "borderColor": colour,
+        "backgroundColor": colour,
+        "borderDash": dash,
+        "borderWidth": 2,
+        "pointStyle": _SHAPES[place % len(_SHAPES)],
+        "pointRadius": 4,
+    }
+
+
+def _scale(title: str, *, is_percent: bool) -> dict[str, Any]:
+    scale: dict[str, Any] = {"min": 0, "grid": {"color": _GRID}} | _title(title)
+    return scale | {"max": 100, "ticks": {"stepSize": 25}} if is_percent else scale
+
+
+def _title(text: str) -> dict[str, Any]:
+    return {"title": {"display": True, "text": text}} if text else {}
+
+
+def _chart(kind: str, data: dict[str, Any], **scales: dict[str, Any]) -> Chart:
+    legend = {"position": "bottom", "labels": {"usePointStyle": True}}
+    options = {
+        "animation": False,
+        "maintainAspectRatio": False,
+        "plugins": {"legend": legend},
+        "scales": scales,
+    }
+    return Chart(kind, json.dumps(data), json.dumps(options))

@@ -1,0 +1,206 @@
+"""How the results of suites change from run to run: a chart, and the same numbers as a table.
+
+A fixed number of queries, however many suites and runs there are.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import F, QuerySet, Window
+from django.db.models.functions import RowNumber
+from django.utils.safestring import SafeString
+
+from evals_app.admin.charts import Chart, Series, line_chart
+from evals_app.admin.presentation import run_badges
+from evals_app.admin.standing import standing_text
+from evals_app.models import Run, Suite
+from evals_app.reports.figures import percent, score_text
+from evals_app.reports.similarity import DIFFERENTLY, is_measured_differently
+from evals_app.runs.standing import rated, standing, with_last_runs
+
+MOST_SUITES = 100
+TREND_RUNS = 10
+SUITE_TREND_RUNS = 20
+TREND_SUITES = 5  # more lines cannot be distinguished
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """The result of a suite in one of its runs."""
+
+    run: Any
+
+    @property
+    def rate(self) -> float | None:
+        rate: float | None = self.run.pass_rate
+        return rate
+
+    @property
+    def shown(self) -> str:
+        return percent(self.rate)
+
+    @property
+    def score_shown(self) -> str:
+        return score_text(self.run.score, scale=self.run.score_scale)
+
+    @property
+    def badges(self) -> SafeString:
+        return run_badges(self.run)
+
+    def differs_from(self, last: "Point") -> bool:
+        """Whether the run compared texts in another way than the last one."""
+        return is_measured_differently(self.run.similarity, last.run.similarity)
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteLine:
+    """A suite with its most recent runs, the newest last."""
+
+    id: int
+    name: str
+    agent: str
+    standing: SafeString
+    points: tuple[Point, ...]
+
+    @property
+    def last(self) -> Point | None:
+        return self.points[-1] if self.points else None
+
+    @property
+    def change(self) -> str:
+        """The last pass rate compared with the previous one, in percentage points."""
+        rates = [point.rate for point in self.points[-2:]]
+        if len(rates) < 2:  # noqa: PLR2004 - a pair
+            return "first run"
+        if self.differs(self.points[-2]):
+            return DIFFERENTLY
+        if rates[0] is None or rates[1] is None:
+            return ""  # without a verdict there is nothing to compare
+        points = round(100 * (rates[1] - rates[0]), 1)
+        if not points:
+            return "same as before"
+        return f"{abs(points):g} points {'up' if points > 0 else 'down'}"
+
+    @property
+    def is_worse(self) -> bool:
+        return self.change.endswith("down")
+
+    @property
+    def is_better(self) -> bool:
+        return self.change.endswith("up")
+
+    def differs(self, point: Point) -> bool:
+        """Whether that run compared texts in another way than the last one."""
+        return point.differs_from(self.points[-1])
+
+    def padded(self, places: int) -> tuple[Point | None, ...]:
+        """Return a place for each run of the trend, the oldest first."""
+        return (None,) * (places - len(self.points)) + self.points
+
+
+@dataclass(frozen=True, slots=True)
+class Trend:
+    """Several suites over their last runs: `rows` has a place for each run, the oldest first."""
+
+    heads: Sequence[str]
+    rows: Sequence[tuple[SuiteLine, Sequence[tuple[Point | None, bool]]]]
+    chart: Chart
+
+    @property
+    def has_other_methods(self) -> bool:
+        """Whether some runs are left out of the chart because they compared texts differently."""
+        return any(differs for _, points in self.rows for _, differs in points)
+
+
+def suite_lines(suites: QuerySet[Suite]) -> list[SuiteLine]:
+    """Return suites with their last runs, by name."""
+    current = with_last_runs(suites).select_related("agent").order_by("name", "pk")
+    shown: list[Any] = list(current.only("name", "agent__name")[:MOST_SUITES])
+    whole = Run.objects.suite_verdicts().filter(suite__in=shown)
+    newest = Window(RowNumber(), partition_by=F("suite"), order_by=F("pk").desc())
+    wanted = whole.annotate(back=newest).filter(back__lte=TREND_RUNS).values_list("pk", flat=True)
+    of_trends = set(wanted)
+    last = {suite.last_run_id for suite in shown} - {None}
+    rows = rated(Run.objects.filter(pk__in=of_trends | last)).order_by("pk")
+    runs: dict[int, Any] = {run.pk: run for run in rows}
+    points: dict[int | None, list[Point]] = {}
+    for pk, run in runs.items():
+        if pk in of_trends:
+            points.setdefault(run.suite_id, []).append(Point(run))
+    return [
+        SuiteLine(
+            suite.pk,
+            suite.name,
+            suite.agent.name,
+            standing_text(standing(suite, runs)),
+            tuple(points.get(suite.pk, ())),
+        )
+        for suite in shown
+    ]
+
+
+def trend_of(suites: Sequence[SuiteLine]) -> Trend | None:
+    """Return the trend of the suites that ran most recently and more than once; None: of none."""
+    several = [line for line in suites if len(line.points) > 1]
+    several.sort(key=lambda line: -line.points[-1].run.pk)
+    lines = several[:TREND_SUITES]
+    places = max((len(line.points) for line in lines), default=0)
+    if not lines:
+        return None
+    rows = [
+        (line, [(point, bool(point and line.differs(point))) for point in line.padded(places)])
+        for line in lines
+    ]
+    return Trend(_heads(places), rows, _chart(lines, places=places))
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteTrend:
+    """The last whole runs of a suite, the newest first, and their chart, the oldest first.
+
+    `left_out` counts those that compared texts in another way than the last one.
+    """
+
+    points: Sequence[Point]
+    left_out: int
+    chart: Chart
+
+
+def suite_trend(suite: Suite) -> SuiteTrend | None:
+    """Return how a suite did over its last whole runs; None if there are less than two."""
+    whole = Run.objects.suite_verdicts().filter(suite=suite)
+    last = [Point(run) for run in rated(whole).order_by("-pk")[:SUITE_TREND_RUNS]]
+    points = [point for point in last if not point.differs_from(last[0])]
+    if len(points) < 2:  # noqa: PLR2004 - one point is not a line
+        return None
+    names = [f"run {point.run.pk}" for point in reversed(points)]
+    series = [
+        Series("Cases passed", [_in_percent(point.rate) for point in reversed(points)]),
+        Series("Score", [_in_percent(point.run.score) for point in reversed(points)]),
+    ]
+    chart = line_chart(names, series, y="%", is_percent=True)
+    return SuiteTrend(points, len(last) - len(points), chart)
+
+
+def _in_percent(share: float | None) -> float | None:
+    return None if share is None else round(100 * share, 1)
+
+
+def _heads(places: int) -> list[str]:
+    return [f"{back} before" if back else "last" for back in range(places - 1, -1, -1)]
+
+
+def _chart(trend: Sequence[SuiteLine], *, places: int) -> Chart:
+    names = [line.name for line in trend]
+    series = [
+        Series(
+            f"{line.name} ({line.agent})" if names.count(line.name) > 1 else line.name,
+            [
+                None if point is None or line.differs(point) else _in_percent(point.rate)
+                for point in line.padded(places)
+            ],
+        )
+        for line in trend
+    ]
+    return line_chart(_heads(places), series, y="cases passed, %", is_percent=True)

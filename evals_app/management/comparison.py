@@ -1,0 +1,100 @@
+"""What commands print of a comparison of runs."""
+
+from collections.abc import Iterable, Sequence
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+
+from evals_app.engine.comparison import Change
+from evals_app.formats.snapshot_differences import PartDifferences
+from evals_app.reports.compared_cases import ComparedCase
+from evals_app.reports.comparison import (
+    CHANGES,
+    NOT_COMPARABLE,
+    UNREADABLE,
+    counts_in_words,
+    finding,
+    headline,
+    outcome_text,
+    unknown_content,
+)
+from evals_app.runs.comparing import ComparedHead, Comparison
+
+SHOWN_CASES = 20
+SHOWN_DIFFERENCES = 10
+
+
+def print_comparison(
+    comparison: Comparison,
+    *,
+    console: Console,
+    site: str,
+    cases: Sequence[ComparedCase] | None = None,
+) -> None:
+    """Print the numbers of runs side by side, each run against the base, and cases.
+
+    Unless `cases` are given, they are those that changed.
+    """
+    print_matrix(comparison, console=console)
+    for head in comparison.heads:
+        _print_head(head, base=comparison.base.pk, console=console)
+    if cases is None:
+        cases = [case for case in comparison.cases.cases if case.change is not Change.SAME]
+    _print_cases(cases, scale=comparison.base.score_scale, console=console)
+    query = "&".join(f"run={run.run.pk}" for run in comparison.runs)
+    _write(console, f"{site}/admin/evals_app/run/compare/?{query}")
+
+
+def print_matrix(comparison: Comparison, *, console: Console) -> None:
+    """Print the numbers of runs side by side."""
+    base, *heads = (run.run.pk for run in comparison.runs)
+    table = Table("", f"Base: run {base}", *(f"Run {pk}" for pk in heads))
+    for label, values in comparison.matrix:
+        table.add_row(label, *map(Text, values))
+    console.print(table)
+
+
+def _print_head(head: ComparedHead, *, base: int, console: Console) -> None:
+    colour = "red" if head.cases.is_worse else "green"
+    if head.cases.verdict == "not_comparable":
+        colour = "yellow"
+    _write(
+        console, f"[bold {colour}]Run {head.run.pk} against run {base}:[/] {headline(head.cases)}"
+    )
+    _write(console, f"  {finding(head.cases)}")
+    _write(console, f"  Cases: {counts_in_words(head.cases.counts)}.")
+    if unknown := head.cases.unknown_content:
+        _write(console, f"  {unknown_content(unknown)}")
+    if head.differences is None:
+        _write(console, f"  {UNREADABLE}")
+        return
+    yardsticks = [part for part in head.differences if part.part.is_yardstick]
+    others = [part for part in head.differences if not part.part.is_yardstick]
+    for title, parts in ((NOT_COMPARABLE, yardsticks), ("Different:", others)):
+        if parts:
+            _write(console, f"  {title}")
+            _print_differences(parts, console)
+
+
+def _print_differences(parts: Iterable[PartDifferences], console: Console) -> None:
+    for part in parts:
+        for value in part.values[:SHOWN_DIFFERENCES]:
+            change = f"{value.before or '(default)'} -> {value.after or '(default)'}"
+            _write(console, f"    {escape(value.keys)}: {escape(change)}")
+        if (more := part.more + len(part.values) - SHOWN_DIFFERENCES) > 0:
+            _write(console, f"    ... and {more:,} more in: {part.part}")
+
+
+def _print_cases(cases: Sequence[ComparedCase], *, scale: str, console: Console) -> None:
+    for case in cases[:SHOWN_CASES]:
+        results = " -> ".join(outcome_text(outcome, scale=scale) for outcome in case.outcomes)
+        label = CHANGES[case.change].label.lower()
+        _write(console, f"  {label}: {escape(case.name)}: {results}")
+    if (more := len(cases) - SHOWN_CASES) > 0:
+        _write(console, f"  ... and {more:,} more")
+
+
+def _write(console: Console, text: str) -> None:
+    console.print(text, highlight=False, soft_wrap=True)

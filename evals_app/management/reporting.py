@@ -1,0 +1,132 @@
+"""The reports of `run_evals`: those that are asked for, and what GitHub and GitLab show of a job."""
+
+import os
+import secrets
+import time
+from argparse import ArgumentTypeError
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from evals_app.documents.reports import Link, report_content, results_of, write_folder
+from evals_app.management import usage_error
+from evals_app.models import Run
+from evals_app.reports.github import annotations
+from evals_app.reports.gitlab import section_end, section_start
+from evals_app.reports.kinds import KIND_NAMES, KindName
+from fixtures_app.ground.words import near
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A report that someone asks for, and where it is to be written."""
+
+    kind: KindName
+    path: Path
+
+
+def wanted(text: str) -> Wanted:
+    """Read `KIND=PATH`."""
+    name, separator, path = text.partition("=")
+    kind = next((kind for kind in KIND_NAMES if kind == name), None)
+    if kind is None:
+        raise ArgumentTypeError(
+            f"{name!r} is not a kind of report.{near(name, KIND_NAMES)} There are:"
+            f" {', '.join(KIND_NAMES)}."
+        )
+    if not separator or not path:
+        raise ArgumentTypeError(f"{text!r} does not name a file; write {kind}=PATH")
+    return Wanted(kind, Path(path))
+
+
+def refuse_unwritable(option: str, path: Path, *, is_folder: bool = False) -> None:
+    """Refuse a path before a run begins that could not be written after it.
+
+    Raises:
+        CommandError: its folder does not exist, or something else has its name.
+    """
+    if not path.absolute().parent.is_dir():
+        raise usage_error(f"{option}: there is no folder {path.parent}.")
+    if is_folder and path.exists() and not path.is_dir():
+        raise usage_error(f"{option}: {path} is a file; name a folder.")
+    if not is_folder and path.is_dir():
+        raise usage_error(f"{option}: {path} is a folder; name a file.")
+
+
+def write_reports(runs: Sequence[Run], reports: Sequence[Wanted], *, site: str) -> None:
+    """Write the reports that were asked for, each over all runs.
+
+    Raises:
+        CommandError: one cannot be written.
+    """
+    for one in reports:
+        try:
+            if one.kind == "folder":
+                write_folder(runs, one.path, link=_links(site))
+            else:
+                content = report_content(one.kind, runs, link=_links(site), root=_repository())
+                with one.path.open("wb") as file:
+                    file.writelines(content)
+        except OSError as error:
+            raise usage_error(f"{one.path} cannot be written: {error.strerror}.") from error
+
+
+@contextmanager
+def no_commands(out: Any) -> Iterator[None]:
+    """On GitHub, keep it from carrying out commands that a reply in the output may contain."""
+    if not _is_on("GITHUB_ACTIONS"):
+        yield
+        return
+    token = secrets.token_hex(16)
+    out.write(f"::stop-commands::{token}")
+    try:
+        yield
+    finally:
+        out.write(f"::{token}::")
+
+
+@contextmanager
+def folded(out: Any, run: Run) -> Iterator[None]:
+    """On GitLab, fold what is printed about a run."""
+    if not _is_on("GITLAB_CI"):
+        yield
+        return
+    name = f"run_{run.pk}"
+    title = f"{run.suite_name}: {run.get_verdict_display()}"
+    out.write(section_start(name, title, at=int(time.time())))
+    yield
+    out.write(section_end(name, at=int(time.time())))
+
+
+def tell_github(runs: Sequence[Run], out: Any, *, site: str) -> None:
+    """In a job of GitHub Actions, add to its summary and annotate what went wrong.
+
+    Raises:
+        CommandError: the summary cannot be written.
+    """
+    if not _is_on("GITHUB_ACTIONS"):
+        return
+    link = _links(site)
+    if summary := os.environ.get("GITHUB_STEP_SUMMARY"):
+        try:
+            with Path(summary).open("ab") as file:
+                file.writelines(report_content("github", runs, link=link))
+        except OSError as error:
+            raise usage_error(f"{summary} cannot be written: {error.strerror}.") from error
+    for line in annotations([results_of(run, link=link) for run in runs], root=_repository()):
+        out.write(line)
+
+
+def _is_on(variable: str) -> bool:
+    return os.environ.get(variable) == "true"
+
+
+def _repository() -> str:
+    """Return the folder that the files of a repository are relative to."""
+    return os.environ.get("GITHUB_WORKSPACE") or os.environ.get("CI_PROJECT_DIR") or str(Path.cwd())
+
+
+def _links(site: str) -> Link:
+    return lambda model, pk: f"{site}/admin/evals_app/{model}/{pk}/change/"

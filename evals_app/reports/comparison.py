@@ -1,0 +1,242 @@
+"""A comparison of runs in words: the matrix of numbers, and what happened from the base to a head."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from evals_app.engine.comparison import CaseOutcome, Change, SignFlip
+from evals_app.reports.compared_cases import HeadCases, HeadVerdict, RunCases
+from evals_app.reports.coverage import COVERAGE_COLUMNS, coverage
+from evals_app.reports.figures import UNKNOWN, duration, percent, score_text
+from evals_app.reports.run_json import AT_LEAST, RUBRIC_ITEMS, RUN_SUMMARY
+from evals_app.reports.similarity import SIMILARITY_COLUMNS, compared_by
+from evals_app.reports.sums import sums
+
+_TOTALS = (
+    *("agent_prompt_tokens", "agent_response_tokens", "agent_cost_usd"),
+    *("judge_prompt_tokens", "judge_response_tokens", "judge_cost_usd"),
+)
+# The columns of a run that the matrix needs.
+MATRIX_COLUMNS = (
+    *("suite_name", "agent_name", "judge", "is_scripted", *COVERAGE_COLUMNS, *SIMILARITY_COLUMNS),
+    *("skipped", "score", "score_scale", *_TOTALS, RUN_SUMMARY),
+)
+NOT_MEASURED = "not yet compared with people"
+
+_FEWEST = 6  # differing cases, below which no result of the test is certain
+_HUNDRED = 100
+_NOISE = 1e-9  # of binary fractions
+
+
+class ChangeWords(NamedTuple):
+    """A change in one word, and what it means."""
+
+    label: str
+    meaning: str
+
+
+CHANGES: Mapping[Change, ChangeWords] = {
+    Change.WORSE: ChangeWords("Worse", "It passed before and fails now."),
+    Change.FLAKY: ChangeWords(
+        "Flaky before", "Its verdict is different, but its trials already disagreed before."
+    ),
+    Change.BETTER: ChangeWords("Better", "It failed before and passes now."),
+    Change.UNDECIDED: ChangeWords("Undecided", "One of the runs has no verdict on it."),
+    Change.CHANGED: ChangeWords(
+        "Changed", "The case was edited between the runs, so its results cannot be compared."
+    ),
+    Change.NEW: ChangeWords("New", "Only the newer run has it."),
+    Change.MISSING: ChangeWords("Missing", "Only the base has it."),
+    Change.SAME: ChangeWords("Same", "Its verdict is the same."),
+}
+
+VERDICTS: Mapping[HeadVerdict, str] = {
+    "worse": "Worse",
+    "better": "Better",
+    "no_clear_difference": "No clear difference",
+    "not_comparable": "Not comparable",
+}
+
+# By the names of `formats.snapshot_differences.Part`.
+PARTS: Mapping[str, str] = {
+    "agent": "Agent",
+    "suite": "Suite",
+    "fixtures": "Fixtures",
+    "judge": "Judge",
+    "similarity": "Similarity of texts",
+    "prices": "Prices",
+    "run": "How the cases were run",
+}
+
+NOT_COMPARABLE = "Measured in another way, so the numbers are not comparable:"
+UNREADABLE = "What differs in their settings is unknown: one of the runs is of another version of Touchstone."
+
+
+def unknown_content(cases: int) -> str:
+    """Say that cases were matched by name only."""
+    many = "case is" if cases == 1 else "cases are"
+    return (
+        f"{cases:,} {many} matched by name only: a run of an older version did not note what its"
+        " cases contained."
+    )
+
+
+class MatrixRow(NamedTuple):
+    """A number with its name, once for each run."""
+
+    label: str
+    values: tuple[str, ...]
+
+
+def matrix(runs: Sequence[tuple[Mapping[str, Any], RunCases]]) -> list[MatrixRow]:
+    """Return the numbers of runs side by side; a run is given as its columns and its cases.
+
+    First comes what was run; of that, what no run has is left out.
+    """
+    identities = _rows([_identity(run) for run, _ in runs])
+    return [
+        *(row for row in identities if any(row.values)),
+        *_rows([_numbers(run, cases) for run, cases in runs]),
+    ]
+
+
+def _rows(columns: Sequence[Mapping[str, str]]) -> list[MatrixRow]:
+    return [MatrixRow(label, tuple(column[label] for column in columns)) for label in columns[0]]
+
+
+def _identity(run: Mapping[str, Any]) -> dict[str, str]:
+    scripted = " (scripted)" if run["is_scripted"] else ""
+    return {
+        "Suite": run["suite_name"],
+        "Agent": f"{run['agent_name']}{scripted}",
+        "Model": run["model"],
+        "Judge": run["judge"],  # a script names itself
+        "Differs from the suite": coverage(run),
+        "Trials skipped": f"{run['skipped']:,}" if run["skipped"] else "",
+        "Texts compared by": compared_by(run["similarity"]) if run["similarity"] else "",
+    }
+
+
+def _numbers(run: Mapping[str, Any], cases: RunCases) -> dict[str, str]:
+    summary = run[RUN_SUMMARY]
+    return {
+        "Cases passed": _share(cases.passed, cases.decided),
+        "95 % interval": _interval(cases.interval),
+        "Undecided cases": f"{cases.total - cases.decided:,}",
+        "Score": score_text(run["score"], scale=run["score_scale"]),
+        "Turn latency, median": duration(summary.get("median_ms")),
+        "Turn latency, p95": duration(summary.get("p95_ms")),
+        **dict(sums({name: run[name] for name in _TOTALS}, summary.get(AT_LEAST, {}))),
+        "Rubric items met": _rubric(summary),
+        "Agreement of the judge": NOT_MEASURED if run["judge"] else "no judge",
+    }
+
+
+def _share(part: int, whole: int) -> str:
+    return f"{part:,} of {whole:,} ({percent(part / whole)})" if whole else UNKNOWN
+
+
+def _interval(interval: tuple[float, float] | None) -> str:
+    return UNKNOWN if interval is None else f"{percent(interval[0])} to {percent(interval[1])}"
+
+
+def _rubric(summary: Mapping[str, Any]) -> str:
+    """Write how many bullets of rubrics were met; runs of older versions did not count them."""
+    if RUBRIC_ITEMS not in summary:
+        return "unknown"
+    if (items := summary[RUBRIC_ITEMS]) is None:
+        return "no rubric"
+    undecided = f", {items['undecided']:,} undecided" if items["undecided"] else ""
+    return _share(items["met"], items["met"] + items["missed"]) + undecided
+
+
+def headline(head: HeadCases) -> str:
+    """Return in one sentence how many cases got worse and better, and what that says overall."""
+    worse, better = head.counts.get(Change.WORSE, 0), head.counts.get(Change.BETTER, 0)
+    parts = [_got(worse, "worse")] if worse else []
+    parts += [_got(better, "better")] if better else []
+    if not parts:
+        parts = ["No case got worse or better"]
+    overall: Mapping[HeadVerdict, str] = {
+        "worse": "the suite as a whole is clearly worse",
+        "better": "the suite as a whole is clearly better",
+        "no_clear_difference": "no clear difference overall",
+        "not_comparable": "the runs have no comparable case",
+    }
+    return f"{', '.join(parts)}; {overall[head.verdict]}."
+
+
+def _got(count: int, word: str) -> str:
+    return f"{count:,} case{'' if count == 1 else 's'} got {word}"
+
+
+def finding(head: HeadCases) -> str:
+    """Return what the test over all cases found, in sentences for people."""
+    test = head.test
+    if test.mean is None:
+        return "The runs have no case in common whose result can be compared."
+    if not test.differing:
+        what = "verdict" if head.by_verdict else "pass rate"
+        return f"The {what} of {_all(test.cases)} is the same in both runs."
+    cases = "case" if test.cases == 1 else "cases"
+    differ = "differs" if test.differing == 1 else "differ"
+    what = "verdict; the share of passed cases" if head.by_verdict else "pass rate; on average it"
+    lead = f"{test.differing:,} of {test.cases:,} {cases} {differ} in the {what} is"
+    if abs(test.mean) < _NOISE:
+        return f"{lead} the same."
+    direction = "lower" if test.mean < 0 else "higher"
+    return f"{lead} {_points(test.mean)} {direction}. {_chance(test)}"
+
+
+def _all(cases: int) -> str:
+    return "the one case" if cases == 1 else f"all {cases:,} cases"
+
+
+def _points(difference: float) -> str:
+    value = abs(_HUNDRED * difference)
+    text = f"{value:.0f}" if value >= 10 or value == round(value) else f"{value:.1f}"  # noqa: PLR2004
+    if text == "0.0":
+        return "less than 0.1 points"
+    return f"{text} point{'' if text == '1' else 's'}"
+
+
+def _chance(test: SignFlip) -> str:
+    if test.p is None:
+        return ""
+    if test.is_certain:
+        return (
+            "That is a clear difference: between two equally good versions, chance gives one this"
+            f" large in {_of_hundred(test.p)} comparisons."
+        )
+    if test.differing < _FEWEST:
+        return "So few differing cases prove nothing; it may be chance."
+    return (
+        "That is no clear difference: between two equally good versions, chance gives one this"
+        f" large in {_of_hundred(test.p)} comparisons."
+    )
+
+
+def _of_hundred(p: float) -> str:
+    if p < 0.01:  # noqa: PLR2004 - one of a hundred
+        return "fewer than 1 of 100"
+    return f"about {round(_HUNDRED * p)} of 100"
+
+
+def outcome_text(outcome: CaseOutcome | None, *, scale: str) -> str:
+    """Write the result of a case in one run: `failed, 1 of 3 passed, score 0.33`."""
+    if outcome is None:
+        return UNKNOWN
+    parts = [outcome.verdict or "undecided"]
+    if outcome.graded > 1:
+        parts.append(f"{outcome.passed:,} of {outcome.graded:,} passed")
+    if outcome.score is not None:
+        parts.append(f"score {score_text(outcome.score, scale=scale)}")
+    return ", ".join(parts)
+
+
+def counts_in_words(counts: Mapping[Change, int]) -> str:
+    """Return how many cases changed, and how: `3 worse, 1 better, 56 same`."""
+    return ", ".join(
+        f"{counts[change]:,} {words.label.lower()}"
+        for change, words in CHANGES.items()
+        if counts.get(change)
+    )

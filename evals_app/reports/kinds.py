@@ -1,0 +1,56 @@
+"""The kinds of reports of a run, by the word that commands and REST use."""
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+KindName = Literal["html", "markdown", "folder", "xlsx", "csv", "json", "junit", "github", "gitlab"]
+KIND_NAMES: tuple[KindName, ...] = get_args(KindName)
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What a report is called, and what its file is."""
+
+    title: str
+    suffix: str
+    media_type: str
+    has_conversations: bool = False  # so reading it takes the right to read executions
+    is_offered: bool = True  # on the page of a run
+
+
+KINDS: dict[KindName, Kind] = {
+    "html": Kind(
+        "One page to send by mail (HTML)",
+        ".html",
+        "text/html; charset=utf-8",
+        has_conversations=True,
+    ),
+    "markdown": Kind(
+        "Text for a chat or a pull request (Markdown)", ".md", "text/markdown; charset=utf-8"
+    ),
+    "folder": Kind(
+        "One text file for each case (zip)", ".zip", "application/zip", has_conversations=True
+    ),
+    "xlsx": Kind(
+        "Table for Excel (XLSX)",
+        ".xlsx",
+        "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+    ),
+    "csv": Kind("Table for other programs (CSV)", ".csv", "text/csv; charset=utf-8"),
+    "json": Kind(
+        "Everything, for programs (JSON)", ".json", "application/json", has_conversations=True
+    ),
+    "junit": Kind("Test results for build servers (JUnit XML)", ".xml", "application/xml"),
+    "github": Kind(
+        "Summary of a GitHub Actions job (Markdown)",
+        ".github.md",
+        "text/markdown; charset=utf-8",
+        is_offered=False,
+    ),
+    "gitlab": Kind(
+        "Code Quality report for GitLab (JSON)",
+        ".gl-code-quality.json",
+        "application/json",
+        is_offered=False,
+    ),
+}

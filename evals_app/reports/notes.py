@@ -1,0 +1,31 @@
+"""What to read with the verdict of a run, because it makes the verdict mean less."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from evals_app.reports.judges import has_script
+
+_STOPPED = {
+    "cancelled": "cancelled by a person",
+    "deadline": "time limit reached",
+    "budget": "cost limit reached",
+}
+
+
+def run_notes(run: Mapping[str, Any]) -> list[str]:
+    """Return sentences about a run; none if its verdict is that of its whole suite."""
+    notes = []
+    if run["is_scripted"]:
+        notes.append(
+            "Scripted: the agent follows a script. The verdict tests the checks, not an agent."
+        )
+    elif has_script(run["judge"] or ""):
+        notes.append("A judge follows a script: its verdicts mean nothing about the agent.")
+    notes += run["notes"] or ()
+    if run["covers"]:
+        notes.append(f"Not the whole suite: {run['covers']}.")
+    if run["stand_in_note"]:
+        notes.append(run["stand_in_note"])
+    if run["stop_reason"] and run["counts"]["cancelled"] + run["counts"]["not_run"]:
+        notes.append(f"Stopped early: {_STOPPED[run['stop_reason']]}.")
+    return notes

@@ -1,0 +1,91 @@
+"""The run that another one is compared with: chosen when it starts, read when it ends."""
+
+from collections.abc import Callable, Mapping
+from typing import Literal
+
+from evals_app.engine.gates import Regressions
+from evals_app.engine.suite import GatesSpec, SuiteSpec
+from evals_app.formats.snapshot_differences import (
+    Part,
+    PartDifferences,
+    UnreadableError,
+    snapshot_differences,
+)
+from evals_app.models import Run, Suite
+from evals_app.reports.comparison import PARTS
+from evals_app.runs.comparing import case_outcomes
+
+# A run, the last whole run of the suite, or the one that is pinned as its baseline.
+Baseline = int | Literal["latest", "pinned"]
+
+
+def find_baseline(suite: Suite, chosen: Baseline | None, say: Callable[[str], None]) -> Run | None:
+    """Return the baseline of a new run: the chosen one, else the suite's own.
+
+    What keeps it from being compared with goes to `say`. None: there is no baseline, or no latest run yet.
+    """
+    runs = Run.objects.defer("summary")
+    if chosen == "latest":
+        whole = Run.objects.suite_verdicts().filter(suite=suite).defer("summary")
+        return whole.order_by("-pk").first()
+    if isinstance(chosen, int):
+        run = runs.filter(pk=chosen).first()
+        if problem := _why_not(run, chosen, suite):
+            say(problem)
+        return run
+    run = runs.filter(pk__in=Suite.objects.filter(pk=suite.pk).values("baseline")).first()
+    if run is None and chosen == "pinned":
+        say(
+            f"Suite {suite.slug} has no baseline. Make a run its baseline first, on the page of the"
+            " run or with set_baseline."
+        )
+    return run
+
+
+def _why_not(run: Run | None, number: int, suite: Suite) -> str:
+    if run is None:
+        return f"There is no run {number} to compare with."
+    if run.suite_id != suite.pk:
+        return f"Run {number} is of suite {run.suite_slug}; choose a run of {suite.slug}."
+    return f"Run {number} has not ended, so nothing can be compared with it." if run.is_open else ""
+
+
+def gates_of(run: Run, suite: SuiteSpec) -> GatesSpec:
+    """Return the gates of a run: those of its suite; with a chosen baseline, no case may get worse."""
+    if "baseline" not in run.overrides or suite.gates.max_regressions is not None:
+        return suite.gates
+    return suite.gates.model_copy(update={"max_regressions": 0})
+
+
+def regressions_of(run: Run, gates: GatesSpec, *, digests: Mapping[str, str]) -> Regressions | None:
+    """Return what compares a run with its baseline; None if no gate asks, or it has none.
+
+    `digests` are the content of its cases by name.
+    """
+    base = run.baseline
+    if base is None or (gates.max_regressions is None and gates.max_score_drop is None):
+        return None
+    return Regressions(
+        f"run {base.pk}", case_outcomes(base), digests=digests, remarks=_remarks(base, run)
+    )
+
+
+def _remarks(base: Run, run: Run) -> list[str]:
+    """Name what measured the runs differently, each part with its first value."""
+    try:
+        parts = snapshot_differences(base.snapshot.content, run.snapshot.content)
+    except UnreadableError:
+        return ["Another version of Touchstone wrote one of the runs: what measured it is unknown."]
+    # Neither verdicts nor scores depend on prices.
+    named = [_named(part) for part in parts if part.part.is_yardstick and part.part != Part.PRICES]
+    return [f"Measured differently: {'; '.join(named)}."] if named else []
+
+
+def _named(part: PartDifferences) -> str:
+    first, *rest = part.values
+    more = len(rest) + part.more
+    others = f", and {more:,} more" if more else ""
+    return (
+        f"{PARTS[part.part].lower()} ({first.keys} was {first.before or 'the default'},"
+        f" is {first.after or 'the default'}{others})"
+    )

@@ -1,0 +1,100 @@
+"""Trends on the pages of suites and agents."""
+
+import json
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from evals_app.admin.trends import SUITE_TREND_RUNS, suite_trend
+from tests.authored import client_who_may
+from tests.makers import make_run, make_suite
+
+pytestmark = pytest.mark.django_db
+
+
+def test_the_trend_of_a_suite_has_pass_rate_and_score_of_its_last_whole_runs() -> None:
+    suite = make_suite()
+    for _ in range(SUITE_TREND_RUNS):
+        make_run(["passed"])
+    make_run(["failed"], is_tryout=True)
+    last = make_run(["passed", "failed"])
+
+    trend = suite_trend(suite)
+
+    assert trend is not None
+    assert [len(trend.points), trend.points[0].run.pk] == [SUITE_TREND_RUNS, last.pk]
+    chart = json.loads(trend.chart.data)
+    assert (chart["labels"][-1], len(chart["labels"])) == (f"run {last.pk}", SUITE_TREND_RUNS)
+    rates, scores = (line["data"] for line in chart["datasets"])
+    assert rates[-2:] == [100.0, 50.0]
+    assert scores[-1] == round(100 * last.score, 1) if last.score is not None else None
+
+
+def test_runs_that_compared_texts_in_another_way_are_left_out_and_counted() -> None:
+    suite = make_suite()
+    for similarity in ("words", "words", "embeddings openai/x", "", "embeddings openai/x"):
+        make_run(similarity=similarity)
+
+    trend = suite_trend(suite)
+
+    assert trend is not None
+    assert (len(trend.points), trend.left_out) == (3, 2)
+
+
+@pytest.mark.parametrize("similarities", [[], ["words"], ["words", "embeddings openai/x"]], ids=len)
+def test_one_run_is_not_a_trend(similarities: list[str]) -> None:
+    suite = make_suite()
+    for similarity in similarities:
+        make_run(similarity=similarity)
+
+    assert suite_trend(suite) is None
+
+
+def test_the_page_of_a_suite_shows_its_trend_to_those_who_may_see_runs(
+    admin_client: Client,
+) -> None:
+    suite = make_suite()
+    runs = [make_run(), make_run()]
+    url = f"/admin/evals_app/suite/{suite.pk}/change/"
+
+    text = admin_client.get(url).content.decode()
+    without = client_who_may("view_suite").get(url).content.decode()
+
+    for run in runs:
+        assert f"/admin/evals_app/run/{run.pk}/change/" in text
+    assert "<canvas" in text
+    assert "<canvas" not in without
+
+
+def test_the_page_of_an_agent_has_its_suites_with_their_trends(admin_client: Client) -> None:
+    suite, other = make_suite(), make_suite("deliveries")
+    url = f"/admin/evals_app/agent/{suite.agent_id}/change/"
+    for states in (["passed"], ["failed"]):
+        make_run(states, suite=suite)
+
+    context = admin_client.get(url).context
+    without = client_who_may("view_agent", "view_suite").get(url).context
+
+    assert [line.name for line in context["suites"]] == ["Deliveries", "Refunds"]
+    ((line, _),) = context["trend"].rows
+    assert (line.id, line.change) == (suite.pk, "100 points down")
+    assert other.pk != suite.pk
+    assert "suites" not in without
+
+
+@pytest.mark.parametrize("suites", [1, 8])
+def test_the_page_of_an_agent_asks_the_same_however_many_suites_it_has(
+    admin_client: Client, django_assert_num_queries: Any, suites: int
+) -> None:
+    agent = make_suite().agent
+    for number in range(suites - 1):
+        make_suite(f"suite-{number}", agent=agent)
+    for suite in agent.suites.all():
+        for _ in range(3):
+            make_run(suite=suite)
+    url = f"/admin/evals_app/agent/{agent.pk}/change/"
+    admin_client.get(url)
+
+    with django_assert_num_queries(6):
+        admin_client.get(url)

@@ -1,0 +1,45 @@
+"""A settlement whose workers are killed: every look happens once, and it comes to its end."""
+
+import signal
+from pathlib import Path
+
+import pytest
+
+from evals_app.models import Settlement
+from evals_app.runs.settle import start_settlement
+from evals_app.runs.suspects import plan_settlement
+from tests.faults.crew import PATIENCE_S, RECOVERED_S, check_run, crew, eventually, finished, send
+from tests.runs.settlements import rewrite, two_runs
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def test_a_settlement_survives_the_death_of_all_its_workers(
+    child_environment: dict[str, str], tmp_path: Path
+) -> None:
+    base, head = two_runs(delay_ms=150)
+    # With three suspects five trials are not enough for certainty.
+    rewrite(head, {"case 1": (2, 1), "case 3": (2, 1)})
+    before = finished()
+    settlement = start_settlement(plan_settlement(base, head))
+
+    def is_over() -> bool:
+        return not Settlement.objects.get(pk=settlement.pk).is_open
+
+    with crew(child_environment, tmp_path) as hurt:
+        eventually(lambda: finished() > before + 5, "some results of the first look")
+        send(signal.SIGKILL, *hurt.tree)
+        hurt.wait()
+    with crew(child_environment, tmp_path) as hurt:
+        eventually(lambda: settlement.runs.count() > 2 or is_over(), "the second look")
+        send(signal.SIGKILL, *hurt.tree)
+        hurt.wait()
+    with crew(child_environment, tmp_path):
+        eventually(is_over, "its end", within_s=RECOVERED_S + PATIENCE_S)
+
+    settlement.refresh_from_db()
+    assert (settlement.status, settlement.look, settlement.really_worse) == ("finished", 2, 1)
+    runs = list(settlement.runs.order_by("pk"))
+    assert [run.total for run in runs] == [15, 15, 5, 5]
+    for run, passed in zip(runs, [15, 10, 5, 0], strict=True):
+        check_run(run, passed=passed)

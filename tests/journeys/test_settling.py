@@ -1,0 +1,77 @@
+"""A person finds out whether a run is really worse: in a real browser, with the keyboard."""
+
+import pytest
+from playwright.sync_api import ViewportSize, expect
+
+from evals_app.models import Run, Settlement
+from evals_app.runs.shift import work
+from tests.elsewhere import elsewhere
+from tests.journeys.conftest import Visit
+from tests.runs.settlements import rewrite, settled, two_runs
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+PHONE: ViewportSize = {"width": 390, "height": 844}
+
+
+def two_runs_with_an_unlucky_case() -> tuple[Run, Run]:
+    base, head = two_runs()
+    rewrite(head, {"case 1": (2, 1)})
+    return base, head
+
+
+def test_a_run_is_settled_against_an_earlier_one(visit: Visit) -> None:
+    base, head = elsewhere(two_runs_with_an_unlucky_case)
+    page = visit("evals_app_run_change", head.pk)
+
+    page.get_by_role("button", name="Settle it").press("Enter")
+    dialog = page.get_by_role("dialog", name=f"Is run {head.pk} really worse?")
+    expect(dialog).to_be_focused()
+    expect(dialog.get_by_label("Compare with")).to_contain_text(f"Run {base.pk}")
+    price = dialog.locator("#settle-price")
+    expect(price).to_contain_text("Runs 2 cases")
+    dialog.get_by_label("Also test cases that seem better").press("Space")
+    expect(price).to_contain_text("at most 80 conversations")
+    dialog.get_by_label("Cost ceiling (USD)").fill("-1")
+    dialog.get_by_label("Cost ceiling (USD)").press("Enter")
+    expect(dialog).to_contain_text("Enter an amount above 0.")
+    dialog.get_by_label("Cost ceiling (USD)").fill("2")
+    page.keyboard.press("Enter")
+
+    title = f"is run {head.pk} really worse than run {base.pk}?"
+    expect(page.get_by_role("heading", name=title)).to_be_visible()
+    expect(page.get_by_role("status")).to_contain_text("Look 1 of 3: 2 cases")
+    expect(page.get_by_role("button", name="Cancel", exact=True)).to_be_visible()
+    elsewhere(work)
+
+    expect(page.get_by_role("status")).to_contain_text("1 case is really worse")
+    worse = page.get_by_role("row", name="case 2")
+    expect(worse).to_contain_text("Really worse")
+    expect(worse.get_by_role("cell")).to_contain_text(["", "3 of 3", "0 of 3", "5 of 5", "0 of 5"])
+    expect(page.get_by_role("row", name="case 1")).to_contain_text("Cannot tell yet")
+    expect(page.get_by_role("button", name="Cancel", exact=True)).to_have_count(0)
+    page.get_by_role("link", name=f"Run {base.pk}", exact=True).click()
+    page.get_by_role("link", name=f"run {head.pk} against run {base.pk}").click()
+    expect(page.get_by_role("heading", name=title)).to_be_visible()
+
+
+def test_the_result_is_read_on_a_phone_and_a_settlement_is_cancelled(visit: Visit) -> None:
+    settlement = elsewhere(lambda: settled(*two_runs_with_an_unlucky_case()))
+    page = visit("evals_app_settlement_change", settlement.pk)
+    page.set_viewport_size(PHONE)
+
+    place = page.locator(".badge", has_text="Really worse").bounding_box()
+    assert place is not None
+    assert place["x"] + place["width"] <= PHONE["width"]
+    elsewhere(
+        lambda: Settlement.objects.filter(pk=settlement.pk).update(
+            status="running", finished_at=None
+        )
+    )
+    page.reload()
+    page.get_by_role("button", name="Cancel", exact=True).press("Enter")
+    dialog = page.get_by_role("dialog", name="Cancel this settlement?")
+    dialog.get_by_role("button", name="Cancel settlement").press("Enter")
+
+    expect(page.get_by_text(f"Settlement {settlement.pk} was cancelled.")).to_be_visible()
+    expect(page.locator(".badge", has_text="Cancelled").first).to_be_visible()

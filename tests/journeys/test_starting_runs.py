@@ -1,0 +1,67 @@
+"""A person starts several runs at once: two models of one suite, and several suites."""
+
+from typing import Any
+
+import pytest
+from playwright.sync_api import expect
+
+from evals_app.models import Run
+from evals_app.runs.shift import work
+from tests.elsewhere import elsewhere
+from tests.journeys.conftest import Visit
+from tests.model_server import KEY, ModelServer
+from tests.runs.suites import make_agent, make_suite
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+
+def test_a_suite_runs_with_two_models(
+    visit: Visit, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", model_server.url)
+    agent = make_agent(driver="model", model="anthropic/claude-haiku-5-5", rules=[])
+    suite = make_suite(["hello", "bye"], agent=agent)
+    page = visit("evals_app_suite_change", suite.pk)
+
+    page.get_by_role("button", name="Run", exact=True).or_(
+        page.get_by_role("link", name="Run", exact=True)
+    ).first.click()
+    dialog = page.locator("#dialog")
+    dialog.get_by_label("Other models").fill("anthropic/claude-haiku-5-5")
+    dialog.get_by_label("Another model").first.fill("anthropic/claude-sonnet-5")
+    expect(dialog.get_by_text("Starts 2 runs with 4 conversations.")).to_be_visible()
+    dialog.get_by_role("button", name="Run", exact=True).click()
+
+    page.wait_for_url("**/run/?suite_slug=greetings")
+    rows = page.locator("#result_list tbody tr")
+    expect(rows).to_have_count(2)
+    expect(page.get_by_text("anthropic/claude-sonnet-5", exact=True)).to_be_visible()
+
+
+def test_several_suites_run_from_the_list_and_skip_what_is_not_needed(visit: Visit) -> None:
+    agent = make_agent()
+    stopping: dict[str, Any] = {
+        "trials": 4,
+        "min_pass_rate": 0.5,
+        "stop_when_decided": True,
+        "concurrency": 1,
+    }
+    make_suite(["hello"], agent=agent, **stopping)
+    make_suite(["hello"], agent=agent, slug="second", name="Second suite")
+    make_suite(["hello"], agent=agent, slug="third", name="Third suite")
+    page = visit("evals_app_suite_changelist")
+
+    page.get_by_role("link", name="Run suites").click()
+    expect(page.get_by_text("Starts 3 runs with 6 conversations.")).to_be_visible()
+    page.get_by_label("Third suite").uncheck()
+    expect(page.get_by_text("Starts 2 runs with 5 conversations.")).to_be_visible()
+    page.get_by_role("button", name="Run", exact=True).click()
+
+    expect(page.get_by_text("2 runs started.")).to_be_visible()
+    elsewhere(work)
+    run = elsewhere(lambda: Run.objects.get(suite_slug="greetings"))
+    page = visit("evals_app_run_change", run.pk)
+    expect(page.get_by_text("decided after 2 of 4")).to_be_visible()
+    page.get_by_role("link", name="trial 4: Skipped").click()
+    expect(page.get_by_text("This conversation was skipped")).to_be_visible()
