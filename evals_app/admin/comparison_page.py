@@ -125,8 +125,8 @@ def comparison_page(request: HttpRequest) -> dict[str, Any]:
     labels = [f"Run {pk}" for pk in ids]
     change = next((change for change in Change if change == query.get("change")), None)
     text = query.get("case", "").strip()
-    found = comparison.cases.chosen(change=change, text=text)
-    page = Paginator(found, PER_PAGE).get_page(query.get("page"))
+    chosen = comparison.cases.chosen(change=change, text=text)
+    page = Paginator(chosen, PER_PAGE).get_page(query.get("page"))
     rows, scale = comparison.matrix, comparison.base.score_scale
     return {
         "comparison": comparison,

@@ -130,7 +130,9 @@ class RunChoices(forms.Form):
     def variants(self) -> Sequence[Variant]:
         """Return each chosen agent with each chosen model."""
         agents = list(self.cleaned_data.get("agents") or [None])
-        return [Variant(*each) for each in product(agents, self.cleaned_data["models"] or [""])]
+        return [
+            Variant(*variant) for variant in product(agents, self.cleaned_data["models"] or [""])
+        ]
 
     def how(self) -> dict[str, Any]:
         """Return the other arguments of `start_runs`."""

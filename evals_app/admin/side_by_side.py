@@ -127,10 +127,10 @@ def _runs(texts: Sequence[str]) -> tuple[Run, Run]:
         raise Http404("Name two runs, as in ?run=1&run=2.")
     # Not `pk__in`: a number too large for a key would break it.
     wanted = Q(pk=numbers[0]) | Q(pk=numbers[1])
-    found = {run.pk: run for run in Run.objects.defer("summary").filter(wanted)}
-    if missing := [text for text, pk in zip(texts, numbers, strict=True) if pk not in found]:
+    runs = {run.pk: run for run in Run.objects.defer("summary").filter(wanted)}
+    if missing := [text for text, pk in zip(texts, numbers, strict=True) if pk not in runs]:
         raise Http404(f"There is no run {missing[0][:40]}.")
-    return found[numbers[0]], found[numbers[1]]
+    return runs[numbers[0]], runs[numbers[1]]
 
 
 def _trials(runs: tuple[Run, Run], case: str) -> tuple[list[Execution], list[Execution]]:

@@ -165,9 +165,9 @@ def sign_flip(differences: Mapping[float, int]) -> SignFlip:
 
 
 def _all_sums(sizes: Mapping[float, int]) -> Iterator[float]:
-    each = [size for size, count in sizes.items() for _ in range(count)]
-    for signs in product((-1, 1), repeat=len(each)):
-        yield sum(sign * size for sign, size in zip(signs, each, strict=True))
+    listed = [size for size, count in sizes.items() for _ in range(count)]
+    for signs in product((-1, 1), repeat=len(listed)):
+        yield sum(sign * size for sign, size in zip(signs, listed, strict=True))
 
 
 def _drawn_sums(sizes: Mapping[float, int]) -> Iterable[float]:

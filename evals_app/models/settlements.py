@@ -96,9 +96,9 @@ class Settlement(models.Model):
     def note_cases(self, suspects: Sequence[Suspect]) -> None:
         """Take over what the last look showed; the row is saved by the caller."""
         self.cases = [suspect.to_json() for suspect in suspects]
-        found = Counter(suspect.finding.value for suspect in suspects)
+        findings = Counter(suspect.finding.value for suspect in suspects)
         for counter in self.COUNTERS:
-            setattr(self, counter, found[counter])
+            setattr(self, counter, findings[counter])
 
     def has_open_cases(self) -> bool:
         return any(suspect.state is State.OPEN for suspect in self.read_cases())

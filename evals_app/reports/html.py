@@ -120,7 +120,7 @@ def html_page(runs: Sequence[Results]) -> Iterator[str]:
 
 
 def _head(runs: Sequence[Results]) -> str:
-    title = ", ".join(f"{each.run['suite_name']}: run {each.run['id']}" for each in runs)
+    title = ", ".join(f"{entry.run['suite_name']}: run {entry.run['id']}" for entry in runs)
     policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src '{_hash(_SCRIPT)}'"
     head = tag(
         "head",

@@ -8,7 +8,11 @@ from evals_app.reports.judges import has_script
 _STOPPED = {
     "cancelled": "cancelled by a person",
     "deadline": "time limit reached",
-    "budget": "cost limit reached",
+}
+_CEILINGS = {
+    "run": "cost limit reached",
+    "person": "monthly ceiling of the person reached",
+    "site": "monthly ceiling of the site reached",
 }
 
 
@@ -27,5 +31,8 @@ def run_notes(run: Mapping[str, Any]) -> list[str]:
     if run["stand_in_note"]:
         notes.append(run["stand_in_note"])
     if run["stop_reason"] and run["counts"]["cancelled"] + run["counts"]["not_run"]:
-        notes.append(f"Stopped early: {_STOPPED[run['stop_reason']]}.")
+        why = (
+            _STOPPED.get(run["stop_reason"]) or _CEILINGS[run["budget"]["reached_ceiling"] or "run"]
+        )
+        notes.append(f"Stopped early: {why}.")
     return notes

@@ -50,10 +50,10 @@ def month_text(first: date) -> str:
 def months() -> list[date]:
     """Return the months from the first in the ledger to this one, the newest first."""
     first = Spending.objects.aggregate(first=Min("day"))["first"] or today()
-    found = [first.replace(day=1)]
-    while (following := next_month(found[-1])) <= today():
-        found.append(following)
-    return found[::-1]
+    known = [first.replace(day=1)]
+    while (following := next_month(known[-1])) <= today():
+        known.append(following)
+    return known[::-1]
 
 
 def spending(first: date, *, by: By, reader: "User | None" = None) -> list[Spent]:

@@ -83,7 +83,7 @@ def test_10000_simulated_cases_have_the_verdict_of_all_their_trials() -> None:
         ran = stopped(trials, at_once=draw.choice([1, 1, 2, 4]), min_pass_rate=min_pass_rate)
 
         counts = [[letters.count(letter) for letter in "PFE"] for letters in (trials, ran)]
-        whole, early = (case_verdict(*each, min_pass_rate=min_pass_rate) for each in counts)
+        whole, early = (case_verdict(*counted, min_pass_rate=min_pass_rate) for counted in counts)
         assert early is whole, (trials, ran, min_pass_rate)
         saved += ran.count("s")
     assert saved > 10_000  # else it would show nothing

@@ -68,12 +68,12 @@ def suspect(name: str = "a", **changes: Any) -> Suspect:
 def test_a_case_is_suspected_once_its_rate_differs_by_a_trial(
     base: tuple[int, int], head: tuple[int, int], direction: str | None
 ) -> None:
-    found = find_suspects(
+    result = find_suspects(
         outcomes(outcome("a", *base)), outcomes(outcome("a", *head)), directions=BOTH
     )
 
-    assert [row.direction for row in found.suspects] == ([direction] if direction else [])
-    assert found.compared == 1
+    assert [row.direction for row in result.suspects] == ([direction] if direction else [])
+    assert result.compared == 1
 
 
 def test_what_cannot_be_compared_is_no_suspect() -> None:
@@ -93,20 +93,20 @@ def test_only_what_is_asked_for_is_suspected_and_few_trials_are_counted() -> Non
     base = outcomes(outcome("fell", 3, 0), outcome("rose", 0, 2), outcome("same", 3, 0))
     head = outcomes(outcome("fell", 1, 2), outcome("rose", 2, 0), outcome("same", 3, 0))
 
-    found = find_suspects(base, head)
+    result = find_suspects(base, head)
 
-    assert [row.name for row in found.suspects] == ["fell"]
-    assert (found.compared, found.few) == (3, 1)
+    assert [row.name for row in result.suspects] == ["fell"]
+    assert (result.compared, result.few) == (3, 1)
 
 
 @pytest.mark.parametrize(("stored", "suspects"), [(1, 0), (2, 1), (3, 1)])
 def test_a_stored_trial_that_could_never_decide_is_not_asked(stored: int, suspects: int) -> None:
-    found = find_suspects(
+    result = find_suspects(
         outcomes(outcome("a", stored, 0)), outcomes(outcome("a", 0, 3)), is_base_stored=True
     )
 
-    assert (len(found.suspects), found.hopeless) == (suspects, 1 - suspects)
-    assert all(row.base == Trials(stored, 0) for row in found.suspects)
+    assert (len(result.suspects), result.hopeless) == (suspects, 1 - suspects)
+    assert all(row.base == Trials(stored, 0) for row in result.suspects)
 
 
 # What a look says
@@ -187,9 +187,9 @@ def test_discoveries_agree_with_scipy(ps: list[float], alpha: float) -> None:
     # At the very border the two ways of rounding differ.
     clear = {place for place, p in enumerate(adjusted) if abs(p - alpha) > 1e-9}
 
-    found = discoveries(ps, alpha=alpha)
+    discovered = discoveries(ps, alpha=alpha)
 
-    assert found & clear == {place for place in clear if adjusted[place] <= alpha}
+    assert discovered & clear == {place for place in clear if adjusted[place] <= alpha}
 
 
 # How often it is wrong
@@ -198,7 +198,7 @@ def test_discoveries_agree_with_scipy(ps: list[float], alpha: float) -> None:
 class Simulated(NamedTuple):
     """Cases found to be really worse or better: of those planted, and of all others."""
 
-    found: int
+    detected: int
     false: int
     suspects: int
     trials: float  # a case: those of the head's run, and all fresh ones
@@ -233,7 +233,7 @@ class Site:
         used = self._settle(list(suspects), before, after, is_base_stored=is_base_stored)
         wrong = {row.name for row in used[0] if row.state is State.DECIDED}
         return Simulated(
-            found=len(wrong & set(planted)),
+            detected=len(wrong & set(planted)),
             false=len(wrong - set(planted)),
             suspects=len(suspects),
             trials=self._trials + used[1] / self.CASES,
@@ -284,7 +284,7 @@ def shares(results: list[Simulated]) -> tuple[float, float, float]:
     count = len(results)
     return (
         sum(row.false > 0 for row in results) / count,
-        sum(row.found for row in results) / count,
+        sum(row.detected for row in results) / count,
         sum(row.trials for row in results) / count,
     )
 
@@ -311,9 +311,9 @@ def test_at_most_one_of_20_comparisons_of_equal_versions_raises_an_alarm(
 def test_three_of_four_cases_that_fell_from_95_to_40_percent_are_found() -> None:
     site = Site(seed=13, planted=10)
 
-    alarms, found, trials = shares([site.compare() for _ in range(200)])
+    alarms, detected, trials = shares([site.compare() for _ in range(200)])
 
-    assert found / 10 >= 0.75
+    assert detected / 10 >= 0.75
     assert trials <= 7
     assert alarms <= 0.05
 

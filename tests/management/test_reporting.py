@@ -103,7 +103,7 @@ def test_github_gets_a_summary_and_annotations(
     monkeypatch.setenv("GITHUB_WORKSPACE", "/work")
     run = make_run(["passed", "failed"])
     assert run.suite is not None
-    run.suite.source = "/work/evals/refunds.suite.yaml"
+    run.suite.source = "/srv/evals/refunds.suite.yaml"
     run.suite.save()
     out = Lines()
 

@@ -28,10 +28,10 @@ def test_a_summary_that_github_would_refuse_is_cut_and_says_so(
 
 
 def test_an_annotation_names_the_file_of_the_suite_if_it_is_in_the_repository() -> None:
-    run = a_run(source="/work/shop/evals/refunds.suite.yaml")
+    run = a_run(source="/srv/shop/evals/refunds.suite.yaml")
 
-    (inside,) = annotations([results(run, [an_execution()])], root="/work/shop")
-    (outside,) = annotations([results(run, [an_execution()])], root="/work/other")
+    (inside,) = annotations([results(run, [an_execution()])], root="/srv/shop")
+    (outside,) = annotations([results(run, [an_execution()])], root="/srv/other")
 
     assert inside.startswith("::error file=evals/refunds.suite.yaml,line=1,title=Refunds")
     assert outside.startswith("::error title=Refunds")

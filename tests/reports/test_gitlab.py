@@ -12,7 +12,7 @@ def findings_of(*executions: dict[str, Any], **run: Any) -> list[dict[str, Any]]
 
 
 def test_each_failure_is_a_finding_with_what_gitlab_requires() -> None:
-    (finding,) = findings_of(passed(), an_execution(), source="/work/evals/refunds.suite.yaml")
+    (finding,) = findings_of(passed(), an_execution(), source="/srv/evals/refunds.suite.yaml")
 
     assert finding["location"] == {"path": "evals/refunds.suite.yaml", "lines": {"begin": 1}}
     assert finding["severity"] == "major"

@@ -94,7 +94,7 @@ def test_scores_stand_on_the_scale_of_the_suite() -> None:
     assert "1.0\N{NO-BREAK SPACE}of\N{NO-BREAK SPACE}5" in text
 
 
-def stopped(why: str) -> dict[str, Any]:
+def stopped(why: str, *, ceiling: str | None = None) -> dict[str, Any]:
     counts = {
         "total": 2,
         "passed": 1,
@@ -104,7 +104,8 @@ def stopped(why: str) -> dict[str, Any]:
         "cancelled": 0,
         "not_run": 1,
     }
-    return {"stop_reason": why, "counts": counts}
+    budget = {**a_run()["budget"], "reached_ceiling": ceiling}
+    return {"stop_reason": why, "counts": counts, "budget": budget}
 
 
 @pytest.mark.parametrize(
@@ -118,6 +119,9 @@ def stopped(why: str) -> dict[str, Any]:
         pytest.param(stopped("cancelled"), "> Stopped early: cancelled", id="cancelled"),
         pytest.param(stopped("deadline"), "> Stopped early: time limit", id="deadline"),
         pytest.param(stopped("budget"), "> Stopped early: cost limit", id="budget"),
+        pytest.param(
+            stopped("budget", ceiling="site"), "> Stopped early: monthly ceiling", id="month's"
+        ),
         pytest.param({"stop_reason": "deadline"}, "", id="out of time, with nothing left"),
         pytest.param({}, "", id="nothing to note"),
     ],
