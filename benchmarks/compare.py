@@ -34,6 +34,7 @@ from evals_app.engine.suite import SuiteSpec
 from evals_app.engine.trial import Verdict
 from evals_app.formats.snapshot import SCHEMA_VERSION, SnapshotSpec
 from evals_app.models import ApiToken, CaseResult, Run, Snapshot
+from evals_app.runs.comparing import MOST_RESULTS
 from fixtures_app.spec import FixtureSpec
 
 Query = list[tuple[str, int | str]]
@@ -129,6 +130,7 @@ def _facts(rng: random.Random, *, cases: int, trials: int) -> Iterator[Fact]:
 def pages(runs: Sequence[int], *, cases: int) -> Iterator[Page]:
     """Return what is asked for, by page and by REST."""
     base, *heads = runs
+    most = min(MOST_RUNS, MOST_RESULTS // cases)
     pairs: list[Query] = [[("run", base), ("run", head)] for head in heads[:PAIRS]]
     turned: list[Query] = [
         [*pairs[0], more] for more in (("page", 2), ("change", "worse"), ("page", cases // 50))
@@ -139,7 +141,7 @@ def pages(runs: Sequence[int], *, cases: int) -> Iterator[Page]:
             "first": pairs,
             "next pages": turned,
             "searched": searched if name == "REST" else [],
-            f"{MOST_RUNS} runs": [[("run", run) for run in runs[:MOST_RUNS]]],
+            f"{most} runs": [[("run", run) for run in runs[:most]]],
         }
         for title, queries in kinds.items():
             yield Page(f"{name}, {title}", [f"{address}?{urlencode(query)}" for query in queries])
@@ -175,6 +177,8 @@ def main() -> None:
     parser.add_argument("--trials", type=int, default=3)
     parser.add_argument("--requests", type=int, default=40, help="Of each kind.")
     parser.add_argument("--only", default="", help="Part of the titles to measure.")
+    import evalsite.wsgi  # noqa: F401, PLC0415 - from here on the process is like a web server's
+
     measurements = run(**vars(parser.parse_args()))
     sys.exit(0 if all(measured.is_allowed for measured in measurements) else 1)
 

@@ -17,8 +17,8 @@ from evals_app.formats.problems import FormatError, Problem
 from evals_app.formats.struere.export import write_project
 from evals_app.formats.tables.writing import write_csv, write_xlsx
 from evals_app.formats.yaml_source import read_yaml
-from evals_app.library.memory import uncollected
 from evals_app.models import Agent, Attachment, Provider, Suite
+from fixtures_app.ground.memory import uncollected
 from fixtures_app.ground.words import near
 from fixtures_app.library import fixture_specs
 from fixtures_app.spec import FixtureSpec

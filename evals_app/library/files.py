@@ -27,12 +27,12 @@ from evals_app.library.changes import Change, ImportReport, Kind
 from evals_app.library.comparing import Compared, compare_suites, compared, digest_of
 from evals_app.library.edits import edit_of, note_changes
 from evals_app.library.inventories import contents_of
-from evals_app.library.memory import set_aside, uncollected
 from evals_app.library.rights import EVERYTHING, Rights
 from evals_app.library.saving import SuiteWriting, mark_of, write_agents, write_providers
 from evals_app.library.sources import Sources, is_same_file, other_source
 from evals_app.models import Agent, Attachment, Provider, Suite
 from evals_app.models.concurrency import one_moment
+from fixtures_app.ground.memory import set_aside, uncollected
 from fixtures_app.ground.words import near
 from fixtures_app.library import known_schemas, misfits, save_entity_types, save_fixture
 from fixtures_app.models import EntityType, Fixture

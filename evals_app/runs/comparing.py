@@ -34,6 +34,7 @@ from evals_app.reports.comparison_answers import (
     compared_run_json,
     counts_json,
 )
+from fixtures_app.ground.memory import uncollected
 
 MOST_RESULTS = 400_000  # of cases, of all runs together; they take 120 MB
 
@@ -179,6 +180,7 @@ class _Loaded(NamedTuple):
 
 
 @lru_cache(maxsize=2)
+@uncollected()
 def _load(runs: tuple[_Ended, ...]) -> _Loaded:
     """Read and compare the cases of runs; the last two are kept, because people turn pages."""
     outcomes = _outcomes([run.pk for run in runs])
