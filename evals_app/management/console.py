@@ -171,7 +171,8 @@ def print_result(run: Run, *, console: Console, site: str, name: str = "") -> No
     )
     for row in wrong[:SHOWN_FAILURES]:
         used = token_sum(row.judge_prompt_tokens, row.judge_response_tokens)
-        judged = f" (judge tokens: {used})" if row.judge_prompt_tokens else ""
+        is_judged = run.judge and row.judge_prompt_tokens != 0
+        judged = f" (judge tokens: {used})" if is_judged else ""
         write(f"  {row.verdict}: {_plain(str(row))}{judged}: {_plain(row.reason)}")
         write(f"    {site}/admin/evals_app/execution/{row.pk}/change/")
     if (more := wrong.count() - SHOWN_FAILURES) > 0:

@@ -100,7 +100,7 @@ def test_github_gets_a_summary_and_annotations(
     summary.write_text("Before.\n")
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
-    monkeypatch.setenv("GITHUB_WORKSPACE", "/work")
+    monkeypatch.setenv("GITHUB_WORKSPACE", "/srv")
     run = make_run(["passed", "failed"])
     assert run.suite is not None
     run.suite.source = "/srv/evals/refunds.suite.yaml"
