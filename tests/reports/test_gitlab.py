@@ -6,7 +6,7 @@ from tests.reports.makers import a_run, an_execution, passed, results
 
 
 def findings_of(*executions: dict[str, Any], **run: Any) -> list[dict[str, Any]]:
-    text = "".join(code_quality([results(a_run(**run), executions)], root="/work"))
+    text = "".join(code_quality([results(a_run(**run), executions)], root="/srv"))
     findings: list[dict[str, Any]] = json.loads(text)
     return findings
 
