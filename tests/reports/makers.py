@@ -49,7 +49,7 @@ def a_run(**changes: Any) -> dict[str, Any]:
         },
         "cost_usd": None,
         "cost_parts_usd": {"agent": 0.0123, "judge": None},
-        "budget": {"max_cost_usd": None, "spent_usd": 0.02},
+        "budget": {"max_cost_usd": None, "spent_usd": 0.02, "reached_ceiling": None},
         "started_at": None,
         "finished_at": None,
         "duration_ms": 90_000.0,
