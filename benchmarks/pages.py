@@ -142,9 +142,21 @@ def admin_pages(user: User, rng: random.Random) -> Iterator[Page]:
     yield Page("suite", _pages_of(Suite, _sample(Suite.objects.all(), rng)))
     many = Suite.objects.annotate(many=models.Count("cases")).order_by("-many")
     yield Page("suite, the largest", _pages_of(Suite, many[:1]))
+    yield from _case_lists(many[0])
     cases = reverse("admin:evals_app_case_changelist")
     yield Page("cases", [cases, *(f"{cases}?{urlencode({'q': text})}" for text in SEARCHED)])
     yield Page("case", _pages_of(Case, _sample(Case.objects.all(), rng)))
+
+
+def _case_lists(suite: Suite) -> Iterator[Page]:
+    """Return the cases of the largest suite, page by page and filtered."""
+    url = reverse("admin:evals_app_suite_cases", args=[suite.pk])
+    last = suite.cases.count() // LIST_PAGE
+    yield Page("cases of a suite", [url, *(f"{url}?p={page}" for page in (2, last // 2, last))])
+    searched = [f"{url}?{urlencode({'q': text})}" for text in SEARCHED]
+    yield Page("cases of a suite, searched", searched)
+    filters = ("verdict=failed", "verdict=none", "tag=smoke", "state=enabled&verdict=passed")
+    yield Page("cases of a suite, filtered", [f"{url}?{query}" for query in filters])
 
 
 def _execution_lists(user: User, rng: random.Random) -> Iterator[Page]:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from django.apps import AppConfig
 from django.conf import settings
+from django.db.models.signals import post_migrate
 
 from evals_app.engine.graders.measures import wordnet
 from evals_app.engine.permits import Permits, set_permits
@@ -18,7 +19,10 @@ class EvalsConfig(AppConfig):
     def ready(self) -> None:
         """Register what Django finds only once the application is loaded."""
         from evals_app import checks  # noqa: F401, PLC0415 - checks read settings
+        from evals_app.models.roles import keep_roles  # noqa: PLC0415 - it imports models
 
+        # After Django's own, which makes the permissions.
+        post_migrate.connect(keep_roles, sender=self)
         set_permits(
             Permits(
                 modules=tuple(settings.EVALS_PYTHON_MODULES),

@@ -1,80 +1,166 @@
-"""The first page: the result of every suite, running work, and what needs attention.
+"""The first page: what got worse, what runs, what waits for review, and how every suite does.
 
 Every part is a fixed number of queries, however many suites and runs there are.
 """
 
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
+from django.contrib.auth.models import User
+from django.db.models import Exists, Q, Sum
 from django.http import HttpRequest
+from django.urls import reverse
 from pydantic import ValidationError
 
-from evals_app.admin.examples import may_load_examples
-from evals_app.admin.presentation import badge, run_badges, scripted_badge
-from evals_app.admin.trends import suite_lines, trend_of
+from evals_app.admin.examples import may_load_examples, may_remove_examples
+from evals_app.admin.presentation import badge, plural, run_badges
+from evals_app.admin.starting import may_run
+from evals_app.admin.trends import SuiteLine, lines_beside, trend_of
+from evals_app.engine.llm.pricing import usd_text
 from evals_app.engine.spec import read_model
+from evals_app.library.removing import example_suites
 from evals_app.library.rights import Rights
-from evals_app.models import Agent, Execution, Provider, Run, Suite
-from evals_app.reports.coverage import COVERAGE_COLUMNS
+from evals_app.models import Agent, Execution, Provider, Run, Spending, Suite
+from evals_app.runs.ceilings import ceilings_for, in_month
+from evals_app.runs.ledger import today
+from evals_app.runs.standing import worse_cases
 from evals_app.runs.workers import live_workers
 
 MOST_OPEN_RUNS = 10
 MOST_FAILURES = 10
+MOST_WORSE = 5
+MOST_ADMINISTRATORS = 3
+_OPEN = Q(status__in=Run.OPEN)
 
 
 def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
     """Add what the first page shows, limited to what the person may see."""
-    user = request.user
+    user: Any = request.user
     sees_runs = user.has_perm("evals_app.view_run")
-    sees_suites = user.has_perm("evals_app.view_suite")
-    suites = suite_lines(Suite.objects.current()) if sees_runs and sees_suites else []
+    sees_results = sees_runs and user.has_perm("evals_app.view_suite")
+    seen = Suite.objects.current() if sees_results else Suite.objects.none()
+    suites, open_runs = lines_beside(seen, _OPEN) if sees_runs else ([], [])
+    failures = _failures(suites) if user.has_perm("evals_app.view_execution") else []
+    there_is = _existing(user)
+    has_suites = there_is["suite"]
+    may_write = user.has_perm("evals_app.add_suite")
+    shows_examples = there_is["example"] and (sees_results or may_write)
+    may_import = Rights.of(user).may_import()
+    may_anything = sees_results or may_write or may_import
     return context | {
         "title": "Dashboard",
+        "greeting": user.get_short_name() or user.get_username(),
         "suites": suites,
-        "has_suites": bool(suites) or Suite.objects.exists(),
-        "open_runs": _open_runs() if sees_runs else [],
-        "failures": _failures() if user.has_perm("evals_app.view_execution") else [],
-        "has_worker": live_workers().exists(),
-        "keyless": _keyless() if user.has_perm("evals_app.view_provider") else [],
+        "sees_results": sees_results,
+        "has_suites": has_suites,
+        "has_agent": there_is["agent"],
+        "worse": _worse(suites),
+        "open_runs": [_open_run(run) for run in open_runs[: -MOST_OPEN_RUNS - 1 : -1]],
+        "open_count": len(open_runs),
+        "waiting": _waiting(suites),
+        "failures": failures,
+        "spent": _spent(user) if sees_runs else None,
+        "has_worker": there_is["worker"],
+        "keyless": _keyless() if user.has_perm("evals_app.change_provider") else [],
         "trend": trend_of(suites),
-        "may_write": user.has_perm("evals_app.add_suite"),
+        "rights": _rights(request),
+        "administrators": [] if may_anything else _administrators(),
+        "may_run": may_run(request),
+        "may_write": may_write,
         "may_load_examples": may_load_examples(request),
-        "may_import": Rights.of(user).may_import(),
+        "may_import": may_import,
+        "shows_tour": shows_examples or not has_suites,
+        "may_remove_examples": shows_examples and may_remove_examples(request),
     }
 
 
-def _open_runs() -> list[dict[str, Any]]:
-    rows = Run.objects.filter(status__in=Run.OPEN).defer("summary").order_by("-pk")
+def _existing(user: Any) -> dict[str, bool]:
+    """Return whether the site has any of these, in one query."""
+    kinds = {
+        "suite": Suite.objects.all(),
+        "example": example_suites(),
+        "agent": Agent.objects.all(),
+        "worker": live_workers(),
+    }
+    exists = {kind: Exists(rows) for kind, rows in kinds.items()}
+    return User.objects.filter(pk=user.pk).values(**exists).get()
+
+
+def _worse(suites: Sequence[SuiteLine]) -> list[dict[str, Any]]:
+    """Return suites with cases that passed in their previous whole run and fail now."""
+    pairs = {
+        line.points[-1].run.pk: line.previous.run.pk
+        for line in suites
+        if line.previous and line.points[-1].run.verdict != Run.Verdict.PASSED
+    }
+    worse = worse_cases(pairs) if pairs else {}
+    compare = reverse("admin:evals_app_run_compare")
     return [
         {
-            "run": run,
-            "badges": run_badges(run),
-            "percent": round(100 * run.done / run.total) if run.total else 100,
+            "suite": line.name,
+            "cases": plural(len(worse[last.run.pk]), "case"),
+            "names": ", ".join(worse[last.run.pk][:MOST_WORSE]),
+            "url": f"{compare}?run={pairs[last.run.pk]}&run={last.run.pk}",
         }
-        for run in rows[:MOST_OPEN_RUNS]
+        for line in suites
+        if (last := line.last) and last.run.pk in worse
     ]
 
 
-def _failures() -> list[dict[str, Any]]:
-    failures: list[Execution] = []
-    # One verdict at a time is a range of an index; both at once would sort all rows.
-    for verdict in ("failed", "errored"):
-        rows = Execution.objects.filter(verdict=verdict, run__is_tryout=False)
-        rows = rows.select_related("run").only(
-            *("pk", "case", "trial", "verdict", "reason", "finished_at", "is_scripted"),
-            *(f"run__{column}" for column in ("suite_name", "is_scripted", "judge")),
-            *(f"run__{column}" for column in COVERAGE_COLUMNS),
-        )
-        failures += rows.order_by("-pk")[:MOST_FAILURES]
-    newest = sorted(failures, key=lambda row: -row.pk)[:MOST_FAILURES]
+def _open_run(run: Run) -> dict[str, Any]:
+    return {
+        "run": run,
+        "badges": run_badges(run),
+        "percent": round(100 * run.done / run.total) if run.total else 100,
+    }
+
+
+def _waiting(suites: Sequence[SuiteLine]) -> int:
+    """Count the executions that did not pass in the last whole runs."""
+    return sum(line.last.run.failed + line.last.run.errored for line in suites if line.last)
+
+
+def _failures(suites: Sequence[SuiteLine]) -> list[dict[str, Any]]:
+    """Return the newest of those executions."""
+    runs = {line.last.run.pk: line.last.run for line in suites if line.last}
+    rows = Execution.objects.filter(run__in=runs, verdict__in=["failed", "errored"])
+    rows = rows.only("pk", "run", "case", "trial", "verdict", "reason", "finished_at")
+    newest = rows.order_by("-run", "verdict", "position")[:MOST_FAILURES] if runs else []
     return [
-        {
-            "execution": row,
-            "badge": badge(row.verdict),
-            "scripted": scripted_badge(row.run) if row.is_scripted else "",
-        }
-        for row in newest
+        {"execution": row, "badge": badge(row.verdict), "run": runs[row.run_id]} for row in newest
     ]
+
+
+def _spent(user: Any) -> dict[str, Any]:
+    """Return what the site spent this month, and the ceilings that apply to a person."""
+    amount = Spending.objects.filter(in_month(today())).aggregate(spent=Sum("spent_usd"))["spent"]
+    ceilings = [
+        f"{usd_text(ceiling.max_usd)} {'for you' if ceiling.person_id else 'for the site'}"
+        for ceiling in ceilings_for(user.pk)
+    ]
+    return {"amount": usd_text(amount or 0), "ceilings": ", ".join(ceilings)}
+
+
+def _rights(request: HttpRequest) -> list[str]:
+    """Return what a person may do, in words."""
+    user = request.user
+    known = {
+        "evals_app.view_suite": "read suites",
+        "evals_app.view_run": "read results",
+        "evals_app.add_suite": "write suites",
+        "evals_app.change_case": "edit cases",
+        "evals_app.change_agent": "edit agents",
+        "fixtures_app.change_fixture": "edit fixtures",
+    }
+    words = [word for right, word in known.items() if user.has_perm(right)]
+    return [*words, "start runs"] if may_run(request) else words
+
+
+def _administrators() -> list[str]:
+    """Return the names of people who may give rights."""
+    people = User.objects.filter(is_superuser=True, is_active=True).order_by("pk")
+    return [person.get_full_name() or person.username for person in people[:MOST_ADMINISTRATORS]]
 
 
 def _keyless() -> list[dict[str, str]]:

@@ -5,9 +5,11 @@ from collections.abc import Callable, Iterator
 from django.db import Error, connection
 from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
+from evals_app.models.profiles import zone_of
 from evals_app.runs.workers import live_workers
 
 NO_WORKER = "No worker is alive, so runs wait. Start one: python manage.py worker"
@@ -82,3 +84,17 @@ class Probes:
     def __call__(self, request: HttpRequest) -> HttpResponse:
         """Answer the request."""
         return self._views.get(request.path_info, self.get_response)(request)
+
+
+class TimeZoneOfReader:
+    """Show times in the time zone of the person who reads the page; REST has UTC."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        """Answer the request."""
+        if request.path.startswith("/api/"):
+            return self.get_response(request)
+        with timezone.override(zone_of(request.user) or timezone.get_default_timezone()):
+            return self.get_response(request)

@@ -8,12 +8,10 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from django.templatetags.static import static
-from django.urls import reverse_lazy
-
 from evals_app import __version__
 from evals_app.engine.kinds import USUAL_KEYS
 from evalsite import environment
+from evalsite.look import UNFOLD  # noqa: F401 - a setting
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 DATA_DIR = environment.folder("TOUCHSTONE_DATA_DIR", "var", relative_to=BASE_DIR)
@@ -29,6 +27,7 @@ SECURE_CONTENT_TYPE_NOSNIFF = True
 X_FRAME_OPTIONS = "DENY"
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
+CSRF_FAILURE_VIEW = "evalsite.errors.csrf_failure"
 CSRF_COOKIE_SAMESITE = "Lax"
 if environment.flag("TOUCHSTONE_HTTPS"):
     # A proxy in front ends TLS; it must set this header itself, whatever the client sent.
@@ -75,10 +74,12 @@ MIDDLEWARE = [
     "evalsite.middleware.ContentSecurityPolicy",
     "evalsite.middleware.Probes",
     "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.middleware.gzip.GZipMiddleware",  # hides the length, so that secrets cannot be guessed
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "evalsite.middleware.TimeZoneOfReader",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "axes.middleware.AxesMiddleware",  # the last, says axes
@@ -96,6 +97,7 @@ TEMPLATES = [
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
             ],
+            "builtins": ["fixtures_app.editing.times"],
         },
     },
 ]
@@ -104,7 +106,7 @@ LOGIN_URL = "admin:login"
 LOGIN_REDIRECT_URL = "/admin/"
 AUTHENTICATION_BACKENDS = [
     "axes.backends.AxesStandaloneBackend",  # the first: it refuses before a password is hashed
-    "django.contrib.auth.backends.ModelBackend",
+    "evalsite.sign_in.WithProfiles",
 ]
 # How often signing in may fail; the limits are in evalsite/sign_in.py.
 AXES_HANDLER = "evalsite.sign_in.SignInLimits"
@@ -118,6 +120,7 @@ AXES_CLIENT_STR_CALLABLE = "evalsite.sign_in.described"
 AXES_LOCKOUT_CALLABLE = "evalsite.sign_in.refused"
 AXES_ENABLE_ADMIN = False
 AXES_VERBOSE = False
+PASSWORD_RESET_TIMEOUT = 7 * 24 * 3600  # of the link of an invitation
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": f"django.contrib.auth.password_validation.{name}"}
     for name in (
@@ -131,6 +134,7 @@ AUTH_PASSWORD_VALIDATORS = [
 LANGUAGE_CODE = "en"
 TIME_ZONE = "UTC"
 USE_TZ = True
+FORMAT_MODULE_PATH = "evalsite.formats"
 
 # Data
 
@@ -164,7 +168,11 @@ CACHES = {
 STATIC_URL = "/static/"
 STATIC_ROOT = DATA_DIR / "static"
 STATIC_ROOT.mkdir(exist_ok=True)  # WhiteNoise warns about a directory that is missing
-WHITENOISE_USE_FINDERS = True  # straight from the packages: no collectstatic before the first start
+WHITENOISE_USE_FINDERS = True  # what is not collected comes straight from the packages
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {"BACKEND": "evalsite.static_files.StaticFiles"},
+}
 
 # Queue. A task only wakes a process, so it is tried once and may be lost: leases return
 # the work. EVALS_SHIFT_S + EVALS_EXECUTION_S < timeout < retry, or processes would be stopped early.
@@ -256,24 +264,6 @@ SPECTACULAR_SETTINGS = {
     "SWAGGER_UI_DIST": "SIDECAR",  # served from here, not from a CDN
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
     "REDOC_DIST": "SIDECAR",
-}
-
-# Admin
-
-UNFOLD = {
-    "SITE_TITLE": "Touchstone",
-    "SITE_HEADER": "Touchstone",
-    "SITE_URL": reverse_lazy("admin:index"),
-    "LOGIN": {"form": "evalsite.sign_in.SignInForm"},
-    "DASHBOARD_CALLBACK": "evalsite.dashboard.dashboard",
-    "SIDEBAR": {"navigation": "evals_app.admin.navigation.navigation"},
-    "SITE_FAVICONS": [
-        {
-            "rel": "icon",
-            "type": "image/svg+xml",
-            "href": lambda _request: static("evals_app/favicon.svg"),
-        }
-    ],
 }
 
 # Logging

@@ -11,6 +11,8 @@ from typing import Any
 from axes.handlers.database import AxesDatabaseHandler
 from axes.models import AccessLog
 from django.conf import settings
+from django.contrib.auth.backends import ModelBackend
+from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
@@ -83,8 +85,22 @@ def _wait_s(request: HttpRequest) -> float | None:
     return None if end is None else max(1.0, (end - timezone.now()).total_seconds())
 
 
+class WithProfiles(ModelBackend):
+    """Django's backend, which reads people with their time zones in one query."""
+
+    def get_user(self, user_id: int) -> User | None:
+        person = User.objects.select_related("profile").filter(pk=user_id).first()
+        return person if person and self.user_can_authenticate(person) else None
+
+
 class SignInForm(AuthenticationForm):
-    """Unfold's form, with the time to try again."""
+    """Unfold's form, with the time to try again; only the right password says more."""
+
+    def confirm_login_allowed(self, user: Any) -> None:
+        if not user.is_staff:
+            message = "Your account cannot open this site yet. Ask an administrator."
+            raise ValidationError(message, code="not_yet")
+        super().confirm_login_allowed(user)
 
     def get_invalid_login_error(self) -> ValidationError:
         wait_s = _wait_s(self.request)

@@ -23,7 +23,7 @@ BATCH = 500
 
 def known_schemas() -> dict[str, dict[str, Json]]:
     """Return the JSON Schema of every entity type of the site, by slug."""
-    return dict(EntityType.objects.order_by("slug").values_list("slug", "schema"))
+    return {row.slug: row.schema for row in EntityType.objects.order_by("slug")}
 
 
 def misfits(
@@ -113,6 +113,13 @@ def save_fixture(spec: FixtureSpec) -> Saved:
         Fixture.objects.filter(pk=fixture.pk).update(updated_at=timezone.now())
         return "updated"
     return "unchanged" if set(saved_types.values()) <= {"unchanged"} else "updated"
+
+
+def copy_fixture(fixture: Fixture, *, name: str, slug: str) -> Fixture:
+    """Save a copy of a fixture under a name and slug that are free."""
+    spec = Fixture.objects.with_everything().get(pk=fixture.pk).to_spec()
+    save_fixture(spec.model_copy(update={"name": name, "slug": slug}))
+    return Fixture.objects.get(slug=slug)
 
 
 def _types_of(spec: FixtureSpec) -> dict[str, int]:

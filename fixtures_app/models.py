@@ -1,7 +1,8 @@
 """The rows of fixtures: data sets that executions read and change in private copies."""
 
+from collections.abc import Iterable
 from operator import attrgetter
-from typing import Any
+from typing import Any, Self
 
 from django.db import models
 from django.db.models import Prefetch
@@ -26,14 +27,40 @@ class EntityType(Importable):
     schema = models.JSONField(
         default=dict, blank=True, help_text="JSON Schema of the data. {} allows anything."
     )
+    # PostgreSQL does not keep the order of keys, but a table of fields has one.
+    field_order = models.JSONField(default=list, editable=False)
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)
 
     def __str__(self) -> str:
         return self.slug
 
+    def save(self, *args: Any, update_fields: Iterable[str] | None = None, **kwargs: Any) -> None:
+        properties = self.schema.get("properties")
+        self.field_order = list(properties) if isinstance(properties, dict) else []
+        if update_fields is not None and "schema" in update_fields:
+            update_fields = {*update_fields, "field_order"}
+        super().save(*args, update_fields=update_fields, **kwargs)
+
+    @classmethod
+    def from_db(cls, *args: Any, **kwargs: Any) -> Self:
+        row = super().from_db(*args, **kwargs)
+        if {"schema", "field_order"}.isdisjoint(row.get_deferred_fields()):
+            row.schema = _in_order(row.schema, row.field_order)
+        return row
+
     def to_spec(self) -> EntityTypeSpec:
         return EntityTypeSpec.model_validate({"slug": self.slug, "schema": self.schema})
+
+
+def _in_order(schema: dict[str, Any], names: list[str]) -> dict[str, Any]:
+    """Return a schema with its fields in the order in which they were written."""
+    properties = schema.get("properties")
+    if not isinstance(properties, dict) or list(properties) == names:
+        return schema
+    ordered = [name for name in names if name in properties]
+    left = [name for name in properties if name not in ordered]
+    return {**schema, "properties": {name: properties[name] for name in [*ordered, *left]}}
 
 
 def _written(rows: "models.Manager[Any]", *same: str, **keys: str) -> list[dict[str, Any]]:

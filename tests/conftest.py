@@ -77,6 +77,10 @@ if IS_POSTGRESQL:
 else:
     # A file, not memory: live servers and worker processes open the same database.
     DATABASE["TEST"] = {"NAME": str(DATA / "test.sqlite3")}
+# Servers of tests collect static files; the pages of this process do not name those.
+settings.STORAGES["staticfiles"] = {
+    "BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"
+}
 django.setup()
 # Processes that run tests side by side inherit the environment, and set it by this very file.
 del os.environ["DJANGO_SETTINGS_MODULE"]

@@ -20,6 +20,7 @@ from evals_app.engine.trial import Message, Usage
 from evals_app.formats.dialects import DIALECTS
 from evals_app.formats.importing import SourceFile, read_files
 from evals_app.formats.references import Known
+from evals_app.models.roles import ROLES
 from evals_app.reports.answers import (
     Answer,
     CaseResult,
@@ -156,7 +157,7 @@ def test_the_pages_lead_to_each_other() -> None:
     broken = [
         f"{page.name}: {target}"
         for page in pages
-        for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text())
+        for target in re.findall(r"\]\((?!https?:|/admin/)([^)#]+)", page.read_text())
         if not (page.parent / target).exists()
     ]
 
@@ -175,6 +176,33 @@ def test_prose_is_wrapped(page: str) -> None:
     ]
 
     assert too_long == []
+
+
+# What a row of the table of roles is about: a permission that it takes.
+ROWS = {
+    "see and export": ("evals_app", "view_suite"),
+    "see runs": ("evals_app", "view_run"),
+    "write, import": ("evals_app", "delete_suite"),
+    "start, cancel": ("evals_app", "add_run"),
+    "have API tokens": ("evals_app", "add_apitoken"),
+    "see and change providers": ("evals_app", "change_provider"),
+    "set monthly ceilings": ("evals_app", "change_monthlyceiling"),
+    "see what others spent": ("auth", "view_user"),
+    "invite people": ("auth", "add_user"),
+}
+
+
+def test_the_table_of_roles_is_what_roles_may_do() -> None:
+    lines = re.findall(r"^\| (.+) \|$", PAGES["docs/people.md"].read_text(), re.MULTILINE)
+    head, *rows = ([cell.strip() for cell in line.split("|")] for line in lines)
+    written = {begin: cells[1:] for begin in ROWS for cells in rows if cells[0].startswith(begin)}
+
+    assert head[1:] == [role.name for role in ROLES]
+    assert len(rows) == len(ROWS)
+    assert written == {
+        begin: ["yes" if role.includes(*right) else "" for role in ROLES]
+        for begin, right in ROWS.items()
+    }
 
 
 @pytest.mark.parametrize("page", ["ARCHITECTURE.md", "CONTRIBUTING.md"])
@@ -316,3 +344,23 @@ def test_the_function_of_the_page_answers() -> None:
 
     assert reply.text == "Order 1042 is sent."
     assert reply.tool_calls[0].result == {"state": "sent"}
+
+
+# Words of the dictionary that only developers meet.
+INTERNAL = {"View", "Grader", "Shift", "Drainer", "Lease", "Ticket"}
+
+
+def test_the_glossary_has_the_words_of_the_dictionary() -> None:
+    _, _, rest = PAGES["ARCHITECTURE.md"].read_text().partition("## Dictionary")
+    dictionary, glossary = (
+        {
+            word.strip().capitalize()
+            for cell in re.findall(r"(?m)^\| ([^|]+) \| ", text)
+            for word in cell.split(",")
+        }
+        - {"Word"}
+        for text in (rest.partition("\n### ")[0], PAGES["docs/glossary.md"].read_text())
+    )
+
+    assert len(dictionary) > len(INTERNAL)
+    assert dictionary - glossary == INTERNAL

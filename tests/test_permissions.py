@@ -11,6 +11,7 @@ import logging
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import pytest
@@ -35,6 +36,7 @@ from evals_app.models import (
     Provider,
     Settlement,
 )
+from evals_app.models.roles import ROLES, Role
 from fixtures_app.library import save_fixture
 from fixtures_app.models import EntityType, Fixture
 from fixtures_app.spec import FixtureSpec
@@ -52,7 +54,14 @@ RUNNING = "view_run add_run"
 IMPORTED = ("suite", "agent", "provider", "fixture", "entitytype")
 IMPORTING = "|".join(f"{action}_{kind}" for kind in IMPORTED for action in ("add", "change"))
 LOADING_EXAMPLES = " ".join(f"add_{kind}" for kind in IMPORTED)
-EXPORTING = "view_suite view_agent view_provider view_fixture view_entitytype"
+# People see everything that they remove.
+REMOVING_EXAMPLES = " ".join(
+    [
+        *(f"view_{kind}|change_{kind}" for kind in IMPORTED if kind != "provider"),
+        *(f"delete_{kind}" for kind in ("suite", "case", "agent", "fixture", "entitytype")),
+    ]
+)
+EXPORTING = "view_suite view_agent view_fixture view_entitytype"
 OUR_MODELS = {
     "fixtures_app": ("fixture", "entitytype"),
     "evals_app": (
@@ -120,19 +129,35 @@ PAGES: dict[str, Need] = {
     "admin/(?P<url>.*)$": NOBODY,
     **pages("fixtures_app", "entitytype"),
     **pages("fixtures_app", "fixture"),
+    "admin/fixtures_app/fixture/<int:pk>/try/": "view_fixture|change_fixture",
+    "admin/fixtures_app/fixture/<path:object_id>/duplicate/": "add_fixture view_fixture|change_fixture",
     **pages("evals_app", "agent"),
     "admin/evals_app/agent/<path:object_id>/run-suites/": f"{RUNNING} view_suite",
+    "admin/evals_app/agent/<path:object_id>/talk-to-it/": f"{RUNNING} view_agent",
+    "admin/evals_app/agent/<path:object_id>/duplicate/": "add_agent view_agent",
+    "admin/evals_app/agent/from-address/": "add_agent",
+    "admin/evals_app/agent/<int:pk>/talk/": f"{RUNNING} view_agent",
+    "admin/evals_app/agent/<int:pk>/talk/live/": f"{RUNNING} view_agent",
     **pages("evals_app", "provider"),
     "admin/evals_app/provider/<path:object_id>/test/": "change_provider",
     **pages("evals_app", "evaluationsteps", add=NOBODY, delete=NOBODY),
     # The token here is somebody else's.
     **pages("evals_app", "apitoken", history=SUPERUSER, delete=SUPERUSER, change=SUPERUSER),
     **pages("evals_app", "case"),
+    "admin/evals_app/case/try/": {
+        "GET": NOBODY,
+        "POST": "add_case|change_case|add_suite|change_suite",
+    },
+    "admin/evals_app/case/<int:pk>/last-reply/": {
+        "GET": "view_execution view_case|change_case",
+        "POST": NOBODY,
+    },
     f"{_CASE}suite/": "view_suite",
     f"{_CASE}run-now/": RUNNING,
     f"{_CASE}duplicate/": "add_case view_case|change_case",
     **pages("evals_app", "suite"),
-    f"{_SUITE}<int:pk>/cases/": {"GET": NOBODY, "POST": "change_case"},
+    f"{_SUITE}<int:pk>/cases/": {"GET": "view_suite|change_suite", "POST": "change_case"},
+    f"{_SUITE}<int:pk>/results/": {"GET": "view_run view_suite|change_suite", "POST": NOBODY},
     f"{_SUITE}<int:pk>/run-size/": {"GET": RUNNING, "POST": NOBODY},
     f"{_SUITE}run/": f"{RUNNING} view_suite",
     f"{_SUITE}run/size/": {"GET": f"{RUNNING} view_suite", "POST": NOBODY},
@@ -141,6 +166,7 @@ PAGES: dict[str, Need] = {
     f"{_SUITE}import/sample/": {"GET": IMPORTING, "POST": NOBODY},
     f"{_SUITE}choose/": IMPORTING,
     f"{_SUITE}load-examples/": {"GET": NOBODY, "POST": LOADING_EXAMPLES},
+    f"{_SUITE}remove-examples/": REMOVING_EXAMPLES,
     f"{_SUITE}export/": {"GET": f"{EXPORTING} view_case", "POST": NOBODY},
     f"{_SUITE}export/fixture/<slug:slug>/": {"GET": "view_fixture", "POST": NOBODY},
     f"{_SUITE}checks/<slug:kind>/": {"GET": STAFF, "POST": NOBODY},
@@ -161,6 +187,7 @@ PAGES: dict[str, Need] = {
         "POST": NOBODY,
     },
     f"{_RUN}live/": "view_run|change_run",
+    f"{_RUN}wrong/": "view_run|change_run",
     f"{_RUN}report/<slug:report_kind>/": "view_run|change_run",
     f"{_RUN}cancel/": RUNNING,
     f"{_RUN}resume/": RUNNING,
@@ -204,8 +231,11 @@ PAGES: dict[str, Need] = {
     f"{_EXECUTION}live/": "view_execution|change_execution",
     f"{_EXECUTION}judge/<int:grade>/": "view_execution|change_execution",
     f"{_EXECUTION}expect/": "view_execution|change_execution change_case",
-    **pages("auth", "user", add="add_user change_user"),
-    "admin/auth/user/<id>/password/": "change_user",
+    **pages("auth", "user", add="add_user change_user", delete=NOBODY),
+    "admin/auth/user/<path:object_id>/link/": "change_user",
+    "admin/profile/": STAFF,
+    "admin/profile/time-zone/": {"GET": NOBODY, "POST": STAFF},
+    "admin/invitation/<uidb64>/<token>/": ANYBODY,  # the link itself is the permission
     **pages(
         "auth",
         "group",
@@ -269,9 +299,19 @@ ACTIONS: dict[str, dict[str, str]] = {
     "run": {"delete_selected": NOBODY, "compare_chosen": "view_run|change_run"},
     "execution": {"delete_selected": NOBODY},
     "evaluationsteps": {"delete_selected": NOBODY},
+    "user": {"delete_selected": NOBODY},
     "group": {"delete_selected": SUPERUSER},
     "monthlyceiling": {"delete_selected": "delete_monthlyceiling view_user"},
 }
+
+
+def has_right(role: Role, name: str) -> bool:
+    return any(
+        role.includes(app, name)
+        for app, kinds in OUR_MODELS.items()
+        if name.partition("_")[2] in kinds
+    )
+
 
 # What people are usually given; `everything` is no superuser.
 SETS: dict[str, Callable[[str], bool]] = {
@@ -282,6 +322,7 @@ SETS: dict[str, Callable[[str], bool]] = {
     "delete": lambda name: name.startswith("delete_"),
     "run": lambda name: name in RUNNING.split(),
     "everything": lambda _: True,
+    **{f"the role {role.name}": partial(has_right, role) for role in ROLES},
 }
 
 
@@ -365,6 +406,7 @@ def samples(settings: Any) -> Samples:
         f"?run={run.pk}&run={run.pk}&case=Where+is+it",
         "admin/help/<slug:slug>/": "/admin/help/concepts/",
         "api/": "/api/nothing/",
+        "admin/invitation/<uidb64>/<token>/": "/admin/invitation/MQ/made-up/",
     }
     urls |= {
         route: f"/{route.replace('<slug:slug>', suite.slug)}"

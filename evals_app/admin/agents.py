@@ -5,33 +5,37 @@ from typing import Any
 from django import forms
 from django.contrib import admin, messages
 from django.http import HttpRequest, HttpResponse
+from django.utils.safestring import SafeString
 from pydantic import BaseModel, ValidationError
 from unfold.decorators import display
 from unfold.widgets import UnfoldAdminDecimalFieldWidget, UnfoldAdminTextareaWidget
 
-from evals_app.admin.agent_fields import (
-    RULES_EXAMPLE,
-    RULES_HELP,
-    TOOLS_EXAMPLE,
-    HeaderLines,
-    Written,
-    YamlList,
-    permitted_help,
-)
+from evals_app.admin.address_wizard import BeginsSomewhere
+from evals_app.admin.agent_fields import HeaderLines, permitted_help
+from evals_app.admin.agent_rules import RULE_ROWS, RuleRow
+from evals_app.admin.agent_tools import TOOL_ROWS, ToolRow
 from evals_app.admin.choices import Choices
+from evals_app.admin.copies import copy_agent
 from evals_app.admin.lines import TextLines
+from evals_app.admin.model_choices import ModelInput
+from evals_app.admin.permissions import requires
+from evals_app.admin.quantities import quantity
 from evals_app.admin.run_suites import RunsSuitesOfAgent
-from evals_app.admin.spec_form import SpecForm, field_of
+from evals_app.admin.spec_form import SpecForm, explained, field_of
+from evals_app.admin.starting_points import cards
+from evals_app.admin.talking import TalksToAgent
 from evals_app.admin.trends import suite_lines, trend_of
 from evals_app.engine.agent_spec import AgentSettings, AgentSpec, misplaced
-from evals_app.engine.spec import PREFIXES, ModelSpec
+from evals_app.engine.spec import PREFIXES, ModelSpec, mark_of
 from evals_app.engine.template import without_foreign
-from evals_app.formats.explain import explain
-from evals_app.formats.problems import Loc, Problem
+from evals_app.formats.problems import Loc
 from evals_app.formats.prompt_variables import FOREIGN_VARIABLE
 from evals_app.models import Agent, Suite
 from evals_app.models.agents import AGENT
+from fixtures_app.editing.duplicating import Duplicating
 from fixtures_app.editing.editor import Editor, VersionedForm
+from fixtures_app.editing.list_rows import ListRows
+from fixtures_app.editing.units import UNITS
 from fixtures_app.ground.quoting import shortened
 from fixtures_app.tools import TOOLS
 
@@ -46,27 +50,29 @@ def _setting(field: type[forms.Field], spec: type[BaseModel], name: str) -> form
     """Return a field for a setting whose default applies where it is blank."""
     info = spec.model_fields[name]
     default = "the model's default" if info.default is None else f"{info.default:g}"
+    if unit := mark_of(info.json_schema_extra, "unit"):
+        default = UNITS[unit].written(info.default)
     text = f"{info.description} Leave blank for {default}."
-    return field(required=False, widget=_NUMBER, label=info.title, help_text=text)
+    made = field(required=False, widget=_NUMBER, label=info.title, help_text=text)
+    return quantity(made, info)
 
 
 class AgentForm(SpecForm, VersionedForm):
-    """Read by AgentSpec; errors in rules and tools name their line."""
+    """Read by AgentSpec; errors in rules and tools are at their rows."""
 
     mapping = AGENT
-    texts: dict[str, Written]  # rules and own tools, with the lines that they were typed in
 
     headers = HeaderLines()
     command = TextLines(label=AGENT.labels["command"], placeholder="my-agent")
     tools = forms.MultipleChoiceField(required=False)
-    own_tools = YamlList("tools", example=TOOLS_EXAMPLE, rows=8, label="Own tools")
+    own_tools = ListRows(ToolRow, name="tool", look=TOOL_ROWS, label="Own tools")
     temperature = _setting(forms.FloatField, ModelSpec, "temperature")
     max_tokens = _setting(forms.IntegerField, ModelSpec, "max_tokens")
     top_p = _setting(forms.FloatField, ModelSpec, "top_p")
     max_tool_rounds = _setting(forms.IntegerField, AgentSettings, "max_tool_rounds")
     max_output_tokens = _setting(forms.IntegerField, AgentSettings, "max_output_tokens")
     provider_patience_s = _setting(forms.FloatField, AgentSettings, "provider_patience_s")
-    rules = YamlList("rules", example=RULES_EXAMPLE, rows=14)
+    rules = ListRows(RuleRow, name="rule", look=RULE_ROWS)
 
     class Meta:
         model = Agent
@@ -76,13 +82,14 @@ class AgentForm(SpecForm, VersionedForm):
         )
         widgets = {
             "description": UnfoldAdminTextareaWidget(attrs={"rows": 2}),
+            "model": ModelInput,
             "system_prompt": UnfoldAdminTextareaWidget(attrs={"rows": 8}),
         }
         labels = AGENT.labels
         help_texts = AGENT.help_texts | {
             "driver": "",
             "tools": "What the agent may use. They read and change its own copy of the fixtures.",
-            "rules": RULES_HELP,
+            "rules": "The first rule that matches the message answers. Drag a rule to move it.",
         }
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -97,19 +104,16 @@ class AgentForm(SpecForm, VersionedForm):
         tools.widget = Choices(helps)
         tools.choices = choices
         own = [tool for tool in agent.tools if not isinstance(tool, str)]
-        self.initial.update(tools=chosen, own_tools=own, rules=agent.rules)
-        self.initial.update({name: agent.settings.get(name) for name in _SETTINGS})
-        self.initial.update({name: agent.model_settings.get(name) for name in _SAMPLING})
+        if agent.pk:  # a new one may begin with a starting point
+            self.initial.update(tools=chosen, own_tools=own, rules=agent.rules)
+            self.initial.update({name: agent.settings.get(name) for name in _SETTINGS})
+            self.initial.update({name: agent.model_settings.get(name) for name in _SAMPLING})
         for name, text in permitted_help().items():
             if name in self.fields:  # read-only pages have no model fields
                 self.fields[name].help_text = text
-
-    def clean(self) -> dict[str, Any]:
-        given = self.cleaned_data
-        self.texts = {name: given[name] for name in ("rules", "own_tools") if name in given}
-        # From here on, the values of the row.
-        given |= {name: text.items for name, text in self.texts.items()}
-        return super().clean()
+        for name, field in self.fields.items():
+            if isinstance(field, ListRows):
+                field.attach(self, name)
 
     def clean_whole(self, cleaned: dict[str, Any]) -> None:
         cleaned["system_prompt"], self.kept_as_text = without_foreign(cleaned["system_prompt"])
@@ -163,22 +167,19 @@ class AgentForm(SpecForm, VersionedForm):
         return field_of(loc, fields)
 
     def _explain(self, error: ValidationError, written: dict[str, Any]) -> None:
-        texts = self.texts
-        own = len(texts["own_tools"].items)
-
-        def put(loc: Loc, message: str, *, at_key: bool = False) -> Problem:
+        own = len(self.cleaned_data["own_tools"])
+        for loc, message in explained(error, model=AgentSpec, data=written):
             field, entry = self._field_of(loc), loc[1] if len(loc) > 1 else None
             if field == "tools" and isinstance(entry, int) and entry < own:
                 field = "own_tools"
-            if field is not None and field in texts:
-                message = texts[field].located(loc, message, at_key=at_key)
+            rows: Any = self.fields.get(field or "")
+            if isinstance(rows, ListRows) and isinstance(entry, int):
+                rows.formset.kept[entry].put(loc[2:], message)
+                self.add_error(field, rows.refusal())
             elif field == "headers" and entry is not None:
-                message = f"{entry}: {message}"
-            self.add_error(field, message)
-            return Problem("", 0, 0, "", "", message)
-
-        document = texts["rules"].document
-        explain(error, model=AgentSpec, data=written, document=document, place=put)
+                self.add_error(field, f"{entry}: {message}")
+            else:
+                self.add_error(field, message)
 
 
 def _in_order(tools: list[Any], *, before: list[Any]) -> list[Any]:
@@ -190,8 +191,14 @@ def _in_order(tools: list[Any], *, before: list[Any]) -> list[Any]:
     return [*kept, *own, *(tool for tool in chosen if tool not in before)]
 
 
+def _shown(agent: Agent, name: str) -> SafeString:
+    rows: Any = AgentForm(instance=agent).fields[name]
+    shown: SafeString = rows.shown()
+    return shown
+
+
 @admin.register(Agent)
-class AgentAdmin(RunsSuitesOfAgent, Editor):
+class AgentAdmin(BeginsSomewhere, TalksToAgent, Duplicating, RunsSuitesOfAgent, Editor):
     """Agents: what is tested."""
 
     form = AgentForm
@@ -219,6 +226,10 @@ class AgentAdmin(RunsSuitesOfAgent, Editor):
     ]
 
     change_form_outer_before_template = "admin/evals_app/agent_suites.html"
+    actions_detail = ["talk_to_it", "run_its_suites", "duplicate"]
+
+    has_copy_permission = requires("evals_app.add_agent", "evals_app.view_agent")
+    copied = staticmethod(copy_agent)
 
     class Media:
         js = ["evals_app/agent_editor.js"]
@@ -228,10 +239,31 @@ class AgentAdmin(RunsSuitesOfAgent, Editor):
         self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
     ) -> HttpResponse:
         agent = context.get("original")
+        if agent is None:
+            context["cards"] = cards(request)
         if agent is not None and request.user.has_perms(_RESULTS):
             suites = suite_lines(Suite.objects.current().filter(agent=agent))
             context |= {"suites": suites, "trend": trend_of(suites)}
         return super().render_change_form(request, context, *args, **kwargs)
+
+    def get_fieldsets(self, request: HttpRequest, obj: Agent | None = None) -> list[Any]:
+        fieldsets: list[Any] = super().get_fieldsets(request, obj)
+        if obj is None or self.has_change_permission(request, obj):
+            return fieldsets
+        # Without the right to change, rows are shown as they are, and cannot be edited.
+        shown = {"rules": "show_rules", "own_tools": "show_own_tools"}
+        return [
+            (title, {**options, "fields": [shown.get(name, name) for name in options["fields"]]})
+            for title, options in fieldsets
+        ]
+
+    @display(description="Rules")
+    def show_rules(self, agent: Agent) -> SafeString:
+        return _shown(agent, "rules")
+
+    @display(description="Own tools")
+    def show_own_tools(self, agent: Agent) -> SafeString:
+        return _shown(agent, "own_tools")
 
     def save_model(self, request: HttpRequest, obj: Agent, form: Any, change: bool) -> None:  # noqa: FBT001 - Django's signature
         super().save_model(request, obj, form, change)

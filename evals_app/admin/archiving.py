@@ -60,17 +60,9 @@ class Archiving(ModelAdmin):
 
     has_archive_permission = requires("evals_app.change_suite")
 
-    def render_change_form(
-        self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
-    ) -> HttpResponse:
-        # Here, because permissions are checked before the suite is loaded.
-        if isinstance(suite := context.get("original"), Suite):
-            what = "restore_one" if suite.archived_at is None else "archive_one"
-            useless = reverse(f"admin:evals_app_suite_{what}", args=[suite.pk])
-            for menu in context.get("actions_detail", ()):
-                if "items" in menu:
-                    menu["items"] = [item for item in menu["items"] if item["path"] != useless]
-        return super().render_change_form(request, context, *args, **kwargs)
+    def useless_action(self, suite: Suite) -> str:
+        # Permissions are checked before the suite is loaded, so this is not one.
+        return "restore" if suite.archived_at is None else "archive"
 
     @admin.action(description="Archive", permissions=["archive"])
     def archive(self, request: HttpRequest, queryset: SuiteQuerySet) -> None:

@@ -9,7 +9,8 @@ from typing import Any
 
 from django.core.exceptions import ValidationError
 
-from evals_app.admin.lines import Column, Line, LinesWidget, MatcherLines, RecordLines, Typed
+from evals_app.admin.lines import Column, Line, LinesWidget, RecordLines, Typed
+from evals_app.admin.value_lines import MatcherLines
 
 _BEGINS = "begins"  # value of the hidden line
 

@@ -9,8 +9,9 @@ from django.core.exceptions import NON_FIELD_ERRORS, PermissionDenied
 from django.db.models import Count, Exists, OuterRef, Prefetch, Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
-from django.urls import reverse
+from django.urls import URLPattern, path, reverse
 from django.utils.http import urlencode
+from django.views.decorators.http import require_GET, require_POST
 from pydantic import ValidationError
 from unfold.decorators import action, display
 from unfold.forms import BaseDialogForm
@@ -21,6 +22,8 @@ from unfold.widgets import (
 )
 
 from evals_app.admin.archiving import ArchivedSuiteFilter
+from evals_app.admin.case_starting import chosen_template, fill_in, starts
+from evals_app.admin.check_trying import last_reply, try_posted_check
 from evals_app.admin.checks import (
     NEEDED,
     CheckForm,
@@ -33,22 +36,18 @@ from evals_app.admin.checks import (
     note_choices,
     title_of,
 )
-from evals_app.admin.copies import Duplicating, copy_case, next_position
-from evals_app.admin.lines import (
-    VALUE_HELP,
-    Column,
-    RecordLines,
-    TagsField,
-    TextLines,
-    ValueLines,
-)
+from evals_app.admin.copies import copy_case, next_position
+from evals_app.admin.judge_choices import no_judge_for
+from evals_app.admin.lines import Column, RecordLines, TagsField, TextLines
 from evals_app.admin.money import UsdInput
 from evals_app.admin.options_form import OwnText, Prose
 from evals_app.admin.permissions import refused_upload, requires
 from evals_app.admin.shown_files import FilesField
 from evals_app.admin.spec_form import SpecForm
 from evals_app.admin.starting import leave_dialog, result_url, try_start
+from evals_app.admin.value_lines import VALUE_HELP, ValueLines
 from evals_app.engine.agent_spec import OUTSIDE
+from evals_app.engine.case_templates import left_over
 from evals_app.engine.permits import FROZEN
 from evals_app.engine.rehearsal import missed_by_expected
 from evals_app.engine.suite import CaseSpec, LimitsSpec, SuiteSpec
@@ -56,6 +55,7 @@ from evals_app.formats.references import NO_STREAMING
 from evals_app.models import Assertion, Case, Execution, Suite, Turn
 from evals_app.models.suites import CASE, TURN
 from evals_app.runs.rights import RUNNING
+from fixtures_app.editing.duplicating import Duplicating
 from fixtures_app.editing.editor import VersionedForm
 from fixtures_app.editing.inputs import Select, TextArea
 from fixtures_app.editing.json_field import JsonTextField
@@ -233,7 +233,7 @@ class CaseForm(SpecForm, VersionedForm):
     mapping = CASE
 
     tags = TagsField(widget=UnfoldAdminTextInputWidget())
-    context_params = ValueLines(key_label="Name", value_label="Value")
+    context_params = ValueLines(key_label="Name")
     history = RecordLines(
         [
             Column(
@@ -254,7 +254,7 @@ class CaseForm(SpecForm, VersionedForm):
         labels = CASE.labels
         help_texts = CASE.help_texts | {
             "name": "",
-            "tags": "Separated by commas, for example refunds, smoke. A run can be limited to one.",
+            "tags": "Separated by commas: refunds, smoke.",
             "context_params": f"{CASE.help_texts['context_params']} {VALUE_HELP}",
             "trials": "Leave blank for the suite's number of trials.",
         }
@@ -292,7 +292,7 @@ class CaseAdmin(Duplicating, ChecksEditor):
     actions_detail = ["open_suite", "run_now", "duplicate"]
     actions_submit_line = ["save_and_run"]
     fieldsets = [
-        (None, {"fields": ["name", "suite", "tags"]}),
+        (None, {"fields": ["name", ("suite", "tags"), "enabled"]}),
         (
             "Context",
             {
@@ -308,6 +308,22 @@ class CaseAdmin(Duplicating, ChecksEditor):
             },
         ),
     ]
+
+    change_form_template = "admin/evals_app/case_editor.html"
+    change_form_outer_before_template = "admin/evals_app/case_starts.html"
+
+    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
+        initial: dict[str, Any] = super().get_changeform_initial_data(request)
+        template = chosen_template(request)
+        return initial if template is None else initial | {"name": template.title}
+
+    def get_formset_kwargs(
+        self, request: HttpRequest, obj: Case, inline: Any, prefix: str
+    ) -> dict[str, Any]:
+        if isinstance(inline, TurnInline) and obj.pk is None:
+            fill_in(obj, request)
+        kwargs: dict[str, Any] = super().get_formset_kwargs(request, obj, inline, prefix)
+        return kwargs
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Case]:
         rows: QuerySet[Case] = super().get_queryset(request)
@@ -338,13 +354,17 @@ class CaseAdmin(Duplicating, ChecksEditor):
     ) -> HttpResponse:
         suite = context["original"].suite if context.get("original") else None
         context |= self.checks_context(request)
+        if chosen := suite or _suite_to_be(request):
+            context |= self.offered(chosen)
+        if context.get("original") is None:
+            context |= {"starts": starts(request), "template": chosen_template(request)}
         if suite is not None:
-            context |= self.offered(suite)
             defaults = suite.default_assertions.filter(enabled=True).order_by("position", "pk")
             context["suite_checks"] = [title_of(check) for check in defaults]
             context["suite_url"] = reverse("admin:evals_app_suite_change", args=[suite.pk])
             if request.user.has_perm("evals_app.view_execution"):
                 context |= _results(context["original"])
+                context["tried_case"] = context["original"]
         return super().render_change_form(request, context, *args, **kwargs)
 
     def save_model(self, request: HttpRequest, obj: Case, form: Any, change: bool) -> None:  # noqa: FBT001 - Django's signature
@@ -362,6 +382,18 @@ class CaseAdmin(Duplicating, ChecksEditor):
         super().save_related(request, form, formsets, change)
         for warning in _warnings(form.instance, formsets):
             messages.warning(request, warning)
+
+    # Trying checks
+
+    def get_urls(self) -> list[URLPattern]:
+        wrap = self.admin_site.admin_view
+        return [
+            path("try/", wrap(require_POST(try_posted_check)), name="evals_app_case_try"),
+            path(
+                "<int:pk>/last-reply/", wrap(require_GET(last_reply)), name="evals_app_case_reply"
+            ),
+            *super().get_urls(),
+        ]
 
     # Running
 
@@ -387,6 +419,16 @@ class CaseAdmin(Duplicating, ChecksEditor):
     ) -> HttpResponse:
         return self._saved(request, obj) or super().response_add(request, obj, post_url_continue)
 
+    def response_post_save_add(self, request: HttpRequest, obj: Case) -> HttpResponse:
+        """Go on with the suite: its next case, or its first run."""
+        return redirect("admin:evals_app_suite_cases", obj.suite_id)
+
+    def response_post_save_change(self, request: HttpRequest, obj: Case) -> HttpResponse:
+        """Return to the suite, or to the list that a person has filtered."""
+        if "_changelist_filters" in request.GET:
+            return super().response_post_save_change(request, obj)
+        return redirect("admin:evals_app_suite_cases", obj.suite_id)
+
     @action(
         description="Run now",
         icon="play_arrow",
@@ -410,12 +452,20 @@ class CaseAdmin(Duplicating, ChecksEditor):
     @action(description="Suite", icon="checklist", url_path="suite", permissions=["suite"])
     def open_suite(self, request: HttpRequest, object_id: str) -> HttpResponse:
         case = get_object_or_404(Case.objects.only("suite"), pk=object_id)
-        return redirect("admin:evals_app_suite_change", case.suite_id)
+        return redirect("admin:evals_app_suite_cases", case.suite_id)
 
     # Copying
 
     has_copy_permission = requires("evals_app.add_case", "evals_app.view_case")
     copied = staticmethod(copy_case)
+
+
+def _suite_to_be(request: HttpRequest) -> Suite | None:
+    """Return the suite that a new case is to belong to, if the address or the form states one."""
+    key = request.POST.get("suite") or request.GET.get("suite", "")
+    if not (key.isascii() and key.isdecimal()):
+        return None
+    return Suite.objects.select_related("agent").filter(pk=key).first()
 
 
 def _try_out(case: Case, request: HttpRequest) -> str:
@@ -446,6 +496,8 @@ def _warnings(case: Case, formsets: list[Any]) -> Iterator[str]:
         yield f"Streaming: {NO_STREAMING}"
     if (spec := _saved_spec(case.pk)) is not None:
         yield from _warnings_of_whole(spec, spec.cases[0])
+        if problem := no_judge_for(spec, case):
+            yield f"This case cannot run yet. {problem}"
 
 
 def _warnings_of_whole(suite: SuiteSpec, case: CaseSpec) -> Iterator[str]:
@@ -458,8 +510,13 @@ def _warnings_of_whole(suite: SuiteSpec, case: CaseSpec) -> Iterator[str]:
             f"The check “{heavy.label}” has so much weight that it alone determines the score. Give the"
             " others more weight, or remove them."
         )
+    for placeholder in left_over(case):
+        yield f"Replace “{placeholder}”: this text comes from the template."
     if suite.asserts_nothing(case):
-        yield "This case cannot pass: it has no check with a weight, and no limit."
+        yield (
+            "This case cannot pass: nothing in it decides. Add a check with a weight above 0, and with a "
+            "threshold if its kind only measures; or set a limit."
+        )
 
 
 def _saved_spec(pk: int) -> SuiteSpec | None:

@@ -9,12 +9,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from evals_app.reports.figures import percent
+
 # All have a contrast of 3:1 or more on white and on Unfold's dark ground; dashes also differ.
 _LINES: tuple[tuple[str, list[int]], ...] = (
-    ("#a855f7", []),
+    ("#2f6fdb", []),
     ("#0d8a72", [6, 4]),
     ("#d9480f", [2, 3]),
-    ("#2f6fdb", [10, 4, 2, 4]),
+    ("#a855f7", [10, 4, 2, 4]),
     ("#d6336c", [12, 6]),
 )
 # Six shapes and five lines: the first thirty series of a chart all look different.
@@ -116,3 +121,27 @@ def _chart(kind: str, data: dict[str, Any], **scales: dict[str, Any]) -> Chart:
         "scales": scales,
     }
     return Chart(kind, json.dumps(data), json.dumps(options))
+
+
+_WIDE, _HIGH, _EDGE = 90, 22, 3
+
+
+def sparkline(shares: Sequence[float]) -> SafeString | str:
+    """Return shares as a small line, the newest last, and in words; one share is not a line."""
+    if len(shares) < 2:  # noqa: PLR2004 - the ends of a line
+        return ""
+    step = (_WIDE - 2 * _EDGE) / (len(shares) - 1)
+    places = [
+        (_EDGE + number * step, _HIGH - _EDGE - share * (_HIGH - 2 * _EDGE))
+        for number, share in enumerate(shares)
+    ]
+    return format_html(
+        '<svg class="sparkline" width="{}" height="{}" viewBox="0 0 {} {}" aria-hidden="true" fill="none"'
+        ' stroke="currentColor" stroke-width="1.5"><polyline points="{}"/>'
+        '<circle cx="{}" cy="{}" r="2.2" fill="currentColor"/></svg>'
+        '<span class="sr-only">Last runs: {}</span>',
+        *(_WIDE, _HIGH, _WIDE, _HIGH),
+        " ".join(f"{x:.1f},{y:.1f}" for x, y in places),
+        *(f"{number:.1f}" for number in places[-1]),
+        ", ".join(percent(share) for share in shares),
+    )

@@ -14,6 +14,9 @@ from django.http import HttpRequest
 from pydantic import ValidationError
 from unfold.decorators import display
 
+from evals_app.admin.check_picker import KindInput, kinds_to_pick
+from evals_app.admin.judge_choices import offered_judges
+from evals_app.admin.lines import list_of
 from evals_app.admin.options_form import (
     OptionsForm,
     initial_options,
@@ -21,7 +24,7 @@ from evals_app.admin.options_form import (
     options_form_class,
 )
 from evals_app.admin.spec_form import SpecForm, explained
-from evals_app.engine.graders import GRADERS
+from evals_app.engine.graders import GRADERS, PlainGrader
 from evals_app.engine.graders.base import Need
 from evals_app.engine.inventory import NOTHING_KNOWN, Inventory
 from evals_app.engine.permits import FROZEN
@@ -37,6 +40,7 @@ from fixtures_app.editing.rows import OrderedFormSet, RowForm, RowsInline
 from fixtures_app.models import Fixture
 
 _MOST_OFFERED = 500
+JUDGES = "ts-judges"  # the list of models that judge fields suggest
 NEEDED: dict[Need, str] = {"expected": "an expected answer", "context": "a context"}
 
 
@@ -48,7 +52,7 @@ class CheckForm(SpecForm, RowForm):
     type = forms.ChoiceField(
         label="Kind of check",
         choices=kind_choices,
-        widget=Select({"data-check-kind": ""}),
+        widget=KindInput({"data-check-kind": ""}),
         error_messages={"required": "Choose what to check, or remove this row."},
     )
     weight = forms.FloatField(required=False, min_value=0, initial=1.0, widget=NumberInput)
@@ -63,7 +67,7 @@ class CheckForm(SpecForm, RowForm):
             "name": TextInput,
             "enabled": CheckBox,
             "fail_on_error": CheckBox,
-            "model": TextInput,
+            "model": TextInput({"list": JUDGES, "autocomplete": "off"}),
             "scope": Select,
         }
 
@@ -112,6 +116,15 @@ class CheckForm(SpecForm, RowForm):
         return self.grader is not None and self.grader.family == "judged"
 
     @property
+    def can_be_tried(self) -> bool:
+        """Whether the editor can grade a reply with it at once."""
+        return self.grader is not None and issubclass(self.grader, PlainGrader)
+
+    @property
+    def needs_run(self) -> bool:
+        return self.grader is not None and not self.can_be_tried
+
+    @property
     def reads_text(self) -> bool:
         return self.grader is not None and self.grader.reads_text
 
@@ -131,7 +144,13 @@ class CheckForm(SpecForm, RowForm):
         return [self[name] for name in ("name", "weight")]
 
     @property
-    def has_more_errors(self) -> bool:
+    def shows_more(self) -> bool:
+        """Whether what is rarely set is wrong, or is an option that is set."""
+        is_set = self.options_form is not None and self.options_form.has_advanced
+        return is_set or self._has_more_errors
+
+    @property
+    def _has_more_errors(self) -> bool:
         elsewhere = ("type", "threshold") if self.only_measures else ("type",)
         return self.is_bound and any(
             name in self.errors for name in self.fields if name not in elsewhere
@@ -148,7 +167,12 @@ class CheckForm(SpecForm, RowForm):
             return self.spec.label
         if self.is_bound and self.grader is not None:
             return self.grader.label
-        return title_of(self.instance) if self.instance.pk else ""
+        return title_of(self.instance) if self.instance.type else ""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the page shows its inputs at once; one from a template is shown as a sentence."""
+        return self.has_errors or (self.is_added and (self.is_bound or not self.instance.type))
 
     def has_changed(self) -> bool:
         return super().has_changed() or bool(self.options_form and self.options_form.has_changed())
@@ -383,7 +407,7 @@ class CheckInline(RowsInline):
     model, form, formset = Assertion, CheckForm, CheckFormSet
     verbose_name, verbose_name_plural = "check", "checks"
     row_template = "admin/evals_app/check_row.html"
-    add_label = "Add a check"
+    add_label, add_action = "Add a check", "pick-check"
     shared_blank = "check"
     handle = "ts-check-drag"
 
@@ -401,23 +425,32 @@ class DefaultCheckInline(CheckInline):
     )
 
 
+def _with_shown_tags(name: str | tuple[str, ...]) -> Any:
+    """Return the name of a field, or of those in one line, to show without inputs."""
+    if isinstance(name, tuple):
+        return tuple(map(_with_shown_tags, name))
+    return "show_tags" if name == "tags" else name
+
+
 class ChecksEditor(Editor):
     """An editor with checks: its page contains one template per kind."""
 
     change_form_outer_after_template = "admin/evals_app/check_templates.html"
 
     class Media:
-        js = ["evals_app/case_editor.js"]
-        css = {"all": ["evals_app/case_editor.css"]}
+        js = [
+            f"evals_app/{name}.js"
+            for name in ("case_editor", "check_values", "check_picker", "check_trying")
+        ]
+        css = {"all": ["evals_app/case_editor.css", "evals_app/check_picker.css"]}
 
     def get_fieldsets(self, request: HttpRequest, obj: Model | None = None) -> list[Any]:
         fieldsets: list[Any] = super().get_fieldsets(request, obj)
         if obj is None or self.has_change_permission(request, obj):
             return fieldsets
         # Without the right to change, tags are shown as words, not as a list.
-        shown = {"tags": "show_tags"}
         return [
-            (title, {**options, "fields": [shown.get(name, name) for name in options["fields"]]})
+            (title, {**options, "fields": [_with_shown_tags(name) for name in options["fields"]]})
             for title, options in fieldsets
         ]
 
@@ -432,13 +465,22 @@ class ChecksEditor(Editor):
                 "kind": kind,
                 "form": options_form_class(kind)(prefix="__options__"),
                 "is_judged": grader.family == "judged",
+                "is_plain": issubclass(grader, PlainGrader),
                 "only_measures": only_measures(kind),
                 "reads_text": grader.reads_text,
             }
             for kind, grader in GRADERS.items()
         ]
-        return {"check_kinds": kinds, "blank_check": CheckForm(prefix="__formset__-__prefix__")}
+        return {
+            "check_kinds": kinds,
+            "kinds_to_pick": kinds_to_pick(),
+            "blank_check": CheckForm(prefix="__formset__-__prefix__"),
+            "judges": offered_judges(),
+        }
 
     def offered(self, suite: Suite) -> dict[str, Any]:
-        """Return the names that inputs of tools and chunks suggest."""
-        return {"offered": names_offered(suite, most=_MOST_OFFERED)}
+        """Return the names that inputs suggest."""
+        offer = names_offered(suite, most=_MOST_OFFERED)
+        suggestions = {list_of(what): names for what, names in offer.names.items()}
+        parts = {list_of(what): owners for what, owners in offer.parts.items()}
+        return {"suggestions": suggestions, "parts": parts}

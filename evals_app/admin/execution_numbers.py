@@ -9,6 +9,10 @@ from evals_app.engine.trial import Trial, total_cost
 from evals_app.models import Execution
 from evals_app.reports.figures import UNKNOWN, count, duration, score_text
 
+# Without a judge the cost is the agent's.
+JUDGE_NUMBERS = frozenset({"Judge tokens", "Judge cost", "Agent cost"})
+UNKNOWNS = frozenset({UNKNOWN, "unknown"})
+
 _MINUS = "\u2212"  # as wide as a plus
 
 

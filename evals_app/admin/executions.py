@@ -15,7 +15,7 @@ from django.views.decorators.cache import never_cache
 from unfold.admin import ModelAdmin
 from unfold.decorators import display
 
-from evals_app.admin.execution_numbers import execution_numbers
+from evals_app.admin.execution_numbers import JUDGE_NUMBERS, UNKNOWNS, execution_numbers
 from evals_app.admin.expecting import ExpectAction
 from evals_app.admin.paging import InfinitePaginator
 from evals_app.admin.presentation import (
@@ -39,6 +39,7 @@ from evals_app.admin.transcripts import (
     turn_lines,
     world_lines,
 )
+from evals_app.engine.trial import Trial
 from evals_app.models import Case, Execution, GradeResult, Run, Transcript
 from evals_app.reports.conversations import json_text
 from evals_app.reports.figures import UNKNOWN, duration, score_text
@@ -270,10 +271,22 @@ def _review(execution: Execution) -> dict[str, Any]:
         "limits": limit_lines(execution, grades),
         "summary": _summary(execution),
         "failure_reason": execution.summary.get("response_criteria_failure_reason"),
-        "numbers": execution_numbers(execution, trial, scale=scale),
+        **_numbers(execution, trial, scale=scale),
         "world": world_lines(trial.world_changes if trial else {}),
         "journal": json_text(list(trial.world_journal)) if trial and trial.world_journal else "",
         "context_params": json_text(trial.context_params) if trial and trial.context_params else "",
+    }
+
+
+def _numbers(execution: Execution, trial: Trial | None, *, scale: str) -> dict[str, Any]:
+    """Return the numbers that say something, and the names of those that are unknown."""
+    numbers = execution_numbers(execution, trial, scale=scale)
+    # Similarity may use tokens though the run has no judge.
+    if not (execution.run.judge or execution.judge_prompt_tokens or execution.judge_cost_usd):
+        numbers = [pair for pair in numbers if pair[0] not in JUDGE_NUMBERS]
+    return {
+        "numbers": [(name, value) for name, value in numbers if value not in UNKNOWNS],
+        "unknown_numbers": [name for name, value in numbers if value in UNKNOWNS],
     }
 
 
@@ -281,12 +294,11 @@ def _summary(execution: Execution) -> list[tuple[str, SafeString]]:
     if not execution.summary:
         return []
     states = {
-        key: verdict_state(execution.summary.get(key), otherwise="not_set")
-        for key in SUMMARY_LABELS
+        key: verdict_state(execution.summary.get(key), otherwise="") for key in SUMMARY_LABELS
     }
     # In the summary an errored execution has merely not passed.
     states["overall_passed"] = execution.verdict or states["overall_passed"]
-    return [(label, badge(states[key])) for key, label in SUMMARY_LABELS.items()]
+    return [(label, badge(states[key])) for key, label in SUMMARY_LABELS.items() if states[key]]
 
 
 # Links to other executions

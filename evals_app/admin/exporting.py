@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from evals_app.library.downloads import Download, download, download_fixture
 
 VIEWING_EVERYTHING = (
-    *(f"evals_app.view_{kind}" for kind in ("suite", "case", "agent", "provider")),
+    *(f"evals_app.view_{kind}" for kind in ("suite", "case", "agent")),
     *(f"fixtures_app.view_{kind}" for kind in ("fixture", "entitytype")),
 )
 _UNREADABLE = (
@@ -21,15 +21,24 @@ _UNREADABLE = (
 
 
 def may_export_everything(request: HttpRequest) -> bool:
-    """Whether this person may see everything that an export contains."""
+    """Whether this person may see everything that an export contains, providers apart."""
     return request.user.has_perms(VIEWING_EVERYTHING)
+
+
+def sees_providers(request: HttpRequest) -> bool:
+    """Whether an export for this person contains providers."""
+    return request.user.has_perm("evals_app.view_provider")
 
 
 def export_everything(request: HttpRequest) -> HttpResponse:
     """Download all suites, agents, fixtures and providers for another import."""
     if not may_export_everything(request):
         raise PermissionDenied
-    return send(request, lambda: download("touchstone"), otherwise="admin:evals_app_suite_import")
+    return send(
+        request,
+        lambda: download("touchstone", has_providers=sees_providers(request)),
+        otherwise="admin:evals_app_suite_import",
+    )
 
 
 def export_fixture(request: HttpRequest, slug: str) -> HttpResponse:

@@ -14,6 +14,7 @@ from evals_app.formats.differences import Difference
 from evals_app.library.changes import Change
 
 MOST_CASES = 3  # of a new suite
+MOST_REMOVED = 20  # cases that are named before they are deleted
 MOST_DIFFERENCES = 200  # of a changed object
 _OPEN = 5  # differences that are not folded
 _LONGEST = 200  # characters of a message
@@ -77,6 +78,9 @@ class Written:
         suite = change.suite
         self.agent = suite.agent if suite else ""
         self.size = plural(len(suite.cases), "case") if suite else ""
+        self.removed = list(change.cases.removed)[:MOST_REMOVED]
+        self.removed_count = plural(len(change.cases.removed), "case")
+        self.more_removed = _more(change.cases.removed, MOST_REMOVED)
         self.cases = [_case(suite, case) for case in suite.cases[:MOST_CASES]] if suite else []
         self.more_cases = _more(suite.cases, MOST_CASES) if suite else ""
 

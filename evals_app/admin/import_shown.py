@@ -8,13 +8,14 @@ from itertools import groupby
 from django.utils.text import Truncator
 
 from evals_app.admin.import_changes import Written, counted
+from evals_app.admin.import_forms import AGENT_FIELD
 from evals_app.formats.detect import is_spreadsheet
 from evals_app.formats.problems import FormatError, Level, NoAgent, Problem, has_secret, is_secret
+from evals_app.formats.tables.chosen import UnknownColumn
 from evals_app.formats.tables.reader import read_table
 from evals_app.formats.tables.table import NO_NAME, Table, cell_name
 from evals_app.library.changes import Change, ImportReport
 
-AGENT_FIELD = "Agent for files that do not name one"
 MOST_SHOWN = 100  # problems of one level
 MOST_WRITTEN = 50  # objects, new ones and changed ones each
 _LONGEST_LINE = 160
@@ -81,13 +82,14 @@ class Preview:
     """What an import would do; with errors, nothing.
 
     `unassigned` are the files that need an agent, `objects` names what would be written, `counts`
-    how much is new, changed and unchanged.
+    how much is new, changed and unchanged. `unknown` are columns that someone has to choose for.
     """
 
     errors: Remarks
     warnings: Remarks
     losses: Remarks
     unassigned: list[str]
+    unknown: list[UnknownColumn]
     objects: str
     counts: list[str]
     created: list[Written]
@@ -101,7 +103,7 @@ class Preview:
     @property
     def asks(self) -> bool:
         """Whether only an agent is missing."""
-        return bool(self.unassigned) and not self.errors
+        return bool(self.unassigned) and not (self.errors or self.unknown)
 
 
 def preview(outcome: ImportReport | FormatError, contents: Mapping[str, bytes]) -> Preview:
@@ -113,7 +115,8 @@ def preview(outcome: ImportReport | FormatError, contents: Mapping[str, bytes]) 
     else:
         problems, changes = [*outcome.warnings, *outcome.losses], outcome.changes
     unassigned = [problem for problem in problems if isinstance(problem, NoAgent)]
-    others = [problem for problem in problems if not isinstance(problem, NoAgent)]
+    unknown = [problem for problem in problems if isinstance(problem, UnknownColumn)]
+    others = [item for item in problems if not isinstance(item, NoAgent | UnknownColumn)]
 
     def remarks(level: Level) -> Remarks:
         return quotes.remarks([problem for problem in others if problem.level == level])
@@ -127,6 +130,7 @@ def preview(outcome: ImportReport | FormatError, contents: Mapping[str, bytes]) 
         errors=remarks("error"),
         warnings=remarks("warning"),
         losses=remarks("loss"),
+        unknown=unknown,
         unassigned=list(dict.fromkeys(problem.path for problem in unassigned)),
         objects=counted([*created, *updated]),
         counts=[f"{word}: {counted(group)}" for word, group in counts.items() if group],

@@ -5,39 +5,34 @@ they are gone, people upload them again.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from django import forms
 from django.contrib import messages
 from django.core.cache import cache
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.crypto import get_random_string
-from unfold.widgets import (
-    UnfoldAdminSelectWidget,
-    UnfoldAdminTextareaWidget,
-    UnfoldAdminTextInputWidget,
-)
 
 from evals_app.admin.exporting import attachment, may_export_everything
 from evals_app.admin.import_changes import counted
-from evals_app.admin.import_shown import AGENT_FIELD, Preview, preview
-from evals_app.admin.presentation import agent_label
+from evals_app.admin.import_forms import AgentForm, ColumnsForm, ImportForm
+from evals_app.admin.import_shown import Preview, preview
 from evals_app.engine.files import media_type
 from evals_app.formats.dialects import DIALECTS
 from evals_app.formats.importing import SourceFile
 from evals_app.formats.problems import FormatError, Problem
 from evals_app.formats.tables import DIALECT as TABLES
+from evals_app.formats.tables.chosen import UnknownColumn
+from evals_app.formats.tables.guide import guides_of
 from evals_app.formats.tables.separated import read_csv
 from evals_app.library.changes import ImportReport
 from evals_app.library.downloads import Download
 from evals_app.library.files import ChangedSinceError, EditedError, import_files
 from evals_app.library.rights import Rights
-from evals_app.library.sources import PASTED
 from evals_app.library.uploads import MAX_UNPACKED_BYTES, Upload, unpack
-from evals_app.models import Agent, Suite
+from evals_app.models import Suite
 
 _LISTS = {
     "suite": "evals_app_suite",
@@ -66,77 +61,18 @@ _EDITED = (
 )
 
 
-class _AgentsForm(forms.Form):
-    """A form with a choice of the agents that a person may see."""
-
-    def __init__(self, rights: Rights, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        field: Any = self.fields["agent"]
-        field.label_from_instance = agent_label
-        if not rights.may_see("agent"):
-            field.queryset = Agent.objects.none()
-
-
-def _choice_of_agent(**options: Any) -> forms.Field:
-    agents = Agent.objects.order_by("name")
-    return forms.ModelChoiceField(
-        agents, to_field_name="slug", widget=UnfoldAdminSelectWidget, **options
-    )
-
-
-class AgentForm(_AgentsForm):
-    """The agent for files that do not name one."""
-
-    prefix = "asked"  # the page has another field for it
-
-    agent = _choice_of_agent(empty_label="Choose an agent", label="Agent")
-
-    def __init__(self, rights: Rights, *args: Any, **kwargs: Any) -> None:
-        super().__init__(rights, *args, **kwargs)
-        if len(only := Agent.objects.order_by("pk")[:2]) == 1:
-            self.initial.setdefault("agent", only[0].slug)
-
-
-class ImportForm(_AgentsForm):
-    """What is sent along with files."""
-
-    agent = _choice_of_agent(
-        required=False,
-        empty_label="None",
-        label=AGENT_FIELD,
-        help_text="Most spreadsheets do not name an agent. You will be asked if one is needed.",
-    )
-    pasted = forms.CharField(
-        required=False,
-        max_length=1_000_000,
-        strip=False,
-        label="File content",
-        widget=UnfoldAdminTextareaWidget(attrs={"rows": 6, "spellcheck": "false"}),
-    )
-    pasted_name = forms.CharField(
-        required=False,
-        max_length=200,
-        label="File name",
-        initial=PASTED,
-        help_text="The extension determines the format, for example refunds.suite.yaml.",
-        widget=UnfoldAdminTextInputWidget,
-    )
-
-    def pasted_file(self) -> SourceFile | None:
-        """Return the pasted text as a file, or None."""
-        text = self.cleaned_data["pasted"].replace("\r\n", "\n")  # as browsers send lines
-        if not text.strip():
-            return None
-        return SourceFile(self.cleaned_data["pasted_name"] or PASTED, text.encode())
-
-
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """Checked files, and what existed under the same slugs at that time."""
+    """Checked files, and what existed under the same slugs at that time.
+
+    `columns` is what was chosen for columns of tables, `unknown` are those to choose for.
+    """
 
     upload: Upload
     agent: str | None
     before: str = ""
+    columns: Mapping[str, str] = field(default_factory=dict)
+    unknown: tuple[UnknownColumn, ...] = ()
 
     def carry_out(self, **options: Any) -> ImportReport:
         """Import everything as checked, with the options of `import_files`."""
@@ -145,9 +81,13 @@ class Checked:
             find=self.upload.find,
             find_paths=self.upload.find_paths,
             agent=self.agent,
+            columns=self.columns,
             **options,
         )
         return replace(report, warnings=[*report.warnings, *self.upload.passed_over()])
+
+    def columns_form(self, data: Any = None) -> ColumnsForm:
+        return ColumnsForm(self.unknown, self.columns, data)
 
     @property
     def contents(self) -> Mapping[str, bytes]:
@@ -158,7 +98,8 @@ def import_page(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
     """Show the form, check uploads, and import what was checked."""
     page = _Page(request, context, Rights.of(request.user))
     page.rights.require_some()
-    for key, act in {"import": page.import_kept, "kept": page.assign}.items():
+    acts = {"import": page.import_kept, "kept": page.assign, "columns": page.choose_columns}
+    for key, act in acts.items():
         if key in request.POST:
             checked = _kept(request, request.POST[key])
             return act(checked) if checked else page.show(page.form(), note=_GONE)
@@ -175,12 +116,12 @@ def import_page(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
 
 def sample_to_fill_in(request: HttpRequest) -> HttpResponse:
     """Download the sample of a spreadsheet as a workbook."""
-    from evals_app.formats.tables.workbook import write_workbook  # noqa: PLC0415 - loads openpyxl
+    from evals_app.formats.tables.workbook_writing import write_workbook  # noqa: PLC0415 - loads openpyxl
 
     Rights.of(request.user).require_some()
     ((path, text),) = TABLES.sample
-    sheets = read_csv(path, text.encode()).data.values()
-    workbook = write_workbook([("Cases", rows) for rows in sheets])
+    (rows,) = read_csv(path, text.encode()).data.values()
+    workbook = write_workbook([("Cases", rows)], guides={"Cases": guides_of(rows)})
     return attachment(Download("questions.xlsx", media_type("questions.xlsx"), workbook))
 
 
@@ -218,14 +159,23 @@ class _Page:
         except PermissionDenied as error:
             return self.show(form, note=str(error))
         looked = preview(outcome, checked.contents)
-        token = _keep(self.request, checked) if looked.objects or looked.asks else ""
-        return self.show(form, looked=looked, note=note, token=token)
+        checked = replace(checked, unknown=tuple(looked.unknown))
+        columns = checked.columns_form()
+        is_kept = looked.objects or looked.asks or columns.fields
+        token = _keep(self.request, checked) if is_kept else ""
+        return self.show(form, looked=looked, note=note, token=token, columns=columns)
 
     def assign(self, checked: Checked) -> HttpResponse:
         """Check the kept files again, with the chosen agent."""
         answer = AgentForm(self.rights, self.request.POST)
         agent = answer.cleaned_data["agent"].slug if answer.is_valid() else None
         return self.look(self.form(agent), replace(checked, agent=agent))
+
+    def choose_columns(self, checked: Checked) -> HttpResponse:
+        """Check the kept files again, with what was chosen for their columns."""
+        answer = checked.columns_form(self.request.POST)
+        columns = {**checked.columns, **(answer.chosen() if answer.is_valid() else {})}
+        return self.look(self.form(checked.agent), replace(checked, columns=columns))
 
     def import_kept(self, checked: Checked) -> HttpResponse:
         """Import the kept files, unless that would do something else by now."""
@@ -254,7 +204,7 @@ class _Page:
         slugs = [change.slug for change in report.changes if change.kind == "suite"]
         suites = list(Suite.objects.filter(slug__in=slugs[:2]))  # it may have been deleted by now
         if len(slugs) == len(suites) == 1:
-            return redirect("admin:evals_app_suite_change", suites[0].pk)
+            return redirect("admin:evals_app_suite_cases", suites[0].pk)
         kinds = {_LISTS[change.kind] for change in report.changes}
         return redirect(f"admin:{kinds.pop() if len(kinds) == 1 else _LISTS['suite']}_changelist")
 
@@ -265,11 +215,13 @@ class _Page:
         looked: Preview | None = None,
         note: str = "",
         token: str = "",
+        columns: ColumnsForm | None = None,
     ) -> HttpResponse:
         context = self.context | {
             "title": "Import files",
             "form": form,
             "looked": looked,
+            "columns": columns if columns and columns.fields else None,
             "asked": AgentForm(self.rights) if looked and looked.asks else None,
             "note": note,
             "token": token,

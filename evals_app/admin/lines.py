@@ -15,7 +15,7 @@ from django import forms
 from django.core.exceptions import ValidationError
 
 from fixtures_app.editing.json_field import read_json
-from fixtures_app.ground.json_data import canonical, json_problems
+from fixtures_app.ground.json_data import canonical
 
 Line = dict[str, Any]  # texts by column; a block has nested lines
 
@@ -30,7 +30,17 @@ class Column:
     choices: tuple[tuple[str, str], ...] = ()
     placeholder: str = ""
     usual: str = ""  # the default choice
-    offers: str = ""  # what the page suggests: tools, chunks
+    names: str = ""  # what it names, so that the page suggests it: tool, chunk
+
+    @property
+    def suggestions(self) -> str:
+        """The id of the list of names that the page suggests; "" for none."""
+        return list_of(self.names)
+
+
+def list_of(names: str) -> str:
+    """Return the id of the one list of a page that has these names."""
+    return f"ts-{names.replace(' ', '-')}" if names else ""
 
 
 class Typed(list[Line]):
@@ -41,6 +51,7 @@ class LinesWidget(forms.Widget):
     """Lines of inputs, with a button for another one."""
 
     template_name = "admin/evals_app/lines.html"
+    is_single = False  # exactly one line
 
     def __init__(self, columns: Sequence[Column]) -> None:
         super().__init__()
@@ -55,6 +66,7 @@ class LinesWidget(forms.Widget):
         context["widget"] |= {
             "lines": lines,
             "blank": self.inputs(name, {}),
+            "is_single": self.is_single,
             "is_invalid": given.get("aria-invalid") == "true",
             "described_by": given.get("aria-describedby", ""),
         }
@@ -140,11 +152,11 @@ class TextLines(LinesField):
         *,
         placeholder: str = "",
         kind: Literal["text", "area"] = "text",
-        offers: str = "",
+        names: str = "",
         **kwargs: Any,
     ) -> None:
         label = str(kwargs.get("label", "Value"))
-        column = Column("", label, kind=kind, placeholder=placeholder, offers=offers)
+        column = Column("", label, kind=kind, placeholder=placeholder, names=names)
         super().__init__([column], **kwargs)
 
     def written(self, value: Sequence[str]) -> Iterable[Line]:
@@ -193,65 +205,16 @@ class RecordLines(LinesField):
                 text = line[column.key]
                 if column.key in self.json_keys and text.strip():
                     place = f"Line {number}, {column.label.lower()}"
-                    record[column.key] = _read_at(place, text, read_json)
+                    record[column.key] = read_at(place, text, read_json)
                 elif column.key in self.number_keys and text.strip():
-                    record[column.key] = _typed_value(number, text)
+                    # The spec refuses what is not a number.
+                    is_number = text.isascii() and text.strip().isdecimal()
+                    record[column.key] = int(text) if is_number else text
                 elif text and text != column.usual and column.key not in special:
                     record[column.key] = text
             is_bare = list(record) == [self.bare_key]
             records.append(record[self.bare_key] if is_bare else record)
         return records
-
-
-def read_value(text: str) -> Any:
-    """Read a value as a person types it: 5, true, null, [1, 2] and "5" as JSON, the rest as text.
-
-    Raises:
-        ValidationError: it begins like JSON but is not valid.
-    """
-    text = text.strip()
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        if text[:1] in {"{", "[", '"'}:
-            return read_json(text)
-        return text
-    if isinstance(value, float) and (problems := list(json_problems(value))):
-        return text if problems else value  # NaN, Infinity: words, not numbers
-    return read_json(text)
-
-
-def write_value(value: Any) -> str:
-    """Write a value so that `read_value` reads it back."""
-    if isinstance(value, str):
-        try:
-            is_plain = value.strip() == value != "" and read_value(value) == value
-            is_plain = is_plain and "\n" not in value  # it is shown in one line
-        except ValidationError:
-            is_plain = False
-        if is_plain:
-            return value
-    return json.dumps(value, ensure_ascii=False)
-
-
-VALUE_HELP = 'Numbers, true and false are read as such. For text, use quotes: "5".'
-
-
-class ValueLines(LinesField):
-    """A mapping from names to plain values."""
-
-    def __init__(self, *, key_label: str, value_label: str, **kwargs: Any) -> None:
-        super().__init__([Column("key", key_label), Column("value", value_label)], **kwargs)
-        self.key_label = key_label
-
-    def written(self, value: Any) -> Iterable[Line]:
-        return ({"key": key, "value": write_value(item)} for key, item in dict(value).items())
-
-    def read(self, lines: Typed) -> dict[str, Any]:
-        return {
-            key: _typed_value(number, line["value"])
-            for number, key, line in keyed(lines, self.key_label)
-        }
 
 
 class ChosenTexts(LinesField):
@@ -277,94 +240,13 @@ class ChosenTexts(LinesField):
         return texts
 
 
-MUSTS: tuple[tuple[str, str], ...] = (
-    ("equals", "equals"),
-    ("fuzzy", "is close to"),
-    ("contains", "contains"),
-    ("regex", "matches pattern"),
-    ("any_of", "is one of"),
-    ("present", "is present"),
-    ("absent", "is absent"),
-)
-_WITHOUT_VALUE = {"present": True, "absent": False}
-
-
-class MatcherLines(LinesField):
-    """Conditions on arguments or fields: name, comparison, value."""
-
-    def __init__(self, *, noun: str = "Argument", **kwargs: Any) -> None:
-        columns = [
-            Column("key", noun),
-            Column("must", "Must", kind="select", choices=MUSTS),
-            Column("value", "Value"),
-        ]
-        super().__init__(columns, **kwargs)
-        self.noun = noun
-
-    def written(self, value: Any) -> Iterable[Line]:
-        for key, matcher in dict(value).items():
-            must, operand = _split(matcher)
-            yield {"key": key, "must": must, "value": _operand_text(must, operand)}
-
-    def read(self, lines: Typed) -> dict[str, Any]:
-        return {
-            key: _matcher(number, line["must"], line["value"])
-            for number, key, line in keyed(lines, self.noun)
-        }
-
-
-def _split(matcher: Any) -> tuple[str, Any]:
-    if isinstance(matcher, dict) and len(matcher) == 1:
-        ((key, operand),) = matcher.items()
-        if key == "present":
-            return ("present" if operand else "absent"), None
-        if key in {"fuzzy", "contains", "regex", "any_of"}:
-            return key, operand
-    return "equals", matcher
-
-
-def _operand_text(must: str, operand: Any) -> str:
-    if must in _WITHOUT_VALUE:
-        return ""
-    if must == "regex" and isinstance(operand, str):
-        is_quoted = operand.startswith('"') or "\n" in operand
-        return json.dumps(operand, ensure_ascii=False) if is_quoted else operand
-    if must == "any_of" and isinstance(operand, list):
-        texts = [write_value(item) for item in operand]
-        if not any("," in text or text.startswith("[") for text in texts):
-            return ", ".join(texts)
-    return write_value(operand)
-
-
-def _matcher(number: int, must: str, text: str) -> Any:
-    if must in _WITHOUT_VALUE:
-        return {"present": _WITHOUT_VALUE[must]}
-    if must == "regex":
-        # A pattern is always text; quotes of JSON are removed.
-        return {"regex": _typed_value(number, text) if text.startswith('"') else text}
-    if must == "any_of":
-        value = text.strip()
-        if value.startswith("["):
-            return {"any_of": _typed_value(number, value)}
-        return {"any_of": [_typed_value(number, part) for part in value.split(",") if part.strip()]}
-    if not text.strip():
-        name = dict(MUSTS).get(must, must)
-        raise ValidationError(
-            f'Line {number}: "{name}" needs a value. For an empty text, enter "".'
-        )
-    value = _typed_value(number, text)
-    return value if must == "equals" else {must: value}
-
-
-def _typed_value(number: int, text: str) -> Any:
-    return _read_at(f"Line {number}", text, read_value)
-
-
-def _read_at(place: str, text: str, read: Callable[[str], Any]) -> Any:
+def read_at(place: str, text: str, read: Callable[[str], Any]) -> Any:
+    """Read a text; an error begins with its place."""
     try:
         return read(text)
     except ValidationError as error:
-        raise ValidationError(f"{place}: {error.messages[0]}") from None
+        message = str(error.messages[0])
+        raise ValidationError(f"{place}: {message}" if place else message) from None
 
 
 def keyed(lines: Typed, label: str) -> Iterable[tuple[int, str, Line]]:

@@ -47,7 +47,7 @@ _GROUPS: dict[str, list[tuple[type[Model], str, str]]] = {
         (MonthlyCeiling, "savings", "Monthly ceilings"),
         (ApiToken, "key", "API tokens"),
         (User, "person", "People"),
-        (Group, "group", "Groups"),
+        (Group, "group", "Roles"),
     ],
 }
 

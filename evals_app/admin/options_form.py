@@ -6,9 +6,10 @@ Annotations without a matching input become a text area for JSON.
 import json
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from decimal import Decimal
 from functools import cache
+from types import MappingProxyType
 from typing import Any, ClassVar, Literal, get_args, get_origin
 
 import annotated_types
@@ -19,24 +20,23 @@ from pydantic.fields import FieldInfo
 
 from evals_app.admin.blocks import RecordBlocks
 from evals_app.admin.choices import Choices
-from evals_app.admin.lines import (
+from evals_app.admin.lines import ChosenTexts, Column, LinesField, RecordLines, TextLines, list_of
+from evals_app.admin.quantities import bounds_of
+from evals_app.admin.value_lines import (
+    MATCHERS_HELP,
+    UNSAID,
     VALUE_HELP,
-    ChosenTexts,
-    Column,
-    LinesField,
+    MatcherField,
     MatcherLines,
-    RecordLines,
-    TextLines,
-    read_value,
-    write_value,
 )
 from evals_app.engine.graders import GRADERS, Grader
 from evals_app.engine.matchers import Matcher
+from evals_app.engine.spec import mark_of
 from evals_app.reports.assertions import FAMILIES
 from fixtures_app.editing.inputs import CheckBox, NumberInput, Select, TextArea, TextInput
 from fixtures_app.editing.json_field import JsonTextField
+from fixtures_app.editing.units import UNITS, QuantityField, without_unit
 
-_VALUES_HELP = f"{VALUE_HELP} Several values: a, b, c."
 _MATCHER_MARK = get_args(Matcher)[1]  # marks such an option
 _LONG = 60  # an example of this many characters gets a text area
 
@@ -100,32 +100,9 @@ class NumberOrText(_TypedField):
             super().run_validators(value)
 
 
-_UNSAID = object()  # the value of a blank input where null, "", [] and {} are values
-
-
-class ValueText(_TypedField):
-    """A value, or a matcher such as {"fuzzy": 5}, as `read_value` reads it; blank: `_UNSAID`."""
-
-    def prepare_value(self, value: Any) -> Any:
-        if value is _UNSAID:
-            return ""
-        return value if isinstance(value, _AsTyped) else write_value(value)
-
-    def to_python(self, value: Any) -> Any:
-        text = str(super().to_python(value))
-        return read_value(text) if text.strip() else _UNSAID
-
-    def validate(self, value: Any) -> None:
-        if self.required and value is _UNSAID:
-            raise forms.ValidationError(self.error_messages["required"], code="required")
-
-    def has_changed(self, initial: Any, data: Any) -> bool:
-        # As texts, because 1 == True.
-        before = str(self.prepare_value(initial)).strip()
-        return before != ("" if data is None else str(data).strip())
-
-    def run_validators(self, value: Any) -> None:
-        pass
+def marks_of(info: FieldInfo) -> Mapping[str, Any]:
+    """Return what a grader states about the input of an option."""
+    return info.json_schema_extra if isinstance(info.json_schema_extra, dict) else {}
 
 
 class OptionsForm(forms.Form):
@@ -139,6 +116,33 @@ class OptionsForm(forms.Form):
     def help(self) -> str:
         """When such a check passes: the first line of the grader's docstring."""
         return (self.grader_class.__doc__ or "").strip().partition("\n")[0]
+
+    @property
+    def main_fields(self) -> list[forms.BoundField]:
+        return [self[name] for name in self.fields if name not in self._advanced]
+
+    @property
+    def advanced_fields(self) -> list[forms.BoundField]:
+        """The options that are rarely set."""
+        return [self[name] for name in self.fields if name in self._advanced]
+
+    @property
+    def has_advanced(self) -> bool:
+        """Whether a rarely set option is set or wrong, so that it must not be folded away."""
+        fields = self.grader_class.model_fields
+        return any(
+            field.name in self.errors
+            if self.is_bound
+            else field.name in self.initial
+            and self.initial[field.name]
+            != fields[field.name].get_default(call_default_factory=True)
+            for field in self.advanced_fields
+        )
+
+    @property
+    def _advanced(self) -> set[str]:
+        fields = self.grader_class.model_fields.items()
+        return {name for name, info in fields if marks_of(info).get("advanced")}
 
     @classmethod
     def name_of(cls, key: object) -> str | None:
@@ -154,8 +158,8 @@ class OptionsForm(forms.Form):
                 continue
             # A required list is passed even when empty, so that the grader refuses it.
             blank: tuple[Any, ...] = (None,) if info.is_required() else (None, "", [], {})
-            if isinstance(self.fields[name], ValueText):
-                blank = (_UNSAID,)
+            if isinstance(self.fields[name], MatcherField):
+                blank = (UNSAID,)
             if (value := self.cleaned_data[name]) not in blank:
                 options[info.alias or name] = value
         return options
@@ -194,7 +198,7 @@ def kind_choices() -> list[tuple[str, Any]]:
 def option_field(name: str, info: FieldInfo, example: Any = None) -> forms.Field:
     """Make the form field of one option."""
     annotation, is_optional = _without_none(info.annotation)
-    extra = info.json_schema_extra if isinstance(info.json_schema_extra, dict) else {}
+    extra = marks_of(info)
     default = None if info.is_required() else info.get_default(call_default_factory=True)
     common: dict[str, Any] = {
         "label": info.title or name.replace("_", " ").capitalize(),
@@ -202,21 +206,22 @@ def option_field(name: str, info: FieldInfo, example: Any = None) -> forms.Field
         "required": info.is_required(),
         "initial": default,
     }
+    names = mark_of(extra, "names")
+    words: Any = extra.get("words", {})
     origin = get_origin(annotation)
     if annotation is bool and not is_optional:
         return forms.BooleanField(**common | {"required": False}, widget=CheckBox())
     if annotation is bool or origin is Literal:
         values = [True, False] if annotation is bool else list(get_args(annotation))
-        return _choice(values, common)
+        return _choice(values, common, words)
+    if words and origin is list:
+        return _several(words, common)
     if origin is list:
-        return _lines(annotation, common, example, offers=str(extra.get("offers", "")))
+        return _lines(annotation, common, example, names=names)
     if origin is dict:
-        return _mapping(annotation, common)
+        return _mapping(annotation, common, names=names)
     if _MATCHER_MARK in info.metadata:
-        help_text = f"{common['help_text']} {VALUE_HELP}".strip()
-        return ValueText(
-            **common | {"help_text": help_text, "initial": _UNSAID}, widget=_input(example)
-        )
+        return MatcherField(**common | {"help_text": VALUE_HELP, "initial": UNSAID})
     if annotation in (int, float, Decimal):
         return _number(annotation, info, common)
     if annotation is str:
@@ -254,17 +259,24 @@ class _PlainNumberInput(NumberInput):
         return super().format_value(_written(value))
 
 
-def _with_default(common: dict[str, Any]) -> dict[str, Any]:
+def _with_default(common: dict[str, Any], write: Callable[[Any], Any] = _written) -> dict[str, Any]:
     """Add the default to the help text, if there is one."""
     if common["required"] or common["initial"] in (None, ""):
         return common
-    means = f"Leave blank for {_written(common['initial'])}."
+    means = f"Leave blank for {write(common['initial'])}."
     return common | {"help_text": f"{common['help_text']} {means}".strip()}
 
 
-def _choice(values: list[Any], common: dict[str, Any]) -> forms.Field:
+def _several(words: Mapping[str, str], common: dict[str, Any]) -> forms.Field:
+    shown = common | {"required": False}
+    return forms.MultipleChoiceField(choices=list(words.items()), widget=Choices(), **shown)
+
+
+def _choice(
+    values: list[Any], common: dict[str, Any], words: Mapping[str, str] = MappingProxyType({})
+) -> forms.Field:
     by_text = {str(value): value for value in values}
-    words = {"True": "Yes", "False": "No"}
+    words = {"True": "Yes", "False": "No", **words}
     choices = [
         (text, words.get(text, text.replace("_", " ").capitalize() if text.islower() else text))
         for text in by_text
@@ -280,7 +292,7 @@ def _choice(values: list[Any], common: dict[str, Any]) -> forms.Field:
     )
 
 
-def _lines(annotation: Any, common: dict[str, Any], example: Any, *, offers: str) -> forms.Field:
+def _lines(annotation: Any, common: dict[str, Any], example: Any, *, names: str) -> forms.Field:
     (item,) = get_args(annotation)
     if get_origin(item) is typing.Annotated:
         item = get_args(item)[0]
@@ -288,7 +300,7 @@ def _lines(annotation: Any, common: dict[str, Any], example: Any, *, offers: str
     if item is str:
         first = example[0] if isinstance(example, list) and example else ""
         placeholder = f"for example {first}" if first else ""
-        return TextLines(placeholder=placeholder, offers=offers, **shown)
+        return TextLines(placeholder=placeholder, names=names, **shown)
     if get_origin(item) is Literal:
         choices = [(value, value.replace("_", " ").capitalize()) for value in get_args(item)]
         return forms.MultipleChoiceField(choices=choices, widget=Choices(), **shown)
@@ -316,19 +328,25 @@ def _records(
         label = info.title or name.capitalize()
         annotation, _ = _without_none(info.annotation)
         if get_origin(annotation) is Literal:
-            choices = tuple((str(value), str(value)) for value in get_args(annotation))
+            words: Any = marks_of(info).get("words", {})
+            values = map(str, get_args(annotation))
+            choices = tuple((value, words.get(value, value)) for value in values)
             usual = "" if info.is_required() else str(info.default or "")
             columns.append(Column(key, label, kind="select", choices=choices, usual=usual))
         elif annotation is str:
-            extra = info.json_schema_extra if isinstance(info.json_schema_extra, dict) else {}
-            columns.append(Column(key, label, offers=str(extra.get("offers", ""))))
+            columns.append(Column(key, label, names=mark_of(info.json_schema_extra, "names")))
         elif annotation is int:
             number_keys.add(key)
             usual = "" if info.is_required() else f"{info.default or ''}"
             columns.append(Column(key, label, placeholder=usual))
         elif _is_of_matchers(annotation) and not blocks:
             noun = label.removesuffix("s")
-            blocks[key] = MatcherLines(noun=noun, label=label, help_text=_VALUES_HELP)
+            blocks[key] = MatcherLines(
+                noun=noun,
+                names=mark_of(info.json_schema_extra, "names"),
+                label=label,
+                help_text=MATCHERS_HELP,
+            )
         else:
             json_keys.add(key)
             columns.append(
@@ -358,10 +376,9 @@ def _is_of_matchers(annotation: Any) -> bool:
     return get_origin(annotation) is dict and get_args(annotation)[1:] == (Matcher,)
 
 
-def _mapping(annotation: Any, common: dict[str, Any]) -> forms.Field:
+def _mapping(annotation: Any, common: dict[str, Any], *, names: str) -> forms.Field:
     if _is_of_matchers(annotation):
-        help_text = f"Conditions on arguments. {_VALUES_HELP}"
-        return MatcherLines(**common | {"required": False, "help_text": help_text})
+        return MatcherLines(names=names, **common | {"required": False, "help_text": MATCHERS_HELP})
     keys = get_args(annotation)[0] if get_args(annotation) else None
     if get_origin(keys) is Literal:
         return ChosenTexts(get_args(keys), key_label="Grade", **common | {"required": False})
@@ -370,17 +387,22 @@ def _mapping(annotation: Any, common: dict[str, Any]) -> forms.Field:
 
 def _number(kind: type, info: FieldInfo, common: dict[str, Any]) -> forms.Field:
     field_class: Any = forms.IntegerField if kind is int else forms.FloatField
+    bounds = bounds_of(info)
+    if unit := mark_of(info.json_schema_extra, "unit"):
+        common |= {"label": without_unit(common["label"])}
+        return QuantityField(
+            unit,
+            example=mark_of(info.json_schema_extra, "example") or None,
+            is_whole=kind is int,
+            bounds=bounds,
+            **_with_default(common, UNITS[unit].written),
+        )
     return field_class(
-        min_value=_bound(info, annotated_types.Ge, "ge"),
-        max_value=_bound(info, annotated_types.Le, "le"),
+        min_value=bounds.get("ge"),
+        max_value=bounds.get("le"),
         widget=_PlainNumberInput(),
         **_with_default(common),
     )
-
-
-def _bound(info: FieldInfo, mark: type, name: str) -> Any:
-    """Return a bound of an option; None if it has none of this kind."""
-    return next((getattr(bound, name) for bound in info.metadata if isinstance(bound, mark)), None)
 
 
 def _text(
@@ -392,11 +414,14 @@ def _text(
     if rows:
         widget = TextArea({"rows": rows, "placeholder": f"for example {example}"})
     widget.attrs["class"] = f"ts-input{mono}"
-    if offers := extra.get("offers"):
-        widget.attrs["list"] = f"ts-{offers}"
+    if names := mark_of(extra, "names"):
+        widget.attrs["list"] = list_of(names)
     text_class = Prose if rows and common["required"] else OwnText
     return text_class(
-        max_length=_bound(info, annotated_types.MaxLen, "max_length"),
+        max_length=next(
+            (mark.max_length for mark in info.metadata if isinstance(mark, annotated_types.MaxLen)),
+            None,
+        ),
         widget=widget,
         **_with_default(common),
     )

@@ -44,8 +44,6 @@ SIGNS = {
     "ungraded": Sign("help", "Ungraded", "warn"),
     "error": Sign("error", "Check error", "warn"),
     "unknown": Sign("help", "Unknown", "warn"),
-    "not_set": Sign("remove_circle", "Not set", "calm"),
-    "no_limit": Sign("remove_circle", "No limit", "calm"),
     "none": Sign("remove_circle", "No result yet", "calm"),
     "finished": Sign("task_alt", "Finished", "calm"),
     "stopped": Sign("stop_circle", "Stopped early", "warn"),

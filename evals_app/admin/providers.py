@@ -9,6 +9,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.formats import date_format
 from pydantic import ValidationError
 from unfold.decorators import action, display
 from unfold.forms import BaseDialogForm
@@ -132,7 +133,7 @@ class PriceForm(SpecForm, RowForm):
         above = f", above {price.above_prompt_tokens:,} tokens" if price.above_prompt_tokens else ""
         batches = ", in batches" if price.is_batch else ""
         costs = f"{usd_text(price.input_usd)} in, {usd_text(price.output_usd)} out"
-        return f"{price.model} from {price.valid_from}{above}{batches}: {costs}"
+        return f"{price.model} from {date_format(price.valid_from)}{above}{batches}: {costs}"
 
     def clean(self) -> dict[str, Any]:
         # Not ModelForm's, which compares rows with the database one by one: prices may swap values.

@@ -18,8 +18,9 @@ from unfold.widgets import (
 
 from evals_app.admin.choices import Choices
 from evals_app.admin.lines import TagsField
+from evals_app.admin.model_choices import known_models
 from evals_app.admin.presentation import agent_label
-from evals_app.models import Agent, ModelPrice
+from evals_app.models import Agent
 from evals_app.models.money import PLACES
 from evals_app.runs.select import Variant
 
@@ -58,13 +59,6 @@ class ModelsWidget(UnfoldAdminTextInputWidget):
     def value_from_datadict(self, data: Any, files: Any, name: str) -> str:
         values = data.getlist(name) if hasattr(data, "getlist") else [data.get(name) or ""]
         return ",".join(values)
-
-
-def known_models() -> list[str]:
-    """Return the models that agents use or that have a price of their own, as provider/model."""
-    priced = ModelPrice.objects.exclude(model__contains="*").values_list("provider__slug", "model")
-    used = Agent.objects.exclude(model="").values_list("model", flat=True)
-    return sorted({*used, *("/".join(names) for names in priced)})
 
 
 class RunChoices(forms.Form):

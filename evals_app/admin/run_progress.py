@@ -28,10 +28,12 @@ from evals_app.runs.health import (
 )
 from evals_app.runs.reap import MOST_ATTEMPTS
 from evals_app.runs.workers import live_workers
+from fixtures_app.editing.times import clock, shown
 
 MOST_ROWS = 20
 SLOW = 2  # times what 95 % of the conversations take
 NOTICEABLE_S = 10  # below it, slowness is not worth showing
+FEWEST_ENDED = 5  # conversations, below which a pace says nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +100,7 @@ def progress(run: Run) -> dict[str, Any]:
     return {
         "percent": round(100 * run.done / run.total) if run.total else 100,
         "cost": cost_line(run),
+        "pace": pace_line(run, now=now) if alive and not run.stop_reason else "",
         "stopping": STOPPING[Run.StopReason(run.stop_reason)] if run.stop_reason else "",
         "waiting": waiting,
         "drainers": plural(len(alive), "worker process", "worker processes") if alive else "",
@@ -109,6 +112,19 @@ def progress(run: Run) -> dict[str, Any]:
     }
 
 
+def pace_line(run: Run, *, now: datetime) -> str:
+    """Return how many conversations ended in a minute, and how long the rest takes at that pace.
+
+    Nothing of a run that has been waiting since it started: no worker was on it meanwhile.
+    """
+    if run.started_at is None or run.waiting_since > run.started_at or run.done < FEWEST_ENDED:
+        return ""
+    seconds = (now - run.started_at).total_seconds()
+    left = duration(1000 * seconds / run.done * (run.total - run.done))
+    a_minute = 60 * run.done / max(seconds, 1)
+    return f"{a_minute:,.0f} conversations a minute. About {left} left."
+
+
 def _retried(leased: Iterable[LeasedRows], *, now: datetime) -> str:
     """Return when interrupted conversations will be retried, as long as that is expected."""
     ends = [(rows.until, rows.number) for rows in leased if rows.until and rows.until <= now]
@@ -117,7 +133,7 @@ def _retried(leased: Iterable[LeasedRows], *, now: datetime) -> str:
         return ""
     last = _taken_back_at(max(end for end, _ in soon))
     number = plural(sum(number for _, number in soon), "conversation")
-    return f"Interrupted by a worker crash, retry by {last:%H:%M:%S} UTC: {number}."
+    return f"Interrupted by a worker crash, retry by {clock(last)}: {number}."
 
 
 def _taken_back_at(end: datetime) -> datetime:
@@ -130,7 +146,7 @@ def blocked_providers(run: Run) -> list[str]:
     blocked = run.providers.filter(blocked_until__gt=Now())
     return [
         f"{state.name or state.slug} asked us to wait until"
-        f" {state.blocked_until:%H:%M:%S} UTC: {state.reason.rstrip('.') or 'no reason given'}."
+        f" {clock(state.blocked_until)}: {state.reason.rstrip('.') or 'no reason given'}."
         for state in blocked.annotate(name=Subquery(name)).order_by("slug")
     ]
 
@@ -145,7 +161,7 @@ def stuck_lines(problems: Sequence[Stuck], *, has_workers: bool) -> list[str]:
 
 
 def _what(problem: Stuck) -> str:
-    at = f"{problem.since:%Y-%m-%d %H:%M:%S} UTC" if problem.since else ""
+    at = shown(problem.since) if problem.since else ""
     if problem.kind == StuckKind.NOT_TAKEN_BACK:
         return f"Stuck on a worker that disappeared at {at}"
     if problem.kind == StuckKind.NO_LEASE:
@@ -220,7 +236,7 @@ def _lost(lease: Lease | None, *, now: datetime, has_workers: bool) -> str:
     retried_at = _taken_back_at(lease.until)
     if retried_at <= now:
         return "Worker crashed, retry is overdue"
-    return f"Worker crashed, retry by {retried_at:%H:%M:%S} UTC"
+    return f"Worker crashed, retry by {clock(retried_at)}"
 
 
 def running_line(execution: Execution) -> RunningLine:

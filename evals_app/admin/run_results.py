@@ -18,10 +18,11 @@ from evals_app.admin.presentation import (
     plural,
     verdict_state,
 )
+from evals_app.engine.graders import GRADERS
 from evals_app.engine.judging import kinship_warning
 from evals_app.engine.llm.pricing import usd_text
 from evals_app.engine.trial import Cause, Usage, Verdict, total_usage
-from evals_app.models import CaseResult, Execution, Run
+from evals_app.models import CaseResult, Execution, GradeResult, Run
 from evals_app.reports.figures import (
     UNKNOWN,
     decided_after,
@@ -54,6 +55,18 @@ class GateLine:
 
 
 @dataclass(frozen=True, slots=True)
+class CheckGroup:
+    """Executions that the same kind of check decided, by reason; no kind if none did."""
+
+    kind: str
+    reasons: tuple[tuple[str, tuple[Execution, ...]], ...]  # each with its executions
+
+    @property
+    def total(self) -> int:
+        return sum(len(rows) for _, rows in self.reasons)
+
+
+@dataclass(frozen=True, slots=True)
 class CauseGroup:
     """Executions that went wrong for the same cause; only the first ones are shown."""
 
@@ -61,11 +74,11 @@ class CauseGroup:
     title: str
     badge: SafeString
     total: int
-    reasons: tuple[tuple[str, tuple[Execution, ...]], ...]  # each with its executions
+    checks: tuple[CheckGroup, ...]  # the most frequent first
 
     @property
     def more(self) -> int:
-        return self.total - sum(len(rows) for _, rows in self.reasons)
+        return self.total - sum(check.total for check in self.checks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +180,7 @@ def causes(run: Run) -> list[CauseGroup]:
     for row in rows:
         grouped.setdefault(Cause(row.cause), []).append(row)
         totals[Cause(row.cause)] = row.in_all
+    kinds = _deciding_kinds(grouped.get(Cause.ASSERTION, ()))
     # Failures are about the agent, errors about the evaluation.
     order = sorted(grouped, key=lambda cause: (cause.is_error, -list(Cause).index(cause)))
     return [
@@ -175,10 +189,31 @@ def causes(run: Run) -> list[CauseGroup]:
             title=CAUSES[cause],
             badge=badge(grouped[cause][0].verdict),
             total=totals[cause],
-            reasons=_by_reason(grouped[cause]),
+            checks=_by_check(grouped[cause], kinds),
         )
         for cause in order
     ]
+
+
+def _deciding_kinds(rows: Sequence[Execution]) -> dict[int, str]:
+    """Return the kind of the check whose reason became that of each execution, by its key."""
+    if not rows:
+        return {}
+    grades = GradeResult.objects.filter(execution__in=rows, reason__in={row.reason for row in rows})
+    reasons = {row.pk: row.reason for row in rows}
+    return {
+        execution: GRADERS[kind].label
+        for execution, kind, reason in grades.values_list("execution", "type", "reason")
+        if reasons[execution] == reason and kind in GRADERS
+    }
+
+
+def _by_check(rows: Iterable[Execution], kinds: Mapping[int, str]) -> tuple[CheckGroup, ...]:
+    by_kind: dict[str, list[Execution]] = {}
+    for row in rows:
+        by_kind.setdefault(kinds.get(row.pk, ""), []).append(row)
+    groups = [CheckGroup(kind, _by_reason(same)) for kind, same in by_kind.items()]
+    return tuple(sorted(groups, key=lambda group: -group.total))
 
 
 def _by_reason(rows: Iterable[Execution]) -> tuple[tuple[str, tuple[Execution, ...]], ...]:

@@ -32,7 +32,7 @@ from evals_app.admin.reruns import rerun_buttons
 from evals_app.admin.run_actions import RunActions
 from evals_app.admin.run_progress import counters, progress, status_line
 from evals_app.admin.run_reports import may_download, report_kinds, sent_report
-from evals_app.admin.run_results import frozen, headline, results
+from evals_app.admin.run_results import causes, frozen, headline, results
 from evals_app.admin.run_stops import go_on_label, may_go_on, stopped_line
 from evals_app.admin.settling import settle_context, settle_url
 from evals_app.admin.starting import may_run
@@ -42,6 +42,7 @@ from evals_app.library.baselines import why_no_baseline
 from evals_app.models import Run, Suite
 from evals_app.reports.figures import UNKNOWN, score_text
 from evals_app.reports.kinds import KIND_NAMES
+from fixtures_app.editing.times import moment
 
 
 class SuiteFilter(admin.SimpleListFilter):
@@ -56,6 +57,9 @@ class SuiteFilter(admin.SimpleListFilter):
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         return queryset.filter(**{self.column: self.value()}) if self.value() else queryset
+
+
+_STOP_POLLING = 286  # of htmx
 
 
 @admin.register(Run)
@@ -130,9 +134,9 @@ class RunAdmin(Comparisons, RunActions):
     def took(self, run: Run) -> str:
         return between(run.started_at, run.finished_at or timezone.now())
 
-    @display(description="Started (UTC)")
+    @display(description="Started")
     def started(self, run: Run) -> str:
-        return f"{run.started_at:%Y-%m-%d %H:%M}" if run.started_at else "not yet"
+        return moment(run.started_at) or "not yet"
 
     # The page
 
@@ -140,6 +144,7 @@ class RunAdmin(Comparisons, RunActions):
         view = self.admin_site.admin_view
         return [
             path("<int:pk>/live/", never_cache(self.live), name="evals_app_run_live"),
+            path("<int:pk>/wrong/", never_cache(self.wrong), name="evals_app_run_wrong"),
             path(
                 "<int:pk>/report/<slug:report_kind>/",
                 view(self.report),
@@ -179,6 +184,17 @@ class RunAdmin(Comparisons, RunActions):
         run = get_object_or_404(Run.objects.select_related("suite"), pk=pk)
         context = self._live_context(request, run) | {"is_poll": True}
         return render(request, "admin/evals_app/run/live.html", context)
+
+    def wrong(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """Return what went wrong so far; it polls until the run has ended."""
+        if refused := self.refused_refresh(request):
+            return refused
+        run = get_object_or_404(Run, pk=pk)
+        if not run.is_open:
+            return HttpResponse(status=_STOP_POLLING)
+        return render(
+            request, "admin/evals_app/run/wrong.html", {"run": run, "causes": causes(run)}
+        )
 
     def _live_context(self, request: HttpRequest, run: Run) -> dict[str, Any]:
         may_start = may_run(request)

@@ -28,6 +28,7 @@ from evals_app.reports.settlements import headline, warnings
 from evals_app.runs.cancel import cancel_settlement
 from evals_app.runs.freeze import CannotStartError
 from evals_app.runs.settle import start_settlement
+from fixtures_app.editing.times import moment
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
@@ -79,9 +80,9 @@ class SettlementAdmin(ReadOnly):
     def cost(self, settlement: Settlement) -> str:
         return usd_text(settlement.max_cost_usd) if settlement.max_cost_usd else "no limit"
 
-    @display(description="Started (UTC)")
+    @display(description="Started")
     def started(self, settlement: Settlement) -> str:
-        return f"{settlement.created_at:%Y-%m-%d %H:%M}"
+        return moment(settlement.created_at)
 
     # The page
 

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 from django import forms
 from pydantic import BaseModel, ValidationError
 
+from evals_app.admin.quantities import quantity
 from evals_app.formats.explain import explain
 from evals_app.formats.problems import Loc, Problem
 from evals_app.models.mapping import RowMapping
@@ -26,6 +27,9 @@ class SpecForm(forms.ModelForm):
         for name, text in (self._meta.help_texts or {}).items():
             if name in self.fields:
                 self.fields[name].help_text = text
+        for column in self.mapping.columns:
+            if field := self.fields.get(column.name):
+                self.fields[column.name] = quantity(field, column.info)
 
     def clean(self) -> dict[str, Any]:
         cleaned: dict[str, Any] = super().clean() or self.cleaned_data

@@ -7,6 +7,7 @@ from typing import Any
 from django import forms
 from django.contrib import admin, messages
 from django.http import HttpRequest
+from django.utils.formats import date_format
 from unfold.admin import ModelAdmin
 from unfold.decorators import display
 from unfold.views import ChangeList
@@ -19,7 +20,7 @@ from evals_app.models import MonthlyCeiling, Spending
 from evals_app.reports.spending import Spent, total_of
 from evals_app.runs.ceilings import Limit, ceilings_for, limits_of
 from evals_app.runs.ledger import today
-from evals_app.runs.spending import each_day, month_text, months, read_month, spending
+from evals_app.runs.spending import each_day, month_text, months, read_month, sees_all, spending
 
 MOST_ROWS = 100  # of each table
 MOST_MONTHS = 60  # to choose from
@@ -39,7 +40,7 @@ class SpendingAdmin(Overview):
         except ValueError as error:
             messages.error(request, str(error))
             first = read_month("")
-        days = spending(first, by="day")
+        days = spending(first, by="day", reader=reader)
         is_now = first == today().replace(day=1)
         limits = list(limits_of(list(ceilings_for(reader.pk)))) if is_now else []
         return {
@@ -47,9 +48,10 @@ class SpendingAdmin(Overview):
             "month": first,
             "month_text": month_text(first),
             "months": [(month_text(month), month) for month in _months(first)],
+            "is_own": not sees_all(reader),
             "total": _amounts(total_of(days)),
             "limits": [(limit.ceiling.label, _of_limit(limit)) for limit in limits],
-            "days": [_amounts(row) for row in days],
+            "days": [{**_amounts(row), "name": _day(row.key)} for row in days],
             "chart": _chart(first, days),
             "tables": [
                 (head, *_table(spending(first, by=by, reader=reader)))  # type: ignore[arg-type]  # a By
@@ -72,6 +74,10 @@ def _amounts(row: Spent) -> dict[str, str]:
         "unknown": usd_text(row.unknown_usd) if row.unknown_usd else "",
         "unsettled": usd_text(row.unsettled_usd) if row.unsettled_usd else "",
     }
+
+
+def _day(text: str) -> str:
+    return date_format(date.fromisoformat(text))
 
 
 def _table(rows: Sequence[Spent]) -> tuple[list[dict[str, str]], int]:

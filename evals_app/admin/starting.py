@@ -10,6 +10,7 @@ from django.urls import reverse
 from django.utils.http import urlencode
 from unfold.forms import BaseDialogForm
 
+from evals_app.admin.judge_choices import judge_link
 from evals_app.admin.run_choices import RunChoices
 from evals_app.models import Run, Suite
 from evals_app.reports.forecasts_together import all_in_words
@@ -91,6 +92,9 @@ def _person(request: HttpRequest) -> "User | None":
 def _explain(request: HttpRequest, error: CannotStartError) -> None:
     for problem in error.problems:
         messages.error(request, f"The run did not start. {problem}")
+    for suite in error.without_judge:
+        if request.user.has_perm("evals_app.change_suite"):
+            messages.info(request, judge_link(suite))
 
 
 def run_url(run: Run) -> str:

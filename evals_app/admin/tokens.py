@@ -10,7 +10,6 @@ from django.template.response import TemplateResponse
 from django.utils import timezone
 from unfold.admin import ModelAdmin
 from unfold.decorators import display
-from unfold.paginator import InfinitePaginator
 
 from evals_app.models import ApiToken
 
@@ -43,7 +42,6 @@ class ApiTokenAdmin(ModelAdmin):
     list_filter = ["scope"]
     search_fields = ["name", "prefix"]
     ordering = ["-pk"]
-    paginator = InfinitePaginator
     show_full_result_count = False
     when_empty = "A token lets a program use the REST API on behalf of a person."
 

@@ -258,26 +258,26 @@ def final_lines(grades: Sequence[GradeResult], *, scale: str) -> tuple[GradeLine
 
 
 def limit_lines(execution: Execution, grades: Sequence[GradeResult]) -> tuple[LimitLine, ...]:
-    """Return each limit with its actual value, whether or not it is set."""
+    """Return each limit that is set, with its actual value."""
     graded = {grade.type: grade for grade in grades if grade.family == "limit"}
     lines = []
     for limit in LIMITS:
-        grade = graded.get(limit.key)
+        if (grade := graded.get(limit.key)) is None:
+            continue
         # An ungraded limit has a reason and no numbers.
-        is_known = grade is not None and "limit" in grade.details
+        is_known = "limit" in grade.details
         written: Any = usd_text if limit.key == "max_cost_usd" else count
-        bound = written(grade.details["limit"]) if grade and is_known else UNKNOWN
+        bound = written(grade.details["limit"]) if is_known else UNKNOWN
         actual = getattr(execution, limit.column)
         # Rounded up, as in the reason of its grade.
         actual = math.ceil(actual) if isinstance(actual, float) else actual
-        state = "no_limit" if grade is None else grade_state(grade)
         lines.append(
             LimitLine(
                 label=limit.label,
                 limit=bound,
                 actual=written(actual),
-                badge=badge(state),
-                reason=grade.reason if grade else "",
+                badge=badge(grade_state(grade)),
+                reason=grade.reason,
             )
         )
     return tuple(lines)

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import F, QuerySet, Window
+from django.db.models import Case, F, Q, QuerySet, When, Window
 from django.db.models.functions import RowNumber
 from django.utils.safestring import SafeString
 
-from evals_app.admin.charts import Chart, Series, line_chart
+from evals_app.admin.charts import Chart, Series, line_chart, sparkline
 from evals_app.admin.presentation import run_badges
 from evals_app.admin.standing import standing_text
 from evals_app.models import Run, Suite
@@ -59,6 +59,7 @@ class SuiteLine:
 
     id: int
     name: str
+    description: str
     agent: str
     standing: SafeString
     points: tuple[Point, ...]
@@ -81,6 +82,18 @@ class SuiteLine:
         if not points:
             return "same as before"
         return f"{abs(points):g} points {'up' if points > 0 else 'down'}"
+
+    @property
+    def previous(self) -> Point | None:
+        """The run before the last one, if it compared texts in the same way."""
+        is_known = len(self.points) > 1 and not self.differs(self.points[-2])
+        return self.points[-2] if is_known else None
+
+    @property
+    def sparkline(self) -> SafeString | str:
+        """The pass rates of its runs as a small line, and in words for those who do not see it."""
+        rates = [point.rate for point in self.points if not self.differs(point)]
+        return sparkline([rate for rate in rates if rate is not None])
 
     @property
     def is_worse(self) -> bool:
@@ -115,29 +128,37 @@ class Trend:
 
 def suite_lines(suites: QuerySet[Suite]) -> list[SuiteLine]:
     """Return suites with their last runs, by name."""
+    return lines_beside(suites, Q(pk__in=[]))[0]
+
+
+def lines_beside(suites: QuerySet[Suite], others: Q) -> tuple[list[SuiteLine], list[Run]]:
+    """Return suites with their last runs, by name, and other runs from the same query."""
     current = with_last_runs(suites).select_related("agent").order_by("name", "pk")
-    shown: list[Any] = list(current.only("name", "agent__name")[:MOST_SUITES])
+    shown: list[Any] = list(current.only("name", "description", "agent__name")[:MOST_SUITES])
     whole = Run.objects.suite_verdicts().filter(suite__in=shown)
     newest = Window(RowNumber(), partition_by=F("suite"), order_by=F("pk").desc())
     wanted = whole.annotate(back=newest).filter(back__lte=TREND_RUNS).values_list("pk", flat=True)
     of_trends = set(wanted)
     last = {suite.last_run_id for suite in shown} - {None}
-    rows = rated(Run.objects.filter(pk__in=of_trends | last)).order_by("pk")
-    runs: dict[int, Any] = {run.pk: run for run in rows}
+    beside = Case(When(others, then=True), default=False)
+    rows = rated(Run.objects.filter(Q(pk__in=of_trends | last) | others)).order_by("pk")
+    runs: dict[int, Any] = {run.pk: run for run in rows.annotate(is_beside=beside)}
     points: dict[int | None, list[Point]] = {}
     for pk, run in runs.items():
         if pk in of_trends:
             points.setdefault(run.suite_id, []).append(Point(run))
-    return [
+    lines = [
         SuiteLine(
             suite.pk,
             suite.name,
+            suite.description,
             suite.agent.name,
             standing_text(standing(suite, runs)),
             tuple(points.get(suite.pk, ())),
         )
         for suite in shown
     ]
+    return lines, [run for run in runs.values() if run.is_beside]
 
 
 def trend_of(suites: Sequence[SuiteLine]) -> Trend | None:

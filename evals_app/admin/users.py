@@ -1,31 +1,44 @@
-"""People and groups, in Unfold's look.
+"""People and their roles, in Unfold's look.
 
-Only superusers give rights: groups, permissions and superuser status. Other people who may change
-people change only those without rights beyond their own, because a new password is a way to act as
-another person.
+Who may change people gives no role with more rights than their own, and changes nobody who has more:
+a link to set a password is a way to act as another person. Single permissions, superuser status and
+groups are changed by superusers alone.
 """
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from django.apps import apps
 from django.contrib import admin
 from django.contrib.auth.admin import GroupAdmin as DjangoGroupAdmin
 from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
 from django.contrib.auth.models import Group, Permission, User
-from django.db.models import Model, Q
-from django.http import HttpRequest
+from django.core.exceptions import PermissionDenied
+from django.db.models import Model, QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.urls import URLPattern
 from unfold.admin import ModelAdmin
-from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
+from unfold.decorators import action, display
 
 from evals_app.admin.choices import Choices
+from evals_app.admin.invitations import InvitationForm, PersonForm, link_page
+from evals_app.models.roles import BUILT_IN, may_have, rights_of, roles_to_give
 
 if TYPE_CHECKING:
     from django import forms
     from django.db.models import ManyToManyField
 
-_RIGHTS = ("is_superuser", "groups", "user_permissions")
-
+apps.get_app_config("auth").verbose_name = "People and roles"
 admin.site.unregister(User)
 admin.site.unregister(Group)
+
+
+def may_manage(request: HttpRequest, person: User | None) -> bool:
+    """Whether the current user has all rights of a person."""
+    if person is None or request.user.is_superuser:
+        return True
+    return not person.is_superuser and request.user.has_perms(rights_of(person))
 
 
 class RightsAsBoxes:
@@ -39,54 +52,202 @@ class RightsAsBoxes:
         request: HttpRequest | None = None,
         **kwargs: Any,
     ) -> "forms.ModelMultipleChoiceField[Any] | None":
+        if db_field.name == "groups" and request is not None:
+            groups = roles_to_give(request.user)
+            sentences = {str(group.pk): _sentence(group) for group in groups}
+            kwargs |= {"queryset": groups, "widget": Choices(sentences)}
+        else:
+            used = Permission.objects.filter(may_have()).select_related("content_type")
+            kwargs |= {"queryset": used, "widget": Choices()}
         django: Any = super()
         field: forms.ModelMultipleChoiceField[Any] | None = django.formfield_for_manytomany(
-            db_field, request, **kwargs | {"widget": Choices()}
+            db_field, request, **kwargs
         )
         if field is not None:
             field.help_text = ""  # it would advise to hold down Control
         return field
 
 
-def rights_of(person: User) -> set[str]:
-    """Return the permissions of a person, active or not, without superuser status."""
-    given = Permission.objects.filter(Q(user=person) | Q(group__user=person))
-    names = given.values_list("content_type__app_label", "codename")
-    return {f"{app}.{codename}" for app, codename in names}
+def _sentence(group: Group) -> str:
+    role = BUILT_IN.get(group.name)
+    return role.sentence if role else ""
 
 
-def may_manage(request: HttpRequest, person: User | None) -> bool:
-    """Whether the current user has all rights of a person."""
-    if person is None or request.user.is_superuser:
-        return True
-    return not person.is_superuser and request.user.has_perms(rights_of(person))
+class RoleFilter(admin.RelatedFieldListFilter):
+    """People with one role."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.title = "role"
 
 
 @admin.register(User)
 class UserAdmin(RightsAsBoxes, DjangoUserAdmin, ModelAdmin):
-    """Django's, with Unfold's forms."""
+    """People are invited, get roles, and are deactivated instead of deleted."""
 
-    form = UserChangeForm
-    add_form = UserCreationForm
-    change_password_form = AdminPasswordChangeForm
+    form = PersonForm
+    add_form = InvitationForm
+    add_form_template = None
+    list_display = ("name", "username", "roles", "signed_in", "is_active")
+    list_display_links = ("name", "username")
+    list_filter = ("is_active", ("groups", RoleFilter))
+    list_per_page = 50
     show_full_result_count = False
+    warn_unsaved_form = True
+    actions_detail = ("new_link",)
+    readonly_fields = ("signed_in", "date_joined")
+    add_fieldsets = (("Invite a colleague", {"fields": ("name", "username", "email", "groups")}),)
+    fieldsets = (
+        (
+            None,
+            {
+                "fields": (
+                    *("name", "username", "email", "groups", "is_active"),
+                    *("signed_in", "date_joined"),
+                )
+            },
+        ),
+    )
+    _advanced = (
+        "Advanced",
+        {
+            "fields": ("is_staff", "is_superuser", "user_permissions"),
+            "classes": ("collapse",),
+            "description": "Roles are enough for most people.",
+        },
+    )
+
+    # Rights
 
     def has_change_permission(self, request: HttpRequest, obj: User | None = None) -> bool:
         return super().has_change_permission(request, obj) and may_manage(request, obj)
 
     def has_delete_permission(self, request: HttpRequest, obj: User | None = None) -> bool:
-        return super().has_delete_permission(request, obj) and may_manage(request, obj)
+        return False  # with them, tokens would be deleted, and who started which run
+
+    def has_new_link_permission(self, request: HttpRequest, object_id: Any = None) -> bool:
+        person = self.get_object(request, str(object_id)) if object_id else None
+        is_active = person is None or person.is_active
+        return is_active and self.has_change_permission(request, person)
+
+    # Pages
+
+    def get_urls(self) -> list[URLPattern]:
+        # Who forgot a password gets a new link: no one else needs to know the next one.
+        urls: list[URLPattern] = super().get_urls()
+        return [url for url in urls if url.name != "auth_user_password_change"]
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[User]:
+        people: QuerySet[User] = super().get_queryset(request)
+        return people.prefetch_related("groups")
+
+    def get_fieldsets(self, request: HttpRequest, obj: User | None = None) -> Any:
+        fieldsets = super().get_fieldsets(request, obj)
+        if obj is None:
+            return fieldsets
+        if not self.has_change_permission(request, obj):
+            fields = ("name", "username", "email", "roles", *self.fieldsets[0][1]["fields"][4:])
+            return ((None, {"fields": fields}),)
+        return (*fieldsets, self._advanced) if request.user.is_superuser else fieldsets
 
     def get_readonly_fields(self, request: HttpRequest, obj: User | None = None) -> tuple[str, ...]:
-        given = super().get_readonly_fields(request, obj)
-        return tuple(given) if request.user.is_superuser else (*given, *_RIGHTS)
+        given = tuple(super().get_readonly_fields(request, obj))
+        # No one locks themselves out.
+        own = ("is_active", "is_staff", "is_superuser") if obj == request.user else ()
+        return (*given, *own)
+
+    def get_form(
+        self,
+        request: HttpRequest,
+        obj: User | None = None,
+        change: bool = False,  # noqa: FBT001, FBT002 - Django's signature
+        **kwargs: Any,
+    ) -> Any:
+        form: Any = super().get_form(request, obj, change=change, **kwargs)
+        if "groups" in form.base_fields:
+            widget = form.base_fields["groups"].widget
+            widget.can_add_related = widget.can_view_related = False
+        return form
+
+    def get_prepopulated_fields(
+        self, request: HttpRequest, obj: User | None = None
+    ) -> dict[str, Sequence[str]]:
+        return {} if obj else {"username": ("name",)}
+
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        return super().changelist_view(request, {"title": "People", **(extra_context or {})})
+
+    def add_view(
+        self, request: HttpRequest, form_url: str = "", extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        texts = {
+            "title": "Invite a colleague",
+            "show_save_and_add_another": False,
+            "show_save_and_continue": False,
+        }
+        return super().add_view(request, form_url, texts | (extra_context or {}))
+
+    def response_add(
+        self, request: HttpRequest, obj: User, post_url_continue: str | None = None
+    ) -> HttpResponse:
+        return link_page(self, request, obj)
+
+    @action(description="New link", icon="link", url_path="link", permissions=["new_link"])
+    def new_link(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """Ask first; then show a link with which this person sets a password."""
+        person = self.get_object(request, object_id)
+        if person is None or not self.has_new_link_permission(request, object_id):
+            raise PermissionDenied
+        if request.method == "POST":
+            self.log_change(request, person, "Made a new link to set a password.")
+            return link_page(self, request, person)
+        context = {
+            **self.admin_site.each_context(request),
+            "opts": self.opts,
+            "title": "New link",
+            "person": person,
+        }
+        return TemplateResponse(request, "admin/evals_app/people/new_link.html", context)
+
+    # Columns
+
+    @display(description="Name", ordering="first_name")
+    def name(self, person: User) -> str:
+        return person.get_full_name() or person.get_username()
+
+    @display(description="Roles")
+    def roles(self, person: User) -> str:
+        names = [group.name for group in person.groups.all()]
+        return ", ".join(["Superuser", *names] if person.is_superuser else names) or "None"
+
+    @display(description="Last signed in", ordering="last_login")
+    def signed_in(self, person: User) -> Any:
+        return person.last_login or "Not yet"
 
 
 @admin.register(Group)
 class GroupAdmin(RightsAsBoxes, DjangoGroupAdmin, ModelAdmin):
-    """Django's, in Unfold's look; only superusers change groups, because they are rights."""
+    """Roles: the fixed ones, and those that superusers make, because they are rights."""
+
+    ordering = ("pk",)
+    list_display = ("name", "what")
+    show_full_result_count = False
 
     def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return request.user.is_superuser
 
-    has_change_permission = has_delete_permission = has_add_permission
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return request.user.is_superuser and (obj is None or obj.name not in BUILT_IN)
+
+    has_delete_permission = has_change_permission
+
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        return super().changelist_view(request, {"title": "Roles", **(extra_context or {})})
+
+    @display(description="What it is for")
+    def what(self, group: Group) -> str:
+        return _sentence(group) or "A role of your own."

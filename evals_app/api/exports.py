@@ -1,7 +1,7 @@
 """Suites and everything else that people wrote, as files."""
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from django.http import Http404, HttpResponse
 from drf_spectacular.types import OpenApiTypes
@@ -18,7 +18,7 @@ from evals_app.library.exporting import FORMS
 _SUITES = Need(Scope.READ, "evals_app.view_suite")
 # What is exported with suites.
 _MORE = (
-    *("evals_app.view_agent", "evals_app.view_provider"),
+    "evals_app.view_agent",
     *("fixtures_app.view_fixture", "fixtures_app.view_entitytype"),
 )
 _PROBLEMS = {key: shape for key, shape in responses(None, 404, 409).items() if shape}
@@ -65,7 +65,9 @@ class SuiteExport(Endpoint):
         try:
             file = sound(
                 lambda: (
-                    download_suite(slug) if form == "native" else download(slug, [slug], form=form)
+                    download_suite(slug)
+                    if form == "native"
+                    else download(slug, [slug], form=form, has_providers=_sees_providers(request))
                 )
             )
         except LookupError as error:
@@ -84,19 +86,26 @@ class Export(Endpoint):
         operation_id="export",
         summary="Export everything as an archive",
         description="All agents, fixtures, providers and suites that are not archived, with their "
-        "attached files. The archive can be imported again.",
+        "attached files. The archive can be imported again. Providers are left out for users without the "
+        "permission to view them.",
         parameters=[_AS],
         responses={(200, "application/zip"): OpenApiTypes.BINARY, **_PROBLEMS},
     )
     def get(self, request: Request) -> HttpResponse:
         _require_everything(request)
         form = one_of(request, "as", FORMS) or "native"
-        return _sent(sound(lambda: download("touchstone", form=form)))
+        has_providers = _sees_providers(request)
+        return _sent(sound(lambda: download("touchstone", form=form, has_providers=has_providers)))
 
 
 def _require_everything(request: Request) -> None:
     for permission in _MORE:
         require(request, permission)
+
+
+def _sees_providers(request: Request) -> bool:
+    user: Any = request.user
+    return bool(user.has_perm("evals_app.view_provider"))
 
 
 def _sent(file: Download) -> HttpResponse:

@@ -18,6 +18,7 @@ from evals_app.api.permissions import Need, Scope
 from evals_app.api.problems import FileError, RefusedError, error_at, file_error, refused_at
 from evals_app.formats.dialects import DIALECTS
 from evals_app.formats.importing import SourceFile
+from evals_app.formats.tables.chosen import read_choices
 from evals_app.library.changes import ImportReport, Kind
 from evals_app.library.files import import_files
 from evals_app.library.rights import Rights
@@ -79,7 +80,9 @@ class Import(Endpoint):
     """Import files; with any error, nothing is saved."""
 
     needs: ClassVar = {"POST": Need(Scope.AUTHOR)}
-    parameters = ("dry_run", "replace", "dialect", "agent", "path")
+    parameters = (
+        *("dry_run", "replace", "dialect", "agent", "path", "ignore_column", "map_column"),
+    )
     throttle_classes = [*Endpoint.throttle_classes, Uploads]
     parser_classes = [JsonParser, UploadParser, *YAML_PARSERS]
 
@@ -109,6 +112,19 @@ class Import(Endpoint):
                 str,
                 description="Slug of the agent under test, for files that do not name one.",
             ),
+            OpenApiParameter(
+                "ignore_column",
+                str,
+                many=True,
+                description="Name of a column of spreadsheets to leave out. May be repeated.",
+            ),
+            OpenApiParameter(
+                "map_column",
+                str,
+                many=True,
+                description="Which known column a column of spreadsheets is, such as "
+                "Frage=question. May be repeated.",
+            ),
             OpenApiParameter("path", str, description="File name, if the body is a file."),
         ],
         request={
@@ -136,10 +152,20 @@ class Import(Endpoint):
             find=upload.find,
             find_paths=upload.find_paths,
             agent=request.query_params.get("agent"),
+            columns=_columns(request),
             rights=rights,
         )
         report = replace(report, warnings=[*report.warnings, *upload.passed_over()])
         return Response(import_json(report, dry_run=dry_run))
+
+
+def _columns(request: Request) -> dict[str, str]:
+    """Read what is chosen for columns of tables."""
+    query = request.query_params
+    try:
+        return read_choices(query.getlist("ignore_column"), query.getlist("map_column"))
+    except ValueError as error:
+        raise refused_at("map_column", str(error)) from error
 
 
 def _files(request: Request) -> list[SourceFile]:

@@ -131,7 +131,7 @@ def _csv(runs: Sequence[Results]) -> Iterator[str]:
 
 
 def _workbook(runs: Sequence[Results]) -> bytes:
-    from evals_app.formats.tables.workbook import write_workbook  # noqa: PLC0415 - loads openpyxl
+    from evals_app.formats.tables.workbook_writing import write_workbook  # noqa: PLC0415 - loads openpyxl
 
     def rows() -> Iterator[list[str | float]]:
         for row in result_rows(runs):

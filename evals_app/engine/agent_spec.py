@@ -10,7 +10,16 @@ from pydantic_core import InitErrorDetails
 from evals_app.engine.callables.references import callable_problem, command_problem
 from evals_app.engine.inventory import Abilities
 from evals_app.engine.permits import checked
-from evals_app.engine.spec import ModelRef, Name, Pattern, Slug, Spec, Template
+from evals_app.engine.spec import (
+    MILLISECONDS,
+    SECONDS,
+    ModelRef,
+    Name,
+    Pattern,
+    Slug,
+    Spec,
+    Template,
+)
 from evals_app.engine.tool_spec import (
     AnyTool,
     CalledUrl,
@@ -64,6 +73,7 @@ class AgentSettings(Spec):
         default=600.0,
         title="Max wait for an overloaded provider (s)",
         description="Of one call, including retries.",
+        json_schema_extra=SECONDS,
         gt=0,
         le=3600,
     )
@@ -104,7 +114,13 @@ class ScriptedRule(Spec):
     reply: str | None = Field(
         default=None, description="The reply. It may contain {{input}} and {{result.N.path}}."
     )
-    delay_ms: int = Field(default=0, description="How long the reply takes.", ge=0, le=3_600_000)
+    delay_ms: int = Field(
+        default=0,
+        description="How long the reply takes.",
+        ge=0,
+        le=3_600_000,
+        json_schema_extra=MILLISECONDS,
+    )
     error: str | None = Field(default=None, description="The error instead of a reply.")
     usage: ScriptedUsage | None = Field(
         default=None, description="Tokens it reports. By default, unknown."

@@ -17,7 +17,7 @@ from pydantic_core import InitErrorDetails
 
 from evals_app.engine.graders import ALIASES, GRADERS, GROUPS, Grader, named_type
 from evals_app.engine.graders.base import Need
-from evals_app.engine.spec import JudgeRef, ModelSpec, Spec
+from evals_app.engine.spec import SHARE, JudgeRef, ModelSpec, Spec
 from fixtures_app.ground.spec_errors import located, message_of
 from fixtures_app.ground.words import near
 
@@ -60,7 +60,8 @@ class AssertionSpec(Spec):
         title="Pass at or above",
         ge=0,
         le=1,
-        description="The score to reach, above 0 and at most 1. Without it the check's own"
+        json_schema_extra=SHARE,
+        description="The score to reach, more than 0. Without it the check's own"
         " verdict counts; a check that only measures then shows its score and never decides.",
     )
     enabled: bool = Field(

@@ -12,7 +12,7 @@ from evals_app.engine.files import MAX_FILE_BYTES, MAX_FILES, FileSpec, distinct
 from evals_app.engine.graders.base import Need
 from evals_app.engine.matchers import json_problem
 from evals_app.engine.permits import checked
-from evals_app.engine.spec import MOST, Name, Prose, Spec, Usd
+from evals_app.engine.spec import MILLISECONDS, MOST, SECONDS, Name, Prose, Spec, Usd
 from evals_app.engine.template import placeholders
 from fixtures_app.ground.spec_errors import located
 
@@ -42,6 +42,7 @@ class LimitsSpec(Spec):
         default=None,
         title="Max time (ms)",
         description="The agent's own time, all turns together.",
+        json_schema_extra=MILLISECONDS,
         ge=0,
         le=MOST,
     )
@@ -138,6 +139,11 @@ class CaseSpec(Spec):
     tags: list[Name] = Field(
         default_factory=list, title="Tags", description="A run can be limited to one of them."
     )
+    enabled: bool = Field(
+        default=True,
+        title="Enabled",
+        description="Runs leave a disabled case out, and say how many they left out.",
+    )
     channel: Name | None = Field(
         default=None,
         title="Channel",
@@ -160,7 +166,8 @@ class CaseSpec(Spec):
     turn_timeout_s: float = Field(
         default=60.0,
         title="Reply timeout (s)",
-        description="Seconds the agent has for one turn; a turn that takes longer fails. If a"
+        json_schema_extra=SECONDS,
+        description="Time the agent has for one turn; a turn that takes longer fails. If a"
         " model API has sent nothing by then, that is not the agent's failure: it is asked again.",
         gt=0,
         le=1500,

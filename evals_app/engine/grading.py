@@ -49,7 +49,7 @@ async def grade_trial(
     placed = list(suite.placed_checks(case))
     grades = await asyncio.gather(
         *(
-            _grade(
+            grade_check(
                 assertion,
                 trial=trial,
                 case=case,
@@ -81,16 +81,17 @@ async def grade_trial(
     return (*graded, *grade_limits(trial, case.limits))
 
 
-async def _grade(
+async def grade_check(
     assertion: AssertionSpec,
     *,
     trial: Trial,
     case: CaseSpec,
     turn: int | None,
     aids_for: AidsFor,
-    inventory: Inventory,
     key: str,
+    inventory: Inventory = NOTHING_KNOWN,
 ) -> Grade:
+    """Grade one assertion of a turn, or of the conversation; whatever goes wrong is a grade, too."""
     given = None if turn is None else case.turns[turn - 1]
     if need := assertion.lacks(given):
         return Grade.not_applicable(_LACKS[need])

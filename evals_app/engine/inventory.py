@@ -1,14 +1,21 @@
-"""What checks name, and whether an agent and its fixtures have it."""
+"""What checks name, and whether an agent and its fixtures have it.
+
+A field of a grader states what it names: `json_schema_extra={"names": "tool"}`. What forms offer and
+what is compared follow from that.
+"""
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Literal, get_args
 
+from pydantic import BaseModel
+
+from evals_app.engine.spec import mark_of
 from fixtures_app.ground.words import near, nearest
 
-Thing = Literal["tool", "chunk", "entity", "entity type"]
+Thing = Literal["tool", "argument", "chunk", "entity", "entity type"]
 
 _MANY = 8
 _CREATED = re.compile(r"(.+)-\d+")  # ids of what an agent creates: refund-1
@@ -20,6 +27,7 @@ class Named:
 
     `is_part`: any name that has this text in it will do. `is_passed`: it is what an agent passes to
     a tool, and agents may pass anything. `is_old`: it is there at the start, so no agent creates it.
+    `owner`: the tool that takes an argument.
     """
 
     thing: Thing
@@ -28,6 +36,21 @@ class Named:
     is_part: bool = False
     is_passed: bool = False
     is_old: bool = False
+    owner: str = ""
+
+
+def names_in(spec: BaseModel, loc: tuple[str | int, ...] = ()) -> Iterator[Named]:
+    """Find what the fields of a spec name, and those of the specs that it lists."""
+    for name, info in type(spec).model_fields.items():
+        value = getattr(spec, name)
+        thing = mark_of(info.json_schema_extra, "names")
+        place = (*loc, info.alias or name)
+        for n, item in enumerate(value) if isinstance(value, list) else ((None, value),):
+            where = place if n is None else (*place, n)
+            if isinstance(item, BaseModel):
+                yield from names_in(item, where)
+            elif isinstance(item, str) and thing in get_args(Thing):
+                yield Named(thing, item, where)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +73,8 @@ class Inventory:
     chunks: frozenset[str] | None = None
     entities: frozenset[str] | None = None
     types: frozenset[str] | None = None
+    # The arguments of the tools of which they are known, with their types of JSON.
+    arguments: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     # Whether messages may name what exists.
     shows_tools: bool = True
     shows_data: bool = True
@@ -73,18 +98,21 @@ class Inventory:
             frozenset(types),
         )
 
-    def known(self, thing: Thing) -> frozenset[str] | None:
-        """Return the existing names of a kind; None if they are unknown."""
+    def known(self, named: Named) -> frozenset[str] | None:
+        """Return the names that it could be; None if they are unknown."""
+        if named.thing == "argument":
+            arguments = self.arguments.get(named.owner)
+            return None if arguments is None else frozenset(arguments)
         return {
             "tool": self.tools,
             "chunk": self.chunks,
             "entity": self.entities,
             "entity type": self.types,
-        }[thing]
+        }[named.thing]
 
     def problem(self, named: Named) -> str | None:
         """Explain that a name does not exist; None if it does or may exist."""
-        known = self.known(named.thing)
+        known = self.known(named)
         if known is None or self._has(named, known):
             return None
         return f"{self._missing(named)}.{self._hint(named, known)}"
@@ -118,13 +146,15 @@ class Inventory:
                 return f"No tool of the agent {self.agent} has {name} in its name"
             case "tool":
                 return f"The agent {self.agent} has no tool {name}"
+            case "argument":
+                return f"The tool {named.owner} has no argument {name}"
             case "entity type":
                 return f"There is no entity type {name}"
             case _:
                 return f"No fixture of this suite has {_ARTICLES[named.thing]} {name}"
 
     def _hint(self, named: Named, known: Collection[str]) -> str:
-        is_shown = self.shows_tools if named.thing == "tool" else self.shows_data
+        is_shown = self.shows_tools if named.thing in {"tool", "argument"} else self.shows_data
         if not is_shown:
             return ""
         if not known:
@@ -150,6 +180,7 @@ def slips(names: Iterable[Named]) -> dict[str, str]:
 _ARTICLES: dict[Thing, str] = {"chunk": "a chunk", "entity": "an entity"}
 _PLURALS: dict[Thing, str] = {
     "tool": "tools",
+    "argument": "arguments",
     "chunk": "chunks",
     "entity": "entities",
     "entity type": "entity types",

@@ -9,6 +9,7 @@ import re
 import unicodedata
 from collections.abc import Mapping
 from decimal import Decimal
+from types import NoneType
 from typing import Annotated, Any, get_args
 
 from pydantic import WithJsonSchema
@@ -303,6 +304,17 @@ def _show(value: Any) -> str:
     return shortened(json_text(value), _MAX_SHOWN)
 
 
+def named_apart(matcher: Any, actual: Any, shown: str) -> str:
+    """Return what is shown of a value; a text and a number that look alike with what they are."""
+    literal = _kind(matcher) is None and not isinstance(matcher, dict | list | bool | NoneType)
+    if not literal or isinstance(actual, dict | list | bool | NoneType):
+        return shown
+    nouns = ["text" if isinstance(value, str) else "number" for value in (actual, matcher)]
+    if nouns[0] == nouns[1] or not set(_texts(matcher)) & set(_texts(actual)):
+        return shown
+    return f"the {nouns[0]} {shown}, not the {nouns[1]} {_show(matcher)}"
+
+
 def with_args(matchers: Mapping[str, Any]) -> str:
     """Say what the arguments must be: ` with type = order, limit = 5`."""
     if not matchers:
@@ -319,7 +331,11 @@ def mismatches(matchers: Mapping[str, Any], args: Mapping[str, Any], *, exact: b
         if not matches(matcher, actual):
             instead = nearest(name, map(str, extra))
             meant = f" (the call has {shortened(instead)})" if instead else ""
-            shown = f"missing{meant}" if actual is ABSENT else _show(actual)
+            shown = (
+                f"missing{meant}"
+                if actual is ABSENT
+                else named_apart(matcher, actual, _show(actual))
+            )
             reading = other_reading(matcher, actual)
             wrong.append(f"{name} is {shown}{f' ({reading})' if reading else ''}")
     if exact:

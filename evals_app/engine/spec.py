@@ -113,6 +113,17 @@ Usd = Annotated[
 ]
 Day = Annotated[date, BeforeValidator(_date), PlainSerializer(date.isoformat)]
 
+# What a number is, for forms and reference pages: `Field(json_schema_extra=SHARE)`.
+SHARE: Any = {"unit": "share"}
+MILLISECONDS: Any = {"unit": "ms"}
+SECONDS: Any = {"unit": "s"}
+
+
+def mark_of(extra: Any, mark: str) -> Any:
+    """Return what the schema of a field states about it; "" if nothing."""
+    return extra.get(mark, "") if isinstance(extra, dict) else ""
+
+
 MOST = 2_147_483_647  # what a database column for whole numbers holds
 
 # Prefixes by which a model name without provider names one.
@@ -150,9 +161,8 @@ def _model(value: Any) -> Any:
         provider = next((p for prefix, p in PREFIXES.items() if value.startswith(prefix)), "")
         name = value
     if not provider or not name:
-        raise ValueError(
-            f"Write the model as provider/model, for example anthropic/{value or 'claude-...'}."
-        )
+        example = "claude-..." if not value or " " in value else value
+        raise ValueError(f"Write the model as provider/model, for example anthropic/{example}.")
     return {"provider": provider, "name": name}
 
 

@@ -8,7 +8,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, mo
 
 from evals_app.engine.assertion_spec import ANY_SCORE, COMMON_KEYS, AssertionSpec, Loc
 from evals_app.engine.case_spec import CaseSpec, HistoryMessage, LimitsSpec, TurnSpec
-from evals_app.engine.spec import JudgeRef, Name, Slug, Spec, Template, Usd
+from evals_app.engine.spec import MILLISECONDS, SHARE, JudgeRef, Name, Slug, Spec, Template, Usd
 from fixtures_app.ground.spec_errors import located, messages_of
 
 __all__ = [
@@ -46,21 +46,24 @@ class GatesSpec(Spec):
     min_score: float | None = Field(
         default=None,
         title="Mean score, at least",
-        description="For example, 0.8 requires a mean score of 0.8 or more.",
+        description="Over all cases of the run.",
+        json_schema_extra=SHARE,
         ge=0,
         le=1,
     )
     min_pass_rate: float | None = Field(
         default=None,
         title="Share of passed cases, at least",
-        description="For example, 0.9 requires that at least 90 % of the cases pass.",
+        description="At least this share of the cases must pass.",
+        json_schema_extra=SHARE,
         ge=0,
         le=1,
     )
     max_p95_ms: float | None = Field(
         default=None,
         title="95th-percentile reply time, at most (ms)",
-        description="For example, 3000 requires that 95 of 100 replies take 3 seconds or less.",
+        description="95 of 100 replies must take this long or less.",
+        json_schema_extra=MILLISECONDS,
         ge=0,
         allow_inf_nan=False,
     )
@@ -85,7 +88,8 @@ class GatesSpec(Spec):
     max_score_drop: float | None = Field(
         default=None,
         title="Fall of the mean score, at most",
-        description="For example, 0.05 requires a mean score no more than 0.05 below the baseline's.",
+        description="How far the mean score may be below the baseline's.",
+        json_schema_extra=SHARE | {"example": 0.05},
         ge=0,
         le=1,
     )
@@ -153,7 +157,8 @@ class SuiteSpec(Spec):
     min_pass_rate: float = Field(
         default=1.0,
         title="Share of trials that must pass",
-        description="For example, 0.9 means that nine out of ten trials of a case must pass.",
+        description="A case passes if at least this share of its trials passes.",
+        json_schema_extra=SHARE,
         gt=0,
         le=1,
     )
@@ -171,7 +176,8 @@ class SuiteSpec(Spec):
     pass_threshold: float = Field(
         default=0.8,
         title="Score to reach",
-        description="From 0 to 1. A conversation needs it if the score decides; the rubric always does.",
+        description="A conversation needs it if the score decides; the rubric always does.",
+        json_schema_extra=SHARE,
         ge=0,
         le=1,
     )
@@ -216,8 +222,9 @@ class SuiteSpec(Spec):
     rubric_weight: float = Field(
         default=0.5,
         title="Weight of the rubric",
-        description="Its share of the score, 0 to 1; the checks have the rest. Without checks the"
-        " rubric is the whole score. With 0 it is only shown.",
+        description="Its share of the score; the checks have the rest. Without checks the rubric is"
+        " the whole score. With 0 it is only shown.",
+        json_schema_extra=SHARE,
         ge=0,
         le=1,
     )

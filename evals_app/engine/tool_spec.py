@@ -34,7 +34,7 @@ _SECRETIVE = re.compile(
 _LOOKS_LIKE_A_KEY = re.compile(
     r"(?:bearer|basic|token)\s+\S|sk-\w|gh[pousr]_\w|xox[abp]-\w|eyJ\w{8}", re.IGNORECASE
 )
-_OURS = frozenset(
+OURS = frozenset(  # headers that are set automatically
     {"host", "content-length", "content-type", "transfer-encoding", "connection", "accept"}
     | {"accept-encoding", "expect", "te", "trailer", "upgrade", "keep-alive", "traceparent"}
 )
@@ -76,7 +76,7 @@ def _header_problem(
 ) -> str | None:
     if not re.fullmatch(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}", name):
         return "The name of a header consists of letters, digits and hyphens, for example X-Tenant."
-    if name.lower() in _OURS:
+    if name.lower() in OURS:
         return f"{name} is set automatically; leave it out."
     if sum(str(other).lower() == name.lower() for other in headers) > 1:
         return "This header appears twice; case is ignored."
@@ -95,9 +95,14 @@ def _header_problem(
 def _text_problem(name: str, text: str) -> str | None:
     if not re.fullmatch(r"[ -~]*", text):
         return "A header must be one line of ASCII characters."
-    if _SECRETIVE.search(name) or _LOOKS_LIKE_A_KEY.match(text):
+    if looks_secret(name, text):
         return "This looks like a key. Keep it in an environment variable and write {env: NAME}."
     return None
+
+
+def looks_secret(name: str, text: str) -> bool:
+    """Whether a header seems to have a key, which must be in an environment variable."""
+    return bool(_SECRETIVE.search(name) or _LOOKS_LIKE_A_KEY.match(text))
 
 
 def _variable_in(written: Any) -> str:

@@ -51,7 +51,8 @@ class Around:
     that exist, or that native files of the import describe, `providers` those of providers.
     `fixtures` are the slugs of the import's fixtures by the path of their file, `fixtures_of`
     returns those of a stored suite. `root` is the folder, as a whole path, in which the paths of
-    files begin, if it is known.
+    files begin, if it is known. `columns` is what the person chose for columns of tables, by their
+    headers: a known header, or nothing for one that is ignored.
     """
 
     attached: Attached
@@ -62,6 +63,7 @@ class Around:
     fixtures: Mapping[str, str | None] = field(default_factory=dict)
     fixtures_of: Callable[[str], Sequence[str]] = lambda _: ()
     root: str = ""
+    columns: Mapping[str, str] = field(default_factory=dict)
 
     def folder(self, document: Document) -> str:
         """Return the name of the folder of a file, wherever the import began; empty if unknown."""

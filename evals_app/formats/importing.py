@@ -127,6 +127,7 @@ def read_files(
     agent: str | None = None,
     environment: Mapping[str, str] = MappingProxyType({}),
     root: str = "",
+    columns: Mapping[str, str] = MappingProxyType({}),
 ) -> Imported:
     """Read files into specs; `known` is what exists already and may be referred to.
 
@@ -134,6 +135,7 @@ def read_files(
     those that match a pattern. `agent` is the slug of the agent for foreign files that name none;
     `environment` fills in `${NAME}` in dialects that know it: empty, unless the person who imports
     may see it. `root` is the folder, as a whole path, in which the paths of the files begin.
+    `columns` is what they chose for columns of tables: see `Around`.
 
     Raises:
         FormatError: with every problem of every file.
@@ -153,6 +155,7 @@ def read_files(
         fixtures={file.document.path: file.slug for file in read if file.kind == "fixture"},
         fixtures_of=known.fixtures_of,
         root=root,
+        columns=columns,
     )
     drafts = list(map(attached.attach, _bounded(_drafts(read, around))))
     # What another file names is a part of that, even if it looks like an eval file.

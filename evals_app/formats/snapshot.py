@@ -71,10 +71,10 @@ def read_case(content: str) -> CaseSpec:
 def case_digest(content: str) -> str:
     """Return a digest of what a canonical case does: equal ones have comparable results.
 
-    Its name, description, tags and number of trials do not matter.
+    Its name, description, tags and number of trials do not matter, nor whether it is enabled.
     """
     case = json.loads(content)
-    for key in ("name", "description", "tags", "trials"):
+    for key in ("name", "description", "tags", "enabled", "trials"):
         case.pop(key, None)
     text = json.dumps(case, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return hashlib.sha256(text.encode()).hexdigest()

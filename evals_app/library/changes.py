@@ -1,5 +1,6 @@
 """What an import does to each object, and its report."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
@@ -8,6 +9,8 @@ from evals_app.engine.suite import SuiteSpec
 from evals_app.formats.differences import Difference
 from evals_app.formats.problems import Problem
 from fixtures_app.library import Saved
+
+_MOST_NAMED = 20  # cases that a sentence names
 
 Kind = Literal["entity type", "fixture", "provider", "agent", "suite"]
 
@@ -30,12 +33,31 @@ class Edit:
 
 
 @dataclass(frozen=True, slots=True)
+class CaseChanges:
+    """What an import does to the cases of a stored suite, by their names."""
+
+    added: Sequence[str] = ()
+    changed: Sequence[str] = ()
+    removed: Mapping[str, int] = field(default_factory=dict)  # with their keys
+
+    def __str__(self) -> str:
+        groups = {"Added": self.added, "Changed": self.changed, "Deleted": [*self.removed]}
+        return " ".join(_listed(verb, names) for verb, names in groups.items() if names)
+
+
+def _listed(verb: str, names: Sequence[str]) -> str:
+    shown = ", ".join(f"“{name}”" for name in names[:_MOST_NAMED])
+    more = f" and {len(names) - _MOST_NAMED:,} more" if len(names) > _MOST_NAMED else ""
+    return f"{verb} {len(names):,} case{'' if len(names) == 1 else 's'}: {shown}{more}."
+
+
+@dataclass(frozen=True, slots=True)
 class Change:
     """What an import did, or would do, to one object.
 
     `path` is the file that it comes from, `suite` the suite in the files, `edit` the edit that the
-    import replaces, `source` the other file that the stored suite came from, and `cases_before` how
-    many cases it had.
+    import replaces, `source` the other file that the stored suite came from, `cases_before` how
+    many cases it had, and `cases` what happens to them.
     """
 
     kind: Kind
@@ -47,6 +69,7 @@ class Change:
     edit: Edit | None = None
     source: str = ""
     cases_before: int | None = field(default=None, compare=False)
+    cases: CaseChanges = field(default_factory=CaseChanges, repr=False, compare=False)
 
     @property
     def replaced(self) -> str:

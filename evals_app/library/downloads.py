@@ -31,7 +31,9 @@ class Download:
     content: bytes = field(repr=False)
 
 
-def download(name: str, suites: Sequence[str] = (), *, form: Form = "native") -> Download:
+def download(
+    name: str, suites: Sequence[str] = (), *, form: Form = "native", has_providers: bool = True
+) -> Download:
     """Write some suites with all that they need, or everything; `name` is the file's.
 
     What the format does not support is listed in a file of its own.
@@ -40,7 +42,7 @@ def download(name: str, suites: Sequence[str] = (), *, form: Form = "native") ->
         LookupError: there is no such suite.
         pydantic.ValidationError: a row holds what no longer validates.
     """
-    export = export_files(suites, form=form)
+    export = export_files(suites, form=form, has_providers=has_providers)
     files = dict(export.files)
     remarks = [*export.losses, *export.warnings]
     if suites and len(files) == 1 and not any(map(_is_within, remarks)):

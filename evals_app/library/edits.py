@@ -1,10 +1,10 @@
 """Edits since the last import, and the entries that imports leave in the history."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from django.contrib.admin.models import ADDITION, CHANGE, LogEntry
+from django.contrib.admin.models import ADDITION, CHANGE, DELETION, LogEntry
 from django.contrib.auth import get_user_model
 from django.contrib.contenttypes.models import ContentType
 from django.db.models import CharField, Model, Q
@@ -68,6 +68,8 @@ def note_changes(changes: Sequence[Change], *, user: Any, at: datetime, note: st
         return
     author = user or _command_line_user()
     entries = [entry for kind in MODELS for entry in _entries(kind, changed, author.pk, at, note)]
+    for change in changed:
+        entries += _case_entries(change, author.pk, at, note.format(path=change.path))
     LogEntry.objects.bulk_create(entries, batch_size=500)
 
 
@@ -98,7 +100,27 @@ def _entries(
             action_flag=ADDITION if change.what == "created" else CHANGE,
             change_message="Archived because its file is gone."
             if is_gone
-            else note.format(path=change.path),
+            else " ".join(filter(None, [note.format(path=change.path), str(change.cases)])),
+            action_time=at,
+        )
+
+
+def _case_entries(change: Change, user_id: int, at: datetime, note: str) -> Iterator[LogEntry]:
+    """Yield an entry for each case of a stored suite that is added, changed or deleted."""
+    cases = change.cases
+    flags = dict.fromkeys(cases.added, ADDITION) | dict.fromkeys(cases.changed, CHANGE)
+    rows = Case.objects.filter(suite__slug=change.slug).values_list("name", "pk") if flags else ()
+    content_type = ContentType.objects.get_for_model(Case)
+    written = [(name, pk, flags[name]) for name, pk in rows if name in flags]
+    removed = [(name, pk, DELETION) for name, pk in cases.removed.items()]
+    for name, pk, flag in [*written, *removed]:
+        yield LogEntry(
+            user_id=user_id,
+            content_type=content_type,
+            object_id=str(pk),
+            object_repr=name[:200],
+            action_flag=flag,
+            change_message=note,
             action_time=at,
         )
 

@@ -45,8 +45,12 @@ class _Chosen:
 
 
 @uncollected()
-def export_files(suites: Sequence[str] = (), *, form: Form = "native") -> Export:
+def export_files(
+    suites: Sequence[str] = (), *, form: Form = "native", has_providers: bool = True
+) -> Export:
     """Write all that is not archived, or some suites with all that they need.
+
+    Providers are left out for people who may not see them: how a site reaches its models.
 
     Files of turns are in a folder next to their suite, if the format supports them.
 
@@ -54,7 +58,8 @@ def export_files(suites: Sequence[str] = (), *, form: Form = "native") -> Export
         LookupError: there is no such suite; the message names similar ones.
         pydantic.ValidationError: a row holds what no longer validates.
     """
-    return _WRITERS[form](_some(suites) if suites else _everything())
+    chosen = _some(suites) if suites else _everything()
+    return _WRITERS[form](chosen if has_providers else replace(chosen, providers=[]))
 
 
 def _everything() -> _Chosen:
@@ -120,7 +125,8 @@ def _struere(chosen: _Chosen) -> Export:
 
 
 def _xlsx(chosen: _Chosen) -> Export:
-    written, losses = write_xlsx(chosen.suites)
+    tools = {agent.slug: agent.abilities.tools or () for agent in chosen.agents}
+    written, losses = write_xlsx(chosen.suites, tools=tools)
     files = {"suites.suite.xlsx": written} if chosen.suites else {}
     return Export(files | _shown(chosen), [*losses, *_beside_tables(chosen)])
 

@@ -23,7 +23,7 @@ from evals_app.formats.attached import FindFile, FindPaths, files_of
 from evals_app.formats.importing import Imported, Located, SourceData, SourceFile, read_files
 from evals_app.formats.problems import FormatError, Problem
 from evals_app.formats.references import Known
-from evals_app.library.changes import Change, ImportReport, Kind
+from evals_app.library.changes import CaseChanges, Change, ImportReport, Kind
 from evals_app.library.comparing import Compared, compare_suites, compared, digest_of
 from evals_app.library.edits import edit_of, note_changes
 from evals_app.library.inventories import contents_of
@@ -70,6 +70,7 @@ class Reading(TypedDict, total=False):
     agent: str | None
     environment: Mapping[str, str]
     root: str
+    columns: Mapping[str, str]
 
 
 def import_files(
@@ -305,6 +306,19 @@ def _change(
         edit=None if is_edit else edit_of(entry),
         source=other_source(entry.row.source, new) if takes_over else "",
         cases_before=len(entry.cases) if kind == "suite" else None,
+        cases=_case_changes(entry),
+    )
+
+
+def _case_changes(entry: Compared[Any]) -> CaseChanges:
+    if entry.row is None or not isinstance(entry.spec, SuiteSpec):
+        return CaseChanges()  # a new suite says it all
+    names = [case.name for case in entry.spec.cases]
+    stored, kept = entry.cases, set(names)
+    return CaseChanges(
+        added=[name for name in names if name not in stored],
+        changed=[name for name in names if name in stored and not stored[name].is_same],
+        removed={name: case.pk for name, case in stored.items() if name not in kept},
     )
 
 

@@ -1,10 +1,15 @@
 """What the checks of a stored suite may name."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from django.db.models import JSONField, QuerySet, Value
 
 from evals_app.engine.inventory import Inventory
 from evals_app.formats.naming import Contents, inventory_of
+from evals_app.library.parts import Parts, arguments_of, parts_of
 from evals_app.models import Agent, Suite
 from fixtures_app.models import Entity, EntityType, Fixture, KnowledgeChunk
 
@@ -19,7 +24,10 @@ def inventory_for(agent: Agent, fixtures: Iterable[Fixture]) -> Inventory:
     """Return what checks may name where this agent works on these fixtures."""
     types = EntityType.objects.values_list("slug", flat=True)
     contents = _contents([fixture.pk for fixture in fixtures])
-    return inventory_of(agent.slug, agent.abilities, contents, types)
+    inventory = inventory_of(agent.slug, agent.abilities, contents, types)
+    if inventory.tools is None:
+        return inventory
+    return replace(inventory, arguments=arguments_of(agent.tools))
 
 
 def _contents(fixtures: Collection[int]) -> list[Contents]:
@@ -36,11 +44,53 @@ def _contents(fixtures: Collection[int]) -> list[Contents]:
     return [Contents(frozenset(entities[pk]), frozenset(chunks[pk])) for pk in fixtures]
 
 
-def names_offered(suite: Suite, *, most: int) -> dict[str, list[str]]:
-    """Return the tools that a suite's agent has, and chunks of its fixtures, to choose from."""
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """What the inputs of a page suggest.
+
+    `names` by what is named; `parts`: the arguments of each tool, and the fields of each entity type.
+    """
+
+    names: Mapping[str, Sequence[str]]
+    parts: Mapping[str, Mapping[str, Parts]]
+
+
+def names_offered(suite: Suite, *, most: int) -> Offer:
+    """Return the names that checks of a suite may use, of each kind at `most` so many."""
     known = inventory_of(suite.agent.slug, suite.agent.abilities, [], ())
-    chunks = KnowledgeChunk.objects.filter(fixture__suites=suite).order_by("chunk_id")
-    return {
-        "tools": sorted(known.tools or ()),
-        "chunks": list(chunks.values_list("chunk_id", flat=True)[:most]),
+    names: dict[str, list[str]] = {"tool": sorted(known.tools or ())}
+    names |= {what: [] for what in ("chunk", "entity", "entity type")}
+    types = {}
+    for what, name, schema in _named(suite, most).iterator():
+        names[what].append(name)
+        if what == "entity type":
+            types[name] = schema
+    parts = {
+        "argument": arguments_of(suite.agent.tools),
+        "field": {slug: parts_of(types[slug]) for slug in sorted(types)},
     }
+    stored = {what: sorted(set(each)) for what, each in names.items()}
+    return Offer(stored | {what: _all_of(owners) for what, owners in parts.items()}, parts)
+
+
+def _named(suite: Suite, most: int) -> QuerySet[Any]:
+    """Return what is named, its name, and the schema of an entity type, in one query."""
+    unknown = Value(None, output_field=JSONField())
+    types, chunks, entities = (
+        # As a subquery, because SQLite limits only a whole union.
+        rows.filter(pk__in=rows.order_by(name).values("pk")[:most])
+        for rows, name in (
+            (EntityType.objects.all(), "slug"),
+            (KnowledgeChunk.objects.filter(fixture__suites=suite), "chunk_id"),
+            (Entity.objects.filter(fixture__suites=suite), "ref"),
+        )
+    )
+    return types.values_list(Value("entity type"), "slug", "schema").union(
+        chunks.values_list(Value("chunk"), "chunk_id", unknown),
+        entities.values_list(Value("entity"), "ref", unknown),
+        all=True,
+    )
+
+
+def _all_of(owners: Mapping[str, Parts]) -> list[str]:
+    return sorted({part for parts in owners.values() for part in parts})

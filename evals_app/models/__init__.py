@@ -5,6 +5,7 @@ from evals_app.models.attachments import Attachment
 from evals_app.models.evaluation_steps import EvaluationSteps
 from evals_app.models.judges import JudgeTally
 from evals_app.models.leases import Lease, Tally, Worker
+from evals_app.models.profiles import Profile
 from evals_app.models.providers import ModelPrice, Provider, ProviderState
 from evals_app.models.results import CaseResult, Execution, GradeResult, PaidCalls, Transcript
 from evals_app.models.runs import Run, Snapshot, SnapshotCase
@@ -28,6 +29,7 @@ __all__ = [
     "ModelPrice",
     "MonthlyCeiling",
     "PaidCalls",
+    "Profile",
     "Provider",
     "ProviderState",
     "Run",

@@ -66,7 +66,7 @@ class Run(models.Model):
     run stops. `agent_cost_usd` and `judge_cost_usd` are those of its results, null if a price or a
     usage is unknown.
 
-    `is_whole` means that it has every case that the suite had at its start, with the suite's own
+    `is_whole` means that it has every enabled case that the suite had at its start, with the suite's own
     agent and that agent's own model, and is neither a re-run nor a trial run. The number of trials
     does not matter.
     """
@@ -111,6 +111,7 @@ class Run(models.Model):
     is_whole = models.BooleanField(default=False)
     case_count = models.PositiveIntegerField(null=True)  # cases that it has
     suite_case_count = models.PositiveIntegerField(null=True)  # cases of the suite at its start
+    disabled_case_count = models.PositiveIntegerField(default=0)  # more, which were disabled
     suite_agent_slug = models.CharField(max_length=100, blank=True)  # the suite's own agent
     replaced_model = models.CharField(max_length=301, blank=True)  # the agent's own, if not used
     similarity = models.CharField(max_length=400, blank=True)  # how texts are compared, if they are

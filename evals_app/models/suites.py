@@ -49,10 +49,10 @@ class _WithCases(ModelIterable):  # type: ignore[type-arg]  # it takes none when
 def _load_cases(suites: "Sequence[Suite]") -> None:
     cases = list(Case.objects.filter(suite__in=suites).order_by("position", "pk"))
     _attach(suites, "cases", "suite", cases)
-    _load_content(cases, case__suite__in=suites)
+    load_content(cases, case__suite__in=suites)
 
 
-def _load_content(cases: "Sequence[Case]", **these: Any) -> None:
+def load_content(cases: "Sequence[Case]", **these: Any) -> None:
     """Load turns and checks; `these` is how queries name the cases."""
     checks = Assertion.objects.order_by("position", "pk")
     turns = list(Turn.objects.filter(**these).order_by("position", "pk"))
@@ -86,7 +86,7 @@ def cases_of(
     rows = rows if names is None else rows.filter(name__in=names)
     cases = rows.iterator(chunk_size=CASES_AT_ONCE)
     while part := list(islice(cases, CASES_AT_ONCE)):
-        _load_content(part, case__in=part)
+        load_content(part, case__in=part)
         yield from part
 
 
@@ -197,14 +197,18 @@ class Suite(Importable):
             "cases": [],
         }
 
-    def each_case(self, *, only: Collection[int] | None = None) -> "Iterator[Case]":
+    def each_case(
+        self, *, with_disabled: bool, only: Collection[int] | None = None
+    ) -> "Iterator[Case]":
         """Return the cases in order, or those with the keys `only`, whole; only a few are in memory."""
         rows = self.cases.order_by("position", "pk")
+        if not with_disabled:
+            rows = rows.filter(enabled=True)
         if only is not None:
             rows = rows.filter(pk__in=only)
         part = list(rows[:CASES_AT_ONCE])
         while part:
-            _load_content(part, case__in=part)
+            load_content(part, case__in=part)
             yield from part
             last = part[-1]
             later = Q(position=last.position, pk__gt=last.pk) | Q(position__gt=last.position)
@@ -258,6 +262,7 @@ class Case(models.Model):
     position = models.PositiveIntegerField(default=0)
     description = models.TextField(blank=True)
     tags = models.JSONField(default=list, blank=True)
+    enabled = models.BooleanField(default=True)
     channel = models.CharField(max_length=200, blank=True)
     context_params = models.JSONField(default=dict, blank=True)
     clock = models.CharField(max_length=40, blank=True)

@@ -158,6 +158,10 @@ class Reference:
         return self.grader.label
 
     @property
+    def in_words(self) -> str:
+        return self.grader.in_words
+
+    @property
     def calls(self) -> str:
         return self.grader.calls
 
@@ -235,6 +239,7 @@ def _section(reference: Reference) -> str:
     parts = [
         f"### {reference.kind}",
         reference.first,
+        f"For example: {reference.in_words}",
         reference.scoring,
         " ".join(facts),
         option_table(reference.grader),

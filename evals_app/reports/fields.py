@@ -10,7 +10,7 @@ from typing import Any, Literal, Union, get_args, get_origin
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from evals_app.engine.spec import ModelSpec
+from evals_app.engine.spec import ModelSpec, mark_of
 
 Default = Callable[[type[BaseModel], FieldInfo], str | None]
 
@@ -36,13 +36,29 @@ def _rows(
     for name, field in model.model_fields.items():
         title = field.title or name
         adds = title.lower() != name.replace("_", " ")  # `tags` needs no "Tags."
-        meaning = f"{title}. {field.description or ''}".strip() if adds else field.description or ""
+        meaning = _meaning(field, title if adds else "")
         key = f"{prefix}{field.alias or name}"
         shown = default(model, field) or _default(field)
-        yield f"| `{key}` | {_kind(field.annotation)} | {shown} | {cell(meaning)} |"
+        yield f"| `{key}` | {_unit(field) or _kind(field.annotation)} | {shown} | {cell(meaning)} |"
         (item, *_) = get_args(field.annotation) or (None,)
         if isinstance(item, type) and issubclass(item, BaseModel) and item not in apart:
             yield from _rows(item, f"{key}[].", default, apart)
+
+
+_UNITS = {"share": "share (1 is 100 %)", "ms": "milliseconds", "s": "seconds"}
+
+
+def _unit(field: FieldInfo) -> str:
+    return _UNITS.get(mark_of(field.json_schema_extra, "unit"), "")
+
+
+def _meaning(field: FieldInfo, title: str) -> str:
+    """Write title and description, and what each value of a choice means."""
+    extra = field.json_schema_extra
+    words: Any = extra.get("words", {}) if isinstance(extra, dict) else {}
+    values = "; ".join(f"`{value}`: {text[:1].lower()}{text[1:]}" for value, text in words.items())
+    parts = (f"{title}." if title else "", field.description or "", f"{values}." if values else "")
+    return " ".join(filter(None, parts))
 
 
 def _default(field: FieldInfo) -> str:

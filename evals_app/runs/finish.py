@@ -135,9 +135,14 @@ def sum_up(run: Run, results: CaseResults | None = None) -> RunSummary:
         _facts(run),
         suite=suite,
         keep=results.add if results else None,
-        notes=[ONLY_EFFORT] if is_about_effort else [],
+        notes=[*([ONLY_EFFORT] if is_about_effort else []), *_left_out(run)],
         regressions=regressions_of(run, suite.gates, digests=digests),
     )
+
+
+def _left_out(run: Run) -> Iterator[str]:
+    if count := run.disabled_case_count:
+        yield f"{count:,} disabled {'case was' if count == 1 else 'cases were'} left out."
 
 
 def _facts(run: Run) -> Iterator[Fact]:

@@ -42,11 +42,15 @@ AT_ONCE = 1000  # rows written
 
 
 class CannotStartError(Exception):
-    """A run cannot start as asked; `problems` are sentences for people."""
+    """A run cannot start as asked; `problems` are sentences for people.
 
-    def __init__(self, problems: Sequence[str]) -> None:
+    `without_judge` are the suites that lack a judge model.
+    """
+
+    def __init__(self, problems: Sequence[str], *, without_judge: Sequence[Suite] = ()) -> None:
         super().__init__(" ".join(problems))
         self.problems = list(problems)
+        self.without_judge = list(without_judge)
 
 
 class Choices(TypedDict, total=False):
@@ -57,6 +61,7 @@ class Choices(TypedDict, total=False):
     cases: Collection[str]
     tags: Collection[str]
     names: Collection[str]
+    with_disabled: bool
     trials: int | None
     max_cost_usd: Decimal | None
     baseline: Baseline | None
@@ -81,6 +86,7 @@ class Frozen:
         self.baseline: Run | None = None
         self.judges: list[ModelSpec] = []  # the run's first, then those of single checks
         self.cases = 0
+        self.disabled = 0  # cases that were left out because they are disabled
         self.executions = 0
         self.share = 1.0  # of all executions, where only some of the cases were read
         self.files: dict[str, str] = {}  # SHA-256 of what turns show -> its path
@@ -174,6 +180,7 @@ def freeze(
     cases: Collection[str] = (),
     tags: Collection[str] = (),
     names: Collection[str] = (),
+    with_disabled: bool = False,
     trials: int | None = None,
     max_cost_usd: Decimal | None = None,
     baseline: Baseline | None = None,
@@ -198,7 +205,8 @@ def freeze(
     obstacles.agent(tested)
     comparison = TextComparison(obstacles, find_local_model)
     needs = Needs()
-    with Frozen(Part(cases=cases, tags=tags, names=names, trials=trials)) as frozen:
+    part = Part(cases=cases, tags=tags, names=names, trials=trials, with_disabled=with_disabled)
+    with Frozen(part) as frozen:
         frozen.replaced_model = str(own.model) if tested.model != own.model else ""
         head = _read_suite(suite, frozen, needs, obstacles, most_cases=most_cases)
         frozen.baseline = find_baseline(suite, baseline, obstacles.say)
@@ -219,7 +227,8 @@ def freeze(
             obstacles.say(month.why_refused)
         obstacles.size(*(round(n / frozen.share) for n in (frozen.executions, frozen.cases)))
         if obstacles.problems:
-            raise CannotStartError(obstacles.problems)
+            without_judge = [suite] if obstacles.no_judge else []
+            raise CannotStartError(obstacles.problems, without_judge=without_judge)
         fixtures = Fixture.objects.filter(slug__in=head.fixtures).order_by("slug")
         frozen.head = SnapshotSpec(
             suite=head,
@@ -254,7 +263,10 @@ def _read_suite(
                 needs.add(check)
         sample = None if most_cases is None else frozen.part.sample(row, most=most_cases)
         frozen.share = sample.share if sample else 1.0
-        for case_row in row.each_case(only=sample.keys if sample else None):
+        with_disabled = frozen.part.with_disabled
+        frozen.disabled = 0 if with_disabled else row.cases.filter(enabled=False).count()
+        only = sample.keys if sample else None
+        for case_row in row.each_case(with_disabled=with_disabled, only=only):
             # Not to_spec(): what the operator permits is checked again before each run.
             case = CaseSpec.model_validate(case_row.written())
             for check in case.assertions():

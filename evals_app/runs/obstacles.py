@@ -31,6 +31,7 @@ class Obstacles:
     environ: Mapping[str, str]
     why_not_called: Callable[[str], str | None]
     problems: list[str] = field(default_factory=list)
+    no_judge: str = ""  # the problem that no one can judge, if that is one
     _unjudged: AssertionSpec | None = None  # a check of a chosen case without a judge
     _unfilled: int = 0
 
@@ -64,12 +65,16 @@ class Obstacles:
 
     def case(self, case: CaseSpec, suite: SuiteSpec) -> None:
         """Look at a case that is to run: its messages, and who judges it."""
-        if self._unjudged is None:
-            self._unjudged = suite.judged_check([case])
+        self.judged(case, suite)
         for _, problem in case.placeholders():
             self._unfilled += 1
             more = "More messages of this suite have such variables."
             self.say(problem if self._unfilled <= MOST_MESSAGES else more)
+
+    def judged(self, case: CaseSpec, suite: SuiteSpec) -> None:
+        """Look for a check that is left to the judge of the run."""
+        if self._unjudged is None:
+            self._unjudged = suite.judged_check([case])
 
     def files(self, paths: Mapping[str, str]) -> None:
         """Ask for the content of all files that turns show."""
@@ -95,7 +100,9 @@ class Obstacles:
         before, model = len(self.problems), self.chat_model(suite, agent)
         if model is None and self._unjudged is not None and len(self.problems) == before:
             check, site = self._unjudged.label, settings.EVALS_JUDGE_MODEL
-            self.say(no_judge(suite.slug, check, site, self.providers.values(), self.environ))
+            known = self.providers.values()
+            self.no_judge = no_judge(suite.slug, check, site, known, self.environ)
+            self.say(self.no_judge)
         return model
 
     def chat_model(self, suite: SuiteSpec, agent: AgentSpec) -> ModelSpec | None:

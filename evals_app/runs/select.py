@@ -1,8 +1,10 @@
 """Which cases of a suite a run covers, how often, and with which agent and model."""
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeVar
+
+from django.db.models import QuerySet
 
 from evals_app.engine.suite import CaseSpec, SuiteSpec
 from evals_app.models import Agent, Case, Suite
@@ -19,12 +21,14 @@ class Part:
 
     `cases` are parts of names, in capitals or not, one of which must occur; `tags` of which one must
     be among the case's own or its suite's; `names` whole names; `trials` None is the suite's number.
+    Disabled cases belong to it only `with_disabled`.
     """
 
     cases: Collection[str] = ()
     tags: Collection[str] = ()
     names: Collection[str] = ()
     trials: int | None = None
+    with_disabled: bool = False
 
     def matches(self, name: str, tags: Iterable[str]) -> bool:
         """Whether a case of this name, with these tags of its own and its suite's, is among them."""
@@ -44,7 +48,7 @@ class Part:
     def sample(self, suite: Suite, *, most: int) -> "Sample | None":
         """Return at most so many of its cases, evenly spread; None if the suite has no more."""
         fields = ("pk", "name", "tags", "trials")
-        rows = list(suite.cases.order_by("position", "pk").values_list(*fields))
+        rows = list(self._offered(suite).order_by("position", "pk").values_list(*fields))
         if len(rows) <= most:
             return None
         chosen = [
@@ -58,8 +62,12 @@ class Part:
 
     def has_case_of(self, suite: Suite) -> bool:
         """Whether at least one case of the suite is among them; reads names and tags alone."""
-        rows = suite.cases.values_list("name", "tags").iterator(_ROWS_AT_ONCE)
+        rows = self._offered(suite).values_list("name", "tags").iterator(_ROWS_AT_ONCE)
         return any(self.matches(name, [*tags, *suite.tags]) for name, tags in rows)
+
+    def _offered(self, suite: Suite) -> QuerySet[Case]:
+        cases: QuerySet[Case] = suite.cases.all()
+        return cases if self.with_disabled else cases.filter(enabled=True)
 
 
 class Variant(NamedTuple):
@@ -97,6 +105,10 @@ def nothing_chosen(suites: Sequence[Suite], part: Part) -> str:
     where = suites[0].slug if is_one else f"these {len(suites)} suites"
     if not cases:
         return f"Suite {where} has no cases yet." if is_one else f"None of {where} has cases."
+    if any(replace(part, with_disabled=True).has_case_of(suite) for suite in suites):
+        return (
+            f"Every matching case of {where} is disabled. Enable one, or run it from its own page."
+        )
     tags = {tag for own in [*cases.values(), *(suite.tags for suite in suites)] for tag in own}
     wanted = [
         *(f"{text!r} in its name" for text in part.cases),

@@ -5,7 +5,7 @@ from datetime import date, datetime
 from typing import TYPE_CHECKING, Any, get_args
 
 from django.contrib.auth import get_user_model
-from django.db.models import Max, Min, Sum
+from django.db.models import Max, Min, Q, Sum
 
 from evals_app.models import Spending
 from evals_app.reports.spending import By, Spent
@@ -59,11 +59,12 @@ def months() -> list[date]:
 def spending(first: date, *, by: By, reader: "User | None" = None) -> list[Spent]:
     """Return what was spent in the month that begins on `first`: days in order, else most first.
 
-    Only those who may view users read the names of others; a reader of None reads all.
+    Only those who may view users read what others spent; a reader of None reads all.
     """
     column = _COLUMNS[by]
+    own = Q() if sees_all(reader) else Q(person=reader)
     sums = (
-        Spending.objects.filter(in_month(first))
+        Spending.objects.filter(in_month(first), own)
         .order_by()
         .values(column, "role")
         .annotate(spent=Sum("spent_usd"), unsettled=Sum("unsettled_usd"), called=Max("agent_name"))
@@ -75,15 +76,20 @@ def spending(first: date, *, by: By, reader: "User | None" = None) -> list[Spent
         side = entry["role"] or "unknown"
         setattr(row, f"{side}_usd", getattr(row, f"{side}_usd") + entry["spent"])
         row.unsettled_usd += entry["unsettled"]
-    _name(rows, by=by, reader=reader)
+    _name(rows, by=by)
     some = (row for row in rows.values() if row.spent_usd or row.unsettled_usd)
     if by == "day":
         return sorted(some, key=lambda row: row.key)
     return sorted(some, key=lambda row: (-row.spent_usd, row.name))
 
 
-def _name(rows: dict[Any, Spent], *, by: By, reader: "User | None") -> None:
-    people = _people(rows.keys() - {None}, reader) if by == "person" else {}
+def sees_all(reader: "User | None") -> bool:
+    """Whether a reader reads what others spent."""
+    return reader is None or reader.has_perm("auth.view_user")
+
+
+def _name(rows: dict[Any, Spent], *, by: By) -> None:
+    people = _people(rows.keys() - {None}) if by == "person" else {}
     for key, row in rows.items():
         if by == "person" and key is not None:
             row.name = people.get(key, f"Person {key}")
@@ -91,10 +97,8 @@ def _name(rows: dict[Any, Spent], *, by: By, reader: "User | None") -> None:
             row.name = row.key or _UNKNOWN[by]
 
 
-def _people(keys: Collection[int], reader: "User | None") -> dict[int, str]:
+def _people(keys: Collection[int]) -> dict[int, str]:
     users = get_user_model().objects.filter(pk__in=keys)
-    if reader is not None and not reader.has_perm("auth.view_user"):
-        users = users.filter(pk=reader.pk)
     return dict(users.values_list("pk", "username"))
 
 

@@ -4,9 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import F, OuterRef, QuerySet, Subquery
+from django.db.models import F, OuterRef, Q, QuerySet, Subquery
 
-from evals_app.models import Run, Suite
+from evals_app.engine.trial import Verdict
+from evals_app.models import CaseResult, Run, Suite
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,3 +52,24 @@ def standing(suite: Any, runs: Mapping[int, Run]) -> Standing:
     return Standing(
         runs.get(suite.verdict_run_id), runs.get(suite.last_run_id) if has_later else None
     )
+
+
+_WORSE = (Verdict.FAILED, Verdict.ERRORED)
+
+
+def worse_cases(pairs: Mapping[int, int]) -> dict[int, list[str]]:
+    """Return the names of cases that passed in an earlier run and no longer do in a later, by run.
+
+    `pairs` has the earlier run of each; cases that people edited in between do not count.
+    """
+    not_passed = Q(run__in=pairs.keys(), verdict__in=_WORSE)
+    names = CaseResult.objects.filter(not_passed).values("name")
+    passed_before = Q(run__in=pairs.values(), verdict=Verdict.PASSED, name__in=names)
+    rows = CaseResult.objects.filter(not_passed | passed_before).order_by("run", "position")
+    results = list(rows.values_list("run", "name", "digest", "verdict"))
+    passed = {result[:3] for result in results if result[3] == Verdict.PASSED}
+    worse: dict[int, list[str]] = {}
+    for run, name, digest, verdict in results:
+        if verdict in _WORSE and (pairs.get(run), name, digest) in passed:
+            worse.setdefault(run, []).append(name)
+    return worse

@@ -34,11 +34,13 @@ def start_run(
 ) -> Run:
     """Start a run of a suite, or of a `Part` of it; it stops before a call that might exceed a ceiling.
 
-    `all_trials`: none is skipped, whatever the suite says. What compares runs needs that.
+    `all_trials`: none is skipped, whatever the suite says. What compares runs needs that. Only a trial
+    run includes disabled cases: it is how a person tries what is not ready.
 
     Raises:
         CannotStartError: something it needs is missing or does not fit.
     """
+    choices = {"with_disabled": is_tryout, **choices}
     with freeze(suite, by=by.pk if by else None, **choices) as frozen:
         if not frozen.executions:
             raise CannotStartError([nothing_chosen([suite], frozen.part)])
@@ -55,6 +57,7 @@ def start_run(
             timeout_s=timeout_s,
             complete=frozen.complete,
             suite=suite,
+            disabled_case_count=frozen.disabled,
             judge=judges_text(frozen.judges),
             replaced_model=frozen.replaced_model,
             created_by=by,
@@ -95,6 +98,7 @@ def start_runs(
     """
     runs: list[Run] = []
     problems: dict[str, None] = {}
+    without_judge: dict[Suite, None] = {}
     how |= {"all_trials": True} if len(variants) > 1 else {}
     with transaction.atomic():
         for suite, variant in product(suites, variants):
@@ -103,8 +107,9 @@ def start_runs(
             except CannotStartError as exc:
                 of = f"{suite.slug}{variant}: " if len(suites) * len(variants) > 1 else ""
                 problems |= dict.fromkeys(f"{of}{problem}" for problem in exc.problems)
+                without_judge |= dict.fromkeys(exc.without_judge)
         if problems:
-            raise CannotStartError(list(problems))
+            raise CannotStartError(list(problems), without_judge=list(without_judge))
     return runs
 
 

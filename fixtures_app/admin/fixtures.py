@@ -1,14 +1,12 @@
 """The page of a fixture: entities, relations and knowledge are checked and saved as one spec."""
 
-from collections.abc import Iterable, Iterator, Mapping
-from functools import cached_property
-from typing import Any, ClassVar
+from collections.abc import Iterable, Iterator
+from typing import Any
 
-from django import forms
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.db.models import Model, QuerySet
-from django.http import HttpRequest
-from django.urls import NoReverseMatch, reverse
+from django.http import HttpRequest, HttpResponse
+from django.urls import NoReverseMatch, URLPattern, path, reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.text import capfirst
@@ -16,211 +14,31 @@ from pydantic import ValidationError
 from unfold.decorators import display
 from unfold.widgets import UnfoldAdminTextareaWidget
 
+from fixtures_app.admin.entity_rows import EntityForm
+from fixtures_app.admin.entity_sheets import EntityFormSet
 from fixtures_app.admin.entity_types import EntityCountingEditor
+from fixtures_app.admin.fixture_rows import (
+    ChunkForm,
+    ChunkFormSet,
+    RelationForm,
+    RelationFormSet,
+)
+from fixtures_app.admin.trying import try_page
+from fixtures_app.editing.duplicating import Duplicating, free_name
 from fixtures_app.editing.editor import VersionedForm
-from fixtures_app.editing.inputs import Select, TextArea, TextInput
-from fixtures_app.editing.json_field import JsonTextField
-from fixtures_app.editing.rows import OrderedFormSet, RowForm, RowsInline
-from fixtures_app.editing.spec_errors import problems_in, put_all_beside, put_beside_rows
-from fixtures_app.library import known_schemas, save_fixture
-from fixtures_app.models import Entity, EntityType, Fixture, KnowledgeChunk, Relation
-from fixtures_app.spec import FixtureSpec, check_entities
-
-
-def _json_field(label: str, help_text: str) -> JsonTextField:
-    return JsonTextField(
-        kind=dict,
-        required=False,
-        label=label,
-        help_text=help_text,
-        widget=TextArea({"class": "ts-input ts-mono"}),
-    )
-
-
-class FixtureRowForm(RowForm):
-    """A row that can be written as files have it."""
-
-    keys: ClassVar[Mapping[str, str]]  # of files, and their fields
-    short: tuple[str, ...] = ()
-    long: tuple[str, ...] = ()
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        for field in self.fields.values():
-            if isinstance(field, forms.CharField):
-                field.strip = False  # spaces are part of names and statuses
-        if "metadata" in self.fields:
-            self.initial["metadata"] = self.instance.metadata or None
-
-    @property
-    def short_fields(self) -> list[forms.BoundField]:
-        return [self[name] for name in self.short]
-
-    @property
-    def long_fields(self) -> list[forms.BoundField]:
-        return [self[name] for name in self.long]
-
-    def written(self) -> dict[str, Any]:
-        """Return a valid row as files have it."""
-        given = {key: self.cleaned_data[name] for key, name in self.keys.items()}
-        # Only JSON can be None: an empty field is an empty object.
-        return {key: {} if value is None else value for key, value in given.items()}
-
-    def validate_unique(self) -> None:
-        # Names may be swapped between rows, so FixtureSpec checks all rows together.
-        pass
-
-
-class EntityForm(FixtureRowForm):
-    """An entity of a fixture."""
-
-    keys = {"ref": "ref", "type": "kind", "status": "status", "data": "content"}
-    short, long = ("ref", "kind", "status"), ("content",)
-
-    kind = forms.ChoiceField(label="Type", widget=Select)
-    content = _json_field("Data", "A JSON object that fits the type's schema.")
-
-    class Meta:
-        model = Entity
-        fields = ("ref", "status", "position")
-        labels = {"ref": "Name"}
-        widgets = {"ref": TextInput, "status": TextInput}
-
-    def __init__(self, *args: Any, kinds: list[str], **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        choices: Any = self.fields["kind"]
-        choices.choices = [("", "Choose a type…"), *((kind, kind) for kind in kinds)]
-        if self.instance.type_id:
-            self.initial["kind"] = self.instance.type.slug
-            self.initial["content"] = self.instance.data
-
-    @property
-    def title(self) -> str:
-        if not self.instance.type_id:
-            return ""
-        return f"{self.instance.ref} ({self.instance.type.slug})"
-
-
-class RelationForm(FixtureRowForm):
-    """A link between two entities, by name, because they may be new as well."""
-
-    keys = {"from": "source", "to": "target", "type": "type", "metadata": "metadata"}
-    short, long = ("source", "type", "target"), ("metadata",)
-
-    source = forms.CharField(label="From", widget=TextInput)
-    target = forms.CharField(label="To", widget=TextInput)
-    metadata = _json_field("Notes on the link", "A JSON object. Leave blank for none.")
-
-    class Meta:
-        model = Relation
-        fields = ("type", "position")
-        labels = {"type": "Kind of link"}
-        widgets = {"type": TextInput}
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        for name in ("source", "target"):
-            self.fields[name].widget.attrs["list"] = "entity-names"
-            if self.instance.pk:
-                self.initial[name] = getattr(self.instance, name).ref
-
-    def _post_clean(self) -> None:
-        # The row is written from the spec; here it would get names instead of entities.
-        pass
-
-    @property
-    def title(self) -> str:
-        if not self.instance.pk:
-            return ""
-        return f"{self.instance.source.ref} {self.instance.type} {self.instance.target.ref}"
-
-
-class ChunkForm(FixtureRowForm):
-    """A piece of knowledge."""
-
-    keys = {"id": "chunk_id", "text": "text", "source": "source", "metadata": "metadata"}
-    short, long = ("chunk_id", "source"), ("text", "metadata")
-
-    metadata = _json_field("Notes", "A JSON object. Leave blank for none.")
-
-    class Meta:
-        model = KnowledgeChunk
-        fields = ("chunk_id", "source", "text", "position")
-        labels = {"chunk_id": "Name"}
-        help_texts = {"source": "Where the text comes from, for example a file or an address."}
-        widgets = {
-            "chunk_id": TextInput,
-            "source": TextInput,
-            "text": TextArea({"rows": 3}),
-        }
-
-
-_FIELDS = {
-    "entities": EntityForm.keys,
-    "relations": RelationForm.keys,
-    "chunks": ChunkForm.keys,
-}
-
-
-class FixtureFormSet(OrderedFormSet):
-    """Rows that the page checks and saves together."""
-
-    def validate_unique(self) -> None:
-        pass
-
-    def save(self, commit: bool = True) -> list[Any]:  # noqa: FBT001, FBT002 - Django's signature
-        return []
-
-
-class EntityFormSet(FixtureFormSet):
-    """The entities; they check the whole fixture, because everything refers to them."""
-
-    row_name = "entity"
-    others: "dict[str, FixtureFormSet]" = {}
-    spec: FixtureSpec | None = None
-
-    @cached_property
-    def kinds(self) -> list[str]:
-        return list(EntityType.objects.order_by("slug").values_list("slug", flat=True))
-
-    def get_form_kwargs(self, index: int | None) -> dict[str, Any]:
-        return {**super().get_form_kwargs(index), "kinds": self.kinds}
-
-    def clean(self) -> None:
-        super().clean()
-        rows = {"entities": self.kept} | {
-            name: formset.kept for name, formset in self.others.items()
-        }
-        if any(row.errors for group in rows.values() for row in group):
-            return
-        written = {name: [row.written() for row in group] for name, group in rows.items()}
-        try:
-            # Name and slug are checked by the page's own form.
-            self.spec = FixtureSpec.model_validate({"name": "-", "slug": "x", **written})
-        except ValidationError as error:
-            put_beside_rows(rows, _FIELDS, problems_in(error))
-        else:
-            put_beside_rows(rows, _FIELDS, check_entities(self.spec, known_schemas()))
-
-
-class RelationFormSet(FixtureFormSet):
-    """The relations."""
-
-    row_name = "relation"
-
-
-class ChunkFormSet(FixtureFormSet):
-    """The knowledge."""
-
-    row_name = "text"
+from fixtures_app.editing.rows import RowsInline
+from fixtures_app.editing.spec_errors import put_all_beside
+from fixtures_app.library import copy_fixture, save_fixture
+from fixtures_app.models import Entity, Fixture, KnowledgeChunk, Relation
+from fixtures_app.spec import FixtureSpec
 
 
 class EntityInline(RowsInline):
     """The entities of a fixture."""
 
     model, form, formset, page_model = Entity, EntityForm, EntityFormSet, Fixture
-    add_label = "Add an entity"
-    hint = "The data that the agent reads and changes through its tools."
+    template = "admin/fixtures_app/fixture/entities.html"
+    hint = "The data that the agent reads and changes through its tools: a table for each type."
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         return super().get_queryset(request).select_related("type")
@@ -275,7 +93,7 @@ def users_of(fixture: Fixture) -> Iterator[Model]:
 
 
 @admin.register(Fixture)
-class FixtureAdmin(EntityCountingEditor):
+class FixtureAdmin(Duplicating, EntityCountingEditor):
     """Data sets that executions read and change in private copies."""
 
     form = FixtureForm
@@ -290,9 +108,27 @@ class FixtureAdmin(EntityCountingEditor):
     prepopulated_fields = {"slug": ["name"]}
     readonly_fields = ["used_by"]
     fieldsets = [(None, {"fields": ["name", "slug", "description", "used_by"]})]
+    actions_detail = ["duplicate"]
 
     class Media:
-        js = ["fixtures_app/fixture_editor.js"]
+        js = ["fixtures_app/fixture_editor.js", "fixtures_app/sheets.js", "fixtures_app/grid.js"]
+
+    def get_urls(self) -> list[URLPattern]:
+        view = self.admin_site.admin_view(self.try_out)
+        return [path("<int:pk>/try/", view, name="fixtures_app_fixture_try"), *super().get_urls()]
+
+    def try_out(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """Search the texts, or call a tool."""
+        return try_page(self, request, pk)
+
+    def has_copy_permission(self, request: HttpRequest, object_id: Any = None) -> bool:
+        return self.has_add_permission(request) and self.has_view_permission(request)
+
+    def copied(self, fixture: Fixture) -> Fixture:
+        known = Fixture.objects.values_list("name", "slug")
+        name = free_name(fixture.name, (name for name, _ in known), length=200)
+        slug = free_name(fixture.slug, (slug for _, slug in known), length=100, mark="-")
+        return copy_fixture(fixture, name=name, slug=slug)
 
     @display(description="Used by")
     def used_by(self, fixture: Fixture) -> str | SafeString:
@@ -331,6 +167,15 @@ class FixtureAdmin(EntityCountingEditor):
             return
         head = {key: getattr(form.instance, key) for key in ("name", "slug", "description")}
         save_fixture(entities.spec.model_copy(update=head))
+        for sheet in entities.sheets.values():
+            names = [one.name + one.hint for one in sheet.unnamed if _is_used(entities, one.name)]
+            if names:
+                message = f"The entity type {sheet.slug} has no field {', '.join(names)}."
+                messages.warning(request, message)
+
+
+def _is_used(entities: EntityFormSet, name: str) -> bool:
+    return any(name in row.cleaned_data["data"] for row in entities.kept)
 
 
 def _link(row: Model) -> SafeString:

@@ -9,14 +9,19 @@ from datetime import datetime
 from typing import Any
 
 from django import forms
+from django.contrib.admin.models import LogEntry
 from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
+from django.core.paginator import Paginator
+from django.db.models import QuerySet
 from django.forms.models import BaseInlineFormSet
 from django.http import HttpRequest, HttpResponse, QueryDict
-from django.utils import timezone
 from unfold.admin import ModelAdmin
 from unfold.paginator import InfinitePaginator
 
+from fixtures_app.editing.drafts import forget_errors, is_restored, note_saved
+from fixtures_app.editing.list_rows import ListRows
 from fixtures_app.editing.rows import KeepsTexts, OrderedFormSet, row_changes
+from fixtures_app.editing.times import shown
 
 STALE = "stale"
 
@@ -44,13 +49,16 @@ class VersionedForm(forms.ModelForm):
     def clean(self) -> dict[str, Any]:
         cleaned: dict[str, Any] = super().clean() or self.cleaned_data
         if self.instance.pk and (saved_at := self._newer_version()):
-            at = timezone.localtime(saved_at)
+            at = shown(saved_at)
             message = (
-                f"Someone else saved this at {at:%H:%M:%S} on {at:%d %B %Y}, after you opened it. "
+                f"Someone else saved this at {at}, after you opened it. "
                 "Your changes are below and not saved."
             )
             self.add_error(None, ValidationError(message, code=STALE))
         return cleaned
+
+    def is_valid(self) -> bool:
+        return not is_restored(self.data) and super().is_valid()
 
     def _newer_version(self) -> datetime | None:
         """Return when the row was last saved, unless this form starts from that version."""
@@ -83,6 +91,9 @@ def problems_of(form: forms.BaseForm, where: str, fallback: str) -> Iterator[Lis
     """List the errors of one form; `fallback` is the anchor of errors without a field."""
     for name, errors in form.errors.items():
         field = form[name] if name in form.fields else None
+        if field is not None and isinstance(field.field, ListRows) and field.field.explains(errors):
+            yield from problems_of_rows(field.field.formset, where)
+            continue
         is_seen = field is not None and not field.is_hidden
         label = str(field.label) if field is not None and is_seen else ""
         if where and not label[:2].isupper():  # as in "JSON Schema"
@@ -93,14 +104,14 @@ def problems_of(form: forms.BaseForm, where: str, fallback: str) -> Iterator[Lis
             yield Listed(place, str(message), anchor)
 
 
-def problems_of_rows(formset: OrderedFormSet, where: str = "") -> Iterator[Listed]:
+def problems_of_rows(formset: Any, where: str = "") -> Iterator[Listed]:
     """List the errors of rows, and of the rows inside them: "Turn 2, check 1"."""
     name = formset.row_name
     prefix = f"{where}, {name}" if where else name.capitalize()
     for message in formset.non_form_errors():
         yield Listed(where, str(message), f"{formset.prefix}-rows")
     for number, row in enumerate(formset.kept, 1):
-        place = f"{prefix} {number}"
+        place = getattr(row, "place", "") or f"{prefix} {number}"
         for part in row.parts:
             yield from problems_of(part, place, f"{row.prefix}-row")
         for nested in getattr(row, "nested_formsets", []):
@@ -126,7 +137,14 @@ class Editor(KeepsTexts, ModelAdmin):
 
     class Media:
         js = ["fixtures_app/rows.js"]
-        css = {"all": ["fixtures_app/rows.css"]}
+        css = {"all": ["fixtures_app/rows.css", "fixtures_app/grid.css"]}
+
+    def get_paginator(
+        self, request: HttpRequest, queryset: QuerySet[Any], *args: Any, **kwargs: Any
+    ) -> "Paginator[Any]":
+        # Django uses it for the history, too, which says how many entries there are.
+        kind = Paginator if queryset.model is LogEntry else self.paginator
+        return kind(queryset, *args, **kwargs)
 
     def get_prepopulated_fields(
         self, request: HttpRequest, obj: Any = None
@@ -134,21 +152,31 @@ class Editor(KeepsTexts, ModelAdmin):
         # Files and other rows refer to a slug, so a new name does not change it.
         return {} if obj else self.prepopulated_fields
 
+    def more_problems(self, form: Any) -> Iterator[Listed]:
+        """List the errors of rows that are no inline."""
+        yield from ()
+
     def changeform_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         if request.method == "POST":
             posted: Any = with_plain_newlines(request.POST)
             request.POST = posted
-        return super().changeform_view(request, *args, **kwargs)
+        page = super().changeform_view(request, *args, **kwargs)
+        return note_saved(request, page) if request.method == "POST" else page
 
     def render_change_form(
         self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
     ) -> HttpResponse:
         form = context["adminform"].form
-        if form.is_bound:
+        formsets = [inline.formset for inline in context["inline_admin_formsets"]]
+        context["is_restored"] = is_restored(form.data)
+        if context["is_restored"]:
+            forget_errors(form, formsets)
+        elif form.is_bound:
             problems = list(problems_of(form, "", "content-main"))
-            for inline in context["inline_admin_formsets"]:
-                if isinstance(inline.formset, OrderedFormSet):
-                    problems += problems_of_rows(inline.formset)
+            for formset in formsets:
+                if isinstance(formset, OrderedFormSet):
+                    problems += problems_of_rows(formset)
+            problems += self.more_problems(form)
             context["problems"] = list(dict.fromkeys(problems))
         # Our list has more details than Unfold's banner.
         context["errors"] = []

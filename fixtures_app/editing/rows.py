@@ -4,6 +4,7 @@ The page keeps every row at the index it was made with and says its order in `po
 row stays and posts DELETE. So nothing is ever renumbered, and what was typed survives an error.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 from django import forms
@@ -41,7 +42,42 @@ class PositionField(forms.Field):
         return read_position(initial) != read_position(data)
 
 
-class RowForm(forms.ModelForm):
+class RowState:
+    """What a page knows of a row, of a model or not."""
+
+    @property
+    def is_removed(self: Any) -> bool:
+        """Whether the page removes this row."""
+        return self.is_bound and bool(self.data.get(self.add_prefix("DELETE")))
+
+    @property
+    def parts(self: Any) -> list[forms.BaseForm]:
+        """The forms that make up the row; each may have errors."""
+        return [self]
+
+    @property
+    def has_errors(self: Any) -> bool:
+        return self.is_bound and not self.is_removed and any(part.errors for part in self.parts)
+
+
+class InOrder:
+    """Rows in the order of the screen."""
+
+    row_name = "row"  # what people call one of them
+
+    @property
+    def rows(self: Any) -> list[Any]:
+        """Every row in the order of the screen; Django orders them by index."""
+        rows: list[Any] = self.forms
+        return sorted(rows, key=lambda row: read_position(row["position"].value()))
+
+    @property
+    def kept(self: Any) -> list[Any]:
+        """The rows that are not removed, in the order of the screen."""
+        return [row for row in self.rows if not row.is_removed]
+
+
+class RowForm(RowState, forms.ModelForm):
     """One row. A row that was added counts, even if it is empty."""
 
     position = PositionField()
@@ -56,40 +92,32 @@ class RowForm(forms.ModelForm):
         return self.is_added or super().has_changed()
 
     @property
-    def is_removed(self) -> bool:
-        """Whether the page removes this row."""
-        return self.is_bound and bool(self.data.get(self.add_prefix("DELETE")))
-
-    @property
-    def parts(self) -> list[forms.BaseForm]:
-        """The forms that make up the row; each may have errors."""
-        return [self]
-
-    @property
-    def has_errors(self) -> bool:
-        return self.is_bound and not self.is_removed and any(part.errors for part in self.parts)
-
-    @property
     def title(self) -> str:
         """The title of a closed row."""
         return str(self.instance) if self.instance.pk else ""
 
 
-class OrderedFormSet(BaseInlineFormSet):
+_PREFILLED = "prefilled_rows"
+
+
+def prefill(owner: models.Model, rows: Sequence[models.Model]) -> None:
+    """Let a page open with rows that are not stored: of an owner that is not stored either."""
+    setattr(owner, _PREFILLED, rows)
+
+
+class OrderedFormSet(InOrder, BaseInlineFormSet):
     """Rows of one owner, in the order of the screen."""
 
-    row_name = "row"  # what people call one of them
-
     @property
-    def rows(self) -> list[Any]:
-        """Every row in the order of the screen; Django orders them by index."""
-        rows: list[Any] = self.forms
-        return sorted(rows, key=lambda row: read_position(row["position"].value()))
+    def _prefilled(self) -> list[Any]:
+        if self.is_bound:
+            return []
+        model: Any = self.model
+        rows: Sequence[models.Model] = getattr(self.instance, _PREFILLED, ())
+        return [row for row in rows if isinstance(row, model)]
 
-    @property
-    def kept(self) -> list[Any]:
-        """The rows that are not removed, in the order of the screen."""
-        return [row for row in self.rows if not row.is_removed]
+    def total_form_count(self) -> int:
+        return int(super().total_form_count()) + len(self._prefilled)
 
     def get_queryset(self) -> Any:
         if not hasattr(self, "_queryset"):
@@ -116,7 +144,10 @@ class OrderedFormSet(BaseInlineFormSet):
 
     def _construct_form(self, i: int, **kwargs: Any) -> Any:
         django: Any = super()
-        if self.is_bound and i < self.initial_form_count():
+        added = i - self.initial_form_count()
+        if 0 <= added < len(self._prefilled):
+            kwargs["instance"] = self._prefilled[added]
+        if self.is_bound and added < 0:
             posted = self.data.get(f"{self.add_prefix(i)}-{self._key_name}", "")
             if read_position(posted) not in self._known_keys():
                 # Someone else has removed it; saving it writes a new row.
@@ -186,6 +217,7 @@ class RowsInline(KeepsTexts, StackedInline):
     page_model: type[models.Model]
     hint = ""  # a sentence above the rows
     add_label = "Add a row"
+    add_action = "add"  # what the button does: data-add adds a blank row
     handle = "ts-drag"  # class of what a row is dragged by
     list_class = ""
     opens_with_row = False  # whether an empty list starts with an empty row

@@ -118,6 +118,11 @@ def times(count: int) -> str:
     return "once" if count == 1 else f"{count} times"
 
 
+def seconds(ms: float) -> str:
+    """Return a time for people: 3 s, 0.25 s, 1,500 s."""
+    return f"{ms / 1000:,.3f}".rstrip("0").rstrip(".") + " s"
+
+
 def listed(
     items: Collection[_Item], show: Callable[[_Item], str] = str, *, nothing: str = "none"
 ) -> str:

@@ -22,6 +22,7 @@ from referencing import Registry
 from referencing.exceptions import Unresolvable
 from referencing.jsonschema import DRAFT202012
 
+from fixtures_app.ground.json_data import Loc, Problem
 from fixtures_app.ground.json_formats import FORMATS
 from fixtures_app.ground.json_paths import described
 from fixtures_app.ground.json_text import Number, read_json
@@ -47,6 +48,10 @@ def mismatches(document: Json, schema: Mapping[str, Json], *, whole: str = "it")
     Raises:
         UncheckableError: the check is not possible, or takes too long.
     """
+    return list(dict.fromkeys(clause for _, clause in _located(document, schema, whole)))
+
+
+def _located(document: Json, schema: Mapping[str, Json], whole: str) -> list[tuple[Loc, str]]:
     steps = _STEPS.set([_MAX_STEPS])
     try:
         all_errors = _compiled(json.dumps(schema)).iter_errors(_prepared(document))
@@ -57,18 +62,31 @@ def mismatches(document: Json, schema: Mapping[str, Json], *, whole: str = "it")
         raise UncheckableError("the schema itself cannot be used") from None
     finally:
         _STEPS.reset(steps)
-    return list(
-        dict.fromkeys(sentence(best_match([error]) or error, whole=whole) for error in errors)
-    )
+    return [
+        (_place(error), sentence(best_match([error]) or error, whole=whole)) for error in errors
+    ]
+
+
+def _place(error: Mismatch) -> Loc:
+    place = tuple(error.absolute_path)
+    return (*place, error.key) if isinstance(error, UnknownKey) else place
+
+
+def located_misfits(
+    document: Json, schema: Mapping[str, Json], *, whole: str = "it"
+) -> list[Problem]:
+    """Return the mismatches as whole sentences with their places in the document."""
+    try:
+        located = dict.fromkeys(_located(document, schema, whole))
+    except UncheckableError as exc:
+        return [Problem((), f"{_capitalized(whole)} cannot be checked: {exc}.", None)]
+    return [Problem(loc, f"{_capitalized(clause)}.", None) for loc, clause in located]
 
 
 def schema_misfits(document: Json, schema: Mapping[str, Json], *, whole: str = "it") -> list[str]:
     """Return the mismatches as whole sentences, or one about why the check is not possible."""
-    try:
-        clauses = mismatches(document, schema, whole=whole)
-    except UncheckableError as exc:
-        return [f"{_capitalized(whole)} cannot be checked: {exc}."]
-    return [f"{_capitalized(clause)}." for clause in clauses]
+    found = located_misfits(document, schema, whole=whole)
+    return list(dict.fromkeys(problem.message for problem in found))
 
 
 def _capitalized(text: str) -> str:

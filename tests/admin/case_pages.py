@@ -20,6 +20,7 @@ RICH: dict[str, Any] = {
     "clock": "2026-05-01T09:30:00+00:00",
     "limits": {"max_prompt_tokens": 100, "max_tool_calls": 0, "max_cost_usd": 0.1},
     "turn_timeout_s": 12.5,
+    "enabled": False,
     "streaming": True,
     "trials": 3,
     "history": [

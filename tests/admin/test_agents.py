@@ -1,8 +1,12 @@
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import Permission, User
 from django.test import Client
 
+from evals_app.admin.agent_rules import RuleRow
+from evals_app.admin.agent_tools import ToolRow
+from evals_app.admin.item_rows import ItemRow
 from evals_app.engine.agent_spec import AgentSpec
 from evals_app.engine.permits import OUR_COMMAND, OUR_MODULE
 from evals_app.library.saving import save_agent
@@ -105,23 +109,13 @@ def test_tools_keep_their_order_beside_those_that_come_and_go(admin_client: Clie
     tools = [names[0], first, names[1], second, names[2]]
     page = page_of(admin_client, write_agent(OWN_TOOLS | {"tools": tools}))
 
-    third = "- name: third\n  rules: [{result: 1}]\n"
-    page.fields["own_tools"][0] += third
+    add_tool(page, "third")
     saved = page.post(tools=["entity.create", names[2], names[0]])
 
     assert saved.is_saved, saved.problems
     assert Agent.objects.get().tool_names == [
         *("knowledge.search", "first", "second", "entity.get", "third", "entity.create"),
     ]
-
-
-def test_own_tools_that_are_no_list_are_not_taken_for_none(admin_client: Client) -> None:
-    page = page_of(admin_client, write_agent(MODEL))
-
-    for text in ("0", "false", "''", "{}", "name: a"):
-        assert page.post(own_tools=text).problems == [
-            "Own tools: Enter a list. Each entry begins with a dash."
-        ]
 
 
 @pytest.mark.parametrize(
@@ -140,25 +134,6 @@ def test_own_tools_that_are_no_list_are_not_taken_for_none(admin_client: Client)
                 "settings": {"max_tool_rounds": 7},
             },
             id="model",
-        ),
-        pytest.param(
-            {
-                "driver": "scripted",
-                "tools": ["entity.get"],
-                "rules": "- when: hello\n  calls: [{tool: entity.get, args: {id: a}}]\n  reply: Hi\n",
-            },
-            {
-                "driver": "scripted",
-                "tools": ["entity.get"],
-                "rules": [
-                    {
-                        "when": "hello",
-                        "calls": [{"tool": "entity.get", "args": {"id": "a"}}],
-                        "reply": "Hi",
-                    }
-                ],
-            },
-            id="scripted",
         ),
         pytest.param(
             {
@@ -234,29 +209,9 @@ def test_variables_of_another_system_are_kept_as_text_with_a_warning(admin_clien
         ),
         pytest.param(
             MODEL,
-            {"rules": "- reply: x"},
-            "Rules: Only “Scripted (offline)” uses this",
-            id="rules of a model",
-        ),
-        pytest.param(
-            MODEL,
             {"tools": ["entity.qery"]},
             "Tools of fixtures: Select a valid choice.",
             id="tool",
-        ),
-        pytest.param(
-            SCRIPTED,
-            {"rules": "- reply: a\n- replly: b"},
-            "Rules: Line 2, replly: Unknown key `replly`. Did you mean 'reply'?",
-            id="key",
-        ),
-        pytest.param(SCRIPTED, {"rules": "- reply: [a"}, "Rules: Line ", id="YAML"),
-        pytest.param(SCRIPTED, {"rules": "reply: a"}, "Rules: Enter a list", id="no list"),
-        pytest.param(
-            SCRIPTED,
-            {"rules": "- calls: [{tool: entity.get}]\n  reply: a"},
-            "Rules: Line 1, calls[0].tool: Rule 1 calls 'entity.get', which is not",
-            id="tool of a rule",
         ),
         pytest.param(
             HTTP,
@@ -282,12 +237,6 @@ def test_variables_of_another_system_are_kept_as_text_with_a_warning(admin_clien
             "System prompt: Only “A model with tools” or “An agent over HTTP” or “Scripted",
             id="prompt of an agent that is sent none",
         ),
-        pytest.param(
-            MODEL,
-            {"own_tools": "- name: a\n  rules:\n    - when: {x: {regex: '('}}\n      result: 1"},
-            "Own tools: Line 3, rules[0].when.x: The pattern cannot be used",
-            id="own tool",
-        ),
     ],
 )
 def test_a_wrong_agent_is_refused_in_words_that_name_the_place(
@@ -297,19 +246,246 @@ def test_a_wrong_agent_is_refused_in_words_that_name_the_place(
 
     assert len(refused.problems) == 1, refused.problems
     assert refused.problems[0].startswith(problem)
-    typed = {name: refused.fields[name] for name in changes.keys() & {"rules", "own_tools"}}
-    assert typed == {name: [changes[name]] for name in typed}
 
 
-def test_own_tools_are_written_beside_those_of_fixtures(admin_client: Client) -> None:
-    own = "- name: orders.find\n  rules:\n    - when: {number: '1042'}\n      result: shipped\n"
+RULE = {"match": "contains", "words": "hello", "reply": "Hi"}
+# What the page of a rule or a tool posts, and the object that is stored.
+RULES = [
+    pytest.param(RULE, {"when": "hello", "reply": "Hi"}, id="contains"),
+    pytest.param(
+        RULE | {"words": "a.b (c)"}, {"when": r"a\.b \(c\)", "reply": "Hi"}, id="punctuation"
+    ),
+    pytest.param(
+        RULE | {"match": "any_of", "words": "hi, hello"},
+        {"when": "hi|hello", "reply": "Hi"},
+        id="one of several",
+    ),
+    pytest.param(
+        RULE | {"match": "exactly", "words": "Stop."},
+        {"when": r"^Stop\.$", "reply": "Hi"},
+        id="exactly",
+    ),
+    pytest.param(RULE | {"match": "always", "words": ""}, {"reply": "Hi"}, id="always"),
+    pytest.param(
+        RULE | {"match": "pattern", "words": r"\d+"}, {"when": r"\d+", "reply": "Hi"}, id="pattern"
+    ),
+    pytest.param(
+        RULE
+        | {"reply": "", "error": "Down", "turn": 2, "delay_ms": 5, "input_tokens": 0}
+        | {"output_tokens": 3},
+        {
+            "when": "hello",
+            "error": "Down",
+            "turn": 2,
+            "delay_ms": 5,
+            "usage": {"input_tokens": 0, "output_tokens": 3},
+        },
+        id="advanced",
+    ),
+]
 
-    saved = page_of(admin_client, write_agent(MODEL)).post(own_tools=own, tools=["entity.get"])
+
+@pytest.mark.parametrize(("typed", "rule"), RULES)
+def test_a_rule_is_written_in_fields(
+    admin_client: Client, typed: dict[str, Any], rule: dict[str, Any]
+) -> None:
+    page = open_page(admin_client, f"{LIST}add/")
+    add_rule(page, **typed)
+
+    saved = page.post(name="New", slug="new", driver="scripted")
 
     assert saved.is_saved, saved.problems
     agent = Agent.objects.get()
-    assert agent.tool_names == ["orders.find", "entity.get"]
-    assert "shipped" in page_of(admin_client, agent).fields["own_tools"][0]
+    assert agent.rules == [rule]
+    again = page_of(admin_client, agent)
+    assert {name: again.fields[f"rules-0-{name}"] for name in typed} == {
+        name: [str(value)] for name, value in typed.items()
+    }
+
+
+def test_a_rule_calls_tools_with_typed_arguments(admin_client: Client) -> None:
+    page = open_page(admin_client, f"{LIST}add/")
+    rule = add_rule(page, **RULE)
+    call = page.row(
+        f"{rule}-calls",
+        tool="entity.get",
+        args__key=["id", "n", "all", "tags"],
+        args__kind=["text", "number", "yes", "json"],
+        args__value=["5", "5", "", '["a"]'],
+    )
+
+    saved = page.post(name="New", slug="new", driver="scripted", tools=["entity.get"])
+
+    assert saved.is_saved, saved.problems
+    (stored,) = Agent.objects.get().rules[0]["calls"]
+    assert stored == {
+        "tool": "entity.get",
+        "args": {"id": "5", "n": 5, "all": True, "tags": ["a"]},
+    }
+    assert call == "rules-0-calls-0"
+
+
+TOOL = {"source": "canned", "name": "orders.find"}
+CANNED_TOOL = {
+    "name": "orders.find",
+    "description": "Finds an order.",
+    "parameters": {
+        "type": "object",
+        "properties": {
+            "number": {"type": "string", "description": "As on the bill"},
+            "deep": {"type": "boolean"},
+        },
+        "required": ["number"],
+    },
+    "rules": [
+        {"when": {"number": {"fuzzy": "1042"}}, "result": {"state": "shipped"}},
+        {"when": {"number": 7}, "result": "gone"},
+        {"error": "No such order."},
+    ],
+    "retrieval": "data.chunks",
+}
+
+
+def test_a_tool_with_fixed_answers_is_written_in_fields(admin_client: Client) -> None:
+    page = page_of(admin_client, write_agent(MODEL))
+    tool = page.row(
+        "own_tools",
+        **TOOL,
+        description="Finds an order.",
+        retrieval="data.chunks",
+        parameters__key=["number", "deep"],
+        parameters__kind=["string", "boolean"],
+        parameters__need=["required", ""],
+        parameters__about=["As on the bill", ""],
+    )
+    conditions = [("fuzzy", "text", "1042"), ("equals", "number", "7")]
+    answers = [("json", '{"state": "shipped"}'), ("text", "gone")]
+    for (must, of, value), (kind, answer) in zip(conditions, answers, strict=True):
+        when = {"must": must, "kind": of, "value": value, "key": "number"}
+        fields = {f"when__{name}": text for name, text in when.items()}
+        page.row(f"{tool}-answers", kind=kind, answer=answer, **fields)
+    page.row(f"{tool}-answers", kind="error", answer="No such order.")
+
+    saved = page.post(tools=["entity.get"])
+
+    assert saved.is_saved, saved.problems
+    assert Agent.objects.get().tools == [CANNED_TOOL, "entity.get"]
+
+
+@pytest.mark.parametrize(
+    ("row", "item"),
+    [
+        pytest.param(RuleRow, {"reply": ""}, id="empty reply"),
+        pytest.param(ToolRow, {"name": "a", "rules": [{"result": ""}]}, id="empty answer"),
+        pytest.param(
+            ToolRow,
+            {
+                "name": "a",
+                "rules": [{"result": 1}],
+                "parameters": {"type": "object", "additionalProperties": False},
+            },
+            id="schema",
+        ),
+    ],
+)
+def test_what_fields_cannot_express_stays_yaml(
+    admin_client: Client, row: type[ItemRow], item: dict[str, Any]
+) -> None:
+    assert not row.expresses(item)
+    agent = write_agent(SCRIPTED)
+    column = "rules" if row is RuleRow else "tools"
+    rest = SCRIPTED[column] if row is ToolRow else []
+    Agent.objects.update(**{column: [item, *rest]})
+
+    page = page_of(admin_client, agent)
+    assert page.post().is_saved
+    assert getattr(Agent.objects.get(), column)[0] == item
+
+    field = f"{column if row is RuleRow else 'own_tools'}-0-yaml"
+    refused = page_of(admin_client, agent).set(**{field: "- a"}).post()
+    assert "keys" in refused.problems[0]
+    assert refused.fields[field] == ["- a"]
+
+
+@pytest.mark.parametrize(
+    ("typed", "place", "word"),
+    [
+        pytest.param({"words": " "}, "Rule 1, words", "anything", id="no words"),
+        pytest.param({"match": "always"}, "Rule 1, words", "Remove", id="words for any message"),
+        pytest.param({"reply": ""}, "Rule 1, then answer", "answer", id="no answer"),
+        pytest.param(
+            {"match": "pattern", "words": "("}, "Rule 1, words", "group", id="wrong pattern"
+        ),
+        pytest.param({"error": "Down"}, "", "both", id="answer and error"),
+        pytest.param({"turn": "0"}, "Rule 1, only in turn", "1", id="turn"),
+    ],
+)
+def test_a_wrong_rule_is_refused_at_its_field(
+    admin_client: Client, typed: dict[str, Any], place: str, word: str
+) -> None:
+    page = open_page(admin_client, f"{LIST}add/")
+    add_rule(page, **RULE | typed)
+
+    refused = page.post(name="New", slug="new", driver="scripted")
+
+    (problem,) = refused.problems
+    assert problem.startswith(place)
+    assert word in problem
+    assert not Agent.objects.exists()
+    kept = {name: refused.fields[f"rules-0-{name}"] for name in RULE | typed}
+    assert kept == {name: [str(value)] for name, value in (RULE | typed).items()}
+
+
+@pytest.mark.parametrize(
+    ("calls", "place"),
+    [
+        pytest.param({"tool": "entity.gett"}, "Rule 1, call 1, tool: ", id="unknown tool"),
+        pytest.param({"tool": ""}, "Rule 1, call 1, tool: ", id="no tool"),
+        pytest.param(
+            {"tool": "entity.get", "args__key": "n", "args__kind": "number", "args__value": "x"},
+            "Rule 1, call 1, arguments: Line 1: ",
+            id="no number",
+        ),
+    ],
+)
+def test_a_wrong_call_is_refused_at_its_field(
+    admin_client: Client, calls: dict[str, Any], place: str
+) -> None:
+    page = open_page(admin_client, f"{LIST}add/")
+    page.row(f"{add_rule(page, **RULE)}-calls", **calls)
+
+    refused = page.post(name="New", slug="new", driver="scripted", tools=["entity.get"])
+
+    (problem,) = refused.problems
+    assert problem.startswith(place)
+
+
+def test_rules_of_another_kind_of_agent_are_refused_and_kept(admin_client: Client) -> None:
+    page = page_of(admin_client, write_agent(MODEL))
+    add_rule(page, **RULE)
+
+    refused = page.post()
+
+    assert refused.problems[0].startswith("Rules: Only")
+    assert refused.fields["rules-0-words"] == ["hello"]
+
+
+def test_rules_are_moved_and_removed(admin_client: Client) -> None:
+    rules = [{"when": name, "reply": name} for name in "abc"]
+    page = page_of(admin_client, write_agent(SCRIPTED | {"rules": rules}))
+
+    page.set(**{"rules-0-position": 2, "rules-2-position": 0, "rules-1-DELETE": "on"})
+
+    assert page.post().is_saved
+    assert [rule["reply"] for rule in Agent.objects.get().rules] == ["c", "a"]
+
+
+def add_rule(page: PageForm, **typed: Any) -> str:
+    return page.row("rules", **typed)
+
+
+def add_tool(page: PageForm, name: str) -> None:
+    page.row(f"{page.row('own_tools', **TOOL | {'name': name})}-answers", kind="json", answer="1")
 
 
 def test_the_page_says_what_the_operator_permits(admin_client: Client) -> None:
@@ -346,3 +522,24 @@ def test_the_list_shows_what_an_agent_is(admin_client: Client) -> None:
     assert "A model with tools" in text
     assert "Scripted (offline)" in text
     assert "knowledge.search, entity.query" in text
+
+
+def test_readers_see_rules_and_tools_but_cannot_change_them(client: Client) -> None:
+    agent = write_agent(SCRIPTED | {"tools": [*OWN_TOOLS["tools"][:2], "entity.query"]})
+    reader = User.objects.create_user("reader", is_staff=True)
+    reader.user_permissions.set(Permission.objects.filter(codename="view_agent"))
+    client.force_login(reader)
+
+    page = page_of(client, agent)
+
+    assert "Message matches" in page.text
+    assert "orders.find" in page.text
+    assert not any(name.startswith(("rules-", "own_tools-")) for name in page.fields)
+
+
+def test_rows_cost_no_queries(admin_client: Client, django_assert_max_num_queries: Any) -> None:
+    rules = [{"when": f"order {n}", "reply": "a"} for n in range(50)]
+    agent = write_agent(SCRIPTED | {"rules": rules})
+
+    with django_assert_max_num_queries(16):
+        page_of(admin_client, agent)

@@ -78,6 +78,16 @@ def test_the_history_names_changes_inside_turns(admin_client: Client) -> None:
     assert "Changed Text to look for for check" in message
 
 
+def test_the_history_counts_its_entries(admin_client: Client) -> None:
+    case = write_case()
+    page_of(admin_client, case).post(name="Another name")
+
+    history = admin_client.get(reverse("admin:evals_app_case_history", args=[case.pk]))
+
+    assert history.context["action_list"].paginator.count == 1
+    assert not history.context["pagination_required"]
+
+
 # Permissions
 
 
@@ -273,7 +283,7 @@ def test_the_page_asks_the_same_however_many_turns_it_has(
     case = big_case()
     page_of(admin_client, case)
 
-    with django_assert_num_queries(10):
+    with django_assert_num_queries(12):
         page_of(admin_client, case)
 
 
@@ -305,7 +315,7 @@ def test_a_case_leads_to_its_suite(admin_client: Client) -> None:
 
     answer = admin_client.get(f"/admin/evals_app/case/{case.pk}/suite/")
 
-    assert answer["Location"] == f"/admin/evals_app/suite/{case.suite_id}/change/"
+    assert answer["Location"] == f"/admin/evals_app/suite/{case.suite_id}/cases/"
 
 
 def test_the_list_can_be_searched_and_filtered(admin_client: Client) -> None:

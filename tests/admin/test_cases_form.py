@@ -121,38 +121,45 @@ def test_an_expected_answer_of_nothing_but_spaces_is_saved_with_a_warning(
 
 
 @pytest.mark.parametrize(
-    ("check", "option", "typed", "saved"),
+    ("check", "typed", "saved"),
     [
-        pytest.param({"type": "json_path", "path": "a", "value": 1}, "value", "true", True, id="1"),
-        pytest.param({"type": "json_path", "path": "a", "value": None}, "value", "0", 0, id="0"),
+        pytest.param(
+            {"type": "json_path", "path": "a", "value": 1},
+            {"value-kind": "yes"},
+            {"value": True},
+            id="1",
+        ),
+        pytest.param(
+            {"type": "json_path", "path": "a", "value": None},
+            {"value-kind": "number", "value-value": "0"},
+            {"value": 0},
+            id="0",
+        ),
         pytest.param(
             {"type": "tool_called", "value": "entity.query", "args": {"a": 1}},
-            "args-value",
-            "true",
-            {"a": True},
+            {"args-kind": "yes"},
+            {"args": {"a": True}},
             id="of an argument",
         ),
         pytest.param(
             {"type": "json_schema", "schema": {"const": 1}},
-            "json_schema",
-            '{"const": true}',
-            {"const": True},
+            {"json_schema": '{"const": true}'},
+            {"schema": {"const": True}},
             id="in JSON",
         ),
     ],
 )
 def test_a_value_that_merely_equals_the_one_before_is_saved(
-    admin_client: Client, check: dict[str, Any], option: str, typed: str, saved: Any
+    admin_client: Client, check: dict[str, Any], typed: dict[str, str], saved: dict[str, Any]
 ) -> None:
     case = write_case(turns=[{"user": "x", "expected": "1", "assertions": [check]}])
+    changes = {f"{CHECKS}-0-opt-{option}": text for option, text in typed.items()}
 
-    answer = page_of(admin_client, case).post(**{f"{CHECKS}-0-opt-{option}": typed})
+    answer = page_of(admin_client, case).post(**changes)
 
     assert answer.is_saved, answer.problems
     (row,) = checks_of(case)
-    key = {"args-value": "args", "json_schema": "schema"}.get(option, option)
-    value = row.options.get(key)
-    assert repr(value) == repr(saved)  # as 1 == True
+    assert repr(row.options | saved) == repr(row.options)  # as 1 == True
 
 
 # Writing
@@ -270,7 +277,7 @@ def test_blank_numbers_take_their_defaults(admin_client: Client) -> None:
 
     (saved,) = checks_of(case)
     assert (saved.options, saved.weight) == ({"value": 1}, 1.0)
-    assert "Leave blank for 0.0." in page.text
+    assert "Leave blank for 0 %." in page.text
     assert "Leave blank for 0.000001." in page.text
 
 
@@ -312,7 +319,12 @@ def test_nothing_is_lost_when_a_save_is_refused(admin_client: Client) -> None:
     case = write_case()
     page = page_of(admin_client, case)
     page.turn(user="Second", position=0)
-    page.set(turns__0__position=1, context_params__key=["a"], context_params__value=["[1"])
+    page.set(
+        turns__0__position=1,
+        context_params__key=["a"],
+        context_params__value=["[1"],
+        context_params__kind=["json"],
+    )
     page.check(CHECKS, "tool_calls", **{"opt__tools-name": ["one", "two"]})
 
     refused = page.post(name="Other")
@@ -354,6 +366,7 @@ WRONG_CHECKS: list[tuple[str, dict[str, Any], str]] = [
             "opt__tools-name": ["a"],
             "opt__tools-args-key": ["begins", "a"],
             "opt__tools-args-must": ["begins", "equals"],
+            "opt__tools-args-kind": ["begins", "json"],
             "opt__tools-args-value": ["begins", "{'a': 1}"],
         },
         ", tools: Line 1, arguments: Line 1: This is not valid JSON: line 1, column 2: ",
@@ -406,6 +419,7 @@ def test_a_case_needs_a_turn(admin_client: Client) -> None:
             {
                 "trials": "0",
                 "context_params__key": ["a"],
+                "context_params__kind": ["json"],
                 "context_params__value": ["[1, 2]"],
             },
             ["Context parameters: ", "Trials: "],

@@ -1,8 +1,10 @@
 import pytest
 
-from evals_app.admin.copies import copy_case, copy_suite, free_name
+from evals_app.admin.copies import copy_agent, copy_case, copy_suite
 from evals_app.models import Assertion, Case, Suite
+from fixtures_app.editing.duplicating import free_name
 from tests.authored import a_case, write_case, write_suite
+from tests.runs.suites import make_agent
 
 
 @pytest.mark.parametrize(
@@ -60,3 +62,13 @@ def test_a_copy_of_an_archived_suite_is_in_use_and_was_imported_from_nowhere() -
     copied = copy_suite(suite)
 
     assert (copied.archived_at, copied.source) == (None, "")
+
+
+@pytest.mark.django_db
+def test_a_copy_of_an_agent_is_another_one_with_the_same_rules() -> None:
+    agent = make_agent()
+
+    copied = copy_agent(agent)
+
+    assert (copied.name, copied.slug) == ("Echo copy", "echo-copy")
+    assert copied.rules == agent.rules

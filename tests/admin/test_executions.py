@@ -46,6 +46,20 @@ def test_of_unknown_tokens_it_is_shown_how_many_are_known(admin_client: Client) 
     assert "at least 120" in text
 
 
+@pytest.mark.parametrize("judge", ["", "acme/judge"])
+def test_numbers_that_say_nothing_are_left_out_or_named_as_unknown(
+    admin_client: Client, judge: str
+) -> None:
+    execution = make_execution(make_run(["passed"], judge=judge), agent_cost_usd=None)
+
+    context = admin_client.get(page_of(execution)).context
+
+    names = {name for name, _ in context["numbers"]} | set(context["unknown_numbers"])
+    assert ("Judge cost" in names) == bool(judge)
+    assert "Cost" in context["unknown_numbers"]
+    assert not context["limits"]  # none is set
+
+
 def test_the_list_has_the_tokens_of_the_judge(admin_client: Client) -> None:
     run = make_run(["passed", "failed"], judge="acme/judge")
     run.executions.filter(verdict="passed").update(

@@ -58,6 +58,13 @@ class Page:
         answer = {"kept": kept[1] if kept else "", "asked-agent": slug}
         return Page(self._client, self._client.post(URL, answer))
 
+    def choose_columns(self, **choices: str) -> "Page":
+        """Say what the unknown columns are, as the form of the page would."""
+        kept = re.search(r'name="columns" value="(\w+)"', self.html)
+        answer = {f"columns-{name}": choice for name, choice in choices.items()}
+        posted = self._client.post(URL, {"columns": kept[1] if kept else "", **answer})
+        return Page(self._client, posted)
+
 
 class _Text(HTMLParser):
     def __init__(self) -> None:
@@ -100,7 +107,7 @@ def test_what_was_checked_is_imported_once_without_choosing_it_again(admin_clien
     assert "Imported: 1 suite and 1 agent." in done.text
     suite = Suite.objects.get()
     assert suite.agent == Agent.objects.get()
-    assert done.response.redirect_chain[-1][0] == f"/admin/evals_app/suite/{suite.pk}/change/"
+    assert done.response.redirect_chain[-1][0] == f"/admin/evals_app/suite/{suite.pk}/cases/"
     assert "no longer available" in page.press_import().text
 
 
@@ -163,6 +170,75 @@ def test_rows_of_json_ask_for_their_agent_too(
     assert "Which agent should answer?" in asked.text
     asked.choose_agent("echo").press_import()
     assert Suite.objects.get().slug == name.partition(".")[0]
+
+
+UNKNOWN = b"case,Frage,contains,Owner\nHello,Hi,Hello,Ana\n"
+
+
+def test_unknown_columns_are_a_question_and_then_the_agent_is(admin_client: Client) -> None:
+    check(admin_client, {"echo.agent.yaml": AGENT}).press_import()
+
+    asked = check(admin_client, {"greetings.csv": UNKNOWN})
+
+    assert re.findall(r'<select name="([^"]+)"', asked.html)[:2] == [
+        "columns-column0",
+        "columns-column1",
+    ]
+    assert "For example: Ana" in asked.text
+    assert asked.token == ""
+
+    page = asked.choose_columns(column0="user", column1="").choose_agent("echo")
+
+    assert "'Owner' is ignored" in page.text
+    assert '<option value="user" selected>' in page.html  # it may still be changed
+    assert "Imported: 1 suite." in page.press_import().text
+    turn = Suite.objects.get().cases.get().turns.get()
+    assert turn.user == "Hi"
+
+
+def test_the_nearest_column_is_proposed_and_nothing_is_applied_unasked(
+    admin_client: Client,
+) -> None:
+    check(admin_client, {"echo.agent.yaml": AGENT}).press_import()
+
+    asked = check(admin_client, {"a.csv": b"user,Expected anser\nHi,Hello\n"}, agent="echo")
+
+    assert '<option value="expected" selected>' in asked.html
+    assert asked.token == ""
+
+
+def test_other_mistakes_stay_in_sight_and_choices_can_be_changed(admin_client: Client) -> None:
+    check(admin_client, {"echo.agent.yaml": AGENT}).press_import()
+    table = b"user,contains,trials,Owner\nHi,Hello,many,Ana\n"
+
+    asked = check(admin_client, {"a.csv": table}, agent="echo")
+    assert "whole number" in asked.text
+
+    again = asked.choose_columns(column0="user")  # there is one already
+    assert "Owner" in again.text
+    assert '<option value="user" selected>' in again.html
+
+    ignored = again.choose_columns(column0="")
+    assert "1 error to fix" in ignored.text
+    assert "whole number" in ignored.text
+
+
+@pytest.mark.parametrize("choice", ["nothing", "param:", "<b>"])
+def test_a_choice_that_is_not_offered_is_asked_again(admin_client: Client, choice: str) -> None:
+    asked = check(admin_client, {"greetings.csv": UNKNOWN})
+
+    page = asked.choose_columns(column0=choice, column1="")
+
+    assert page.response.status_code == 200
+    assert 'name="columns-column0"' in page.html
+    assert page.token == ""
+
+
+def test_columns_of_files_that_are_gone_cannot_be_chosen(admin_client: Client) -> None:
+    asked = check(admin_client, {"greetings.csv": UNKNOWN})
+    cache.clear()
+
+    assert "no longer available" in asked.choose_columns(column0="user").text
 
 
 def test_mistakes_come_before_the_question_of_the_agent(admin_client: Client) -> None:

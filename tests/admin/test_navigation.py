@@ -28,7 +28,7 @@ def test_the_side_bar_leads_to_every_screen() -> None:
         "": ["Dashboard", "Help"],
         "Write": ["Suites", "Cases", "Agents", "Fixtures", "Entity types", "Evaluation steps"],
         "Run and review": ["Runs", "Executions", "Settlements", "Judges", "Spending"],
-        "Set up": ["Providers", "Monthly ceilings", "API tokens", "People", "Groups"],
+        "Set up": ["Providers", "Monthly ceilings", "API tokens", "People", "Roles"],
     }
 
 

@@ -6,18 +6,18 @@ from django import forms
 from django.http import QueryDict
 from pydantic import BaseModel, Field
 
-from evals_app.admin.lines import ChosenTexts, MatcherLines, RecordLines, TextLines
+from evals_app.admin.lines import ChosenTexts, RecordLines, TextLines
 from evals_app.admin.options_form import (
     NumberOrText,
     OptionsForm,
     OwnText,
     Prose,
-    ValueText,
     initial_options,
     kind_choices,
     option_field,
     options_form_class,
 )
+from evals_app.admin.value_lines import MatcherField, MatcherLines
 from evals_app.engine.graders import GRADERS, PlainGrader
 from evals_app.engine.matchers import Matcher
 from evals_app.engine.spec import Usd
@@ -92,7 +92,7 @@ class Everything(PlainGrader):
         ("plain", JsonTextField),
         ("nested", JsonTextField),
         ("anything", JsonTextField),
-        ("matcher", ValueText),
+        ("matcher", MatcherField),
         ("usd", forms.FloatField),
     ],
 )
@@ -141,18 +141,24 @@ def written(**posted: Any) -> dict[str, Any]:
             {"parts": [{"name": "a", "size": "large"}]},
         ),
         ({"numbers": "[1, 2]"}, {"numbers": [1, 2]}),
-        ({"args__key": ["a"], "args__must": ["equals"], "args__value": ["1"]}, {"args": {"a": 1}}),
+        (
+            {"args__key": "a", "args__must": "equals", "args__kind": "number", "args__value": "1"},
+            {"args": {"a": 1}},
+        ),
         ({"plain": '{"a": 1}'}, {"plain": {"a": 1}}),
         ({"anything": "null"}, {}),
-        ({"matcher": "shipped"}, {"matcher": "shipped"}),
-        ({"matcher": "5"}, {"matcher": 5}),
-        ({"matcher": '"5"'}, {"matcher": "5"}),
-        ({"matcher": '{"fuzzy": 5}'}, {"matcher": {"fuzzy": 5}}),
-        ({"matcher": "null"}, {"matcher": None}),
-        ({"matcher": '""'}, {"matcher": ""}),
-        ({"matcher": "[]"}, {"matcher": []}),
-        ({"matcher": "{}"}, {"matcher": {}}),
-        ({"matcher": " "}, {}),
+        ({"matcher__kind": "text", "matcher__value": "5"}, {"matcher": "5"}),
+        ({"matcher__kind": "number", "matcher__value": "5"}, {"matcher": 5}),
+        (
+            {"matcher__must": "fuzzy", "matcher__kind": "number", "matcher__value": "5"},
+            {"matcher": {"fuzzy": 5}},
+        ),
+        ({"matcher__must": "absent"}, {"matcher": {"present": False}}),
+        ({"matcher__kind": "nothing"}, {"matcher": None}),
+        ({"matcher__kind": "no"}, {"matcher": False}),
+        ({"matcher__kind": "json", "matcher__value": '""'}, {"matcher": ""}),
+        ({"matcher__kind": "json", "matcher__value": "[]"}, {"matcher": []}),
+        ({"matcher__kind": "text", "matcher__value": " "}, {}),
         ({"usd": "0.01"}, {"usd": 0.01}),
     ],
 )
@@ -172,7 +178,11 @@ def test_what_is_blank_is_left_out(posted: dict[str, Any], options: dict[str, An
         ({"choice": "three"}, "Select a valid choice."),
         ({"text": "123456"}, "Ensure this value has at most 5 characters"),
         ({"plain": "[1]"}, "Write an object in { }."),
-        ({"matcher": "{fuzzy: 5}"}, "This is not valid JSON: line 1, column 2"),
+        (
+            {"matcher__kind": "json", "matcher__value": "{fuzzy: 5}"},
+            "This is not valid JSON: line 1, column 2",
+        ),
+        ({"matcher__kind": "number", "matcher__value": "1,5"}, "“1,5” is not a valid number."),
         ({"plain": "{'a': 1}"}, "This is not valid JSON: line 1, column 2: texts need double"),
     ],
 )

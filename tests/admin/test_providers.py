@@ -352,8 +352,8 @@ def test_a_closed_price_reads_as_a_line(admin_client: Client) -> None:
 
     text = page_of(admin_client, provider).text
 
-    assert "claude-haiku-5-5 from 2026-05-01: $0.10 in, $0.50 out" in text
-    assert "from 2026-05-01, above 100,000 tokens, in batches: $0 in, $0.50 out" in text
+    assert "claude-haiku-5-5 from 1 May 2026: $0.10 in, $0.50 out" in text
+    assert "from 1 May 2026, above 100,000 tokens, in batches: $0 in, $0.50 out" in text
 
 
 def test_prices_are_added_changed_and_removed_together(admin_client: Client) -> None:

@@ -6,8 +6,15 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from evals_app.admin.run_progress import counters, progress, running_line, status_line
+from evals_app.admin.run_progress import (
+    counters,
+    pace_line,
+    progress,
+    running_line,
+    status_line,
+)
 from evals_app.models import Lease, ProviderState, Run, Worker
+from fixtures_app.editing.times import shown
 from tests.makers import make_execution, make_run
 
 pytestmark = pytest.mark.django_db
@@ -55,6 +62,28 @@ def test_a_run_that_somebody_works_on_does_not_wait() -> None:
     assert shown["drainers"] == "1 worker process"
 
 
+@pytest.mark.parametrize(
+    ("passed", "waited_s", "expected"),
+    [
+        pytest.param(6, None, ["6 conversations a minute", "20.0 s left"], id="usual"),
+        pytest.param(4, None, [], id="too few"),
+        pytest.param(6, 30, [], id="resumed"),
+    ],
+)
+def test_the_pace_is_shown_once_enough_conversations_ended(
+    passed: int, waited_s: int | None, expected: list[str]
+) -> None:
+    now = timezone.now()
+    run = make_run(["passed"] * passed + ["running", "queued"])
+    run.started_at = now - timedelta(seconds=60)
+    run.waiting_since = now - timedelta(seconds=90 if waited_s is None else waited_s)
+
+    line = pace_line(run, now=now).replace("\u00a0", " ")
+
+    assert all(part in line for part in expected)
+    assert bool(line) == bool(expected)
+
+
 def test_what_is_running_shows_age_attempt_and_worker() -> None:
     run = make_run(["running"])
     lease_for(run)
@@ -92,7 +121,7 @@ def test_past_its_lease_a_worker_is_lost(
 
     assert shown["running"][0].lost.startswith(expected)
     assert shown["waiting"] is not None
-    assert shown["retried"].endswith(" UTC: 1 conversation.") is (seconds == -1 and has_worker)
+    assert shown["retried"].endswith(": 1 conversation.") is (seconds == -1 and has_worker)
 
 
 def test_what_nobody_holds_says_so() -> None:
@@ -178,7 +207,7 @@ def test_a_provider_that_asked_us_to_wait_is_named() -> None:
 
     (line,) = progress(run)["blocked"]
 
-    assert line == f"Anthropic asked us to wait until {until:%H:%M:%S} UTC: rate limited (429)."
+    assert line == f"Anthropic asked us to wait until {until:%H:%M:%S}: rate limited (429)."
 
 
 def test_a_provider_whose_time_is_over_is_not() -> None:
@@ -216,7 +245,7 @@ def test_what_a_worker_mends_is_not_called_stuck_while_there_is_none() -> None:
 
     assert without == []
     assert line.startswith("Stuck on a worker that disappeared at ")
-    assert line.endswith(" UTC: 1 conversation.")
+    assert line.endswith(": 1 conversation.")
 
 
 def test_what_has_no_lease_is_stuck_with_or_without_workers() -> None:
@@ -233,7 +262,7 @@ def test_a_run_that_free_workers_do_not_take_up_is_stuck() -> None:
     (line,) = progress(run)["stuck"]
 
     assert line == (
-        f"Not picked up although a worker is free, since {long_ago:%Y-%m-%d %H:%M:%S} UTC: 1 conversation."
+        f"Not picked up although a worker is free, since {shown(long_ago)}: 1 conversation."
     )
 
 

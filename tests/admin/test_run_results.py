@@ -8,7 +8,8 @@ from evals_app.admin.run_results import (
     headline,
     results,
 )
-from evals_app.models import Run
+from evals_app.engine.graders import GRADERS
+from evals_app.models import Execution, GradeResult, Run
 from tests.makers import REASONS, make_execution, make_run, make_suite
 
 pytestmark = pytest.mark.django_db
@@ -136,7 +137,7 @@ def test_failures_come_first_and_are_grouped_by_cause() -> None:
 
 
 def cases_by_reason(group: CauseGroup) -> list[list[str]]:
-    return [[row.case for row in rows] for _, rows in group.reasons]
+    return [[row.case for row in rows] for check in group.checks for _, rows in check.reasons]
 
 
 def test_what_failed_in_the_same_words_is_shown_once() -> None:
@@ -147,8 +148,41 @@ def test_what_failed_in_the_same_words_is_shown_once() -> None:
     (group,) = causes(run)
 
     assert cases_by_reason(group) == [["Refund"] * 3 + ["Parcel"], ["Order"]]
-    assert [reason for reason, _ in group.reasons] == [REASONS["assertion"], "It says nothing."]
+    (check,) = group.checks
+    assert [reason for reason, _ in check.reasons] == [REASONS["assertion"], "It says nothing."]
     assert (group.total, group.more) == (5, 0)
+
+
+def test_failures_are_grouped_by_the_kind_of_check_that_decided() -> None:
+    run = make_run([])
+    decided = {"A": "exact_match", "B": "contains", "C": "contains", "D": ""}
+    for case, kind in decided.items():
+        execution = make_execution(run, case, state="failed", reason=f"No {case}.")
+        if kind:
+            add_grade(execution, kind, reason="Other words.")
+            add_grade(execution, kind, reason=execution.reason)
+
+    (group,) = causes(run)
+
+    assert [(check.kind, check.total) for check in group.checks] == [
+        (GRADERS["contains"].label, 2),
+        (GRADERS["exact_match"].label, 1),
+        ("", 1),
+    ]
+
+
+def add_grade(execution: Execution, kind: str, *, reason: str) -> None:
+    GradeResult.objects.create(
+        execution=execution,
+        position=0,
+        family="text",
+        type=kind,
+        label=kind,
+        weight=1,
+        status="graded",
+        passed=False,
+        reason=reason,
+    )
 
 
 def test_a_run_that_passed_has_no_causes() -> None:
@@ -160,9 +194,9 @@ def test_one_frequent_cause_does_not_hide_another() -> None:
 
     often, rare = causes(run)
 
-    assert [len(rows) for _, rows in often.reasons] == [MOST_OF_A_CAUSE]
+    assert [check.total for check in often.checks] == [MOST_OF_A_CAUSE]
     assert (often.total, often.more) == (MOST_OF_A_CAUSE + 3, 3)
-    assert (len(rare.reasons), rare.more) == (1, 0)
+    assert (len(rare.checks), rare.more) == (1, 0)
 
 
 def test_cases_show_rates_over_trials_and_scores_on_the_scale() -> None:

@@ -8,7 +8,8 @@ from django.contrib.auth.models import Permission, User
 from django.test import Client
 from django.urls import reverse
 
-from evals_app.admin.run_choices import MOST_VARIANTS, known_models
+from evals_app.admin.model_choices import known_models
+from evals_app.admin.run_choices import MOST_VARIANTS
 from evals_app.models import ModelPrice, Provider, Run, Suite
 from tests.runs.suites import make_agent, make_suite
 

@@ -131,10 +131,10 @@ def test_the_page_says_what_a_run_covered_and_what_stood_in_for_embeddings(
 @pytest.mark.parametrize(
     ("states", "held_s", "queries"),
     [
-        # Session, user, run, causes, cases and how many of them, trials, what can be run again,
+        # Session, user, run, causes and checks, cases and how many of them, trials, what can be run again,
         # reruns, and of the headline, settlements.
-        pytest.param(["failed", "errored"], 30, 11, id="ended"),
-        pytest.param(["failed", "errored"] * 10, 30, 11, id="ended, many"),
+        pytest.param(["failed", "errored"], 30, 12, id="ended"),
+        pytest.param(["failed", "errored"] * 10, 30, 12, id="ended, many"),
         # Session, user, run, leases, rows held, running, how long one takes (two looks), reruns.
         pytest.param(["running"], 30, 10, id="open"),
         pytest.param(["running"] * 9, 30, 10, id="open, many"),
@@ -271,11 +271,25 @@ def test_the_live_part_of_an_open_run_holds_nothing_that_can_have_the_focus(
     assert "<button" in beside
 
 
-def test_the_live_part_is_refused_without_the_right(client: Client) -> None:
+def test_what_went_wrong_so_far_is_linked_until_the_run_has_ended(admin_client: Client) -> None:
+    run = make_run(["running", "failed"])
+    (failed,) = run.executions.filter(verdict="failed")
+
+    text = admin_client.get(url(run, "wrong")).content.decode()
+    nothing = admin_client.get(url(make_run(["running"]), "wrong"))
+    ended = admin_client.get(url(make_run(["failed"]), "wrong"))
+
+    assert f"/execution/{failed.pk}/change/" in text
+    assert (nothing.status_code, nothing.content.strip()) == (200, b"")
+    assert (ended.status_code, ended.content) == (286, b"")  # htmx asks no more
+
+
+@pytest.mark.parametrize("part", ["live", "wrong"])
+def test_parts_of_the_page_are_refused_without_the_right(client: Client, part: str) -> None:
     run = make_run(["running"])
 
     for someone in (client, client_who_may("view_suite")):
-        response = someone.get(url(run, "live"))
+        response = someone.get(url(run, part))
 
         assert (response.status_code, response.content) == (403, b"")
         assert response.headers["HX-Refresh"] == "true"

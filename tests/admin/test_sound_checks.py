@@ -102,10 +102,29 @@ def test_the_names_that_there_are_are_offered(admin_client: Client) -> None:
         page_of(admin_client, Case.objects.get()).html,
         suite_page(admin_client, suite).html,
     ):
-        assert '<datalist id="ts-tools"><option value="entity.query">' in html
+        assert '<datalist id="ts-tool"><option value="entity.query">' in html
         assert '<option value="returns">' in html
-        assert 'list="ts-tools"' in html
-        assert 'list="ts-chunks"' in html
+        assert 'list="ts-tool"' in html
+        assert 'list="ts-chunk"' in html
+
+
+def test_a_new_case_is_offered_what_its_suite_has(admin_client: Client) -> None:
+    suite = write_suite()
+    url = reverse("admin:evals_app_case_add")
+
+    for address, is_offered in ((f"{url}?suite={suite.pk}", True), (f"{url}?suite=x", False)):
+        html = open_page(admin_client, address).html
+        assert ('<datalist id="ts-tool"><option value="entity.query">' in html) is is_offered
+
+
+def test_an_argument_that_a_tool_does_not_take_is_a_warning(admin_client: Client) -> None:
+    case = write_case(turns=[{"user": "hi", "assertions": []}])
+    page = page_of(admin_client, case)
+    arguments = {"opt__args-key": "typ", "opt__args-kind": "text", "opt__args-value": "order"}
+    page.check(CHECKS, "tool_called", opt__value="entity.query", **arguments)
+
+    assert page.post().is_saved
+    assert "no argument &#x27;typ&#x27;" in page_of(admin_client, case).html
 
 
 # What cannot fail
@@ -137,7 +156,7 @@ def test_what_lets_every_run_pass_is_refused_at_its_field(admin_client: Client) 
 def test_an_expected_answer_that_its_own_check_fails_is_named(admin_client: Client) -> None:
     case = write_case(turns=[{"user": "hi", "expected": "Paris", "assertions": []}])
     page = page_of(admin_client, case)
-    page.check(CHECKS, "meteor", threshold="0.9")
+    page.check(CHECKS, "meteor", threshold="90 %")
 
     assert page.post().is_saved
     text = page_of(admin_client, case).text

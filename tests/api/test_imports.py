@@ -55,6 +55,27 @@ def test_a_table_is_uploaded_for_the_agent_that_the_query_names(client: APIClien
     assert Suite.objects.get().agent.slug == "shop"
 
 
+@pytest.mark.parametrize(
+    ("query", "status"),
+    [
+        ("", 400),
+        ("&ignore_column=Owner&map_column=Frage%3Dquestion", 200),
+        ("&ignore_column=Owner&map_column=Frage%3Dquesion", 400),
+        ("&ignore_column=Owner&map_column=Frage", 400),
+    ],
+)
+def test_unknown_columns_of_a_table_are_read_as_the_query_says(
+    client: APIClient, query: str, status: int
+) -> None:
+    post(client, {"files": [IN_JSON["files"][0]]})
+    upload = SimpleUploadedFile("greetings.csv", b"Frage,contains,Owner\nHi,Hello,Ana")
+
+    response = client.post(f"/api/import/?agent=shop{query}", {"files": [upload]}, "multipart")
+
+    assert response.status_code == status, response.json()
+    assert Suite.objects.exists() == (status == 200)
+
+
 def test_the_name_of_a_part_is_its_path(client: APIClient) -> None:
     project = {
         "shop.agent.yaml": AGENT.content,

@@ -1,12 +1,17 @@
 """What checks may name: the tools of an agent, and what its fixtures hold."""
 
+from dataclasses import replace
+
 import pytest
 
 from evals_app.engine.inventory import Abilities, Inventory, Named, slips
 
 CLOSED = Abilities(frozenset({"refund", "entity.query"}), finds_elsewhere=False)
-SHOP = Inventory.of(
-    "desk", CLOSED, chunks=["returns"], entities=["order-1042"], types=["order", "sub-order"]
+SHOP = replace(
+    Inventory.of(
+        "desk", CLOSED, chunks=["returns"], entities=["order-1042"], types=["order", "sub-order"]
+    ),
+    arguments={"entity.query": {"type": "string"}},
 )
 
 
@@ -28,6 +33,13 @@ SHOP = Inventory.of(
         pytest.param(Named("entity", "sub-order-7", ()), True, id="of a type with a hyphen"),
         pytest.param(Named("entity", "customer-7", ()), False, id="of no type"),
         pytest.param(Named("entity", "order", ()), False, id="no number"),
+        pytest.param(
+            Named("argument", "typ", (), owner="refund"),
+            True,
+            id="argument of a tool without a list",
+        ),
+        pytest.param(Named("argument", "type", (), owner="entity.query"), True, id="argument"),
+        pytest.param(Named("argument", "typ", (), owner="entity.query"), False, id="no argument"),
         pytest.param(Named("entity type", "order", ()), True, id="type"),
         pytest.param(Named("entity type", "orders", ()), False, id="no type"),
     ],

@@ -235,6 +235,26 @@ def test_mismatches_say_what_was_passed(
     assert mismatches(matchers, {"type": "order", "limit": 5}, exact=exact) == wrong
 
 
+@pytest.mark.parametrize(
+    ("matcher", "actual", "words"),
+    [
+        (14, "14", ["the text", "the number 14"]),
+        ("14", 14, ["the number 14", "the text"]),
+        (14, "15", []),
+        (14, 15, []),
+        (1, True, []),
+        ({"fuzzy": 15}, "14", []),
+    ],
+)
+def test_a_text_and_a_number_that_look_alike_are_named(
+    matcher: Any, actual: Any, words: list[str]
+) -> None:
+    (wrong,) = mismatches({"room": matcher}, {"room": actual}, exact=False)
+
+    assert [word for word in words if word not in wrong] == []
+    assert ("the text" in wrong) is bool(words)
+
+
 def test_a_number_that_another_reading_would_match_is_named() -> None:
     (wrong,) = mismatches({"amount": {"fuzzy": 3.5}}, {"amount": "3,5"}, exact=False)
     (other,) = mismatches({"amount": {"fuzzy": 4}}, {"amount": "3,5"}, exact=False)

@@ -6,8 +6,9 @@ import pytest
 from django.contrib.auth.models import Permission, User
 from django.test import Client
 
-from evals_app.models import Agent, Provider, Suite, Worker
+from evals_app.models import Agent, MonthlyCeiling, Provider, Spending, Suite, Worker
 from evals_app.reports.similarity import STAND_IN
+from evals_app.runs.ledger import today
 from tests.authored import client_who_may
 from tests.makers import make_run, make_suite
 
@@ -178,28 +179,80 @@ def test_scripted_verdicts_are_labelled(admin_client: Client) -> None:
 
     text = read(admin_client)
 
-    assert text.count("Scripted</span>") == 2  # the suite's last run, the latest failure
+    assert text.count("Scripted</span>") == 1  # the last run of the suite
 
 
-def test_open_runs_and_latest_failures_are_listed(admin_client: Client) -> None:
+def test_open_runs_and_failures_of_the_last_whole_runs_are_listed(admin_client: Client) -> None:
+    make_run(["failed"])
+    last = make_run(["errored", "failed", "passed"])
+    make_run(["failed"], is_whole=False, case_count=1, suite_case_count=38)
     run = make_run(["running", "passed"])
-    failed = make_run(["failed"]).executions.get()
 
     context = admin_client.get(PAGE).context
 
     assert [row["run"].pk for row in context["open_runs"]] == [run.pk]
-    assert [row["execution"].pk for row in context["failures"]] == [failed.pk]
+    assert (context["open_count"], context["waiting"]) == (1, 2)
+    assert {row["execution"].run_id for row in context["failures"]} == {last.pk}
+    assert len(context["failures"]) == 2
 
 
-def test_what_runs_covered_stands_beside_them(admin_client: Client) -> None:
-    part: dict[str, Any] = {"is_whole": False, "suite_case_count": 38}
-    make_run(["running"], **part)
-    make_run(["failed"], agent_slug="edge", **part)
+def test_what_an_open_run_covers_is_beside_it(admin_client: Client) -> None:
+    make_run(["running"], is_whole=False, suite_case_count=38)
 
-    text = read(admin_client)
+    assert "1 of 38 cases · 0 of 1 done" in read(admin_client)
 
-    assert "1 of 38 cases · 0 of 1 done" in text
-    assert "Refunds, 1 of 38 cases, with agent edge instead of shop" in text
+
+@pytest.mark.parametrize(
+    ("before", "last", "names"),
+    [
+        pytest.param("passed", "failed", ["a"], id="fails now"),
+        pytest.param("passed", "errored", ["a"], id="could not be decided now"),
+        pytest.param("failed", "failed", [], id="failed before"),
+        pytest.param("failed", "passed", [], id="better"),
+    ],
+)
+def test_what_got_worse_leads_to_the_comparison(
+    admin_client: Client, before: str, last: str, names: list[str]
+) -> None:
+    make_run({"b": ["failed"], "a": ["failed"]})
+    first = make_run({"b": ["failed"], "a": [before]})
+    second = make_run({"b": ["failed"], "a": [last]})
+
+    worse = admin_client.get(PAGE).context["worse"]
+
+    assert [item["names"] for item in worse] == names
+    if worse:
+        assert worse[0]["url"].endswith(f"compare/?run={first.pk}&run={second.pk}")
+
+
+def test_runs_that_compared_texts_in_different_ways_got_no_worse(admin_client: Client) -> None:
+    make_run({"a": ["passed"]}, similarity="embeddings openai/small")
+    make_run({"a": ["failed"]}, similarity="fuzzy_match")
+
+    assert admin_client.get(PAGE).context["worse"] == []
+
+
+def test_the_line_of_a_suite_is_in_words_too(admin_client: Client) -> None:
+    make_run(["passed", "failed"])
+    assert lines(admin_client)["Refunds"].sparkline == ""
+    make_run(["passed"])
+
+    text = lines(admin_client)["Refunds"].sparkline.replace("\u00a0", " ")
+
+    assert "50 %, 100 %" in text
+    assert 'aria-hidden="true"' in text
+
+
+def test_spending_and_the_ceilings_that_apply_are_shown(admin_client: Client) -> None:
+    make_run(["passed"])
+    other = User.objects.create_user("other")
+    MonthlyCeiling.objects.create(max_usd=50)
+    MonthlyCeiling.objects.create(max_usd=7, person=other)
+    Spending.objects.create(day=today(), agent_slug="shop", spent_usd="1.5")
+
+    spent = admin_client.get(PAGE).context["spent"]
+
+    assert (spent["amount"], spent["ceilings"]) == ("$1.50", "$50.00 for the site")
 
 
 def test_it_warns_when_no_worker_is_alive(admin_client: Client) -> None:
@@ -258,11 +311,49 @@ def test_it_takes_a_fixed_number_of_queries(
         agent = Agent.objects.create(slug=f"agent-{number}", name="A", model=f"acme/{number}")
         suite = make_suite(f"suite-{number}", agent=agent)
         make_run(["passed", "failed"], suite=suite)
+        make_run(["failed", "failed"], suite=suite)
+        make_run(["passed"], suite=suite, is_whole=False, suite_case_count=2)
         make_run(["running"], suite=suite)
 
-    # session, user, suites, ids of runs, runs, open runs, failed, errored, worker, agents, providers
-    with django_assert_num_queries(11):
+    # Who asks (two); suites and their runs (three); worse cases, failures, spending, ceilings;
+    # what there is; models and providers.
+    with django_assert_num_queries(12):
         admin_client.get(PAGE)
+
+
+def test_who_may_see_nothing_is_told_whom_to_ask() -> None:
+    make_suite()
+    User.objects.create_superuser("ada", first_name="Ada", last_name="Lovelace")
+    User.objects.create_superuser("gone", is_active=False)
+
+    context = client_who_may().get(PAGE).context
+
+    assert (context["rights"], context["administrators"]) == ([], ["Ada Lovelace"])
+    assert "Ada Lovelace" in read(client_who_may(name="other"))
+
+
+def test_a_person_who_may_write_but_not_read_results_sees_what_they_may_do() -> None:
+    make_suite()
+
+    context = client_who_may("add_suite", "change_case").get(PAGE).context
+
+    assert context["rights"] == ["write suites", "edit cases"]
+    assert (context["administrators"], context["suites"], context["spent"]) == ([], [], None)
+
+
+def test_who_may_do_nothing_about_a_key_is_not_warned() -> None:
+    Provider.objects.create(slug="acme", name="Acme", kind="anthropic", api_key_env="NOT_SET_KEY")
+    Agent.objects.create(slug="a", name="A", model="acme/large")
+
+    assert client_who_may("view_provider").get(PAGE).context["keyless"] == []
+
+
+def test_a_step_that_is_done_is_ticked(admin_client: Client) -> None:
+    before = read(admin_client)
+    Agent.objects.create(slug="a", name="A")
+
+    assert "Done: " not in before
+    assert "Done: " in read(admin_client)
 
 
 def test_who_may_see_nothing_sees_no_results(client: Client) -> None:

@@ -7,13 +7,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.contrib import admin
 from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.db import OperationalError, connection
 from django.test import Client
 
 from evals_app.api.auth import TokenAuthentication
+from evals_app.models import Agent
 from evalsite.logs import OneLine
+from tests.authored import write_suite
 from tests.faults.databases import default_database
 from tests.library.written import AGENT
 
@@ -111,6 +114,72 @@ def test_below_api_every_refusal_is_a_problem(site: Client) -> None:
     assert is_problem(site.get("/api/runs/", headers=NOT_FOR_US), 400)
     assert site.get("/nothing/").headers["Content-Type"].startswith("text/html")
     assert site.get("/admin/", headers=NOT_FOR_US).headers["Content-Type"].startswith("text/html")
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("method", "path", "status", "right"),
+    [
+        ("get", "/admin/evals_app/suite/add/", 403, "add suites"),
+        ("get", "/admin/evals_app/agent/1/change/", 403, "view agents"),
+        ("post", "/admin/evals_app/agent/1/change/", 403, "change agents"),
+        ("get", "/admin/evals_app/suite/import/", 403, "do this"),
+        ("get", "/admin/help/nothing/", 404, ""),
+    ],
+)
+def test_a_refusal_is_a_page_of_the_site_that_says_what_to_ask_for(
+    site: Client, method: str, path: str, status: int, right: str
+) -> None:
+    write_suite()
+    site.force_login(User.objects.create_user("ada", is_staff=True))
+    path = path.replace("1", str(Agent.objects.values_list("pk", flat=True)[0]))
+    from_here = {"Referer": "http://testserver/admin/"}
+
+    page = getattr(site, method)(path, headers=from_here)
+
+    text = page.content.decode()
+    assert page.status_code == status
+    assert right in text
+    assert 'id="nav-sidebar' in text  # the frame of the site
+    assert 'href="http://testserver/admin/"' in text
+
+
+@pytest.mark.django_db
+def test_strangers_see_nothing_of_the_site_on_a_page_that_is_missing(site: Client) -> None:
+    text = site.get("/nothing/", headers={"Referer": "https://elsewhere.example/"}).content.decode()
+
+    assert 'href="/"' in text
+    assert "nav-sidebar" not in text
+    assert "elsewhere.example" not in text
+
+
+@pytest.mark.django_db
+def test_a_form_of_another_session_is_refused_with_what_to_do() -> None:
+    strict = Client(enforce_csrf_checks=True)
+    strict.force_login(User.objects.create_superuser("ada"))
+
+    page = strict.post("/admin/evals_app/suite/add/", {"name": "x", "_draft": "1"})
+
+    assert page.status_code == 403
+    assert "load the page again" in page.content.decode()
+    assert "kept" in page.content.decode()
+
+
+@pytest.mark.django_db
+def test_a_fault_of_ours_is_a_page_without_its_reason(
+    site: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def break_down(*_: object) -> None:
+        raise ZeroDivisionError("secret")
+
+    monkeypatch.setattr(admin.site, "each_context", break_down)
+    site.force_login(User.objects.create_superuser("ada"))
+
+    page = site.get("/admin/")
+
+    assert page.status_code == 500
+    assert "administrator" in page.content.decode()
+    assert "secret" not in page.content.decode()
 
 
 @pytest.mark.django_db

@@ -27,7 +27,7 @@ def test_every_page_of_the_folder_is_listed_once() -> None:
     assert sorted(page.slug for page in pages()) == files
 
 
-def test_links_and_anchors_lead_somewhere(reader: Client) -> None:
+def test_links_and_anchors_lead_somewhere(admin_client: Client) -> None:
     addresses = ["", *(page.slug for page in pages())]
     html = {
         reverse("help", args=[slug] if slug else []): content(slug or "README")[0]
@@ -44,7 +44,7 @@ def test_links_and_anchors_lead_somewhere(reader: Client) -> None:
             if to.path in html:
                 if to.fragment and to.fragment not in anchors[to.path]:
                     broken.append(f"{address} -> {target}")
-            elif reader.get(to.path).status_code != HTTPStatus.OK:
+            elif admin_client.get(to.path).status_code != HTTPStatus.OK:
                 broken.append(f"{address} -> {target}")
 
     assert broken == []
@@ -80,11 +80,12 @@ def test_markup_in_a_page_is_shown_as_text(tmp_path: Path, monkeypatch: pytest.M
 @pytest.mark.parametrize(
     ("model", "guides"),
     [
-        ("evals_app_suite", ["first-suite/#2-add-a-suite", "verdicts/"]),
-        ("evals_app_case", ["good-evals/", "assertions/"]),
-        ("evals_app_agent", ["first-suite/#1-choose-an-agent", "own-agents/"]),
-        ("evals_app_provider", ["operations/#models", "costs/#prices"]),
-        ("fixtures_app_fixture", ["concepts/#test-data"]),
+        ("evals_app_suite", ["first-suite/#2-add-a-suite", "verdicts/", "glossary/"]),
+        ("evals_app_case", ["good-evals/", "assertions/", "glossary/"]),
+        ("evals_app_agent", ["first-suite/#1-choose-an-agent", "own-agents/", "glossary/"]),
+        ("evals_app_provider", ["operations/#models", "costs/#prices", "glossary/"]),
+        ("fixtures_app_fixture", ["test-data/", "glossary/"]),
+        ("fixtures_app_entitytype", ["test-data/", "glossary/"]),
         ("evals_app_apitoken", []),
     ],
 )

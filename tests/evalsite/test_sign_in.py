@@ -65,6 +65,15 @@ def test_a_few_mistakes_are_forgiven() -> None:
     assert is_in(attempt("ann", PASSWORD))
 
 
+def test_who_may_not_open_the_site_yet_learns_so_with_the_right_password_alone() -> None:
+    User.objects.create_user("eve", password=PASSWORD)
+
+    right, wrong = attempt("eve", PASSWORD), attempt("eve")
+
+    assert right.context["form"].has_error("__all__", "not_yet")
+    assert wrong.context["form"].has_error("__all__", "invalid_login")
+
+
 def test_nobody_else_is_refused_because_of_one_name() -> None:
     fail(sign_in.OF_A_NAME_AT_AN_ADDRESS, "ann")
 

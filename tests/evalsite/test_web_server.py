@@ -1,9 +1,11 @@
 """gunicorn with the site behind it: people who send slowly, and requests that are cut off."""
 
 import contextlib
+import gzip
 import http.client
 import io
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -11,7 +13,7 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -19,6 +21,7 @@ from evalsite.wsgi import Body, application
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 PATIENCE_S = 90
+SCRIPTS_AND_STYLES = 220_000  # bytes of a first page without its fonts
 SLOW_BODY = (
     b"POST /admin/login/ HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\nusername="
 )
@@ -63,6 +66,36 @@ def test_a_few_people_who_send_slowly_stop_nobody() -> None:
 
         assert asked(port) == 200
         assert time.monotonic() - before < 45  # what they wait for ends after 60
+
+
+def test_files_are_sent_compressed_and_kept_by_browsers_and_pages_are_compressed() -> None:
+    with served(ROOT / "evalsite" / "web_server.py") as port:
+        page = sent(port, "/admin/login/")
+        text = gzip.decompress(page.body).decode()
+        files = set(re.findall(r'(?:href|src)="(/static/[^"]+\.(?:css|js))"', text))
+        answers = {path: sent(port, path) for path in files}
+
+    assert len(files) > 5
+    assert {path for path in files if not re.search(r"\.[0-9a-f]{12}\.", path)} == set()
+    assert {answer.headers["Cache-Control"] for answer in answers.values()} == {
+        "max-age=315360000, public, immutable"
+    }
+    assert sum(len(answer.body) for answer in [page, *answers.values()]) < SCRIPTS_AND_STYLES
+
+
+class Sent(NamedTuple):
+    headers: http.client.HTTPMessage
+    body: bytes  # as it was sent, so mostly compressed
+
+
+def sent(port: int, path: str) -> Sent:
+    """Ask for a path as a browser does."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE_S)
+    with contextlib.closing(connection):
+        connection.request("GET", path, headers={"Accept-Encoding": "gzip", "Host": "localhost"})
+        response = connection.getresponse()
+        assert response.status == 200, path
+        return Sent(response.headers, response.read())
 
 
 def test_who_drips_on_is_not_waited_for(tmp_path: Path) -> None:

@@ -196,3 +196,17 @@ def test_each_type_is_declared_where_it_is_used_and_the_rest_first() -> None:
     assert [kind.slug for kind in first.entity_types] == ["class", "pupil"]
     assert second.entity_types == []
     assert [kind.slug for kind in alone.entity_types] == ["class", "pupil"]
+
+
+@pytest.mark.django_db
+def test_the_fields_of_a_type_keep_their_order_on_databases_that_keep_none() -> None:
+    properties: dict[str, Any] = {"total": {}, "id": {}, "state": {}}
+    save_entity_types([make_type("order", {"properties": {"id": {}}})])
+    save_entity_types([make_type("order", {"properties": properties})])
+    # As PostgreSQL stores it: short keys first.
+    EntityType.objects.update(schema={"properties": {"id": {}, "state": {}, "total": {}}})
+
+    schema = known_schemas()["order"]
+
+    assert list(schema["properties"]) == ["total", "id", "state"]
+    assert list(EntityType.objects.get().to_spec().json_schema["properties"]) == list(properties)

@@ -95,6 +95,7 @@ CASE = mapping(
     clock=st.just("2026-05-01T09:30:00+00:00"),
     limits=LIMITS,
     turn_timeout_s=st.integers(1, 100) | st.floats(0.5, 100),
+    enabled=st.booleans(),
     streaming=st.booleans(),
     trials=st.integers(1, 9),
     history=st.lists(FULL_TEXT, max_size=3).map(spoken_in_turn),

@@ -4,6 +4,8 @@ import pytest
 from playwright.sync_api import expect
 
 from evals_app.models import Agent
+from evals_app.runs.shift import work
+from tests.elsewhere import elsewhere
 from tests.journeys.conftest import Visit
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -23,11 +25,15 @@ def test_only_what_the_chosen_kind_of_agent_needs_is_asked_for(visit: Visit) -> 
     for chosen, labels in shown.items():
         kind.select_option(chosen)
         for label in dict.fromkeys(label for some in shown.values() for label in some):
-            field = page.get_by_label(label, exact=True).first
-            expect(field).to_be_visible(visible=label in labels)
+            place = "text" if label in {"Rules", "Own tools"} else "label"
+            find = page.get_by_text if place == "text" else page.get_by_label
+            expect(find(label, exact=True).last).to_be_visible(visible=label in labels)
 
     page.get_by_label("Name").press_sequentially("My bot")
-    page.get_by_label("Rules").fill("- reply: Hello")
+    page.get_by_role("button", name="+ Add a rule").click()
+    page.get_by_label("When the message").select_option("always")
+    expect(page.get_by_label("Words", exact=True)).to_be_hidden()
+    page.get_by_label("Then answer").fill("Hello")
     page.get_by_label("entity.get").check()
     page.get_by_role("button", name="Save and continue editing").click()
     page.wait_for_url("**/evals_app/agent/*/change/")
@@ -41,3 +47,49 @@ def test_only_what_the_chosen_kind_of_agent_needs_is_asked_for(visit: Visit) -> 
     kind.select_option("command")
     # What stands in a field would be saved: it stays in sight.
     expect(page.get_by_label("System prompt")).to_be_visible()
+
+
+def test_a_scripted_agent_is_written_without_yaml_and_talked_to(visit: Visit) -> None:
+    page = visit("evals_app_agent_add")
+    page.get_by_label("Name*").first.press_sequentially("Order bot")
+    page.get_by_label("Type*", exact=True).select_option("scripted")
+
+    page.get_by_role("button", name="+ Add a tool", exact=True).click()
+    tool = page.locator(".ts-tool-row")
+    tool.get_by_label("Name", exact=True).fill("orders.find")
+    tool.get_by_label("Argument", exact=True).first.fill("number")
+    tool.get_by_label("Kind", exact=True).first.select_option("integer")
+    tool.get_by_role("button", name="+ Add an answer").click()
+    tool.get_by_role("textbox", name="Answer", exact=True).fill("shipped")
+
+    add_rule = page.get_by_role("button", name="+ Add a rule")
+    rules = page.locator(".ts-rule-row")
+    add_rule.click()
+    rules.nth(0).get_by_label("When the message").select_option("always")
+    rules.nth(0).get_by_label("Then answer").fill("Which order?")
+    add_rule.click()
+    rules.nth(1).get_by_label("Words", exact=True).fill("order 7")
+    rules.nth(1).get_by_role("button", name="+ Add a tool call").click()
+    call = rules.nth(1).locator("[data-row=Call]")
+    call.get_by_role("combobox", name="Tool", exact=True).press_sequentially("orders.find")
+    expect(page.locator("#agent-tools option")).to_have_attribute("value", "orders.find")
+    call.get_by_label("Argument", exact=True).fill("number")
+    call.get_by_label("Kind of value").select_option("number")
+    call.get_by_label("Value", exact=True).fill("7")
+    rules.nth(1).get_by_label("Then answer").fill("It is {{result.1}}.")
+    rules.nth(1).get_by_role("button", name="Move rule up").press("Enter")
+
+    page.get_by_role("button", name="Save and continue editing").click()
+    page.wait_for_url("**/evals_app/agent/*/change/")
+    agent = Agent.objects.get()
+    assert [rule.get("when") for rule in agent.rules] == ["order 7", None]
+
+    page.get_by_role("link", name="Talk to it").click()
+    for message, reply in (("Hello", "Which order?"), ("Where is order 7?", "It is shipped.")):
+        page.get_by_label("Your message").fill(message)
+        page.get_by_role("button", name="Send").click()
+        expect(page.get_by_text("No worker is running")).to_be_visible()
+        elsewhere(work)
+        expect(page.get_by_text(reply, exact=True)).to_be_visible()
+    page.locator("summary", has_text="orders.find").click()
+    expect(page.get_by_text('"number": 7')).to_be_visible()

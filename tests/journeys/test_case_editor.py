@@ -6,6 +6,7 @@ from playwright.sync_api import Dialog, Locator, Page, expect
 from evals_app.models import Assertion, Case, Turn
 from tests.authored import write_case, write_suite
 from tests.journeys.conftest import Visit
+from tests.journeys.picking import add_check, change_kind
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -16,13 +17,6 @@ def turns(page: Page) -> Locator:
 
 def checks(within: Locator) -> Locator:
     return within.locator(".ts-check-row")
-
-
-def add_check(within: Locator, kind: str) -> Locator:
-    within.get_by_role("button", name="Add a check").last.click()
-    row = checks(within).last
-    row.get_by_label("Kind of check").select_option(label=kind)
-    return row
 
 
 def save(page: Page) -> None:
@@ -47,20 +41,20 @@ def test_only_the_inputs_of_the_chosen_kind_exist_and_switching_back_loses_nothi
     row = add_check(turns(page).first, "Reply contains text")
     row.get_by_label("Text to look for").fill("kept")
     threshold = row.get_by_label("Pass at or above")
-    expect(threshold).to_be_hidden()  # under More: it decides by itself
+    expect(threshold).to_be_hidden()  # under Advanced: it decides by itself
 
-    row.get_by_label("Kind of check").select_option(label="A judge finds the criteria met")
+    change_kind(row, "A judge finds the criteria met")
     expect(row.get_by_label("Text to look for")).to_have_count(0)
-    row.get_by_text("More", exact=True).click()
+    row.get_by_text("Advanced", exact=True).click()
     expect(row.get_by_label("Judge model")).to_be_visible()
-    row.get_by_label("Kind of check").select_option(label="Tool was not called")
+    change_kind(row, "Tool was not called")
     expect(row.get_by_label("Judge model")).to_be_hidden()
-    row.get_by_label("Kind of check").select_option(label="Reply contains text")
+    change_kind(row, "Reply contains text")
 
     expect(row.get_by_label("Text to look for")).to_have_value("kept")
 
-    row.get_by_label("Kind of check").select_option(label="Reply is similar to a text (ROUGE)")
-    threshold.fill("0.5")
+    change_kind(row, "Reply is similar to a text (ROUGE)")
+    threshold.fill("50")
     row.locator("summary").first.click()
     expect(row.locator(".ts-title")).to_have_text("Reply is similar to a text (ROUGE)")
     save_and_stay(page)
@@ -68,7 +62,7 @@ def test_only_the_inputs_of_the_chosen_kind_exist_and_switching_back_loses_nothi
     assert Assertion.objects.get().threshold == 0.5
     row = checks(turns(page).first).first
     row.locator("summary").first.click()
-    expect(row.get_by_label("Pass at or above")).to_have_value("0.5")
+    expect(row.get_by_label("Pass at or above")).to_have_value("50 %")
 
 
 def test_turns_move_by_buttons_and_keep_the_focus(visit: Visit) -> None:
@@ -151,7 +145,7 @@ def test_errors_are_listed_as_links_and_nothing_typed_is_lost(visit: Visit) -> N
     expect(page.get_by_text("Needs fixing").first).to_be_visible()
     page.get_by_role("textbox", name="Pattern", exact=True).fill("order [0-9]+")
     row = checks(turns(page).first).first
-    row.get_by_text("More", exact=True).click()
+    row.get_by_text("Advanced", exact=True).click()
     row.get_by_label("Weight").fill("-1")
     save(page)
     row.locator("summary").first.click()
@@ -171,7 +165,7 @@ def test_enter_in_a_row_never_saves_and_adds_a_line_in_a_list(visit: Visit) -> N
     row.get_by_label("Tool", exact=True).first.fill("entity.query")
     page.keyboard.press("Enter")
     page.keyboard.type("entity.query")
-    row.get_by_text("More", exact=True).click()
+    row.get_by_text("Advanced", exact=True).click()
     row.get_by_label("Label").fill("In order")
     page.keyboard.press("Enter")
 
@@ -244,7 +238,7 @@ def test_a_check_that_says_nothing_is_explained_where_it_is_written_on_a_phone(
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
     rows.first.locator("[name$=opt-value]").fill("entity.query")
-    rows.last.get_by_label("Pass at or above").fill("0.9")
+    rows.last.get_by_label("Pass at or above").fill("90 %")
     save_and_stay(page)
 
     expect(problems).to_have_count(0)

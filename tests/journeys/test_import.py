@@ -52,7 +52,7 @@ def test_a_mistake_is_mended_and_the_files_are_imported(import_page: Page, tmp_p
     expect(page.get_by_text("New: 1 suite and 1 agent")).to_be_visible()
     page.get_by_role("button", name="Import 1 suite and 1 agent").click()
 
-    page.wait_for_url("**/evals_app/suite/*/change/")
+    page.wait_for_url("**/evals_app/suite/*/cases/")
     expect(page.get_by_text("Imported: 1 suite and 1 agent.")).to_be_visible()
     assert Suite.objects.get().slug == "greetings"
 
@@ -87,9 +87,36 @@ def test_a_spreadsheet_is_imported_by_keyboard_its_agent_chosen_when_asked(
     expect(page.get_by_role("button", name="Import 1 suite")).to_be_focused()
     page.keyboard.press("Enter")
 
-    page.wait_for_url("**/evals_app/suite/*/change/")
+    page.wait_for_url("**/evals_app/suite/*/cases/")
     expect(page.get_by_text("Imported: 1 suite.")).to_be_visible()
     assert Suite.objects.get().agent.slug == "echo"
+
+
+def test_unknown_columns_are_chosen_by_keyboard_on_a_phone(import_page: Page, tables: Path) -> None:
+    page = import_page
+    page.set_viewport_size({"width": 390, "height": 844})
+    (tables / "foreign.csv").write_text("Frage;Expected anser;Owner\nHi?;Hello;Ana\n")
+    page.get_by_label("Files", exact=True).set_input_files(tables / "foreign.csv")
+    page.get_by_role("button", name="Check files").press("Enter")
+    expect(page.get_by_role("heading", name="What are these columns?")).to_be_focused()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+    page.keyboard.press("Tab")
+    expect(page.get_by_label("Frage")).to_be_focused()
+    page.keyboard.type("user")
+    expect(page.get_by_label("Expected anser")).to_have_value("expected")
+    for _ in range(3):
+        page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="Which agent should answer?")).to_be_focused()
+    page.get_by_label("Agent", exact=True).select_option("echo")
+    page.get_by_role("button", name="Continue").press("Enter")
+    expect(page.locator(".import-row mark")).to_have_text("Owner")
+    page.get_by_role("button", name="Import 1 suite").press("Enter")
+
+    page.wait_for_url("**/evals_app/suite/*/cases/")
+    turn = Suite.objects.get().cases.get().turns.get()
+    assert (turn.user, turn.expected) == ("Hi?", "Hello")
 
 
 def test_the_cell_of_a_mistake_is_in_sight_on_a_phone(import_page: Page, tables: Path) -> None:

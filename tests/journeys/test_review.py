@@ -37,6 +37,22 @@ def test_the_result_comes_by_itself_and_leaves_the_focus_alone(visit: Visit) -> 
     assert page.locator("[hx-trigger='every 2s']").count() == 0
 
 
+def test_failures_come_while_the_run_goes_on_and_wait_while_one_is_in_focus(visit: Visit) -> None:
+    run = elsewhere(lambda: make_run({"A": ["failed"], "B": ["queued"]}))
+    page = visit("evals_app_run_change", run.pk)
+    so_far = page.get_by_role("region", name="What went wrong so far")
+    first = so_far.get_by_role("link", name="A")
+    first.focus()
+
+    elsewhere(lambda: make_execution(run, "C", state="failed"))
+
+    with page.expect_response(lambda response: response.url.endswith("/live/")):
+        pass  # other parts go on
+    expect(first).to_be_focused()
+    page.get_by_role("link", name="All executions").focus()
+    expect(so_far.get_by_role("link", name="C")).to_be_visible(timeout=10_000)
+
+
 def test_from_a_failure_to_its_repair_and_a_rerun_by_keyboard(visit: Visit) -> None:
     run = elsewhere(lambda: start_run(make_suite(["hello", "bye"])))
     elsewhere(work)

@@ -9,6 +9,7 @@ from evals_app.runs.start import start_run
 from tests.authored import write_case
 from tests.elsewhere import elsewhere
 from tests.journeys.conftest import Visit
+from tests.journeys.picking import change_kind
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -53,7 +54,7 @@ def test_how_a_check_scores_is_shown_beside_it(visit: Visit) -> None:
     page = visit("evals_app_case_change", elsewhere(write_case).pk)
     check = page.locator(".ts-check-row").first
     check.locator("summary").first.click()
-    check.get_by_label("Kind of check").select_option("rouge")
+    change_kind(check, "Reply is similar to a text (ROUGE)")
 
     check.locator("summary", has_text="Scoring and example").press("Enter")
 

@@ -4,7 +4,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.contrib.admin.models import ADDITION, CHANGE, LogEntry
+from django.contrib.admin.models import ADDITION, CHANGE, DELETION, LogEntry
 from django.contrib.auth.models import User
 from django.contrib.contenttypes.models import ContentType
 from django.db.models import Model
@@ -19,7 +19,7 @@ from evals_app.library.saving import save_agent
 from evals_app.models import Agent, Case, Provider, Suite
 from fixtures_app.models import EntityType, Fixture
 from tests.engine.makers import make_agent
-from tests.library.written import AGENT, EVERYTHING, FIXTURE, PROVIDER, SUITE, outcomes
+from tests.library.written import AGENT, EVERYTHING, FIXTURE, PROVIDER, SUITE, outcomes, written
 from tests.page_form import open_page
 
 pytestmark = pytest.mark.django_db
@@ -157,6 +157,30 @@ def test_an_import_leaves_an_entry_for_each_object_that_it_writes(ada: User) -> 
     assert entries.filter(action_flag=ADDITION).count() == 7
     (changed,) = entries.filter(action_flag=CHANGE)
     assert (changed.object_repr, AGENT.path in changed.change_message) == ("Shop", True)
+
+
+def test_the_history_names_the_cases_that_an_import_added_changed_and_deleted(ada: User) -> None:
+    def suite(**messages: str) -> SourceFile:
+        cases = "".join(
+            f"- name: {name}\n  turns: [{{user: {text}, assertions: [{{type: contains, value: x}}]}}]\n"
+            for name, text in messages.items()
+        )
+        return written("s.suite.yaml", f"suite: S\nslug: s\nagent: shop\ncases:\n{cases}")
+
+    import_files([AGENT, suite(Same="a", Other="b", Gone="c")], rights=Rights.of(ada))
+    gone = Case.objects.get(name="Gone").pk
+    import_files([suite(Same="a", Other="x", New="d")], rights=Rights.of(ada))
+
+    of_suite = LogEntry.objects.filter(object_repr="S").order_by("-pk")[0].change_message
+    assert [of_suite.index(name) for name in ("“New”", "“Other”", "“Gone”")]
+    assert "“Same”" not in of_suite
+    of_cases = LogEntry.objects.filter(content_type__model="case", user=ada)
+    assert dict(of_cases.values_list("object_repr", "action_flag")) == {
+        "New": ADDITION,
+        "Other": CHANGE,
+        "Gone": DELETION,
+    }
+    assert of_cases.get(object_repr="Gone").object_id == str(gone)
 
 
 def test_the_history_of_an_object_shows_its_imports(ada: User) -> None:

@@ -1,7 +1,9 @@
+import io
 from collections.abc import Mapping
 from typing import Any
 
 import pytest
+from openpyxl import load_workbook
 
 from evals_app.formats import document, yaml_source
 from evals_app.formats.importing import SourceFile
@@ -256,3 +258,16 @@ def test_what_a_table_cannot_say_of_a_suite_is_shown_too(form: Form) -> None:
 @pytest.mark.parametrize("form", FORMS)
 def test_a_site_without_suites_exports_no_suite(form: Form) -> None:
     assert not [path for path in export_files(form=form).files if "suite" in path or "eval" in path]
+
+
+def test_a_workbook_offers_the_tools_of_the_agent() -> None:
+    tools = AGENT.content.replace(b"[entity.query]", b"[entity.query, entity.create]")
+    called = b"type: tool_called, value: entity.query"
+    checked = PLAIN.content.replace(b"type: contains, value: hello", called)
+    import_files([SourceFile(AGENT.path, tools), SourceFile(PLAIN.path, checked)])
+
+    (content,) = export_files(["plain"], form="xlsx").files.values()
+    sheet = load_workbook(io.BytesIO(content))["plain"]
+
+    offered = [item.formula1 for item in sheet.data_validations.dataValidation]
+    assert offered == ['"entity.create,entity.query"']

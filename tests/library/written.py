@@ -116,6 +116,7 @@ SUITE = written(
           {max_prompt_tokens: 100, max_response_tokens: 50, max_time_ms: 4000, max_tool_calls: 0,
           max_cost_usd: 0.000000001}
         turn_timeout_s: 7.5
+        enabled: false
         streaming: true
         trials: 3
         history:

@@ -295,6 +295,22 @@ def test_what_is_handed_on_to_readers(folder: Path, monkeypatch: pytest.MonkeyPa
     assert given["environment"]["SHOP_NAME"] == "Corner shop"
 
 
+def test_unknown_columns_are_ignored_or_mapped_as_options_say(folder: Path) -> None:
+    run("evals")
+    (folder / "exam.csv").write_text("Frage,contains,Owner\nHi,Hello,Ana\n")
+    table = ("evals/exam.csv", "--agent", "shop")
+
+    message, _ = refused(*table)
+    assert "--ignore-column" in message
+    assert "--map-column" in message
+
+    assert "=" in refused(*table, "--map-column", "Frage")[0]
+    assert "'Owner'" in refused(*table, "--ignore-column", "Onwer")[1]
+
+    run(*table, "--ignore-column", "Owner", "--map-column", "Frage=question")
+    assert Suite.objects.get(slug="exam").cases.get().turns.get().user == "Hi"
+
+
 # Suites that vanished
 
 

@@ -22,6 +22,7 @@ def test_the_page_is_what_the_graders_say() -> None:
 def test_every_grader_explains_itself(grader: type[Grader]) -> None:
     assert (grader.__doc__ or "").startswith("Pass when")
     assert grader.label
+    assert grader.in_words.endswith(".")
     assert grader.model_validate(grader.example)
 
 

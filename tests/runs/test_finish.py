@@ -92,6 +92,16 @@ def test_a_suite_that_measures_only_speed_says_so(
     assert run.summary["notes"] == ([ONLY_EFFORT] if is_noted else [])
 
 
+def test_a_run_that_left_disabled_cases_out_says_so() -> None:
+    suite = make_suite(cases=2)
+    suite.cases.filter(pk=suite.cases.order_by("pk")[0].pk).update(enabled=False)
+
+    run = finished(suite)
+
+    (note,) = run.summary["notes"]
+    assert (run.verdict, note.split()[:2]) == ("passed", ["1", "disabled"])
+
+
 GATES = {"max_cost_per_call_usd": "0.05", "max_cost_usd": "0.13"}
 
 

@@ -201,3 +201,30 @@ def test_each_suite_starts_with_each_agent_and_model() -> None:
         {"model": "local/b", "trials": 2, "all_trials": True},
         {"agent": "other", "model": "local/b", "trials": 2, "all_trials": True},
     ]
+
+
+def cases_of(run: Run) -> set[str]:
+    return set(run.executions.values_list("case", flat=True))
+
+
+def test_a_run_leaves_disabled_cases_out_and_is_whole_without_them() -> None:
+    suite = make_suite(cases=3)
+    disabled, *_ = names = list(suite.cases.order_by("position").values_list("name", flat=True))
+    suite.cases.filter(name=disabled).update(enabled=False)
+
+    run = start_run(suite)
+
+    assert (cases_of(run), run.is_whole) == (set(names) - {disabled}, True)
+    assert (run.suite_case_count, run.disabled_case_count) == (2, 1)
+
+
+def test_only_a_trial_run_includes_a_disabled_case() -> None:
+    suite = make_suite(cases=1)
+    suite.cases.update(enabled=False)
+    name = suite.cases.get().name
+
+    with pytest.raises(CannotStartError, match="disabled"):
+        start_run(suite, names=[name])
+    tried = start_run(suite, names=[name], is_tryout=True)
+
+    assert (cases_of(tried), tried.is_whole) == ({name}, False)

@@ -8,8 +8,8 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field
 
 from evals_app.engine.aids import Aids, Judge
-from evals_app.engine.inventory import Named
-from evals_app.engine.spec import ModelSpec, Spec
+from evals_app.engine.inventory import Named, names_in
+from evals_app.engine.spec import SHARE, ModelSpec, Spec
 from evals_app.engine.trial import Cause, Evidence, Family, Grade, GradeStatus, View
 
 # In UTF-8. A longer text is an error: checking half a reply would prove nothing.
@@ -24,7 +24,8 @@ RELATIVE: Any = Field(
     ge=0,
     allow_inf_nan=False,
     title="Allowed relative difference",
-    description="0.01 allows 1 % of the expected number.",
+    description="A share of the expected number.",
+    json_schema_extra=SHARE | {"example": 0.01, "advanced": True},
 )
 
 
@@ -34,10 +35,15 @@ class Grader(Spec):
     A subclass's fields are its options: YAML, the admin form, REST and the reference page all
     follow from them. Its docstring's first line says when it passes, the rest how it scores.
     `Field` gives each option a title and a description; `json_schema_extra` may hold
-    `{"rows": 3}` (a text area of that many lines) or `{"mono": True}` (a pattern or code).
+    `{"rows": 3}` (a text area of that many lines), `{"mono": True}` (a pattern or code),
+    `{"names": "tool"}` (what it names, see `inventory`), a unit (`SHARE`),
+    `{"advanced": True}` (rarely set, so forms fold it away) or `{"words": {...}}` (what each value
+    of a choice means).
     """
 
     label: ClassVar[str]  # what a person reads in the list of checks
+    # Such a check in everyday words, for the picker and the reference page.
+    in_words: ClassVar[str]
     family: ClassVar[Family]
     # Options that validate, for the reference page and as a start in forms.
     example: ClassVar[dict[str, Any]]
@@ -75,7 +81,7 @@ class Grader(Spec):
 
     def mentions(self) -> Iterator[Named]:
         """Find the tools, chunks and entities that it names."""
-        return iter(())
+        return names_in(self)
 
     def main_key(self) -> tuple[str, ...]:
         """Return the first option that was written, by its key in files; none if none was."""

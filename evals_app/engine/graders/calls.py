@@ -30,7 +30,7 @@ ToolName = Annotated[
         max_length=200,
         title="Tool",
         description="For example, entity.query",
-        json_schema_extra={"offers": "tools"},
+        json_schema_extra={"names": "tool"},
     ),
 ]
 _ARGUMENTS = Field(
@@ -39,13 +39,16 @@ _ARGUMENTS = Field(
         "What each argument must be: a value, or one of {fuzzy: x}, {regex: p},"
         " {any_of: [...]}, {contains: x}, {present: true|false}."
     ),
-    json_schema_extra={"mono": True},
+    json_schema_extra={"mono": True, "names": "argument"},
 )
 Arguments = Annotated[dict[str, Matcher], _ARGUMENTS]
 OptionalArguments = Annotated[dict[str, Matcher] | None, _ARGUMENTS]
 ArgsMatch = Annotated[
     Literal["subset", "exact"],
-    Field(title="Other arguments", description="subset: others may be passed too."),
+    Field(
+        title="Other arguments",
+        json_schema_extra={"words": {"subset": "May be passed too", "exact": "Must not be passed"}},
+    ),
 ]
 
 
@@ -76,8 +79,11 @@ def called_instead(name: str, view: View) -> str:
     return f"the agent called {listed(names)}.{near(name, counted)}"
 
 
-def passed_types(tool: str, args: Mapping[str, Any], loc: tuple[str | int, ...]) -> Iterator[Named]:
-    """Find the entity types that a call of a world's tool is to pass."""
+def passed(tool: str, args: Mapping[str, Any], loc: tuple[str | int, ...]) -> Iterator[Named]:
+    """Find the arguments that a call is to pass, and the entity types among their values."""
+    for name, matcher in args.items():
+        if matcher != {"present": False}:
+            yield Named("argument", name, (*loc, "args", name), is_passed=True, owner=tool)
     wanted = args.get("type") if tool in _TAKE_TYPES else None
     options = wanted.get("any_of", ()) if isinstance(wanted, dict) else [wanted]
     for option in options if isinstance(options, list) else ():

@@ -11,6 +11,7 @@ from evals_app.engine.callables.references import callable_problem
 from evals_app.engine.errors import CodeError
 from evals_app.engine.graders.base import AidedGrader
 from evals_app.engine.permits import OUR_MODULE, is_frozen
+from evals_app.engine.spec import SECONDS
 from evals_app.engine.trial import Cause, Grade, ToolCall, View
 
 
@@ -38,6 +39,7 @@ class Code(AidedGrader):
     """
 
     label: ClassVar[str] = "A Python function approves"
+    in_words: ClassVar[str] = "A function of your own runs the program in the reply."
     family: ClassVar[Literal["code"]] = "code"
     example: ClassVar[dict[str, Any]] = {"grader": f"{OUR_MODULE}.graders:turn_program"}
     named_by: ClassVar[tuple[str, ...]] = ("HoloDeck",)
@@ -60,6 +62,7 @@ class Code(AidedGrader):
             le=300,
             title="Time limit (s)",
             description="The function is stopped after this time.",
+            json_schema_extra=SECONDS | {"advanced": True},
         ),
     ] = 10.0
 

@@ -8,8 +8,9 @@ from pydantic import Field
 
 from evals_app.engine.graders.base import PlainGrader
 from evals_app.engine.llm.pricing import usd_text
-from evals_app.engine.spec import MOST, Usd
+from evals_app.engine.spec import MILLISECONDS, MOST, Usd
 from evals_app.engine.trial import Cause, Grade, TurnRecord, View, total_cost
+from fixtures_app.ground.quoting import seconds
 
 _LONGEST_CONVERSATION_MS = 1_500_000  # longer ones are abandoned
 
@@ -23,6 +24,7 @@ class Latency(PlainGrader):
     """
 
     label: ClassVar[str] = "Reply arrives in time"
+    in_words: ClassVar[str] = "The agent answers within 3 seconds."
     family: ClassVar[Literal["effort"]] = "effort"
     named_by: ClassVar[tuple[str, ...]] = ("Agentura",)
     example: ClassVar[dict[str, Any]] = {"max_ms": 3000}
@@ -30,7 +32,11 @@ class Latency(PlainGrader):
     max_ms: Annotated[
         int,
         Field(
-            gt=0, le=MOST, title="Maximum time (ms)", description="The limit itself still passes."
+            gt=0,
+            le=MOST,
+            title="Maximum time (ms)",
+            description="The limit itself still passes.",
+            json_schema_extra=MILLISECONDS,
         ),
     ]
 
@@ -40,7 +46,8 @@ class Latency(PlainGrader):
         taken_ms = sum(turn.latency_ms for turn in view.turns)
         # Rounded up: otherwise 100.2 would be above 100 but shown as 100.
         reason = (
-            f"{_subject(view)} took {math.ceil(taken_ms):,} ms; the limit is {self.max_ms:,} ms."
+            f"{_subject(view)} took {seconds(math.ceil(taken_ms))}; the limit is"
+            f" {seconds(self.max_ms)}."
         )
         graded = Grade.hit if taken_ms <= self.max_ms else Grade.miss
         return graded(reason, actual_ms=taken_ms)
@@ -49,12 +56,12 @@ class Latency(PlainGrader):
         if self.max_ms < _LONGEST_CONVERSATION_MS:
             return None
         return (
-            f"No conversation takes longer than {_LONGEST_CONVERSATION_MS:,} ms, so every reply is in"
+            f"No conversation takes longer than {seconds(_LONGEST_CONVERSATION_MS)}, so every reply is in"
             " time. Set a smaller limit."
         )
 
     def summary(self) -> str:
-        return f"Takes at most {self.max_ms:,} ms"
+        return f"Takes at most {seconds(self.max_ms)}"
 
 
 class Cost(PlainGrader):
@@ -65,6 +72,7 @@ class Cost(PlainGrader):
     """
 
     label: ClassVar[str] = "Reply stays within a cost limit"
+    in_words: ClassVar[str] = "The answer costs at most 1 cent."
     family: ClassVar[Literal["effort"]] = "effort"
     named_by: ClassVar[tuple[str, ...]] = ("Agentura",)
     example: ClassVar[dict[str, Any]] = {"max_usd": 0.01}

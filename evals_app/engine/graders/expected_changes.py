@@ -1,12 +1,11 @@
 """What a change of the world must be like: the lines that world_changes lists."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import ConfigDict, Field, model_validator
 
-from evals_app.engine.inventory import Named
 from evals_app.engine.journal import Entry, Row, changed_fields, difference, value_at
 from evals_app.engine.matchers import ABSENT, Matcher, matcher_warnings, mismatches, phrase
 from evals_app.engine.spec import Spec
@@ -19,7 +18,13 @@ _SHOWN = 120
 _MAX = 500  # characters of a name
 _Type = Annotated[
     str | None,
-    Field(min_length=1, max_length=_MAX, title="Type", description="Slug of the entity type."),
+    Field(
+        min_length=1,
+        max_length=_MAX,
+        title="Type",
+        description="Slug of the entity type.",
+        json_schema_extra={"names": "entity type"},
+    ),
 ]
 _Id = Annotated[
     str | None,
@@ -29,13 +34,16 @@ _Id = Annotated[
         title="Id",
         description="In a fixture, the entity's ref. For entities that the agent creates, `<type>-<n>`, for"
         " example refund-1.",
+        json_schema_extra={"names": "entity"},
     ),
 ]
 _Status = Annotated[
     str | None,
     Field(min_length=1, max_length=_MAX, title="Status", description="The entity's status."),
 ]
-_End = Annotated[str | None, Field(min_length=1, max_length=_MAX)]
+_End = Annotated[
+    str | None, Field(min_length=1, max_length=_MAX, json_schema_extra={"names": "entity"})
+]
 _Count = Annotated[
     int, Field(ge=1, le=100, title="How many", description="The number of such entities.")
 ]
@@ -46,7 +54,7 @@ _Data = Annotated[
         description="What the entity's fields must be: a value, or one of {fuzzy: x}, {regex: p},"
         " {any_of: [...]}, {contains: x}, {present: true|false}. A dotted path (address.city) leads"
         " into a field. Fields that are not listed may have any value.",
-        json_schema_extra={"mono": True},
+        json_schema_extra={"mono": True, "names": "field"},
     ),
 ]
 
@@ -106,13 +114,6 @@ class ExpectedEntity(Spec):
         if self.id is not None and self.count > 1:
             raise ValueError(f"{self.id} is a single entity; count is only for a type.")
         return self
-
-    def mentions(self) -> Iterator[Named]:
-        """Find the entity and the type that it names."""
-        if self.id is not None:
-            yield Named("entity", self.id, ("id",))
-        if self.type is not None:
-            yield Named("entity type", self.type, ("type",))
 
     @property
     def handle(self) -> tuple[str, str]:
@@ -191,12 +192,6 @@ class ExpectedLink(Spec):
     def _named(self) -> dict[str, str]:
         named = {"from": self.from_, "type": self.type, "to": self.to}
         return {key: value for key, value in named.items() if value is not None}
-
-    def mentions(self) -> Iterator[Named]:
-        """Find the entities that it names; what a relation is called is up to the agent."""
-        for key, value in self._named.items():
-            if key != "type":
-                yield Named("entity", value, (key,))
 
     @property
     def handle(self) -> tuple[str, str]:

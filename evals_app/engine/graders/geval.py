@@ -33,6 +33,7 @@ class GEval(MeasuredGrader):
     """
 
     label: ClassVar[str] = "A judge grades by steps"
+    in_words: ClassVar[str] = "A judge grades from 1 to 5 how clear the reply is."
     calls: ClassVar[str] = "1 per vote; 1 more, once, to write the steps"
     reads_text: ClassVar[bool] = True
     example: ClassVar[dict[str, Any]] = {
@@ -63,17 +64,34 @@ class GEval(MeasuredGrader):
     evaluation_params: list[ShownField] = Field(
         default_factory=_answer_alone,
         title="What the judge sees",
-        description="actual_output is required. Optional: input, expected_output, context (the"
-        " turn's) and retrieval_context (what was retrieved).",
+        description="The reply is required.",
+        json_schema_extra={
+            "words": {
+                "actual_output": "The reply",
+                "input": "The user message",
+                "expected_output": "The expected answer",
+                "context": "The turn's facts for judges",
+                "retrieval_context": "What was retrieved",
+            }
+        },
     )
     strict_mode: Annotated[
-        bool, Field(title="Pass or fail", description="Instead of a grade on the scale.")
+        bool,
+        Field(
+            title="Pass or fail",
+            description="Instead of a grade on the scale.",
+            json_schema_extra={"advanced": True},
+        ),
     ] = False
     scale: Annotated[
         Literal["1-5", "0-10"],
         Field(
             title="Scale",
             description="The grades the judge may give. With 0-10, thresholds mean the same as in DeepEval.",
+            json_schema_extra={
+                "advanced": True,
+                "words": {"1-5": "From 1 to 5", "0-10": "From 0 to 10"},
+            },
         ),
     ] = "1-5"
     votes: Annotated[
@@ -81,6 +99,7 @@ class GEval(MeasuredGrader):
         Field(
             title="Votes",
             description="How often the judge is asked, unless the API reports log probabilities.",
+            json_schema_extra={"advanced": True},
         ),
     ] = 1
 

@@ -32,7 +32,7 @@ ResponsePath = Annotated[
             "If the reply is JSON, only this part of it is checked, for example answer or"
             " items[0].price. Leave blank to check the whole reply."
         ),
-        json_schema_extra={"mono": True},
+        json_schema_extra={"advanced": True, "mono": True},
     ),
 ]
 

@@ -16,6 +16,7 @@ from evals_app.engine.matchers import (
     Matcher,
     matcher_warnings,
     matches,
+    named_apart,
     other_reading,
     phrase,
 )
@@ -72,6 +73,7 @@ class JsonValid(_JsonGrader):
     """
 
     label: ClassVar[str] = "Reply is valid JSON"
+    in_words: ClassVar[str] = "The reply is data that a program can read."
     example: ClassVar[dict[str, Any]] = {}
 
     def grade_document(self, document: Json) -> Grade:
@@ -99,6 +101,7 @@ class JsonSchema(_JsonGrader):
     model_config = ConfigDict(serialize_by_alias=True)
 
     label: ClassVar[str] = "Reply matches a JSON Schema"
+    in_words: ClassVar[str] = "The reply is data with an order number and a list of items."
     example: ClassVar[dict[str, Any]] = {
         "schema": {
             "type": "object",
@@ -169,6 +172,7 @@ class JsonPath(_JsonGrader):
     """
 
     label: ClassVar[str] = "Part of a JSON reply"
+    in_words: ClassVar[str] = "In the data of the reply, the status of the order is “shipped”."
     example: ClassVar[dict[str, Any]] = {"path": "order.status", "value": "shipped"}
 
     path: Annotated[
@@ -235,7 +239,9 @@ class JsonPath(_JsonGrader):
             return Grade.ungraded(Cause.CASE, f"{self.path} is {shown}: {unclear}.")
         if self._fits(actual):
             return Grade.hit(f"{self.path} is {shown}; expected {self._wanted}.", found=shown)
-        return Grade.miss(f"Expected {self._wanted}; it is {shown}.", found=shown)
+        return Grade.miss(
+            f"Expected {self._wanted}; it is {named_apart(self.value, actual, shown)}.", found=shown
+        )
 
     def _fits(self, actual: Json) -> bool:
         if self._has_tolerance:

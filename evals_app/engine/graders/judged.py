@@ -50,6 +50,7 @@ class VotingGrader(JudgedGrader):
         Field(
             title="Votes",
             description="How often the judge is asked. The majority decides; on a scale, the median.",
+            json_schema_extra={"advanced": True},
         ),
     ] = 1
     jury: list[Annotated[str, AfterValidator(lambda name: str(read_model(name)))]] = Field(
@@ -57,6 +58,7 @@ class VotingGrader(JudgedGrader):
         title="Jury",
         description="3 or 5 models that are asked instead of the judge, one vote each.",
         examples=["anthropic/claude-haiku-5-5"],
+        json_schema_extra={"advanced": True},
     )
 
     @model_validator(mode="after")
@@ -106,6 +108,7 @@ class LlmJudge(VotingGrader):
     """
 
     label: ClassVar[str] = "A judge finds the criteria met"
+    in_words: ClassVar[str] = "The reply is polite and says when the parcel arrives."
     calls: ClassVar[str] = "1 per vote"
     named_by: ClassVar[tuple[str, ...]] = ("Struere", "Agentura", "Lobu", "Evolvable")
     example: ClassVar[dict[str, Any]] = {
@@ -122,7 +125,17 @@ class LlmJudge(VotingGrader):
     ]
     scale: Annotated[
         Literal["pass_fail", "1-5", "0-1"],
-        Field(title="Scale", description="How the judge answers."),
+        Field(
+            title="Scale",
+            description="How the judge answers.",
+            json_schema_extra={
+                "words": {
+                    "pass_fail": "Pass or fail",
+                    "1-5": "A grade from 1 to 5",
+                    "0-1": "A share from 0 to 1",
+                }
+            },
+        ),
     ] = "pass_fail"
     anchors: Annotated[
         dict[
@@ -132,6 +145,7 @@ class LlmJudge(VotingGrader):
         Field(
             title="What the grades mean",
             description="On the scale 1-5: what 5, 4, 3, 2 and 1 mean, in your own words.",
+            json_schema_extra={"advanced": True},
         ),
     ] = Field(default_factory=dict)
 
@@ -211,6 +225,7 @@ class Rubric(VotingGrader):
     """
 
     label: ClassVar[str] = "A judge finds the rubric met"
+    in_words: ClassVar[str] = "Of five points on a list, a judge ticks those that the reply meets."
     calls: ClassVar[str] = "1 per 40 bullets and vote"
     named_by: ClassVar[tuple[str, ...]] = ("Lobu",)
     only_scores: ClassVar[bool] = True

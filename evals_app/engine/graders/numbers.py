@@ -61,6 +61,7 @@ class Numeric(PathGrader):
     """
 
     label: ClassVar[str] = "Reply gives a number"
+    in_words: ClassVar[str] = "The reply gives the price as 60.94, give or take a cent."
     family: ClassVar[Literal["numbers"]] = "numbers"
     named_by: ClassVar[tuple[str, ...]] = ("HoloDeck",)
     example: ClassVar[dict[str, Any]] = {
@@ -84,6 +85,7 @@ class Numeric(PathGrader):
         Field(
             title="Accept percentages",
             description="35% equals 0.35, in the reply and in the expected number.",
+            json_schema_extra={"advanced": True},
         ),
     ] = False
     accept_thousands_separators: Annotated[
@@ -94,26 +96,35 @@ class Numeric(PathGrader):
                 "Reads 1,234 as 1234 also if the whole reply is a number. In running text, they are"
                 " always read."
             ),
+            json_schema_extra={"advanced": True},
         ),
     ] = False
     extract: Annotated[
         Literal["whole", "last", "only", "any"],
         Field(
             title="Which number",
-            description=(
-                "whole: the reply is nothing but the number. last: the last number in the reply."
-                " only: the only one. any: any of them."
-            ),
+            json_schema_extra={
+                "words": {
+                    "whole": "The reply is nothing but the number",
+                    "last": "The last number in the reply",
+                    "only": "The only number in the reply",
+                    "any": "Any number in the reply",
+                }
+            },
         ),
     ] = "whole"
     decimal: Annotated[
         DecimalSign,
         Field(
             title="Decimal separator",
-            description=(
-                "point: 1,234.5. comma: 1.234,5. auto: either, where it is clear which one is"
-                " meant."
-            ),
+            json_schema_extra={
+                "advanced": True,
+                "words": {
+                    "auto": "Either, where it is clear which one is meant",
+                    "point": "A point, as in 1,234.5",
+                    "comma": "A comma, as in 1.234,5",
+                },
+            },
         ),
     ] = "auto"
     response_path: ResponsePath = None

@@ -76,6 +76,7 @@ class FuzzyMatch(OverlapGrader):
     """
 
     label: ClassVar[str] = "Reply shares words"
+    in_words: ClassVar[str] = "The reply uses most words of “Your refund is on its way”."
     named_by: ClassVar[tuple[str, ...]] = ("Agentura",)
     measure: ClassVar[str] = "shared words"
     knows_empty: ClassVar[bool] = True
@@ -107,6 +108,7 @@ class TokenF1(OverlapGrader):
     """
 
     label: ClassVar[str] = "Reply shares words (F1)"
+    in_words: ClassVar[str] = "The reply has the words of the expected answer and few others."
     named_by: ClassVar[tuple[str, ...]] = ("HoloDeck",)
     measure: ClassVar[str] = "F1 of words"
     knows_empty: ClassVar[bool] = True
@@ -130,6 +132,7 @@ class Bleu(OverlapGrader):
     """
 
     label: ClassVar[str] = "Reply is similar to a text (BLEU)"
+    in_words: ClassVar[str] = "A translation has the same groups of words as the expected one."
     named_by: ClassVar[tuple[str, ...]] = ("HoloDeck",)
     measure: ClassVar[str] = "BLEU"
     example: ClassVar[dict[str, Any]] = {"value": "The refund is on its way."}
@@ -161,6 +164,7 @@ class Rouge(OverlapGrader):
     """
 
     label: ClassVar[str] = "Reply is similar to a text (ROUGE)"
+    in_words: ClassVar[str] = "A summary covers what the expected summary says."
     named_by: ClassVar[tuple[str, ...]] = ("HoloDeck",)
     example: ClassVar[dict[str, Any]] = {
         "value": "The refund is on its way.",
@@ -171,16 +175,26 @@ class Rouge(OverlapGrader):
         rouge.Variant,
         Field(
             title="What is counted",
-            description=(
-                "rouge1: words. rouge2: pairs of neighbouring words. rougeL: the longest common sequence."
-            ),
+            json_schema_extra={
+                "words": {
+                    "rouge1": "Words",
+                    "rouge2": "Pairs of neighbouring words",
+                    "rougeL": "The longest common sequence of words",
+                }
+            },
         ),
     ] = "rougeL"
     tokenizer: Annotated[
         rouge.Tokenizer,
         Field(
             title="Which words count",
-            description="ascii: only a-z and 0-9, the standard. unicode: words in every script.",
+            json_schema_extra={
+                "advanced": True,
+                "words": {
+                    "ascii": "Only a-z and 0-9, the standard",
+                    "unicode": "Words in every script",
+                },
+            },
         ),
     ] = "ascii"
     response_path: ResponsePath = None
@@ -231,6 +245,7 @@ class Meteor(OverlapGrader):
     """
 
     label: ClassVar[str] = "Reply is similar to a text (METEOR)"
+    in_words: ClassVar[str] = "A translation says the same, word order and endings aside."
     named_by: ClassVar[tuple[str, ...]] = ("HoloDeck",)
     measure: ClassVar[str] = "METEOR"
     example: ClassVar[dict[str, Any]] = {"value": "The refund is on its way."}

@@ -25,6 +25,7 @@ class RagGrader(MeasuredGrader):
         Field(
             title="Explain the score",
             description="Quotes what counts against the reply. Otherwise the reason only counts it.",
+            json_schema_extra={"advanced": True},
         ),
     ] = True
 
@@ -50,6 +51,7 @@ class Faithfulness(RagGrader):
     """
 
     label: ClassVar[str] = "Reply is faithful to what was retrieved"
+    in_words: ClassVar[str] = "The reply claims nothing that the fetched pages do not say."
     calls: ClassVar[str] = "1, then 1 per 40 claims and 30,000 tokens of context"
     reads_text: ClassVar[bool] = True
     metric: ClassVar[RagMetric] = "faithfulness"
@@ -58,7 +60,12 @@ class Faithfulness(RagGrader):
         Literal["supported", "no_contradiction"],
         Field(
             title="What counts",
-            description="supported: claims that the context supports. no_contradiction: claims it does not contradict.",
+            json_schema_extra={
+                "words": {
+                    "supported": "Claims that the context supports",
+                    "no_contradiction": "Claims that the context does not contradict",
+                }
+            },
         ),
     ] = "supported"
 
@@ -81,6 +88,7 @@ class AnswerRelevancy(RagGrader):
     """
 
     label: ClassVar[str] = "Reply is relevant to the question"
+    in_words: ClassVar[str] = "Every sentence of the reply helps to answer the question."
     calls: ClassVar[str] = "1 per 40 sentences of the reply"
     reads_text: ClassVar[bool] = True
     metric: ClassVar[RagMetric] = "answer_relevancy"
@@ -89,7 +97,9 @@ class AnswerRelevancy(RagGrader):
         Literal["zero", "ignore"],
         Field(
             title="Replies that decline to answer",
-            description="zero: they score 0. ignore: they are graded like any other.",
+            json_schema_extra={
+                "words": {"zero": "They score 0", "ignore": "They are graded like any other"}
+            },
         ),
     ] = "zero"
 
@@ -108,6 +118,7 @@ class ContextualRelevancy(RagGrader):
     """
 
     label: ClassVar[str] = "What was retrieved is relevant to the question"
+    in_words: ClassVar[str] = "The fetched pages are about the question."
     calls: ClassVar[str] = "1 per 40 sentences and 30,000 tokens of context"
     metric: ClassVar[RagMetric] = "contextual_relevancy"
 
@@ -139,6 +150,7 @@ class ContextualPrecision(ExpectingRagGrader):
     """
 
     label: ClassVar[str] = "Useful knowledge is retrieved first"
+    in_words: ClassVar[str] = "The page that has the answer comes first in the results."
     calls: ClassVar[str] = "1 per 40 chunks and 30,000 tokens of context"
     metric: ClassVar[RagMetric] = "contextual_precision"
 
@@ -154,5 +166,6 @@ class ContextualRecall(ExpectingRagGrader):
     """
 
     label: ClassVar[str] = "What was retrieved contains the expected answer"
+    in_words: ClassVar[str] = "The fetched pages contain everything in the expected answer."
     calls: ClassVar[str] = "1 per 40 sentences of the answer and 30,000 tokens of context"
     metric: ClassVar[RagMetric] = "contextual_recall"

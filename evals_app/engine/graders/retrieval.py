@@ -1,12 +1,10 @@
 """Graders of the knowledge that the agent fetched."""
 
-from collections.abc import Iterator
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
 from evals_app.engine.graders.base import PlainGrader
-from evals_app.engine.inventory import Named
 from evals_app.engine.trial import Cause, Grade, View
 from fixtures_app.ground.quoting import listed
 
@@ -19,6 +17,7 @@ class ChunksFetched(PlainGrader):
     """
 
     label: ClassVar[str] = "Knowledge was fetched"
+    in_words: ClassVar[str] = "The agent read the page about refunds."
     named_by: ClassVar[tuple[str, ...]] = ("Evolvable",)
     family: ClassVar[Literal["retrieval"]] = "retrieval"
     example: ClassVar[dict[str, Any]] = {"chunks": ["refund-policy", "shipping-times"]}
@@ -29,7 +28,7 @@ class ChunksFetched(PlainGrader):
             min_length=1,
             title="Chunks",
             description="Ids of the chunks that must be fetched.",
-            json_schema_extra={"offers": "chunks"},
+            json_schema_extra={"names": "chunk"},
         ),
     ]
     exact: Annotated[
@@ -50,10 +49,6 @@ class ChunksFetched(PlainGrader):
             cause=None if is_met else Cause.ASSERTION,
             details={"missing": missing, "extra": extra},
         )
-
-    def mentions(self) -> Iterator[Named]:
-        for n, chunk in enumerate(self.chunks):
-            yield Named("chunk", chunk, ("chunks", n))
 
     def summary(self) -> str:
         return f"Fetches {'exactly ' if self.exact else ''}{listed(self.chunks)}"

@@ -33,6 +33,7 @@ class SemanticSimilarity(AidedGrader):
     """
 
     label: ClassVar[str] = "Reply means the same"
+    in_words: ClassVar[str] = "“Your money is coming back” counts as “Your refund was approved”."
     family: ClassVar[Literal["overlap"]] = "overlap"
     calls: ClassVar[str] = "1 of the embedding model or the judge"
     named_by: ClassVar[tuple[str, ...]] = ("Agentura",)
@@ -57,7 +58,13 @@ class SemanticSimilarity(AidedGrader):
         Literal["any", "embeddings"],
         Field(
             title="Measured by",
-            description="embeddings: the run does not start without them. any: the best available method.",
+            json_schema_extra={
+                "advanced": True,
+                "words": {
+                    "any": "The best available method",
+                    "embeddings": "Embeddings only; without them no run starts",
+                },
+            },
         ),
     ] = "any"
     embedding_model: Annotated[
@@ -68,6 +75,7 @@ class SemanticSimilarity(AidedGrader):
                 "provider/model, for example openai/text-embedding-3-small. Leave blank for the"
                 " site's default."
             ),
+            json_schema_extra={"advanced": True},
         ),
     ] = None
     response_path: ResponsePath = None

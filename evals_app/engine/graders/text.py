@@ -67,6 +67,7 @@ Means = Annotated[
             "Shown to people instead of the pattern, for example: an order number (# and six"
             " digits)"
         ),
+        json_schema_extra={"advanced": True},
     ),
 ]
 WholeWords = Annotated[
@@ -156,6 +157,7 @@ class Contains(_PieceGrader):
     """
 
     label: ClassVar[str] = "Reply contains text"
+    in_words: ClassVar[str] = "The reply mentions “refund”."
     named_by: ClassVar[tuple[str, ...]] = ("Struere", "Agentura", "Lobu")
     example: ClassVar[dict[str, Any]] = {"value": "refund"}
     uses_expected: ClassVar[bool] = True
@@ -206,6 +208,7 @@ class NotContains(_PieceGrader):
     """
 
     label: ClassVar[str] = "Reply does not contain text"
+    in_words: ClassVar[str] = "The reply never says “as an AI”."
     example: ClassVar[dict[str, Any]] = {"value": "as an AI"}
 
     value: Annotated[str, Field(min_length=1, title="Text that must not occur")]
@@ -252,6 +255,7 @@ class Matches(_PatternGrader):
     """
 
     label: ClassVar[str] = "Reply matches a pattern"
+    in_words: ClassVar[str] = "The reply gives an order number: “order #” and six digits."
     named_by: ClassVar[tuple[str, ...]] = ("Struere", "Lobu")
     example: ClassVar[dict[str, Any]] = {"value": r"order #\d{6}"}
 
@@ -300,6 +304,7 @@ class NotMatches(_PatternGrader):
     """
 
     label: ClassVar[str] = "Reply does not match a pattern"
+    in_words: ClassVar[str] = "The reply never shows a card number of 16 digits."
     example: ClassVar[dict[str, Any]] = {"value": r"\b\d{16}\b"}
 
     def grade_reply(self, reply: str, view: View) -> Grade:
@@ -342,6 +347,7 @@ class ExactMatch(PathGrader):
     """
 
     label: ClassVar[str] = "Reply is exactly"
+    in_words: ClassVar[str] = "Asked for one word, the agent answers “Paris” and nothing else."
     named_by: ClassVar[tuple[str, ...]] = ("Agentura", "HoloDeck")
     example: ClassVar[dict[str, Any]] = {
         "value": "Paris",

@@ -14,7 +14,7 @@ from evals_app.engine.graders.calls import (
     call_texts,
     called_instead,
     not_as_wanted,
-    passed_types,
+    passed,
 )
 from evals_app.engine.inventory import Named
 from evals_app.engine.matchers import contains, matcher_warnings, mismatches, with_args
@@ -34,6 +34,7 @@ class ToolUse(PlainGrader):
     """
 
     label: ClassVar[str] = "Tool was used correctly"
+    in_words: ClassVar[str] = "The agent searched flights to Paris and said what it found."
     family: ClassVar[Literal["tools"]] = "tools"
     named_by: ClassVar[tuple[str, ...]] = ("Agentura",)
     only_scores: ClassVar[bool] = True
@@ -114,5 +115,5 @@ class ToolUse(PlainGrader):
         return matcher_warnings(self.args or {})
 
     def mentions(self) -> Iterator[Named]:
-        yield Named("tool", self.tool, ("tool",))
-        yield from passed_types(self.tool, self.args or {}, ())
+        yield from super().mentions()
+        yield from passed(self.tool, self.args or {}, ())

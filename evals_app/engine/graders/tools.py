@@ -1,6 +1,7 @@
 """Graders of the tools that the agent called."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import (
@@ -21,7 +22,7 @@ from evals_app.engine.graders.calls import (
     called_instead,
     nearest_call,
     not_as_wanted,
-    passed_types,
+    passed,
     unreported_calls,
 )
 from evals_app.engine.graders.pairing import pair_up
@@ -51,7 +52,10 @@ class _OneCall(PlainGrader):
         Literal["exact", "contains"],
         Field(
             title="Name",
-            description="exact: only this name. contains: any tool whose name contains the text.",
+            json_schema_extra={
+                "advanced": True,
+                "words": {"exact": "Exactly this name", "contains": "Any name that contains it"},
+            },
         ),
     ] = "exact"
     args: Arguments = Field(default_factory=dict)
@@ -61,6 +65,7 @@ class _OneCall(PlainGrader):
         Field(
             title="Only successful calls",
             description="Calls that failed, or whose result contains an error, do not count.",
+            json_schema_extra={"advanced": True},
         ),
     ] = False
     output: Annotated[
@@ -69,6 +74,7 @@ class _OneCall(PlainGrader):
             min_length=1,
             title="Result contains",
             description="Text in the tool's result. Upper and lower case are the same.",
+            json_schema_extra={"advanced": True},
         ),
     ] = None
 
@@ -76,8 +82,9 @@ class _OneCall(PlainGrader):
         return matcher_warnings(self.args)
 
     def mentions(self) -> Iterator[Named]:
-        yield Named("tool", self.value, ("value",), is_part=self.name_match == "contains")
-        yield from passed_types(self.value, self.args, ())
+        is_part = self.name_match == "contains"
+        yield from (replace(named, is_part=is_part) for named in super().mentions())
+        yield from passed(self.value, self.args, ())
 
     def _is_named(self, call: ToolCall) -> bool:
         return self.value in call.name if self.name_match == "contains" else self.value == call.name
@@ -128,6 +135,7 @@ class ToolCalled(_OneCall):
     """
 
     label: ClassVar[str] = "Tool was called"
+    in_words: ClassVar[str] = "The agent looked the order up before it answered."
     named_by: ClassVar[tuple[str, ...]] = ("Struere", "HoloDeck")
     example: ClassVar[dict[str, Any]] = {
         "value": "entity.query",
@@ -202,6 +210,7 @@ class ToolNotCalled(_OneCall):
     """
 
     label: ClassVar[str] = "Tool was not called"
+    in_words: ClassVar[str] = "The agent did not delete anything."
     named_by: ClassVar[tuple[str, ...]] = ("Struere",)
     example: ClassVar[dict[str, Any]] = {"value": "entity.delete"}
 
@@ -265,6 +274,7 @@ class ToolCalls(PlainGrader):
     """
 
     label: ClassVar[str] = "Tools were called"
+    in_words: ClassVar[str] = "The agent found the order first, then refunded it."
     named_by: ClassVar[tuple[str, ...]] = ("Evolvable",)
     family: ClassVar[Literal["tools"]] = "tools"
     example: ClassVar[dict[str, Any]] = {
@@ -377,6 +387,6 @@ class ToolCalls(PlainGrader):
         return [warning for tool in self.tools for warning in matcher_warnings(tool.args)]
 
     def mentions(self) -> Iterator[Named]:
+        yield from super().mentions()
         for n, tool in enumerate(self.tools):
-            yield Named("tool", tool.name, ("tools", n, "name"))
-            yield from passed_types(tool.name, tool.args, ("tools", n))
+            yield from passed(tool.name, tool.args, ("tools", n))

@@ -74,6 +74,7 @@ class WorldChanges(PlainGrader):
     """
 
     label: ClassVar[str] = "World was changed"
+    in_words: ClassVar[str] = "The booking was created, and nothing else changed."
     family: ClassVar[Literal["world"]] = "world"
     example: ClassVar[dict[str, Any]] = {
         "created": [{"type": "refund", "data": {"order": "order-1", "amount": {"fuzzy": 24.5}}}],
@@ -199,12 +200,9 @@ class WorldChanges(PlainGrader):
         return text[:1].upper() + text[1:]
 
     def mentions(self) -> Iterator[Named]:
-        for kind, wanted in self._expected().items():
-            for n, entry in enumerate(wanted):
-                for name in entry.mentions():
-                    # An entity that was created and then changed or deleted was not updated or deleted.
-                    is_old = kind in {"updated", "deleted"}
-                    yield replace(name, loc=(kind, n, *name.loc), is_old=is_old)
+        # An entity that was created and then changed or deleted was not updated or deleted.
+        old = {"updated", "deleted"}
+        yield from (replace(named, is_old=named.loc[0] in old) for named in super().mentions())
 
     def warnings(self) -> list[str]:
         warnings = [

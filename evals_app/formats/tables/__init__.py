@@ -1,6 +1,7 @@
 """Suites as tables: CSV and XLSX, one row for each turn, read and written.
 
-`separated` and `workbook` turn files into sheets of texts and back; `columns` knows what headers mean,
+`separated`, `workbook` and `workbook_writing` turn files into sheets of texts and back; `columns` knows
+what headers mean, `chosen` what a person chose for them, `guide` what workbooks show about them,
 `values` how a value is written in a cell; `reader` makes suites of sheets, `writing` sheets of suites.
 """
 

@@ -129,6 +129,7 @@ COLUMNS: tuple[AnyColumn, ...] = (
     Column("case", "case", ("name",), NAME, words.NAME[1:]),
     Column("description", "case", ("description",), TEXT, ("notes", "note", "comment", "comments")),
     Column("tags", "case", ("tags",), TAGS, ("tag", "category", "label", "labels")),
+    Column("enabled", "case", ("enabled",), FLAG),
     Column("channel", "case", ("channel",), NAME),
     Column("context params", "case", ("context_params",), DATA),
     Column("history", "case", ("history",), DATA),
@@ -205,6 +206,19 @@ def near_header(header: str) -> str:
     return near(plain(header), [*_BY_HEADER])
 
 
+def ways() -> list[str]:
+    """Return the ways to compare a reply, each once, the most usual first."""
+    usual = ("contains", "exact match", "number", "any number", "same meaning")
+    again = ("exact", "equals", "last number", "meaning")
+    return list(dict.fromkeys([*usual, *(way for way in _WAYS if way not in again)]))
+
+
+def nearest_header(header: str) -> str:
+    """Return the known header that a misspelt one means, as exports write it; else nothing."""
+    meant = nearest(plain(header), _BY_HEADER, is_slip=True)
+    return _BY_HEADER[meant].header if meant else ""
+
+
 def is_misspelt(header: str) -> bool:
     """Whether a header differs from a known one by a slip, rather than by being another word."""
-    return bool(nearest(plain(header), _BY_HEADER, is_slip=True))
+    return bool(nearest_header(header))

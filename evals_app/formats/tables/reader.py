@@ -10,6 +10,7 @@ from evals_app.formats.draft import Draft, drafted
 from evals_app.formats.foreign import Around, slug_of
 from evals_app.formats.problems import NoAgent, Problem
 from evals_app.formats.tables.cases import read_cases
+from evals_app.formats.tables.chosen import Chosen
 from evals_app.formats.tables.columns import USUAL
 from evals_app.formats.tables.records import read_records
 from evals_app.formats.tables.separated import read_csv
@@ -44,16 +45,21 @@ def read_table(path: str, content: bytes) -> Table:
 
 def read(documents: Sequence[Document], around: Around) -> Iterator[Draft]:
     """Read all tables."""
+    chosen = Chosen(around.columns)
     for document in documents:
-        table, problems = (document, []) if isinstance(document, Table) else read_records(document)
+        table, problems = (
+            (document, []) if isinstance(document, Table) else read_records(document, chosen)
+        )
         if problems:
             yield Draft("suite", "table", document, {}, None, (), tuple(problems))
         if table is not None:
-            yield from _suites(table, around)
+            yield from _suites(table, around, chosen)
+    if problems := list(chosen.problems("columns")):
+        yield Draft("suite", "table", documents[0], {}, None, (), tuple(problems))
 
 
-def _suites(table: Table, around: Around) -> Iterator[Draft]:
-    sheets = list(sheets_of(table))
+def _suites(table: Table, around: Around, chosen: Chosen) -> Iterator[Draft]:
+    sheets = list(sheets_of(table, chosen))
     about = [item for item in sheets if is_about_suites(item)]
     cases = [item for item in sheets if item.has_messages]
     others = [item for item in sheets if item not in (*about, *cases)]

@@ -11,6 +11,7 @@ from evals_app.formats.chats import INSTRUCTIONS, is_chat, own_prompt, read_chat
 from evals_app.formats.document import Document
 from evals_app.formats.foreign import distinct_names
 from evals_app.formats.problems import About, Loc, Problem
+from evals_app.formats.tables.chosen import IGNORED, Chosen
 from evals_app.formats.tables.table import NO_NAME, Table
 from evals_app.formats.tables.texts import in_cell
 from evals_app.formats.words import (
@@ -64,12 +65,12 @@ class Records(Table):
         return (*self.above, row - 1) if isinstance(row, int) and row > 0 else self.above
 
 
-def read_records(document: Document) -> tuple[Table | None, list[Problem]]:
+def read_records(document: Document, chosen: Chosen) -> tuple[Table | None, list[Problem]]:
     """Make a table of the records of a file; None if it has none, and what is wrong or lost."""
     above = rows_place(document.data)
     if above is None:
         return None, [document.problem((), _NO_ROWS, value="")]
-    reader = _Reader(document, above)
+    reader = _Reader(document, above, chosen)
     rows = document.value(above)
     read = [reader.record(n, row) for n, row in enumerate(rows)]
     _name_apart(read)
@@ -101,6 +102,7 @@ _Record = dict[str, tuple[str, Loc]]
 class _Reader:
     document: Document
     above: Loc
+    chosen: Chosen
     problems: list[Problem] = field(default_factory=list)
     reported: set[str] = field(default_factory=set)
 
@@ -116,7 +118,10 @@ class _Reader:
         record: _Record = {}
         for key, value in row.items():
             loc = (*here, key)
-            for header, text in self._cells(key, value, loc):
+            choice = self.chosen.of(key)
+            ignored = [(key, text_of(value))]
+            cells = ignored if choice == IGNORED else self._cells(choice or key, value, loc)
+            for header, text in cells:
                 if header in record and text:
                     other = record[header][1][-1]
                     message = (

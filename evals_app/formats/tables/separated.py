@@ -120,13 +120,14 @@ def _reader(text: str, separator: str) -> Any:
 
 
 def _separator(text: str) -> str:
-    """Choose what cuts one of the first rows into the most headers that we know."""
+    """Choose what cuts one of the first rows into the most headers that we know, else its first row into most cells."""
 
-    def known(separator: str) -> int:
-        most = 0
+    def known(separator: str) -> tuple[int, int]:
+        most = widest = 0
         with suppress(csv.Error):  # reported by the one who reads on
             for row in islice(_reader(text, separator), TITLES):
                 most = max(most, sum(map(bool, map(column_of, row))))
-        return most
+                widest = widest or len(row)
+        return most, 0 if most else widest
 
     return max(_SEPARATORS, key=known)

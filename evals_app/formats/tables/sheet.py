@@ -5,7 +5,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Unpack
 
-from evals_app.formats.problems import About, Level, Loc, Problem, keys_text
+from evals_app.formats.problems import About, Level, Loc, Problem, keys_text, shortened
+from evals_app.formats.tables.chosen import IGNORED, Chosen, UnknownColumn
 from evals_app.formats.tables.columns import (
     CHECK_COLUMNS,
     FOR_PEOPLE,
@@ -19,6 +20,7 @@ from evals_app.formats.tables.columns import (
     is_for_people,
     is_misspelt,
     near_header,
+    nearest_header,
 )
 from evals_app.formats.tables.table import TITLES, Table
 from evals_app.formats.tables.texts import from_cell
@@ -42,11 +44,13 @@ class Sheet:
     Rows and columns are counted from 0. `columns` are those whose header is known; `origins` says
     in which cell each part of the suite was written, but for its cases. These are said by row:
     `turns` are the rows of turns, `begins` which of them begin a case, `notes` the columns of what
-    each says. `with_keys` says which cells hold data with keys.
+    each says. `with_keys` says which cells hold data with keys. `chosen` is what a person chose for
+    columns.
     """
 
     table: Table
     name: str
+    chosen: Chosen = field(default_factory=Chosen)
     header: int = 0
     columns: dict[int, AnyColumn] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
@@ -61,12 +65,16 @@ class Sheet:
     def __post_init__(self) -> None:
         self.origins[()] = (self.name,)
         filled = [row for row in range(len(self.rows)) if not self.is_blank(row)][:TITLES]
-        known = {row: list(map(column_of, self.rows[row])) for row in filled}
+        known = {row: list(map(self._meaning, self.rows[row])) for row in filled}
         self.header = next(
             (row for row in filled if any(map(_is_user, known[row]))),
             max(filled, key=lambda row: sum(map(bool, known[row])), default=0),
         )
         self.columns = {n: item for n, item in enumerate(known.get(self.header, ())) if item}
+
+    def _meaning(self, header: str) -> AnyColumn | None:
+        choice = self.chosen.of(header)
+        return column_of(header if choice is None else choice)
 
     @property
     def rows(self) -> list[list[str]]:
@@ -190,6 +198,10 @@ class Sheet:
             self.report(self.header, n, f"{means} {hint}")
 
     def _report_unknown(self, n: int, header: str) -> None:
+        if self.chosen.of(header) == IGNORED:
+            message = f"The column {header!r} is ignored, as you chose."
+            self.report(self.header, n, message, level="loss")
+            return
         is_left_out = plain(header) in LEFT_OUT
         if is_left_out or (self.table.overlooks and not is_misspelt(header)):
             message = (
@@ -202,7 +214,20 @@ class Sheet:
             f"Unknown column {header!r}.{hint} Begin the header with {FOR_PEOPLE} if the column is "
             "for people only."
         )
-        self.report(self.header, n, message)
+        at = self.table.problem((self.name, self.header, n), message)
+        place = (at.path, at.line, at.column, at.keys, at.value, at.message)
+        self.problems.append(
+            UnknownColumn(
+                *place,
+                header=header,
+                nearest=nearest_header(header),
+                sample=self._sample(n, header),
+            )
+        )
+
+    def _sample(self, n: int, header: str) -> str:
+        texts = (self.text(row, n) for row in range(self.header + 1, len(self.rows)))
+        return shortened(next(filter(None, texts), ""), (header,))
 
     def _check_headless(self, n: int) -> None:
         for row in range(self.header + 1, len(self.rows)):
@@ -216,9 +241,9 @@ def _is_user(column: AnyColumn | None) -> bool:
     return isinstance(column, Column) and column.path == ("user",)
 
 
-def sheets_of(table: Table) -> Iterator[Sheet]:
+def sheets_of(table: Table, chosen: Chosen) -> Iterator[Sheet]:
     """Return the sheets of a table that say anything."""
-    sheets = (Sheet(table, name) for name in table.data)
+    sheets = (Sheet(table, name, chosen) for name in table.data)
     return (
         sheet
         for sheet in sheets

@@ -1,16 +1,13 @@
-"""XLSX: sheets of cells, read as a person sees them, and written."""
+"""XLSX: sheets of cells, read as a person sees them."""
 
 import io
 import re
-import shutil
 import warnings
 import zipfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from openpyxl import Workbook, load_workbook
-from openpyxl.cell import WriteOnlyCell
-from openpyxl.styles import Alignment, Font, NamedStyle
 from openpyxl.utils.cell import range_boundaries
 
 from evals_app.formats.document import MAX_BYTES, Node
@@ -23,9 +20,8 @@ from evals_app.formats.tables.table import (
     TOO_MANY_CELLS,
     Sheets,
     Table,
-    column_letter,
 )
-from evals_app.formats.tables.texts import from_xlsx, in_xlsx
+from evals_app.formats.tables.texts import from_xlsx
 
 _MAX_UNPACKED = 60_000_000  # bytes of all parts together
 _MAX_MARKS = 3_000_000  # of XML: each costs time, however short it is
@@ -36,8 +32,6 @@ _MOST_ROWS = MAX_ROWS + MAX_ROWS // 4  # blank ones too: reading each takes its 
 _ROW = re.compile(rb"<(?:\w+:)?row[\s/>]")
 _MERGED = re.compile(rb'<(?:\w+:)?mergeCell\s[^>]*?ref="([A-Z]{1,3}\d{1,7}:[A-Z]{1,3}\d{1,7})"')
 _FORMULA = re.compile(rb"<(?:\w+:)?f[\s>/]")
-_WRITTEN_AT = re.compile(rb"(<dcterms:(?:created|modified)[^>]*>)[^<]*")
-_PROPERTIES = "docProps/core.xml"
 _ERROR = "This cell shows the error {}. Correct its formula, or write the value."
 _BROKEN = (
     "This workbook cannot be read: it is empty, damaged, or not a workbook. Open it in a "
@@ -52,13 +46,6 @@ _NO_VALUE = (
     "This formula has no value because it was never calculated. Open the file in a spreadsheet "
     "program and save it."
 )
-
-_NARROW, _WIDE = 10, 60  # characters of a column
-_LAYOUT = Alignment(wrap_text=True, vertical="top")
-# The format @ keeps what people type a text, too.
-_CELL = NamedStyle("Cell of a table", number_format="@", alignment=_LAYOUT)
-_NUMBER = NamedStyle("Number of a table", alignment=_LAYOUT)
-_HEADER = NamedStyle("Header of a table", Font(bold=True), number_format="@", alignment=_LAYOUT)
 
 
 class _TooMuchError(Exception):
@@ -217,71 +204,3 @@ def _empty(shown: Any, written: Any) -> Iterator[tuple[int, int]]:
             # A formula may give an empty text: then the cell is one of text.
             if formula.data_type == "f" and value.value is None and value.data_type == "n":
                 yield r, n
-
-
-# The way out.
-
-
-def write_workbook(sheets: Iterable[tuple[str, Iterable[Sequence[str | float]]]]) -> bytes:
-    """Write sheets of texts and numbers, by title; equal sheets give equal bytes.
-
-    The rows of a sheet are read twice, so they may be read from elsewhere each time.
-    """
-    book = Workbook(write_only=True)
-    for style in (_CELL, _HEADER, _NUMBER):
-        book.add_named_style(style)
-    for title, rows in sheets:
-        sheet = book.create_sheet(title)
-        sheet.freeze_panes = "A2"
-        for n, width in enumerate(_widths(rows), 1):
-            sheet.column_dimensions[column_letter(n)].width = width
-        for n, row in enumerate(rows):
-            style = _CELL if n else _HEADER
-            sheet.append([_cell(sheet, value, style.name) for value in row])
-    written = io.BytesIO()
-    book.save(written)
-    return _timeless(written)
-
-
-def _widths(rows: Iterable[Sequence[str | float]]) -> list[int]:
-    """Return each column the room that its longest line takes, within reason."""
-    longest: list[int] = []
-    for row in rows:
-        longest += [0] * (len(row) - len(longest))
-        for n, value in enumerate(row):
-            longest[n] = max(longest[n], *map(len, str(value).splitlines()), 0)
-    return [min(max(length + 2, _NARROW), _WIDE) for length in longest]
-
-
-def _cell(sheet: Any, value: str | float, style: str) -> Any:
-    if value == "":
-        return None
-    if not isinstance(value, str):
-        cell = WriteOnlyCell(sheet, value)
-        cell.style = _NUMBER.name
-        return cell
-    cell = WriteOnlyCell(sheet, in_xlsx(value))
-    # Whatever it looks like, it is neither a formula nor an error.
-    cell.data_type = "s"
-    cell.style = style
-    return cell
-
-
-def _timeless(written: io.BytesIO) -> bytes:
-    """Leave out when a workbook was written."""
-    result = io.BytesIO()
-    with (
-        zipfile.ZipFile(written) as parts,
-        zipfile.ZipFile(result, "w", zipfile.ZIP_DEFLATED) as archive,
-    ):
-        for name in parts.namelist():
-            part = zipfile.ZipInfo(name)
-            part.compress_type = zipfile.ZIP_DEFLATED
-            if name == _PROPERTIES:
-                text = _WRITTEN_AT.sub(rb"\g<1>2000-01-01T00:00:00Z", parts.read(name))
-                archive.writestr(part, text)
-                continue
-            # A sheet of many rows is large.
-            with parts.open(name) as source, archive.open(part, "w") as target:
-                shutil.copyfileobj(source, target)
-    return result.getvalue()

@@ -1,7 +1,8 @@
 """Write suites as tables that read back equal."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 from evals_app.engine.suite import SuiteSpec
@@ -16,6 +17,7 @@ from evals_app.formats.tables.columns import (
     column_of,
     param_column,
 )
+from evals_app.formats.tables.guide import Guide, guides_of
 from evals_app.formats.tables.separated import write_csv_rows
 from evals_app.formats.tables.suites import SHEET, SUITE_KINDS
 from evals_app.formats.tables.texts import in_cell, in_xlsx
@@ -44,23 +46,31 @@ def write_csv(suite: SuiteSpec) -> tuple[bytes, list[Problem]]:
     return write_csv_rows(_table(rows)), writer.losses
 
 
-def write_xlsx(suites: Iterable[SuiteSpec]) -> tuple[bytes, list[Problem]]:
-    """Write suites as a workbook, a sheet each, with what has no place in a cell as losses."""
+def write_xlsx(
+    suites: Iterable[SuiteSpec], *, tools: Mapping[str, Collection[str]] = MappingProxyType({})
+) -> tuple[bytes, list[Problem]]:
+    """Write suites as a workbook, a sheet each, with what has no place in a cell as losses.
+
+    `tools` are those of agents by their slugs: cells that name tools offer them.
+    """
     titles = list(_NO_TITLES)
     sheets: list[tuple[str, list[list[str]]]] = []
+    guides: dict[str, list[Guide | None]] = {}
     about: list[Row] = []
     losses: list[Problem] = []
     for suite in suites:
         writer = _Writer(suite, f"{suite.slug}.suite.xlsx", _xlsx_takes)
         titles.append(_title(suite.slug, titles))
-        sheets.append((titles[-1], _table(writer.rows())))
+        rows = _table(writer.rows())
+        sheets.append((titles[-1], rows))
+        guides[titles[-1]] = guides_of(rows, tools=tools.get(suite.agent, ()))
         about.append({SHEET: titles[-1], **writer.about()})
         losses += writer.losses
     headers = [key for key in (SHEET, *SUITE_KINDS) if any(key in row for row in about)]
     described = [headers, *([row.get(key, "") for key in headers] for row in about)]
-    from evals_app.formats.tables.workbook import write_workbook  # noqa: PLC0415 - loads openpyxl
+    from evals_app.formats.tables.workbook_writing import write_workbook  # noqa: PLC0415 - loads openpyxl
 
-    return write_workbook([*sheets, ("Suite", described)]), losses
+    return write_workbook([*sheets, ("Suite", described)], guides=guides), losses
 
 
 def _table(rows: Sequence[Row]) -> list[list[str]]:

@@ -17,6 +17,7 @@ from evals_app.checks import FOR_COMMANDS
 from evals_app.formats.attached import FindFile
 from evals_app.formats.dialects import DIALECTS
 from evals_app.formats.problems import FormatError
+from evals_app.formats.tables.chosen import UnknownColumn, read_choices
 from evals_app.library.beside import Beside
 from evals_app.library.changes import Change, ImportReport
 from evals_app.library.files import EditedError, import_files
@@ -36,6 +37,10 @@ _HEADINGS = {
     "archived": ("Archived", "Would archive"),
     "unchanged": ("Unchanged", "Unchanged"),
 }
+_UNKNOWN_COLUMN = (
+    " For unknown columns, use --ignore-column NAME to leave one out, or --map-column NAME=COLUMN to "
+    "choose what it is."
+)
 
 
 class Command(BaseCommand):
@@ -59,6 +64,21 @@ class Command(BaseCommand):
         add("paths", nargs="+", metavar="PATH", help="Files and folders.")
         add("--format", choices=DIALECTS, dest="dialect", help="Default: detected for each file.")
         add("--agent", metavar="SLUG", help="The agent to test, for files of other systems.")
+        add(
+            "--ignore-column",
+            action="append",
+            default=[],
+            metavar="NAME",
+            help="Leave out this column of spreadsheets. May be repeated.",
+        )
+        add(
+            "--map-column",
+            action="append",
+            default=[],
+            metavar="NAME=COLUMN",
+            help="Read this column of spreadsheets as a known one, such as Frage=question. May be "
+            "repeated.",
+        )
         flag("--dry-run", help="Only show what would change.")
         flag(
             "--replace",
@@ -72,6 +92,10 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         if options["prune"] and not any(map(os.path.isdir, options["paths"])):
             raise usage_error("--prune archives what vanished from a folder, so it needs one.")
+        try:
+            options["columns"] = read_choices(options["ignore_column"], options["map_column"])
+        except ValueError as error:
+            raise usage_error(str(error)) from error
         options["rights"] = Rights(user=_user(options["user"]))
         if not options["watch"]:
             report = self._import(options)
@@ -115,6 +139,7 @@ class Command(BaseCommand):
                 find=over(beside.find),
                 find_paths=beside.find_paths,
                 agent=options["agent"],
+                columns=options["columns"],
                 environment=os.environ,  # the caller of this command may see it
                 root=Path.cwd().as_posix(),
                 prune=_folders(paths) if options["prune"] else (),
@@ -128,7 +153,9 @@ class Command(BaseCommand):
             tell(self, [problem for problem in error.problems if problem.level != "loss"])
             count = sum(problem.level == "error" for problem in error.problems)
             errors = "1 error" if count == 1 else f"{count} errors"
-            raise usage_error(f"{errors}; nothing was imported.") from error
+            is_unknown = any(isinstance(problem, UnknownColumn) for problem in error.problems)
+            hint = _UNKNOWN_COLUMN if is_unknown else ""
+            raise usage_error(f"{errors}; nothing was imported.{hint}") from error
 
     def _tell(
         self, report: ImportReport, options: dict[str, Any], *, lists_unchanged: bool = True

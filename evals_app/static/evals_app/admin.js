@@ -7,6 +7,19 @@
     for (const icon of root.querySelectorAll(".material-symbols-outlined")) icon.setAttribute("aria-hidden", "true");
   }
 
+  /** Name what Unfold leaves without a name, and say which part is the content. */
+  function name() {
+    const labels = {
+      "#searchbar-submit": "Search",
+      "#nav-sidebar a.shrink-0": "Start page",
+      'a[href="#"][x-on\\:click^="showActions"]': "More actions",
+    };
+    for (const [selector, label] of Object.entries(labels)) {
+      for (const element of document.querySelectorAll(selector)) element.setAttribute("aria-label", label);
+    }
+    document.getElementById("content")?.parentElement.setAttribute("role", "main");
+  }
+
   // Dialogs take the focus, keep it, and give it back.
 
   const INPUTS = "input:not([type=hidden]), select, textarea";
@@ -73,6 +86,7 @@
   }, true);
 
   hush(document);
+  name();
   // Browsers ignore `autofocus` if something had the focus before the page was complete.
   document.querySelector("[autofocus]")?.focus();
   document.addEventListener("htmx:afterSwap", (event) => {

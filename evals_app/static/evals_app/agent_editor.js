@@ -1,4 +1,5 @@
-/* Hide what the chosen kind of agent does not use, unless it is filled in. */
+/* Hide what the chosen kind of agent, tool or rule does not use, unless it is filled in, and offer the
+   tools that the page has where a rule calls one. Rows themselves: fixtures_app/rows.js */
 (() => {
   "use strict";
   const KINDS = ["model", "http", "chat", "python", "command", "scripted"];
@@ -18,6 +19,53 @@
     }
   }
 
-  document.addEventListener("change", (event) => ["id_driver", "id_protocol"].includes(event.target.id) && show());
-  document.addEventListener("DOMContentLoaded", () => document.getElementById("id_driver") && show());
+  /** The parts of a tool that its source uses. */
+  function showSource(select) {
+    for (const part of select.closest("[data-row]").querySelectorAll("[data-for]")) {
+      const isUsed = part.dataset.for.split(" ").includes(select.value);
+      part.hidden = !isUsed && !hasContent(part);
+    }
+  }
+
+  /** A rule for any message has no words. */
+  function showWords(select) {
+    const part = select.closest("[data-row]").querySelector("[data-words]");
+    part.hidden = select.value === "always" && !hasContent(part);
+  }
+
+  function showRows(root) {
+    root.querySelectorAll("[data-source]").forEach(showSource);
+    root.querySelectorAll("[data-match]").forEach(showWords);
+  }
+
+  function offerTools() {
+    let list = document.getElementById("agent-tools");
+    if (!list) {
+      list = document.createElement("datalist");
+      list.id = "agent-tools";
+      document.body.append(list);
+    }
+    const chosen = [...document.querySelectorAll("[name=tools]:checked")];
+    const own = [...document.querySelectorAll("[data-tool-name]")].filter((input) => !input.closest(".ts-removed"));
+    const names = [...own, ...chosen].map((input) => input.value.trim()).filter(Boolean);
+    list.replaceChildren(
+      ...[...new Set(names)].map((name) => Object.assign(document.createElement("option"), { value: name })),
+    );
+  }
+
+  document.addEventListener("focusin", (event) => event.target.matches('[list="agent-tools"]') && offerTools());
+  document.addEventListener("change", (event) => {
+    if (["id_driver", "id_protocol"].includes(event.target.id)) show();
+    if (event.target.matches("[data-source]")) showSource(event.target);
+    if (event.target.matches("[data-match]")) showWords(event.target);
+  });
+  document.addEventListener("DOMContentLoaded", () => {
+    if (!document.getElementById("id_driver")) return;
+    show();
+    showRows(document);
+    // A row that is added later.
+    new MutationObserver((changes) => {
+      for (const change of changes) change.addedNodes.forEach((node) => node.querySelectorAll && showRows(node));
+    }).observe(document.getElementById("agent_form"), { childList: true, subtree: true });
+  });
 })();

@@ -10,26 +10,36 @@
     const box = row.querySelector("[data-options]");
     const aside = kept.get(row) ?? {};
     kept.set(row, aside);
+    const rare = row.querySelector("[data-advanced]");
     if (box.childNodes.length) {
       const inputs = document.createDocumentFragment();
-      inputs.append(...box.childNodes);
+      const rarely = document.createElement("div");
+      rarely.dataset.rare = "";
+      rarely.append(...rare.childNodes);
+      inputs.append(...box.childNodes, rarely);
       aside[box.dataset.options] = inputs;
     }
     const kind = select.value;
     // Its sentence is known once it is saved.
-    row.querySelector(".ts-title").textContent = kind ? select.selectedOptions[0].text : "New check";
+    const label = kind ? select.selectedOptions[0].text : "New check";
+    row.querySelector(".ts-title").textContent = label;
+    row.querySelector("[data-kind-label]").textContent = label;
     box.dataset.options = kind;
     const template = document.querySelector(`template[data-options-for="${CSS.escape(kind)}"]`);
     for (const part of row.querySelectorAll("[data-only]")) {
       part.hidden = !template || !(part.dataset.only in template.dataset);
     }
     if (!template) return;
-    // Kinds that need a threshold to decide show it; for others it is under More.
+    // Kinds that need a threshold to decide show it; for others it is under Advanced.
     const place = "measured" in template.dataset ? "measured" : "other";
     const threshold = row.querySelector("[data-threshold] > .ts-field");
     row.querySelector(`[data-threshold="${place}"]`).append(threshold);
     const prefix = `${row.dataset.prefix}-opt`;
-    box.append(aside[kind] ?? window.touchstoneRows.fill(template, { __options__: prefix }));
+    const inputs = aside[kind] ?? window.touchstoneRows.fill(template, { __options__: prefix });
+    const rarely = inputs.querySelector("[data-rare]");
+    rarely.remove();
+    rare.append(...rarely.childNodes);
+    box.append(inputs);
   }
 
   // The reference of a kind loads on request; toggle events do not bubble.

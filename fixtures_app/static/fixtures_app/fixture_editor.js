@@ -5,22 +5,36 @@
   const names = () => document.querySelectorAll('[name^="entities-"][name$="-ref"]');
   const ends = () => document.querySelectorAll('[name^="relations-"]:is([name$="-source"], [name$="-target"])');
 
-  function offer() {
-    let list = document.getElementById("entity-names");
+  /** Say what an entity is: its type, and its first values. */
+  function about(input) {
+    const cells = input.closest("tr").querySelectorAll('[name*="-cell-"]');
+    const values = [...cells].map((cell) => cell.value).filter(Boolean).slice(0, 3);
+    return [input.closest("[data-sheet]").dataset.sheet, ...values].join(", ").slice(0, 80);
+  }
+
+  function offer(id, options) {
+    let list = document.getElementById(id);
     if (!list) {
-      list = document.createElement("datalist");
-      list.id = "entity-names";
+      list = Object.assign(document.createElement("datalist"), { id });
       document.body.append(list);
     }
-    const known = [...names()].filter((input) => !input.closest(".ts-removed")).map((input) => input.value);
-    list.replaceChildren(
-      ...[...new Set(known.filter(Boolean))].map((name) => Object.assign(document.createElement("option"), { value: name })),
-    );
+    list.replaceChildren(...[...options].map(([value, label]) => Object.assign(document.createElement("option"), { value, label })));
+  }
+
+  function offerNames() {
+    const known = [...names()].filter((input) => input.value && !input.closest(".ts-removed"));
+    offer("entity-names", new Map(known.map((input) => [input.value, about(input)])));
+  }
+
+  function offerKinds() {
+    const kinds = document.querySelectorAll('[name^="relations-"][name$="-type"]');
+    offer("relation-kinds", new Map([...kinds].filter((input) => input.value).map((input) => [input.value, ""])));
   }
 
   const before = new WeakMap();
   document.addEventListener("focusin", (event) => {
-    if (event.target.matches('[list="entity-names"]')) offer();
+    if (event.target.matches('[list="entity-names"]')) offerNames();
+    else if (event.target.matches('[list="relation-kinds"]')) offerKinds();
     else if (event.target.name?.match(/^entities-.*-ref$/)) before.set(event.target, event.target.value);
   });
   document.addEventListener("change", (event) => {

@@ -61,14 +61,16 @@
 
   function addRow(button) {
     const row = appendRow(button.closest("[data-formset]"));
-    row.querySelector(FOCUSABLE)?.focus();
+    row.scrollIntoView({ block: "center" });
+    row.querySelector(FOCUSABLE)?.focus({ preventScroll: true });
     announce(`${nameOf(row)} ${kept(row.parentElement).length} added.`);
     changed(row);
+    return row;
   }
 
   function setRemoved(row, removed) {
     row.classList.toggle("ts-removed", removed);
-    row.querySelector(":scope > [data-delete-flag]").disabled = !removed;
+    row.querySelector(`[name="${row.dataset.prefix}-DELETE"]`).disabled = !removed;
     const next = removed ? ":scope > .ts-undo [data-undo]" : "[data-remove]";
     row.querySelector(next).focus();
     changed(row);
@@ -149,26 +151,27 @@
     if (event.target.matches?.("[data-list]")) changed(event.target);
   });
 
-  document.addEventListener(
-    "submit",
-    (event) => {
-      for (const list of event.target.querySelectorAll("[data-list]")) {
-        [...list.children].forEach((row, place) => {
-          const position = row.querySelector(`:scope > [name="${row.dataset.prefix}-position"]`);
-          if (position) position.value = place;
-        });
-      }
-    },
-    true,
-  );
+  /** Write the order of the screen into the rows. */
+  function number(form) {
+    for (const list of form.querySelectorAll("[data-list]:not([data-grid] > *)")) {
+      [...list.children].forEach((row, place) => {
+        const position = row.querySelector(`[name="${row.dataset.prefix}-position"]`);
+        if (position) position.value = place;
+      });
+    }
+  }
+
+  document.addEventListener("submit", (event) => number(event.target), true);
 
   document.addEventListener("DOMContentLoaded", () => {
     const first = document.querySelector("a[data-problem]");
-    const target = first && document.getElementById(first.dataset.problem);
-    if (target) reveal(target);
+    const wanted = new URLSearchParams(location.search).get("field"); // a link to one field
+    const target = document.getElementById(first ? first.dataset.problem : `id_${wanted}`);
+    // Once all is loaded: Django's own script gives a new page's first input the focus whenever it comes.
+    if (target) window.addEventListener("load", () => reveal(target));
     // What is nothing without a row opens with one; it is not typed yet, so nobody is asked to save it.
     for (const formset of document.querySelectorAll("fieldset:not([disabled]) [data-first]")) appendRow(formset);
   });
 
-  window.touchstoneRows = { fill, changed };
+  window.touchstoneRows = { FOCUSABLE, addRow, announce, appendRow, changed, fill, number };
 })();

@@ -1,3 +1,5 @@
+import json
+import re
 from typing import Any
 
 import pytest
@@ -83,8 +85,8 @@ def test_saving_a_fixture_as_it_is_changes_nothing(
 def test_a_fixture_is_written_from_nothing(admin_client: Client) -> None:
     EntityType.objects.create(slug="order", schema=ORDER)
     page = open_page(admin_client, "/admin/fixtures_app/fixture/add/")
-    page.row("entities", ref="one", kind="order", status="active", content='{"total": 1}')
-    page.row("entities", ref="two", kind="order", status="new", content='{"total": 2}')
+    page.row("entities", ref="one", kind="order", status="active", cell__total=1)
+    page.row("entities", ref="two", kind="order", status="new", cell__total=2)
     page.row("relations", source="one", target="two", type="next", metadata="")
     page.row("chunks", chunk_id="k", text="Known.", source="", metadata="")
 
@@ -119,7 +121,7 @@ def test_an_entity_is_removed_with_its_relations_and_its_name_used_again(
 ) -> None:
     fixture = write_fixture()
     page = page_of(admin_client, fixture)
-    page.row("entities", ref="b", kind="note", status="active", content="")
+    page.row("entities", ref="b", kind="note", status="active")
 
     saved = page.post(entities__0__DELETE="on", relations__1__DELETE="on")
 
@@ -151,7 +153,7 @@ def test_rows_are_saved_in_the_order_of_the_screen(admin_client: Client) -> None
         ),
         pytest.param(
             {"entities__0__ref": "a", "relations__0__target": "a", "relations__1__source": "a"},
-            "Entity 2, name: ref 'a' is already used by entity 1.",
+            "order “a”, ref: Another entity has the ref 'a'.",
             id="name twice",
         ),
         pytest.param(
@@ -160,17 +162,21 @@ def test_rows_are_saved_in_the_order_of_the_screen(admin_client: Client) -> None
             id="text twice",
         ),
         pytest.param(
-            {"entities__0__content": '{"total": "many"}'},
-            "Entity 1, data: The data does not fit entity type 'order': “total” should be",
-            id="off its schema",
+            {"entities__0__cell-total": "many"}, "order “b”, total: Write a number", id="number"
         ),
         pytest.param(
-            {"entities__0__content": "{'total': 1}"},
-            "Entity 1, data: This is not valid JSON: line 1, column 2: texts need double quotes",
-            id="JSON",
+            {"entities__0__cell-total": ""}, "order “b”, total: This field is required", id="empty"
         ),
         pytest.param(
-            {"entities__0__kind": "order2"}, "Entity 1, type: Select a valid choice.", id="type"
+            {"entities__0__cell-to": '{"city": 1}'},
+            "order “b”, to: “to.city” should be a text",
+            id="inside a value",
+        ),
+        pytest.param(
+            {"entities__0__cell-to": "{'city'"}, "order “b”, to: This is not valid JSON", id="JSON"
+        ),
+        pytest.param(
+            {"entities__0__kind": "ordr"}, "ordr “b”: The entity type 'ordr' no longer", id="type"
         ),
         pytest.param({"chunks__0__text": ""}, "Text 1, text: This field is required.", id="text"),
         pytest.param({"slug": "Shop"}, "Slug: A slug has lowercase letters", id="slug"),
@@ -188,6 +194,85 @@ def test_what_does_not_hold_together_is_refused_with_its_place(
     assert len(refused.problems) == 1, refused.problems
     assert refused.problems[0].startswith(problem)
     assert spec_of(fixture) == before
+
+
+def test_everything_that_is_wrong_is_said_at_once_each_at_its_cell(admin_client: Client) -> None:
+    EntityType.objects.create(slug="order", schema=STRICT)
+    page = open_page(admin_client, "/admin/fixtures_app/fixture/add/")
+    page.row("entities", ref="a", kind="order", status="active", cell__total="x", cell__day="May")
+    page.row("entities", ref="a", kind="order", status="active", cell__total="-1")
+    page.row("relations", source="a", target="aa", type="next", metadata="")
+
+    refused = page.post(name="New", slug="new")
+
+    assert [problem.partition(": ")[0] for problem in refused.problems] == [
+        "order “a”, total",
+        "order “a”, day",
+        "order “a”, total",
+        "order “a”, ref",
+        "Relation 1, to",
+    ]
+    anchors = re.findall(r'data-problem="([^"]+)"', refused.html)
+    assert all(f'id="{anchor}"' in refused.html for anchor in anchors)
+    assert refused.fields["entities-0-cell-total"] == ["x"]
+    assert refused.fields["entities-0-cell-day"] == ["May"]
+
+
+STRICT = {
+    "properties": {
+        "total": {"type": "number", "minimum": 0},
+        "day": {"type": "string", "format": "date"},
+    },
+    "additionalProperties": False,
+}
+
+
+def test_an_added_column_is_a_field_and_one_that_the_type_lacks_is_warned_of(
+    admin_client: Client,
+) -> None:
+    fixture = write_fixture()
+    page = page_of(admin_client, fixture)
+    columns = [*page.fields["entities-columns-order"], "totl"]
+
+    saved = page.post(**{"entities-columns-order": columns, "entities-0-cell-totl": "2"})
+
+    assert saved.is_saved, saved.problems
+    assert spec_of(fixture).entities[0].data["totl"] == 2
+    after = page_of(admin_client, fixture)
+    assert "“totl”. Did you mean 'total'?" in after.text
+    assert "no field totl" in after.text
+
+
+def test_a_column_that_a_closed_type_lacks_is_an_error(admin_client: Client) -> None:
+    EntityType.objects.create(slug="order", schema=STRICT)
+    page = open_page(admin_client, "/admin/fixtures_app/fixture/add/")
+    page.row("entities", ref="a", kind="order", status="active", cell__totl="1")
+    page.set(**{"entities-columns-order": ["total", "day", "totl"]})
+
+    refused = page.post(name="New", slug="new")
+
+    (problem,) = refused.problems
+    assert problem.startswith("order “a”, totl: ")
+    assert "“total”" in problem
+
+
+@pytest.mark.parametrize(
+    "data", [{"t": "", "n": 1.0, "extra": None}, {"t": "12", "any": "12"}, {"n": 5, "t": "a\nb"}]
+)
+def test_values_stay_as_they_are_until_someone_changes_them(
+    admin_client: Client, data: dict[str, Any]
+) -> None:
+    schema = {"properties": {"t": {"type": "string"}, "n": {"type": "integer"}}}
+    fixture = write_fixture(
+        entities=[{"ref": "a", "type": "note", "data": data}],
+        relations=[],
+        entity_types=[{"slug": "note", "schema": schema}],
+    )
+
+    saved = page_of(admin_client, fixture).post()
+
+    assert saved.is_saved, saved.problems
+    assert json.dumps(spec_of(fixture).entities[0].data) == json.dumps(data)
 
 
 def test_the_history_names_changed_rows(admin_client: Client) -> None:

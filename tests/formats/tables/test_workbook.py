@@ -13,7 +13,8 @@ from openpyxl.worksheet.worksheet import Worksheet
 from evals_app.formats.problems import FormatError
 from evals_app.formats.tables import workbook
 from evals_app.formats.tables.table import Table
-from evals_app.formats.tables.workbook import read_xlsx, write_workbook
+from evals_app.formats.tables.workbook import read_xlsx
+from evals_app.formats.tables.workbook_writing import write_workbook
 
 # What a spreadsheet program stores for `=1/0`, `=""` and `="a"&"b"`, and what nobody calculated.
 FORMULAS = """\

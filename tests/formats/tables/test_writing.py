@@ -106,6 +106,7 @@ EVERYTHING = make_suite(
             "max_tool_calls": 0,
         },
         "turn_timeout_s": 12.5,
+        "enabled": False,
         "streaming": True,
         "trials": 2,
         "history": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "- Yes?"}],

@@ -1,0 +1,146 @@
+"""Invitations: a person without a password, and a link with which they set one.
+
+The link is Django's for a forgotten password, so it also serves people who have one. It works once,
+for settings.PASSWORD_RESET_TIMEOUT. Touchstone sends no e-mail: whoever makes the link sends it.
+"""
+
+from datetime import timedelta
+from typing import Any
+
+from django import forms
+from django.conf import settings
+from django.contrib import admin, messages
+from django.contrib.auth.forms import SetPasswordForm
+from django.contrib.auth.models import User
+from django.contrib.auth.tokens import default_token_generator
+from django.contrib.auth.views import PasswordResetConfirmView
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.urls import path, reverse, reverse_lazy
+from django.utils import timezone
+from django.utils.encoding import force_bytes
+from django.utils.http import urlsafe_base64_encode
+from django.utils.text import slugify
+from unfold.admin import ModelAdmin
+from unfold.widgets import INPUT_CLASSES, UnfoldAdminTextInputWidget
+
+_MOST = User._meta.get_field("username").max_length or 150  # noqa: SLF001 - documented
+
+
+class PersonForm(forms.ModelForm):
+    """A person, with one name instead of two."""
+
+    name = forms.CharField(
+        max_length=User._meta.get_field("first_name").max_length,  # noqa: SLF001 - documented
+        required=False,
+        widget=UnfoldAdminTextInputWidget(),
+    )
+
+    class Meta:
+        model = User
+        fields = ("username", "email", "groups", "is_active")  # pages may add more
+        labels = {"email": "E-mail", "groups": "Roles"}
+        help_texts = {
+            "username": "To sign in with. Letters, digits and @ . + - _",
+            "is_active": "Deselect this instead of deleting a person: they can no longer sign in, "
+            "and their API tokens stop working.",
+        }
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if "name" in self.fields and self.instance.pk:
+            self.fields["name"].initial = self.instance.get_full_name()
+
+    def save(self, commit: bool = True) -> Any:  # noqa: FBT001, FBT002 - Django's signature
+        if "name" in self.changed_data:
+            self.instance.first_name, self.instance.last_name = self.cleaned_data["name"], ""
+        return super().save(commit)
+
+
+class InvitationForm(PersonForm):
+    """A new colleague: a name and a role are enough."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["name"].required = True
+        self.fields["username"].required = False
+        self.fields["username"].help_text += ". Leave blank to have one made from the name."
+        self.fields["email"].help_text = "Optional. Touchstone does not send e-mail."
+        self.fields["groups"].required = True
+
+    def clean_username(self) -> str:
+        return self.cleaned_data["username"] or unused_name(self.cleaned_data.get("name", ""))
+
+    def save(self, commit: bool = True) -> Any:  # noqa: FBT001, FBT002 - Django's signature
+        self.instance.is_staff = True  # or they could not sign in
+        self.instance.set_unusable_password()
+        return super().save(commit)
+
+
+def unused_name(name: str) -> str:
+    """Return a username that no one has: "ann-smith", or "ann-smith-2"."""
+    wanted = slugify(name)[: _MOST - 10] or "person"
+    begins_so = User.objects.filter(username__startswith=wanted)
+    taken = set(begins_so.values_list("username", flat=True))
+    others = (f"{wanted}-{number}" for number in range(2, len(taken) + 3))
+    return next(text for text in (wanted, *others) if text not in taken)
+
+
+def link_page(page: ModelAdmin, request: HttpRequest, person: User) -> HttpResponse:
+    """Show a new link for a person; a link that they have not used yet stops working."""
+    if not person.has_usable_password():
+        person.set_unusable_password()  # another one, on which links depend
+        person.save(update_fields=["password"])
+    key = urlsafe_base64_encode(force_bytes(person.pk))
+    link = reverse("set_password", args=[key, default_token_generator.make_token(person)])
+    context = {
+        **page.admin_site.each_context(request),
+        "opts": page.opts,
+        "title": "Copy the link",
+        "person": person,
+        "link": request.build_absolute_uri(link),
+        "ends_at": timezone.now() + timedelta(seconds=settings.PASSWORD_RESET_TIMEOUT),
+    }
+    response = TemplateResponse(request, "admin/evals_app/people/link.html", context)
+    # Not even the back button shows it again.
+    response.headers["Cache-Control"] = "no-store"
+    return response
+
+
+class ChosenPasswordForm(SetPasswordForm):
+    """Django's form in Unfold's look."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for field in self.fields.values():
+            field.widget.attrs["class"] = " ".join(INPUT_CLASSES)
+
+
+class SetPassword(PasswordResetConfirmView):
+    """The page that a link leads to."""
+
+    form_class = ChosenPasswordForm
+    template_name = "admin/evals_app/people/set_password.html"
+    title = "Choose a password"
+    success_url = reverse_lazy("admin:login")
+
+    def get_user(self, uidb64: str) -> Any:
+        person: Any = super().get_user(uidb64)
+        return person if person and person.is_active else None
+
+    def form_valid(self, form: Any) -> HttpResponse:
+        person: Any = self.user
+        sentence = f"Your password is saved. Sign in as {person.get_username()}."
+        messages.success(self.request, sentence)
+        return super().form_valid(form)
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        context: dict[str, Any] = super().get_context_data(**kwargs)
+        context |= {**admin.site.each_context(self.request), "person": self.user}
+        context["title"] = self.title if self.validlink else "This link does not work"
+        return context
+
+
+urlpatterns = [
+    path("<uidb64>/<token>/", SetPassword.as_view(), name="set_password"),
+]

@@ -1,0 +1,83 @@
+"""What a person chooses for columns: that one is ignored, or which known column it is."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from evals_app.formats.problems import Problem
+from evals_app.formats.tables.columns import HEADERS, column_of, near_header
+from fixtures_app.ground.words import near
+
+# The choice for a column that is left out.
+IGNORED = ""
+
+
+@dataclass(frozen=True, slots=True)
+class UnknownColumn(Problem):
+    """A column whose header is unknown: a person may choose what it is.
+
+    `nearest` is the known header that a misspelt one means, `sample` a text from the column; both may
+    be empty.
+    """
+
+    header: str = ""
+    nearest: str = ""
+    sample: str = ""
+
+
+def read_choices(ignored: Iterable[str], mapped: Iterable[str]) -> dict[str, str]:
+    """Read choices from words like `Frage=question`: by header, the known one or `IGNORED`.
+
+    Raises:
+        ValueError: one of the words names no header, or a column is chosen twice.
+    """
+    choices: dict[str, str] = {}
+    pairs = [(header, IGNORED) for header in ignored]
+    for words in mapped:
+        header, _, meaning = words.rpartition("=")
+        if not (header.strip() and meaning.strip()):
+            raise ValueError(
+                f"{words!r} must name a column of the file and the column that it is, such as "
+                "Frage=question."
+            )
+        pairs.append((header, meaning.strip()))
+    for header, meaning in pairs:
+        if not header.strip():
+            raise ValueError("The name of a column to ignore is empty.")
+        if choices.setdefault(header.strip(), meaning) != meaning:
+            raise ValueError(f"There are two choices for the column {header.strip()!r}. Keep one.")
+    return choices
+
+
+@dataclass(slots=True)
+class Chosen:
+    """The choices of a person while tables are read; `seen` are the headers that were looked up."""
+
+    choices: Mapping[str, str] = field(default_factory=dict)
+    seen: dict[str, str] = field(default_factory=dict)
+    _meanings: dict[str, str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._meanings = {_key(header): meaning for header, meaning in self.choices.items()}
+
+    def of(self, header: str) -> str | None:
+        """Return the choice for a column: a known header or `IGNORED`; None without a choice."""
+        if not self._meanings:
+            return None
+        self.seen.setdefault(_key(header), header)
+        return self._meanings.get(_key(header))
+
+    def problems(self, path: str) -> Iterator[Problem]:
+        """Report choices of columns that no table has, and of known columns that do not exist."""
+        for header, meaning in self.choices.items():
+            if _key(header) not in self.seen:
+                message = f"No table has a column {header!r}.{near(header, self.seen.values())}"
+                yield Problem(path, 0, 0, "", "", message)
+            if meaning != IGNORED and not column_of(meaning):
+                hint = near_header(meaning) or f" Known: {', '.join(HEADERS)}."
+                message = f"The column {header!r} cannot be {meaning!r}, which is unknown.{hint}"
+                yield Problem(path, 0, 0, "", "", message)
+
+
+def _key(header: str) -> str:
+    """Write a header in one way, whatever its case and spaces."""
+    return " ".join(header.split()).casefold()

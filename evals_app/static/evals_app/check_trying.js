@@ -1,0 +1,63 @@
+/* Try a check on a reply: the server grades what is written in the row now; nothing is stored. */
+(() => {
+  "use strict";
+
+  const place = () => document.getElementById("ts-trying").dataset;
+
+  /** Give the number of a turn as people count; "" for a check on the whole conversation. */
+  function turnOf(row) {
+    const turn = row.closest(".ts-turn");
+    const kept = [...document.querySelectorAll(".ts-turn:not(.ts-removed)")];
+    return turn ? kept.indexOf(turn) + 1 : "";
+  }
+
+  // The last reply loads when the part is opened for the first time; toggle events do not bubble.
+  async function showLastReply(event) {
+    const part = event.target;
+    if (!part.matches?.("[data-trying]") || !part.open || !place().lastReply || part.dataset.asked) return;
+    part.dataset.asked = "yes";
+    const answer = await fetch(`${place().lastReply}?turn=${turnOf(part)}`);
+    const { reply, source } = answer.ok ? await answer.json() : {};
+    const area = part.querySelector("[data-reply]");
+    if (!reply || area.value) return;
+    area.value = reply;
+    part.querySelector("[data-reply-source]").textContent = `${source} You can change it.`;
+  }
+
+  /** Collect the inputs of a row as its form would post them, and what the server needs besides. */
+  function collect(row) {
+    const body = new FormData();
+    for (const { name, value, type, checked } of row.querySelectorAll("input, select, textarea")) {
+      if (name && (type !== "checkbox" || checked)) body.append(name, value);
+    }
+    body.delete(`${row.dataset.prefix}-DELETE`);
+    body.append("prefix", row.dataset.prefix);
+    body.append("reply", row.querySelector("[data-reply]").value);
+    body.append("turn", turnOf(row));
+    body.append("expected", row.closest(".ts-turn")?.querySelector("[name$=-expected]")?.value ?? "");
+    body.append("case", place().case ?? "");
+    return body;
+  }
+
+  async function tryCheck(button) {
+    const row = button.closest("[data-row]");
+    const shown = row.querySelector("[data-tried]");
+    const token = document.querySelector("[name=csrfmiddlewaretoken]").value;
+    shown.textContent = "Checking…";
+    try {
+      const answer = await fetch(place().try, {
+        method: "POST", body: collect(row), headers: { "X-CSRFToken": token },
+      });
+      if (!answer.ok) throw new Error(answer.statusText);
+      shown.innerHTML = await answer.text();
+    } catch {
+      shown.textContent = "The site did not answer. Check that you are still signed in, then try again.";
+    }
+  }
+
+  document.addEventListener("toggle", showLastReply, true);
+  document.addEventListener("click", (event) => {
+    const button = event.target.closest("[data-try-check]");
+    if (button) tryCheck(button);
+  });
+})();

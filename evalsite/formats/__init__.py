@@ -1,0 +1,1 @@
+"""How the site writes dates; settings.FORMAT_MODULE_PATH names this package."""

@@ -1,0 +1,7 @@
+"""One style for all pages: 22 Nov 2026, 19:03. Files and REST have ISO 8601 in UTC."""
+
+DATE_FORMAT = SHORT_DATE_FORMAT = "j M Y"
+TIME_FORMAT = "H:i"
+DATETIME_FORMAT = SHORT_DATETIME_FORMAT = "j M Y, H:i"
+YEAR_MONTH_FORMAT = "M Y"
+MONTH_DAY_FORMAT = "j M"

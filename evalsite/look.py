@@ -1,0 +1,40 @@
+"""The look of the site: its accent, its mark, and what Unfold shows around every page."""
+
+from typing import Any
+
+from django.templatetags.static import static
+from django.urls import reverse_lazy
+
+# Ink blue: apart from the colours of verdicts. 600 on white and 400 on the dark ground reach 4.5:1.
+_ACCENT = {
+    "50": "oklch(97.5% .012 264)",
+    "100": "oklch(94.5% .028 264)",
+    "200": "oklch(89% .056 264)",
+    "300": "oklch(81.5% .095 264)",
+    "400": "oklch(73% .135 264)",
+    "500": "oklch(62% .17 264)",
+    "600": "oklch(51% .18 264)",
+    "700": "oklch(44% .165 264)",
+    "800": "oklch(37.5% .135 264)",
+    "900": "oklch(32% .105 264)",
+    "950": "oklch(24% .075 264)",
+}
+
+
+def _mark(_request: object) -> str:
+    """Return the address of the stone with the streak of gold."""
+    return static("evals_app/favicon.svg")
+
+
+UNFOLD: dict[str, Any] = {
+    "SITE_TITLE": "Touchstone",
+    "SITE_HEADER": "Touchstone",
+    "SITE_URL": reverse_lazy("admin:index"),
+    "SITE_ICON": _mark,
+    "SITE_FAVICONS": [{"rel": "icon", "type": "image/svg+xml", "href": _mark}],
+    "COLORS": {"primary": _ACCENT},
+    "LOGIN": {"form": "evalsite.sign_in.SignInForm"},
+    "DASHBOARD_CALLBACK": "evalsite.dashboard.dashboard",
+    "ACCOUNT": {"navigation": [{"title": "Your profile", "link": reverse_lazy("profile")}]},
+    "SIDEBAR": {"navigation": "evals_app.admin.navigation.navigation"},
+}

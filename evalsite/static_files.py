@@ -1,0 +1,18 @@
+"""Static files with hashed names, compressed once, so that browsers keep them for good.
+
+gunicorn collects them before it serves (evalsite/web_server.py). Without that, as in tests and with
+runserver, files have their plain names and come straight from the packages.
+"""
+
+from whitenoise.storage import CompressedManifestStaticFilesStorage
+
+
+class StaticFiles(CompressedManifestStaticFilesStorage):  # type: ignore[misc]  # ships no types
+    """Hashed names for what is collected, plain ones for the rest."""
+
+    manifest_strict = False
+
+    def stored_name(self, name: str) -> str:
+        """Return the name under which a file is served."""
+        collected: str | None = self.hashed_files.get(self.hash_key(self.clean_name(name)))
+        return collected or name

@@ -1,0 +1,116 @@
+"""The table of fields on the page of an entity type."""
+
+import json
+from typing import Any
+
+from django import forms
+from django.core.exceptions import ValidationError
+from django.forms import formset_factory
+
+from fixtures_app.editing.inputs import CheckBox, HiddenInput, Select, TextArea, TextInput
+from fixtures_app.editing.plain_rows import PlainRow, PlainRows
+from fixtures_app.ground.field_table import LABELS, Field, FieldTable, Kind, field_of
+from fixtures_app.ground.field_table import schema_of_field as schema_of_one
+from fixtures_app.ground.quoting import shortened
+from fixtures_app.ground.strict_json import Json, read_strictly
+
+_KINDS = [(kind.value, label) for kind, label in LABELS.items() if kind is not Kind.OTHER]
+_REST_CHARS = 80
+
+
+class FieldRow(PlainRow):
+    """A field; `kept` is the schema that it had when the page was opened."""
+
+    name = forms.CharField(max_length=100, widget=TextInput)
+    kind = forms.ChoiceField(label="Kind", widget=Select, choices=_KINDS)
+    is_required = forms.BooleanField(label="Required", required=False, widget=CheckBox)
+    choices = forms.CharField(
+        label="Choices", required=False, widget=TextArea({"rows": 1, "placeholder": "One per line"})
+    )
+    note = forms.CharField(label="Note or example", required=False, widget=TextInput, strip=False)
+    kept = forms.CharField(required=False, widget=HiddenInput)
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for name in ("name", "kind", "is_required", "choices", "note"):
+            self.fields[name].widget.attrs["aria-label"] = self.fields[name].label or "Name"
+        self.origin = _origin(self["kept"].value())
+        if self.origin is not None and self.origin.kind is Kind.OTHER:
+            choices: Any = self.fields["kind"]
+            choices.choices = [*_KINDS, (Kind.OTHER.value, LABELS[Kind.OTHER])]
+
+    @property
+    def rest_text(self) -> str:
+        """The rules of the field that the table does not show."""
+        rest = dict(self.origin.rest) if self.origin else {}
+        text = json.dumps(rest.get("", rest), ensure_ascii=False)
+        return shortened(text.strip("{}"), _REST_CHARS) if rest else ""
+
+    def clean_choices(self) -> tuple[str, ...]:
+        lines = (line.strip() for line in self.cleaned_data["choices"].splitlines())
+        choices = tuple(filter(None, lines))
+        if self.cleaned_data.get("kind") != Kind.CHOICE:
+            return ()
+        if not choices:
+            raise ValidationError("Write the choices, one per line.")
+        if len(set(choices)) < len(choices):
+            raise ValidationError("A choice appears twice.")
+        return choices
+
+    def written(self) -> Field:
+        """Return the field of a valid row."""
+        values = self.cleaned_data
+        kind = Kind(values["kind"])
+        is_same = self.origin is not None and self.origin.kind is kind
+        return Field(
+            values["name"],
+            kind,
+            values["is_required"],
+            values["choices"],
+            values["note"].strip(),
+            self.origin.rest if is_same and self.origin else {},
+        )
+
+
+def _origin(kept: Json) -> Field | None:
+    try:
+        return field_of("", read_strictly(kept)) if kept else None
+    except (ValueError, RecursionError):
+        return None
+
+
+class FieldRows(PlainRows):
+    """The fields of an entity type."""
+
+    row_name = "field"
+
+    def clean(self) -> None:
+        taken: set[str] = set()
+        for row in self.kept:
+            name = row.cleaned_data.get("name") if hasattr(row, "cleaned_data") else None
+            if name in taken:
+                row.add_error("name", f"Another field is called {name!r}.")
+            taken |= {name} if name else set()
+
+    def fields(self) -> tuple[Field, ...]:
+        """Return the fields of valid rows."""
+        return tuple(row.written() for row in self.kept)
+
+
+def field_rows(data: Any, table: FieldTable) -> FieldRows:
+    """Return the rows of a page that was opened or posted."""
+    initial = [
+        {
+            "name": one.name,
+            "kind": one.kind.value,
+            "is_required": one.is_required,
+            "choices": "\n".join(one.choices),
+            "note": one.note,
+            "kept": json.dumps(schema_of_one(one), ensure_ascii=False),
+            "position": number,
+        }
+        for number, one in enumerate(table.fields)
+    ]
+    made: Any = formset_factory(FieldRow, formset=FieldRows, extra=0)
+    rows: FieldRows = made(data, initial=initial, prefix="fields")
+    return rows

@@ -1,0 +1,53 @@
+"""How pages show moments: in one style, in the time zone of the person who reads."""
+
+from datetime import datetime, timedelta
+
+from django import template
+from django.utils import timezone
+from django.utils.formats import date_format
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+register = template.Library()
+
+
+@register.filter
+def moment(at: datetime | None) -> SafeString | str:
+    """Return "22 Nov 2026, 19:03"; a pointer over it shows seconds and time zone."""
+    if at is None:
+        return ""
+    local = timezone.localtime(at)
+    return format_html(
+        '<time datetime="{}" title="{}">{}</time>',
+        local.isoformat(timespec="seconds"),
+        exact_moment(at),
+        shown(at),
+    )
+
+
+@register.filter
+def exact_moment(at: datetime) -> str:
+    """Return "22 Nov 2026, 19:03:07 (UTC+1, Europe/Zurich)"."""
+    local = timezone.localtime(at)
+    return f"{date_format(local)}, {local:%H:%M:%S} ({zone_of(local)})"
+
+
+def shown(at: datetime) -> str:
+    """Return "22 Nov 2026, 19:03"."""
+    return date_format(timezone.localtime(at), "DATETIME_FORMAT")
+
+
+def clock(at: datetime | None) -> str:
+    """Return "19:03:07", for what is about to happen."""
+    return f"{timezone.localtime(at):%H:%M:%S}" if at else ""
+
+
+def zone_of(local: datetime) -> str:
+    """Return "UTC+1, Europe/Zurich"."""
+    offset = local.utcoffset() or timedelta()
+    minutes = int(offset.total_seconds()) // 60
+    hours, rest = divmod(abs(minutes), 60)
+    sign = "" if not minutes else "+" if minutes > 0 else "-"
+    ahead = "UTC" + (f"{sign}{hours}" if minutes else "") + (f":{rest:02}" if rest else "")
+    name = str(local.tzinfo)
+    return ahead if name == ahead else f"{ahead}, {name}"

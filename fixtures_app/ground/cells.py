@@ -1,0 +1,162 @@
+"""Values of entities as the text of a cell in a table, and back."""
+
+import json
+import re
+from datetime import date
+
+from fixtures_app.ground.field_table import TIME_PATTERN, Field, Kind
+from fixtures_app.ground.json_formats import FORMATS
+from fixtures_app.ground.quoting import listed
+from fixtures_app.ground.strict_json import Json, fault_of, read_strictly
+from fixtures_app.ground.words import near
+
+_WORDS = {"true": True, "yes": True, "false": False, "no": False}
+_TEXTS = {Kind.TEXT, Kind.LONG_TEXT, Kind.DATE, Kind.TIME, Kind.DATE_TIME, Kind.CHOICE}
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+_WHOLE = re.compile(r"[+-]?\d+", re.ASCII)
+_JSON_BEGINS = re.compile(r'[\[{"]')
+_MOST_DIGITS = 1000
+
+
+def write_cell(kind: Kind, value: Json) -> str | None:
+    """Return the text of a value; None if a cell of this kind cannot show it."""
+    if kind is Kind.OTHER:
+        return _write_any(value)
+    if isinstance(value, bool):
+        return str(value).lower() if kind is Kind.YES_NO else None
+    if kind in _TEXTS:
+        return value if isinstance(value, str) else None
+    if kind is Kind.WHOLE:
+        return str(value) if isinstance(value, int) else None
+    if kind is Kind.NUMBER:
+        return json.dumps(value) if isinstance(value, int | float) else None
+    if kind is Kind.TEXTS and isinstance(value, list):
+        fits = all(isinstance(text, str) and text.strip() == text != "" for text in value)
+        return "\n".join(value) if fits and not any("\n" in text for text in value) else None
+    return None
+
+
+def read_cell(one: Field, text: str) -> Json:
+    """Return the value of a cell that is not empty.
+
+    Raises:
+        ValueError: it is not a value of this kind.
+    """
+    word = text.strip()
+    match one.kind:
+        case Kind.TEXT | Kind.LONG_TEXT:
+            return text
+        case Kind.NUMBER | Kind.WHOLE:
+            return _read_number(word, is_whole=one.kind is Kind.WHOLE)
+        case Kind.YES_NO:
+            if word.casefold() not in _WORDS:
+                raise ValueError("Write yes or no.")
+            return _WORDS[word.casefold()]
+        case Kind.DATE:
+            return _read_date(word)
+        case Kind.TIME:
+            if not re.fullmatch(TIME_PATTERN.strip("^$"), word):
+                raise ValueError("Write a time of 24 hours, for example 09:30.")
+            return word
+        case Kind.DATE_TIME:
+            if not FORMATS.conforms(word, "date-time"):
+                raise ValueError("Write a date and time, for example 2026-05-01T09:30:00Z.")
+            return word
+        case Kind.CHOICE:
+            return _read_choice(one.choices, word)
+        case Kind.TEXTS:
+            return [line.strip() for line in text.splitlines() if line.strip()]
+        case _:
+            return read_any(text)
+
+
+def read_any(text: str) -> Json:
+    """Return a number, true, false, null or JSON if the text is one, else the text.
+
+    Raises:
+        ValueError: it begins like JSON, but is not valid.
+    """
+    word = text.strip()
+    if not _JSON_BEGINS.match(word) and not _is_literal(word):
+        return text
+    try:
+        return read_strictly(word)
+    except json.JSONDecodeError as error:
+        at = f"line {error.lineno}, column {error.colno}"
+        raise ValueError(f"This is not valid JSON: {at}: {fault_of(error)}.") from None
+    except RecursionError:
+        raise ValueError("This JSON is nested too deeply.") from None
+
+
+def read_lines(text: str) -> dict[str, str]:
+    """Return the texts of lines such as `total = 12`, by field.
+
+    Raises:
+        ValueError: a line has no `=`, or a name that another line has.
+    """
+    fields: dict[str, str] = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip():
+            continue
+        name, equals, value = (part.strip() for part in line.partition("="))
+        if not equals or not name:
+            raise ValueError(f"Line {number}: write field = value, for example total = 12.")
+        if name in fields:
+            raise ValueError(f"Line {number}: {name!r} appears twice.")
+        fields[name] = value
+    return fields
+
+
+def _is_literal(word: str) -> bool:
+    if word in {"true", "false", "null"}:
+        return True
+    try:
+        return isinstance(json.loads(word), int | float) and not word.endswith(("N", "y"))
+    except (ValueError, RecursionError):
+        return False
+
+
+def _write_any(value: Json) -> str:
+    if isinstance(value, str):
+        try:
+            if value.strip() and read_any(value) == value:
+                return value
+        except ValueError:
+            pass
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _read_number(word: str, *, is_whole: bool) -> int | float:
+    if len(word) > _MOST_DIGITS:
+        raise ValueError("The number has too many digits.")
+    if _WHOLE.fullmatch(word):
+        return int(word)
+    if is_whole:
+        raise ValueError(f"Write a whole number, for example 12.{_without_comma(word)}")
+    number = float(word) if _NUMBER.fullmatch(word) else float("inf")
+    if abs(number) == float("inf"):
+        raise ValueError(f"Write a number, for example 12.5.{_without_comma(word)}")
+    return number
+
+
+def _without_comma(word: str) -> str:
+    plain = word.replace(",", ".")
+    return f" Did you mean {plain}?" if plain != word and _NUMBER.fullmatch(plain) else ""
+
+
+def _read_date(word: str) -> str:
+    try:
+        if date.fromisoformat(word).isoformat() == word:
+            return word
+    except ValueError:
+        pass
+    raise ValueError("Write a date as year-month-day, for example 2026-05-01.")
+
+
+def _read_choice(choices: tuple[str, ...], word: str) -> str:
+    same = {choice.casefold(): choice for choice in choices}
+    if word in choices:
+        return word
+    if word.casefold() in same:
+        return same[word.casefold()]
+    raise ValueError(f"Choose one of {listed(list(choices))}.{near(word, choices)}")

@@ -1,0 +1,164 @@
+"""The fields of an entity type as a table: JSON Schema for people who do not write JSON.
+
+A table says everything that its schema says: what has no column of its own (a pattern, a minimum) is
+kept in `rest`, and a field that is of no kind here is OTHER. A schema whose outside says more than
+that has no table.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from fixtures_app.ground.json_data import canonical
+from fixtures_app.ground.strict_json import Json
+
+TIME_PATTERN = "^([01][0-9]|2[0-3]):[0-5][0-9]$"
+
+
+class Kind(StrEnum):
+    """What a field contains."""
+
+    TEXT = "text"
+    LONG_TEXT = "long-text"
+    NUMBER = "number"
+    WHOLE = "whole-number"
+    YES_NO = "yes-no"
+    DATE = "date"
+    TIME = "time"
+    DATE_TIME = "date-time"
+    CHOICE = "choice"
+    TEXTS = "texts"
+    OTHER = "other"
+
+
+LABELS = {
+    Kind.TEXT: "Text",
+    Kind.LONG_TEXT: "Long text",
+    Kind.NUMBER: "Number",
+    Kind.WHOLE: "Whole number",
+    Kind.YES_NO: "Yes or no",
+    Kind.DATE: "Date",
+    Kind.TIME: "Time (14:30)",
+    Kind.DATE_TIME: "Date and time",
+    Kind.CHOICE: "One of choices",
+    Kind.TEXTS: "List of texts",
+    Kind.OTHER: "As in the JSON Schema",
+}
+# The more keywords a kind has, the earlier it is tried.
+_WRITTEN: dict[Kind, dict[str, Json]] = {
+    Kind.LONG_TEXT: {"type": "string", "contentMediaType": "text/plain"},
+    Kind.DATE: {"type": "string", "format": "date"},
+    Kind.DATE_TIME: {"type": "string", "format": "date-time"},
+    Kind.TIME: {"type": "string", "pattern": TIME_PATTERN},
+    Kind.TEXTS: {"type": "array", "items": {"type": "string"}},
+    Kind.TEXT: {"type": "string"},
+    Kind.NUMBER: {"type": "number"},
+    Kind.WHOLE: {"type": "integer"},
+    Kind.YES_NO: {"type": "boolean"},
+}
+_OUTSIDE = frozenset({"type", "properties", "required", "additionalProperties"})
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A field of an entity type; `rest` are the keywords that no column shows."""
+
+    name: str
+    kind: Kind = Kind.TEXT
+    is_required: bool = False
+    choices: tuple[str, ...] = ()
+    note: str = ""
+    rest: Mapping[str, Json] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class FieldTable:
+    """All fields, and whether an entity may have others."""
+
+    fields: tuple[Field, ...] = ()
+    is_open: bool = False
+
+
+def field_of(name: str, schema: Json, *, is_required: bool = False) -> Field:
+    """Return a field of a schema's properties."""
+    if not isinstance(schema, dict):
+        return Field(name, Kind.OTHER, is_required, rest={"": schema})
+    rest = dict(schema)
+    note = rest.pop("description") if isinstance(schema.get("description"), str) else ""
+    if choices := _choices(rest):
+        left = {key: value for key, value in rest.items() if key not in {"enum", "type"}}
+        return Field(name, Kind.CHOICE, is_required, choices, note, left)
+    for kind, written in _WRITTEN.items():
+        if "enum" not in rest and all(rest.get(key) == value for key, value in written.items()):
+            left = {key: value for key, value in rest.items() if key not in written}
+            return Field(name, kind, is_required, (), note, left)
+    return Field(name, Kind.OTHER, is_required, (), note, rest)
+
+
+def _choices(schema: Mapping[str, Json]) -> tuple[str, ...]:
+    values = schema.get("enum")
+    if schema.get("type", "string") != "string" or not isinstance(values, list):
+        return ()
+    # The table writes choices in one line each.
+    fits = all(isinstance(value, str) and value.strip() == value != "" for value in values)
+    return tuple(values) if fits and not any("\n" in value for value in values) else ()
+
+
+def schema_of_field(one: Field) -> Json:
+    """Return the schema of a field's values."""
+    if "" in one.rest:
+        return one.rest[""]
+    core: dict[str, Json] = dict(_WRITTEN.get(one.kind, {}))
+    if one.kind is Kind.CHOICE:
+        core = {"enum": list(one.choices)}
+    note = {"description": one.note} if one.note else {}
+    return {**core, **one.rest, **note}
+
+
+def schema_of(table: FieldTable) -> dict[str, Json]:
+    """Return the JSON Schema of a table."""
+    schema: dict[str, Json] = {
+        "type": "object",
+        "properties": {one.name: schema_of_field(one) for one in table.fields},
+    }
+    if required := [one.name for one in table.fields if one.is_required]:
+        schema["required"] = required
+    if not table.is_open:
+        schema["additionalProperties"] = False
+    return schema
+
+
+def table_of(schema: Mapping[str, Json]) -> FieldTable | None:
+    """Return the table of a schema; None if a table cannot say all of it."""
+    table = FieldTable(fields_of(schema), schema.get("additionalProperties", True) is not False)
+    is_whole = schema.keys() <= _OUTSIDE and _same(schema, schema_of(table))
+    return table if is_whole else None
+
+
+def fields_of(schema: Mapping[str, Json]) -> tuple[Field, ...]:
+    """Return the fields that a schema names, whatever else it says."""
+    properties, required = schema.get("properties"), schema.get("required")
+    if not isinstance(properties, dict):
+        return ()
+    names: Sequence[Json] = required if isinstance(required, list) else ()
+    return tuple(field_of(name, one, is_required=name in names) for name, one in properties.items())
+
+
+def _same(left: Mapping[str, Json], right: Mapping[str, Json]) -> bool:
+    return canonical(_normal(left)) == canonical(_normal(right))
+
+
+def _normal(schema: Mapping[str, Json]) -> dict[str, Json]:
+    """Return a schema in one of its spellings; the data of an entity is always an object."""
+    properties = {
+        name: {key: value for key, value in one.items() if not (key == "type" and _choices(one))}
+        if isinstance(one, dict)
+        else one
+        for name, one in (schema.get("properties") or {}).items()
+    }
+    return {
+        "type": schema.get("type", "object"),
+        "properties": properties,
+        "required": sorted(map(str, schema.get("required") or [])),
+        "additionalProperties": schema.get("additionalProperties", True),
+    }

@@ -1,0 +1,24 @@
+from collections import Counter
+
+from evals_app.admin.check_picker import USUAL, KindInput, kinds_to_pick
+from evals_app.engine.graders import GRADERS
+
+
+def test_every_kind_is_offered_once_and_the_usual_ones_first() -> None:
+    offered = [reference.kind for _, references in kinds_to_pick() for reference in references]
+
+    assert Counter(offered) == Counter(list(GRADERS))
+    assert offered[: len(USUAL)] == list(USUAL)
+
+
+def test_the_button_shows_the_chosen_kind_escaped_and_names_itself() -> None:
+    choices = [("", "Choose"), ("Texts", [("a", "Has <b>"), ("b", "Has not")])]
+    widget = KindInput()
+    widget.choices = choices
+
+    shown = widget.render("type", "a", {"id": "id_type"})
+
+    button = shown.partition("<button")[2]
+    assert "Has &lt;b&gt;" in button
+    assert "Has not" not in button
+    assert 'id="id_type_pick" aria-labelledby="id_type_pick"' in button

@@ -1,0 +1,169 @@
+"""Invitations: who is invited, and what their link does."""
+
+import re
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Group, User
+from django.contrib.auth.tokens import PasswordResetTokenGenerator
+from django.test import Client
+from django.utils import timezone
+
+from tests.page_form import PageForm, open_page
+
+pytestmark = pytest.mark.django_db
+
+PASSWORD = {"new_password1": "long-enough-1", "new_password2": "long-enough-1"}
+LINK = re.compile(r"http://testserver(/admin/invitation/[^\"]+)")
+
+
+def role(name: str) -> int:
+    return Group.objects.get(name=name).pk
+
+
+def invite(client: Client, **fields: Any) -> PageForm:
+    page = open_page(client, "/admin/auth/user/add/")
+    return page.post(**{"name": "Ann Smith", "groups": [role("Viewer")]} | fields)
+
+
+def new_link(client: Client, person: User) -> str:
+    page = client.post(f"/admin/auth/user/{person.pk}/link/").content.decode()
+    (link,) = LINK.findall(page)
+    return str(link)
+
+
+def try_link(link: str) -> str:
+    """Open a link and choose a password; return where that leads, "" if nowhere."""
+    client = Client()
+    form = client.get(link)
+    if form.status_code != 302:
+        return ""
+    response = client.post(form.headers["Location"], PASSWORD)
+    return response.headers.get("Location", "")
+
+
+def test_whoever_is_invited_sets_a_password_with_the_link_and_signs_in(
+    admin_client: Client,
+) -> None:
+    page = invite(admin_client, email="ann@example.org")
+
+    person = User.objects.get(username="ann-smith")
+    assert (person.get_full_name(), person.email) == ("Ann Smith", "ann@example.org")
+    assert [group.name for group in person.groups.all()] == ["Viewer"]
+    assert (person.is_staff, person.is_superuser) == (True, False)
+    assert not person.has_usable_password()
+    assert "no-store" in page.response.headers["Cache-Control"]
+    (link,) = LINK.findall(page.html)
+    assert try_link(link) == "/admin/login/"
+    assert signs_in("ann-smith", "long-enough-1")
+
+
+def test_a_link_works_once(admin_client: Client) -> None:
+    (link,) = LINK.findall(invite(admin_client).html)
+    try_link(link)
+
+    assert try_link(link) == ""
+
+
+def test_a_weak_password_is_explained_and_the_link_still_works(admin_client: Client) -> None:
+    (link,) = LINK.findall(invite(admin_client).html)
+    client = Client()
+    address = client.get(link).headers["Location"]
+
+    weak: Any = client.post(address, {"new_password1": "123", "new_password2": "123"})
+
+    assert weak.context["form"].errors
+    assert client.post(address, PASSWORD).status_code == 302
+
+
+def test_a_newer_link_replaces_one_that_was_not_used(admin_client: Client) -> None:
+    (old,) = LINK.findall(invite(admin_client).html)
+    new = new_link(admin_client, User.objects.get(username="ann-smith"))
+
+    assert (try_link(old), try_link(new)) == ("", "/admin/login/")
+
+
+def signs_in(name: str, password: str) -> bool:
+    answer = Client().post("/admin/login/?next=/admin/", {"username": name, "password": password})
+    return answer.status_code == 302
+
+
+@pytest.mark.parametrize(("days", "leads_to"), [(6, "/admin/login/"), (8, "")])
+def test_a_link_works_for_a_week(
+    admin_client: Client, monkeypatch: pytest.MonkeyPatch, days: int, leads_to: str
+) -> None:
+    (link,) = LINK.findall(invite(admin_client).html)
+    later = timezone.now().replace(tzinfo=None) + timedelta(days=days)
+    monkeypatch.setattr(PasswordResetTokenGenerator, "_now", lambda _: later)
+
+    assert try_link(link) == leads_to
+
+
+def test_who_is_deactivated_cannot_use_a_link_and_gets_none(admin_client: Client) -> None:
+    (link,) = LINK.findall(invite(admin_client).html)
+    person = User.objects.get(username="ann-smith")
+    User.objects.filter(pk=person.pk).update(is_active=False)
+
+    assert try_link(link) == ""
+    assert admin_client.post(f"/admin/auth/user/{person.pk}/link/").status_code == 403
+
+
+def test_who_has_a_password_keeps_it_until_the_link_is_used(admin_client: Client) -> None:
+    person = User.objects.create_user("ben", password="secret", is_staff=True)
+
+    link = new_link(admin_client, person)
+
+    assert signs_in("ben", "secret")
+    assert try_link(link) == ""  # who remembers the password after all needs no link
+    try_link(new_link(admin_client, person))
+    assert signs_in("ben", "long-enough-1")
+
+
+@pytest.mark.parametrize(
+    ("taken", "name", "made"),
+    [
+        ([], "Ann Smith", "ann-smith"),
+        (["ann-smith"], "Ann Smith", "ann-smith-2"),
+        (["ann-smith", "ann-smith-2"], "Ann Smith", "ann-smith-3"),
+        ([], "安", "person"),
+    ],
+)
+def test_a_user_name_is_made_from_the_name(
+    admin_client: Client, taken: list[str], name: str, made: str
+) -> None:
+    for username in taken:
+        User.objects.create_user(username)
+
+    invite(admin_client, name=name, username="")
+
+    assert User.objects.filter(username=made, first_name=name).exists()
+
+
+@pytest.mark.parametrize(
+    ("fields", "key"),
+    [
+        ({"name": ""}, "name"),
+        ({"groups": []}, "groups"),
+        ({"email": "no"}, "email"),
+        ({"username": "admin"}, "username"),
+        ({"groups": [987654]}, "groups"),
+    ],
+)
+def test_what_is_missing_or_wrong_is_named_and_no_one_is_invited(
+    admin_client: Client, fields: dict[str, Any], key: str
+) -> None:
+    response: Any = invite(admin_client, **fields).response
+
+    assert key in response.context["adminform"].form.errors
+    assert User.objects.count() == 1
+
+
+def test_an_admin_who_is_no_superuser_invites_with_any_role(client: Client) -> None:
+    boss = User.objects.create_user("boss", is_staff=True)
+    boss.groups.set([role("Admin")])
+    client.force_login(boss)
+
+    invite(client, groups=[role("Admin")])
+
+    assert User.objects.get(username="ann-smith").groups.get().name == "Admin"

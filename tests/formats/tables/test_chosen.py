@@ -1,0 +1,125 @@
+"""What a person chooses for the columns of tables."""
+
+import json
+from typing import Any
+
+import pytest
+
+from evals_app.formats.importing import Imported, SourceFile, read_files
+from evals_app.formats.problems import FormatError, Problem
+from evals_app.formats.references import Known
+from evals_app.formats.tables.chosen import IGNORED, UnknownColumn, read_choices
+
+KNOWN = Known(agents={"desk": "model"})
+
+
+def read(content: str, columns: dict[str, str], path: str = "cases.csv") -> Imported:
+    file = SourceFile(path, content.encode())
+    return read_files([file], known=KNOWN, agent="desk", columns=columns)
+
+
+def turn(imported: Imported) -> Any:
+    (located,) = imported.suites
+    return located.spec.cases[0].turns[0].model_dump(exclude_defaults=True)
+
+
+def problems(content: str, columns: dict[str, str], path: str = "cases.csv") -> list[Problem]:
+    with pytest.raises(FormatError) as caught:
+        read(content, columns, path)
+    return caught.value.problems
+
+
+@pytest.mark.parametrize("header", ["Owner", " owner", "OWNER "])
+def test_an_ignored_column_is_a_loss_at_its_header(header: str) -> None:
+    imported = read("user,expected,Owner\nhi,hello,Ana\n", {header: IGNORED})
+
+    assert turn(imported) == {"user": "hi", "expected": "hello"}
+    assert [(loss.line, loss.column) for loss in imported.losses] == [(1, 3)]
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+def test_a_table_whose_headers_are_all_foreign_is_read_as_chosen(separator: str) -> None:
+    rows = (("Frage", "Antwort"), ("hi", "hello"))
+    content = "\n".join(map(separator.join, rows))
+
+    imported = read(content, {"Frage": "question", "Antwort": "expected"})
+
+    assert turn(imported) == {"user": "hi", "expected": "hello"}
+    assert imported.losses == []
+
+
+def test_a_column_may_be_a_parameter_and_a_known_one_may_be_ignored() -> None:
+    columns = {"Level": "param:level", "notes": IGNORED}
+
+    (located,) = read("user,contains,notes,Level\nhi,x,Old,7\n", columns).suites
+
+    assert located.spec.cases[0].context_params == {"level": 7}
+    assert located.spec.cases[0].description == ""
+
+
+def test_rows_of_json_are_read_as_chosen() -> None:
+    row = {"input": "hi", "Antwort": "{{hello}}"}
+
+    imported = read(json.dumps(row), {"Antwort": "expected"}, "cases.jsonl")
+
+    assert turn(imported)["expected"] == "{{hello}}"
+
+
+def test_a_known_key_of_rows_of_json_may_be_ignored() -> None:
+    row = {"input": "hi", "output": "hello", "Antwort": "ho"}
+
+    imported = read(json.dumps(row), {"output": IGNORED, "Antwort": "expected"}, "cases.jsonl")
+
+    assert turn(imported)["expected"] == "ho"
+    assert len(imported.losses) == 1
+
+
+def test_an_unknown_column_says_what_it_may_be_and_what_is_in_it() -> None:
+    content = "user,Expected anser,Stufe,password\nhi,hello,,s3cret\n,,Ana,\n"
+
+    unknown = [item for item in problems(content, {}) if isinstance(item, UnknownColumn)]
+
+    assert [(item.header, item.nearest) for item in unknown] == [
+        ("Expected anser", "expected"),
+        ("Stufe", ""),
+        ("password", ""),
+    ]
+    assert [item.sample for item in unknown] == ["hello", "Ana", "***"]
+
+
+@pytest.mark.parametrize(
+    ("columns", "word"),
+    [
+        ({"Onwer": IGNORED}, "'Owner'"),
+        ({"Owner": "quesion"}, "'question'"),
+        ({"Owner": "# notes"}, "'notes'"),
+        ({"Owner": "xyz"}, "Known:"),
+    ],
+)
+def test_a_choice_that_fits_nothing_is_refused(columns: dict[str, str], word: str) -> None:
+    found = problems("user,contains,Owner\nhi,x,Ana\n", columns)
+
+    assert word in " ".join(item.message for item in found if item.path == "columns")
+
+
+def test_two_columns_for_the_same_are_refused_where_the_second_is() -> None:
+    (problem,) = problems("user,contains,Frage\nhi,x,ho\n", {"Frage": "user"})
+
+    assert (problem.line, problem.column) == (1, 3)
+
+
+def test_choices_are_read_from_words() -> None:
+    assert read_choices(["Owner"], ["Frage=question", "a=b=param:x"]) == {
+        "Owner": IGNORED,
+        "Frage": "question",
+        "a=b": "param:x",
+    }
+
+
+@pytest.mark.parametrize(
+    ("ignored", "mapped"),
+    [([], ["Frage"]), ([], ["=user"]), ([], ["Frage="]), ([" "], []), (["a"], ["a=user"])],
+)
+def test_words_that_choose_nothing_are_refused(ignored: list[str], mapped: list[str]) -> None:
+    with pytest.raises(ValueError, match=r"\w"):
+        read_choices(ignored, mapped)

@@ -1,0 +1,29 @@
+"""Picking the kind of a check from its list, by keyboard."""
+
+from playwright.sync_api import Locator, Page, expect
+
+
+def pick_kind(opener: Locator, kind: str) -> None:
+    """Open the list by a button that has it, search the kind and take it."""
+    page = opener.page
+    opener.press("Enter")
+    search_kind(page, kind)
+
+
+def search_kind(page: Page, kind: str) -> None:
+    """Search a kind in the open list and take it."""
+    expect(page.get_by_role("combobox", name="Search checks")).to_be_focused()
+    page.keyboard.type(kind)
+    expect(page.locator("#ts-check-picker [aria-selected=true] strong")).to_have_text(kind)
+    page.keyboard.press("Enter")
+
+
+def add_check(within: Locator, kind: str) -> Locator:
+    """Add a check after those of a turn, or of the conversation, and return its row."""
+    pick_kind(within.get_by_role("button", name="Add a check").last, kind)
+    return within.locator(".ts-check-row").last
+
+
+def change_kind(row: Locator, kind: str) -> None:
+    """Make a check one of another kind."""
+    pick_kind(row.locator("[data-pick-kind]"), kind)
