@@ -83,8 +83,9 @@ def _existing(user: Any) -> dict[str, bool]:
         "agent": Agent.objects.all(),
         "worker": live_workers(),
     }
-    exists = {kind: Exists(rows) for kind, rows in kinds.items()}
-    return User.objects.filter(pk=user.pk).values(**exists).get()
+    exists = [Exists(rows) for rows in kinds.values()]
+    answers = User.objects.filter(pk=user.pk).values_list(*exists).get()
+    return dict(zip(kinds, answers, strict=True))
 
 
 def _worse(suites: Sequence[SuiteLine]) -> list[dict[str, Any]]:

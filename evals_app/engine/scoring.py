@@ -230,7 +230,7 @@ class CaseSummary:
     """A case over its trials. Errored trials count in no rate and no mean.
 
     `verdict` is None while nothing could be decided: trials errored or were not run. Where trials
-    were skipped, it was not chance that ended the series: there is no interval and no pass@k.
+    were skipped, the results decided how long the series was: it has no interval and no pass@k.
     """
 
     name: str

@@ -153,7 +153,7 @@ def find_suspects(
 ) -> Suspicion:
     """Return the cases whose pass rate differs by one trial or more.
 
-    With `is_base_stored` the trials of the base stand in for fresh ones.
+    With `is_base_stored` the stored trials of the base are used instead of fresh ones.
     """
     suspects: list[Suspect] = []
     compared = few = hopeless = 0

@@ -69,27 +69,26 @@ def names_offered(suite: Suite, *, most: int) -> Offer:
         "argument": arguments_of(suite.agent.tools),
         "field": {slug: parts_of(types[slug]) for slug in sorted(types)},
     }
-    stored = {what: sorted(set(each)) for what, each in names.items()}
-    return Offer(stored | {what: _all_of(owners) for what, owners in parts.items()}, parts)
+    unique = {what: sorted(set(listed)) for what, listed in names.items()}
+    return Offer(unique | {what: _all_of(owners) for what, owners in parts.items()}, parts)
 
 
 def _named(suite: Suite, most: int) -> QuerySet[Any]:
     """Return what is named, its name, and the schema of an entity type, in one query."""
     unknown = Value(None, output_field=JSONField())
-    types, chunks, entities = (
-        # As a subquery, because SQLite limits only a whole union.
-        rows.filter(pk__in=rows.order_by(name).values("pk")[:most])
-        for rows, name in (
-            (EntityType.objects.all(), "slug"),
-            (KnowledgeChunk.objects.filter(fixture__suites=suite), "chunk_id"),
-            (Entity.objects.filter(fixture__suites=suite), "ref"),
-        )
-    )
+    types = _first(most, EntityType.objects.order_by("slug"))
+    chunks = KnowledgeChunk.objects.filter(fixture__suites=suite).order_by("chunk_id")
+    entities = Entity.objects.filter(fixture__suites=suite).order_by("ref")
     return types.values_list(Value("entity type"), "slug", "schema").union(
-        chunks.values_list(Value("chunk"), "chunk_id", unknown),
-        entities.values_list(Value("entity"), "ref", unknown),
+        _first(most, chunks).values_list(Value("chunk"), "chunk_id", unknown),
+        _first(most, entities).values_list(Value("entity"), "ref", unknown),
         all=True,
     )
+
+
+def _first(most: int, rows: QuerySet[Any]) -> QuerySet[Any]:
+    """Limit rows by a subquery: SQLite limits only a union as a whole."""
+    return rows.order_by().filter(pk__in=rows.values("pk")[:most])
 
 
 def _all_of(owners: Mapping[str, Parts]) -> list[str]:

@@ -1,5 +1,6 @@
 """What commands show while runs are running, and what they report at the end."""
 
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -8,16 +9,19 @@ from decimal import Decimal
 from functools import partial
 from typing import Any
 
+from django.core.management.base import BaseCommand
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from evals_app.engine.llm.pricing import usd_text
+from evals_app.management import usage_error
 from evals_app.management.comparison import print_matrix
 from evals_app.models import Run
 from evals_app.reports.figures import rate_of_cases, score_text, token_sum
 from evals_app.reports.run_json import verdict_of_all
-from evals_app.runs.cluster import TICK_S
+from evals_app.runs.cluster import TICK_S, CannotWorkError
 from evals_app.runs.comparing import CannotCompareError, compare_runs
+from evals_app.runs.freeze import CannotStartError
 
 SHOWN_FAILURES = 20
 REFRESH_S = 0.5
@@ -28,6 +32,26 @@ _SUMMED = ("total", "passed", "failed", "errored", "skipped", "cancelled", "not_
 def console_on(out: Any, *, plain: bool) -> Console:
     """Return rich's console on a command's output; `plain` leaves out colour."""
     return Console(file=getattr(out, "_out", out), no_color=plain or None)
+
+
+class RunsCommand(BaseCommand):
+    """A command that starts or watches runs. With `--ci` stdout carries JSON alone."""
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        is_ci = options["ci"]
+        console = console_on(
+            sys.stderr if is_ci else self.stdout, plain=is_ci or options["no_color"]
+        )
+        try:
+            self.work(options, console)
+        except CannotStartError as error:
+            raise usage_error("\n".join(error.problems)) from error
+        except CannotWorkError as error:
+            raise usage_error(str(error)) from error
+
+    def work(self, options: dict[str, Any], console: Console) -> None:
+        """Do what the options ask for; the console is for people."""
+        raise NotImplementedError
 
 
 def watch(

@@ -19,7 +19,7 @@ class Settlement(models.Model):
 
     `cases` are its suspects, those of `engine.settling`; the counters say how many have which
     finding. Each look has a run of the head and one of the base; where the base cannot be run again,
-    `stand_in` says why, and its stored trials stand in. `max_cost_usd` is the ceiling of all runs
+    `stand_in` says why, and its stored trials are used. `max_cost_usd` is the ceiling of all runs
     together.
     """
 

@@ -70,7 +70,7 @@ class SettlementRow(Answer):
     with_better: bool
     is_scripted: bool = Field(description="Whether the agent of the head is a script, not a model.")
     stand_in: str | None = Field(
-        description="Why stored trials stand in for the base; null: it runs again."
+        description="Why stored trials are used for the base; null: it runs again."
     )
     compared: int = Field(description="Cases that both runs have, with the same content.")
     few: int = Field(
@@ -248,7 +248,7 @@ def warnings(row: Row) -> list[str]:
     notes = []
     if row["stand_in"]:
         notes.append(
-            f"{row['stand_in']} Its stored trials stand in, so only large differences can be found."
+            f"{row['stand_in']} Its stored trials are used instead, so only large differences can be found."
         )
     if row["few"]:
         notes.append(

@@ -28,7 +28,7 @@ from evals_app.runs.obstacles import Obstacles
 
 @dataclass(frozen=True)
 class SettlementPlan:
-    """The suspects of two runs; `stand_in` says why stored trials stand in for the base, if they do."""
+    """The suspects of two runs; `stand_in` says why stored trials are used for the base, if they are."""
 
     base: Run
     head: Run

@@ -10,7 +10,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
-from django.core.management.base import BaseCommand
 from rich.console import Console
 
 from evals_app.checks import FOR_COMMANDS
@@ -19,7 +18,7 @@ from evals_app.engine.forecast import Forecast
 from evals_app.management import usage_error
 from evals_app.management.choosing import Choice, choose, named_runs
 from evals_app.management.console import (
-    console_on,
+    RunsCommand,
     names_of,
     print_matrices,
     print_result,
@@ -45,9 +44,8 @@ from evals_app.reports.run_json import SCHEMA_VERSION, verdict_of_all, written
 from evals_app.runs.baselines import Baseline
 from evals_app.runs.cancel import cancel_run
 from evals_app.runs.ceilings import month_left
-from evals_app.runs.cluster import CannotWorkError, Interrupted
+from evals_app.runs.cluster import Interrupted
 from evals_app.runs.forecast import forecast, forecast_started
-from evals_app.runs.freeze import CannotStartError
 from evals_app.runs.rerun import Version, rerun
 from evals_app.runs.resume import resume_run
 from evals_app.runs.select import Variant
@@ -63,7 +61,7 @@ _OF_A_START = (
 )
 
 
-class Command(BaseCommand):
+class Command(RunsCommand):
     """Run suites through the same queue and workers as everything else."""
 
     requires_system_checks = FOR_COMMANDS
@@ -110,20 +108,8 @@ class Command(BaseCommand):
         flag("--no-progress", help="No progress bar.")
         add("--site", default="http://127.0.0.1:8000", help="Address used in printed links.")
 
-    def handle(self, *args: Any, **options: Any) -> None:
-        try:
-            self._handle(options)
-        except CannotStartError as error:
-            raise usage_error("\n".join(error.problems)) from error
-        except CannotWorkError as error:
-            raise usage_error(str(error)) from error
-
-    def _handle(self, options: dict[str, Any]) -> None:
+    def work(self, options: dict[str, Any], console: Console) -> None:
         is_ci = options["ci"]
-        # With --ci stdout carries JSON alone; what people read goes to stderr.
-        console = console_on(
-            sys.stderr if is_ci else self.stdout, plain=is_ci or options["no_color"]
-        )
         _refuse_what_does_not_fit(options)
         if options["cancel"]:
             _cancel(options["cancel"], console)

@@ -7,7 +7,6 @@ from contextlib import ExitStack
 from functools import partial
 from typing import Any
 
-from django.core.management.base import BaseCommand
 from rich.console import Console
 
 from evals_app.checks import FOR_COMMANDS
@@ -19,20 +18,19 @@ from evals_app.management.commands.run_evals import (
     INTERRUPTED,
     usd,
 )
-from evals_app.management.console import console_on, watch
+from evals_app.management.console import RunsCommand, watch
 from evals_app.management.crew import Crew
 from evals_app.management.numbers import RUN_NUMBER
 from evals_app.models import Run, Settlement
 from evals_app.reports.run_json import SCHEMA_VERSION, written
 from evals_app.reports.settlements import TESTING, WORDS, warnings
 from evals_app.runs.cancel import cancel_settlement
-from evals_app.runs.cluster import TICK_S, CannotWorkError, Interrupted
-from evals_app.runs.freeze import CannotStartError
+from evals_app.runs.cluster import TICK_S, Interrupted
 from evals_app.runs.settle import start_settlement
 from evals_app.runs.suspects import plan_settlement, price_of
 
 
-class Command(BaseCommand):
+class Command(RunsCommand):
     """Settle two runs through the same queue and workers as everything else."""
 
     requires_system_checks = FOR_COMMANDS
@@ -64,19 +62,7 @@ class Command(BaseCommand):
         flag("--no-progress", help="No progress bar.")
         add("--site", default="http://127.0.0.1:8000", help="Address used in printed links.")
 
-    def handle(self, *args: Any, **options: Any) -> None:
-        try:
-            self._handle(options)
-        except CannotStartError as error:
-            raise usage_error("\n".join(error.problems)) from error
-        except CannotWorkError as error:
-            raise usage_error(str(error)) from error
-
-    def _handle(self, options: dict[str, Any]) -> None:
-        is_ci = options["ci"]
-        console = console_on(
-            sys.stderr if is_ci else self.stdout, plain=is_ci or options["no_color"]
-        )
+    def work(self, options: dict[str, Any], console: Console) -> None:
         say = partial(console.print, markup=False, highlight=False, soft_wrap=True)
         _refuse_what_does_not_fit(options)
         if options["cancel"]:
