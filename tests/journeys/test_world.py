@@ -17,6 +17,7 @@ from fixtures_app.spec import EntityTypeSpec, FixtureSpec
 from tests.authored import a_case, write_case
 from tests.elsewhere import elsewhere
 from tests.journeys.conftest import Visit
+from tests.journeys.picking import add_check
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -98,9 +99,7 @@ def test_what_must_change_is_written_by_keyboard(visit: Visit) -> None:
     save_entity_types([EntityTypeSpec.model_validate({"slug": "refund", "schema": {}})])
     page = visit("evals_app_case_change", case.pk)
 
-    page.locator("#final_assertions-group").get_by_role("button", name="Add a check").focus()
-    press(page, "Enter")
-    page.keyboard.type("World was")
+    add_check(page.locator("#final_assertions-group"), "World was changed")
     created = final_check(page).locator(".ts-blocks").first
     created.locator("> [data-line-add]").focus()
     press(page, "Enter", "Tab")  # past the id
