@@ -39,11 +39,18 @@ class PersonForm(forms.ModelForm):
     class Meta:
         model = User
         fields = ("username", "email", "groups", "is_active")  # pages may add more
-        labels = {"email": "E-mail", "groups": "Roles"}
+        labels = {
+            "email": "E-mail",
+            "groups": "Roles",
+            "is_staff": "May sign in",
+            "is_superuser": "Superuser",
+        }
         help_texts = {
             "username": "To sign in with. Letters, digits and @ . + - _",
             "is_active": "Deselect this instead of deleting a person: they can no longer sign in, "
             "and their API tokens stop working.",
+            "is_staff": "Deselect this for an account that only uses API tokens.",
+            "is_superuser": "May do everything, without a role.",
         }
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

@@ -140,7 +140,6 @@ class MonthlyCeilingAdmin(ModelAdmin):
     list_select_related = ["person"]
     ordering = ["pk"]
     list_per_page = 50
-    show_full_result_count = False
     when_empty = (
         "A monthly ceiling limits what all runs together may spend: those of the whole site, or "
         "those of one person."

@@ -42,7 +42,6 @@ class ApiTokenAdmin(ModelAdmin):
     list_filter = ["scope"]
     search_fields = ["name", "prefix"]
     ordering = ["-pk"]
-    show_full_result_count = False
     when_empty = "A token lets a program use the REST API on behalf of a person."
 
     @display(description="Begins with")

@@ -1,8 +1,8 @@
-"""People and their roles, in Unfold's look.
+"""People, in our words and Unfold's look: Django calls them users.
 
-Who may change people gives no role with more rights than their own, and changes nobody who has more:
-a link to set a password is a way to act as another person. Single permissions, superuser status and
-groups are changed by superusers alone.
+Who may change people gives no role with more rights than their own, and changes no one who has more:
+a link to set a password is a way to act as another person. Superuser status is given by superusers
+alone.
 """
 
 from collections.abc import Sequence
@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from django.apps import apps
 from django.contrib import admin
-from django.contrib.auth.admin import GroupAdmin as DjangoGroupAdmin
 from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
-from django.contrib.auth.models import Group, Permission, User
+from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
-from django.db.models import Model, QuerySet
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import URLPattern
@@ -23,15 +22,18 @@ from unfold.decorators import action, display
 
 from evals_app.admin.choices import Choices
 from evals_app.admin.invitations import InvitationForm, PersonForm, link_page
-from evals_app.models.roles import BUILT_IN, may_have, rights_of, roles_to_give
+from evals_app.admin.roles import sentence
+from evals_app.models.roles import rights_of, roles_to_give
+from fixtures_app.editing.times import moment
 
 if TYPE_CHECKING:
     from django import forms
     from django.db.models import ManyToManyField
 
 apps.get_app_config("auth").verbose_name = "People and roles"
+# Pages, messages and breadcrumbs have these names. Migrations compare Django's own, which stay.
+User._meta.verbose_name, User._meta.verbose_name_plural = "person", "people"  # noqa: SLF001
 admin.site.unregister(User)
-admin.site.unregister(Group)
 
 
 def may_manage(request: HttpRequest, person: User | None) -> bool:
@@ -39,38 +41,6 @@ def may_manage(request: HttpRequest, person: User | None) -> bool:
     if person is None or request.user.is_superuser:
         return True
     return not person.is_superuser and request.user.has_perms(rights_of(person))
-
-
-class RightsAsBoxes:
-    """Rights as check boxes: Django's two lists are wider than a phone, and need a mouse."""
-
-    filter_horizontal: Any = ()
-
-    def formfield_for_manytomany(
-        self,
-        db_field: "ManyToManyField[Any, Any]",
-        request: HttpRequest | None = None,
-        **kwargs: Any,
-    ) -> "forms.ModelMultipleChoiceField[Any] | None":
-        if db_field.name == "groups" and request is not None:
-            groups = roles_to_give(request.user)
-            sentences = {str(group.pk): _sentence(group) for group in groups}
-            kwargs |= {"queryset": groups, "widget": Choices(sentences)}
-        else:
-            used = Permission.objects.filter(may_have()).select_related("content_type")
-            kwargs |= {"queryset": used, "widget": Choices()}
-        django: Any = super()
-        field: forms.ModelMultipleChoiceField[Any] | None = django.formfield_for_manytomany(
-            db_field, request, **kwargs
-        )
-        if field is not None:
-            field.help_text = ""  # it would advise to hold down Control
-        return field
-
-
-def _sentence(group: Group) -> str:
-    role = BUILT_IN.get(group.name)
-    return role.sentence if role else ""
 
 
 class RoleFilter(admin.RelatedFieldListFilter):
@@ -82,18 +52,20 @@ class RoleFilter(admin.RelatedFieldListFilter):
 
 
 @admin.register(User)
-class UserAdmin(RightsAsBoxes, DjangoUserAdmin, ModelAdmin):
+class UserAdmin(DjangoUserAdmin, ModelAdmin):
     """People are invited, get roles, and are deactivated instead of deleted."""
 
     form = PersonForm
     add_form = InvitationForm
     add_form_template = None
+    change_form_outer_before_template = "admin/guide.html"
     list_display = ("name", "username", "roles", "signed_in", "is_active")
     list_display_links = ("name", "username")
     list_filter = ("is_active", ("groups", RoleFilter))
     list_per_page = 50
-    show_full_result_count = False
     warn_unsaved_form = True
+    show_add_link = False  # the list has a button with words
+    filter_horizontal: Any = ()
     actions_detail = ("new_link",)
     readonly_fields = ("signed_in", "date_joined")
     add_fieldsets = (("Invite a colleague", {"fields": ("name", "username", "email", "groups")}),)
@@ -111,7 +83,7 @@ class UserAdmin(RightsAsBoxes, DjangoUserAdmin, ModelAdmin):
     _advanced = (
         "Advanced",
         {
-            "fields": ("is_staff", "is_superuser", "user_permissions"),
+            "fields": ("is_staff", "is_superuser"),
             "classes": ("collapse",),
             "description": "Roles are enough for most people.",
         },
@@ -129,6 +101,19 @@ class UserAdmin(RightsAsBoxes, DjangoUserAdmin, ModelAdmin):
         person = self.get_object(request, str(object_id)) if object_id else None
         is_active = person is None or person.is_active
         return is_active and self.has_change_permission(request, person)
+
+    def formfield_for_manytomany(
+        self,
+        db_field: "ManyToManyField[Any, Any]",
+        request: HttpRequest | None = None,
+        **kwargs: Any,
+    ) -> "forms.ModelMultipleChoiceField[Any] | None":
+        if request is not None:
+            roles = roles_to_give(request.user)
+            # Check boxes: Django's two lists are wider than a phone, and need a mouse.
+            sentences = Choices({str(role.pk): sentence(role) for role in roles})
+            kwargs |= {"queryset": roles, "widget": sentences, "help_text": ""}
+        return super().formfield_for_manytomany(db_field, request, **kwargs)
 
     # Pages
 
@@ -182,12 +167,14 @@ class UserAdmin(RightsAsBoxes, DjangoUserAdmin, ModelAdmin):
     def add_view(
         self, request: HttpRequest, form_url: str = "", extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        texts = {
-            "title": "Invite a colleague",
-            "show_save_and_add_another": False,
-            "show_save_and_continue": False,
-        }
+        texts = {"title": "Invite a colleague", "show_save_and_continue": False}
         return super().add_view(request, form_url, texts | (extra_context or {}))
+
+    def render_change_form(
+        self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
+    ) -> HttpResponse:
+        context["show_save_and_add_another"] = False  # each invitation has a link to copy
+        return super().render_change_form(request, context, *args, **kwargs)
 
     def response_add(
         self, request: HttpRequest, obj: User, post_url_continue: str | None = None
@@ -224,30 +211,4 @@ class UserAdmin(RightsAsBoxes, DjangoUserAdmin, ModelAdmin):
 
     @display(description="Last signed in", ordering="last_login")
     def signed_in(self, person: User) -> Any:
-        return person.last_login or "Not yet"
-
-
-@admin.register(Group)
-class GroupAdmin(RightsAsBoxes, DjangoGroupAdmin, ModelAdmin):
-    """Roles: the fixed ones, and those that superusers make, because they are rights."""
-
-    ordering = ("pk",)
-    list_display = ("name", "what")
-    show_full_result_count = False
-
-    def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        return request.user.is_superuser
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return request.user.is_superuser and (obj is None or obj.name not in BUILT_IN)
-
-    has_delete_permission = has_change_permission
-
-    def changelist_view(
-        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
-    ) -> HttpResponse:
-        return super().changelist_view(request, {"title": "Roles", **(extra_context or {})})
-
-    @display(description="What it is for")
-    def what(self, group: Group) -> str:
-        return _sentence(group) or "A role of your own."
+        return moment(person.last_login) or "Not yet"

@@ -96,12 +96,6 @@ def keep_roles(using: str, apps: Any = installed_apps, **_: object) -> None:
         group.permissions.set([pk for pk, app, codename in rows if role.includes(app, codename)])
 
 
-def may_have() -> Q:
-    """Return the condition for permissions that a page asks about."""
-    internal = ("lease", "tally", "worker", "snapshot", "permission")
-    return Q(content_type__app_label__in=_APPS) & ~Q(content_type__model__in=internal)
-
-
 def rights_of(person: User) -> set[str]:
     """Return the permissions of a person, active or not, without superuser status."""
     return _names(Permission.objects.filter(Q(user=person) | Q(group__user=person)))

@@ -2,25 +2,30 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import Group, Permission, User
-from django.test import Client
+from django.test import Client, RequestFactory
 
+from evals_app.admin.roles import rights_with_pages
 from evals_app.models.roles import BUILT_IN
 from tests.page_form import open_page
 
 pytestmark = pytest.mark.django_db
 
 
-def test_a_superuser_gives_roles_and_single_permissions(admin_client: Client) -> None:
+def test_a_superuser_gives_roles_and_keeps_what_the_page_does_not_show(
+    admin_client: Client,
+) -> None:
     person = User.objects.create_user("ann", password="secret")
-    group = Group.objects.create(name="Writers")
     right = Permission.objects.get(codename="view_suite")
+    person.user_permissions.set([right])
+    group = Group.objects.create(name="Writers")
     page = open_page(admin_client, f"/admin/auth/user/{person.pk}/change/")
 
-    page.post(groups=[group.pk], user_permissions=[right.pk], is_staff="on")
+    page.post(groups=[group.pk], is_staff="on")
 
     person.refresh_from_db()
     assert list(person.groups.all()) == [group]
     assert list(person.user_permissions.all()) == [right]
+    assert person.is_staff
     assert person.check_password("secret")
 
 
@@ -29,7 +34,21 @@ def test_a_role_of_the_site_is_made_with_rights(admin_client: Client) -> None:
 
     open_page(admin_client, "/admin/auth/group/add/").post(name="Readers", permissions=[right.pk])
 
-    assert list(Group.objects.get(name="Readers").permissions.all()) == [right]
+    role = Group.objects.get(name="Readers")
+    assert list(role.permissions.all()) == [right]
+    assert "See suites" in open_page(admin_client, f"/admin/auth/group/{role.pk}/change/").html
+
+
+def test_a_role_has_only_rights_that_make_a_difference(
+    rf: RequestFactory, admin_user: User
+) -> None:
+    request = rf.get("/")
+    request.user = admin_user
+
+    offered = {right.codename for right in rights_with_pages(request)}
+
+    assert {"view_suite", "delete_case", "add_run", "change_provider", "view_group"} <= offered
+    assert not {"add_turn", "delete_user", "add_group", "add_execution", "add_lease"} & offered
 
 
 @pytest.mark.parametrize("name", BUILT_IN)
@@ -55,7 +74,7 @@ def test_the_list_takes_the_same_queries_for_any_number_of_people(
         person = User.objects.create_user(f"person-{number}")
         person.groups.set(Group.objects.all())
 
-    with django_assert_num_queries(6):
+    with django_assert_num_queries(7):
         admin_client.get("/admin/auth/user/")
 
 
