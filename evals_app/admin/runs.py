@@ -162,7 +162,6 @@ class RunAdmin(Comparisons, RunActions):
             "frozen": frozen(run),
             "reruns": list(run.reruns.order_by("pk").only("rerun_of")[:20]),
             "transcripts": _transcripts(run),
-            "may_pin": _has_transcripts(run) and may_run(request),
             "show_history": False,
             "settlements": settle_context(request, run)["settlements"],
         }
@@ -216,6 +215,7 @@ class RunAdmin(Comparisons, RunActions):
             "stopped": stopped_line(run),
             "go_on": go_on_label(run) if may_go_on(run) else "",
             "rerun_buttons": rerun_buttons(run),
+            "has_transcripts": _has_transcripts(run),
             "may_be_baseline": run.is_baseline or not why_no_baseline(run),
             "report_kinds": report_kinds(request),
             "settle_url": settle_url(request, run),

@@ -1,4 +1,6 @@
-"""Picking the kind of a check from its list, by keyboard."""
+"""Picking from lists and menus by keyboard: kinds of checks, buttons of a run."""
+
+import re
 
 from playwright.sync_api import Locator, Page, expect
 
@@ -27,3 +29,8 @@ def add_check(within: Locator, kind: str) -> Locator:
 def change_kind(row: Locator, kind: str) -> None:
     """Make a check one of another kind."""
     pick_kind(row.locator("[data-pick-kind]"), kind)
+
+
+def open_more(page: Page) -> None:
+    """Open the menu with the rarer buttons of a run."""
+    page.locator("summary", has_text=re.compile("^More")).press("Enter")

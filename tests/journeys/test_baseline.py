@@ -8,6 +8,7 @@ from playwright.sync_api import expect
 from evals_app.models import Run, Suite
 from tests.elsewhere import elsewhere
 from tests.journeys.conftest import Visit
+from tests.journeys.picking import open_more
 from tests.runs.suites import finished, make_suite
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -33,6 +34,7 @@ def test_a_later_run_names_the_cases_that_got_worse(visit: Visit) -> None:
     expect(page.get_by_text("There is no baseline yet")).to_be_visible()
 
     page = visit("evals_app_run_change", base.pk)
+    open_more(page)
     page.get_by_role("button", name="Use as baseline").press("Enter")
     expect(page.get_by_text("This run is the baseline: ")).to_be_visible()
 
@@ -44,9 +46,12 @@ def test_a_later_run_names_the_cases_that_got_worse(visit: Visit) -> None:
     expect(gate).not_to_contain_text("case 1")
 
     page.get_by_role("link", name=f"run {base.pk}", exact=True).first.click()
+    open_more(page)
     expect(page.get_by_role("button", name="Stop using as baseline")).to_be_visible()
     page = visit("evals_app_suite_change", suite.pk)
     page.get_by_text(f"Baseline: run {base.pk}").get_by_role("link").click()
+    open_more(page)
     page.get_by_role("button", name="Stop using as baseline").press("Enter")
+    open_more(page)
     expect(page.get_by_role("button", name="Use as baseline")).to_be_visible()
     assert elsewhere(lambda: Suite.objects.get().baseline_id) is None

@@ -93,12 +93,12 @@ def test_a_run_that_stops_loses_its_cancel_button_by_itself(visit: Visit) -> Non
     run = elsewhere(lambda: make_run(["running", "queued"]))
     page = visit("evals_app_run_change", run.pk)
     cancel = page.get_by_role("button", name="Cancel", exact=True)
-    keep = page.get_by_role("button", name="Keep transcripts")
+    link = page.get_by_role("link", name="All executions")
     expect(cancel).to_be_visible()
-    keep.focus()
+    link.focus()
 
     elsewhere(lambda: run.stop(Run.StopReason.BUDGET))
 
     expect(page.get_by_text("Stopping at a cost ceiling")).to_be_visible()
     expect(cancel).to_have_count(0)
-    expect(keep).to_be_focused()
+    expect(link).to_be_focused()

@@ -7,6 +7,7 @@ from evals_app.models import Run, Settlement
 from evals_app.runs.shift import work
 from tests.elsewhere import elsewhere
 from tests.journeys.conftest import Visit
+from tests.journeys.picking import open_more
 from tests.runs.settlements import rewrite, settled, two_runs
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -24,6 +25,7 @@ def test_a_run_is_settled_against_an_earlier_one(visit: Visit) -> None:
     base, head = elsewhere(two_runs_with_an_unlucky_case)
     page = visit("evals_app_run_change", head.pk)
 
+    open_more(page)
     page.get_by_role("button", name="Settle it").press("Enter")
     dialog = page.get_by_role("dialog", name=f"Is run {head.pk} really worse?")
     expect(dialog).to_be_focused()

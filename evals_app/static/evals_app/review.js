@@ -127,7 +127,7 @@
     }
   };
   document.addEventListener("click", (event) => {
-    closeMenus(event.target.closest("a") ? null : event.target.closest(".review-menu"));
+    closeMenus(event.target.closest("a, [hx-get]") ? null : event.target.closest(".review-menu"));
   });
   document.addEventListener("keydown", (event) => {
     const menu = event.key === "Escape" && document.querySelector("details.review-menu[open]");
