@@ -15,7 +15,6 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import URLPattern, path, reverse
-from django.utils.text import slugify
 from pydantic import TypeAdapter, ValidationError
 from unfold.admin import ModelAdmin
 from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget
@@ -35,7 +34,6 @@ from fixtures_app.ground.spec_errors import messages_of
 _DRAFT = "agent-from-address"  # key of the session
 _MOST_CHARS = 100_000
 _MOST_PLACES = 5
-_MOST_SLUG_CHARS = 100
 EXAMPLE_REQUEST = """curl https://agent.example.org/chat \\
   -H 'Content-Type: application/json' \\
   -H 'X-Tenant: acme' \\
@@ -215,11 +213,6 @@ def _system_prompt(body: Mapping[str, Any]) -> str:
     return ""
 
 
-def _with_slug(initial: Mapping[str, Any]) -> dict[str, Any]:
-    """Add the slug, which the page makes only from a name that is typed."""
-    return {**initial, "slug": slugify(initial.get("name", ""))[:_MOST_SLUG_CHARS]}
-
-
 class BeginsSomewhere(ModelAdmin):
     """Lets people begin an agent with a starting point, or with what they paste."""
 
@@ -230,9 +223,9 @@ class BeginsSomewhere(ModelAdmin):
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
         chosen = request.GET.get(START, "")
         if chosen == "address":
-            return _with_slug(request.session.get(_DRAFT, {}))
+            return dict(request.session.get(_DRAFT, {}))
         if point := STARTING_POINTS.get(chosen):
-            return _with_slug(point.initial)
+            return dict(point.initial)
         return super().get_changeform_initial_data(request)
 
     def from_address(self, request: HttpRequest) -> HttpResponse:

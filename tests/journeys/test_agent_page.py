@@ -49,6 +49,25 @@ def test_only_what_the_chosen_kind_of_agent_needs_is_asked_for(visit: Visit) -> 
     expect(page.get_by_label("System prompt")).to_be_visible()
 
 
+def test_the_slug_of_a_begun_agent_follows_its_name_until_it_is_edited(visit: Visit) -> None:
+    page = visit("evals_app_agent_add")
+    page.get_by_role("link", name="Scripted").click()
+    name, slug = page.get_by_label("Name*").first, page.get_by_label("Slug")
+    expect(slug).to_have_value("order-bot")
+
+    name.press("Control+a")
+    name.press_sequentially("Parcel bot")
+    expect(slug).to_have_value("parcel-bot")
+    slug.fill("mine")
+    name.press("End")
+    name.press_sequentially(" 2")
+
+    page.get_by_role("button", name="Save", exact=True).click()
+    page.wait_for_url("**/evals_app/agent/")
+    agent = Agent.objects.get()
+    assert (agent.name, agent.slug) == ("Parcel bot 2", "mine")
+
+
 def test_a_scripted_agent_is_written_without_yaml_and_talked_to(visit: Visit) -> None:
     page = visit("evals_app_agent_add")
     page.get_by_label("Name*").first.press_sequentially("Order bot")

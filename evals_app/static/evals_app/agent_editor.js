@@ -63,6 +63,8 @@
     if (!document.getElementById("id_driver")) return;
     show();
     showRows(document);
+    // A new agent may begin with a name. Its slug follows the name until someone edits the slug.
+    document.getElementById("id_name").dispatchEvent(new Event("change"));
     // A row that is added later.
     new MutationObserver((changes) => {
       for (const change of changes) change.addedNodes.forEach((node) => node.querySelectorAll && showRows(node));
