@@ -143,7 +143,7 @@ def test_the_ceilings_of_all_are_read_at_once(
         spend(timezone.now().date(), "1", person=person)
     MonthlyCeiling.objects.create(max_usd=Decimal(50))
 
-    with django_assert_num_queries(6):
+    with django_assert_num_queries(7):
         rows = admin_client.get(CEILINGS).context["cl"].result_list
 
     left = [(str(row.person), row.limit.left_usd) for row in rows]
