@@ -9,7 +9,7 @@ from django.forms import formset_factory
 
 from fixtures_app.editing.inputs import CheckBox, HiddenInput, Select, TextArea, TextInput
 from fixtures_app.editing.plain_rows import PlainRow, PlainRows
-from fixtures_app.ground.field_table import LABELS, Field, FieldTable, Kind, field_of
+from fixtures_app.ground.field_table import LABELS, Field, FieldTable, Kind, choices_in, field_of
 from fixtures_app.ground.field_table import schema_of_field as schema_of_one
 from fixtures_app.ground.quoting import shortened
 from fixtures_app.ground.strict_json import Json, read_strictly
@@ -25,7 +25,9 @@ class FieldRow(PlainRow):
     kind = forms.ChoiceField(label="Kind", widget=Select, choices=_KINDS)
     is_required = forms.BooleanField(label="Required", required=False, widget=CheckBox)
     choices = forms.CharField(
-        label="Choices", required=False, widget=TextArea({"rows": 1, "placeholder": "One per line"})
+        label="Choices",
+        required=False,
+        widget=TextArea({"rows": 1, "placeholder": "open, shipped"}),
     )
     note = forms.CharField(label="Note or example", required=False, widget=TextInput, strip=False)
     kept = forms.CharField(required=False, widget=HiddenInput)
@@ -47,12 +49,12 @@ class FieldRow(PlainRow):
         return shortened(text.strip("{}"), _REST_CHARS) if rest else ""
 
     def clean_choices(self) -> tuple[str, ...]:
-        lines = (line.strip() for line in self.cleaned_data["choices"].splitlines())
-        choices = tuple(filter(None, lines))
+        stored = self.origin.choices if self.origin else ()
+        choices = choices_in(self.cleaned_data["choices"], stored=stored)
         if self.cleaned_data.get("kind") != Kind.CHOICE:
             return ()
         if not choices:
-            raise ValidationError("Write the choices, one per line.")
+            raise ValidationError("Write the choices, one per line or separated by commas.")
         if len(set(choices)) < len(choices):
             raise ValidationError("A choice appears twice.")
         return choices

@@ -104,6 +104,15 @@ def _choices(schema: Mapping[str, Json]) -> tuple[str, ...]:
     return tuple(values) if fits and not any("\n" in value for value in values) else ()
 
 
+def choices_in(text: str, *, stored: Sequence[str] = ()) -> tuple[str, ...]:
+    """Return the choices that a person wrote: one per line, or on one line between commas."""
+    lines = [line.strip() for line in text.splitlines()]
+    if tuple(filter(None, lines)) == tuple(stored):
+        return tuple(stored)  # the only choice may have a comma
+    parts = lines if len(lines) > 1 else [part.strip() for part in text.split(",")]
+    return tuple(filter(None, parts))
+
+
 def schema_of_field(one: Field) -> Json:
     """Return the schema of a field's values."""
     if "" in one.rest:

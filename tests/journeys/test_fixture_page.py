@@ -164,7 +164,7 @@ def test_a_person_makes_test_data_and_tries_it_without_any_json(visit: Visit) ->
         row = page.locator(f"#fields-{number}-row")
         row.get_by_label("Name").fill(name)
         row.get_by_label("Kind").select_option(kind)
-    page.locator("#fields-1-row").get_by_label("Choices").fill("open\npaid")
+    page.locator("#fields-1-row").get_by_label("Choices").fill("open, paid")
     save(page)
 
     page = visit("fixtures_app_fixture_add")

@@ -98,7 +98,7 @@ def test_a_schema_that_stored_entities_fit_is_saved(admin_client: Client) -> Non
 def test_an_entity_type_is_written_as_a_table(admin_client: Client) -> None:
     page = open_page(admin_client, ADD)
     page.row("fields", name="total", kind="number", is_required="on", position=1)
-    page.row("fields", name="state", kind="choice", choices="open\nclosed", position=0)
+    page.row("fields", name="state", kind="choice", choices="open, closed", position=0)
 
     saved = page.post(slug="order")
 

@@ -6,6 +6,7 @@ from fixtures_app.ground.field_table import (
     Field,
     FieldTable,
     Kind,
+    choices_in,
     field_of,
     fields_of,
     schema_of,
@@ -97,3 +98,21 @@ def test_the_fields_of_any_schema_are_known() -> None:
     fields = fields_of({"title": "x", "properties": {"a": {"type": "number"}}, "required": ["a"]})
 
     assert fields == (Field("a", Kind.NUMBER, is_required=True),)
+
+
+@pytest.mark.parametrize(
+    ("text", "stored", "choices"),
+    [
+        ("open, shipped", (), ("open", "shipped")),
+        (" open ,, shipped, ", (), ("open", "shipped")),
+        ("open\n shipped \n\n", (), ("open", "shipped")),
+        pytest.param("Bern, CH\nWien, AT", (), ("Bern, CH", "Wien, AT"), id="commas in lines"),
+        pytest.param("Bern, CH", ("Bern, CH",), ("Bern, CH",), id="unchanged"),
+        pytest.param("Bern, CH, DE", ("Bern, CH",), ("Bern", "CH", "DE"), id="changed"),
+        (" , ", (), ()),
+    ],
+)
+def test_choices_are_lines_or_between_commas(
+    text: str, stored: tuple[str, ...], choices: tuple[str, ...]
+) -> None:
+    assert choices_in(text, stored=stored) == choices
