@@ -50,7 +50,7 @@ def _setting(field: type[forms.Field], spec: type[BaseModel], name: str) -> form
     """Return a field for a setting whose default applies where it is blank."""
     info = spec.model_fields[name]
     default = "the model's default" if info.default is None else f"{info.default:g}"
-    if unit := mark_of(info.json_schema_extra, "unit"):
+    if unit := mark_of(info, "unit"):
         default = UNITS[unit].written(info.default)
     text = f"{info.description} Leave blank for {default}."
     made = field(required=False, widget=_NUMBER, label=info.title, help_text=text)

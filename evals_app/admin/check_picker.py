@@ -29,6 +29,15 @@ def kinds_to_pick() -> list[tuple[str, list[Reference]]]:
     return groups
 
 
+def kind_choices() -> list[tuple[str, Any]]:
+    """Return the kinds of checks in groups."""
+    groups: dict[str, list[tuple[str, str]]] = {}
+    for kind, grader in GRADERS.items():
+        groups.setdefault(FAMILIES[grader.family], []).append((kind, grader.label))
+    in_order = [(title, groups[title]) for title in FAMILIES.values() if title in groups]
+    return [("", "Choose a check…"), *in_order]
+
+
 class KindInput(Select):
     """The kind of a check, and a button that opens the list; without scripts, a plain select."""
 

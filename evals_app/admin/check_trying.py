@@ -7,7 +7,7 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, render
 
-from evals_app.admin.checks import CheckForm
+from evals_app.admin.check_form import CheckForm
 from evals_app.admin.presentation import SIGNS, verdict_state
 from evals_app.admin.transcripts import readable_trial
 from evals_app.engine.trial import Grade, GradeStatus, Trial

@@ -10,7 +10,7 @@ from django.shortcuts import get_object_or_404, render
 from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
 
-from evals_app.admin.checks import title_of
+from evals_app.admin.check_form import title_of
 from evals_app.admin.permissions import ReadOnly, requires
 from evals_app.admin.starting import leave_dialog
 from evals_app.admin.transcripts import readable_trial

@@ -3,7 +3,6 @@
 Annotations without a matching input become a text area for JSON.
 """
 
-import json
 import types
 import typing
 from collections.abc import Callable, Mapping
@@ -15,26 +14,18 @@ from typing import Any, ClassVar, Literal, get_args, get_origin
 import annotated_types
 from django import forms
 from django.utils import numberformat
-from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
-from evals_app.admin.blocks import RecordBlocks
 from evals_app.admin.choices import Choices
-from evals_app.admin.lines import ChosenTexts, Column, LinesField, RecordLines, TextLines, list_of
+from evals_app.admin.lines import list_of
+from evals_app.admin.number_or_text import NumberOrText
+from evals_app.admin.option_lines import json_option, list_option, mapping_option, without_none
 from evals_app.admin.quantities import bounds_of
-from evals_app.admin.value_lines import (
-    MATCHERS_HELP,
-    UNSAID,
-    VALUE_HELP,
-    MatcherField,
-    MatcherLines,
-)
+from evals_app.admin.value_lines import UNSAID, VALUE_HELP, MatcherField
 from evals_app.engine.graders import GRADERS, Grader
 from evals_app.engine.matchers import Matcher
 from evals_app.engine.spec import mark_of
-from evals_app.reports.assertions import FAMILIES
 from fixtures_app.editing.inputs import CheckBox, NumberInput, Select, TextArea, TextInput
-from fixtures_app.editing.json_field import JsonTextField
 from fixtures_app.editing.units import UNITS, QuantityField, without_unit
 
 _MATCHER_MARK = get_args(Matcher)[1]  # marks such an option
@@ -54,55 +45,6 @@ class Prose(OwnText):
     def to_python(self, value: Any) -> str:
         text = str(super().to_python(value))
         return text if text.strip() else ""
-
-
-class _AsTyped(str):
-    """A typed text, as opposed to a stored one."""
-
-    __slots__ = ()
-
-
-class _TypedField(forms.CharField):
-    """Tells what was typed from what is stored."""
-
-    def bound_data(self, data: Any, initial: Any) -> Any:
-        return _AsTyped(data) if isinstance(data, str) else data
-
-
-class NumberOrText(_TypedField):
-    """A number if it reads as one, else a text; digits in quotes are a text."""
-
-    def prepare_value(self, value: Any) -> Any:
-        if value is None or isinstance(value, _AsTyped):
-            return value
-        is_plain = isinstance(value, str) and self.to_python(value) == value
-        return value if is_plain else json.dumps(value, ensure_ascii=False)
-
-    def to_python(self, value: Any) -> Any:
-        text = str(super().to_python(value))
-        try:
-            read = json.loads(text)
-        except (ValueError, RecursionError):
-            return text
-        if isinstance(read, str):
-            return read
-        is_number = isinstance(read, int | float) and not isinstance(read, bool)
-        return read if is_number and read - read == 0 else text  # NaN and Infinity are texts
-
-    def has_changed(self, initial: Any, data: Any) -> bool:
-        # Blank is None or an empty text; 0 is neither.
-        values = (initial, self.to_python(data))
-        before, after = (None if value == "" else value for value in values)
-        return bool(before != after)
-
-    def run_validators(self, value: Any) -> None:
-        if isinstance(value, str):
-            super().run_validators(value)
-
-
-def marks_of(info: FieldInfo) -> Mapping[str, Any]:
-    """Return what a grader states about the input of an option."""
-    return info.json_schema_extra if isinstance(info.json_schema_extra, dict) else {}
 
 
 class OptionsForm(forms.Form):
@@ -142,7 +84,7 @@ class OptionsForm(forms.Form):
     @property
     def _advanced(self) -> set[str]:
         fields = self.grader_class.model_fields.items()
-        return {name for name, info in fields if marks_of(info).get("advanced")}
+        return {name for name, info in fields if mark_of(info, "advanced")}
 
     @classmethod
     def name_of(cls, key: object) -> str | None:
@@ -186,19 +128,9 @@ def initial_options(kind: str, options: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for key, value in options.items() if (name := form.name_of(key))}
 
 
-def kind_choices() -> list[tuple[str, Any]]:
-    """Return the kinds of checks in groups."""
-    groups: dict[str, list[tuple[str, str]]] = {}
-    for kind, grader in GRADERS.items():
-        groups.setdefault(FAMILIES[grader.family], []).append((kind, grader.label))
-    in_order = [(title, groups[title]) for title in FAMILIES.values() if title in groups]
-    return [("", "Choose a check…"), *in_order]
-
-
 def option_field(name: str, info: FieldInfo, example: Any = None) -> forms.Field:
     """Make the form field of one option."""
-    annotation, is_optional = _without_none(info.annotation)
-    extra = marks_of(info)
+    annotation, is_optional = without_none(info.annotation)
     default = None if info.is_required() else info.get_default(call_default_factory=True)
     common: dict[str, Any] = {
         "label": info.title or name.replace("_", " ").capitalize(),
@@ -206,8 +138,8 @@ def option_field(name: str, info: FieldInfo, example: Any = None) -> forms.Field
         "required": info.is_required(),
         "initial": default,
     }
-    names = mark_of(extra, "names")
-    words: Any = extra.get("words", {})
+    names = mark_of(info, "names")
+    words: Any = mark_of(info, "words") or {}
     origin = get_origin(annotation)
     if annotation is bool and not is_optional:
         return forms.BooleanField(**common | {"required": False}, widget=CheckBox())
@@ -217,31 +149,18 @@ def option_field(name: str, info: FieldInfo, example: Any = None) -> forms.Field
     if words and origin is list:
         return _several(words, common)
     if origin is list:
-        return _lines(annotation, common, example, names=names)
+        return list_option(annotation, common, example, names=names)
     if origin is dict:
-        return _mapping(annotation, common, names=names)
+        return mapping_option(annotation, common, names=names)
     if _MATCHER_MARK in info.metadata:
         return MatcherField(**common | {"help_text": VALUE_HELP, "initial": UNSAID})
     if annotation in (int, float, Decimal):
         return _number(annotation, info, common)
     if annotation is str:
-        return _text(info, common, extra, example)
+        return _text(info, common, example)
     if origin in (types.UnionType, typing.Union) and set(get_args(annotation)) <= {int, float, str}:
         return NumberOrText(**_with_default(common), widget=_input(example))
-    return _json(common)
-
-
-def _without_none(annotation: Any) -> tuple[Any, bool]:
-    if get_origin(annotation) not in (types.UnionType, typing.Union):
-        return annotation, False
-    members = [member for member in get_args(annotation) if member is not type(None)]
-    is_optional = len(members) < len(get_args(annotation))
-    if len(members) == 1:
-        (only,) = members
-        # The grader checks bounds; the input follows from the bare type.
-        return (get_args(only)[0] if get_origin(only) is typing.Annotated else only), is_optional
-    joined: Any = typing.Union[tuple(members)]  # noqa: UP007 - made at run time
-    return joined, is_optional
+    return json_option(common)
 
 
 def _input(example: Any = None) -> TextInput:
@@ -292,107 +211,14 @@ def _choice(
     )
 
 
-def _lines(annotation: Any, common: dict[str, Any], example: Any, *, names: str) -> forms.Field:
-    (item,) = get_args(annotation)
-    if get_origin(item) is typing.Annotated:
-        item = get_args(item)[0]
-    shown = common | {"required": False}
-    if item is str:
-        first = example[0] if isinstance(example, list) and example else ""
-        placeholder = f"for example {first}" if first else ""
-        return TextLines(placeholder=placeholder, names=names, **shown)
-    if get_origin(item) is Literal:
-        choices = [(value, value.replace("_", " ").capitalize()) for value in get_args(item)]
-        return forms.MultipleChoiceField(choices=choices, widget=Choices(), **shown)
-    kinds = get_args(item) or (item,)
-    models = [kind for kind in kinds if _is_model(kind)]
-    if len(models) == 1 and all(_is_model(kind) or kind is str for kind in kinds):
-        takes_text = str in kinds or _reads_text(models[0])
-        return _records(models[0], shown, takes_text=takes_text, opens=common["required"])
-    return _json(common)
-
-
-def _is_model(annotation: Any) -> bool:
-    return isinstance(annotation, type) and issubclass(annotation, BaseModel)
-
-
-def _records(
-    model: type[BaseModel], common: dict[str, Any], *, takes_text: bool, opens: bool
-) -> LinesField:
-    """Make one column per key; matchers become lines inside a block, the rest JSON."""
-    columns: list[Column] = []
-    json_keys, number_keys = set(), set()
-    blocks: dict[str, MatcherLines] = {}
-    for name, info in model.model_fields.items():
-        key = info.alias or name
-        label = info.title or name.capitalize()
-        annotation, _ = _without_none(info.annotation)
-        if get_origin(annotation) is Literal:
-            words: Any = marks_of(info).get("words", {})
-            values = map(str, get_args(annotation))
-            choices = tuple((value, words.get(value, value)) for value in values)
-            usual = "" if info.is_required() else str(info.default or "")
-            columns.append(Column(key, label, kind="select", choices=choices, usual=usual))
-        elif annotation is str:
-            columns.append(Column(key, label, names=mark_of(info.json_schema_extra, "names")))
-        elif annotation is int:
-            number_keys.add(key)
-            usual = "" if info.is_required() else f"{info.default or ''}"
-            columns.append(Column(key, label, placeholder=usual))
-        elif _is_of_matchers(annotation) and not blocks:
-            noun = label.removesuffix("s")
-            blocks[key] = MatcherLines(
-                noun=noun,
-                names=mark_of(info.json_schema_extra, "names"),
-                label=label,
-                help_text=MATCHERS_HELP,
-            )
-        else:
-            json_keys.add(key)
-            columns.append(
-                Column(key, label, placeholder=f"{label} (JSON, or leave blank for any)")
-            )
-    common |= {
-        "json_keys": frozenset(json_keys),
-        "number_keys": frozenset(number_keys),
-        "bare_key": next(iter(model.model_fields)) if takes_text else "",
-    }
-    if not blocks:
-        return RecordLines(columns, **common)
-    ((key, inner),) = blocks.items()
-    return RecordBlocks(columns, inner_key=key, inner=inner, opens=opens, **common)
-
-
-def _reads_text(model: type[BaseModel]) -> bool:
-    """Whether a text alone is a valid object, as a tool name is a valid call."""
-    try:
-        model.model_validate("text")
-    except ValidationError:
-        return False
-    return True
-
-
-def _is_of_matchers(annotation: Any) -> bool:
-    return get_origin(annotation) is dict and get_args(annotation)[1:] == (Matcher,)
-
-
-def _mapping(annotation: Any, common: dict[str, Any], *, names: str) -> forms.Field:
-    if _is_of_matchers(annotation):
-        return MatcherLines(names=names, **common | {"required": False, "help_text": MATCHERS_HELP})
-    keys = get_args(annotation)[0] if get_args(annotation) else None
-    if get_origin(keys) is Literal:
-        return ChosenTexts(get_args(keys), key_label="Grade", **common | {"required": False})
-    return _json(common, kind=dict)
-
-
 def _number(kind: type, info: FieldInfo, common: dict[str, Any]) -> forms.Field:
     field_class: Any = forms.IntegerField if kind is int else forms.FloatField
     bounds = bounds_of(info)
-    if unit := mark_of(info.json_schema_extra, "unit"):
+    if unit := mark_of(info, "unit"):
         common |= {"label": without_unit(common["label"])}
         return QuantityField(
             unit,
-            example=mark_of(info.json_schema_extra, "example") or None,
+            example=mark_of(info, "example") or None,
             is_whole=kind is int,
             bounds=bounds,
             **_with_default(common, UNITS[unit].written),
@@ -405,16 +231,16 @@ def _number(kind: type, info: FieldInfo, common: dict[str, Any]) -> forms.Field:
     )
 
 
-def _text(
-    info: FieldInfo, common: dict[str, Any], extra: Mapping[str, Any], example: Any
-) -> forms.Field:
-    mono = " ts-mono" if extra.get("mono") else ""
-    rows = extra.get("rows") or (2 if isinstance(example, str) and len(example) > _LONG else None)
+def _text(info: FieldInfo, common: dict[str, Any], example: Any) -> forms.Field:
+    mono = " ts-mono" if mark_of(info, "mono") else ""
+    rows = mark_of(info, "rows") or (
+        2 if isinstance(example, str) and len(example) > _LONG else None
+    )
     widget: forms.Widget = _input(example)
     if rows:
         widget = TextArea({"rows": rows, "placeholder": f"for example {example}"})
     widget.attrs["class"] = f"ts-input{mono}"
-    if names := mark_of(extra, "names"):
+    if names := mark_of(info, "names"):
         widget.attrs["list"] = list_of(names)
     text_class = Prose if rows and common["required"] else OwnText
     return text_class(
@@ -425,9 +251,3 @@ def _text(
         widget=widget,
         **_with_default(common),
     )
-
-
-def _json(common: dict[str, Any], kind: type | None = None) -> JsonTextField:
-    help_text = f"{common['help_text']} In JSON.".strip()
-    widget = TextArea({"rows": 4, "class": "ts-input ts-mono"})
-    return JsonTextField(kind=kind, **common | {"help_text": help_text}, widget=widget)

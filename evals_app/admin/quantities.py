@@ -20,12 +20,12 @@ _BOUNDS: dict[str, Any] = {
 
 def quantity(field: forms.Field, info: FieldInfo) -> forms.Field:
     """Return the same field with its unit, if the spec states one."""
-    unit = mark_of(info.json_schema_extra, "unit")
+    unit = mark_of(info, "unit")
     if not unit or isinstance(field, QuantityField):
         return field
     return QuantityField(
         unit,
-        example=mark_of(info.json_schema_extra, "example") or None,
+        example=mark_of(info, "example") or None,
         is_whole=isinstance(field, forms.IntegerField) and not isinstance(field, forms.FloatField),
         bounds=bounds_of(info),
         label=without_unit(str(field.label)),

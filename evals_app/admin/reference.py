@@ -9,7 +9,7 @@ from django.shortcuts import render
 from django.utils.safestring import SafeString, mark_safe
 from markdown_it import MarkdownIt
 
-from evals_app.admin.checks import CheckForm
+from evals_app.admin.check_form import CheckForm
 from evals_app.admin.options_form import options_form_class
 from evals_app.engine.graders import GRADERS
 from evals_app.reports.assertions import reference_of

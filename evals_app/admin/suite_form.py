@@ -9,8 +9,9 @@ from unfold.widgets import (
     UnfoldAdminTextInputWidget,
 )
 
-from evals_app.admin.checks import JUDGES, note_choices
+from evals_app.admin.checks import note_choices
 from evals_app.admin.choices import Choices
+from evals_app.admin.judge_choices import JUDGES
 from evals_app.admin.lines import TagsField
 from evals_app.admin.money import UsdInput
 from evals_app.admin.presentation import agent_label

@@ -43,7 +43,7 @@ def names_in(spec: BaseModel, loc: tuple[str | int, ...] = ()) -> Iterator[Named
     """Find what the fields of a spec name, and those of the specs that it lists."""
     for name, info in type(spec).model_fields.items():
         value = getattr(spec, name)
-        thing = mark_of(info.json_schema_extra, "names")
+        thing = mark_of(info, "names")
         place = (*loc, info.alias or name)
         for n, item in enumerate(value) if isinstance(value, list) else ((None, value),):
             where = place if n is None else (*place, n)

@@ -22,6 +22,7 @@ from pydantic import (
     WithJsonSchema,
     model_validator,
 )
+from pydantic.fields import FieldInfo
 
 from evals_app.engine.key_places import address_problem, place_problem, variable_problem
 from evals_app.engine.kinds import KINDS
@@ -119,8 +120,9 @@ MILLISECONDS: Any = {"unit": "ms"}
 SECONDS: Any = {"unit": "s"}
 
 
-def mark_of(extra: Any, mark: str) -> Any:
+def mark_of(info: FieldInfo, mark: str) -> Any:
     """Return what the schema of a field states about it; "" if nothing."""
+    extra = info.json_schema_extra
     return extra.get(mark, "") if isinstance(extra, dict) else ""
 
 

@@ -49,7 +49,7 @@ _UNITS = {"share": "share (1 is 100 %)", "ms": "milliseconds", "s": "seconds"}
 
 
 def _unit(field: FieldInfo) -> str:
-    return _UNITS.get(mark_of(field.json_schema_extra, "unit"), "")
+    return _UNITS.get(mark_of(field, "unit"), "")
 
 
 def _meaning(field: FieldInfo, title: str) -> str:

@@ -29,7 +29,6 @@ class RowsLook:
     opens_with_row: bool = False
     list_class: str = ""
     shared_blank: str = ""
-    add_action: str = "add"
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,9 @@ import pytest
 from django import forms
 from django.http import QueryDict
 
-from evals_app.admin.options_form import initial_options, marks_of, options_form_class
+from evals_app.admin.options_form import initial_options, options_form_class
 from evals_app.engine.graders import GRADERS
+from evals_app.engine.spec import mark_of
 from evals_app.reports.assertions import assertions_reference
 
 KINDS = pytest.mark.parametrize("kind", GRADERS)
@@ -64,8 +65,8 @@ def test_a_folded_option_that_is_wrong_is_noticed() -> None:
 def test_choices_are_named_in_words_that_fit_their_values(kind: str) -> None:
     fields: dict[str, Any] = options_form_class(kind).base_fields
     for name, info in GRADERS[kind].model_fields.items():
-        words = marks_of(info).get("words")
-        if words is None:
+        words = mark_of(info, "words")
+        if not words:
             continue
         annotation = info.annotation
         values = get_args(

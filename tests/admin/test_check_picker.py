@@ -1,6 +1,6 @@
 from collections import Counter
 
-from evals_app.admin.check_picker import USUAL, KindInput, kinds_to_pick
+from evals_app.admin.check_picker import USUAL, KindInput, kind_choices, kinds_to_pick
 from evals_app.engine.graders import GRADERS
 
 
@@ -9,6 +9,13 @@ def test_every_kind_is_offered_once_and_the_usual_ones_first() -> None:
 
     assert Counter(offered) == Counter(list(GRADERS))
     assert offered[: len(USUAL)] == list(USUAL)
+
+
+def test_every_kind_can_be_chosen_in_its_group() -> None:
+    groups = kind_choices()[1:]
+
+    assert {kind for _, kinds in groups for kind, _ in kinds} == set(GRADERS)
+    assert ("numeric", "Reply gives a number") in dict(groups)["Numbers"]
 
 
 def test_the_button_shows_the_chosen_kind_escaped_and_names_itself() -> None:
