@@ -38,13 +38,23 @@ class Rate(SimpleRateThrottle):
         return self.cache_format % {"scope": self.scope, "ident": ident}
 
 
-class Uploads(Rate):
-    """Uploads of a person, with whichever tokens and on whichever pages."""
-
-    scope = "uploads"
+class RateOfPerson(Rate):
+    """What one person does, with whichever tokens and on whichever pages."""
 
     def get_cache_key(self, request: Any, view: Any) -> str | None:
         return self.counted_as(request.user.pk) if request.user.is_authenticated else None
+
+
+class Uploads(RateOfPerson):
+    """Uploads of a person."""
+
+    scope = "uploads"
+
+
+class CheckTrials(RateOfPerson):
+    """Checks that a person tries in the editor: each is graded in the web server."""
+
+    scope = "check_trials"
 
 
 def in_minutes(seconds: float) -> str:

@@ -243,6 +243,7 @@ REST_FRAMEWORK = {
         "callers": environment.rate("TOUCHSTONE_REST_PER_MINUTE", 600, "min"),
         "strangers": environment.rate("TOUCHSTONE_REST_STRANGERS_PER_MINUTE", 60, "min"),
         "uploads": environment.rate("TOUCHSTONE_UPLOADS_PER_HOUR", 300, "hour"),
+        "check_trials": environment.rate("TOUCHSTONE_CHECK_TRIALS_PER_MINUTE", 60, "min"),
     },
     "DEFAULT_PAGINATION_CLASS": "evals_app.api.pagination.NewestFirst",
     "DEFAULT_FILTER_BACKENDS": ["django_filters.rest_framework.DjangoFilterBackend"],

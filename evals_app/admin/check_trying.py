@@ -14,6 +14,7 @@ from evals_app.engine.trial import Grade, GradeStatus, Trial
 from evals_app.engine.trying import reads_more, try_check
 from evals_app.models import Case, Transcript
 from evals_app.reports.figures import score_text
+from evals_app.throttles import CheckTrials
 from fixtures_app.editing.editor import problems_of, with_plain_newlines
 from fixtures_app.editing.rows import read_position
 
@@ -27,6 +28,11 @@ def try_posted_check(request: HttpRequest) -> HttpResponse:
     """Grade `reply` by the check that is written under `prefix`; a part of a page."""
     if not any(map(request.user.has_perm, _WRITING)):
         raise PermissionDenied
+    rate = CheckTrials()
+    if not rate.allow_request(request, None):
+        refused = _render(request, again_s=rate.retry_after, status=429)
+        refused.headers["Retry-After"] = rate.retry_after
+        return refused
     posted = with_plain_newlines(request.POST)
     form = CheckForm(posted, prefix=posted.get("prefix") or None)
     if not form.is_valid() or form.spec is None:
@@ -47,8 +53,8 @@ def try_posted_check(request: HttpRequest) -> HttpResponse:
     return _render(request, grade=grade, state=state, sign=SIGNS[state], score=score)
 
 
-def _render(request: HttpRequest, **context: Any) -> HttpResponse:
-    return render(request, "admin/evals_app/check_tried.html", context)
+def _render(request: HttpRequest, *, status: int = 200, **context: Any) -> HttpResponse:
+    return render(request, "admin/evals_app/check_tried.html", context, status=status)
 
 
 def _state(grade: Grade) -> str:

@@ -8,6 +8,7 @@ from evals_app.engine.suite import AssertionSpec, CaseSpec, TurnSpec
 from evals_app.engine.trial import Grade, Trial, TurnRecord
 
 MAX_CHARS = 20_000  # some checks would take seconds for more
+_TOO_LONG = "The {} is too long to try this check here. Save the case and run it to see this check's result."
 _NEEDS_RUN = {
     "judged": "A judge must read the reply, which costs model calls.",
     "code": "Your own function runs only in a run.",
@@ -44,6 +45,8 @@ async def try_check(
         return Grade.not_applicable(why)
     if len(reply) > MAX_CHARS:
         return Grade.not_applicable(f"Paste at most {MAX_CHARS:,} characters.")
+    if len(expected or "") > MAX_CHARS:
+        return Grade.not_applicable(_TOO_LONG.format("expected answer"))
     number = turn or (len(last.turns) if last else 0) or 1
     if reads_more(check) and last is not None and number <= len(last.turns):
         trial = _with_reply(last, number, reply)
@@ -56,6 +59,9 @@ async def try_check(
             "This check reads more than the reply, such as tool calls, and there is no stored"
             " conversation of this turn. Save the case, run it once, then try again."
         )
+    read = trial.turns[:number] if check.grader.reads_text else ()
+    if sum(len(record.reply) for record in read) > MAX_CHARS:
+        return Grade.not_applicable(_TOO_LONG.format("stored conversation"))
     given = TurnSpec(user="-", expected=expected, assertions=[])
     return await grade_check(
         check,

@@ -56,6 +56,20 @@ def test_the_written_check_grades_the_reply_and_nothing_is_stored(
     assert not Assertion.objects.exists()
 
 
+def test_a_person_who_tries_too_often_is_shown_when_to_try_again(
+    settings: Any, admin_client: Client
+) -> None:
+    rates = settings.REST_FRAMEWORK["DEFAULT_THROTTLE_RATES"] | {"check_trials": "1/min"}
+    settings.REST_FRAMEWORK = {**settings.REST_FRAMEWORK, "DEFAULT_THROTTLE_RATES": rates}
+    posted = {"prefix": "c", "c-enabled": "on", "reply": "x", **contains("x")}
+
+    first, second = (admin_client.post(ADDRESS, posted) for _ in range(2))
+
+    assert (first.status_code, second.status_code) == (200, 429)
+    assert f"{second.headers['Retry-After']} second" in second.content.decode()
+    assert "Passed" in tried(client_who_may("change_case"), **posted)
+
+
 def test_checks_of_tools_use_the_last_conversation_of_whoever_may_read_it(
     admin_client: Client,
 ) -> None:

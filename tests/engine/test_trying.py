@@ -68,6 +68,9 @@ async def test_a_conversation_that_broke_off_does_not_fail_the_pasted_reply() ->
         pytest.param(spec("tool_not_called", value="x"), "", make_trial(), id="turn did not run"),
         pytest.param(spec("exact_match"), "Rome", None, id="nothing expected"),
         pytest.param(spec("contains", value="a"), "a" * (MAX_CHARS + 1), None, id="too long"),
+        pytest.param(
+            EVERYWHERE, "no", make_trial(turns=2, reply="a" * MAX_CHARS), id="long conversation"
+        ),
         pytest.param(spec("llm_judge", criteria="Polite"), "Hi", None, id="judge"),
     ],
 )
@@ -78,6 +81,18 @@ async def test_what_cannot_be_tried_has_a_reason_and_no_verdict(
 
     assert (grade.status, grade.passed) == (GradeStatus.NOT_APPLICABLE, None)
     assert grade.reason
+
+
+async def test_an_expected_answer_that_is_too_long_is_not_compared() -> None:
+    grade = await tried(spec("meteor"), "Rome", expected="a" * (MAX_CHARS + 1))
+
+    assert grade.status is GradeStatus.NOT_APPLICABLE
+
+
+async def test_what_a_check_does_not_read_may_be_long() -> None:
+    long = make_trial(reply="a" * MAX_CHARS * 2, calls=[ToolCall("entity.query", {})])
+
+    assert (await tried(CALLED, "", last=long, turn=None)).passed
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,8 @@
       const answer = await fetch(place().try, {
         method: "POST", body: collect(row), headers: { "X-CSRFToken": token },
       });
-      if (!answer.ok) throw new Error(answer.statusText);
+      const isTooOften = answer.status === 429; // the answer says when to try again
+      if (!answer.ok && !isTooOften) throw new Error(answer.statusText);
       shown.innerHTML = await answer.text();
     } catch {
       shown.textContent = "The site did not answer. Check that you are still signed in, then try again.";
