@@ -1,7 +1,7 @@
 """The rules of a scripted agent as rows: when, which tools it calls, what it answers."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from django import forms
 
@@ -24,10 +24,6 @@ _MATCH_TITLES = {
 _TITLE_CHARS = 40
 _ADVANCED = ("turn", "delay_ms", "error", "input_tokens", "output_tokens")
 _HELP = {name: info.description for name, info in ScriptedRule.model_fields.items()}
-PLACEHOLDERS_HELP = (
-    "{{input}} is the message. {{result.1.total}} is the part “total” of what the first tool "
-    "returned."
-)
 
 
 def _number(label: str, **kwargs: Any) -> forms.IntegerField:
@@ -72,6 +68,13 @@ class RuleRow(ItemRow):
         "turn": "turn",
         "delay_ms": "delay_ms",
     }
+    # Examples of what `engine.agents.scripted` fills in, and what each becomes.
+    placeholders: ClassVar[Mapping[str, str]] = {
+        "{{input}}": "the message",
+        "{{result.1}}": "everything that the first tool call returned",
+        "{{result.1.total}}": "its part “total”",
+        "{{result.2.entities.0.id}}": "the “id” of the first of the “entities” of the second call",
+    }
 
     match = forms.ChoiceField(
         label="When the message",
@@ -90,7 +93,6 @@ class RuleRow(ItemRow):
         required=False,
         strip=False,
         label="Then answer",
-        help_text=PLACEHOLDERS_HELP,
         widget=TextArea({"rows": 2}),
     )
     turn = _number("Only in turn", min_value=1, help_text="1 is the first message.")

@@ -8,7 +8,9 @@ from evals_app.admin.agent_rules import RuleRow
 from evals_app.admin.agent_tools import ToolRow
 from evals_app.admin.item_rows import ItemRow
 from evals_app.engine.agent_spec import AgentSpec
+from evals_app.engine.agents.scripted import fill
 from evals_app.engine.permits import OUR_COMMAND, OUR_MODULE
+from evals_app.engine.trial import ToolCall
 from evals_app.library.saving import save_agent
 from evals_app.models import Agent
 from tests.engine.permitting import permitting
@@ -468,6 +470,17 @@ def test_rules_of_another_kind_of_agent_are_refused_and_kept(admin_client: Clien
 
     assert refused.problems[0].startswith("Rules: Only")
     assert refused.fields["rules-0-words"] == ["hello"]
+
+
+def test_every_placeholder_that_the_page_offers_is_filled_in() -> None:
+    results = [
+        ToolCall("a", {}, result={"total": 7}),
+        ToolCall("b", {}, result={"entities": [{"id": "order-1"}]}),
+    ]
+
+    filled = [fill(text, message="Hi", results=results) for text in RuleRow.placeholders]
+
+    assert filled == ["Hi", {"total": 7}, 7, "order-1"]
 
 
 def test_rules_are_moved_and_removed(admin_client: Client) -> None:

@@ -95,7 +95,10 @@ def test_a_scripted_agent_is_written_without_yaml_and_talked_to(visit: Visit) ->
     call.get_by_label("Argument", exact=True).fill("number")
     call.get_by_label("Kind of value").select_option("number")
     call.get_by_label("Value", exact=True).fill("7")
-    rules.nth(1).get_by_label("Then answer").fill("It is {{result.1}}.")
+    rules.nth(1).get_by_label("Then answer").press_sequentially("It is ")
+    rules.nth(1).get_by_text("Placeholders", exact=True).click()
+    rules.nth(1).get_by_role("button", name="{{result.1}}", exact=True).click()
+    page.keyboard.type(".")
     rules.nth(1).get_by_role("button", name="Move rule up").press("Enter")
 
     page.get_by_role("button", name="Save and continue editing").click()

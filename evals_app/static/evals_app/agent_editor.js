@@ -1,5 +1,5 @@
-/* Hide what the chosen kind of agent, tool or rule does not use, unless it is filled in, and offer the
-   tools that the page has where a rule calls one. Rows themselves: fixtures_app/rows.js */
+/* Hide what the chosen kind of agent, tool or rule does not use, unless it is filled in, offer the
+   tools that the page has where a rule calls one, and insert placeholders. Rows themselves: fixtures_app/rows.js */
 (() => {
   "use strict";
   const KINDS = ["model", "http", "chat", "python", "command", "scripted"];
@@ -53,7 +53,26 @@
     );
   }
 
-  document.addEventListener("focusin", (event) => event.target.matches('[list="agent-tools"]') && offerTools());
+  // Placeholders go where a person typed last in the rule, or else into its answer.
+  const FILLED_IN = '[name$="-reply"], [name$="-args-value"]';
+  let lastField = null;
+
+  function insert(button) {
+    const row = button.closest(".ts-rule-row");
+    const field = row.contains(lastField) ? lastField : row.querySelector('[name$="-reply"]');
+    field.focus();
+    field.setRangeText(button.dataset.insert, field.selectionStart, field.selectionEnd, "end");
+    field.dispatchEvent(new Event("input", { bubbles: true }));
+  }
+
+  document.addEventListener("click", (event) => {
+    const button = event.target.closest("[data-insert]");
+    if (button) insert(button);
+  });
+  document.addEventListener("focusin", (event) => {
+    if (event.target.matches('[list="agent-tools"]')) offerTools();
+    if (event.target.matches(FILLED_IN)) lastField = event.target;
+  });
   document.addEventListener("change", (event) => {
     if (["id_driver", "id_protocol"].includes(event.target.id)) show();
     if (event.target.matches("[data-source]")) showSource(event.target);
