@@ -196,4 +196,5 @@ class ChecksEditor(Editor):
         offer = names_offered(suite, most=_MOST_OFFERED)
         suggestions = {list_of(what): names for what, names in offer.names.items()}
         parts = {list_of(what): owners for what, owners in offer.parts.items()}
-        return {"suggestions": suggestions, "parts": parts}
+        values = {list_of(what): owners for what, owners in offer.values.items()}
+        return {"suggestions": suggestions, "parts": parts, "values": values}

@@ -9,7 +9,7 @@ from django.db.models import JSONField, QuerySet, Value
 
 from evals_app.engine.inventory import Inventory
 from evals_app.formats.naming import Contents, inventory_of
-from evals_app.library.parts import Parts, arguments_of, parts_of
+from evals_app.library.parts import Parts, Values, arguments_of, parts_of, schemas_of, values_of
 from evals_app.models import Agent, Suite
 from fixtures_app.models import Entity, EntityType, Fixture, KnowledgeChunk
 
@@ -48,11 +48,13 @@ def _contents(fixtures: Collection[int]) -> list[Contents]:
 class Offer:
     """What the inputs of a page suggest.
 
-    `names` by what is named; `parts`: the arguments of each tool, and the fields of each entity type.
+    `names` by what is named; `parts`: the arguments of each tool, and the fields of each entity type;
+    `values`: those of them that have a few possible values.
     """
 
     names: Mapping[str, Sequence[str]]
     parts: Mapping[str, Mapping[str, Parts]]
+    values: Mapping[str, Mapping[str, Values]]
 
 
 def names_offered(suite: Suite, *, most: int) -> Offer:
@@ -69,8 +71,14 @@ def names_offered(suite: Suite, *, most: int) -> Offer:
         "argument": arguments_of(suite.agent.tools),
         "field": {slug: parts_of(types[slug]) for slug in sorted(types)},
     }
+    schemas = {"argument": schemas_of(suite.agent.tools), "field": types}
+    values = {
+        what: {owner: values_of(schema) for owner, schema in owners.items()}
+        for what, owners in schemas.items()
+    }
     unique = {what: sorted(set(listed)) for what, listed in names.items()}
-    return Offer(unique | {what: _all_of(owners) for what, owners in parts.items()}, parts)
+    unique |= {what: _all_of(owners) for what, owners in parts.items()}
+    return Offer(unique, parts, values)
 
 
 def _named(suite: Suite, most: int) -> QuerySet[Any]:

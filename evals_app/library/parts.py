@@ -1,6 +1,7 @@
 """The arguments of tools and the fields of entities, as their schemas list them."""
 
-from collections.abc import Iterable, Mapping
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from fixtures_app.tools import TOOLS
@@ -8,7 +9,10 @@ from fixtures_app.tools import TOOLS
 # Names of parts, each with the type of its value in JSON, or with what the value names; "" if it may
 # have several.
 Parts = Mapping[str, str]
+# Names of parts that have a few possible values, each with the texts of these values.
+Values = Mapping[str, Sequence[str]]
 
+_PLAIN = {str, int, float}
 _ENTITY = {"id": "entity"}
 _ENDS = {"from": "entity", "to": "entity"}
 _TYPE = {"type": "entity type"}
@@ -26,24 +30,48 @@ _NAMING: Mapping[str, Parts] = {
 
 def arguments_of(tools: Iterable[Any]) -> dict[str, Parts]:
     """Return the arguments of stored tools, by tool; those of MCP servers are unknown."""
+    schemas = schemas_of(tools).items()
+    known = {name: parts for name, schema in schemas if (parts := parts_of(schema))}
+    return {name: {**parts, **_NAMING.get(name, {})} for name, parts in known.items()}
+
+
+def schemas_of(tools: Iterable[Any]) -> dict[str, Any]:
+    """Return the schemas of the arguments of stored tools, as far as they are known, by tool."""
     schemas: dict[str, Any] = {}
     for tool in tools:
         if isinstance(tool, dict) and "mcp" not in tool:
             schemas[tool["name"]] = tool.get("parameters")
         elif isinstance(tool, str) and tool in TOOLS:
             schemas[tool] = TOOLS[tool].parameters
-    known = {name: parts for name, schema in schemas.items() if (parts := parts_of(schema))}
-    return {name: {**parts, **_NAMING.get(name, {})} for name, parts in known.items()}
+    return schemas
 
 
 def parts_of(schema: Any) -> Parts:
     """Return the properties that a JSON Schema lists, and those of an object by dotted path."""
-    parts: dict[str, str] = {}
+    return {name: _type_of(described) for name, described in _described(schema)}
+
+
+def values_of(schema: Any) -> Values:
+    """Return the texts of the values that a JSON Schema lists, by property."""
+    listed = {name: _listed(described) for name, described in _described(schema)}
+    return {
+        name: [value if isinstance(value, str) else json.dumps(value) for value in values]
+        for name, values in listed.items()
+        if values
+    }
+
+
+def _described(schema: Any) -> Iterator[tuple[str, Any]]:
     for name, described in _properties(schema).items():
-        parts[name] = _type_of(described)
-        inner = _properties(described).items()
-        parts |= {f"{name}.{key}": _type_of(value) for key, value in inner}
-    return parts
+        yield name, described
+        for key, inner in _properties(described).items():
+            yield f"{name}.{key}", inner
+
+
+def _listed(schema: Any) -> list[Any]:
+    """Return the texts and numbers that alone are possible; none if there are others."""
+    values = schema.get("enum") if isinstance(schema, Mapping) else None
+    return values if isinstance(values, list) and set(map(type, values)) <= _PLAIN else []
 
 
 def _properties(schema: Any) -> Mapping[str, Any]:
@@ -53,6 +81,8 @@ def _properties(schema: Any) -> Mapping[str, Any]:
 
 def _type_of(schema: Any) -> str:
     written = schema.get("type", "") if isinstance(schema, Mapping) else ""
+    if not written and set(map(type, _listed(schema))) == {str}:
+        return "string"
     types = [
         kind for kind in (written if isinstance(written, list) else [written]) if kind != "null"
     ]

@@ -14,7 +14,11 @@ BOOK = {
     "name": "rooms.book",
     "parameters": {
         "type": "object",
-        "properties": {"room": {"type": "integer"}, "guest": {"type": "string"}},
+        "properties": {
+            "room": {"type": "integer"},
+            "guest": {"type": "string"},
+            "floor": {"enum": ["upper", "lower"]},
+        },
     },
     "rules": [{"result": {"ok": True}}],
 }
@@ -39,7 +43,11 @@ def test_a_tool_check_is_written_without_json(visit: Visit) -> None:
     line = row.locator(".ts-line").first
     argument = line.get_by_label("Argument")
     argument.focus()
-    assert suggested(page, argument.get_attribute("list")) == ["guest", "room"]
+    assert suggested(page, argument.get_attribute("list")) == ["floor", "guest", "room"]
+    argument.fill("floor")
+    line.get_by_label("Value", exact=True).focus()
+    floors = line.get_by_label("Value", exact=True).get_attribute("list")
+    assert suggested(page, floors) == ["upper", "lower"]
 
     tool.fill("entity.query")
     argument.fill("type")

@@ -96,7 +96,8 @@ def final_check(page: Page) -> Locator:
 
 def test_what_must_change_is_written_by_keyboard(visit: Visit) -> None:
     case = write_case()
-    save_entity_types([EntityTypeSpec.model_validate({"slug": "refund", "schema": {}})])
+    schema = {"properties": {"state": {"enum": ["open", "paid"]}}}
+    save_entity_types([EntityTypeSpec.model_validate({"slug": "refund", "schema": schema})])
     page = visit("evals_app_case_change", case.pk)
 
     add_check(page.locator("#final_assertions-group"), "World was changed")
@@ -111,6 +112,12 @@ def test_what_must_change_is_written_by_keyboard(visit: Visit) -> None:
     press(page, "Tab")
     page.keyboard.type("24.5")
     press(page, "Enter")  # another field
+    page.keyboard.type("state")
+    press(page, "Tab", "Tab")
+    values = page.locator("#ts-listed-value option")
+    assert [value.get_attribute("value") for value in values.all()] == ["open", "paid"]
+    page.keyboard.type("paid")
+    press(page, "Enter")
     page.keyboard.type("order")
     press(page, "Tab")
     page.keyboard.type("is present")
@@ -119,7 +126,7 @@ def test_what_must_change_is_written_by_keyboard(visit: Visit) -> None:
     save(page)
 
     check = Assertion.objects.get(type="world_changes")
-    data = {"amount": {"fuzzy": 24.5}, "order": {"present": True}}
+    data = {"amount": {"fuzzy": 24.5}, "order": {"present": True}, "state": "paid"}
     assert check.options == {
         "created": [{"type": "refund", "data": data}],
         "nothing_else": True,

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from evals_app.library.parts import arguments_of, parts_of
+from evals_app.library.parts import arguments_of, parts_of, values_of
 from fixtures_app.tools import TOOLS
 
 ORDER = {
@@ -28,6 +28,27 @@ def test_the_properties_of_a_schema_have_their_types() -> None:
         "address.city": "string",
         "any": "",
     }
+
+
+def test_the_values_that_a_schema_lists_are_texts() -> None:
+    schema = {
+        "properties": {
+            "state": {"enum": ["open", "paid"]},
+            "level": {"type": "integer", "enum": [1, 2]},
+            "either": {"enum": ["a", None]},
+            "address": {"properties": {"country": {"type": "string", "enum": ["DE"]}}},
+            "odd": {"enum": "x"},
+            "note": {"type": "string"},
+        },
+    }
+
+    assert values_of(schema) == {
+        "state": ["open", "paid"],
+        "level": ["1", "2"],
+        "address.country": ["DE"],
+    }
+    assert parts_of(schema)["state"] == "string"
+    assert parts_of(schema)["either"] == ""
 
 
 @pytest.mark.parametrize("schema", [None, True, {}, {"properties": []}, {"properties": None}])

@@ -7,20 +7,22 @@
   const KIND_OF = { string: "text", number: "number", integer: "number", boolean: "yes", array: "json", object: "json", entity: "text", "entity type": "text" };
   const NUMBER = /^\s*-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?\s*$/;
 
-  let read; // list -> owner -> { part: type }
-  function partsOf(list) {
-    read ??= JSON.parse(document.getElementById("ts-parts")?.textContent ?? "{}");
-    return read[list] ?? {};
+  const read = {}; // id of the data -> list -> owner -> { part: its type, or its values }
+  function ownersOf(list, id) {
+    read[id] ??= JSON.parse(document.getElementById(id)?.textContent ?? "{}");
+    return read[id][list] ?? {};
   }
 
-  /** Return the parts that an input may name: those of its tool or type, or of all of them. */
-  function partsFor(input) {
+  /** Return what is known of the parts that an input may name: those of its tool or type, or of all. */
+  function known(input, id) {
     const list = input.getAttribute("list");
-    const parts = partsOf(list);
+    const owners = ownersOf(list, id);
     const around = input.closest(".ts-block") ?? input.closest("[data-options]");
     const owner = around?.querySelector(`[list="${OWNERS[list]}"]`)?.value.trim();
-    return parts[owner] ?? Object.assign({}, ...Object.values(parts));
+    return owners[owner] ?? Object.assign({}, ...Object.values(owners));
   }
+
+  const partsFor = (input) => known(input, "ts-parts");
 
   function suggest(input) {
     const list = document.getElementById(input.getAttribute("list"));
@@ -36,10 +38,12 @@
   const partOf = (line, name) => line.querySelector(`:scope > [name$="-${name}"]`);
   const typeOf = (key) => (key?.hasAttribute("list") ? partsFor(key)[key.value.trim()] : "") ?? "";
 
-  /** Suggest what the value of an argument names: entities, types. */
+  /** Suggest the values that a part can have, or what it names: entities, types. */
   function suggestValues(line) {
-    const value = partOf(line, "value");
-    const list = `ts-${typeOf(partOf(line, "key")).replace(" ", "-")}`;
+    const [key, value] = [partOf(line, "key"), partOf(line, "value")];
+    const listed = known(key, "ts-values")[key.value.trim()];
+    const list = listed ? "ts-listed-value" : `ts-${typeOf(key).replace(" ", "-")}`;
+    if (listed) document.getElementById(list).replaceChildren(...listed.map((text) => new Option(text, text)));
     if (document.getElementById(list)) value.setAttribute("list", list);
     else value.removeAttribute("list");
   }
@@ -57,7 +61,7 @@
 
   document.addEventListener("focusin", (event) => {
     if (event.target.matches?.('[list="ts-argument"], [list="ts-field"]')) suggest(event.target);
-    if (event.target.matches?.('.ts-line:has([list="ts-argument"]) > [name$="-value"]')) suggestValues(event.target.parentElement);
+    if (event.target.matches?.('.ts-line:has([list="ts-argument"], [list="ts-field"]) > [name$="-value"]')) suggestValues(event.target.parentElement);
   });
 
   for (const type of ["input", "change"]) {
