@@ -157,6 +157,7 @@ PAGES: dict[str, Need] = {
     f"{_CASE}duplicate/": "add_case view_case|change_case",
     **pages("evals_app", "suite"),
     f"{_SUITE}<int:pk>/cases/": {"GET": "view_suite|change_suite", "POST": "change_case"},
+    f"{_SUITE}tags/": {"GET": "view_suite view_case", "POST": NOBODY},
     f"{_SUITE}<int:pk>/results/": {"GET": "view_run view_suite|change_suite", "POST": NOBODY},
     f"{_SUITE}<int:pk>/run-size/": {"GET": RUNNING, "POST": NOBODY},
     f"{_SUITE}run/": f"{RUNNING} view_suite",
@@ -353,7 +354,7 @@ def samples(settings: Any) -> Samples:
     settings.METRICS = True
     settings.REST_FRAMEWORK = {
         **settings.REST_FRAMEWORK,
-        "DEFAULT_THROTTLE_RATES": dict.fromkeys(("callers", "strangers", "uploads")),
+        "DEFAULT_THROTTLE_RATES": dict.fromkeys(settings.REST_FRAMEWORK["DEFAULT_THROTTLE_RATES"]),
     }
     suite = write_suite([a_case()])
     save_fixture(

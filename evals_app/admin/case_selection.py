@@ -30,6 +30,7 @@ from evals_app.admin.case_edits import (
 from evals_app.admin.lines import TagsField
 from evals_app.admin.presentation import plural
 from evals_app.admin.starting import run_url, try_start
+from evals_app.admin.tag_choices import OFFERS_TAGS
 from evals_app.engine.spec import Name
 from evals_app.models import Case, Suite
 from evals_app.reports.forecasts import in_words
@@ -57,7 +58,7 @@ class TagsForm(ActionForm):
 
     tags = TagsField(
         label="Tags",
-        widget=UnfoldAdminTextInputWidget(),
+        widget=UnfoldAdminTextInputWidget(OFFERS_TAGS),
         help_text="Separated by commas, for example refunds, smoke.",
     )
 

@@ -20,6 +20,7 @@ from evals_app.admin.choices import Choices
 from evals_app.admin.lines import TagsField
 from evals_app.admin.model_choices import known_models
 from evals_app.admin.presentation import agent_label
+from evals_app.admin.tag_choices import OFFERS_TAGS
 from evals_app.models import Agent
 from evals_app.models.money import PLACES
 from evals_app.runs.select import Variant
@@ -83,7 +84,7 @@ class RunChoices(forms.Form):
     )
     tags = TagsField(
         label="Filter by tag",
-        widget=UnfoldAdminTextInputWidget(),
+        widget=UnfoldAdminTextInputWidget(OFFERS_TAGS),
         help_text="Tags, separated by commas. Leave blank to run cases with any tag.",
     )
     trials = forms.IntegerField(

@@ -7,6 +7,8 @@ from django import forms
 from pydantic import BaseModel, ValidationError
 
 from evals_app.admin.quantities import quantity
+from evals_app.admin.tag_choices import OFFERS_TAGS
+from evals_app.engine.spec import mark_of
 from evals_app.formats.explain import explain
 from evals_app.formats.problems import Loc, Problem
 from evals_app.models.mapping import RowMapping
@@ -30,6 +32,8 @@ class SpecForm(forms.ModelForm):
         for column in self.mapping.columns:
             if field := self.fields.get(column.name):
                 self.fields[column.name] = quantity(field, column.info)
+                if mark_of(column.info, "names") == "tag":
+                    field.widget.attrs |= OFFERS_TAGS
 
     def clean(self) -> dict[str, Any]:
         cleaned: dict[str, Any] = super().clean() or self.cleaned_data

@@ -17,6 +17,7 @@ from django.utils.safestring import SafeString
 from pydantic import ValidationError
 
 from evals_app.admin.presentation import badge, first_words, plural
+from evals_app.admin.tag_choices import known_tags
 from evals_app.formats.snapshot import canonical_case, case_digest
 from evals_app.models import Case, CaseResult, Turn
 from evals_app.models.suites import load_content
@@ -79,12 +80,6 @@ def _with_tag(cases: QuerySet[Case], tag: str) -> QuerySet[Case]:
         cases = cases.alias(**{name: StrIndex(Cast("tags", TextField()), Value(text))})
         places |= Q(**{f"{name}__gt": 0})
     return cases.filter(places)
-
-
-def known_tags(cases: QuerySet[Case]) -> list[str]:
-    """Return all tags of cases, by name."""
-    lists = cases.exclude(tags=[]).order_by().values_list("tags", flat=True).distinct()
-    return sorted({tag for tags in lists for tag in tags}, key=str.casefold)
 
 
 @dataclass(frozen=True, slots=True)

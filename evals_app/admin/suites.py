@@ -36,6 +36,7 @@ from evals_app.admin.starting import (
 from evals_app.admin.suite_exports import ExportsSuites
 from evals_app.admin.suite_form import GATES, SuiteForm
 from evals_app.admin.suite_pages import SuitePages
+from evals_app.admin.tag_choices import offer_tags
 from evals_app.library.rights import Rights
 from evals_app.models import Suite
 from evals_app.reports.figures import percent
@@ -178,6 +179,7 @@ class SuiteAdmin(Archiving, SuitePages, RunsSuites, ExportsSuites, Duplicating, 
             ("export/", require_GET(export_everything), "export_everything"),
             ("export/fixture/<slug:slug>/", require_GET(export_fixture), "export_fixture"),
             ("checks/<slug:kind>/", require_GET(check_reference), "check_reference"),
+            ("tags/", require_GET(offer_tags), "tags"),
             ("load-examples/", require_POST(load_examples), "suite_load_examples"),
             ("remove-examples/", examples_to_remove, "suite_remove_examples"),
         ]

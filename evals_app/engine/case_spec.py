@@ -137,7 +137,10 @@ class CaseSpec(Spec):
     )
     description: str = Field(default="", title="Description", description="For people only.")
     tags: list[Name] = Field(
-        default_factory=list, title="Tags", description="A run can be limited to one of them."
+        default_factory=list,
+        title="Tags",
+        description="A run can be limited to one of them.",
+        json_schema_extra={"names": "tag"},
     )
     enabled: bool = Field(
         default=True,

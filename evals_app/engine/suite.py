@@ -140,7 +140,10 @@ class SuiteSpec(Spec):
     agent: Slug = Field(title="Agent", description="The agent under test.")
     description: str = Field(default="", title="Description", description="For people only.")
     tags: list[Name] = Field(
-        default_factory=list, title="Tags", description="They apply to every case of the suite too."
+        default_factory=list,
+        title="Tags",
+        description="They apply to every case of the suite too.",
+        json_schema_extra={"names": "tag"},
     )
     fixtures: _Slugs = Field(
         default_factory=list,

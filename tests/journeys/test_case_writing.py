@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from evals_app.models import Assertion, Case
-from tests.authored import write_case, write_suite
+from tests.authored import a_case, write_case, write_suite
 from tests.elsewhere import elsewhere
 from tests.journeys.conftest import Visit
 from tests.journeys.picking import search_kind
@@ -62,6 +62,30 @@ def test_a_check_is_searched_tried_on_the_last_reply_and_saved(visit: Visit) -> 
     page.wait_for_load_state()
 
     assert elsewhere(Assertion.objects.get).options == {"value": "2 pm"}
+
+
+def test_tags_are_completed_from_those_that_exist(visit: Visit) -> None:
+    def write() -> Case:
+        cases = [a_case("One", tags=["smoke", "refunds"]), a_case("Two")]
+        return write_suite(cases, tags=["nightly"]).cases.get(name="Two")
+
+    page = visit("evals_app_case_change", elsewhere(write).pk)
+    tags = page.get_by_label("Tags")
+    offered = page.locator("#known-tags option")
+    tags.focus()
+    expect(offered).to_have_count(3)
+    assert [tag.get_attribute("value") for tag in offered.all()] == ["nightly", "refunds", "smoke"]
+    tags.press_sequentially("refunds, sm")
+    expect(offered).to_have_count(2)
+    assert [tag.get_attribute("value") for tag in offered.all()] == [
+        "refunds, nightly",
+        "refunds, smoke",
+    ]
+    tags.fill("refunds, smoke")
+    page.get_by_role("button", name="Save", exact=True).click()
+    page.wait_for_load_state()
+
+    assert elsewhere(lambda: Case.objects.get(name="Two")).tags == ["refunds", "smoke"]
 
 
 def test_a_case_starts_from_a_template_and_fits_a_phone(visit: Visit) -> None:
