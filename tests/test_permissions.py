@@ -8,7 +8,6 @@ What an address asks is written in words: permissions by their codename, all of 
 """
 
 import logging
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -17,31 +16,19 @@ from typing import Any
 import pytest
 from django.apps import apps
 from django.contrib import admin
-from django.contrib.auth.models import Group, Permission, User
+from django.contrib.auth.models import Permission, User
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.template.backends.django import Template
 from django.test import Client
-from django.urls import URLPattern, URLResolver, get_resolver
 from django.utils import timezone
 from drf_spectacular.generators import SchemaGenerator
 
 from evals_app.models import (
     ApiToken,
-    Attachment,
-    Case,
-    EvaluationSteps,
-    GradeResult,
-    MonthlyCeiling,
-    Provider,
-    Settlement,
 )
 from evals_app.models.roles import ROLES, Role
-from fixtures_app.library import save_fixture
-from fixtures_app.models import EntityType, Fixture
-from fixtures_app.spec import FixtureSpec
-from tests.authored import a_case, write_suite
-from tests.makers import make_execution, make_grade, make_run, make_trial
+from tests.addresses import Samples, routes, samples_for
 
 pytestmark = pytest.mark.django_db
 
@@ -327,110 +314,9 @@ SETS: dict[str, Callable[[str], bool]] = {
 }
 
 
-ORDER = {"slug": "no-example-has-it", "schema": {}}
-
-# The site
-
-
-@dataclass(frozen=True)
-class Samples:
-    """Rows for the parts of addresses, and bodies that get as far as the rows."""
-
-    parts: Mapping[str, Any]
-    bodies: Mapping[str, Any]
-
-    def url(self, route: str) -> str:
-        """Fill in an address."""
-        if route in self.parts:
-            return str(self.parts[route])
-        keys = r"(\w+)/<(?:\w+:)?(?:pk|object_id|id)>"
-        filled = re.sub(keys, lambda match: f"{match[1]}/{self.parts[match[1]]}", route)
-        return "/" + re.sub(r"<\w+:(\w+)>", lambda match: str(self.parts[match[1]]), filled)
-
-
 @pytest.fixture
 def samples(settings: Any) -> Samples:
-    list(routes())  # the pages register with their addresses
-    settings.METRICS = True
-    settings.REST_FRAMEWORK = {
-        **settings.REST_FRAMEWORK,
-        "DEFAULT_THROTTLE_RATES": dict.fromkeys(settings.REST_FRAMEWORK["DEFAULT_THROTTLE_RATES"]),
-    }
-    suite = write_suite([a_case()])
-    save_fixture(
-        FixtureSpec.model_validate(
-            {"name": "Shop", "slug": "shop", "entities": [], "entity_types": [ORDER]}
-        )
-    )
-    run = make_run({"Where is it": ["failed"]}, suite=suite)
-    other = make_run({"Where is it": ["passed"]}, suite=suite)
-    execution = make_execution(
-        run, "Where is it", number=2, trial=make_trial(), grades=[make_grade()]
-    )
-    settlement = Settlement.objects.create(
-        base=run, head=run, compared=1, few=0, hopeless=0, suspects=0
-    )
-    Attachment.objects.store([b"text"])
-    root = User.objects.create_superuser("owner")
-    token, _ = ApiToken.issue(name="CI", user=root, scope="read")
-    case = Case.objects.get()
-    rows: dict[str, Any] = {
-        "suite": suite,
-        "case": case,
-        "agent": suite.agent,
-        "provider": Provider.objects.first(),
-        "run": run,
-        "execution": execution,
-        "settlement": settlement,
-        "apitoken": token,
-        "fixture": Fixture.objects.get(),
-        "entitytype": EntityType.objects.get(),
-        "user": User.objects.create_user("sample"),
-        "monthlyceiling": MonthlyCeiling.objects.create(max_usd=5),
-        "group": Group.objects.create(name="Readers"),
-    }
-    parts = {name: row.pk for name, row in rows.items()}
-    parts |= {"runs": run.pk, "executions": execution.pk, "settlements": settlement.pk}
-    parts |= {"start": run.pk}
-    parts |= {"grade": GradeResult.objects.get(execution=execution).pk, "only": "all"}
-    parts |= {"sha256": Attachment.objects.get().pk, "kind": "contains"}
-    parts |= {"report_kind": "markdown", "slug": "shop", "evaluationsteps": _steps().pk}
-    urls = {
-        "admin/autocomplete/": "/admin/autocomplete/?app_label=evals_app&model_name=suite"
-        "&field_name=agent&term=",
-        "admin/^(?P<app_label>evals_app|auth|fixtures_app)/$": "/admin/evals_app/",
-        "admin/(?P<url>.*)$": "/admin/nothing/",
-        "admin/r/<path:content_type_id>/<path:object_id>/": "/admin/r/1/1/",
-        "admin/help/images/<str:name>": "/admin/help/images/review.png",
-        "admin/evals_app/run/compare/": f"/admin/evals_app/run/compare/?run={run.pk}&run={other.pk}",
-        "admin/evals_app/run/compare/case/": "/admin/evals_app/run/compare/case/"
-        f"?run={run.pk}&run={run.pk}&case=Where+is+it",
-        "admin/help/<slug:slug>/": "/admin/help/concepts/",
-        "api/": "/api/nothing/",
-        "admin/invitation/<uidb64>/<token>/": "/admin/invitation/MQ/made-up/",
-    }
-    urls |= {
-        route: f"/{route.replace('<slug:slug>', suite.slug)}"
-        for route in REST
-        if "suites/" in route
-    }
-    return Samples(parts | urls, {f"{_SUITE}<int:pk>/cases/": {"up": case.pk}})
-
-
-def _steps() -> EvaluationSteps:
-    return EvaluationSteps.objects.create(
-        key="0" * 64, criteria="-", shown=[], model="-", prompt_version=1, written=[], steps=[]
-    )
-
-
-def routes(resolver: Any = None, before: str = "") -> Iterator[str]:
-    """Return the patterns of all addresses."""
-    for pattern in (resolver or get_resolver()).url_patterns:
-        route = before + str(pattern.pattern)
-        if isinstance(pattern, URLResolver):
-            yield from routes(pattern, route)
-        elif isinstance(pattern, URLPattern):
-            yield route
+    return samples_for(settings)
 
 
 # Who comes there
