@@ -1,8 +1,11 @@
 import pytest
 from django.db.models import QuerySet
+from django.test import Client
+from lxml import html
 
 from evals_app.admin.paging import InfinitePaginator
 from evals_app.models import Execution
+from fixtures_app.models import EntityType
 from tests.makers import make_run
 
 pytestmark = pytest.mark.django_db
@@ -45,3 +48,22 @@ def test_pages_hold_every_row_once_the_newest_first(
         rows.values_list("pk", flat=True), reverse=True
     )
     assert all(len(page) == 2 for page in pages[:-1])
+
+
+def pages_linked(client: Client, address: str) -> list[str]:
+    page = html.fromstring(client.get(address).content)
+    return [str(text) for text in page.xpath("//nav[@aria-label='Pages of the list']/a/text()")]
+
+
+def test_a_list_links_only_pages_that_it_has(admin_client: Client) -> None:
+    address = "/admin/fixtures_app/entitytype/"
+    EntityType.objects.bulk_create(EntityType(slug=f"type-{n}", schema={}) for n in range(49))
+    assert pages_linked(admin_client, address) == []
+
+    EntityType.objects.bulk_create(EntityType(slug=f"more-{n}", schema={}) for n in range(60))
+
+    assert [pages_linked(admin_client, f"{address}?p={page}") for page in (1, 2, 3)] == [
+        ["Next"],
+        ["Previous", "Next"],
+        ["Previous"],
+    ]
