@@ -117,6 +117,19 @@ class SuiteAdmin(Archiving, SuitePages, RunsSuites, ExportsSuites, Duplicating, 
         ("Rubric", {"fields": ["rubric", "rubric_weight"], "classes": ["collapse"]}),
     ]
 
+    asked_first = ["name", "slug", "agent", "fixtures", "tags"]
+
+    def get_fieldsets(self, request: HttpRequest, obj: Model | None = None) -> list[Any]:
+        fieldsets: list[Any] = super().get_fieldsets(request, obj)
+        if obj is not None:
+            return fieldsets
+        # Everything else has a default that suits a first run.
+        folded = [("Description", {"fields": ["description"]}), *fieldsets[1:]]
+        return [
+            (None, {"fields": self.asked_first}),
+            *((title, {**options, "classes": ["collapse"]}) for title, options in folded),
+        ]
+
     # The list
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Suite]:

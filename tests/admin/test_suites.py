@@ -58,6 +58,14 @@ RICH: dict[str, Any] = {
 }
 
 
+def test_a_new_suite_asks_for_what_it_needs_and_folds_the_rest(admin_client: Client) -> None:
+    page: Any = open_page(admin_client, f"{LIST}add/").response
+
+    first, *others = page.context["adminform"]
+    assert list(first.fields) == ["name", "slug", "agent", "fixtures", "tags"]
+    assert all(fieldset.is_collapsible for fieldset in others)
+
+
 def test_saving_a_suite_as_it_is_changes_nothing(admin_client: Client) -> None:
     fixture = Fixture.objects.create(slug="shop", name="Shop")
     suite = write_suite([a_case()], fixtures=["shop"], **RICH)
