@@ -208,7 +208,7 @@ def read_why_and_fix(page: Page) -> None:
 
 def invite(page: Page) -> str:
     go_to(page, "People")
-    page.get_by_role("link", name="Add user").click()
+    page.get_by_role("link", name="Invite a colleague").click()
     page.get_by_label("Name").first.fill("Ann Smith")
     page.get_by_label("E-mail").focus()
     page.get_by_role("checkbox", name=re.compile("^Viewer")).check()
