@@ -152,6 +152,7 @@ PAGES: dict[str, Need] = {
     f"{_SUITE}run-some/": f"{RUNNING} view_suite",
     f"{_SUITE}import/": IMPORTING,
     f"{_SUITE}import/sample/": {"GET": IMPORTING, "POST": NOBODY},
+    f"{_SUITE}import/first-sheet/": {"GET": NOBODY, "POST": "add_fixture|change_fixture"},
     f"{_SUITE}choose/": IMPORTING,
     f"{_SUITE}load-examples/": {"GET": NOBODY, "POST": LOADING_EXAMPLES},
     f"{_SUITE}remove-examples/": REMOVING_EXAMPLES,

@@ -20,6 +20,7 @@ from evals_app.admin.checks import ChecksEditor, DefaultCheckInline
 from evals_app.admin.copies import copy_suite
 from evals_app.admin.examples import examples_to_remove, load_examples
 from evals_app.admin.exporting import export_everything, export_fixture
+from evals_app.admin.first_sheet import read_first_sheet
 from evals_app.admin.importing import import_page, sample_to_fill_in
 from evals_app.admin.permissions import refused_upload, requires
 from evals_app.admin.reference import check_reference
@@ -189,6 +190,7 @@ class SuiteAdmin(Archiving, SuitePages, RunsSuites, ExportsSuites, Duplicating, 
             ("<int:pk>/run-size/", require_GET(self.run_size), "suite_run_size"),
             ("import/", self.import_files, "suite_import"),
             ("import/sample/", require_GET(sample_to_fill_in), "suite_import_sample"),
+            ("import/first-sheet/", require_POST(read_first_sheet), "first_sheet"),
             ("export/", require_GET(export_everything), "export_everything"),
             ("export/fixture/<slug:slug>/", require_GET(export_fixture), "export_fixture"),
             ("checks/<slug:kind>/", require_GET(check_reference), "check_reference"),

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from openpyxl import Workbook
 from playwright.sync_api import Locator, Page, expect
 
 from fixtures_app.library import save_fixture
@@ -135,6 +136,32 @@ def test_a_csv_file_fills_the_grid_and_is_saved_only_afterwards(
         "n": {"text": "changed; twice", "n": 1},
         "m": {"text": "new", "n": 2},
     }
+
+
+def test_a_workbook_fills_the_grid_and_errors_are_at_their_cells(
+    fixture_page: Page, tmp_path: Path
+) -> None:
+    book = Workbook()
+    for row in (["ref", "total"], ["one", 5], ["new", "many"]):
+        book.worksheets[0].append(row)
+    book.save(tmp_path / "orders.xlsx")
+    broken = tmp_path / "broken.xlsx"
+    broken.write_text("ref,total")
+    orders = fixture_page.locator("#sheet-order")
+
+    for file, words in ((broken, "broken.xlsx"), (tmp_path / "orders.xlsx", "1 rows added")):
+        with fixture_page.expect_file_chooser() as chooser:
+            orders.get_by_role("button", name="Excel").click()
+        chooser.value.set_files(file)
+        expect(orders.locator("[data-report]")).to_contain_text(words)
+    fixture_page.get_by_role("button", name="Save and continue editing").click()
+    fixture_page.wait_for_load_state()
+    expect(fixture_page.locator(".ts-grid .ts-error")).to_have_count(1)
+    orders.get_by_label("total").last.fill("7")
+    save(fixture_page)
+
+    totals = {entity.ref: entity.data.get("total") for entity in stored().entities}
+    assert (totals["one"], totals["new"]) == (5, 7)
 
 
 def test_a_column_is_added_and_a_removed_row_brought_back(fixture_page: Page) -> None:

@@ -3,7 +3,7 @@
   "use strict";
 
   const { fill, changed, appendRow, announce } = window.touchstoneRows;
-  const { parse, readCsv, put, shown } = window.touchstoneSheets;
+  const { parse, readFile, put, shown } = window.touchstoneSheets;
   const INPUT = "input:not([type=hidden]), select, textarea";
 
   const bodyOf = (grid) => grid.tBodies[0];
@@ -145,8 +145,10 @@
     });
   }
 
-  async function upload(grid, file) {
-    const [heads, ...lines] = await readCsv(file);
+  async function upload(grid, file, address) {
+    const { rows, problem } = await readFile(file, address);
+    if (problem) return report(grid, `${file.name}: ${problem}`);
+    const [heads, ...lines] = rows;
     if (!heads || !lines.length) return report(grid, `${file.name} has no rows. The first line has the names of the columns.`);
     const unknown = heads.filter((head, at) => head.trim() && places(grid, heads)[at] < 0);
     const isOpen = Boolean(grid.querySelector("[data-new-column]"));
@@ -171,8 +173,8 @@
   }
 
   function chooseFile(button) {
-    const input = Object.assign(document.createElement("input"), { type: "file", accept: ".csv,.tsv,text/csv" });
-    input.addEventListener("change", () => upload(button.closest("[data-grid]"), input.files[0]));
+    const input = Object.assign(document.createElement("input"), { type: "file", accept: ".csv,.tsv,.xlsx,text/csv" });
+    input.addEventListener("change", () => upload(button.closest("[data-grid]"), input.files[0], button.dataset.upload));
     input.click();
   }
 

@@ -1,4 +1,4 @@
-/* Cells of spreadsheets: text that was copied from one, and CSV files. */
+/* Cells of spreadsheets: text that was copied from one, CSV files, and workbooks, which the server reads. */
 (() => {
   "use strict";
 
@@ -36,6 +36,24 @@
     return parse(text, separator);
   }
 
+  /** Send a workbook to an address, which answers with the rows of its first sheet. */
+  async function readWorkbook(file, address) {
+    const body = new FormData();
+    body.append("file", file);
+    const token = document.querySelector("[name=csrfmiddlewaretoken]").value;
+    try {
+      const answer = await fetch(address, { method: "POST", body, headers: { "X-CSRFToken": token } });
+      return await answer.json();
+    } catch {
+      return { problem: "The site did not answer. Check that you are still signed in, then try again." };
+    }
+  }
+
+  /** Give the rows of a file, or what is wrong with it. */
+  async function readFile(file, address) {
+    return /\.xls[xm]?$/i.test(file.name) ? readWorkbook(file, address) : { rows: await readCsv(file) };
+  }
+
   /** Put a text into an input of any kind, so that it can be seen even if it does not fit. */
   function put(input, text) {
     if (input.type === "checkbox") {
@@ -63,5 +81,5 @@
 
   const shown = (input) => (input.type === "checkbox" ? String(input.checked) : input.value);
 
-  window.touchstoneSheets = { parse, readCsv, put, shown };
+  window.touchstoneSheets = { parse, readFile, put, shown };
 })();
