@@ -166,6 +166,7 @@ CACHES = {
 }
 
 STATIC_URL = "/static/"
+STATICFILES_DIRS = [BASE_DIR / "static"]  # before those of packages: our icons replace Unfold's
 STATIC_ROOT = DATA_DIR / "static"
 STATIC_ROOT.mkdir(exist_ok=True)  # WhiteNoise warns about a directory that is missing
 WHITENOISE_USE_FINDERS = True  # what is not collected comes straight from the packages
