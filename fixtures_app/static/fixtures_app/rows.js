@@ -7,6 +7,29 @@
 
   const FOCUSABLE = "select, textarea, input:not([type=hidden])";
 
+  function button(icon, title, attributes) {
+    const made = document.createElement("button");
+    const all = { type: "button", class: "ts-icon", title, ...attributes };
+    for (const [name, value] of Object.entries(all)) made.setAttribute(name, value);
+    made.innerHTML = `<span class="material-symbols-outlined" aria-hidden="true">${icon}</span>`;
+    return made;
+  }
+
+  /** The buttons of a row. They are the same in all rows, so pages do not repeat their HTML. */
+  class Tools extends HTMLElement {
+    connectedCallback() {
+      if (this.firstChild) return; // the row was moved
+      const { what, handle } = this.dataset;
+      this.append(
+        button("drag_indicator", "Drag to move", { class: `ts-icon ts-drag ${handle}`, tabindex: -1, "aria-hidden": true }),
+        button("arrow_upward", "Move up", { "aria-label": `Move ${what} up`, "data-move-up": "" }),
+        button("arrow_downward", "Move down", { "aria-label": `Move ${what} down`, "data-move-down": "" }),
+        button("delete", "Remove", { class: "ts-icon ts-danger", "aria-label": `Remove ${what}`, "data-remove": "" }),
+      );
+    }
+  }
+  customElements.define("ts-tools", Tools);
+
   /** Give the content of a template with its placeholders filled in. */
   function fill(template, names) {
     const holder = document.createElement("template");
