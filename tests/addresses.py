@@ -10,6 +10,7 @@ from django.urls import URLPattern, URLResolver, get_resolver
 
 from evals_app.models import (
     ApiToken,
+    Assertion,
     Attachment,
     Case,
     EvaluationSteps,
@@ -86,7 +87,7 @@ def samples_for(settings: Any) -> Samples:
     }
     parts = {name: row.pk for name, row in rows.items()}
     parts |= {"runs": run.pk, "executions": execution.pk, "settlements": settlement.pk}
-    parts |= {"start": run.pk}
+    parts |= {"start": run.pk, "stored": Assertion.objects.get(turn__case=case).pk}
     parts |= {"grade": GradeResult.objects.get(execution=execution).pk, "only": "all"}
     parts |= {"sha256": Attachment.objects.get().pk, "kind": "contains"}
     parts |= {"report_kind": "markdown", "slug": "shop", "evaluationsteps": _steps().pk}

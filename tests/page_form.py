@@ -24,6 +24,7 @@ class PageForm:
     response: HttpResponse
     fields: Fields = field(default_factory=dict)
     text: str = ""
+    opens_rows: bool = True
 
     @property
     def html(self) -> str:
@@ -66,7 +67,7 @@ class PageForm:
         """Send the form, and return the page that comes back."""
         self.set(**changes)
         response = self.client.post(self.url, self.fields)
-        return _read(self.client, self.url, response)
+        return _read(self.client, self.url, response, opens_rows=self.opens_rows)
 
     @property
     def is_saved(self) -> bool:
@@ -79,23 +80,38 @@ class PageForm:
         return [link.text_content() for link in links]
 
 
-def open_page(client: Client, url: str) -> PageForm:
+def open_page(client: Client, url: str, *, opens_rows: bool = True) -> PageForm:
+    """Open a page, and the rows whose inputs it loads only then."""
     response = client.get(url)
     assert response.status_code == 200, f"{url}: {response.status_code}"
-    return _read(client, url, response)
+    return _read(client, url, response, opens_rows=opens_rows)
 
 
-def _read(client: Client, url: str, response: Any) -> PageForm:
+def _read(client: Client, url: str, response: Any, *, opens_rows: bool) -> PageForm:
     if response.status_code != 200:
-        return PageForm(client, url, response)
+        return PageForm(client, url, response, opens_rows=opens_rows)
     page = _parsed(response.content.decode())
     model = url.strip("/").split("/")[2]
     fields: Fields = {}
     for form in page.xpath(f"//form[@id='{model}_form']"):
+        if opens_rows:
+            _load_what_is_closed(client, form)
         fields = _fields(form)
     for area in page.iter("textarea"):
         area.text = ""
-    return PageForm(client, url, response, fields, " ".join(page.text_content().split()))
+    text = " ".join(page.text_content().split())
+    return PageForm(client, url, response, fields, text, opens_rows)
+
+
+def _load_what_is_closed(client: Client, form: Any) -> None:
+    """Load what a browser loads when someone opens it."""
+    for later in form.xpath(".//*[@data-later]"):
+        part = html.fragment_fromstring(
+            client.get(later.get("data-later")).content.decode(), create_parent="div"
+        )
+        for template in part.xpath(".//template"):
+            template.drop_tree()
+        later.getparent().replace(later, part)
 
 
 def posted_by(inputs: str) -> Fields:

@@ -159,6 +159,8 @@ PAGES: dict[str, Need] = {
     f"{_SUITE}export/": {"GET": f"{EXPORTING} view_case", "POST": NOBODY},
     f"{_SUITE}export/fixture/<slug:slug>/": {"GET": "view_fixture", "POST": NOBODY},
     f"{_SUITE}checks/<slug:kind>/": {"GET": STAFF, "POST": NOBODY},
+    f"{_SUITE}checks/<slug:kind>/inputs/": {"GET": STAFF, "POST": NOBODY},
+    f"{_SUITE}checks/stored/<int:pk>/": {"GET": "view_case|change_case", "POST": NOBODY},
     f"{_SUITE}<path:object_id>/run/": RUNNING,
     f"{_SUITE}<path:object_id>/runs/": "view_run",
     f"{_SUITE}<path:object_id>/export/": "view_suite|change_suite",

@@ -28,7 +28,11 @@ from fixtures_app.editing.rows import RowForm
 
 
 class CheckForm(SpecForm, RowForm):
-    """One check: its type, the options of that type, and what all types have."""
+    """One check: its type, the options of that type, and what all types have.
+
+    The page shows a stored check as a sentence and loads its inputs when someone opens it. One that
+    nobody opened posts `closed` instead of them, and stays as it is stored.
+    """
 
     mapping = ASSERTION
 
@@ -58,10 +62,11 @@ class CheckForm(SpecForm, RowForm):
         super().__init__(*args, **kwargs)
         self.spec: AssertionSpec | None = None
         self.concerns: list[str] = []
+        self.is_closed = self.is_bound and bool(self.data.get(self.add_prefix("closed")))
         fields: Any = self.fields
         stored = self.instance.type
         posted = self.data.get(self.add_prefix("type")) if self.is_bound else None
-        self.kind: str = stored if posted is None else posted
+        self.kind: str = stored if self.is_closed or posted is None else posted
         if stored and stored not in GRADERS:
             gone = (stored, f"{stored} (no longer available)")
             fields["type"].choices = [gone, *kind_choices()[1:]]
@@ -71,7 +76,9 @@ class CheckForm(SpecForm, RowForm):
         ]
         self.options_form: OptionsForm | None = None
         self.grader = GRADERS.get(self.kind)
-        if self.grader is not None:
+        if self.is_closed:
+            self.fields = {"position": fields["position"]}
+        elif self.grader is not None:
             is_stored = self.kind == stored
             self.options_form = options_form_class(self.kind)(
                 self.data if self.is_bound else None,
@@ -89,6 +96,17 @@ class CheckForm(SpecForm, RowForm):
         """Whether its stored options are no longer valid."""
         is_stored = bool(self.instance.pk) and self.kind == self.instance.type
         return is_stored and self.grader is not None and _stored_spec(self.instance) is None
+
+    @property
+    def loads_later(self) -> bool:
+        """Whether the page loads its inputs when someone opens it."""
+        is_stored = not self.is_bound and bool(self.instance.pk)
+        return self.is_closed or (is_stored and not self.is_gone and not self.is_unreadable)
+
+    @property
+    def is_removed(self) -> bool:
+        # Someone else has removed it, and the page does not know what it was.
+        return super().is_removed or (self.is_closed and self.is_added)
 
     @property
     def stored_options(self) -> str:
@@ -148,7 +166,7 @@ class CheckForm(SpecForm, RowForm):
         """The sentence that a closed row shows."""
         if self.is_bound and self.spec is not None:
             return self.spec.label
-        if self.is_bound and self.grader is not None:
+        if self.is_bound and self.grader is not None and not self.is_closed:
             return self.grader.label
         return title_of(self.instance) if self.instance.type else ""
 
@@ -171,6 +189,8 @@ class CheckForm(SpecForm, RowForm):
 
     def clean(self) -> dict[str, Any]:
         cleaned = self.cleaned_data
+        if self.is_closed:
+            return super().clean()
         if cleaned.get("weight") is None and not self.has_error("weight"):
             cleaned["weight"] = 1.0
         if not self.is_judged:
@@ -180,7 +200,11 @@ class CheckForm(SpecForm, RowForm):
         return super().clean()
 
     def clean_whole(self, cleaned: dict[str, Any]) -> None:
-        if self.options_form is not None and self.options_form.is_valid():
+        if self.is_removed:
+            return
+        if self.is_closed:
+            self._read(self.instance.written())
+        elif self.options_form is not None and self.options_form.is_valid():
             self._read(self._written(cleaned, self.options_form))
 
     def _written(self, cleaned: dict[str, Any], options: OptionsForm) -> dict[str, Any]:
@@ -210,7 +234,7 @@ class CheckForm(SpecForm, RowForm):
 
     def _as_it_was(self, written: dict[str, Any]) -> AssertionSpec | None:
         """Read unchanged options even if the operator no longer permits them."""
-        is_changed = self.options_form is None or self.options_form.has_changed()
+        is_changed = self.options_form is not None and self.options_form.has_changed()
         if self.is_added or is_changed or self.kind != self.instance.type:
             return None
         try:
@@ -258,6 +282,8 @@ class CheckForm(SpecForm, RowForm):
             self.add_error(str(key), sentence)
         elif self.options_form is not None:
             self.options_form.add_error(self.options_form.name_of(key), sentence)
+        else:
+            self.add_error(None, sentence)
 
     def lacks(self, gives: frozenset[Need] = frozenset()) -> Need | None:
         """Return what it needs from a turn and lacks; None while it is invalid."""
@@ -267,24 +293,23 @@ class CheckForm(SpecForm, RowForm):
 
     def warnings(self) -> Iterator[str]:
         """Yield warnings: what may be saved, but is probably not intended."""
-        if self.spec is None or self.options_form is None:
+        if self.spec is None:
             return
         yield from self.concerns
         yield from self.spec.grader.warnings()
         yield from self.spec.grader.advice()
-        for field in self.options_form:
+        for field in self.options_form or ():
             given = self.options_form.cleaned_data.get(field.name)
             if isinstance(given, str) and given.isspace():
                 yield f"“{field.label}” contains only spaces."
 
     @property
     def takes_value(self) -> bool:
-        return self.options_form is not None and "value" in self.options_form.fields
+        return self.grader is not None and "value" in options_form_class(self.kind).base_fields
 
     def complain_of_value(self, message: str) -> None:
         """Add an error to the value, or to a missing one."""
-        if self.options_form is not None:
-            self.options_form.add_error(self.options_form.name_of("value"), message)
+        self._complain(("value",), message)
         self.spec = None
 
 

@@ -8,12 +8,10 @@ from django.db.models import Model
 from django.http import HttpRequest
 from unfold.decorators import display
 
-from evals_app.admin.check_form import CheckForm, only_measures, title_of
+from evals_app.admin.check_form import CheckForm, title_of
 from evals_app.admin.check_picker import kinds_to_pick
 from evals_app.admin.judge_choices import offered_judges
 from evals_app.admin.lines import list_of
-from evals_app.admin.options_form import options_form_class
-from evals_app.engine.graders import GRADERS, PlainGrader
 from evals_app.engine.graders.base import Need
 from evals_app.engine.inventory import NOTHING_KNOWN, Inventory
 from evals_app.library.inventories import inventory_for, names_offered
@@ -172,20 +170,8 @@ class ChecksEditor(Editor):
         return ", ".join(row.tags)
 
     def checks_context(self, request: HttpRequest) -> dict[str, Any]:
-        """Return the blank row, and the options of every kind."""
-        kinds = [
-            {
-                "kind": kind,
-                "form": options_form_class(kind)(prefix="__options__"),
-                "is_judged": grader.family == "judged",
-                "is_plain": issubclass(grader, PlainGrader),
-                "only_measures": only_measures(kind),
-                "reads_text": grader.reads_text,
-            }
-            for kind, grader in GRADERS.items()
-        ]
+        """Return the blank row, and the kinds to choose from."""
         return {
-            "check_kinds": kinds,
             "kinds_to_pick": kinds_to_pick(),
             "blank_check": CheckForm(prefix="__formset__-__prefix__"),
             "judges": offered_judges(),

@@ -16,6 +16,7 @@ from unfold.decorators import action, display
 from unfold.views import ChangeList
 
 from evals_app.admin.archiving import ArchivedFilter, Archiving
+from evals_app.admin.check_inputs import inputs_of_check, inputs_of_kind
 from evals_app.admin.checks import ChecksEditor, DefaultCheckInline
 from evals_app.admin.copies import copy_suite
 from evals_app.admin.examples import examples_to_remove, load_examples
@@ -195,6 +196,8 @@ class SuiteAdmin(Archiving, SuitePages, RunsSuites, ExportsSuites, Duplicating, 
             ("export/fixture/<slug:slug>/", require_GET(export_fixture), "export_fixture"),
             ("checks/<slug:kind>/", require_GET(check_reference), "check_reference"),
             ("tags/", require_GET(offer_tags), "tags"),
+            ("checks/<slug:kind>/inputs/", require_GET(inputs_of_kind), "check_kind_inputs"),
+            ("checks/stored/<int:pk>/", require_GET(inputs_of_check), "check_inputs"),
             ("load-examples/", require_POST(load_examples), "suite_load_examples"),
             ("remove-examples/", examples_to_remove, "suite_remove_examples"),
         ]

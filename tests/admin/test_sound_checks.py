@@ -104,8 +104,9 @@ def test_the_names_that_there_are_are_offered(admin_client: Client) -> None:
     ):
         assert '<datalist id="ts-tool"><option value="entity.query">' in html
         assert '<option value="returns">' in html
-        assert 'list="ts-tool"' in html
-        assert 'list="ts-chunk"' in html
+    for kind, list_name in {"tool_called": "ts-tool", "chunks_fetched": "ts-chunk"}.items():
+        inputs = admin_client.get(reverse("admin:evals_app_check_kind_inputs", args=[kind]))
+        assert f'list="{list_name}"' in inputs.content.decode()
 
 
 def test_a_new_case_is_offered_what_its_suite_has(admin_client: Client) -> None:

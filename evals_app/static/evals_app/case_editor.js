@@ -1,12 +1,41 @@
 /* The kind of a check decides which inputs its row has. Inputs of another kind are kept aside, so
-   switching back loses nothing. Rows themselves: fixtures_app/rows.js */
+   switching back loses nothing. The inputs of a stored check load when it is opened.
+   Rows themselves: fixtures_app/rows.js */
 (() => {
   "use strict";
 
   const kept = new WeakMap(); // row -> { kind: its inputs }
 
-  function showKind(select) {
+  /** Give a part of a page. */
+  async function load(address) {
+    const answer = await fetch(address);
+    if (!answer.ok || answer.redirected) throw new Error(answer.statusText);
+    return answer.text();
+  }
+
+  /** Give the template of a kind of check; the first time, it is loaded. */
+  async function templateOf(kind) {
+    const find = () => document.querySelector(`template[data-options-for="${CSS.escape(kind)}"]`);
+    if (kind && !find()) {
+      const place = document.getElementById("ts-kinds");
+      place.insertAdjacentHTML("beforeend", await load(place.dataset.inputs.replace("__kind__", kind)));
+    }
+    return find();
+  }
+
+  /** Give a row the inputs of its kind. */
+  async function showKind(select) {
     const row = select.closest("[data-row]");
+    try {
+      const template = await templateOf(select.value);
+      if (!template || template.dataset.optionsFor === select.value) fillIn(row, select, template);
+    } catch {
+      row.querySelector("[data-options]").textContent = "Could not load. Choose the kind again.";
+      select.value = "";
+    }
+  }
+
+  function fillIn(row, select, template) {
     const box = row.querySelector("[data-options]");
     const aside = kept.get(row) ?? {};
     kept.set(row, aside);
@@ -25,7 +54,6 @@
     row.querySelector(".ts-title").textContent = label;
     row.querySelector("[data-kind-label]").textContent = label;
     box.dataset.options = kind;
-    const template = document.querySelector(`template[data-options-for="${CSS.escape(kind)}"]`);
     for (const part of row.querySelectorAll("[data-only]")) {
       part.hidden = !template || !(part.dataset.only in template.dataset);
     }
@@ -34,33 +62,57 @@
     const place = "measured" in template.dataset ? "measured" : "other";
     const threshold = row.querySelector("[data-threshold] > .ts-field");
     row.querySelector(`[data-threshold="${place}"]`).append(threshold);
-    const prefix = `${row.dataset.prefix}-opt`;
-    const inputs = aside[kind] ?? window.touchstoneRows.fill(template, { __options__: prefix });
+    const inputs = aside[kind] ?? window.touchstoneRows.fill(template, { __row__: row.dataset.prefix });
     const rarely = inputs.querySelector("[data-rare]");
     rarely.remove();
     rare.append(...rarely.childNodes);
     box.append(inputs);
   }
 
-  // The reference of a kind loads on request; toggle events do not bubble.
-  async function showReference(event) {
-    const details = event.target;
-    const address = details.dataset?.reference;
-    if (!address || !details.open) return;
+  const FAILED = "Could not load. Close and open this to try again.";
+
+  /** The reference of a kind loads on request. */
+  async function showReference(details) {
+    const address = details.dataset.reference;
     delete details.dataset.reference;
     const body = details.querySelector(".ts-reference");
     try {
-      const answer = await fetch(address);
-      if (!answer.ok) throw new Error(answer.statusText);
-      body.innerHTML = await answer.text();
+      body.innerHTML = await load(address);
     } catch {
       details.dataset.reference = address;
-      body.textContent = "Could not load. Close and open this to try again.";
+      body.textContent = FAILED;
     }
   }
 
-  document.addEventListener("toggle", showReference, true);
-  document.addEventListener("change", (event) => {
-    if (event.target.matches?.("[data-check-kind]")) showKind(event.target);
-  });
+  /** The inputs of a stored check take the place of the note that it is closed. */
+  async function showInputs(later) {
+    const address = later.dataset.later;
+    later.removeAttribute("data-later");
+    try {
+      later.outerHTML = await load(address);
+    } catch {
+      later.dataset.later = address;
+      later.querySelector("span").textContent = FAILED;
+    }
+  }
+
+  /** What is rarely set of a turn, where nothing of it is: as in a new turn. */
+  function showMore(details) {
+    const turn = details.closest("[data-row]");
+    const template = turn.closest("[data-formset]").querySelector(":scope > template[data-blank]");
+    const blank = window.touchstoneRows.fill(template, { "turns-__prefix__": turn.dataset.prefix });
+    details.append(blank.querySelector(".ts-agent > .ts-more > .ts-body"));
+    details.removeAttribute("data-more");
+  }
+
+  // Toggle events do not bubble. What a page opens at once has one, too.
+  document.addEventListener("toggle", ({ target }) => {
+    if (!target.open) return;
+    if (target.dataset.reference) showReference(target);
+    if ("more" in target.dataset) showMore(target);
+    const later = target.querySelector(":scope > .ts-body > [data-later]");
+    if (later) showInputs(later);
+  }, true);
+
+  window.touchstoneChecks = { showKind };
 })();

@@ -49,11 +49,11 @@
   }
 
   /** Give a check its kind, and go on with its first option. */
-  function setKind(row, kind) {
+  async function setKind(row, kind) {
     const select = row.querySelector("[data-check-kind]");
     if (select.value !== kind) {
       select.value = kind;
-      select.dispatchEvent(new Event("change", { bubbles: true }));
+      await window.touchstoneChecks.showKind(select);
       window.touchstoneRows.changed(row);
     }
     const inputs = row.querySelectorAll(`[data-options] :is(${window.touchstoneRows.FOCUSABLE})`);
