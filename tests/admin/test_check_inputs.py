@@ -73,6 +73,16 @@ def test_a_closed_check_that_someone_has_removed_stays_removed(admin_client: Cli
     assert [check.type for check in checks_of(case)] == ["llm_judge"]
 
 
+def test_a_draft_with_a_closed_check_is_restored(admin_client: Client) -> None:
+    case = write_case(turns=[{"user": "Hi", "assertions": KINDS[:1]}])
+
+    restored = closed_page(admin_client, case).post(_restore="1", name="Draft")
+
+    assert restored.problems == []
+    assert restored.post(_restore=None).is_saved
+    assert [check.to_spec().label for check in checks_of(case)] == ["Reply contains “parcel”"]
+
+
 @pytest.mark.parametrize("kind", GRADERS)
 def test_every_kind_has_inputs(admin_client: Client, kind: str) -> None:
     answer = admin_client.get(reverse("admin:evals_app_check_kind_inputs", args=[kind]))

@@ -65,6 +65,26 @@ def test_only_the_inputs_of_the_chosen_kind_exist_and_switching_back_loses_nothi
     expect(row.get_by_label("Pass at or above")).to_have_value("50 %")
 
 
+def test_a_check_loads_when_it_is_opened_and_the_others_stay_as_they_are(visit: Visit) -> None:
+    own = [{"type": "contains", "value": str(number), "weight": number} for number in (1, 2, 3)]
+    page = visit("evals_app_case_change", write_case(turns=[{"user": "Hi", "assertions": own}]).pk)
+    rows = checks(turns(page).first)
+    text = rows.get_by_label("Text to look for")
+    expect(text).to_have_count(0)
+
+    rows.nth(1).locator("summary").first.click()
+    text.fill("changed")
+    turns(page).first.get_by_text("Files, facts and data").click()
+    page.get_by_label("Facts for judges").last.fill("It is Monday.")
+    rows.nth(2).get_by_role("button", name="Move check up").click()
+    save(page)
+
+    stored = Assertion.objects.order_by("position")
+    saved = [(check.options["value"], check.weight) for check in stored]
+    assert saved == [("1", 1), ("3", 3), ("changed", 2)]
+    assert Turn.objects.get().context == ["It is Monday."]
+
+
 def test_turns_move_by_buttons_and_keep_the_focus(visit: Visit) -> None:
     case = write_case(turns=[{"user": text, "assertions": []} for text in ("one", "two", "three")])
     page = visit("evals_app_case_change", case.pk)

@@ -26,12 +26,15 @@
   /** Give a row the inputs of its kind. */
   async function showKind(select) {
     const row = select.closest("[data-row]");
+    const box = row.querySelector("[data-options]");
+    row.querySelector("[data-not-loaded]")?.remove();
     try {
       const template = await templateOf(select.value);
       if (!template || template.dataset.optionsFor === select.value) fillIn(row, select, template);
     } catch {
-      row.querySelector("[data-options]").textContent = "Could not load. Choose the kind again.";
-      select.value = "";
+      select.value = box.dataset.options; // its inputs are still there
+      box.insertAdjacentHTML("beforebegin", '<p class="ts-error" role="alert" data-not-loaded></p>');
+      box.previousElementSibling.textContent = "Could not load. Choose the kind again.";
     }
   }
 
