@@ -53,10 +53,11 @@ def _names_in(path: Path) -> Iterator[str]:
 
 def write() -> int:
     """Write the font, and return how many icons it has."""
-    from fontTools.subset import Options, Subsetter  # noqa: PLC0415 - see above
-    from fontTools.ttLib import TTFont  # noqa: PLC0415
+    # Not installed: see above.
+    from fontTools.subset import Options, Subsetter  # type: ignore[import-not-found] # noqa: PLC0415
+    from fontTools.ttLib import TTFont  # type: ignore[import-not-found] # noqa: PLC0415
 
-    font = TTFont(WHOLE)
+    font = TTFont(WHOLE, recalcTimestamp=False)
     wanted = _ligatures(font, names())
     # Without closure: any icon can be written with these letters.
     options = Options(layout_closure=False, layout_features=["*"], hinting=False)

@@ -25,6 +25,7 @@ TOP_LEVEL = {
     "evalsite",
     "examples",
     "fixtures_app",
+    "static",
     "templates",
     "tests",
     # files

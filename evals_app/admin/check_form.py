@@ -298,7 +298,9 @@ class CheckForm(SpecForm, RowForm):
         yield from self.concerns
         yield from self.spec.grader.warnings()
         yield from self.spec.grader.advice()
-        for field in self.options_form or ():
+        if self.options_form is None:
+            return
+        for field in self.options_form:
             given = self.options_form.cleaned_data.get(field.name)
             if isinstance(given, str) and given.isspace():
                 yield f"“{field.label}” contains only spaces."

@@ -46,7 +46,7 @@ def test_what_nobody_opened_is_moved_and_removed_like_the_rest(admin_client: Cli
 
     assert page.post().is_saved
     assert [check.type for check in checks_of(case)] == ["tool_called", "contains"]
-    assert checks_of(case)[0].to_spec().grader.value == "entity.query"
+    assert checks_of(case)[0].options == {"value": "entity.query", "args": KINDS[2]["args"]}
 
 
 def test_a_problem_of_a_closed_check_is_listed_and_opens_it(admin_client: Client) -> None:
