@@ -116,7 +116,7 @@ def _chart(kind: str, data: dict[str, Any], **scales: dict[str, Any]) -> Chart:
     legend = {"position": "bottom", "labels": {"usePointStyle": True}}
     options = {
         "animation": False,
-        "font": {"family": "ui-sans-serif, system-ui, sans-serif"},  # as in admin.css
+        "font": {"family": "system-ui"},  # as in admin.css
         "maintainAspectRatio": False,
         "plugins": {"legend": legend},
         "scales": scales,
