@@ -394,5 +394,5 @@ def test_the_page_asks_the_same_however_many_cases_there_are(
     suite = write_suite([a_case(str(number)) for number in range(30)], **RICH)
     admin_client.get(url_of(suite))
 
-    with django_assert_num_queries(15):
+    with django_assert_num_queries(11):
         admin_client.get(url_of(suite))
