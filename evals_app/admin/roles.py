@@ -1,7 +1,6 @@
 """Roles, in our words and Unfold's look: Django calls them groups, and rights permissions."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from django import forms
 from django.apps import apps
@@ -75,7 +74,7 @@ class RoleAdmin(DjangoGroupAdmin, ModelAdmin):
 
     ordering = ("pk",)
     list_display = ("name", "what")
-    filter_horizontal: Any = ()
+    filter_horizontal: ClassVar[Any] = ()
     warn_unsaved_form = True
     change_form_outer_before_template = "admin/guide.html"
 
@@ -96,7 +95,7 @@ class RoleAdmin(DjangoGroupAdmin, ModelAdmin):
     ) -> HttpResponse:
         return super().changelist_view(request, {"title": "Roles", **(extra_context or {})})
 
-    def get_fields(self, request: HttpRequest, obj: Group | None = None) -> Sequence[Any]:
+    def get_fields(self, request: HttpRequest, obj: Group | None = None) -> Any:
         if obj is None or self.has_change_permission(request, obj):
             return ("name", "permissions")
         # What the fixed ones may do, the guide has in a table.

@@ -6,7 +6,7 @@ alone.
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from django.apps import apps
 from django.contrib import admin
@@ -65,7 +65,7 @@ class UserAdmin(DjangoUserAdmin, ModelAdmin):
     list_per_page = 50
     warn_unsaved_form = True
     show_add_link = False  # the list has a button with words
-    filter_horizontal: Any = ()
+    filter_horizontal: ClassVar[Any] = ()
     actions_detail = ("new_link",)
     readonly_fields = ("signed_in", "date_joined")
     add_fieldsets = (("Invite a colleague", {"fields": ("name", "username", "email", "groups")}),)
@@ -105,14 +105,13 @@ class UserAdmin(DjangoUserAdmin, ModelAdmin):
     def formfield_for_manytomany(
         self,
         db_field: "ManyToManyField[Any, Any]",
-        request: HttpRequest | None = None,
+        request: HttpRequest,
         **kwargs: Any,
     ) -> "forms.ModelMultipleChoiceField[Any] | None":
-        if request is not None:
-            roles = roles_to_give(request.user)
-            # Check boxes: Django's two lists are wider than a phone, and need a mouse.
-            sentences = Choices({str(role.pk): sentence(role) for role in roles})
-            kwargs |= {"queryset": roles, "widget": sentences, "help_text": ""}
+        roles = roles_to_give(request.user)
+        # Check boxes: Django's two lists are wider than a phone, and need a mouse.
+        sentences = Choices({str(role.pk): sentence(role) for role in roles})
+        kwargs |= {"queryset": roles, "widget": sentences, "help_text": ""}
         return super().formfield_for_manytomany(db_field, request, **kwargs)
 
     # Pages
