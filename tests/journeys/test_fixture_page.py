@@ -128,7 +128,7 @@ def test_a_csv_file_fills_the_grid_and_is_saved_only_afterwards(
     with fixture_page.expect_file_chooser() as chooser:
         notes.get_by_role("button", name="CSV").click()
     chooser.value.set_files(file)
-    expect(notes.locator("[data-report]")).to_contain_text("1 rows added")
+    expect(notes.locator("[data-report]")).to_contain_text("1 row added")
     assert [entity.ref for entity in stored().entities] == ["one", "two", "n"]
     save(fixture_page)
 
@@ -149,7 +149,7 @@ def test_a_workbook_fills_the_grid_and_errors_are_at_their_cells(
     broken.write_text("ref,total")
     orders = fixture_page.locator("#sheet-order")
 
-    for file, words in ((broken, "broken.xlsx"), (tmp_path / "orders.xlsx", "1 rows added")):
+    for file, words in ((broken, "broken.xlsx"), (tmp_path / "orders.xlsx", "1 row added")):
         with fixture_page.expect_file_chooser() as chooser:
             orders.get_by_role("button", name="Excel").click()
         chooser.value.set_files(file)

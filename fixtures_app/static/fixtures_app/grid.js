@@ -14,8 +14,12 @@
   const refOf = (row) => row.querySelector('[name$="-ref"]');
 
   function report(grid, text) {
-    grid.querySelector("[data-report]").textContent = text;
+    const place = grid.querySelector("[data-report]");
+    place.textContent = text;
+    place.scrollIntoView({ block: "nearest", inline: "nearest" });
   }
+
+  const counted = (number, noun) => `${number} ${noun}${number === 1 ? "" : "s"}`;
 
   function recount(grid) {
     sheetOf(grid).querySelector("[data-count]").textContent = rowsOf(grid).length;
@@ -84,8 +88,8 @@
       });
     });
     const added = rowsOf(grid).length - before;
-    const lost = cut ? ` ${cut} cells to the right of the last column were left out.` : "";
-    report(grid, `Pasted; ${added} rows added. Nothing is saved yet.${lost}`);
+    const lost = cut ? ` ${counted(cut, "cell")} to the right of the last column ${cut === 1 ? "was" : "were"} left out.` : "";
+    report(grid, `Pasted; ${counted(added, "row")} added. Nothing is saved yet.${lost}`);
     changed(input);
   }
 
@@ -167,7 +171,7 @@
       });
     }
     const left = isOpen || !unknown.length ? "" : ` Left out, because the type has no such field: ${unknown.join(", ")}.`;
-    report(grid, `${added} rows added, ${lines.length - added} changed. Nothing is saved yet: check them, then save.${left}`);
+    report(grid, `${counted(added, "row")} added, ${lines.length - added} changed. Nothing is saved yet: check them, then save.${left}`);
     changed(grid);
     return undefined;
   }
