@@ -28,6 +28,7 @@ from evals_app.engine.tool_spec import (
     names_of,
     written_names,
 )
+from evals_app.engine.wire_spec import Places, RequestBody
 from fixtures_app.ground.spec_errors import located, taken_apart
 
 Driver = Literal["model", "http", "python", "command", "scripted"]
@@ -37,7 +38,7 @@ Protocol = Literal["json", "openai-chat"]
 # and model.
 KEYS: Mapping[str, tuple[str, ...]] = {
     "model": ("model", "system_prompt", "tools", "settings"),
-    "http": ("url", "headers", "protocol", "remote_model", "system_prompt"),
+    "http": ("url", "headers", "protocol", "request", "response", "remote_model", "system_prompt"),
     "python": ("callable",),
     "command": ("command",),
     "scripted": ("rules", "tools", "system_prompt", "model", "settings"),
@@ -50,7 +51,11 @@ _NEEDED = {
     "command": ("command", "a program with its arguments, for example [my-agent, --json]"),
     "scripted": ("rules", "at least one rule"),
 }
-_OF_OPENAI_CHAT = ("remote_model", "system_prompt")
+# The only protocol of driver http that uses a key.
+_PROTOCOLS: Mapping[str, Protocol] = {
+    **dict.fromkeys(("remote_model", "system_prompt"), "openai-chat"),
+    **dict.fromkeys(("request", "response"), "json"),
+}
 
 
 class AgentSettings(Spec):
@@ -182,6 +187,19 @@ class AgentSpec(Spec):
         description="For driver http. json: our own JSON with the message, the earlier messages,"
         " channel and parameters. openai-chat: chat completions, as many model servers have.",
     )
+    request: RequestBody | None = Field(
+        default=None,
+        title="Request",
+        description="For protocol json: the JSON that your agent expects, with {{input}} where the"
+        " message goes. By default, our own keys. Also: {{history}}, {{messages}}, {{session_id}},"
+        " {{channel}}, {{context_params.NAME}}, {{case}}, {{trial}}, {{clock}} and {{files}}.",
+    )
+    response: Places | None = Field(
+        default=None,
+        title="Places in the reply",
+        description="For protocol json: where your agent's JSON has the text and the tool calls. By"
+        " default, under our own keys.",
+    )
     remote_model: str | None = Field(
         default=None,
         title="Model",
@@ -263,8 +281,9 @@ def misplaced(written: Mapping[str, Any]) -> dict[str, list[str]]:
     """Return the keys that the driver does not use, each with the drivers that do."""
     driver = written.get("driver", "model")
     read = set(KEYS.get(driver, ()))
-    if driver == "http" and written.get("protocol") != "openai-chat":
-        read -= set(_OF_OPENAI_CHAT)
+    if driver == "http":
+        spoken = written.get("protocol", "json")
+        read -= {key for key, protocol in _PROTOCOLS.items() if protocol != spoken}
     owners: dict[str, list[str]] = {}
     for owner, keys in KEYS.items():
         for key in keys:
@@ -287,8 +306,8 @@ def _misfits(written: Mapping[str, Any]) -> list[InitErrorDetails]:
         message = f"An agent with driver {driver} needs {example}."
         errors.append(located("needed_key", message, (needed,), written.get(needed)))
     for key, drivers in misplaced(written).items():
-        chat = "http with protocol openai-chat" if key in _OF_OPENAI_CHAT else "http"
-        owners = " or ".join(chat if owner == "http" else owner for owner in drivers)
+        http = f"http with protocol {_PROTOCOLS[key]}" if key in _PROTOCOLS else "http"
+        owners = " or ".join(http if owner == "http" else owner for owner in drivers)
         message = f"{key} is only for driver {owners}, but this agent has driver {driver}."
         errors.append(located("foreign_key", message, (key,), written[key]))
     return errors

@@ -4,7 +4,7 @@ A backslash before them, `\{{name}}`, keeps the braces as text.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -98,6 +98,43 @@ def resolve(
         return str(value).lower() if isinstance(value, bool) else str(value)
 
     return Resolved(_BRACES.sub(value_of, text), tuple(dict.fromkeys(missing)))
+
+
+def texts_in(value: Any) -> Iterator[str]:
+    """Return every text inside lists and mappings."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list | dict):
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from texts_in(part)
+
+
+def in_texts(value: Any, change: Callable[[str], Any]) -> Any:
+    """Return JSON with every text inside lists and mappings changed; keys stay."""
+    if isinstance(value, list):
+        return [in_texts(item, change) for item in value]
+    if isinstance(value, dict):
+        return {key: in_texts(item, change) for key, item in value.items()}
+    return change(value) if isinstance(value, str) else value
+
+
+def variables_in(text: str) -> list[str]:
+    """Return the names in double braces."""
+    names = map(_variable, _BRACES.finditer(text))
+    return [name for name in names if name is not None]
+
+
+def fill_in(text: str, find: Callable[[str], Any], *, as_text: Callable[[Any], str]) -> Any:
+    """Fill in variables; a text that is only one becomes its value, so numbers stay numbers."""
+    whole = _BRACES.fullmatch(text)
+    if whole is not None and (name := _variable(whole)) is not None:
+        return find(name)
+
+    def value_of(braces: re.Match[str]) -> str:
+        name = _variable(braces)
+        return _plain(braces) if name is None else as_text(find(name))
+
+    return _BRACES.sub(value_of, text)
 
 
 def placeholders(message: str) -> list[str]:

@@ -19,7 +19,7 @@ from evals_app.engine.addresses import url_problem
 from evals_app.engine.matchers import Matcher
 from evals_app.engine.permits import checked, is_frozen, permits, shaped
 from evals_app.engine.spec import Name, Slug, Spec, Template, Variable
-from evals_app.engine.template import unknown_variable
+from evals_app.engine.template import texts_in, unknown_variable
 from fixtures_app.ground.schema_problems import schema_problems
 from fixtures_app.ground.spec_errors import located, taken_apart
 
@@ -144,15 +144,6 @@ def _schema_problem(schema: dict[str, Any]) -> str | None:
 
 def _variables_problem(value: Any) -> str | None:
     return next(filter(None, map(unknown_variable, texts_in(value))), None)
-
-
-def texts_in(value: Any) -> Iterator[str]:
-    """Return every text inside lists and mappings."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, list | dict):
-        for part in value.values() if isinstance(value, dict) else value:
-            yield from texts_in(part)
 
 
 CalledUrl = Annotated[str, Field(max_length=2000), checked(_url_problem, once=True)]

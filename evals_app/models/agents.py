@@ -36,6 +36,8 @@ class Agent(Importable):
     url = models.CharField(max_length=2000, blank=True, default="")
     headers = models.JSONField(default=dict, blank=True)
     protocol = models.CharField(max_length=20, choices=Protocol, default=Protocol.JSON)
+    request = models.JSONField(default=dict, blank=True)
+    response = models.JSONField(default=dict, blank=True)
     remote_model = models.CharField(max_length=200, blank=True, default="")
     callable = models.CharField(max_length=300, blank=True, default="")
     command = models.JSONField(default=list, blank=True)

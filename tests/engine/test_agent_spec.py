@@ -96,6 +96,39 @@ def test_an_agent_is_driven_as_it_says() -> None:
             id="a model that is not asked for",
         ),
         pytest.param(
+            HTTP | {"protocol": "openai-chat", "request": {"a": "{{input}}"}},
+            "request",
+            "protocol json",
+            id="a request that is not sent",
+        ),
+        pytest.param(
+            HTTP | {"request": {"a": "{{imput}}"}}, "request", "'input'", id="unknown placeholder"
+        ),
+        pytest.param(
+            HTTP | {"request": {"a": r"\{{input}} {{clock}}"}},
+            "request",
+            "no message",
+            id="a request without the message",
+        ),
+        pytest.param(
+            HTTP | {"request": {"a": "{{input..b}}"}}, "request", "path", id="no path in a request"
+        ),
+        pytest.param(
+            HTTP | {"response": {"text": "data[*]"}}, "response.text", "wildcards", id="no path"
+        ),
+        pytest.param(
+            HTTP | {"response": {"text": "a", "tool_calls": "b"}},
+            "response.name",
+            "name of its tool",
+            id="calls without a name",
+        ),
+        pytest.param(
+            HTTP | {"response": {"text": "a", "result": "b"}},
+            "response.result",
+            "tool_calls",
+            id="a part of no calls",
+        ),
+        pytest.param(
             MODEL | {"headers": {"X-Tenant": "a"}}, "headers", "for driver http", id="headers"
         ),
         pytest.param(
@@ -194,11 +227,12 @@ def test_everything_that_is_wrong_is_shown_at_once() -> None:
     [
         HTTP | {"headers": {"X-Tenant": "a"}, "protocol": "json"},
         HTTP | {"protocol": "openai-chat", "remote_model": "big", "system_prompt": "Be kind."},
+        HTTP | {"request": {"a": ["{{messages}}"]}, "response": {"text": "$", "input_tokens": "n"}},
         {"driver": "python", "callable": f"{OUR_MODULE}.agents:analyst"},
         {"driver": "scripted", "rules": [{"reply": "a"}], "system_prompt": "Hi", **MODEL},
         MODEL | {"tools": ["entity.get", {"name": "a", "rules": [{"error": "No."}]}]},
     ],
-    ids=["http", "openai-chat", "python", "scripted", "model"],
+    ids=["http", "openai-chat", "own JSON", "python", "scripted", "model"],
 )
 def test_an_agent_of_each_kind_comes_back_from_json(changes: dict[str, Any]) -> None:
     agent = make_agent(**changes)

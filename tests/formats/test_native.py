@@ -153,6 +153,8 @@ OUTSIDE = st.one_of(
     mapping(
         {"driver": st.just("http"), "url": st.just("https://a.example/chat")},
         headers=st.just({"X-Tenant": "no", "Authorization": {"env": "AGENT_KEY"}}),
+        request=st.just({"a": ["{{input}}", None, 1.5, "\\\\{{b}}"]}),
+        response=st.just({"text": "data[0]['a b']", "tool_calls": "$", "name": "tool"}),
     ),
     mapping(
         {

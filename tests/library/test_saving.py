@@ -83,6 +83,20 @@ def test_every_key_of_an_agent_comes_back_from_its_row() -> None:
             "remote_model": "big",
             "system_prompt": "Be kind.",
         },
+        {
+            "driver": "http",
+            "url": "https://a.example/chat",
+            "request": {"question": "{{input}}", "with": [1, {"session": "{{session_id}}"}]},
+            "response": {
+                "text": "data.answer",
+                "tool_calls": "data.steps",
+                "name": "tool",
+                "arguments": "input",
+                "result": "$",
+                "input_tokens": "usage.in",
+                "output_tokens": "usage['out put']",
+            },
+        },
         {"driver": "command", "command": [*OUR_COMMAND.split(), "--loud"]},
         {"driver": "python", "callable": f"{OUR_MODULE}.agents:analyst"},
         {
@@ -94,7 +108,7 @@ def test_every_key_of_an_agent_comes_back_from_its_row() -> None:
             ],
         },
     ],
-    ids=["http", "command", "python", "tools"],
+    ids=["http", "own JSON", "command", "python", "tools"],
 )
 def test_an_agent_of_any_kind_comes_back_from_its_row(changes: dict[str, Any]) -> None:
     spec = AgentSpec.model_validate({"agent": "Outside", "slug": "outside"} | changes)

@@ -30,12 +30,16 @@ def secrets_of(
     """Return the texts to hide in answers of servers, also in the forms of JSON and addresses."""
     values = [value for mapping in headers for value in mapping.values()]
     variables = {value.env for value in values if isinstance(value, FromEnvironment)}
-    sent = [value for variable in variables if (value := environ.get(variable, "").strip())]
+    return forms_of(value for name in variables if (value := environ.get(name, "").strip()))
+
+
+def forms_of(secrets: Iterable[str]) -> list[str]:
+    """Return secrets as they are, and in the forms of JSON and addresses."""
     return [
         form
-        for value in sent
+        for secret in secrets
         for form in dict.fromkeys(
-            (value, json.dumps(value)[1:-1], quote(value, safe="", errors="replace"))
+            (secret, json.dumps(secret)[1:-1], quote(secret, safe="", errors="replace"))
         )
     ]
 

@@ -1,8 +1,8 @@
 """The http driver: an agent somewhere on the network, asked turn by turn.
 
-`protocol: json` posts `Outside.request` and reads what `reply` describes. `openai-chat` calls any
-endpoint for chat completions: of such an agent only the text and the token counts are known, and
-the tools that it asks for are recorded without being called.
+`protocol: json` posts `Outside.request` and reads what `reply` describes, or JSON of the agent's own
+(`wire`). `openai-chat` calls any endpoint for chat completions: of such an agent only the text and
+the token counts are known, and the tools that it asks for are recorded without being called.
 """
 
 import json
@@ -10,6 +10,7 @@ import os
 import secrets
 from collections.abc import Mapping
 from contextlib import suppress
+from types import MappingProxyType
 from typing import Any
 
 from evals_app.engine.agent_spec import AgentSpec
@@ -17,6 +18,7 @@ from evals_app.engine.agents.headers import sent_headers
 from evals_app.engine.agents.outside import Outside
 from evals_app.engine.agents.reply import AgentReply, json_noting, parse_reply
 from evals_app.engine.agents.session import Exchange, Setting
+from evals_app.engine.agents.wire import filled_request, read_at_places
 from evals_app.engine.errors import AgentError, ConfigurationError
 from evals_app.engine.llm.call import MAX_REPLY_BYTES
 from evals_app.engine.llm.names import ToolNames
@@ -24,6 +26,7 @@ from evals_app.engine.llm.openai_wire import error_in, to_reply
 from evals_app.engine.llm.wire import UnreadableError, read_complaint
 from evals_app.engine.trial import ToolCall
 from evals_app.engine.web import Answer, Web, WebError
+from evals_app.engine.wire_spec import sent_keys
 from fixtures_app.ground.nesting import TOO_DEEP, is_too_deep
 from fixtures_app.ground.quoting import shortened
 
@@ -38,14 +41,16 @@ class HttpSession:
         setting: Setting,
         web: Web,
         environ: Mapping[str, str] = os.environ,
+        headers: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
+        """`headers` are sent in addition to the agent's, and stored nowhere."""
         if agent.url is None:
             raise ConfigurationError(f"Agent {agent.slug} has no address.")
         self._agent = agent
         self._url = agent.url
         self._setting = setting
         self._outside = Outside(setting)
-        self._headers = sent_headers(agent.headers, environ=environ)
+        self._headers = {**sent_headers(agent.headers, environ=environ), **headers}
         self._web = web
 
     async def respond(self, exchange: Exchange) -> None:
@@ -54,8 +59,6 @@ class HttpSession:
         self._outside.note(exchange, reply)
 
     async def _ask(self, exchange: Exchange) -> AgentReply:
-        is_chat = self._agent.protocol == "openai-chat"
-        request = self._outside.request(exchange, takes_files=not is_chat)
         # W3C Trace Context: the execution is one trace, each turn a span of it.
         span = secrets.token_hex(8)
         try:
@@ -66,14 +69,30 @@ class HttpSession:
                     **self._headers,
                     "traceparent": f"00-{self._setting.session_id}-{span}-01",
                 },
-                body=self._chat(request) if is_chat else request,
+                body=self._body(exchange),
                 most_bytes=MAX_REPLY_BYTES,
             )
         except WebError as exc:
             raise AgentError(f"The agent did not answer. {exc}") from None
         if not answer.is_ok:
             raise AgentError(f"The agent answered with {answer.problem}")
-        return chat_reply(answer.text) if is_chat else _json_reply(answer)
+        if self._agent.protocol == "openai-chat":
+            return chat_reply(answer.text)
+        if places := self._agent.response:
+            return read_at_places(answer.text, places)
+        return _json_reply(answer)
+
+    def _body(self, exchange: Exchange) -> Any:
+        if self._agent.protocol == "openai-chat":
+            return self._chat(self._outside.request(exchange))
+        body = self._agent.request
+        if body is None:
+            return self._outside.request(exchange, takes_files=True)
+        takes_files = "files" in sent_keys(body)
+        request = self._outside.request(exchange, takes_files=takes_files)
+        filled, warnings = filled_request(body, request)
+        exchange.notes.extend(warnings)
+        return filled
 
     def _chat(self, request: Mapping[str, Any]) -> dict[str, Any]:
         messages = [*request["history"], {"role": "user", "content": request["input"]}]

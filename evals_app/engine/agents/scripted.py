@@ -12,6 +12,7 @@ from evals_app.engine.agents.tool_calls import as_text
 from evals_app.engine.agents.toolbox import Toolbox
 from evals_app.engine.errors import AgentError, JudgeError
 from evals_app.engine.llm.call import ModelCall, ModelReply, UserMessage
+from evals_app.engine.template import in_texts
 from evals_app.engine.trial import Message, ToolCall, Usage
 from fixtures_app.ground.patterns import search
 
@@ -81,12 +82,6 @@ def fill(value: Any, *, message: str, results: Sequence[ToolCall]) -> Any:
 
     A text that is only a placeholder becomes the value itself, so numbers stay numbers.
     """
-    if isinstance(value, list):
-        return [fill(item, message=message, results=results) for item in value]
-    if isinstance(value, dict):
-        return {key: fill(item, message=message, results=results) for key, item in value.items()}
-    if not isinstance(value, str):
-        return value
 
     def find(name: str) -> Any:
         if name == "input":
@@ -97,9 +92,12 @@ def fill(value: Any, *, message: str, results: Sequence[ToolCall]) -> Any:
             return ""
         return _at(results[position].result, path)
 
-    if whole := _PLACEHOLDER.fullmatch(value.strip()):
-        return find(whole[1])
-    return _PLACEHOLDER.sub(lambda match: as_text(find(match[1])), value)
+    def filled(text: str) -> Any:
+        if whole := _PLACEHOLDER.fullmatch(text.strip()):
+            return find(whole[1])
+        return _PLACEHOLDER.sub(lambda match: as_text(find(match[1])), text)
+
+    return in_texts(value, filled)
 
 
 def _at(value: Any, path: Sequence[str]) -> Any:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any, TypeVar
 from urllib.parse import quote
 
-from evals_app.engine.template import Resolved, resolve
+from evals_app.engine.template import Resolved, in_texts, resolve
 from evals_app.engine.tool_spec import CannedTool, HttpTool, OwnTool
 
 T = TypeVar("T")  # any entry of an agent's tools
@@ -42,11 +42,7 @@ class Variables:
 
     def json(self, value: Any) -> Any:
         """Fill them into every text inside lists and mappings."""
-        if isinstance(value, list):
-            return [self.json(item) for item in value]
-        if isinstance(value, dict):
-            return {key: self.json(item) for key, item in value.items()}
-        return self.text(value) if isinstance(value, str) else value
+        return in_texts(value, self.text)
 
     def _noted(self, resolved: Resolved) -> str:
         self._missing |= dict.fromkeys(resolved.missing)

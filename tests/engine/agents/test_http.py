@@ -13,6 +13,7 @@ from evals_app.engine.agents.headers import secrets_of
 from evals_app.engine.agents.http import HttpSession, chat_reply
 from evals_app.engine.agents.session import Exchange, Setting
 from evals_app.engine.errors import AgentError, ConfigurationError
+from evals_app.engine.llm.call import FileContent
 from evals_app.engine.permits import FROZEN
 from evals_app.engine.trial import Message, ToolCall, Trial, Usage
 from evals_app.engine.web import Web
@@ -269,6 +270,57 @@ async def test_an_address_that_may_not_be_called_is_no_failure_of_the_agent() ->
                 await say(session, "Hi")
 
     assert server.asked == []
+
+
+# JSON of the agent's own
+
+
+async def test_an_agent_is_asked_and_read_in_json_of_its_own() -> None:
+    reply = {"data": {"text": "On Monday.", "steps": [{"tool": "find", "input": {"n": 1}}]}}
+    request = {"question": "{{input}}", "said": "{{history}}", "stream": False}
+    places = {"text": "data.text", "tool_calls": "data.steps", "name": "tool"}
+
+    requests, exchange = await exchanged(
+        lambda _: Sent.json(reply),
+        *("When?", "Really?"),
+        request=request,
+        response=places | {"arguments": "input"},
+    )
+
+    assert [asked.body for asked in requests] == [
+        {"question": "When?", "said": [], "stream": False},
+        {
+            "question": "Really?",
+            "said": [
+                {"role": "user", "content": "When?"},
+                {"role": "assistant", "content": "On Monday."},
+            ],
+            "stream": False,
+        },
+    ]
+    assert exchange.reply == "On Monday."
+    assert exchange.messages[0].tool_calls == (ToolCall("find", {"n": 1}),)
+    assert exchange.reports_calls
+
+
+async def test_a_place_that_is_not_in_the_reply_fails_the_turn() -> None:
+    with pytest.raises(AgentError, match="no data: it is an object with the keys “dta”"):
+        await exchanged(lambda _: Sent.json({"dta": 1}), response={"text": "data.text"})
+
+
+@pytest.mark.parametrize(("request_body", "notes"), [({"f": "{{files}}"}, 0), ({}, 1)])
+async def test_files_are_sent_where_the_request_has_them(
+    request_body: dict[str, Any], notes: int
+) -> None:
+    file = FileContent("a.txt", "text/plain", b"Hello")
+    with WebServer(lambda _: Sent.text("Hi.")) as server:
+        async with talking(server, request={"q": "{{input}}"} | request_body) as session:
+            exchange = Exchange(1, "Read it.", 60, files=(file,))
+            await session.respond(exchange)
+
+    files = server.asked[0].body.get("f", [])
+    assert [file["text"] for file in files] == ["Hello"] * (1 - notes)
+    assert len(exchange.notes) == notes
 
 
 # Chat completions

@@ -1,0 +1,124 @@
+"""What a person writes about an agent with JSON of its own: the request, and places in its reply."""
+
+from collections.abc import Iterator
+from typing import Annotated, Any, Self
+
+from pydantic import Field, ValidationError, model_validator
+
+from evals_app.engine.permits import checked
+from evals_app.engine.spec import Spec
+from evals_app.engine.template import texts_in, variables_in
+from fixtures_app.ground.json_paths import parse_path
+from fixtures_app.ground.nesting import TOO_DEEP, is_too_deep
+from fixtures_app.ground.spec_errors import located
+from fixtures_app.ground.words import near
+
+MESSAGES = "messages"  # the earlier messages and this one, as chat APIs take them
+_THIS_MESSAGE = ("input", MESSAGES)
+SENT = (
+    *("input", "history", MESSAGES, "session_id", "channel", "context_params"),
+    *("case", "trial", "clock", "files"),
+)
+
+
+def sent_keys(body: Any) -> Iterator[str]:
+    """Yield what a request asks for: the first key of each variable in it.
+
+    Raises:
+        ValueError: the name of a variable cannot be read.
+    """
+    for text in texts_in(body):
+        for name in variables_in(text):
+            yield str((parse_path(name) or ("",))[0])
+
+
+def _body_problem(body: dict[str, Any]) -> str | None:
+    if is_too_deep(body):
+        return f"This is {TOO_DEEP}."
+    try:
+        keys = list(sent_keys(body))
+    except ValueError as error:
+        return str(error)
+    for key in keys:
+        if key not in SENT:
+            known = ", ".join(f"{{{{{name}}}}}" for name in SENT)
+            return (
+                f"Unknown variable {{{{{key}}}}}.{near(key, SENT)} Known: {known}."
+                " To write literal braces, use \\{{."
+            )
+    if not set(keys) & set(_THIS_MESSAGE):
+        return (
+            'The request has no message. Write {{input}} where it goes: {"question": "{{input}}"}.'
+        )
+    return None
+
+
+def _path_problem(path: str) -> str | None:
+    try:
+        parse_path(path)
+    except ValueError as error:
+        return str(error)
+    return None
+
+
+RequestBody = Annotated[dict[str, Any], checked(_body_problem)]
+Place = Annotated[str, Field(min_length=1), checked(_path_problem)]
+
+
+class Places(Spec):
+    """Where the JSON of an agent has what Touchstone reads: paths such as `messages[-1].content`.
+
+    `$` is all of it. The paths of the parts of a tool call begin at the call.
+    """
+
+    text: Place = Field(
+        title="Text", description="Where the reply has its text, for example data.answer."
+    )
+    tool_calls: Place | None = Field(
+        default=None,
+        title="Tool calls",
+        description="Where it lists its tool calls, for example data.steps. By default, they are"
+        " unknown.",
+    )
+    name: Place | None = Field(
+        default=None,
+        title="Name of a call",
+        description="Where each call has the name of its tool, for example tool or function.name.",
+    )
+    arguments: Place | None = Field(
+        default=None,
+        title="Arguments of a call",
+        description="Where each call has its arguments: an object, or its JSON as text. By default,"
+        " calls have none.",
+    )
+    result: Place | None = Field(
+        default=None,
+        title="Result of a call",
+        description="Where each call has what the tool returned. By default, unknown.",
+    )
+    input_tokens: Place | None = Field(
+        default=None,
+        title="Prompt tokens",
+        description="Where the reply counts them, for example usage.prompt_tokens. By default,"
+        " unknown.",
+    )
+    output_tokens: Place | None = Field(
+        default=None,
+        title="Response tokens",
+        description="Where the reply counts them. By default, unknown.",
+    )
+
+    @model_validator(mode="after")
+    def _knows_its_calls(self) -> Self:
+        inside = {key: getattr(self, key) for key in ("name", "arguments", "result")}
+        error = None
+        if self.tool_calls is None:
+            if key := next((key for key, path in inside.items() if path), None):
+                message = "Write in tool_calls where the list of calls is, or leave this out."
+                error = located("no_calls", message, (key,), inside[key])
+        elif self.name is None:
+            message = "Write where each tool call has the name of its tool, for example tool."
+            error = located("no_name", message, ("name",), None)
+        if error:
+            raise ValidationError.from_exception_data("Places", [error])
+        return self
