@@ -57,6 +57,12 @@ class CheckTrials(RateOfPerson):
     scope = "check_trials"
 
 
+class AgentTests(RateOfPerson):
+    """Requests of a person to agents that are not saved yet."""
+
+    scope = "agent_tests"
+
+
 def in_minutes(seconds: float) -> str:
     """Say how long to wait: "in 3 minutes"."""
     minutes = max(1, math.ceil(seconds / 60))

@@ -8,7 +8,11 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.safestring import SafeString
 from pydantic import BaseModel, ValidationError
 from unfold.decorators import display
-from unfold.widgets import UnfoldAdminDecimalFieldWidget, UnfoldAdminTextareaWidget
+from unfold.widgets import (
+    UnfoldAdminDecimalFieldWidget,
+    UnfoldAdminTextareaWidget,
+    UnfoldAdminTextInputWidget,
+)
 
 from evals_app.admin.address_wizard import BeginsSomewhere
 from evals_app.admin.agent_fields import HeaderLines, permitted_help
@@ -28,12 +32,14 @@ from evals_app.admin.trends import suite_lines, trend_of
 from evals_app.engine.agent_spec import AgentSettings, AgentSpec, misplaced
 from evals_app.engine.spec import PREFIXES, ModelSpec, mark_of
 from evals_app.engine.template import without_foreign
+from evals_app.engine.wire_spec import Places
 from evals_app.formats.problems import Loc
 from evals_app.formats.prompt_variables import FOREIGN_VARIABLE
 from evals_app.models import Agent, Suite
 from evals_app.models.agents import AGENT
 from fixtures_app.editing.duplicating import Duplicating
 from fixtures_app.editing.editor import Editor, VersionedForm
+from fixtures_app.editing.json_field import JsonTextField
 from fixtures_app.editing.list_rows import ListRows
 from fixtures_app.editing.units import UNITS
 from fixtures_app.ground.quoting import shortened
@@ -42,6 +48,7 @@ from fixtures_app.tools import TOOLS
 _RESULTS = ("evals_app.view_run", "evals_app.view_suite")
 _ASKED_CHARS = 34  # fits one line on a phone
 _SETTINGS = tuple(AgentSettings.model_fields)
+_PLACES = {f"response_{key}": key for key in Places.model_fields}
 _SAMPLING = ("temperature", "max_tokens", "top_p")
 _NUMBER = UnfoldAdminDecimalFieldWidget
 
@@ -57,12 +64,31 @@ def _setting(field: type[forms.Field], spec: type[BaseModel], name: str) -> form
     return quantity(made, info)
 
 
+def _place(name: str) -> forms.Field:
+    """Return a field for where a reply has a part."""
+    info = Places.model_fields[_PLACES[name]]
+    return forms.CharField(
+        required=False,
+        widget=UnfoldAdminTextInputWidget,
+        label=info.title,
+        help_text=info.description or "",
+    )
+
+
 class AgentForm(SpecForm, VersionedForm):
     """Read by AgentSpec; errors in rules and tools are at their rows."""
 
     mapping = AGENT
 
     headers = HeaderLines()
+    request = JsonTextField(kind=dict, required=False)
+    response_text = _place("response_text")
+    response_tool_calls = _place("response_tool_calls")
+    response_name = _place("response_name")
+    response_arguments = _place("response_arguments")
+    response_result = _place("response_result")
+    response_input_tokens = _place("response_input_tokens")
+    response_output_tokens = _place("response_output_tokens")
     command = TextLines(label=AGENT.labels["command"], placeholder="my-agent")
     tools = forms.MultipleChoiceField(required=False)
     own_tools = ListRows(ToolRow, name="tool", look=TOOL_ROWS, label="Own tools")
@@ -78,7 +104,8 @@ class AgentForm(SpecForm, VersionedForm):
         model = Agent
         fields = (
             *("name", "slug", "description", "driver", "model", "system_prompt"),
-            *("url", "headers", "protocol", "remote_model", "callable", "command"),
+            *("url", "headers", "protocol", "request", "remote_model"),
+            *("callable", "command"),
         )
         widgets = {
             "description": UnfoldAdminTextareaWidget(attrs={"rows": 2}),
@@ -106,8 +133,10 @@ class AgentForm(SpecForm, VersionedForm):
         own = [tool for tool in agent.tools if not isinstance(tool, str)]
         if agent.pk:  # a new one may begin with a starting point
             self.initial.update(tools=chosen, own_tools=own, rules=agent.rules)
+            self.initial.update({name: agent.response.get(key) for name, key in _PLACES.items()})
             self.initial.update({name: agent.settings.get(name) for name in _SETTINGS})
             self.initial.update({name: agent.model_settings.get(name) for name in _SAMPLING})
+        self.initial["request"] = self.initial.get("request") or None  # blank, not {}
         for name, text in permitted_help().items():
             if name in self.fields:  # read-only pages have no model fields
                 self.fields[name].help_text = text
@@ -134,6 +163,7 @@ class AgentForm(SpecForm, VersionedForm):
                 "model": name,
                 "model_settings": sampling,
                 "tools": [*cleaned["own_tools"], *cleaned["tools"]],
+                "response": {key: cleaned[n] for n, key in _PLACES.items() if cleaned[n]},
                 "settings": {n: cleaned[n] for n in _SETTINGS if cleaned[n] is not None},
             }
         )
@@ -155,13 +185,16 @@ class AgentForm(SpecForm, VersionedForm):
             return
         columns = AGENT.values(spec)
         columns["tools"] = _in_order(columns["tools"], before=self.instance.tools)
-        for name in ("model", "headers", "command", "tools", "rules"):
+        for name in ("model", "headers", "request", "command", "tools", "rules"):
             self.cleaned_data[name] = columns[name]
-        for name in ("settings", "model_settings"):
+        for name in ("response", "settings", "model_settings"):
             setattr(self.instance, name, columns[name])
 
     def _field_of(self, loc: Loc) -> str | None:
         fields = {key: name for key, name in AGENT.names.items() if name in self.fields}
+        fields |= {f"response.{key}": name for name, key in _PLACES.items()} | {
+            "response": "request"
+        }
         fields |= {f"settings.{name}": name for name in _SETTINGS}
         fields |= {f"model.{name}": name for name in _SAMPLING}
         return field_of(loc, fields)
@@ -216,6 +249,15 @@ class AgentAdmin(BeginsSomewhere, TalksToAgent, Duplicating, RunsSuitesOfAgent, 
         (None, {"fields": ["name", "slug", "driver", "description"]}),
         ("Model", {"fields": ["model", *_SAMPLING], "classes": ["only-model"]}),
         ("Over HTTP", {"fields": ["url", "headers", "protocol"], "classes": ["only-http"]}),
+        (
+            "JSON of its own",
+            {
+                "fields": ["request", *_PLACES],
+                "classes": ["only-json"],
+                "description": "For an agent that does not read or write our keys. A place is a"
+                " path into its reply, such as data.answer or messages[-1].content.",
+            },
+        ),
         ("Chat completions", {"fields": ["remote_model"], "classes": ["only-chat"]}),
         ("Prompt", {"fields": ["system_prompt"], "classes": ["only-model", "only-chat"]}),
         ("Python", {"fields": ["callable"], "classes": ["only-python"]}),
@@ -252,8 +294,17 @@ class AgentAdmin(BeginsSomewhere, TalksToAgent, Duplicating, RunsSuitesOfAgent, 
             return fieldsets
         # Without the right to change, rows are shown as they are, and cannot be edited.
         shown = {"rules": "show_rules", "own_tools": "show_own_tools"}
+        shown |= dict.fromkeys(_PLACES, "response")
         return [
-            (title, {**options, "fields": [shown.get(name, name) for name in options["fields"]]})
+            (
+                title,
+                options
+                | {
+                    "fields": list(
+                        dict.fromkeys(shown.get(name, name) for name in options["fields"])
+                    )
+                },
+            )
             for title, options in fieldsets
         ]
 

@@ -1,5 +1,6 @@
 """A request that a person pastes: a curl command, or an address alone."""
 
+import base64
 import json
 import shlex
 from dataclasses import dataclass, field
@@ -71,8 +72,8 @@ def _read(words: list[str]) -> Pasted:
             name, _, value = next(rest, "").partition(":")
             pasted.headers[name.strip()] = value.strip()
         elif word in {"-u", "--user"}:
-            next(rest, "")
-            pasted.headers["Authorization"] = "Basic (from -u)"
+            credentials = base64.b64encode(next(rest, "").encode()).decode()
+            pasted.headers["Authorization"] = f"Basic {credentials}"
         elif word in {"-b", "--cookie"}:
             pasted.headers["Cookie"] = next(rest, "")
         elif word in _DATA:

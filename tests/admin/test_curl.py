@@ -25,7 +25,7 @@ URL = "https://agent.example/chat"
         pytest.param("curl agent.example", Pasted("http://agent.example"), id="no scheme"),
         pytest.param(
             f"curl {URL} -u me:secret -b a=b",
-            Pasted(URL, "", {"Authorization": "Basic (from -u)", "Cookie": "a=b"}),
+            Pasted(URL, "", {"Authorization": "Basic bWU6c2VjcmV0", "Cookie": "a=b"}),
             id="password",
         ),
     ],

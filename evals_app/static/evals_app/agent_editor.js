@@ -2,7 +2,7 @@
    tools that the page has where a rule calls one, and insert placeholders. Rows themselves: fixtures_app/rows.js */
 (() => {
   "use strict";
-  const KINDS = ["model", "http", "chat", "python", "command", "scripted"];
+  const KINDS = ["model", "http", "json", "chat", "python", "command", "scripted"];
 
   function hasContent(part) {
     const inputs = [...part.querySelectorAll("input:not([type=hidden]), textarea")];
@@ -11,8 +11,8 @@
 
   function show() {
     const driver = document.getElementById("id_driver").value;
-    const isChat = driver === "http" && document.getElementById("id_protocol").value === "openai-chat";
-    const used = isChat ? [driver, "chat"] : [driver];
+    const isChat = document.getElementById("id_protocol").value === "openai-chat";
+    const used = driver === "http" ? [driver, isChat ? "chat" : "json"] : [driver];
     for (const part of document.querySelectorAll(KINDS.map((kind) => `.only-${kind}`).join())) {
       const isUsed = used.some((kind) => part.classList.contains(`only-${kind}`));
       part.classList.toggle("ts-unused", !isUsed && !hasContent(part));

@@ -80,14 +80,14 @@ async def test_a_server_that_does_not_answer_says_why(
     monkeypatch: pytest.MonkeyPatch, sent: Sent | None, word: str
 ) -> None:
     monkeypatch.setattr(asking, "TIMEOUT_S", 2.0 if sent else 0.2)
-    with WebServer(lambda _: sent or server.wait()) as server:
-        with pytest.raises(AgentError, match=word):
-            await send(server, {})
+    server = WebServer(lambda _: sent or server.wait())
+    with server, pytest.raises(AgentError, match=word):
+        await send(server, {})
 
 
 async def test_an_address_that_may_not_be_called_is_not_called() -> None:
-    with WebServer(answer_with_everything) as server:
-        with pytest.raises(ConfigurationError, match="this machine"):
-            await send(server, {}, hosts=())
+    server = WebServer(answer_with_everything)
+    with server, pytest.raises(ConfigurationError, match="this machine"):
+        await send(server, {}, hosts=())
 
     assert server.asked == []
