@@ -252,7 +252,7 @@ class PlacesForm(forms.Form):
         self._offer("text_at", map(_place_choice, reply_places.texts(reply)))
         calls = reply_places.call_lists(reply)
         none = [("", "None of these")] if calls else []
-        self._offer("calls_at", [*map(_calls_choice, calls), *none])
+        self._offer("calls_at", [*none, *map(_calls_choice, calls)])
         guessed = reply_places.guessed_calls(reply)
         self.initial["calls_at"] = guessed.place.path if guessed else ""
         self._calls = {place.place.path: place for place in calls}
@@ -325,7 +325,7 @@ def _place_choice(place: Place) -> tuple[str, SafeString]:
 def _calls_choice(calls: CallsPlace) -> tuple[str, SafeString]:
     names = first_words(", ".join(calls.names), most=60)
     parts = ", ".join(f"{part} in {path}" for part, path in calls.parts.items())
-    count = plural(len(calls.place.value), "call")
+    count = plural(len(calls.place.value), "item")
     return calls.place.path, _choice(calls.place.steps, f"{count}: {names} ({parts})")
 
 

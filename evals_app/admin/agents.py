@@ -81,7 +81,7 @@ class AgentForm(SpecForm, VersionedForm):
     mapping = AGENT
 
     headers = HeaderLines()
-    request = JsonTextField(kind=dict, required=False)
+    request = JsonTextField(kind=dict, required=False, rows=8)
     response_text = _place("response_text")
     response_tool_calls = _place("response_tool_calls")
     response_name = _place("response_name")
@@ -115,6 +115,11 @@ class AgentForm(SpecForm, VersionedForm):
         labels = AGENT.labels
         help_texts = AGENT.help_texts | {
             "driver": "",
+            "protocol": "JSON: our own keys, or those of your agent. Chat completions: what many "
+            "model servers speak.",
+            "request": "The JSON that your agent expects, with {{input}} where the message goes. "
+            "Also: {{history}}, {{messages}}, {{session_id}}, {{channel}}, "
+            "{{context_params.NAME}}, {{case}}, {{trial}}, {{clock}}, {{files}}.",
             "tools": "What the agent may use. They read and change its own copy of the fixtures.",
             "rules": "The first rule that matches the message answers. Drag a rule to move it.",
         }
@@ -254,8 +259,8 @@ class AgentAdmin(BeginsSomewhere, TalksToAgent, Duplicating, RunsSuitesOfAgent, 
             {
                 "fields": ["request", *_PLACES],
                 "classes": ["only-json"],
-                "description": "For an agent that does not read or write our keys. A place is a"
-                " path into its reply, such as data.answer or messages[-1].content.",
+                "description": "Leave these blank if your agent reads and writes our own keys."
+                " A place is a path into its reply, such as messages[-1].content.",
             },
         ),
         ("Chat completions", {"fields": ["remote_model"], "classes": ["only-chat"]}),

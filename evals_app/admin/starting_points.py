@@ -77,7 +77,7 @@ def cards(request: HttpRequest) -> list[dict[str, Any]]:
     ]
     address = StartingPoint(
         "My agent has an address",
-        "Paste a curl command, and a recorded reply if you have one.",
+        "Paste a curl command, choose where the answer is in the reply, and test it.",
         "http",
     )
     url = reverse("admin:evals_app_agent_address")

@@ -184,8 +184,8 @@ class AgentSpec(Spec):
     protocol: Protocol = Field(
         default="json",
         title="Protocol",
-        description="For driver http. json: our own JSON with the message, the earlier messages,"
-        " channel and parameters. openai-chat: chat completions, as many model servers have.",
+        description="For driver http. json: our own keys with the message, the earlier messages,"
+        " channel and parameters, or those of request and response. openai-chat: chat completions, as many model servers have.",
     )
     request: RequestBody | None = Field(
         default=None,

@@ -82,8 +82,8 @@ class Places(Spec):
     )
     name: Place | None = Field(
         default=None,
-        title="Name of a call",
-        description="Where each call has the name of its tool, for example tool or function.name.",
+        title="Tool of a call",
+        description="Where each call names its tool, for example tool or function.name.",
     )
     arguments: Place | None = Field(
         default=None,

@@ -23,7 +23,7 @@ class Agent(Importable):
         SCRIPTED = "scripted", "Scripted (offline)"
 
     class Protocol(models.TextChoices):
-        JSON = "json", "Our own JSON"
+        JSON = "json", "JSON"
         OPENAI_CHAT = "openai-chat", "Chat completions"
 
     slug = models.SlugField(max_length=100, unique=True)

@@ -41,6 +41,18 @@ HTTP: dict[str, Any] = {
     "headers": {"X-Tenant": "acme", "Authorization": {"env": "AGENT_KEY"}},
 }
 NOT_HTTP = {"url": "", "headers-key": "", "headers-value": ""}
+OWN_JSON: dict[str, Any] = HTTP | {
+    "request": {"question": "{{input}}", "with": [1, 1.0, True, None, {"a b": "{{clock}}"}]},
+    "response": {
+        "text": "data[0].answer",
+        "tool_calls": "steps",
+        "name": "tool",
+        "arguments": "$",
+        "result": "out['a b']",
+        "input_tokens": "in",
+        "output_tokens": "out",
+    },
+}
 COMMAND: dict[str, Any] = {
     "agent": "Program",
     "slug": "program",
@@ -90,8 +102,8 @@ def page_of(client: Client, agent: Agent) -> PageForm:
 
 @pytest.mark.parametrize(
     "spec",
-    [MODEL, SCRIPTED, HTTP, COMMAND, OWN_TOOLS],
-    ids=["model", "scripted", "http", "command", "own tools"],
+    [MODEL, SCRIPTED, HTTP, OWN_JSON, COMMAND, OWN_TOOLS],
+    ids=["model", "scripted", "http", "own JSON", "command", "own tools"],
 )
 def test_saving_an_agent_as_it_is_changes_nothing(
     admin_client: Client, spec: dict[str, Any]
@@ -156,6 +168,21 @@ def test_tools_keep_their_order_beside_those_that_come_and_go(admin_client: Clie
                 "system_prompt": "Be kind.",
             },
             id="http",
+        ),
+        pytest.param(
+            {
+                "driver": "http",
+                "url": "https://agent.example/chat",
+                "request": '{"question": "{{input}}"}',
+                "response_text": "data.answer",
+            },
+            {
+                "driver": "http",
+                "url": "https://agent.example/chat",
+                "request": {"question": "{{input}}"},
+                "response": {"text": "data.answer"},
+            },
+            id="own JSON",
         ),
         pytest.param(
             {"driver": "command", "command": [*OUR_COMMAND.split(), "--note", "a b"]},
@@ -232,6 +259,21 @@ def test_variables_of_another_system_are_kept_as_text_with_a_warning(admin_clien
             {"headers-key": ["X-A", "X-A"], "headers-kind": ["text"], "headers-value": ["a", "b"]},
             "Headers: Line 2: X-A appears twice.",
             id="header twice",
+        ),
+        pytest.param(
+            HTTP, {"request": '{"a": "{{inputt}}"}'}, "Request: Unknown variable", id="request"
+        ),
+        pytest.param(
+            HTTP,
+            {"response_tool_calls": "data", "response_name": "tool"},
+            "Text: ",
+            id="no place of the text",
+        ),
+        pytest.param(
+            OWN_JSON,
+            {"response_text": "data[*]"},
+            "Text: The path cannot be read",
+            id="path",
         ),
         pytest.param(
             HTTP,
