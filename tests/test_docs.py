@@ -281,7 +281,7 @@ def test_the_agents_of_the_page_are_agents() -> None:
 
     specs = [AgentSpec.model_validate(agent, context=FROZEN) for agent in written]
 
-    assert [spec.driver for spec in specs] == ["http", "python", "command"]
+    assert [spec.driver for spec in specs] == ["http", "http", "python", "command"]
 
 
 def test_the_function_for_holodeck_passes_on_what_its_server_says() -> None:

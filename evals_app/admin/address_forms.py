@@ -243,9 +243,7 @@ class PlacesForm(forms.Form):
         self._pasted = pasted
         body = pasted.pasted.body
         asked = reply_places.messages(body) if body else []
-        self.initial["message"] = next(
-            (str(p.value) for p in asked if isinstance(p.value, str)), ""
-        )
+        self.initial["message"] = _message_in(asked[0].value) if asked else ""
         is_ours = not body or reply_places.request_for(body, asked[0].steps) is None
         self._offer("message_at", [] if is_ours or pasted.is_chat else map(_place_choice, asked))
         reply = pasted.recorded.value if pasted.has_places and pasted.recorded else None
@@ -303,6 +301,12 @@ class PlacesForm(forms.Form):
                 " several turns your agent will not know what was said before. See Help, Your own"
                 " agent."
             )
+
+
+def _message_in(sent: Any) -> str:
+    """Return the message of a command: the text itself, or the last one of chat messages."""
+    last = sent[-1]["content"] if isinstance(sent, list) else sent
+    return last if isinstance(last, str) else ""
 
 
 def _in_words(steps: Steps) -> str:

@@ -148,7 +148,8 @@ def _send(page: _Page) -> None:
     except (AgentError, ConfigurationError) as error:
         page.problem = str(error)
     else:
-        page.form = AddressForm({**form.data.dict(), "reply": _readable(text)})
+        posted: Any = form.data
+        page.form = AddressForm({**posted.dict(), "reply": _readable(text)})
 
 
 def _readable(text: str) -> str:

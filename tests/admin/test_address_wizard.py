@@ -116,7 +116,10 @@ def test_an_agent_that_speaks_as_touchstone_does_is_asked_nothing(
 
 @pytest.mark.parametrize("reply", ["", json.dumps(CHAT_REPLY)], ids=["request", "with reply"])
 def test_chat_completions_are_recognised(admin_client: Client, reply: str) -> None:
-    agent = add_agent(admin_client, f"{SEND} '{json.dumps(CHAT)}'", reply)
+    command = f"{SEND} '{json.dumps(CHAT)}'"
+    assert page_form(paste(admin_client, command, reply))["message"] == ["Hello"]
+
+    agent = add_agent(admin_client, command, reply)
 
     assert (agent.protocol, agent.remote_model) == ("openai-chat", "big")
     assert agent.system_prompt == r"Be \{{kind}}."

@@ -169,7 +169,7 @@ def messages(body: Any) -> list[Place]:
     single = [
         place
         for place in _places(body)
-        if _is_text(place.value) and not any(_is_inside(place, chat.steps) for chat in chats)
+        if isinstance(place.value, str) and not any(_is_inside(place, chat.steps) for chat in chats)
     ]
     whole = [place for place in chats if place.key not in _HISTORY]
     return sorted([*whole, *single], key=_rank_of_message, reverse=True)[:MOST_PLACES]
