@@ -54,10 +54,13 @@ class KindInput(Select):
         select = super().render(name, value, attrs, renderer)
         button = self.id_for_label((attrs or {}).get("id", ""))
         return format_html(
-            '{}<button type="button" class="ts-input ts-kind" id="{}" aria-labelledby="{}"'
-            ' aria-haspopup="dialog" data-pick-kind><span class="ts-hidden">Kind of check: </span>'
-            "<span data-kind-label>{}</span></button>",
+            # Not by the button itself: browsers would take its label then, without the kind.
+            '{}<button type="button" class="ts-input ts-kind" id="{}" aria-labelledby="{}_name"'
+            ' aria-haspopup="dialog" data-pick-kind><span id="{}_name">'
+            '<span class="ts-hidden">Kind of check: </span><span data-kind-label>{}</span></span>'
+            "</button>",
             select,
+            button,
             button,
             button,
             self._label(value),

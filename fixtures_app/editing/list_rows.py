@@ -14,7 +14,7 @@ from django.forms.utils import ErrorList
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
-from fixtures_app.editing.rows import PositionField, read_position
+from fixtures_app.editing.rows import PositionField, RowField, read_position
 
 MOST_ROWS = 1000
 
@@ -42,6 +42,7 @@ class ListRow(forms.Form):
     """One object of the list. `fields_of` and `read` translate it to fields and back."""
 
     use_required_attribute = False
+    bound_field_class = RowField
     position = PositionField()
     initial_item: Any = None  # the object as it was stored
 

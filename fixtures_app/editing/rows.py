@@ -42,8 +42,25 @@ class PositionField(forms.Field):
         return read_position(initial) != read_position(data)
 
 
+class RowField(forms.BoundField):
+    """A field of a row, whose star screen readers do not read.
+
+    Only this attribute: with `required`, a browser would refuse to save because of a removed row.
+    """
+
+    def build_widget_attrs(
+        self, attrs: dict[str, Any], widget: forms.Widget | None = None
+    ) -> dict[str, Any]:
+        built = super().build_widget_attrs(attrs, widget)
+        if self.field.required and not self.is_hidden:
+            built["aria-required"] = "true"
+        return built
+
+
 class RowState:
     """What a page knows of a row, of a model or not."""
+
+    bound_field_class = RowField
 
     @property
     def is_removed(self: Any) -> bool:

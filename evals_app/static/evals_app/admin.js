@@ -13,11 +13,53 @@
       "#searchbar-submit": "Search",
       "#nav-sidebar a.shrink-0": "Start page",
       'a[href="#"][x-on\\:click^="showActions"]': "More actions",
+      "#submit-row": "Save",
     };
     for (const [selector, label] of Object.entries(labels)) {
       for (const element of document.querySelectorAll(selector)) element.setAttribute("aria-label", label);
     }
+    document.getElementById("submit-row")?.setAttribute("role", "region"); // it is outside of the content
     document.getElementById("content")?.parentElement.setAttribute("role", "main");
+  }
+
+  /** Act as soon as a condition is met; Alpine shows and hides a moment later. */
+  function once(isTime, act, tries = 50) {
+    setTimeout(() => {
+      if (isTime()) act();
+      else if (tries) once(isTime, act, tries - 1);
+    }, 40);
+  }
+
+  /** Make what only a pointer can press a button. */
+  function asButton(element) {
+    Object.assign(element, { role: "button", tabIndex: 0 });
+    element.addEventListener("keydown", (event) => {
+      if (event.key !== "Enter" && event.key !== " ") return;
+      event.preventDefault();
+      element.click();
+    });
+  }
+
+  /** The menu with one's name, which Unfold opens by a click alone. */
+  function menuOfThePerson() {
+    const opener = document.querySelector('[x-on\\:click="openUserLinks = !openUserLinks"]');
+    const menu = opener?.previousElementSibling;
+    if (!menu) return;
+    [opener, ...menu.querySelectorAll("a:not([href])")].forEach(asButton);
+    Object.assign(opener, { ariaExpanded: "false", ariaHasPopup: "true" });
+    new MutationObserver(() => {
+      opener.ariaExpanded = String(menu.style.display !== "none");
+    }).observe(menu, { attributeFilter: ["style"] });
+    const entries = menu.querySelectorAll("a, button");
+    opener.addEventListener("keydown", (event) => {
+      const opens = (event.key === "Enter" || event.key === " ") && opener.ariaExpanded === "false";
+      if (opens) once(() => entries[0].offsetParent, () => entries[0].focus());
+    });
+    opener.parentElement.addEventListener("keydown", (event) => {
+      if (event.key !== "Escape" || opener.ariaExpanded === "false") return;
+      opener.click();
+      opener.focus();
+    });
   }
 
   // Dialogs take the focus, keep it, and give it back.
@@ -28,14 +70,6 @@
   function shownDialog() {
     const dialog = document.getElementById("dialog");
     return dialog?.offsetParent ? dialog : null;
-  }
-
-  /** Act as soon as a condition is met; Alpine shows and hides a moment later. */
-  function once(isTime, act, tries = 50) {
-    setTimeout(() => {
-      if (isTime()) act();
-      else if (tries) once(isTime, act, tries - 1);
-    }, 40);
   }
 
   /** Mark an element as a dialog, unless it is marked already; then its text is read out first. */
@@ -87,6 +121,7 @@
 
   hush(document);
   name();
+  menuOfThePerson();
   // Browsers ignore `autofocus` if something had the focus before the page was complete.
   document.querySelector("[autofocus]")?.focus();
   document.addEventListener("htmx:afterSwap", (event) => {

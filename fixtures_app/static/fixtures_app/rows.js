@@ -47,13 +47,30 @@
     known?.dispatchEvent(new Event("input", { bubbles: true }));
   }
 
+  /** Have a screen reader say something, even if it is what was said last. */
   function announce(text) {
     const region = document.querySelector("[data-announce]");
-    if (region) region.textContent = text;
+    if (!region) return;
+    region.textContent = "";
+    setTimeout(() => { region.textContent = text; }, 100);
   }
 
-  const kept = (list) => [...list.children].filter((row) => !row.classList.contains("ts-removed"));
+  const isRemoved = (row) => row.classList.contains("ts-removed");
+  const kept = (list) => [...list.children].filter((row) => !isRemoved(row));
   const nameOf = (row) => row.dataset.row || "Row";
+  const NAMED = "[data-list]:not(tbody)"; // rows of tables are named by their cells
+
+  /** Name the rows of a list by their place, for screen readers and in the headings of rows. */
+  function nameRows(list) {
+    const rows = kept(list);
+    for (const row of list.children) {
+      const name = isRemoved(row) ? `${nameOf(row)}, removed` : `${nameOf(row)} ${rows.indexOf(row) + 1}`;
+      row.role = "group";
+      row.ariaLabel = name;
+      const heading = row.querySelector(":scope > * > [data-row-heading]");
+      if (heading) heading.textContent = name;
+    }
+  }
 
   /** Open whatever hides an element, then put the focus there. */
   function reveal(element) {
@@ -79,6 +96,7 @@
     const list = formset.querySelector(":scope > [data-list]");
     list.append(row);
     total.value = Number(total.value) + 1;
+    if (list.matches(NAMED)) nameRows(list);
     return row;
   }
 
@@ -95,6 +113,10 @@
     row.classList.toggle("ts-removed", removed);
     row.querySelector(`[name="${row.dataset.prefix}-DELETE"]`).disabled = !removed;
     const next = removed ? ":scope > .ts-undo [data-undo]" : "[data-remove]";
+    const name = row.ariaLabel ?? nameOf(row);
+    const list = row.parentElement;
+    if (list.matches(NAMED)) nameRows(list);
+    announce(removed ? `${name} removed.` : `${row.ariaLabel ?? nameOf(row)} restored.`);
     row.querySelector(next).focus();
     changed(row);
   }
@@ -102,9 +124,13 @@
   function moveRow(button, up) {
     const row = button.closest("[data-row]");
     const other = up ? row.previousElementSibling : row.nextElementSibling;
-    if (!other) return;
+    if (!other) {
+      announce(`${nameOf(row)} is already ${up ? "first" : "last"}.`);
+      return;
+    }
     if (up) other.before(row);
     else other.after(row);
+    if (row.parentElement.matches(NAMED)) nameRows(row.parentElement);
     button.focus();
     announce(`${nameOf(row)} is now number ${kept(row.parentElement).indexOf(row) + 1}.`);
     changed(row);
@@ -122,6 +148,7 @@
     const lines = button.closest("[data-lines]");
     button.closest("[data-line]").remove();
     lines.querySelector(":scope > [data-line-add]").focus();
+    announce("Removed.");
     changed(lines);
   }
 
@@ -171,7 +198,9 @@
 
   // Sortable tells of a finished drag by an event of its own.
   document.addEventListener("end", (event) => {
-    if (event.target.matches?.("[data-list]")) changed(event.target);
+    const list = event.target;
+    if (list.matches?.(NAMED)) nameRows(list);
+    if (list.matches?.("[data-list]")) changed(list);
   });
 
   /** Write the order of the screen into the rows. */
@@ -194,6 +223,7 @@
     if (target) window.addEventListener("load", () => reveal(target));
     // What is nothing without a row opens with one; it is not typed yet, so nobody is asked to save it.
     for (const formset of document.querySelectorAll("fieldset:not([disabled]) [data-first]")) appendRow(formset);
+    for (const list of document.querySelectorAll(NAMED)) nameRows(list);
   });
 
   window.touchstoneRows = { FOCUSABLE, addRow, announce, appendRow, changed, fill, number };

@@ -1,0 +1,100 @@
+"""What a screen reader gets from the case editor: names, roles, descriptions and announcements."""
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.authored import CONTAINS, write_case
+from tests.journeys.conftest import Visit
+from tests.journeys.picking import add_check
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+
+def editor_of_two_turns(visit: Visit) -> Page:
+    turns = [{"user": "Hi", "assertions": [CONTAINS]}, {"user": "Bye", "assertions": []}]
+    return visit("evals_app_case_change", write_case(turns=turns).pk)
+
+
+def test_turns_and_checks_are_named_groups(visit: Visit) -> None:
+    page = editor_of_two_turns(visit)
+
+    expect(page.get_by_role("group", name="Turns", exact=True)).to_match_aria_snapshot("""
+        - group "Turns":
+          - group "Turn 1":
+            - heading "Turn 1" [level=3]
+            - textbox "User message": Hi
+            - button "Move turn up"
+            - button "Move turn down"
+            - button "Remove turn"
+            - textbox "Expected answer"
+            - group "Check 1":
+              - group
+              - button "Move check up"
+              - button "Move check down"
+              - button "Remove check"
+            - button "+ Add a check"
+            - combobox "Checks after this turn"
+          - group "Turn 2":
+            - heading "Turn 2" [level=3]
+            - textbox "User message": Bye
+          - button "+ Add a turn"
+        """)
+    message = page.get_by_role("textbox", name="User message").first
+    expect(message).to_have_attribute("aria-required", "true")
+    page.locator(".ts-check-row summary").first.click()
+    expect(page.locator("[data-pick-kind]").first).to_have_accessible_name(
+        re.compile("^Kind of check: Reply contains")
+    )
+    expect(page.get_by_role("region", name="Save").get_by_role("button")).to_have_count(4)
+
+
+def test_what_happens_to_rows_is_announced(visit: Visit) -> None:
+    page = editor_of_two_turns(visit)
+    announced = page.locator("[data-announce]")
+    expect(announced).to_have_attribute("aria-live", "polite")
+    first = page.locator(".ts-turn").first
+
+    first.get_by_role("button", name="Move turn up").press("Enter")
+    expect(announced).to_have_text("Turn is already first.")
+    first.get_by_role("button", name="Remove turn").press("Enter")
+    expect(announced).to_have_text("Turn 1 removed.")
+    expect(page.get_by_role("heading", name="Turn 1", exact=True)).to_have_count(1)
+    expect(page.get_by_label("User message").last).to_have_value("Bye")
+    page.keyboard.press("Enter")  # on Undo
+    expect(announced).to_have_text("Turn 1 restored.")
+    expect(first.get_by_role("button", name="Remove turn")).to_be_focused()
+    page.get_by_role("button", name="Add a turn").press("Enter")
+    expect(announced).to_have_text("Turn 3 added.")
+    expect(page.get_by_role("group", name="Turn 3").get_by_label("User message")).to_be_focused()
+
+
+def test_an_error_is_in_the_title_and_read_with_its_input(visit: Visit) -> None:
+    page = editor_of_two_turns(visit)
+    row = add_check(page.locator(".ts-turn").first, "Reply matches a pattern")
+    row.get_by_role("textbox", name="Pattern", exact=True).fill("order (")
+    page.get_by_role("button", name="Save", exact=True).click()
+    page.wait_for_load_state()
+
+    expect(page).to_have_title(re.compile("^Error: "))
+    expect(page.get_by_role("alert").get_by_role("link")).to_have_count(1)
+    pattern = page.get_by_role("textbox", name="Pattern", exact=True)
+    expect(pattern).to_be_focused()
+    expect(pattern).to_have_attribute("aria-invalid", "true")
+    expect(pattern).to_have_accessible_description(re.compile("group"))
+
+
+def test_the_menu_of_the_person_opens_by_keyboard(visit: Visit) -> None:
+    page = visit("index")
+    menu = page.get_by_role("button", name="admin")
+    expect(menu).to_have_attribute("aria-expanded", "false")
+
+    menu.press("Enter")
+    expect(menu).to_have_attribute("aria-expanded", "true")
+    profile = page.get_by_role("link", name="Your profile")
+    expect(profile).to_be_visible()
+    expect(menu).not_to_be_focused()  # but what is in the menu
+    page.keyboard.press("Escape")
+    expect(profile).to_be_hidden()
+    expect(menu).to_be_focused()
