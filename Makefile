@@ -1,4 +1,4 @@
-# demo, serve, test, quick, lint, messages. Python 3.11 or newer and make are all they need.
+# demo, serve, test, quick, lint, messages, pictures. Python 3.11 or newer and make are all they need.
 #
 #   make demo SERVE=0          fill the demo and run it once, without the web server
 #   make test ARGS="-k name"   only some tests
@@ -15,7 +15,7 @@ QUICK := tests/engine tests/formats tests/reports tests/fixtures_app tests/test_
 SIDE_BY_SIDE := -m pytest --numprocesses auto --dist worksteal
 POSTGRESQL := postgresql://postgres@127.0.0.1:5432/postgres
 
-.PHONY: demo serve test quick lint messages
+.PHONY: demo serve test quick lint messages pictures
 
 demo: .venv/.runtime
 	$(MANAGE) migrate --verbosity 0
@@ -51,6 +51,10 @@ quick: .venv/.tests
 # The golden file of everything that people read; look at its difference before you commit.
 messages: .venv/.tests
 	$(PY) -m tests.messages > tests/messages.txt
+
+# The pictures of the guide, taken in Chromium; look at each that changed before you commit it.
+pictures: .venv/.tests
+	$(PY) -m tests.screenshots
 
 lint: .venv/.tests
 	$(PY) -m ruff check

@@ -26,23 +26,13 @@ from django.db.models.signals import post_migrate
 from playwright.sync_api import Page, expect, sync_playwright
 from pytest_django.plugin import DjangoDbBlocker
 
+from tests.browser import CHROMIUM_ARGUMENTS, CHROMIUMS, chromium
 from tests.model_server import ModelServer
 
 ROOT = Path(__file__).resolve().parent.parent
 TEST_DATABASE = "TOUCHSTONE_TEST_DATABASE_URL"
 POSTGRES_ADDRESS = ("127.0.0.1", 5432)
 REDIS_ADDRESS = ("127.0.0.1", 6379)
-CHROMIUMS = ("chromium", "chromium-browser", "google-chrome")
-CHROMIUM_ARGUMENTS = (
-    "--no-sandbox",  # it cannot nest in the containers that tests run in
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    # Chromium asks its maker's servers for this and that; a test run talks to nobody.
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-)
 
 if settings.configured:
     raise pytest.UsageError("Unset DJANGO_SETTINGS_MODULE: the tests set it after what it reads.")
@@ -121,14 +111,10 @@ def _answers(address: tuple[str, int]) -> bool:
     return True
 
 
-def _chromium() -> str | None:
-    return next(filter(None, map(shutil.which, CHROMIUMS)), None)
-
-
 def _reasons_to_leave_out() -> dict[str, str]:
     """Return the marks whose tests cannot run here, each with the reason."""
     reasons = {}
-    if _chromium() is None:
+    if chromium() is None:
         reasons["browser"] = f"no Chromium found (tried {', '.join(CHROMIUMS)})"
     if not IS_POSTGRESQL:
         host, port = POSTGRES_ADDRESS
@@ -231,7 +217,7 @@ def page(monkeypatch: pytest.MonkeyPatch) -> Iterator[Page]:
     monkeypatch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
-            executable_path=_chromium(), args=list(CHROMIUM_ARGUMENTS)
+            executable_path=chromium(), args=list(CHROMIUM_ARGUMENTS)
         )
         page = browser.new_page()
         # Generous: other tests run beside it.

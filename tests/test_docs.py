@@ -30,6 +30,7 @@ from evals_app.reports.answers import (
     RunDetails,
 )
 from tests.agent_server import Asked, Sent, WebServer
+from tests.screenshots import PICTURES
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 ROOT = DOCS.parent
@@ -164,6 +165,19 @@ def test_the_pages_lead_to_each_other() -> None:
     assert broken == []
 
 
+def test_every_picture_is_described_shown_and_taken_by_the_script() -> None:
+    shown = {
+        name: alt
+        for page in PAGES.values()
+        for alt, name in re.findall(r"!\[([^]]*)]\((?:docs/)?images/([^)]+)\)", page.read_text())
+    }
+    files = list((DOCS / "images").iterdir())
+
+    assert shown.keys() == {file.name for file in files} == {f"{name}.webp" for name in PICTURES}
+    assert [name for name, alt in shown.items() if len(alt.split()) < 5] == []
+    assert sum(file.stat().st_size for file in files) < 1_500_000
+
+
 @pytest.mark.parametrize("page", sorted({*PAGES} - {"docs/assertions.md", "docs/files.md"}))
 def test_prose_is_wrapped(page: str) -> None:
     prose = re.sub(r"(?ms)^```.*?^```", "", PAGES[page].read_text()).splitlines()
@@ -171,8 +185,10 @@ def test_prose_is_wrapped(page: str) -> None:
     too_long = [
         line
         for line in prose
-        # Tables cannot be wrapped, nor can a long piece of code.
-        if len(line) > 120 and not line.startswith("|") and " " in re.sub("`.*?`", "", line.strip())
+        # Tables and pictures cannot be wrapped, nor can a long piece of code.
+        if len(line) > 120
+        and not line.lstrip().startswith(("|", "!["))
+        and " " in re.sub("`.*?`", "", line.strip())
     ]
 
     assert too_long == []

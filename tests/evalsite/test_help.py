@@ -50,6 +50,16 @@ def test_links_and_anchors_lead_somewhere(admin_client: Client) -> None:
     assert broken == []
 
 
+def test_a_picture_has_its_size_and_is_sent_as_what_it_is(reader: Client) -> None:
+    html, _ = content("without-code")
+    address = reverse("help_image", args=["start.webp"])
+
+    assert re.search(
+        rf'<img src="{address}" alt="[^"]+" loading="lazy" width="1360" height="850"', html
+    )
+    assert reader.get(address)["Content-Type"] == "image/webp"
+
+
 def test_a_page_leads_to_the_next_one(reader: Client) -> None:
     first, second = pages()[:2]
 
@@ -63,7 +73,7 @@ def test_a_page_leads_to_the_next_one(reader: Client) -> None:
 def test_what_the_guide_does_not_list_is_not_served(reader: Client, name: str) -> None:
     assert reader.get(reverse("help", args=[name])).status_code == HTTPStatus.NOT_FOUND
     assert (
-        reader.get(reverse("help_image", args=[f"{name}.png"])).status_code == HTTPStatus.NOT_FOUND
+        reader.get(reverse("help_image", args=[f"{name}.webp"])).status_code == HTTPStatus.NOT_FOUND
     )
 
 
@@ -80,9 +90,12 @@ def test_markup_in_a_page_is_shown_as_text(tmp_path: Path, monkeypatch: pytest.M
 @pytest.mark.parametrize(
     ("model", "guides"),
     [
-        ("evals_app_suite", ["first-suite/#2-add-a-suite", "verdicts/", "glossary/"]),
-        ("evals_app_case", ["good-evals/", "assertions/", "glossary/"]),
-        ("evals_app_agent", ["first-suite/#1-choose-an-agent", "own-agents/", "glossary/"]),
+        ("evals_app_suite", ["without-code/#5-make-a-suite", "verdicts/", "glossary/"]),
+        (
+            "evals_app_case",
+            ["without-code/#6-write-the-first-case", "good-evals/", "assertions/", "glossary/"],
+        ),
+        ("evals_app_agent", ["without-code/#4-make-an-agent", "own-agents/", "glossary/"]),
         ("evals_app_provider", ["operations/#models", "costs/#prices", "glossary/"]),
         ("fixtures_app_fixture", ["test-data/", "glossary/"]),
         ("fixtures_app_entitytype", ["test-data/", "glossary/"]),

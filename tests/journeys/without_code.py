@@ -1,0 +1,221 @@
+"""The steps of `docs/without-code.md` in a browser: a journey takes them, and so do the guide's pictures."""
+
+import re
+from pathlib import Path
+
+from playwright.sync_api import Locator, Page, expect
+
+from tests.journeys.picking import search_kind
+
+FIELDS = [
+    ("number", "Whole number"),
+    ("customer", "Text"),
+    ("total", "Number"),
+    ("ordered_on", "Date"),
+    ("state", "One of choices"),
+]
+# As a spreadsheet copies cells.
+ORDERS = """1001\tAda\t40\t2026-05-01\tshipped
+1002\tBen\t12.5\t2026-05-02\topen
+1003\tCleo\t80\t2026-05-03\tshipped
+1004\tDan\t7\t2026-05-04\topen
+1005\tEve\t99\t2026-05-05\topen"""
+PATIENCE_MS = 60_000.0
+PASSWORD = "long-enough-1"
+
+
+def field(place: Page | Locator, name: str) -> Locator:
+    """Return the inputs of a name; those with suggestions are combo boxes."""
+    text = place.get_by_role("textbox", name=name, exact=True)
+    return text.or_(place.get_by_role("combobox", name=name, exact=True))
+
+
+def go_to(page: Page, name: str) -> None:
+    page.locator("#nav-sidebar").get_by_role("link", name=name, exact=True).click()
+
+
+def save(page: Page, lands: str) -> None:
+    page.get_by_role("button", name="Save", exact=True).click()
+    page.wait_for_url(lands)
+
+
+def paste(cell: Locator, text: str) -> None:
+    cell.evaluate(
+        """(cell, text) => {
+            const clipboardData = new DataTransfer();
+            clipboardData.setData("text", text);
+            cell.dispatchEvent(new ClipboardEvent("paste", {clipboardData, bubbles: true, cancelable: true}));
+        }""",
+        text,
+    )
+
+
+def describe_orders(page: Page) -> None:
+    go_to(page, "Entity types")
+    page.get_by_role("link", name="Add the first").click()
+    page.get_by_label("Name*").fill("order")
+    table = page.get_by_role("table")
+    for row, (name, kind) in enumerate(FIELDS):
+        if row:
+            page.get_by_role("button", name="Add a field").click()
+        table.get_by_label("Name").nth(row).fill(name)
+        table.get_by_label("Kind").nth(row).select_option(label=kind)
+    field(table, "Choices").fill("open\nshipped")
+
+
+def write_the_data(page: Page) -> None:
+    go_to(page, "Fixtures")
+    page.get_by_role("link", name="Add the first fixture").click()
+    page.get_by_label("Name*").press_sequentially("Shop data")
+    page.get_by_role("button", name="Add an entity").click()
+    paste(field(page.get_by_role("table"), "number"), ORDERS)
+
+
+def begin_the_agent(page: Page) -> None:
+    go_to(page, "Agents")
+    page.get_by_role("link", name="Add the first agent").click()
+    page.get_by_role("link", name="Scripted").click()
+    page.get_by_label("Name*").fill("Shop bot")
+
+
+def write_a_rule(page: Page, words: str, call: tuple[str, str, str], answer: str) -> None:
+    """Fill in the last rule, which calls one tool with one argument."""
+    tool, argument, value = call
+    field(page, "Words").last.fill(words)
+    field(page, "Tool").last.fill(tool)
+    field(page, "Argument").last.fill(argument)
+    field(page, "Value").last.fill(value)
+    field(page, "Then answer").last.fill(answer)
+
+
+def add_a_rule(page: Page, words: str, call: tuple[str, str, str], answer: str) -> None:
+    page.get_by_role("button", name="Add a rule").click()
+    page.get_by_role("button", name="Add a tool call").last.click()
+    write_a_rule(page, words, call, answer)
+    page.get_by_role("button", name="Move rule up").last.click()  # above the rule for any message
+
+
+def write_the_rules(page: Page) -> None:
+    page.get_by_text("Message contains").click()  # the example's first rule
+    call = ("entity.get", "id", "order-2")
+    write_a_rule(page, "1002", call, "Order 1002 is {{result.1.data.state}}.")
+    call = ("entity.query", "type", "order")
+    add_a_rule(page, "how many", call, "There are {{result.1.total}} orders.")
+
+
+def choose_the_tools(page: Page) -> None:
+    page.get_by_role("button", name="Remove tool").click()  # the example's
+    page.get_by_role("checkbox", name="entity.query").check()
+    page.get_by_role("checkbox", name="entity.get").check()
+
+
+def open_agent(page: Page) -> None:
+    go_to(page, "Agents")
+    page.get_by_role("main").get_by_role("link", name="Shop bot").first.click()
+
+
+def talk(page: Page, message: str, reply: str) -> None:
+    """Ask the agent whose page is open."""
+    page.get_by_role("link", name="Talk to it").click()
+    page.get_by_label("Fixture").select_option(label="Shop data")
+    page.get_by_label("Your message").fill(message)
+    page.get_by_role("button", name="Send").click()
+    expect(page.get_by_text(reply, exact=True)).to_be_visible(timeout=PATIENCE_MS)
+
+
+def write_the_suite(page: Page) -> None:
+    go_to(page, "Suites")
+    page.get_by_role("link", name="Add the first suite").click()
+    page.get_by_label("Name*").press_sequentially("Shop questions")
+    page.get_by_role("combobox", name="Agent").select_option(index=1)
+    page.get_by_label("Shop data").check()
+
+
+def start_case(page: Page, template: str, name: str, message: str) -> None:
+    page.get_by_role("link", name="Add a case").click()
+    page.get_by_role("link", name=template).click()
+    page.get_by_label("Name*").fill(name)
+    field(page, "User message").fill(message)
+
+
+def add_check(page: Page, kind: str) -> None:
+    page.get_by_role("button", name="Add a check").first.click()
+    search_kind(page, kind)
+
+
+def copy_case(page: Page, original: str, name: str, message: str, expected: str) -> None:
+    """Duplicate a case from the page of its suite, and change what it asks and expects."""
+    page.get_by_role("link", name=re.compile(f"{original}$")).click()
+    address = page.url
+    page.get_by_role("link", name="Duplicate").click()
+    page.get_by_role("dialog").get_by_role("button", name="Duplicate").click()
+    expect(page).not_to_have_url(address)
+    page.get_by_label("Name*").fill(name)
+    field(page, "User message").fill(message)
+    field(page, "Expected answer").fill(expected)
+
+
+def try_a_check(check: Locator, reply: str) -> None:
+    check.locator("summary").first.click()
+    check.locator("summary", has_text="Try it on a reply").click()
+    field(check, "Reply of the agent").fill(reply)
+    check.get_by_role("button", name="Try", exact=True).click()
+    expect(check.get_by_role("status")).to_contain_text("ed")  # passed or failed
+
+
+def open_suite(page: Page) -> None:
+    go_to(page, "Suites")
+    page.get_by_role("main").get_by_role("link", name="Shop questions").first.click()
+
+
+def ask_to_run(page: Page) -> None:
+    page.get_by_role("link", name="Run", exact=True).click()
+    expect(page.get_by_role("dialog")).to_be_visible()
+
+
+def run_the_suite(page: Page) -> None:
+    page.get_by_role("dialog").get_by_role("button", name="Run", exact=True).click()
+    page.wait_for_url("**/evals_app/run/*/change/")
+
+
+def correct_the_agent(page: Page) -> None:
+    """Give the agent the rule that the failed case needs."""
+    open_agent(page)
+    add_a_rule(
+        page, "1003", ("entity.get", "id", "order-3"), "Order 1003 is {{result.1.data.state}}."
+    )
+
+
+def compare(page: Page) -> None:
+    page.get_by_role("button", name="Compare with").click()
+    page.get_by_role("dialog").get_by_role("button", name="Compare", exact=True).click()
+    page.wait_for_url(lambda url: "/run/compare/" in url)
+
+
+def invite(page: Page) -> str:
+    """Invite a colleague and return the link for them."""
+    go_to(page, "People")
+    page.get_by_role("link", name="Invite a colleague").click()
+    page.get_by_label("Name").first.fill("Ann Smith")
+    page.get_by_label("E-mail").focus()
+    page.get_by_role("checkbox", name=re.compile("^Viewer")).check()
+    page.get_by_role("button", name="Save").click()
+    return page.get_by_label("Link").input_value()
+
+
+def export_spreadsheet(page: Page, folder: Path) -> Path:
+    """Download the suite that is open, as a workbook."""
+    page.locator(".suite-head summary").click()
+    with page.expect_download() as download:
+        page.get_by_role("link", name="Export spreadsheet").click()
+    table = folder / download.value.suggested_filename
+    download.value.save_as(table)
+    return table
+
+
+def check_files(page: Page, table: Path) -> None:
+    go_to(page, "Suites")
+    page.get_by_role("link", name="Import files").click()
+    page.get_by_label("Files", exact=True).set_input_files(table)
+    page.get_by_role("button", name="Check files").click()
+    page.get_by_role("button", name=re.compile("^Import")).wait_for()
