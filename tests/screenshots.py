@@ -21,6 +21,7 @@ from playwright.sync_api import Browser, Locator, Page, ViewportSize, sync_playw
 
 from tests.browser import CHROMIUM_ARGUMENTS, chromium
 from tests.journeys import without_code as guide
+from tests.journeys.picking import search_kind
 
 ROOT = Path(__file__).resolve().parent.parent
 IMAGES = ROOT / "docs" / "images"
@@ -162,7 +163,7 @@ def _cases(page: Page, camera: Camera) -> None:
     guide.field(page, "Expected answer").fill("5")
     page.get_by_role("button", name="Add a check").first.click()
     camera.take("check-picker", page)
-    guide.search_kind(page, "Tool was called")
+    search_kind(page, "Tool was called")
     guide.field(page, "Tool").fill("entity.query")
     guide.save(page, "**/cases/")
 

@@ -60,7 +60,7 @@ class RowField(forms.BoundField):
 class RowState:
     """What a page knows of a row, of a model or not."""
 
-    bound_field_class = RowField
+    bound_field_class: type[forms.BoundField] | None = RowField
 
     @property
     def is_removed(self: Any) -> bool:

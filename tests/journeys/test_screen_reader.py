@@ -85,6 +85,16 @@ def test_an_error_is_in_the_title_and_read_with_its_input(visit: Visit) -> None:
     expect(pattern).to_have_accessible_description(re.compile("group"))
 
 
+def test_check_boxes_are_in_a_group_with_a_name(visit: Visit) -> None:
+    suite = write_case().suite
+    page = visit("evals_app_suite_change", suite.pk)
+    expect(page.get_by_role("group", name="Fixtures", exact=True)).to_have_count(1)
+
+    page.get_by_role("link", name="Run", exact=True).click()
+    group = page.get_by_role("dialog").get_by_role("group", name="Other agents", exact=True)
+    expect(group.get_by_role("checkbox")).to_have_count(1)
+
+
 def test_the_menu_of_the_person_opens_by_keyboard(visit: Visit) -> None:
     page = visit("index")
     menu = page.get_by_role("button", name="admin")

@@ -7,6 +7,18 @@
     for (const icon of root.querySelectorAll(".material-symbols-outlined")) icon.setAttribute("aria-hidden", "true");
   }
 
+  /** Name each group of check boxes by the label above it, which belongs to no single input. */
+  function nameGroups(root) {
+    for (const group of root.querySelectorAll(".ts-choices[role=group]:not([aria-labelledby])")) {
+      let place = group;
+      let label = null;
+      while (!label && (place = place.parentElement)) label = place.querySelector("label:not(.ts-choices label)");
+      if (!label) continue;
+      label.id ||= `${group.id}_label`;
+      group.setAttribute("aria-labelledby", label.id);
+    }
+  }
+
   /** Name what Unfold leaves without a name, and say which part is the content. */
   function name() {
     const labels = {
@@ -120,12 +132,14 @@
   }, true);
 
   hush(document);
+  nameGroups(document);
   name();
   menuOfThePerson();
   // Browsers ignore `autofocus` if something had the focus before the page was complete.
   document.querySelector("[autofocus]")?.focus();
   document.addEventListener("htmx:afterSwap", (event) => {
     hush(event.target);
+    nameGroups(event.target);
     const dialog = event.target.id === "modal-content" && document.getElementById("dialog");
     if (dialog) enter(dialog);
   });
