@@ -25,6 +25,8 @@ from evals_app.engine.errors import AgentError
 from evals_app.engine.permits import permits
 from evals_app.engine.template import written
 from evals_app.engine.tool_spec import OURS, CalledUrl, looks_secret
+from evals_app.runs.record import storable
+from fixtures_app.ground.json_data import json_problems
 from fixtures_app.ground.json_paths import Steps, parse_path
 from fixtures_app.ground.nesting import TOO_DEEP, is_too_deep
 from fixtures_app.ground.spec_errors import messages_of
@@ -56,6 +58,7 @@ def recorded(text: str) -> Recorded:
         return Recorded("text", value, parse_reply(text))
     if is_too_deep(value):
         raise AgentError(f"The agent's reply is {TOO_DEEP}.")
+    value = storable(value)
     try:
         if isinstance(value, dict) and "choices" in value:
             return Recorded("chat", value, chat_reply(text))
@@ -107,8 +110,8 @@ class AddressForm(forms.Form):
             raise forms.ValidationError(
                 "Touchstone sends a JSON object in { }, not a list or text."
             )
-        if is_too_deep(pasted.body):
-            raise forms.ValidationError(f"This command sends {TOO_DEEP}.")
+        for problem in json_problems(pasted.body):
+            raise forms.ValidationError(str(problem))
         if pasted.body and not reply_places.messages(pasted.body):
             raise forms.ValidationError("This command sends no text that could be the message.")
         return pasted

@@ -27,6 +27,7 @@ from evals_app.engine.agent_spec import AgentSpec
 from evals_app.engine.agents.asking import ask_once, send_once
 from evals_app.engine.errors import AgentError, ConfigurationError
 from evals_app.engine.trial import Trial
+from evals_app.runs.record import storable
 from evals_app.runs.rights import RUNNING
 from evals_app.throttles import AgentTests, in_minutes
 from fixtures_app.ground.spec_errors import messages_of
@@ -146,10 +147,10 @@ def _send(page: _Page) -> None:
             form.pasted.url, body=form.pasted.body, headers=form.headers, keys=form.keys
         )
     except (AgentError, ConfigurationError) as error:
-        page.problem = str(error)
+        page.problem = storable(str(error))
     else:
         posted: Any = form.data
-        page.form = AddressForm({**posted.dict(), "reply": _readable(text)})
+        page.form = AddressForm({**posted.dict(), "reply": storable(_readable(text))})
 
 
 def _readable(text: str) -> str:
@@ -168,7 +169,8 @@ def _test(page: _Page, places: PlacesForm) -> None:
     except ValidationError as error:
         page.problem = " ".join(messages_of(error))
     except ConfigurationError as error:
-        page.problem = str(error)
+        page.problem = storable(str(error))
     else:
         trial = Trial(case="", number=1, planned_turns=1, agent="", turns=(turn,))
+        trial = Trial.from_json(storable(trial.to_json()))  # as the page of a run has it
         (page.turn,) = turn_lines(trial, (), scale="0-1")

@@ -212,6 +212,7 @@ def test_keys_become_variables_and_are_kept_nowhere(
         ),
         pytest.param(f"{SEND} '[1]'", "", "object", id="a list"),
         pytest.param(f"{SEND} '{{\"n\": 1}}'", "", "message", id="no message"),
+        pytest.param(f'{SEND} \'{{"n": "\\ud800"}}\'', "", "n", id="half a character"),
         pytest.param(f"curl {URL} -H 'X-A: ü'", "", "X-A", id="header"),
         pytest.param(URL, '{"output": null, "tool_calls": []}', "answer", id="no text"),
         pytest.param(URL, "[" * 200 + "]" * 200, "nested", id="too deep"),
@@ -272,6 +273,32 @@ def test_an_agent_that_cannot_be_asked_is_a_problem_on_the_page(
     server.answer = lambda _: Sent.text("Oops", status=500)
     failed = press(admin_client, pasted, button)
     assert "status 500" in failed.content.decode()
+
+
+def test_a_reply_with_halves_of_characters_is_shown_without_them(
+    admin_client: Client, server: WebServer
+) -> None:
+    server.answer = lambda _: Sent(
+        headers={"content-type": "application/json"},
+        content=rb'{"\ud800": "a", "answer": "Hi \ud83d \u0000", "steps": [{"name": "a", "args": {"b": "\udc00"}}]}',
+    )
+
+    sent = paste(admin_client, server.url, send="1")
+    tested = press(admin_client, sent, "test")
+
+    assert (sent.status_code, tested.status_code) == (200, 200)
+    assert page_form(sent)["text_at"] == ["answer"]
+    assert tested.context["page"].turn.record.reply.startswith("Hi")
+
+
+def test_keys_that_are_too_long_for_a_path_are_not_offered(admin_client: Client) -> None:
+    body = json.dumps({"k" * 600: "Hello there", "q": "Hi", "session": "a" * 600})
+    reply = json.dumps({"k" * 600: "Hello there", "b": "Hi"})
+
+    agent = add_agent(admin_client, f"{SEND} '{body}'", reply)
+
+    assert agent.response == {"text": "b"}
+    assert agent.request["q"] == "{{input}}"
 
 
 def test_only_people_who_may_start_runs_send_anything(server: WebServer) -> None:

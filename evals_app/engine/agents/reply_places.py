@@ -11,14 +11,21 @@ from typing import Any
 
 from evals_app.engine.template import in_texts, written
 from evals_app.engine.wire_spec import MESSAGES, SENT
-from fixtures_app.ground.json_paths import NoSuchPlaceError, Steps, find, parse_path, path_text
+from fixtures_app.ground.json_paths import (
+    MAX_PATH_CHARS,
+    NoSuchPlaceError,
+    Steps,
+    find,
+    parse_path,
+    path_text,
+)
 
 MOST_PLACES = 30
 
 # Keys without punctuation, in small letters. The first ones mean it more than the others.
 _ANSWERS = ("output", "answer", "reply", "response", "completion", "generatedtext", "finalanswer")
 _TEXTS = ("text", "content", "message", "result")
-_MESSAGES = ("input", "message", "question", "query", "prompt", "userinput", "usermessage")
+_MESSAGES = ("input", "message", "question", "query", "prompt", "userinput", "usermessage", "q")
 _CALLS = (
     *("toolcalls", "calls", "functioncalls", "toolscalled", "toolsused", "intermediatesteps"),
     *("steps", "actions", "tools", "functions"),
@@ -73,7 +80,9 @@ def _at(value: Any, path: Steps) -> Iterator[Place]:
 
 
 def _places(value: Any, steps: Steps = ()) -> Iterator[Place]:
-    """Yield a value and everything in it; of a list the first item and the last."""
+    """Yield a value and everything in it that a path leads to; of lists the first and last item."""
+    if len(path_text(steps)) > MAX_PATH_CHARS:
+        return
     yield Place(steps, value)
     if isinstance(value, dict):
         for key, item in value.items():
@@ -186,7 +195,7 @@ def _is_chat(value: Any) -> bool:
 def _rank_of_message(place: Place) -> tuple[int, int]:
     if isinstance(place.value, list):
         return 9, 0
-    return _points(place, _MESSAGES), len(place.value)
+    return _points(place, _MESSAGES) - 9 * (place.key in _SESSION), len(place.value)
 
 
 def request_for(body: Mapping[str, Any], message: Steps) -> dict[str, Any] | None:

@@ -103,6 +103,11 @@ def test_tokens_are_counted_where_the_keys_say_so() -> None:
             {"question": "{{input}}", "stream": False, "note": r"\{{x}}"},
             id="other keys",
         ),
+        pytest.param(
+            {"x": "Hi", "session_id": "7f3e 4c20"},
+            {"x": "{{input}}", "session_id": "{{session_id}}"},
+            id="a session",
+        ),
         pytest.param({"message": "", "n": 1}, {"message": "{{input}}", "n": 1}, id="blank"),
         pytest.param(
             {"user": {"id": "a b c d"}, "body": {"text": "Hi"}},
