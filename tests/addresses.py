@@ -97,7 +97,7 @@ def samples_for(settings: Any) -> Samples:
         "admin/^(?P<app_label>evals_app|auth|fixtures_app)/$": "/admin/evals_app/",
         "admin/(?P<url>.*)$": "/admin/nothing/",
         "admin/r/<path:content_type_id>/<path:object_id>/": "/admin/r/1/1/",
-        "admin/help/images/<str:name>": "/admin/help/images/review.png",
+        "admin/help/images/<str:name>": "/admin/help/images/review.webp",
         "admin/evals_app/run/compare/": f"/admin/evals_app/run/compare/?run={run.pk}&run={other.pk}",
         "admin/evals_app/run/compare/case/": "/admin/evals_app/run/compare/case/"
         f"?run={run.pk}&run={run.pk}&case=Where+is+it",

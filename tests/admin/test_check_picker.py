@@ -28,4 +28,4 @@ def test_the_button_shows_the_chosen_kind_escaped_and_names_itself() -> None:
     button = shown.partition("<button")[2]
     assert "Has &lt;b&gt;" in button
     assert "Has not" not in button
-    assert 'id="id_type_pick" aria-labelledby="id_type_pick"' in button
+    assert 'id="id_type_pick" aria-labelledby="id_type_pick_name"' in button
