@@ -29,6 +29,7 @@ class RowsLook:
     opens_with_row: bool = False
     list_class: str = ""
     shared_blank: str = ""
+    add_action: str = "add"
 
 
 @dataclass(frozen=True, slots=True)
