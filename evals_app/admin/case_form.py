@@ -10,9 +10,7 @@ from unfold.widgets import (
     UnfoldAdminTextInputWidget,
 )
 
-from evals_app.admin.checks import (
-    note_choices,
-)
+from evals_app.admin.checks import note_choices
 from evals_app.admin.lines import Column, RecordLines, TagsField
 from evals_app.admin.money import UsdInput
 from evals_app.admin.spec_form import SpecForm

@@ -7,9 +7,9 @@ from django import forms
 from django.db.models import Prefetch, QuerySet
 from django.http import HttpRequest
 
+from evals_app.admin.check_form import CheckForm
 from evals_app.admin.checks import (
     NEEDED,
-    CheckForm,
     CheckFormSet,
     CheckInline,
     FinalCheckFormSet,

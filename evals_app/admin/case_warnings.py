@@ -6,9 +6,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from evals_app.admin.case_turns import checks_of
-from evals_app.admin.checks import (
-    CheckFormSet,
-)
+from evals_app.admin.checks import CheckFormSet
 from evals_app.admin.judge_choices import no_judge_for
 from evals_app.engine.agent_spec import OUTSIDE
 from evals_app.engine.case_templates import left_over

@@ -18,11 +18,9 @@ from evals_app.admin.case_form import CaseForm
 from evals_app.admin.case_starting import chosen_template, fill_in, starts
 from evals_app.admin.case_turns import FinalCheckInline, TurnInline
 from evals_app.admin.case_warnings import warnings_of
+from evals_app.admin.check_form import title_of
 from evals_app.admin.check_trying import last_reply, try_posted_check
-from evals_app.admin.checks import (
-    ChecksEditor,
-    title_of,
-)
+from evals_app.admin.checks import ChecksEditor
 from evals_app.admin.copies import copy_case, next_position
 from evals_app.admin.permissions import refused_upload, requires
 from evals_app.admin.starting import leave_dialog, result_url, try_start

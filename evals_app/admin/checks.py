@@ -8,7 +8,7 @@ from django.db.models import Model
 from django.http import HttpRequest
 from unfold.decorators import display
 
-from evals_app.admin.check_form import CheckForm, title_of
+from evals_app.admin.check_form import CheckForm
 from evals_app.admin.check_picker import kinds_to_pick
 from evals_app.admin.judge_choices import offered_judges
 from evals_app.admin.lines import list_of
@@ -19,20 +19,6 @@ from evals_app.models import Assertion, Case, Suite
 from fixtures_app.editing.editor import Editor
 from fixtures_app.editing.rows import OrderedFormSet, RowsInline
 from fixtures_app.models import Fixture
-
-__all__ = [
-    "NEEDED",
-    "CheckForm",
-    "CheckFormSet",
-    "CheckInline",
-    "ChecksEditor",
-    "DefaultCheckInline",
-    "FinalCheckFormSet",
-    "changed_on",
-    "inventory_of_case",
-    "note_choices",
-    "title_of",
-]
 
 _MOST_OFFERED = 500
 NEEDED: dict[Need, str] = {"expected": "an expected answer", "context": "a context"}
