@@ -1,13 +1,12 @@
 """The turns of a case in its editor, with the checks inside them and the final ones."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TYPE_CHECKING
 
 from django import forms
 from django.db.models import Prefetch, QuerySet
 from django.http import HttpRequest
 
-from evals_app.admin.check_form import CheckForm
 from evals_app.admin.checks import (
     NEEDED,
     CheckFormSet,
@@ -25,6 +24,9 @@ from evals_app.models.suites import TURN
 from fixtures_app.editing.inputs import Select, TextArea
 from fixtures_app.editing.json_field import JsonTextField
 from fixtures_app.editing.rows import OrderedFormSet, RowForm, RowsInline
+
+if TYPE_CHECKING:
+    from evals_app.admin.check_form import CheckForm
 
 _MORE = ("files", "context", "retrieval_context", "config")  # of a turn, folded away
 
