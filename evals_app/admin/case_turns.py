@@ -1,7 +1,7 @@
 """The turns of a case in its editor, with the checks inside them and the final ones."""
 
 from collections.abc import Iterator
-from typing import Any, TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from django import forms
 from django.db.models import Prefetch, QuerySet
