@@ -88,6 +88,7 @@ class TrialMark:
     pk: int
     badge: SafeString
     label: str
+    passed: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +105,12 @@ class CaseLine:
     pass_at_k: str
     pass_hat_k: str
     judge_tokens: str
+
+    @property
+    def opens(self) -> int | None:
+        """The execution that a click on the case opens: the first that did not pass, if any."""
+        wrong = (trial.pk for trial in self.trials if not trial.passed)
+        return next(wrong, self.trials[0].pk if self.trials else None)
 
 
 def results(run: Run) -> dict[str, Any]:
@@ -235,7 +242,8 @@ def _case_lines(run: Run, cases: Iterable[CaseResult], *, scale: str) -> list[Ca
             ended.setdefault(row.case, []).append(row)
         state = execution_state(row, run=run)
         label = f"{row.case}, trial {row.trial}: {SIGNS[state].word}"
-        trials.setdefault(row.case, []).append(TrialMark(row.pk, badge(state), label))
+        passed = row.verdict == Verdict.PASSED
+        trials.setdefault(row.case, []).append(TrialMark(row.pk, badge(state), label, passed))
     return [
         CaseLine(
             name=case.name,

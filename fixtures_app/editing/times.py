@@ -3,6 +3,7 @@
 from datetime import datetime, timedelta
 
 from django import template
+from django.contrib.humanize.templatetags.humanize import naturaltime
 from django.utils import timezone
 from django.utils.formats import date_format
 from django.utils.html import format_html
@@ -16,16 +17,25 @@ def moment(at: datetime | None) -> SafeString | str:
     """Return "22 Nov 2026, 19:03"; a pointer over it shows seconds and time zone."""
     if at is None:
         return ""
+    return _marked(at, shown(at))
+
+
+@register.filter
+def since(at: datetime) -> SafeString:
+    """Return "3 minutes ago"; a pointer over it shows the moment."""
+    return _marked(at, naturaltime(at))
+
+
+def _marked(at: datetime, text: str) -> SafeString:
     local = timezone.localtime(at)
     return format_html(
         '<time datetime="{}" title="{}">{}</time>',
         local.isoformat(timespec="seconds"),
         exact_moment(at),
-        shown(at),
+        text,
     )
 
 
-@register.filter
 def exact_moment(at: datetime) -> str:
     """Return "22 Nov 2026, 19:03:07 (UTC+1, Europe/Zurich)"."""
     local = timezone.localtime(at)

@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from evals_app.models import ApiToken, Profile, Run
 from evals_app.models.profiles import zone_of
-from fixtures_app.editing.times import exact_moment, moment
+from fixtures_app.editing.times import exact_moment, moment, since
 from tests.makers import make_run
 
 pytestmark = pytest.mark.django_db
@@ -119,6 +119,7 @@ def test_a_moment_has_one_style(zone: str, shown: str, exact: str) -> None:
     with timezone.override(zone):
         assert f">{shown}</time>" in moment(AT)
         assert exact_moment(AT).endswith(exact)
+        assert exact in since(AT)
 
 
 def test_a_person_is_asked_once_for_the_time_zone_of_the_browser(

@@ -217,6 +217,8 @@ def test_cases_show_rates_over_trials_and_scores_on_the_scale() -> None:
         "Refund, trial 3: Errored",
     ]
     assert plain(hello.pass_rate) == "100 % (3 of 3)"
+    assert refund.opens == refund.trials[1].pk  # the first that did not pass
+    assert hello.opens == hello.trials[0].pk
 
 
 def test_the_share_of_cases_that_passed_has_an_interval() -> None:
