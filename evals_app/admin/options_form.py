@@ -26,6 +26,7 @@ from evals_app.engine.graders import GRADERS, Grader
 from evals_app.engine.matchers import Matcher
 from evals_app.engine.spec import mark_of
 from fixtures_app.editing.inputs import CheckBox, NumberInput, Select, TextArea, TextInput
+from fixtures_app.editing.rows import RowField
 from fixtures_app.editing.units import UNITS, QuantityField, without_unit
 
 _MATCHER_MARK = get_args(Matcher)[1]  # marks such an option
@@ -51,6 +52,7 @@ class OptionsForm(forms.Form):
     """The options of one kind of check."""
 
     use_required_attribute = False
+    bound_field_class = RowField
     check_kind: ClassVar[str]
     grader_class: ClassVar[type[Grader]]
 
