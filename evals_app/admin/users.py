@@ -64,7 +64,6 @@ class UserAdmin(DjangoUserAdmin, ModelAdmin):
     list_filter = ("is_active", ("groups", RoleFilter))
     list_per_page = 50
     warn_unsaved_form = True
-    show_add_link = False  # the list has a button with words
     filter_horizontal: ClassVar[Any] = ()
     actions_detail = ("new_link",)
     readonly_fields = ("signed_in", "date_joined")
