@@ -56,7 +56,7 @@ def why_not(*, broker: str = "orm") -> str | None:
     )
     if made.returncode:
         return f"no network namespace can be made: {made.stderr.strip()}"
-    _ip("netns", "del", probe)
+    ip("netns", "del", probe)
     return None
 
 
@@ -69,7 +69,7 @@ def postgres_programs() -> Path | None:
     return paths[-1].parent if paths else None
 
 
-def _ip(*words: str) -> None:
+def ip(*words: str) -> None:
     subprocess.run(["ip", *words], check=True, capture_output=True, text=True)
 
 
@@ -86,17 +86,17 @@ class Network:
         self.address = f"{self._subnet}.1"
 
     def __enter__(self) -> Self:
-        _ip("link", "add", self._tag, "type", "bridge")
-        _ip("addr", "add", f"{self.address}/24", "dev", self._tag)
-        _ip("link", "set", self._tag, "up")
+        ip("link", "add", self._tag, "type", "bridge")
+        ip("addr", "add", f"{self.address}/24", "dev", self._tag)
+        ip("link", "set", self._tag, "up")
         for number, host in enumerate(HOSTS, 2):
             space = self.space(host)
-            _ip("netns", "add", space)
-            _ip("link", "add", self._cable(host), "type", "veth", "peer", "eth0", "netns", space)
-            _ip("link", "set", self._cable(host), "master", self._tag, "up")
-            _ip("-n", space, "addr", "add", f"{self._subnet}.{number}/24", "dev", "eth0")
-            _ip("-n", space, "link", "set", "eth0", "up")
-            _ip("-n", space, "link", "set", "lo", "up")
+            ip("netns", "add", space)
+            ip("link", "add", self._cable(host), "type", "veth", "peer", "eth0", "netns", space)
+            ip("link", "set", self._cable(host), "master", self._tag, "up")
+            ip("-n", space, "addr", "add", f"{self._subnet}.{number}/24", "dev", "eth0")
+            ip("-n", space, "link", "set", "eth0", "up")
+            ip("-n", space, "link", "set", "lo", "up")
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -106,9 +106,9 @@ class Network:
                     os.kill(pid, signal.SIGKILL)
             for words in (["netns", "del", self.space(host)], ["link", "del", self._cable(host)]):
                 with contextlib.suppress(subprocess.CalledProcessError):
-                    _ip(*words)
+                    ip(*words)
         with contextlib.suppress(subprocess.CalledProcessError):
-            _ip("link", "del", self._tag)
+            ip("link", "del", self._tag)
 
     def space(self, host: str) -> str:
         return f"{self._tag}-{host}"
@@ -124,10 +124,10 @@ class Network:
 
     def cut(self, host: str) -> None:
         """Pull the cable out: packets vanish, nobody is told."""
-        _ip("link", "set", self._cable(host), "down")
+        ip("link", "set", self._cable(host), "down")
 
     def connect(self, host: str) -> None:
-        _ip("link", "set", self._cable(host), "up")
+        ip("link", "set", self._cable(host), "up")
 
 
 # The servers

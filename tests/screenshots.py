@@ -284,6 +284,7 @@ def _signed_in(browser: Browser, address: str) -> Page:
 
 def main() -> None:
     images = Path(sys.argv[1]) if len(sys.argv) > 1 else IMAGES
+    images.mkdir(parents=True, exist_ok=True)
     camera = Camera(images)
     with (
         tempfile.TemporaryDirectory(prefix="touchstone-pictures-") as folder,

@@ -27,8 +27,10 @@ def add_check(within: Locator, kind: str) -> Locator:
 
 
 def change_kind(row: Locator, kind: str) -> None:
-    """Make a check one of another kind."""
+    """Make a check one of another kind, and wait for the inputs of that kind."""
+    before = row.locator("[data-options]").get_attribute("data-options") or ""
     pick_kind(row.locator("[data-pick-kind]"), kind)
+    expect(row.locator("[data-options]")).not_to_have_attribute("data-options", before)
 
 
 def open_more(page: Page) -> None:
