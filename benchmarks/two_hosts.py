@@ -70,6 +70,7 @@ def postgres_programs() -> Path | None:
 
 
 def ip(*words: str) -> None:
+    """Run iproute2."""
     subprocess.run(["ip", *words], check=True, capture_output=True, text=True)
 
 
