@@ -192,8 +192,8 @@ def freeze(
 ) -> Iterator[Frozen]:
     """Load everything that a run of the suite uses, prices as they are today.
 
-    `by` is the key of the person who starts the run. With a ceiling, of the run or a month, each model
-    must have a price, or it would be unknown when it is reached. Of a suite with more than `most_cases` only so many are read: enough for a forecast, not for a run.
+    `by` is the key of the person who starts the run. Of a suite with more than `most_cases` only so
+    many are read: enough for a forecast, not for a run.
 
     Raises:
         CannotStartError: something it needs is missing or does not fit.
@@ -219,12 +219,7 @@ def freeze(
         comparing = [*comparison.models, similarity.judge if similarity else None]
         models = _by_name([tested.model, *frozen.judges, *comparing])
         priced = _with_prices(providers, models)
-        month = tightest(by)
-        ceilings = [max_cost_usd, month.max_usd if month else None]
-        if known := [ceiling for ceiling in ceilings if ceiling is not None]:
-            obstacles.prices(priced, models, ceiling=min(known))
-        if month and month.is_used_up and is_paid(priced):
-            obstacles.say(month.why_refused)
+        _compare_with_ceilings(obstacles, priced, models, max_cost_usd=max_cost_usd, by=by)
         obstacles.size(*(round(n / frozen.share) for n in (frozen.executions, frozen.cases)))
         if obstacles.problems:
             without_judge = [suite] if obstacles.no_judge else []
@@ -242,6 +237,26 @@ def freeze(
             providers=priced,
         )
         yield frozen
+
+
+def _compare_with_ceilings(
+    obstacles: Obstacles,
+    priced: Sequence[ProviderSpec],
+    models: Sequence[ModelSpec],
+    *,
+    max_cost_usd: Decimal | None,
+    by: int | None,
+) -> None:
+    """With a ceiling, of the run or of a month, each model must have a price.
+
+    Otherwise no one could know when the ceiling is reached.
+    """
+    month = tightest(by)
+    ceilings = [max_cost_usd, month.max_usd if month else None]
+    if known := [ceiling for ceiling in ceilings if ceiling is not None]:
+        obstacles.prices(priced, models, ceiling=min(known))
+    if month and month.is_used_up and is_paid(priced):
+        obstacles.say(month.why_refused)
 
 
 def _by_name(models: Iterable[ModelSpec | None]) -> list[ModelSpec]:

@@ -80,7 +80,8 @@ def write_six_cases(page: Page) -> None:
 
 
 def read_why_and_fix(page: Page) -> None:
-    failed = page.get_by_role("link", name="State of an order", exact=True)
+    wrong = page.get_by_role("region", name="What went wrong")
+    failed = wrong.get_by_role("link", name="State of an order", exact=True)
     expect(failed).to_be_visible(timeout=steps.PATIENCE_MS)
     failed.click()
     reason = page.get_by_text("does not contain").first

@@ -62,7 +62,7 @@ class Guide:
 
 
 def guides_of(rows: Sequence[Sequence[str]], *, tools: Collection[str] = ()) -> list[Guide | None]:
-    """Return a guide for each column of a table of cases; None for what is no column of ours.
+    """Return a guide for each column of a table of cases; None for a column that is not ours.
 
     `tools` are those of the agent. They and those that a column names are offered in all its rows.
     """

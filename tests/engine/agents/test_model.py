@@ -481,7 +481,7 @@ async def test_a_model_api_that_never_answers_is_the_providers_fault(
 ) -> None:
     talk.server.answers(lambda _: answer)
 
-    trial = await talk((), "Hi", "Again?", turn_timeout_s=0.8, streaming=streaming)
+    trial = await talk((), "Hi", "Again?", turn_timeout_s=1.5, streaming=streaming)
 
     assert trial.failure is not None
     assert trial.failure.cause is Cause.PROVIDER
