@@ -31,7 +31,7 @@ class CheckForm(SpecForm, RowForm):
     """One check: its type, the options of that type, and what all types have.
 
     The page shows a stored check as a sentence and loads its inputs when someone opens it. One that
-    nobody opened posts `closed` instead of them, and stays as it is stored.
+    no one opened posts `closed` instead of them, and stays as it is stored.
     """
 
     mapping = ASSERTION

@@ -54,8 +54,8 @@ class CaseFilter:
     def of(self, cases: QuerySet[Case], *, run: int | None) -> QuerySet[Case]:
         """Return those of the cases that match; `run` is the one that gave them their verdicts."""
         if self.q:
-            said = Turn.objects.filter(case=OuterRef("pk"), user__icontains=self.q)
-            cases = cases.filter(Q(name__icontains=self.q) | Exists(said))
+            turns = Turn.objects.filter(case=OuterRef("pk"), user__icontains=self.q)
+            cases = cases.filter(Q(name__icontains=self.q) | Exists(turns))
         if self.tag:
             cases = _with_tag(cases, self.tag)
         if self.state:

@@ -144,7 +144,7 @@ _PLACEHOLDER = re.compile(r"\[\w[^][]*]")  # a list of texts begins with a quota
 @cache
 def _placeholders() -> tuple[str, ...]:
     written = (repr(template.turns(Tools())) for template in TEMPLATES.values())
-    return tuple(dict.fromkeys(found for text in written for found in _PLACEHOLDER.findall(text)))
+    return tuple(dict.fromkeys(name for text in written for name in _PLACEHOLDER.findall(text)))
 
 
 def left_over(case: CaseSpec) -> list[str]:

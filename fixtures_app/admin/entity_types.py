@@ -82,7 +82,7 @@ class EntityTypeForm(VersionedForm):
         if self.is_json:
             schema = cleaned.get("schema") or {}
         else:
-            self.errors.pop("schema", None)  # what nobody uses
+            self.errors.pop("schema", None)  # it is not used
             if not self.rows.is_valid():
                 return cleaned
             if self.table is None and not self.rows.kept:

@@ -22,7 +22,7 @@ def is_restored(posted: Mapping[str, Any]) -> bool:
 
 
 def forget_errors(form: Any, formsets: list[Any]) -> None:
-    """Show a form and its rows as if nobody had looked at them."""
+    """Show a form and its rows as if they had not been sent yet."""
     form._errors = ErrorDict()  # noqa: SLF001 - Django has no other way to take errors back
     for formset in formsets:
         _forget_errors_of_rows(formset)

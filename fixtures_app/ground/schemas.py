@@ -85,8 +85,8 @@ def located_misfits(
 
 def schema_misfits(document: Json, schema: Mapping[str, Json], *, whole: str = "it") -> list[str]:
     """Return the mismatches as whole sentences, or one about why the check is not possible."""
-    found = located_misfits(document, schema, whole=whole)
-    return list(dict.fromkeys(problem.message for problem in found))
+    misfits = located_misfits(document, schema, whole=whole)
+    return list(dict.fromkeys(problem.message for problem in misfits))
 
 
 def _capitalized(text: str) -> str:

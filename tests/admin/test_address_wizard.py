@@ -75,9 +75,9 @@ def add_agent(client: Client, request: str, reply: str = "", **choices: str) -> 
 @pytest.fixture
 def server() -> Iterator[WebServer]:
     def answer(asked: Asked) -> Sent:
-        said = asked.body.get("question", "nothing")
+        question = asked.body.get("question", "nothing")
         key = asked.headers.get("authorization", "")
-        return Sent.json({"data": {"answer": f"You said {said}. {key}"}, "note": "a b c"})
+        return Sent.json({"data": {"answer": f"You said {question}. {key}"}, "note": "a b c"})
 
     with WebServer(answer) as server, permitting(hosts=(server.host,), variables=("AGENT_*",)):
         yield server

@@ -1,4 +1,4 @@
-"""Checks are sentences until someone opens them; what nobody opened stays as it is stored."""
+"""Checks are sentences until someone opens them; one that stays closed stays as it is stored."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ KINDS: list[dict[str, Any]] = [
 
 
 def closed_page(client: Client, case: Case) -> PageForm:
-    """Return a page on which nobody opens a check."""
+    """Return a page with all checks closed."""
     return open_page(client, url_of(case), opens_rows=False)
 
 
@@ -39,7 +39,7 @@ def test_a_case_with_76_checks_is_a_small_page(admin_client: Client) -> None:
     assert Case.objects.get().to_spec() == case.to_spec().model_copy(update={"name": "Renamed"})
 
 
-def test_what_nobody_opened_is_moved_and_removed_like_the_rest(admin_client: Client) -> None:
+def test_a_closed_check_is_moved_and_removed_like_the_rest(admin_client: Client) -> None:
     case = write_case(turns=[{"user": "Hi", "assertions": KINDS}])
     page = closed_page(admin_client, case)
     page.set(**{f"{CHECKS}-0-position": 2, f"{CHECKS}-1-DELETE": "on", f"{CHECKS}-2-position": 0})

@@ -49,7 +49,7 @@ def write_csv(suite: SuiteSpec) -> tuple[bytes, list[Problem]]:
 def write_xlsx(
     suites: Iterable[SuiteSpec], *, tools: Mapping[str, Collection[str]] = MappingProxyType({})
 ) -> tuple[bytes, list[Problem]]:
-    """Write suites as a workbook, a sheet each, with what has no place in a cell as losses.
+    """Write suites as a workbook with a sheet for each; what does not fit into a cell is a loss.
 
     `tools` are those of agents by their slugs: cells that name tools offer them.
     """

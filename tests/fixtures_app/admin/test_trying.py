@@ -70,9 +70,9 @@ def test_a_tool_answers_as_it_answers_agents_and_nothing_is_kept(
 def test_a_search_shows_the_texts_with_their_scores(admin_client: Client, url: str) -> None:
     answer = admin_client.post(url, {"tool": "knowledge.search", "query": "return in ten days"})
 
-    found = answer.context["found"]
-    assert [chunk["id"] for chunk in found] == ["returns", "hours"]
-    assert found[0]["score"] > found[1]["score"] > 0
+    chunks = answer.context["found"]
+    assert [chunk["id"] for chunk in chunks] == ["returns", "hours"]
+    assert chunks[0]["score"] > chunks[1]["score"] > 0
     assert "Return a book" in answer.content.decode()
 
 

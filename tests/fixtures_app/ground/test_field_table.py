@@ -61,9 +61,9 @@ def test_a_table_is_read_back_from_its_schema(table: FieldTable) -> None:
 def test_a_field_has_the_kind_of_its_schema_and_keeps_the_rest(
     schema: Any, kind: Kind, rest: dict[str, Any]
 ) -> None:
-    found = field_of("a", schema)
+    field = field_of("a", schema)
 
-    assert (found.kind, found.rest) == (kind, rest)
+    assert (field.kind, field.rest) == (kind, rest)
 
 
 @pytest.mark.parametrize(
