@@ -93,6 +93,15 @@ class GatesSpec(Spec):
         ge=0,
         le=1,
     )
+    min_judge_agreement: float | None = Field(
+        default=None,
+        title="Agreement of judges with people, at least",
+        description="A judge that agrees with people less often, or was compared with them on fewer"
+        " than 20 answers, only informs: its grades decide nothing.",
+        json_schema_extra=SHARE,
+        gt=0,
+        le=1,
+    )
 
     def hollow(self) -> list[str]:
         """Return the gates that always pass."""
@@ -102,8 +111,7 @@ class GatesSpec(Spec):
     @property
     def can_fail(self) -> bool:
         """Whether any gate is set that a run can fail."""
-        is_set = {name for name, limit in self if limit is not None}
-        return bool(is_set - set(self.hollow()))
+        return bool(self.limits_set - set(self.hollow()))
 
     @property
     def need_all_trials(self) -> bool:
@@ -111,8 +119,13 @@ class GatesSpec(Spec):
 
         The cost of a run is what was spent, however many trials ran.
         """
-        is_set = {name for name, limit in self if limit is not None}
-        return bool(is_set - {"min_pass_rate", "max_cost_usd"})
+        return bool(self.limits_set - {"min_pass_rate", "max_cost_usd"})
+
+    @property
+    def limits_set(self) -> set[str]:
+        """The gates that are set; one on judges is about grades, not about runs."""
+        names = {name for name, limit in self if limit is not None}
+        return names - {"min_judge_agreement"}
 
 
 class PlacedCheck(NamedTuple):
@@ -255,7 +268,7 @@ class SuiteSpec(Spec):
     def _is_consistent(self) -> Self:
         first: dict[str, int] = {}
         errors = []
-        if self.run_rule == "gates" and self.gates == GatesSpec():
+        if self.run_rule == "gates" and not self.gates.limits_set:
             message = "Only gates decide, but none is set, so no run could fail."
             errors.append(located("no_gates", message, ("run_rule",), self.run_rule))
         try:

@@ -8,11 +8,13 @@ from evals_app.models.leases import Lease, Tally, Worker
 from evals_app.models.profiles import Profile
 from evals_app.models.providers import ModelPrice, Provider, ProviderState
 from evals_app.models.results import CaseResult, Execution, GradeResult, PaidCalls, Transcript
+from evals_app.models.reviews import Review, ReviewedVerdict, ReviewItem, ReviewTask
 from evals_app.models.runs import Run, Snapshot, SnapshotCase
 from evals_app.models.settlements import Settlement
 from evals_app.models.spending import MonthlyCeiling, Spending
 from evals_app.models.suites import Assertion, Case, Suite, Turn
 from evals_app.models.tokens import ApiToken
+from evals_app.models.yardsticks import Yardstick
 
 __all__ = [
     "Agent",
@@ -32,6 +34,10 @@ __all__ = [
     "Profile",
     "Provider",
     "ProviderState",
+    "Review",
+    "ReviewItem",
+    "ReviewTask",
+    "ReviewedVerdict",
     "Run",
     "Settlement",
     "Snapshot",
@@ -42,4 +48,5 @@ __all__ = [
     "Transcript",
     "Turn",
     "Worker",
+    "Yardstick",
 ]

@@ -7,6 +7,7 @@ from django.db.models.functions import Now
 from evals_app.engine.trial import Cause, GradeStatus, Verdict
 from evals_app.models.money import UsdField
 from evals_app.models.runs import Run
+from evals_app.models.yardsticks import Yardstick
 
 VERDICTS = [(verdict.value, verdict.value.capitalize()) for verdict in Verdict]
 CAUSES = [(cause.value, cause.value.capitalize()) for cause in Cause]
@@ -26,6 +27,10 @@ class Execution(models.Model):
     case = models.CharField(max_length=200)
     position = models.PositiveIntegerField()
     trial = models.PositiveSmallIntegerField()
+    # The execution whose conversation it grades again; its transcript is that one's.
+    source = models.ForeignKey(
+        "self", models.SET_NULL, null=True, related_name="regrades", db_index=False
+    )
     status = models.CharField(max_length=10, choices=Status, default=Status.QUEUED)
     verdict = models.CharField(max_length=8, choices=VERDICTS, blank=True)
     cause = models.CharField(max_length=10, choices=CAUSES, blank=True)
@@ -86,7 +91,13 @@ class Execution(models.Model):
                 condition=~Q(cause=""),
             ),
             models.Index(fields=["status", "-id"], name="execution_newest_by_status"),
+            models.Index(
+                fields=["source", "-id"],
+                name="execution_graded_again",
+                condition=Q(source__isnull=False),
+            ),
         ]
+        permissions = [("review_execution", "Can review executions")]
 
     def __str__(self) -> str:
         return f"{self.case} (trial {self.trial})" if self.trial > 1 else self.case
@@ -118,6 +129,7 @@ class CaseResult(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["run", "position"], name="case_result_unique")
         ]
+        indexes = [models.Index(fields=["name", "-run"], name="case_result_by_name")]
 
     def __str__(self) -> str:
         return self.name
@@ -168,6 +180,12 @@ class GradeResult(models.Model):
     evidence = models.JSONField(default=list)
     details = models.JSONField(default=dict)
     calls = models.JSONField(default=list)
+    # What was asked, but not of whom: equal questions about one reply deserve equal answers.
+    question = models.CharField(max_length=32, blank=True)
+    # Of a judged grade: by what it was judged. Its reviews have the index.
+    yardstick = models.ForeignKey(
+        Yardstick, models.PROTECT, null=True, related_name="grades", db_index=False
+    )
 
     class Meta:
         constraints = [

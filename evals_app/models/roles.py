@@ -66,8 +66,9 @@ ROLES = (
     ),
     Role(
         "Reviewer",
-        "Sees what a viewer sees. Reads conversations and judges results.",
-        _SEEING,
+        "Sees what a viewer sees. Reads conversations, says which grades are wrong, and hands out"
+        " grades to check.",
+        (*_SEEING, "evals_app.review_execution"),
     ),
     Role(
         "Admin",

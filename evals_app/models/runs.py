@@ -121,6 +121,14 @@ class Run(models.Model):
     rerun_of = models.ForeignKey(
         "self", models.SET_NULL, null=True, blank=True, related_name="reruns"
     )
+    # The run whose conversations it grades again. It holds no conversation of its own.
+    grades_of = models.ForeignKey(
+        "self", models.SET_NULL, null=True, blank=True, related_name="regrades"
+    )
+    # How it grades again, and what it leaves out; see runs.regrade.
+    regrading = models.JSONField(default=dict)
+    # Its result with the decisions of people, where they change anything; see runs.reviewed.
+    reviewed = models.JSONField(default=dict)
     # The settlement that it belongs to, as a re-run of base or head.
     settlement = models.ForeignKey(
         "evals_app.Settlement", models.SET_NULL, null=True, related_name="runs"
@@ -195,6 +203,11 @@ class Run(models.Model):
             models.Index(fields=["is_whole", "-id"], name="run_by_is_whole"),
             models.Index(
                 fields=["suite", "-id"], name="run_whole_of_suite", condition=Q(is_whole=True)
+            ),
+            models.Index(
+                fields=["grades_of", "-id"],
+                name="run_grading_again",
+                condition=Q(grades_of__isnull=False),
             ),
             models.Index(
                 fields=["id"], name="run_open", condition=Q(status__in=["queued", "running"])

@@ -157,7 +157,7 @@ def test_whoever_changes_people_gives_the_roles_within_their_own_rights(
     page.post(groups=[group.pk for group in offered])
 
     names = {group.name for group in person.groups.all()}
-    assert names == {"Viewer", "Runner", "Reviewer"}
+    assert names == {"Viewer", "Runner"}
 
 
 @pytest.mark.parametrize("is_active", [True, False], ids=["active", "inactive"])
