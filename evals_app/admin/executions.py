@@ -250,7 +250,7 @@ def _with_its_run() -> QuerySet[Execution]:
 def _review(execution: Execution) -> dict[str, Any]:
     """Return the conversation, its grades and its numbers."""
     scale = execution.run.score_scale
-    stored = Transcript.objects.filter(pk=execution.pk).first()
+    stored = Transcript.objects.of(execution)
     trial = readable_trial(stored)
     # A judge's prompts are long: loaded only on request.
     grades = list(

@@ -49,7 +49,7 @@ class ExpectAction(ReadOnly):
         if not (self.has_view_permission(request) and self.has_expect_permission(request)):
             raise PermissionDenied
         execution = get_object_or_404(Execution.objects.select_related("run"), pk=pk)
-        trial = readable_trial(Transcript.objects.filter(pk=pk).first())
+        trial = readable_trial(Transcript.objects.of(execution))
         if execution.verdict != "passed" or trial is None:
             raise Http404("Only the changes of a passed conversation can become a check.")
         case = live_case(execution)

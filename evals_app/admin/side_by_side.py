@@ -151,7 +151,7 @@ def _sides(
 ) -> tuple[Side, Side]:
     chosen = _chosen(*trials, asked=asked)
     keys = [execution.pk for execution in chosen if execution]
-    transcripts = Transcript.objects.in_bulk(keys)
+    transcripts = Transcript.objects.of_all({row.pk: row.source_id for row in chosen if row})
     grades: dict[int, list[GradeResult]] = {}
     rows = GradeResult.objects.filter(execution__in=keys).defer("calls")
     for grade in rows.order_by("position", "pk"):

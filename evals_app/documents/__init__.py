@@ -126,9 +126,11 @@ def _whole(rows: Iterable[Row]) -> Iterator[Json]:
     executions = list(rows)
     ids = [row["id"] for row in executions]
     grades = _grades(ids)
-    trials = dict(Transcript.objects.filter(pk__in=ids).values_list("pk", "trial"))
+    transcripts = Transcript.objects.of_all({row["id"]: row["source_id"] for row in executions})
     for row in executions:
-        yield execution_json(row, grades=grades[row["id"]], trial=trials.get(row["id"]))
+        stored = transcripts.get(row["id"])
+        trial = None if stored is None else stored.trial
+        yield execution_json(row, grades=grades[row["id"]], trial=trial)
 
 
 def _grades(execution_ids: Sequence[int]) -> defaultdict[int, list[Row]]:

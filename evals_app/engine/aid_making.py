@@ -10,7 +10,15 @@ from evals_app.engine.desk import Plan
 from evals_app.engine.errors import ConfigurationError
 from evals_app.engine.graders import JudgedGrader
 from evals_app.engine.journal import WorldState
-from evals_app.engine.judging import Asker, ClaimsKept, ModelJudge, ModelMeasure, Sharing, Steps
+from evals_app.engine.judging import (
+    Answers,
+    Asker,
+    ClaimsKept,
+    ModelJudge,
+    ModelMeasure,
+    Sharing,
+    Steps,
+)
 from evals_app.engine.llm.replay import Calls
 from evals_app.engine.similarity import Similarity
 from evals_app.engine.spec import ModelSpec
@@ -32,7 +40,7 @@ class SharedAids:
 class AidMaker:
     """Makes the aids of one execution, whose model calls all go through `calls`.
 
-    `sharing` has the questions that begin alike. It is complete before the first is asked: all
+    `answers` are those of an earlier grading. `sharing` has the questions that begin alike. It is complete before the first is asked: all
     checks of a trial are begun at once, and each gets its aids before it waits for anything.
     """
 
@@ -40,6 +48,7 @@ class AidMaker:
     calls: Calls
     judge_context: str
     opened_world: Callable[[], WorldState]
+    answers: Answers | None = None
     sharing: defaultdict[tuple[str, ...], Sharing] = field(
         default_factory=lambda: defaultdict(Sharing)
     )
@@ -110,5 +119,6 @@ class AidMaker:
             model=model,
             secret=self._plan.secret,
             is_scripted=is_scripted,
+            answers=self.answers,
             effort="low",  # reading against criteria needs no long thought, and cases are many
         )

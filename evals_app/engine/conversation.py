@@ -24,7 +24,7 @@ from evals_app.engine.files import FileSpec, ReadFile, media_type, no_file
 from evals_app.engine.folding import folded
 from evals_app.engine.llm.call import Complete, FileContent
 from evals_app.engine.suite import CaseSpec
-from evals_app.engine.template import Resolved, plain, resolve
+from evals_app.engine.template import plain, resolve
 from evals_app.engine.trial import (
     Cause,
     Failure,
@@ -74,7 +74,7 @@ class Conversation:
             "channel": case.channel,
             "params": case.context_params,
         }
-        prompt = self.filled(agent.system_prompt)
+        prompt = resolve(agent.system_prompt, **self._given)
         self._system_prompt = prompt.text
         variables = Variables(**self._given)
         self._tools = [variables.tool(tool) for tool in agent.tools]
@@ -162,10 +162,6 @@ class Conversation:
             if self.agent.driver in OUTSIDE and record.cost_usd:
                 self.spend(record.cost_usd)
 
-    def filled(self, text: str) -> Resolved:
-        """Fill the variables of this conversation into a text."""
-        return resolve(text, **self._given)
-
     @property
     def doing(self) -> str:
         """Say in words how far it is."""
@@ -205,3 +201,13 @@ class Conversation:
     def _has_given_up(self) -> bool:
         latest = self._turns[-ERRORS_IN_A_ROW:]
         return len(latest) == ERRORS_IN_A_ROW and all(turn.error for turn in latest)
+
+
+def variables_of(trial: Trial, *, agent_name: str) -> dict[str, Any]:
+    """Return the variables of a conversation, which prompts and the judge's context may name."""
+    return {
+        "agent_name": agent_name,
+        "now": trial.clock or trial.started_at,
+        "channel": trial.channel,
+        "params": trial.context_params,
+    }

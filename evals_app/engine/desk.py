@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import IntEnum
-from typing import Protocol
+from typing import Any, Protocol
 
 from evals_app.engine.agent_spec import AgentSpec
 from evals_app.engine.graders.similarity import SemanticSimilarity
@@ -23,9 +23,11 @@ from evals_app.engine.trial import (
     Trial,
     Usage,
     World,
+    YardstickSpec,
     total_cost,
     total_usage,
 )
+from evals_app.engine.yardsticks import yardstick_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,13 +39,25 @@ class Begun:
 
 
 @dataclass(frozen=True, slots=True)
+class Stored:
+    """A conversation that is graded again, and answers of judges that need not be paid for twice."""
+
+    trial: Trial
+    answers: Sequence[Mapping[str, Any]] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Job:
-    """One execution to carry out; `id` is the caller's."""
+    """One execution to carry out; `id` is the caller's.
+
+    With a `stored` conversation it is only graded: the agent is not asked.
+    """
 
     id: int
     case: CaseSpec
     trial: int
     begun: Begun | None = None
+    stored: Stored | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +134,11 @@ class Plan:
     def judges_of(self, assertion: AssertionSpec) -> Sequence[ModelSpec]:
         """Return the models that judge this check: a jury, one, or none."""
         return assertion.judges(agent=self.agent.model, judge=self.judge)
+
+    def yardstick_of(self, assertion: AssertionSpec) -> YardstickSpec | None:
+        """Return by what this check is judged, if it is."""
+        judges = self.judges_of(assertion)
+        return yardstick_of(assertion, judges, judge_prompt=self.suite.judge_prompt)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,20 +14,21 @@ from functools import partial
 
 from evals_app.engine.aid_making import AidMaker, SharedAids
 from evals_app.engine.callables.pool import Callables
-from evals_app.engine.conversation import Conversation
+from evals_app.engine.conversation import Conversation, variables_of
 from evals_app.engine.desk import Begun, Desk, Job, Outcome, Plan, Report, Signal
 from evals_app.engine.errors import EngineError
 from evals_app.engine.feeding import Feeder
 from evals_app.engine.grading import NO_AIDS, grade_trial
-from evals_app.engine.judging import Steps
+from evals_app.engine.judging import Answers, Steps
 from evals_app.engine.llm.models import Models
 from evals_app.engine.llm.purse import Purse, Use
 from evals_app.engine.llm.replay import Calls
 from evals_app.engine.recording import Recorder
 from evals_app.engine.scoring import decide, execution_summary
 from evals_app.engine.similarity import Similarity
+from evals_app.engine.template import resolve
 from evals_app.engine.together import Together
-from evals_app.engine.trial import Cause, Failure, GradedAssertion, Trial
+from evals_app.engine.trial import Cause, Failure, GradedAssertion, Trial, World
 
 _BY_OUTSIDE_AGENT = Use("agent")  # its model is unknown
 NEWS_AFTER_S = 0.05  # many calls hear the same at the same moment
@@ -55,6 +56,8 @@ async def write_off(plan: Plan, job: Job, *, reason: str) -> Outcome:
 
 
 def _not_run(plan: Plan, job: Job) -> Trial:
+    if job.stored is not None:
+        return job.stored.trial
     return Trial(job.case.name, job.trial, len(job.case.turns), plan.agent.slug)
 
 
@@ -83,7 +86,7 @@ class _Execution:
         """Say in words what it is doing."""
         if self.calls.doing:
             return self.calls.doing
-        if self.is_graded:
+        if self.is_graded or self.job.stored:
             return "being graded"
         return self.conversation.doing if self.conversation else "about to begin"
 
@@ -186,27 +189,19 @@ class _Crew:
         self, execution: _Execution
     ) -> tuple[Trial, tuple[GradedAssertion, ...]]:
         job = execution.job
-        conversation = execution.conversation = Conversation(
-            job.case,
-            number=job.trial,
-            agent=self._plan.agent,
-            world=self._plan.open_world(job.case.clock),
-            complete=execution.calls,
-            callables=self._callables,
-            read_file=self._desk.read_file,
-            # Unknown until it was spent.
-            spend=partial(self._purse.settle, Decimal(0), use=_BY_OUTSIDE_AGENT),
-            started_at=job.begun.started_at if job.begun else "",
-        )
-        trial = await conversation.run()
+        world = self._plan.open_world(job.case.clock)
+        trial = job.stored.trial if job.stored else await self._run(execution, world)
         execution.is_graded = True
-        context = conversation.filled(self._plan.suite.judge_context)
+        context = resolve(
+            self._plan.suite.judge_context, **variables_of(trial, agent_name=self._plan.agent.agent)
+        )
         trial = trial.but(warnings=trial.warnings + context.warnings("The judge's context"))
         aids_for = AidMaker(
             shared=self._aids,
             calls=execution.calls,
             judge_context=context.text,
-            opened_world=conversation.world.opened,
+            opened_world=world.opened,
+            answers=Answers(job.stored.answers) if job.stored else None,
         )
         graded = await grade_trial(
             trial,
@@ -214,17 +209,34 @@ class _Crew:
             suite=self._plan.suite,
             aids_for=aids_for,
             inventory=self._plan.inventory,
+            yardstick_of=self._plan.yardstick_of,
         )
         return trial, graded
 
+    async def _run(self, execution: _Execution, world: World) -> Trial:
+        job = execution.job
+        execution.conversation = Conversation(
+            job.case,
+            number=job.trial,
+            agent=self._plan.agent,
+            world=world,
+            complete=execution.calls,
+            callables=self._callables,
+            read_file=self._desk.read_file,
+            # Unknown until it was spent.
+            spend=partial(self._purse.settle, Decimal(0), use=_BY_OUTSIDE_AGENT),
+            started_at=job.begun.started_at if job.begun else "",
+        )
+        return await execution.conversation.run()
+
     def _note_broken_off(self, execution: _Execution) -> None:
         """Keep the transcript, or the paid calls, of a conversation that the desk ends."""
-        if execution.conversation is None:
-            return
-        if self._signal is Signal.CANCEL:
-            self._recorder.add(Outcome(execution.job, execution.conversation.trial()))
+        conversation = execution.conversation
+        if self._signal is Signal.CANCEL and conversation:
+            self._recorder.add(Outcome(execution.job, conversation.trial()))
         elif self._signal is Signal.RELEASE and (made := execution.calls.made()):
-            self._begun[execution.job.id] = Begun(execution.conversation.started_at, made)
+            started_at = conversation.started_at if conversation else ""
+            self._begun[execution.job.id] = Begun(started_at, made)
 
     async def _record(self, outcomes: Sequence[Outcome]) -> None:
         if self._signal is not Signal.LOST and not await self._desk.record(outcomes):

@@ -22,11 +22,15 @@ from evals_app.engine.trial import (
     Trial,
     TurnRecord,
     View,
+    YardstickSpec,
 )
+from evals_app.engine.yardsticks import digest_of, question_of
 
 # Returns the aids of an assertion; the key tells the assertions of an execution apart.
 AidsFor = Callable[[AssertionSpec, str], Aids]
 NO_AIDS = Aids()
+# Returns by what an assertion is judged.
+YardstickOf = Callable[[AssertionSpec], YardstickSpec | None]
 
 _LACKS: dict[Need, str] = {
     "expected": "This turn has no expected text to compare with.",
@@ -41,6 +45,7 @@ async def grade_trial(
     suite: SuiteSpec,
     aids_for: AidsFor,
     inventory: Inventory = NOTHING_KNOWN,
+    yardstick_of: YardstickOf = lambda _: None,
 ) -> tuple[GradedAssertion, ...]:
     """Grade everything, in the order of the conversation; judges are asked in parallel.
 
@@ -61,6 +66,7 @@ async def grade_trial(
             for turn, _, position, assertion in placed
         )
     )
+    limits = grade_limits(trial, case.limits)
     graded = [
         GradedAssertion(
             type=assertion.type,
@@ -74,11 +80,13 @@ async def grade_trial(
             decides=suite.decides(assertion),
             fail_on_error=assertion.fail_on_error,
             is_rubric=assertion is suite.rubric_check,
+            question=question_of(assertion, given),
+            yardstick=yardstick_of(assertion),
         )
-        for (turn, _, position, assertion), grade in zip(placed, grades, strict=True)
+        for (turn, given, position, assertion), grade in zip(placed, grades, strict=True)
     ]
     graded = [_with_share(grade) if grade.is_rubric else grade for grade in graded]
-    return (*graded, *grade_limits(trial, case.limits))
+    return (*map(_with_item_yardsticks, graded), *map(_with_question, limits))
 
 
 async def grade_check(
@@ -209,6 +217,19 @@ def _with_share(rubric: GradedAssertion) -> GradedAssertion:
     """Note that the weight of the suite's rubric is a share, not a weight among others."""
     details = rubric.grade.details | {"share": rubric.weight}
     return replace(rubric, grade=rubric.grade.but(details=details))
+
+
+def _with_item_yardsticks(check: GradedAssertion) -> GradedAssertion:
+    """Note beside each bullet of a rubric by what it was judged."""
+    if check.yardstick is None or not check.yardstick.items or "items" not in check.grade.details:
+        return check
+    bullets = zip(check.grade.details["items"], check.yardstick.items, strict=True)
+    items = [item | {"yardstick": digest} for item, digest in bullets]
+    return replace(check, grade=check.grade.but(details=check.grade.details | {"items": items}))
+
+
+def _with_question(limit: GradedAssertion) -> GradedAssertion:
+    return replace(limit, question=digest_of([limit.type, limit.grade.details.get("limit")]))
 
 
 def _with_dropped(grade: Grade) -> Grade:

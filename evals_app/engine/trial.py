@@ -428,7 +428,9 @@ class Evidence:
 class JudgeCall:
     """One call of a judge model, kept for people who ask why; it never contains a key.
 
-    `model` is the one that answered, `asked_model` the one that was asked.
+    `model` is the one that answered, `asked_model` the one that was asked. `fingerprint` is a digest of
+    all that the answer depends on. `is_reused`: an earlier grading asked for it and paid.
+    `logprobs` are of the token with the score, if they were asked for.
     """
 
     purpose: str
@@ -452,6 +454,9 @@ class JudgeCall:
     request_id: str | None = None
     sent: dict[str, Any] = field(default_factory=dict)
     is_replayed: bool = False
+    is_reused: bool = False
+    fingerprint: str = ""
+    logprobs: tuple[dict[str, Any], ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         dumped: dict[str, Any] = _adapter(JudgeCall).dump_python(self, mode="json")
@@ -523,12 +528,30 @@ Family = Literal[
 ]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class YardstickSpec:
+    """A criterion in one wording, with the judges that apply it and the way they are asked.
+
+    `scale` is empty where a share is measured. `items` are the digests of the bullets of a rubric,
+    in their order: a bullet keeps its yardstick when others change.
+    """
+
+    digest: str
+    type: str
+    criterion: str
+    scale: str
+    judges: tuple[str, ...]
+    prompt_version: int
+    items: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True, slots=True)
 class GradedAssertion:
     """A Grade in its place: which assertion gave it, about which turn (None: the conversation).
 
     `decides` is False for what can only inform: weight 0, or a score that nothing is compared to.
     `is_rubric`: it is the suite's, and `weight` its share of the score against all others together.
+    `question` is a digest of what was asked, empty if unknown.
     """
 
     type: str
@@ -542,6 +565,8 @@ class GradedAssertion:
     decides: bool = True
     fail_on_error: bool = False
     is_rubric: bool = False
+    question: str = ""
+    yardstick: YardstickSpec | None = None
 
 
 class Tool(Protocol):

@@ -1,5 +1,7 @@
 """Executions and their results."""
 
+from collections.abc import Mapping
+
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
@@ -135,6 +137,20 @@ class CaseResult(models.Model):
         return self.name
 
 
+class Transcripts(models.Manager["Transcript"]):
+    """The transcripts of executions; one that grades again has that of its source."""
+
+    def of(self, execution: Execution) -> "Transcript | None":
+        """Return the transcript of an execution; None if there is none (any more)."""
+        return self.filter(pk=execution.source_id or execution.pk).first()
+
+    def of_all(self, sources: Mapping[int, int | None]) -> "dict[int, Transcript]":
+        """Return transcripts by the key of the execution; `sources` has the keys of both."""
+        stored = self.in_bulk({source or pk for pk, source in sources.items()})
+        places = {pk: source or pk for pk, source in sources.items()}
+        return {pk: stored[place] for pk, place in places.items() if place in stored}
+
+
 class Transcript(models.Model):
     """The whole Trial of an execution as JSON; never loaded by a list."""
 
@@ -142,6 +158,8 @@ class Transcript(models.Model):
         Execution, models.CASCADE, primary_key=True, related_name="transcript"
     )
     trial = models.JSONField()
+
+    objects = Transcripts()
 
     def __str__(self) -> str:
         return f"Transcript of execution {self.execution_id}"

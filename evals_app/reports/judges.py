@@ -11,7 +11,12 @@ UNCALIBRATED = "uncalibrated"
 
 def judges_text(judges: Iterable[ModelSpec]) -> str:
     """Return the judges as text, each once."""
-    return _BETWEEN.join(dict.fromkeys(map(str, judges)))
+    return joined_judges(map(str, judges))
+
+
+def joined_judges(names: Iterable[str]) -> str:
+    """Return the names of judges as text, each once."""
+    return _BETWEEN.join(dict.fromkeys(names))
 
 
 def judges_in(text: str) -> list[str]:

@@ -70,7 +70,7 @@ EXECUTION_COLUMNS = (
 )
 _OF_TRIAL = ("messages", "tool_calls", "turns", "world_changes", "trace_id", "warnings")
 # The columns that `execution_json` needs too, to show limits with measured values.
-MEASURED_COLUMNS = ("tool_calls",)
+MEASURED_COLUMNS = ("tool_calls", "source_id")
 
 GRADE_COLUMNS = (
     *("execution_id", "type", "label", "turn", "family", "score", "passed", "status", "weight"),

@@ -33,7 +33,8 @@ def plan_of(run: Run) -> Plan:
     """Return what the executions of a run share, from its snapshot."""
     frozen = SnapshotSpec.read(run.snapshot.content)
     types = {kind.slug: kind.json_schema for kind in frozen.entity_types}
-    started_at = run.created_at.isoformat()
+    first = run.grades_of or run  # whose conversations they are
+    started_at = first.created_at.isoformat()
     return Plan(
         suite=frozen.suite,
         agent=frozen.agent,
@@ -43,7 +44,7 @@ def plan_of(run: Run) -> Plan:
         similarity=frozen.similarity,
         steps=frozen.evaluation_steps,
         scripted={agent.slug: agent for agent in frozen.scripted},
-        secret=salted_hmac("evals_app.judge", str(run.pk)).digest(),
+        secret=salted_hmac("evals_app.judge", str(first.pk)).digest(),
         execution_s=settings.EVALS_EXECUTION_S,
         has_ceiling=run.max_cost_usd is not None or ceilings_for(run.created_by_id).exists(),
         inventory=frozen.inventory,
@@ -65,7 +66,7 @@ async def drain(
 
 
 def _plan_of_run(run_id: int) -> Plan:
-    plan = plan_of(Run.objects.select_related("snapshot").get(pk=run_id))
+    plan = plan_of(Run.objects.select_related("snapshot", "grades_of").get(pk=run_id))
     know(provider.slug for provider in plan.providers)
     return plan
 

@@ -50,7 +50,7 @@ def _count(graded: GradedAssertion) -> dict[str, Counter[str]]:
     if graded.family == "judged" and grade.cause in _BY_JUDGE and not grade.calls:
         counted[""] = Counter()
     for call in grade.calls:
-        if call.purpose != EMBEDDING:
+        if call.purpose != EMBEDDING and not call.is_reused:
             counted.setdefault(_judge(call), Counter()).update(_count_call(call))
     for counts in counted.values():
         if grade.status in NOT_GRADED:

@@ -22,6 +22,7 @@ from evals_app.formats.snapshot import read_case
 from evals_app.models import Execution, Lease, PaidCalls, Run, SnapshotCase, Tally
 from evals_app.runs.budget import leave_unsettled
 from evals_app.runs.cancel import cancel_queued
+from evals_app.runs.conversations import stored_conversations
 from evals_app.runs.finish import close_if_over
 from evals_app.runs.patience import patiently
 from evals_app.runs.record import end_of_lease, record_outcomes, storable
@@ -40,7 +41,7 @@ class HeldLease:
     nothing else; `min_pass_rate`: the `stopping_rate` of the run.
     """
 
-    run_id: int
+    run: Run
     token: uuid.UUID
     slots: int
     others: int
@@ -51,6 +52,10 @@ class HeldLease:
     )
     valid_until: float = field(default_factory=lambda: time.monotonic() + settings.EVALS_LEASE_S)
     holds_suspects: bool = False
+
+    @property
+    def run_id(self) -> int:
+        return self.run.pk
 
     def claim(self, count: int, *, free: int, in_hand: int) -> list[Job] | None:
         """Take up to `count` queued executions of the run; none if it is stopped or done.
@@ -98,7 +103,10 @@ class HeldLease:
         paid = PaidCalls.objects.filter(execution__in=[row[0] for row in chosen])
         begun = {pk: Begun(**calls) for pk, calls in paid.values_list("pk", "calls")}
         cases = cases_of(self.run_id, {position for _, position, _, _ in chosen})
-        return [Job(pk, cases[at], trial, begun.get(pk)) for pk, at, trial, _ in chosen]
+        stored = stored_conversations(self.run, [row[0] for row in chosen])
+        return [
+            Job(pk, cases[at], trial, begun.get(pk), stored.get(pk)) for pk, at, trial, _ in chosen
+        ]
 
     def begin(self, ids: Sequence[int]) -> set[int]:
         """Count an attempt for each that is still ours, and give those."""
@@ -212,7 +220,7 @@ def open_lease(run_id: int, *, is_alone: Callable[[], bool] = lambda: True) -> H
         me = {"host": socket.gethostname(), "pid": os.getpid()}
         lease = Lease.objects.create(run=run, slots=slots, until=end_of_lease(), **me)
     others = min(share * (drainers - 1), run.concurrency - slots)
-    return HeldLease(run_id, lease.token, slots, others, is_alone, stopping_rate(run))
+    return HeldLease(run, lease.token, slots, others, is_alone, stopping_rate(run))
 
 
 def end_lease(lease: HeldLease) -> None:

@@ -17,6 +17,7 @@ from evals_app.engine.execution import write_off
 from evals_app.models import Execution, Lease, Run, Settlement, Tally, Worker
 from evals_app.runs.budget import leave_unsettled
 from evals_app.runs.cancel import cancel_queued
+from evals_app.runs.conversations import stored_conversations
 from evals_app.runs.drain import plan_of
 from evals_app.runs.finish import close_if_over
 from evals_app.runs.lease import cases_of
@@ -106,13 +107,12 @@ def reap_lease(lease: Lease) -> bool:
 
 
 def _write_off(rows: list[Execution], *, lease: Lease) -> None:
-    run = Run.objects.select_related("snapshot").get(pk=lease.run_id)
+    run = Run.objects.select_related("snapshot", "grades_of").get(pk=lease.run_id)
     plan = plan_of(run)
     at = f"{lease.until:%Y-%m-%d %H:%M:%S} UTC"
     reason = f"Its worker died {MOST_ATTEMPTS} times, last on {lease.host} before {at}."
     cases = cases_of(run.pk, {row.position for row in rows})
-    outcomes = [
-        async_to_sync(write_off)(plan, Job(row.pk, cases[row.position], row.trial), reason=reason)
-        for row in rows
-    ]
+    stored = stored_conversations(run, [row.pk for row in rows])
+    jobs = (Job(row.pk, cases[row.position], row.trial, stored=stored.get(row.pk)) for row in rows)
+    outcomes = [async_to_sync(write_off)(plan, job, reason=reason) for job in jobs]
     write_outcomes(outcomes, run_id=run.pk, min_pass_rate=stopping_rate(run))

@@ -4,7 +4,7 @@ import logging
 import re
 import uuid
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import timedelta
 from functools import partial
@@ -20,7 +20,15 @@ from django.utils import timezone
 from evals_app.engine.desk import Outcome
 from evals_app.engine.scoring import Decision, turn_times
 from evals_app.engine.trial import Cause, Failure, GradedAssertion, Verdict
-from evals_app.models import Execution, GradeResult, Lease, PaidCalls, Run, Transcript
+from evals_app.models import (
+    Execution,
+    GradeResult,
+    Lease,
+    PaidCalls,
+    Run,
+    Transcript,
+    Yardstick,
+)
 from evals_app.runs.judged import count_grades
 from evals_app.runs.patience import AWAY
 from evals_app.runs.skipping import skip_decided
@@ -104,11 +112,13 @@ def write_outcomes(outcomes: Sequence[Outcome], *, run_id: int, min_pass_rate: f
     outcomes = sorted(outcomes, key=lambda outcome: outcome.job.id)
     _update_executions(outcomes)
     Transcript.objects.bulk_create(
-        [Transcript(execution_id=o.job.id, trial=storable(o.trial.to_json())) for o in outcomes]
+        [
+            Transcript(execution_id=o.job.id, trial=storable(o.trial.to_json()))
+            for o in outcomes
+            if o.job.stored is None  # else it is that of another execution
+        ]
     )
-    GradeResult.objects.bulk_create(
-        [_grade_row(outcome.job.id, graded) for outcome in outcomes for graded in outcome.graded]
-    )
+    GradeResult.objects.bulk_create(_grade_rows(outcomes))
     if resumed := [o.job.id for o in outcomes if o.job.begun]:
         PaidCalls.objects.filter(execution__in=resumed).delete()
     moved = Counter(o.decision.verdict.value if o.decision else "cancelled" for o in outcomes)
@@ -176,7 +186,16 @@ def _columns(outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def _grade_row(execution_id: int, graded: GradedAssertion) -> GradeResult:
+def _grade_rows(outcomes: Sequence[Outcome]) -> list[GradeResult]:
+    grades = [(o.job.id, graded) for o in outcomes for graded in o.graded]
+    judged_by = (graded.yardstick for _, graded in grades)
+    keys = Yardstick.objects.keys_of(spec for spec in judged_by if spec is not None)
+    return [_grade_row(pk, graded, keys) for pk, graded in grades]
+
+
+def _grade_row(
+    execution_id: int, graded: GradedAssertion, yardsticks: Mapping[str, int]
+) -> GradeResult:
     grade = graded.grade
     return GradeResult(
         execution_id=execution_id,
@@ -195,6 +214,8 @@ def _grade_row(execution_id: int, graded: GradedAssertion) -> GradeResult:
         evidence=storable([asdict(quote) for quote in grade.evidence]),
         details=storable(grade.details),
         calls=storable([call.to_json() for call in grade.calls]),
+        question=graded.question,
+        yardstick_id=yardsticks[graded.yardstick.digest] if graded.yardstick else None,
     )
 
 

@@ -3,12 +3,18 @@
 from evals_app.engine.judging.asking import Asker
 from evals_app.engine.judging.claims import ClaimsKept
 from evals_app.engine.judging.flags import kinship_warning
+from evals_app.engine.judging.inquiry import PROMPT_VERSION as MEASURE_PROMPT_VERSION
 from evals_app.engine.judging.judge import ModelJudge
 from evals_app.engine.judging.measure import ModelMeasure
+from evals_app.engine.judging.prompt import PROMPT_VERSION as CHECK_PROMPT_VERSION
+from evals_app.engine.judging.reuse import Answers
 from evals_app.engine.judging.sharing import Sharing
 from evals_app.engine.judging.steps import Recipe, Steps
 
 __all__ = [
+    "CHECK_PROMPT_VERSION",
+    "MEASURE_PROMPT_VERSION",
+    "Answers",
     "Asker",
     "ClaimsKept",
     "ModelJudge",

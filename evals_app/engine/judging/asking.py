@@ -6,11 +6,13 @@ function that reads the reply or says what is wrong with it.
 
 import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Generic, TypeVar
 
 from evals_app.engine.errors import JudgeError, ProviderError
+from evals_app.engine.judging.reuse import Answers
 from evals_app.engine.judging.sharing import Sharing
+from evals_app.engine.judging.weighting import score_token
 from evals_app.engine.llm.call import (
     AssistantMessage,
     ChatMessage,
@@ -91,6 +93,7 @@ class Asker:
     `secret` is the run's; prompts derive their nonces from it. A script is asked like a model, but
     not asked to repair its answer: it would give the same one. `is_alone`: its answer is not one of
     several votes, so it should be the same each time. `sharing` knows which questions begin alike.
+    `answers` are those that an earlier grading of the same conversation paid for.
     """
 
     complete: Complete
@@ -102,6 +105,7 @@ class Asker:
     timeout_s: float = 120.0
     patience_s: float = 600.0
     sharing: Sharing | None = None
+    answers: Answers | None = None
 
     async def ask(
         self,
@@ -193,6 +197,10 @@ class Asker:
         return prompt.script if self.is_scripted and prompt.script else prompt.user
 
     async def _complete(self, prompt: Prompt, request: ModelCall) -> ModelReply:
+        if self.answers is not None and not self.is_scripted:
+            known = self.answers.take(_fingerprint(prompt, request))
+            if known is not None:
+                return known
         if self.sharing is None or self.is_scripted or not prompt.shared:
             return await self.complete(request)
         return await self.sharing.complete(request, shared=prompt.shared, complete=self.complete)
@@ -201,6 +209,8 @@ class Asker:
         """Keep a call for people who ask why."""
         repairs = [m.text for m in request.messages[1:] if isinstance(m, UserMessage)]
         text = "\n\n".join([prompt.system, self._question(prompt), *repairs])
+        token = score_token(reply.text, reply.logprobs)
+        is_cut = len(reply.text) > _MAX_REPLY_CHARS
         return JudgeCall(
             purpose=request.purpose,
             provider=request.provider,
@@ -222,8 +232,20 @@ class Asker:
             sent=dict(reply.sent),
             dropped=reply.dropped,
             is_replayed=reply.is_replayed,
+            is_reused=reply.is_reused,
+            fingerprint="" if is_cut else _fingerprint(prompt, request),
+            logprobs=(asdict(token),) if token else (),
             is_scripted=self.is_scripted,
         )
+
+
+def _fingerprint(prompt: Prompt, request: ModelCall) -> str:
+    """Return a digest of all that an answer depends on, but for the nonce.
+
+    After a repair the judge's own first answer is left out: it follows from the rest.
+    """
+    asked = tuple(message for message in request.messages if isinstance(message, UserMessage))
+    return prompt.fingerprint(replace(request, messages=asked).as_json())
 
 
 def _repair(reply: ModelReply, problem: str) -> tuple[ChatMessage, ...]:

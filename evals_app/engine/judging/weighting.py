@@ -21,12 +21,9 @@ def grade_probabilities(
     None if it is not the grade that was `written`, if the tokens do not cover that place, or
     if less than half of the mass is on grades.
     """
-    places = [key.end() for key in _SCORE_KEY.finditer(text)]
-    if not places or not text.startswith(str(written), places[-1]):
-        return None
-    place = places[-1]
-    token = next((token for token in logprobs if _covers(token, place)), None)
-    if token is None:
+    place = _place_of_score(text)
+    token = score_token(text, logprobs)
+    if place is None or token is None or not text.startswith(str(written), place):
         return None
     by_word = {str(grade): grade for grade in grades}
     masses: dict[int, float] = {}
@@ -37,6 +34,19 @@ def grade_probabilities(
             # In this order what is no number stays none, and nothing is made of it.
             masses[grade] = masses.get(grade, 0.0) + math.exp(min(logprob, 0.0))
     return masses if sum(masses.values()) >= _LEAST_MASS else None
+
+
+def score_token(text: str, logprobs: Sequence[TokenLogprob]) -> TokenLogprob | None:
+    """Return the token in which the last score begins; None if it is not known."""
+    place = _place_of_score(text)
+    if place is None:
+        return None
+    return next((token for token in logprobs if _covers(token, place)), None)
+
+
+def _place_of_score(text: str) -> int | None:
+    places = [key.end() for key in _SCORE_KEY.finditer(text)]
+    return places[-1] if places else None
 
 
 def _covers(token: TokenLogprob, place: int) -> bool:

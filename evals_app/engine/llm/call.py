@@ -239,7 +239,7 @@ class ModelReply:
     `is_whole` is False if a filter of the API cut off the text: then it is not an answer of the
     model. A model that declines in its own words has answered. `notes` are for people. `logprobs`
     is empty unless requested and reported. `is_replayed`: it was made and paid for earlier, in an
-    interrupted conversation.
+    interrupted conversation. `is_reused`: another grading of the same conversation asked for it.
     """
 
     text: str = ""
@@ -251,6 +251,7 @@ class ModelReply:
     latency_ms: float = 0.0
     waited_ms: float = 0.0
     is_replayed: bool = False
+    is_reused: bool = False
     first_token_ms: float | None = None
     attempts: tuple[Attempt, ...] = ()
     model: str = ""
