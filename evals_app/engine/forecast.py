@@ -45,6 +45,7 @@ class Forecast:
     `is_outside`: the agent's own calls and costs are not included, and before the first run
     `duration_s` is None. `embedder` is the model that compares texts; its small cost is not included.
     `may_skip_trials`: all trials are counted, but some may turn out not to be needed.
+    `only_grades`: stored conversations are graded, so no agent is asked.
     """
 
     conversations: int
@@ -63,6 +64,7 @@ class Forecast:
     is_outside: bool = False
     embedder: str = ""
     may_skip_trials: bool = False
+    only_grades: bool = False
 
 
 def forecast_run(
@@ -102,7 +104,7 @@ def forecast_run(
         return sum(rate * count for rate, count in zip(rates, tokens, strict=True))
 
     cost = basis.around(usd(total), usd)
-    is_outside = guesser.agent.driver not in {"model", "scripted"}
+    is_outside = guesser.asks_agent and guesser.agent.driver not in {"model", "scripted"}
     at_once = _at_once(guesser, providers, concurrency)
     return Forecast(
         conversations=round(sum(basis.trials.values())),
@@ -118,6 +120,7 @@ def forecast_run(
         is_scripted=guesser.agent.driver == "scripted",
         is_outside=is_outside,
         embedder=guesser.embedder,
+        only_grades=not guesser.asks_agent,
     )
 
 
@@ -178,7 +181,7 @@ def _basis(
         trials[case.name] = count / share
         guess = guesser.guess(case)
         guesses[case.name] = equal.setdefault(guess, guess)
-    known = _known(guesses, past, has_model=guesser.agent.driver == "model")
+    known = _known(guesses, past, has_model=guesser.asks_agent and guesser.agent.driver == "model")
     means = _means(guesses, known)
     total = total_effort([means[case].scaled(count) for case, count in trials.items()])
     return _Basis(trials, guesses, known, means, total)
@@ -300,7 +303,8 @@ def _mean_rates(
 
 def _at_once(guesser: Guesser, providers: Sequence[ProviderSpec], concurrency: int) -> int:
     """Return how many conversations run in parallel: the agent's provider may allow fewer calls."""
-    model = guesser.agent.model if guesser.agent.driver == "model" else None
+    is_limited = guesser.asks_agent and guesser.agent.driver == "model"
+    model = guesser.agent.model if is_limited else None
     limits = [
         provider.max_concurrency
         for provider in providers

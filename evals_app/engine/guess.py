@@ -4,7 +4,7 @@ Tokens are counted as bytes / 4. Texts that do not exist yet count with a typica
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
@@ -18,7 +18,7 @@ from evals_app.engine.graders.similarity import SemanticSimilarity
 from evals_app.engine.judging.prompt import system_text, task_text
 from evals_app.engine.similarity import SimilaritySpec
 from evals_app.engine.spec import ModelSpec
-from evals_app.engine.suite import AssertionSpec, CaseSpec, SuiteSpec
+from evals_app.engine.suite import AssertionSpec, CaseSpec, PlacedCheck, SuiteSpec
 from evals_app.engine.trial import Tool
 
 BYTES_PER_TOKEN = 4  # bytes, not characters: scripts with longer characters need more tokens
@@ -75,7 +75,8 @@ class Guesser:
 
     `tools` are the agent's. `judge` is used where a check names no model of its own; `scripted` are
     the agents that `scripted/<slug>` judges follow. Of `similarity` only a judge counts:
-    embeddings cost almost nothing.
+    embeddings cost almost nothing. `asks_agent` is False where stored conversations are graded, and
+    `is_free` knows the questions to judges that were answered already.
     """
 
     suite: SuiteSpec
@@ -84,6 +85,8 @@ class Guesser:
     judge: ModelSpec | None = None
     scripted: Mapping[str, AgentSpec] = field(default_factory=dict)
     similarity: SimilaritySpec | None = None
+    asks_agent: bool = True
+    is_free: Callable[[CaseSpec, PlacedCheck], bool] = lambda _case, _check: False
 
     def guess(self, case: CaseSpec) -> Guess:
         """Estimate what a conversation takes.
@@ -110,6 +113,8 @@ class Guesser:
                 so_far += REPLY_TOKENS
                 efforts.append(Effort(time_s=CALL_S + REPLY_TOKENS / TOKENS_PER_S))
             tokens_up_to.append(so_far)
+        if not self.asks_agent:
+            efforts = []
         questions = self._questions(case)
         efforts.append(self._judged(questions, case, tokens_up_to))
         judges = tuple(str(model) for _, _, model in questions if not _is_script(model))
@@ -172,7 +177,7 @@ class Guesser:
         return [
             (placed.number and placed.number - 1, placed.check, model)
             for placed in self.suite.placed_checks(case)
-            if placed.applies
+            if placed.applies and not self.is_free(case, placed)
             for model in self._models_of(placed.check)
         ]
 

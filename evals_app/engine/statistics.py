@@ -2,7 +2,7 @@
 
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 _NOISE = 1e-9  # of binary fractions: 0.7 + 0.1 is less than 0.8
 
@@ -60,3 +60,16 @@ def percentile(values: Sequence[float], rank: float) -> float | None:
     if not values:
         return None
     return sorted(values)[max(0, math.ceil(rank * len(values)) - 1)]
+
+
+def flip_rate(verdicts: Iterable[tuple[int, int]]) -> float | None:
+    """Return how often a judge gives the less common of its two verdicts on the same thing.
+
+    `verdicts` are how often each conversation passed and failed: the result is the mean over the
+    conversations of the share of the rarer verdict, from 0 (always the same) to 0.5 (a coin).
+    None if none was graded twice.
+    """
+    shares = [
+        min(passes, fails) / (passes + fails) for passes, fails in verdicts if passes + fails > 1
+    ]
+    return mean(shares)

@@ -80,6 +80,22 @@ def case_digest(content: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
+# What the agent sees of a case, and of each turn; the rest is for checks alone.
+_SEEN = ("channel", "context_params", "clock", "history")
+_SEEN_OF_TURN = ("user", "files")
+
+
+def conversation_digest(content: str) -> str:
+    """Return a digest of what the agent sees of a canonical case.
+
+    Where it is the same, a stored conversation can be graded by other checks.
+    """
+    case = json.loads(content)
+    turns = [[turn.get(key) for key in _SEEN_OF_TURN] for turn in case["turns"]]
+    text = json.dumps([*(case.get(key) for key in _SEEN), turns], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
 def _canonical(spec: Spec) -> str:
     dumped = spec.model_dump(mode="json", by_alias=True)
     return json.dumps(dumped, sort_keys=True, separators=(",", ":"), ensure_ascii=False)

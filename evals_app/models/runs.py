@@ -267,6 +267,11 @@ class Run(models.Model):
         words = ", ".join(filter(None, [f"run {self.pk}", self.covers, stopped]))
         return f"{words}: {self.verdict or self.status}"
 
+    @property
+    def grades_again(self) -> bool:
+        """Whether it grades the conversations of another run, which may have been deleted since."""
+        return bool(self.regrading)
+
     def cancel(self) -> bool:
         """Stop the run unless it has ended; return whether this call did it."""
         return self.stop(self.StopReason.CANCELLED)

@@ -22,7 +22,11 @@ def in_words(
     """Return what a run would probably take, and whether it may reach its cost limit, or the month's."""
     if not forecast.conversations:
         return "No conversation: no case matches."
-    sentences = [f"Runs {counted(forecast.conversations, 'conversation')}.", _likely(forecast)]
+    what = counted(forecast.conversations, "conversation")
+    does = (
+        f"Grades {what} again; the agent is not asked." if forecast.only_grades else f"Runs {what}."
+    )
+    sentences = [does, _likely(forecast)]
     if forecast.may_skip_trials:
         sentences.append("It is less if trials can be skipped.")
     if forecast.unpriced:
@@ -43,6 +47,8 @@ def basis(forecast: Forecast) -> str:
     """Return what a forecast is based on."""
     if not forecast.earlier_runs:
         return "a guess from the text of the cases"
+    if forecast.only_grades:
+        return "from the run that is graded again"
     who = "script" if forecast.is_scripted else "agent" if forecast.is_outside else "model"
     text = f"from {counted(forecast.earlier_runs, 'earlier run')} of this suite with this {who}"
     return (

@@ -56,6 +56,7 @@ RUN_COLUMNS = (
 RUN_SUMMARY = "summary"
 AT_LEAST = "at_least"  # in it: the known part of sums that are not fully known, by name
 RUBRIC_ITEMS = "rubric_items"  # in it: bullets of rubrics met, missed, undecided; None without any
+JUDGE_NOISE = "judge_noise"  # in it: how steady each judged check is; None unless graded repeatedly
 _OF_SUMMARY = ("pass_rate", "pass_rate_interval", "median_ms", "p95_ms", "notes", AT_LEAST)
 
 CASE_COLUMNS = (

@@ -1,6 +1,6 @@
 """The stored conversations that a run grades again, and the answers of judges that it need not pay for."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from pydantic import ValidationError
@@ -43,7 +43,7 @@ def _removed(run: Run, case: str) -> Trial:
     return Trial(case, 1, 0, run.agent_slug, failure=failure)
 
 
-def _answers(run: Run, sources: dict[int, int | None]) -> dict[int, list[Any]]:
+def _answers(run: Run, sources: Mapping[int, int | None]) -> dict[int, list[Any]]:
     """Return calls of judges by the execution whose conversation they were about."""
     wanted = {source for source in sources.values() if source is not None}
     graded = GradeResult.objects.filter(execution__in=wanted)

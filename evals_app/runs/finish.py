@@ -4,20 +4,23 @@ import json
 import logging
 from collections.abc import Iterator
 from dataclasses import asdict
+from itertools import groupby
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Count, IntegerField, Sum
+from django.db.models import Count, IntegerField, Min, Q, Sum
 from django.db.models.fields.json import KT
 from django.db.models.functions import Cast, Now
 from pydantic import ValidationError
 
 from evals_app.engine.scoring import ONLY_EFFORT, CaseSummary, Fact, RunSummary, summarise_run
+from evals_app.engine.statistics import flip_rate
 from evals_app.engine.suite import GatesSpec
 from evals_app.engine.trial import Verdict
 from evals_app.formats.snapshot import SnapshotSpec, case_digest, read_case
 from evals_app.models import CaseResult, Execution, GradeResult, Run
-from evals_app.reports.run_json import AT_LEAST, RUBRIC_ITEMS
+from evals_app.reports.regrading import left_out_in_words
+from evals_app.reports.run_json import AT_LEAST, JUDGE_NOISE, RUBRIC_ITEMS
 from evals_app.runs.baselines import gates_of, regressions_of
 from evals_app.runs.settle import advance_safely
 
@@ -63,7 +66,11 @@ def _close(run: Run) -> None:
         results.write()
     sums, at_least = _sums(run)
     if "summary" in result:
-        result["summary"] |= {AT_LEAST: at_least, RUBRIC_ITEMS: rubric_items(run)}
+        result["summary"] |= {
+            AT_LEAST: at_least,
+            RUBRIC_ITEMS: rubric_items(run),
+            JUDGE_NOISE: judge_noise(run),
+        }
     is_cancelled = run.stop_reason == Run.StopReason.CANCELLED
     Run.objects.filter(pk=run.pk).update(
         status=Run.Status.CANCELLED if is_cancelled else Run.Status.FINISHED,
@@ -143,6 +150,7 @@ def sum_up(run: Run, results: CaseResults | None = None) -> RunSummary:
 def _left_out(run: Run) -> Iterator[str]:
     if count := run.disabled_case_count:
         yield f"{count:,} disabled {'case was' if count == 1 else 'cases were'} left out."
+    yield from left_out_in_words(run.regrading.get("left_out", {}))
 
 
 def _facts(run: Run) -> Iterator[Fact]:
@@ -181,3 +189,32 @@ def rubric_items(run: Run) -> dict[str, int] | None:
         return None
     missed = counts["applicable"] - counts["met"] - counts["undecided"]
     return {"met": counts["met"], "missed": missed, "undecided": counts["undecided"]}
+
+
+def judge_noise(run: Run) -> list[dict[str, Any]] | None:
+    """Return how steadily each judged check was graded; None unless the run grades repeatedly."""
+    if run.regrading.get("trials", 1) == 1:
+        return None
+    graded = GradeResult.objects.filter(execution__run=run).exclude(yardstick=None)
+    place = ("yardstick__digest", "execution__source", "turn", "position")
+    counted: Any = graded.values(*place).order_by(*place)
+    rows = counted.annotate(
+        label=Min("label"),
+        passes=Count("pk", filter=Q(passed=True)),
+        fails=Count("pk", filter=Q(passed=False)),
+        gradings=Count("pk"),
+    )
+    return [
+        {
+            "yardstick": digest,
+            "label": conversations[0]["label"],
+            "conversations": len(conversations),
+            "gradings": sum(row["gradings"] for row in conversations),
+            "undecided": sum(
+                row["gradings"] - row["passes"] - row["fails"] for row in conversations
+            ),
+            "flip_rate": flip_rate((row["passes"], row["fails"]) for row in conversations),
+        }
+        for digest, rows_of_check in groupby(rows, key=lambda row: row["yardstick__digest"])
+        for conversations in [list(rows_of_check)]
+    ]

@@ -5,6 +5,7 @@ import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from decimal import Decimal
+from functools import partial
 from itertools import islice
 from tempfile import TemporaryFile
 from typing import Any, NamedTuple, Self, TypedDict, TypeVar
@@ -200,43 +201,84 @@ def freeze(
     """
     own = _read(AgentSpec, (agent or suite.agent).written())
     tested = _with_model(own, model)
-    providers = {row.slug: row.to_spec() for row in Provider.objects.prefetch_related("prices")}
-    obstacles = Obstacles(providers, environ, why_not_called)
+    obstacles = obstacles_now(environ, why_not_called)
     obstacles.agent(tested)
-    comparison = TextComparison(obstacles, find_local_model)
     needs = Needs()
     part = Part(cases=cases, tags=tags, names=names, trials=trials, with_disabled=with_disabled)
     with Frozen(part) as frozen:
         frozen.replaced_model = str(own.model) if tested.model != own.model else ""
-        head = _read_suite(suite, frozen, needs, obstacles, most_cases=most_cases)
+        head = read_suite(suite, frozen, needs, obstacles, most_cases=most_cases)
         frozen.baseline = find_baseline(suite, baseline, obstacles.say)
-        own_judges = obstacles.judges(needs, tested)
         obstacles.files(frozen.files)
-        judge = obstacles.judge(head, tested) if needs.judge else None
-        scripted = obstacles.scripted({judge, *own_judges})
-        similarity = comparison.choose(needs, lambda: obstacles.chat_model(head, tested))
-        frozen.judges = [*_by_name([judge]), *_by_name(own_judges - {judge})]
-        comparing = [*comparison.models, similarity.judge if similarity else None]
-        models = _by_name([tested.model, *frozen.judges, *comparing])
-        priced = _with_prices(providers, models)
-        _compare_with_ceilings(obstacles, priced, models, max_cost_usd=max_cost_usd, by=by)
-        obstacles.size(*(round(n / frozen.share) for n in (frozen.executions, frozen.cases)))
-        if obstacles.problems:
-            without_judge = [suite] if obstacles.no_judge else []
-            raise CannotStartError(obstacles.problems, without_judge=without_judge)
         fixtures = Fixture.objects.filter(slug__in=head.fixtures).order_by("slug")
         frozen.head = SnapshotSpec(
             suite=head,
             agent=tested,
-            judge=judge,
-            similarity=similarity,
-            scripted=scripted,
-            evaluation_steps=needs.known_steps(judge=judge, agent=tested.model),
             fixtures=[row.to_spec() for row in fixtures.with_everything()],
             entity_types=[row.to_spec() for row in EntityType.objects.order_by("slug")],
-            providers=priced,
+        )
+        choose_models(
+            suite,
+            frozen,
+            needs,
+            TextComparison(obstacles, find_local_model),
+            paid=[tested.model],
+            max_cost_usd=max_cost_usd,
+            by=by,
         )
         yield frozen
+
+
+def obstacles_now(
+    environ: Mapping[str, str] = os.environ,
+    why_not_called: Callable[[str], str | None] = why_not_called,
+) -> Obstacles:
+    """Return obstacles, none yet, with the providers as they are today."""
+    providers = {row.slug: row.to_spec() for row in Provider.objects.prefetch_related("prices")}
+    return Obstacles(providers, environ, why_not_called)
+
+
+def choose_models(
+    suite: Suite | None,
+    frozen: Frozen,
+    needs: Needs,
+    comparison: TextComparison,
+    *,
+    paid: Sequence[ModelSpec | None],
+    max_cost_usd: Decimal | None,
+    by: int | None,
+) -> None:
+    """Complete the head of a snapshot: who judges, how texts are compared, and what it costs.
+
+    `paid` are the models that are asked besides.
+
+    Raises:
+        CannotStartError: with everything that was in the way so far.
+    """
+    head, obstacles = frozen.head, comparison.obstacles
+    own_judges = obstacles.judges(needs, head.agent)
+    judge = obstacles.judge(head.suite, head.agent) if needs.judge else None
+    scripted = obstacles.scripted({judge, *own_judges})
+    chat_model = partial(obstacles.chat_model, head.suite, head.agent)
+    similarity = comparison.choose(needs, chat_model)
+    frozen.judges = [*_by_name([judge]), *_by_name(own_judges - {judge})]
+    comparing = [*comparison.models, similarity.judge if similarity else None]
+    models = _by_name([*paid, *frozen.judges, *comparing])
+    priced = _with_prices(obstacles.providers, models)
+    _compare_with_ceilings(obstacles, priced, models, max_cost_usd=max_cost_usd, by=by)
+    obstacles.size(*(round(n / frozen.share) for n in (frozen.executions, frozen.cases)))
+    if obstacles.problems:
+        without_judge = [suite] if suite is not None and obstacles.no_judge else []
+        raise CannotStartError(obstacles.problems, without_judge=without_judge)
+    frozen.head = head.model_copy(
+        update={
+            "judge": judge,
+            "similarity": similarity,
+            "scripted": scripted,
+            "evaluation_steps": needs.known_steps(judge=judge, agent=head.agent.model),
+            "providers": priced,
+        }
+    )
 
 
 def _compare_with_ceilings(
@@ -264,7 +306,7 @@ def _by_name(models: Iterable[ModelSpec | None]) -> list[ModelSpec]:
     return sorted({model for model in models if model is not None}, key=str)
 
 
-def _read_suite(
+def read_suite(
     suite: Suite, frozen: Frozen, needs: Needs, obstacles: Obstacles, *, most_cases: int | None
 ) -> SuiteSpec:
     """Read a suite case by case, and return it without its cases."""

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from datetime import timedelta
 from itertools import product
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 from django.db import connection, transaction
 from django.db.models.functions import Now
@@ -113,11 +113,23 @@ def start_runs(
     return runs
 
 
+class Planned(NamedTuple):
+    """An execution to write: its case, the place of that in the snapshot, and its trial.
+
+    `source_id` is the execution whose conversation it grades again.
+    """
+
+    case: str
+    position: int
+    trial: int
+    source_id: int | None = None
+
+
 def create_run(
     snapshot: Snapshot,
     *,
     head: SnapshotSpec,
-    plan: Iterable[tuple[str, int, int]],
+    plan: Iterable[tuple[str, int, int] | Planned],
     total: int,
     timeout_s: float | None = None,
     complete: Callable[[Snapshot], None] = lambda _: None,
@@ -126,7 +138,7 @@ def create_run(
     """Write a run with its executions, and wake workers.
 
     `head` is the snapshot without its cases, which `complete` writes where they are missing;
-    `plan` gives case, position and trial of `total` executions, `columns` are more ones of the run.
+    `plan` has `total` executions, `columns` are more ones of the run.
     The executions are written a few in each transaction, so that others can write too; the run is
     out of sight until all are there. Reapers remove what a process that dies leaves behind.
     """
@@ -157,11 +169,8 @@ def create_run(
     return Run.objects.get(pk=run.pk)
 
 
-def _write_executions(run: Run, plan: Iterable[tuple[str, int, int]]) -> None:
-    executions = (
-        Execution(run=run, case=case, position=position, trial=trial)
-        for case, position, trial in plan
-    )
+def _write_executions(run: Run, plan: Iterable[tuple[str, int, int] | Planned]) -> None:
+    executions = (Execution(run=run, **Planned(*planned)._asdict()) for planned in plan)
     for part in in_parts(executions):
         Execution.objects.bulk_create(part)
         Run.everything.filter(pk=run.pk).update(waiting_since=Now())  # a sign of life
@@ -197,7 +206,7 @@ def _coverage(run: Run) -> dict[str, Any]:
     covered = run.executions.values("position").distinct().count()
     in_all = run.snapshot.cases.count()
     has_own_agent = run.agent_slug == run.suite_agent_slug and not run.replaced_model
-    is_first = run.rerun_of_id is None and not run.is_tryout
+    is_first = run.rerun_of_id is None and run.grades_of_id is None and not run.is_tryout
     return {
         "case_count": covered,
         "suite_case_count": in_all,
