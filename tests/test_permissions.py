@@ -264,6 +264,7 @@ REST: dict[str, dict[str, Scoped]] = {
     "api/suites/": {"GET": ("read", "view_suite")},
     "api/suites/<slug:slug>/": {"GET": ("read", "view_suite"), "PUT": ("author", IMPORTING)},
     "api/suites/<slug:slug>/export/": {"GET": ("read", "view_suite")},
+    "api/suites/<slug:slug>/cases/history/": {"GET": ("read", "view_run")},
     "api/export/": {"GET": ("read", EXPORTING)},
     "api/agents/": {"GET": ("read", "view_agent")},
     "api/agents/<slug:slug>/": {"GET": ("read", "view_agent")},

@@ -19,8 +19,8 @@ from evals_app.admin.presentation import (
     execution_state,
 )
 from evals_app.admin.transcripts import WorldLines, readable_trial, turn_lines, world_lines
-from evals_app.engine.comparison import CaseOutcome, change_of
-from evals_app.engine.trial import Trial, Verdict
+from evals_app.engine.comparison import change_of
+from evals_app.engine.trial import Trial
 from evals_app.models import CaseResult, Execution, GradeResult, Run, Transcript
 from evals_app.reports.word_differences import word_differences
 
@@ -205,17 +205,9 @@ def _change(base: Side, head: Side) -> SafeString | str:
     for side in (base, head):
         if side.execution:
             wanted |= Q(run=side.run.pk, position=side.execution.position)
-    rows = {row.run_id: row for row in CaseResult.objects.filter(wanted)}
-    before, after = (_outcome(rows.get(side.run.pk)) for side in (base, head))
+    outcomes = {row.run_id: row.outcome for row in CaseResult.objects.filter(wanted)}
+    before, after = (outcomes.get(side.run.pk) for side in (base, head))
     return badge(change_of(before, after)) if before or after else ""
-
-
-def _outcome(row: CaseResult | None) -> CaseOutcome | None:
-    if row is None:
-        return None
-    verdict = Verdict(row.verdict) if row.verdict else None
-    counts = (row.passed, row.failed, row.errored)
-    return CaseOutcome(row.name, row.digest, verdict, *counts, row.score)
 
 
 def _compare_url(base: Side, head: Side) -> str:

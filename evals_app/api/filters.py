@@ -8,8 +8,9 @@ from django.db.models import QuerySet
 from django_filters import rest_framework as filters
 
 from evals_app.api.pagination import LARGEST
-from evals_app.models import Execution, Run, Settlement, Suite
+from evals_app.models import CaseResult, Execution, Run, Settlement, Suite
 from evals_app.models.suites import SuiteQuerySet
+from evals_app.runs.history import COUNTED
 
 _EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
 _LATEST = datetime(9999, 1, 1, tzinfo=UTC)
@@ -94,3 +95,21 @@ class ExecutionFilters(filters.FilterSet):  # type: ignore[misc]
     class Meta:
         model = Execution
         fields: list[str] = []
+
+
+class HistoryFilters(filters.FilterSet):  # type: ignore[misc]
+    """The case whose history is read, and whether trial runs and settlements are part of it."""
+
+    case = filters.CharFilter("name", required=True, label="Name of the case.")
+    all = filters.ChoiceFilter(
+        choices=[("true", "true"), ("false", "false")],
+        label="Whether to include trial runs and the runs of settlements.",
+    )
+
+    class Meta:
+        model = CaseResult
+        fields: list[str] = []
+
+    def filter_queryset(self, queryset: QuerySet[CaseResult]) -> QuerySet[CaseResult]:
+        results = queryset.filter(name=self.form.cleaned_data["case"])
+        return results if self.form.cleaned_data["all"] == "true" else results.filter(COUNTED)

@@ -47,6 +47,12 @@ class NewestFirst(_Sized, CursorPagination):
         return {"type": "object", "required": [*keys], "properties": keys}
 
 
+class NewestRunFirst(NewestFirst):
+    """Results of a case, the newest run first."""
+
+    ordering = "-run_id"
+
+
 class ByPosition(NewestFirst):
     """In the order of the cases, trial by trial."""
 

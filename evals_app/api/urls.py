@@ -5,6 +5,7 @@ from django.urls import URLPattern, URLResolver, path, re_path
 from evals_app.api.attachments import AttachmentContent, Attachments
 from evals_app.api.comparisons import CompareRuns
 from evals_app.api.exports import Export, SuiteExport
+from evals_app.api.history import CaseHistory
 from evals_app.api.imports import Import
 from evals_app.api.openapi import Docs, NotFound, Schema
 from evals_app.api.reports import ReportSchema, RunReport
@@ -63,6 +64,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("suites/", Suites.as_view(), name="suites"),
     path("suites/<slug:slug>/", OneSuite.as_view(), name="suite"),
     path("suites/<slug:slug>/export/", SuiteExport.as_view(), name="suite-export"),
+    path("suites/<slug:slug>/cases/history/", CaseHistory.as_view(), name="case-history"),
     path("agents/", Agents.as_view(), name="agents"),
     path("agents/<slug:slug>/", OneAgent.as_view(), name="agent"),
     path("fixtures/", Fixtures.as_view(), name="fixtures"),

@@ -20,6 +20,8 @@ from evals_app.formats.naming import Contents, inventory_of
 from fixtures_app.spec import EntityTypeSpec, FixtureSpec
 
 SCHEMA_VERSION: Literal[2] = 2
+# Of a case: no result depends on them.
+NOT_IN_DIGEST = ("name", "description", "tags", "enabled", "trials")
 
 
 class SnapshotSpec(Spec):
@@ -74,7 +76,7 @@ def case_digest(content: str) -> str:
     Its name, description, tags and number of trials do not matter, nor whether it is enabled.
     """
     case = json.loads(content)
-    for key in ("name", "description", "tags", "enabled", "trials"):
+    for key in NOT_IN_DIGEST:
         case.pop(key, None)
     text = json.dumps(case, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return hashlib.sha256(text.encode()).hexdigest()

@@ -21,6 +21,7 @@ _LARGE = ("fixtures", "entity_types", "scripted", "providers")
 class Part(StrEnum):
     """A part of what a run was started with, in the order in which pages show them."""
 
+    CASE = "case"  # in the history of a case; comparisons list their cases apart
     AGENT = "agent"
     SUITE = "suite"
     FIXTURES = "fixtures"

@@ -6,6 +6,7 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
+from evals_app.engine.comparison import CaseOutcome
 from evals_app.engine.trial import Cause, GradeStatus, Verdict
 from evals_app.models.money import UsdField
 from evals_app.models.runs import Run
@@ -135,6 +136,13 @@ class CaseResult(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def outcome(self) -> CaseOutcome:
+        """The result as it is compared."""
+        verdict = Verdict(self.verdict) if self.verdict else None
+        counts = (self.passed, self.failed, self.errored)
+        return CaseOutcome(self.name, self.digest, verdict, *counts, self.score)
 
 
 class Transcripts(models.Manager["Transcript"]):

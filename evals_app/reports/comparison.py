@@ -58,6 +58,7 @@ VERDICTS: Mapping[HeadVerdict, str] = {
 
 # By the names of `formats.snapshot_differences.Part`.
 PARTS: Mapping[str, str] = {
+    "case": "Case",
     "agent": "Agent",
     "suite": "Suite",
     "fixtures": "Fixtures",

@@ -186,7 +186,7 @@ def compared_head_json(
         finding=finding(head),
         counts=counts_json(head.counts),
         test=SuiteTest.of_object(head.test),
-        differences=None if differences is None else list(map(_part_json, differences)),
+        differences=None if differences is None else list(map(part_json, differences)),
     )
 
 
@@ -195,7 +195,8 @@ def counts_json(counts: Mapping[Change, int]) -> Json:
     return {change.value: counts.get(change, 0) for change in Change}
 
 
-def _part_json(differences: Differences) -> Json:
+def part_json(differences: Differences) -> Json:
+    """Return what differs in one part."""
     return PartDifference.of_object(
         differences,
         part=str(differences.part),

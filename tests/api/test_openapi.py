@@ -56,6 +56,7 @@ def test_an_assertion_is_described_by_the_options_of_its_type(schema: Any) -> No
         ("/api/executions/{id}/", "/api/executions/{execution}/"),
         ("/api/suites/", "/api/suites/"),
         ("/api/suites/{slug}/", "/api/suites/refunds/"),
+        ("/api/suites/{slug}/cases/history/", "/api/suites/refunds/cases/history/?case=A"),
         ("/api/agents/", "/api/agents/"),
         ("/api/agents/{slug}/", "/api/agents/clerk/"),
         ("/api/fixtures/", "/api/fixtures/"),
