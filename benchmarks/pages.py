@@ -142,10 +142,31 @@ def admin_pages(user: User, rng: random.Random) -> Iterator[Page]:
     yield Page("suite", _pages_of(Suite, _sample(Suite.objects.all(), rng)))
     many = Suite.objects.annotate(many=models.Count("cases")).order_by("-many")
     yield Page("suite, the largest", _pages_of(Suite, many[:1]))
+    some = _sample(Suite.objects.all(), rng)
+    yield Page("suite, what stands out", [_stands_out(suite) for suite in some])
+    yield Page("suite, what stands out, the largest", [_stands_out(suite) for suite in many[:3]])
     yield from _case_lists(many[0])
     cases = reverse("admin:evals_app_case_changelist")
     yield Page("cases", [cases, *(f"{cases}?{urlencode({'q': text})}" for text in SEARCHED)])
-    yield Page("case", _pages_of(Case, _sample(Case.objects.all(), rng)))
+    some = _sample(Case.objects.all(), rng)
+    yield Page("case", _pages_of(Case, some))
+    page = reverse("admin:evals_app_run_case_history")
+    yield Page(
+        "history of a case",
+        [
+            f"{page}?{urlencode({'suite': case.suite.slug, 'case': case.name} | more)}"
+            for case in _with_suite(some)
+            for more in ({}, {"all": "true"})
+        ],
+    )
+
+
+def _with_suite(cases: Iterable[Case]) -> Iterable[Case]:
+    return Case.objects.select_related("suite").filter(pk__in=[case.pk for case in cases])
+
+
+def _stands_out(suite: Suite) -> str:
+    return reverse("admin:evals_app_suite_stands_out", args=[suite.pk])
 
 
 def _case_lists(suite: Suite) -> Iterator[Page]:
@@ -223,7 +244,10 @@ def _reviews(rng: random.Random) -> Iterator[Page]:
     whole = Execution.objects.filter(transcript__isnull=False)
     yield Page("review", _pages_of(Execution, _sample(whole, rng)))
     ended = Execution.objects.filter(status="finished")
-    yield Page("review of a year", _pages_of(Execution, _sample(ended, rng)))
+    year = list(_sample(ended, rng))
+    yield Page("review of a year", _pages_of(Execution, year))
+    strip = [reverse("admin:evals_app_execution_strip", args=[execution.pk]) for execution in year]
+    yield Page("review, the last results of its case", strip)
     waiting = Execution.objects.filter(status__in=["queued", "running"], run__status__in=Run.OPEN)
     yield Page("review, not yet run", _pages_of(Execution, waiting.order_by("pk")[:20]))
 
@@ -257,6 +281,14 @@ def rest_pages(rng: random.Random) -> Iterator[Page]:
     small = Suite.objects.annotate(many=models.Count("cases")).filter(many__lte=500)
     slugs = list(small.order_by("-many").values_list("slug", flat=True)[:8])
     yield Page("REST suite of up to 500 cases", [reverse("api:suite", args=[s]) for s in slugs])
+    cases = _with_suite(_sample(Case.objects.all(), rng))
+    yield Page(
+        "REST history of a case",
+        [
+            f"{reverse('api:case-history', args=[case.suite.slug])}?{urlencode({'case': case.name})}"
+            for case in cases
+        ],
+    )
 
 
 def _run_filters(rng: random.Random) -> list[str]:

@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from decimal import Decimal
 from itertools import chain
 from typing import Any, TypeVar
 
@@ -303,6 +304,7 @@ class _Writer:
             "agent_response_tokens": response,
             "judge_prompt_tokens": 0,
             "judge_response_tokens": 0,
+            "agent_cost_usd": Decimal(prompt + 5 * response) / 1_000_000,
             "time_ms": time_ms,
             "tool_calls": turns,
             "turn_ms": turn_ms,
@@ -324,7 +326,7 @@ _TOKENS = (
 )
 _NOTHING: Row = {
     **dict.fromkeys(("verdict", "cause", "reason"), ""),
-    **dict.fromkeys(("score", *_TOKENS, "time_ms", "tool_calls", "finished_at")),
+    **dict.fromkeys(("score", *_TOKENS, "agent_cost_usd", "time_ms", "tool_calls", "finished_at")),
     "turn_ms": [],
     "summary": {},
 }

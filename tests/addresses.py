@@ -101,6 +101,8 @@ def samples_for(settings: Any) -> Samples:
         "admin/evals_app/run/compare/": f"/admin/evals_app/run/compare/?run={run.pk}&run={other.pk}",
         "admin/evals_app/run/compare/case/": "/admin/evals_app/run/compare/case/"
         f"?run={run.pk}&run={run.pk}&case=Where+is+it",
+        "admin/evals_app/run/case-history/": "/admin/evals_app/run/case-history/"
+        f"?suite={suite.slug}&case=Where+is+it",
         "admin/help/<slug:slug>/": "/admin/help/concepts/",
         "api/": "/api/nothing/",
         "admin/invitation/<uidb64>/<token>/": "/admin/invitation/MQ/made-up/",

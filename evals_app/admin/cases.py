@@ -22,6 +22,7 @@ from evals_app.admin.check_form import title_of
 from evals_app.admin.check_trying import last_reply, try_posted_check
 from evals_app.admin.checks import ChecksEditor
 from evals_app.admin.copies import copy_case, next_position
+from evals_app.admin.history import history_url
 from evals_app.admin.permissions import refused_upload, requires
 from evals_app.admin.starting import leave_dialog, result_url, try_start
 from evals_app.engine.suite import LimitsSpec
@@ -67,6 +68,9 @@ class CaseAdmin(Duplicating, ChecksEditor):
 
     change_form_template = "admin/evals_app/case_editor.html"
     change_form_outer_before_template = "admin/evals_app/case_starts.html"
+
+    class Media:
+        css = {"all": ["evals_app/review.css", "evals_app/history.css"]}
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
         initial: dict[str, Any] = super().get_changeform_initial_data(request)
@@ -118,6 +122,8 @@ class CaseAdmin(Duplicating, ChecksEditor):
             defaults = suite.default_assertions.filter(enabled=True).order_by("position", "pk")
             context["suite_checks"] = [title_of(check) for check in defaults]
             context["suite_url"] = reverse("admin:evals_app_suite_change", args=[suite.pk])
+            if request.user.has_perm("evals_app.view_run"):
+                context["history_url"] = history_url(suite.slug, context["original"].name)
             if request.user.has_perm("evals_app.view_execution"):
                 context |= _results(context["original"])
                 context["tried_case"] = context["original"]

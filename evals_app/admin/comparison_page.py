@@ -60,6 +60,7 @@ class PartLine:
     places: tuple[Place, ...]
     folded: tuple[Place, ...]
     more: int
+    note: SafeString | str = ""  # who edited it
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,8 +188,8 @@ def _head_line(
         finding=finding(head.cases),
         counts=counts_in_words(head.cases.counts),
         unknown_content=unknown_content(unknown) if unknown else "",
-        tested=tuple(_part_line(part) for part in parts if not part.part.is_yardstick),
-        yardsticks=tuple(_part_line(part) for part in parts if part.part.is_yardstick),
+        tested=tuple(part_line(part) for part in parts if not part.part.is_yardstick),
+        yardsticks=tuple(part_line(part) for part in parts if part.part.is_yardstick),
         advice=_advice(head.cases),
         first_worse=_first_worse(comparison, head, place),
         settle_url=settle_url(request, head.run, base=comparison.base)
@@ -204,9 +205,10 @@ def _badges(cases: HeadCases) -> tuple[SafeString, ...]:
     return (whole, badge("worse", word=f"{plural(worse, 'case')} worse")) if worse else (whole,)
 
 
-def _part_line(part: PartDifferences) -> PartLine:
+def part_line(part: PartDifferences, *, note: SafeString | str = "") -> PartLine:
+    """Return a part in which settings differ, to show."""
     places = tuple(map(changed_place, part.values))
-    return PartLine(PARTS[part.part], places[:_OPEN], places[_OPEN:], part.more)
+    return PartLine(PARTS[part.part], places[:_OPEN], places[_OPEN:], part.more, note)
 
 
 def _advice(cases: HeadCases) -> str:

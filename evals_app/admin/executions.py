@@ -12,11 +12,13 @@ from django.urls import URLPattern, path
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_GET
 from unfold.admin import ModelAdmin
 from unfold.decorators import display
 
 from evals_app.admin.execution_numbers import JUDGE_NUMBERS, UNKNOWNS, execution_numbers
 from evals_app.admin.expecting import ExpectAction
+from evals_app.admin.history import history_url, strip_of
 from evals_app.admin.paging import InfinitePaginator
 from evals_app.admin.presentation import (
     CAUSES,
@@ -160,6 +162,9 @@ class ExecutionAdmin(ExpectAction):
         view = self.admin_site.admin_view
         return [
             path("<int:pk>/live/", never_cache(self.live), name="evals_app_execution_live"),
+            path(
+                "<int:pk>/strip/", require_GET(view(self.strip)), name="evals_app_execution_strip"
+            ),
             path("<int:pk>/judge/<int:grade>/", view(self.judge), name="evals_app_execution_judge"),
             *super().get_urls(),
         ]
@@ -179,6 +184,7 @@ class ExecutionAdmin(ExpectAction):
             "neighbours": _neighbours(execution),
             "previous_result": _previous_result(execution),
             "case_id": case_id,
+            "history_url": history_url(execution.run.suite_slug, execution.case),
             "may_rerun": may_run(request) and not execution.run.is_open,
             "show_history": False,
         }
@@ -192,6 +198,14 @@ class ExecutionAdmin(ExpectAction):
         case_id = self._case_id(request, execution) if execution.verdict else None
         context = self._live_context(request, execution, case_id) | {"is_poll": True}
         return render(request, "admin/evals_app/execution/live.html", context)
+
+    def strip(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """Return the last results of the case, this one among them."""
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        execution = get_object_or_404(_with_its_run(), pk=pk)
+        context = {"execution": execution, "marks": strip_of(execution)}
+        return render(request, "admin/evals_app/history/strip.html", context)
 
     def judge(self, request: HttpRequest, pk: int, grade: int) -> HttpResponse:
         """Return the judge's prompts and answers for a grade."""

@@ -21,6 +21,7 @@ from unfold.decorators import display
 from unfold.paginator import InfinitePaginator
 
 from evals_app.admin.comparing import Comparisons
+from evals_app.admin.history import CaseHistories
 from evals_app.admin.presentation import (
     between,
     has_scripted_judge,
@@ -63,7 +64,7 @@ _STOP_POLLING = 286  # of htmx
 
 
 @admin.register(Run)
-class RunAdmin(Comparisons, RunActions):
+class RunAdmin(Comparisons, CaseHistories, RunActions):
     """Runs: started elsewhere, watched and read here."""
 
     list_display = (

@@ -24,6 +24,7 @@ from evals_app.admin.case_selection import (
 from evals_app.admin.copies import copy_case
 from evals_app.admin.presentation import plural, run_badges
 from evals_app.admin.standing import standing_text
+from evals_app.admin.stands_out import stands_out_lists
 from evals_app.admin.suite_cases import (
     PER_PAGE,
     STATES,
@@ -63,6 +64,11 @@ class SuitePages(ModelAdmin):
             path("<int:pk>/cases/", wrap(self.cases), name="evals_app_suite_cases"),
             path(
                 "<int:pk>/results/", wrap(require_GET(self.results)), name="evals_app_suite_results"
+            ),
+            path(
+                "<int:pk>/stands-out/",
+                wrap(require_GET(self.stands_out)),
+                name="evals_app_suite_stands_out",
             ),
             *super().get_urls(),
         ]
@@ -130,6 +136,13 @@ class SuitePages(ModelAdmin):
             "runs_url": f"{reverse('admin:evals_app_run_changelist')}?suite_slug={suite.slug}",
         }
         return render(request, f"{_TEMPLATES}/results.html", context)
+
+    def stands_out(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """Return what stands out in the last runs of a suite: a part of the page of its results."""
+        if not (self.has_view_permission(request) and request.user.has_perm("evals_app.view_run")):
+            raise PermissionDenied
+        suite = get_object_or_404(Suite.objects.only("slug"), pk=pk)
+        return render(request, f"{_TEMPLATES}/stands_out.html", {"lists": stands_out_lists(suite)})
 
     # Cases
 

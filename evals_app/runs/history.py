@@ -150,7 +150,7 @@ def entries_of(suite: OfSuite, results: Sequence[CaseResult]) -> list[Entry]:
             before,
             executions[after.run_id],
             change_of(before.outcome, after.outcome),
-            _is_same(before, after),
+            is_same_case(before, after),
             None if changed is None else tuple(edits.added(changed, before, after)),
         )
         for (after, before), changed in zip(pairs, parts, strict=True)
@@ -174,7 +174,7 @@ def most_telling(executions: Iterable[Execution]) -> Execution | None:
     return next((one for one in ended if one.verdict != "passed"), next(iter(ended), None))
 
 
-def _is_same(before: CaseResult, after: CaseResult) -> bool | None:
+def is_same_case(before: CaseResult, after: CaseResult) -> bool | None:
     """Whether both runs had the same content of a case; runs of older versions did not note it."""
     known = before.digest and after.digest
     return before.digest == after.digest if known else None
@@ -194,7 +194,7 @@ class _Differences:
         for pair in pairs:
             if len({result.run.snapshot_id for result in pair}) > 1:
                 names |= {result.run.snapshot_id for result in pair}
-            if _is_same(*pair) is False:
+            if is_same_case(*pair) is False:
                 for key in filter(None, map(self._place, pair)):
                     wanted |= Q(snapshot=key[0], position=key[1])
         self._heads = _texts(Snapshot.objects.filter(pk__in=names), "pk") if names else {}
@@ -209,7 +209,7 @@ class _Differences:
 
     def between(self, before: CaseResult, after: CaseResult) -> list[PartDifferences] | None:
         """Return what differs, part by part; None if one run is of another version."""
-        case = [self._of_case(before, after)] if _is_same(before, after) is False else []
+        case = [self._of_case(before, after)] if is_same_case(before, after) is False else []
         names = before.run.snapshot_id, after.run.snapshot_id
         if names[0] == names[1]:
             return case
