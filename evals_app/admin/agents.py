@@ -28,14 +28,14 @@ from evals_app.admin.run_suites import RunsSuitesOfAgent
 from evals_app.admin.spec_form import SpecForm, explained, field_of
 from evals_app.admin.starting_points import cards
 from evals_app.admin.talking import TalksToAgent
-from evals_app.admin.trends import suite_lines, trend_of
+from evals_app.admin.trends import MOST_SUITES, suites_of, trend_of
 from evals_app.engine.agent_spec import AgentSettings, AgentSpec, misplaced
 from evals_app.engine.spec import PREFIXES, ModelSpec, mark_of
 from evals_app.engine.template import without_foreign
 from evals_app.engine.wire_spec import Places
 from evals_app.formats.problems import Loc
 from evals_app.formats.prompt_variables import FOREIGN_VARIABLE
-from evals_app.models import Agent, Suite
+from evals_app.models import Agent
 from evals_app.models.agents import AGENT
 from fixtures_app.editing.duplicating import Duplicating
 from fixtures_app.editing.editor import Editor, VersionedForm
@@ -289,8 +289,12 @@ class AgentAdmin(BeginsSomewhere, TalksToAgent, Duplicating, RunsSuitesOfAgent, 
         if agent is None:
             context["cards"] = cards(request)
         if agent is not None and request.user.has_perms(_RESULTS):
-            suites = suite_lines(Suite.objects.current().filter(agent=agent))
-            context |= {"suites": suites, "trend": trend_of(suites)}
+            suites = suites_of(agent)
+            context |= {
+                "suites": suites,
+                "trend": trend_of(suites),
+                "has_more_suites": len(suites) == MOST_SUITES,
+            }
         return super().render_change_form(request, context, *args, **kwargs)
 
     def get_fieldsets(self, request: HttpRequest, obj: Agent | None = None) -> list[Any]:

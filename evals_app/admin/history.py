@@ -42,7 +42,7 @@ _MARKS = 10  # of a strip
 _LATER = 4  # of them, at most
 
 
-def history_url(suite_slug: str, case: str, **more: object) -> str:
+def history_url(suite_slug: str, case: str, **more: str | int) -> str:
     """Return the address of the history of a case."""
     query = urlencode({"suite": suite_slug, "case": case} | more)
     return f"{reverse('admin:evals_app_run_case_history')}?{query}"

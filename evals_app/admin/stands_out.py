@@ -26,6 +26,7 @@ class Line:
     url: str
     text: str
     execution: int | None = None
+    link: str = ""  # its words
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,18 +49,18 @@ def stands_out_lists(suite: Suite) -> list[NamedList]:
         return []
     span, flaky_span = span_text(noted.span), span_text(noted.flaky_span)
 
-    def lines(costly: Iterable[Costly], text: Callable[[float], str]) -> Iterator[Line]:
+    def lines(costly: Iterable[Costly], text: Callable[[float], str], link: str) -> Iterator[Line]:
         for case in costly:
             words = f"{text(case.average)} on average, at most {text(case.highest)}"
-            yield Line(case.name, history_url(suite.slug, case.name), words, case.execution)
+            yield Line(case.name, history_url(suite.slug, case.name), words, case.execution, link)
 
     return [
         NamedList(
             "flaky",
             "Flaky cases",
             flaky_span,
-            "Their verdict changes though nobody edits them. Give them more trials, or make their"
-            " checks less strict about wording.",
+            "Their verdict comes and goes, or their trials disagree, though the case is the same. Give"
+            " them more trials, or make their checks less strict about wording.",
             tuple(
                 Line(case.name, history_url(suite.slug, case.name), _flakiness(case))
                 for case in noted.flaky
@@ -81,15 +82,15 @@ def stands_out_lists(suite: Suite) -> list[NamedList]:
             "Slowest cases",
             span,
             "The agent's own time in a conversation, all turns.",
-            tuple(lines(noted.slowest, duration)),
-            "No times are known.",
+            tuple(lines(noted.slowest, duration, "Longest conversation")),
+            "No conversation took longer than a millisecond, or no time is known.",
         ),
         NamedList(
             "dearest",
             "Most expensive cases",
             span,
             "What the agent's model calls cost in a conversation, without judges.",
-            tuple(lines(noted.dearest, usd_text)),
+            tuple(lines(noted.dearest, usd_text, "Most expensive conversation")),
             "No costs are known: no model was called, or it has no price.",
         ),
     ]

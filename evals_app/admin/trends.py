@@ -4,17 +4,18 @@ A fixed number of queries, however many suites and runs there are.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from django.db.models import Case, F, Q, QuerySet, When, Window
+from django.db.models import Case, Count, F, Q, QuerySet, When, Window
 from django.db.models.functions import RowNumber
 from django.utils.safestring import SafeString
 
 from evals_app.admin.charts import Chart, Series, line_chart, sparkline
-from evals_app.admin.presentation import run_badges
+from evals_app.admin.presentation import plural, run_badges
 from evals_app.admin.standing import standing_text
-from evals_app.models import Run, Suite
+from evals_app.models import Agent, Run, Suite
+from evals_app.models import Case as SuiteCase
 from evals_app.reports.figures import percent, score_text
 from evals_app.reports.similarity import DIFFERENTLY, is_measured_differently
 from evals_app.runs.standing import rated, standing, with_last_runs
@@ -63,6 +64,8 @@ class SuiteLine:
     agent: str
     standing: SafeString
     points: tuple[Point, ...]
+    cases: str = ""  # how many it has
+    open_runs: tuple[Run, ...] = ()
 
     @property
     def last(self) -> Point | None:
@@ -126,9 +129,26 @@ class Trend:
         return any(differs for _, points in self.rows for _, differs in points)
 
 
-def suite_lines(suites: QuerySet[Suite]) -> list[SuiteLine]:
-    """Return suites with their last runs, by name."""
-    return lines_beside(suites, Q(pk__in=[]))[0]
+def suites_of(agent: Agent) -> list[SuiteLine]:
+    """Return the suites of an agent with their last runs, what runs now, and how many cases they have."""
+    is_open = Q(status__in=Run.OPEN, suite__agent=agent)
+    lines, open_runs = lines_beside(Suite.objects.current().filter(agent=agent), is_open)
+    cases = SuiteCase.objects.filter(suite__in=[line.id for line in lines]).order_by()
+    disabled = Count("pk", filter=Q(enabled=False))
+    counts = {
+        suite: plural(total, "case") + (f", {off:,} disabled" if off else "")
+        for suite, total, off in cases.values_list("suite").annotate(
+            total=Count("pk"), off=disabled
+        )
+    }
+    return [
+        replace(
+            line,
+            cases=counts.get(line.id, plural(0, "case")),
+            open_runs=tuple(run for run in open_runs if run.suite_id == line.id),
+        )
+        for line in lines
+    ]
 
 
 def lines_beside(suites: QuerySet[Suite], others: Q) -> tuple[list[SuiteLine], list[Run]]:

@@ -277,8 +277,8 @@ class _Edits:
             action_time__lte=newest.run.created_at,
         )
         for entry in entries.select_related("user", "content_type").order_by("-action_time", "-pk"):
-            if entry.content_type and (model := entry.content_type.model_class()):
-                self._of[model].append(entry)
+            if entry.content_type and (kind_of := entry.content_type.model_class()):
+                self._of[kind_of].append(entry)
 
     def added(
         self, parts: Iterable[PartDifferences], before: CaseResult, after: CaseResult

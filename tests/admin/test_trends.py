@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from evals_app.admin.copies import copy_agent
 from evals_app.admin.trends import SUITE_TREND_RUNS, suite_trend
-from tests.authored import client_who_may
+from tests.authored import a_case, client_who_may, write_suite
 from tests.makers import make_run, make_suite
 
 pytestmark = pytest.mark.django_db
@@ -96,5 +97,22 @@ def test_the_page_of_an_agent_asks_the_same_however_many_suites_it_has(
     url = f"/admin/evals_app/agent/{agent.pk}/change/"
     admin_client.get(url)
 
-    with django_assert_num_queries(8):
+    with django_assert_num_queries(9):
         admin_client.get(url)
+
+
+def test_the_page_of_an_agent_says_what_runs_now_and_how_many_cases_there_are(
+    admin_client: Client,
+) -> None:
+    suite = write_suite([a_case("A"), a_case("B"), a_case("C", enabled=False)])
+    idle = make_suite("deliveries", agent=suite.agent)
+    run = make_run(["passed", "queued"], suite=suite)
+    make_run(["queued"], suite=make_suite("others", agent=copy_agent(suite.agent)))
+
+    page = admin_client.get(f"/admin/evals_app/agent/{suite.agent_id}/change/")
+
+    lines = {line.id: line for line in page.context["suites"]}
+    assert lines.keys() == {suite.pk, idle.pk}
+    assert [line.open_runs for line in (lines[suite.pk], lines[idle.pk])] == [(run,), ()]
+    assert [line.cases for line in lines.values()] == ["0 cases", "3 cases, 1 disabled"]
+    assert f"/admin/evals_app/run/{run.pk}/change/" in page.content.decode()

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from evals_app.models import CaseResult, Execution, Run, Suite
+from evals_app.formats.snapshot import SnapshotSpec
+from evals_app.models import CaseResult, Execution, Run, Snapshot, Suite
 from evals_app.runs import stands_out as module
 from evals_app.runs.stands_out import (
     FEWEST_GRADES,
@@ -16,6 +17,8 @@ from evals_app.runs.stands_out import (
     stands_out,
 )
 from tests.makers import make_execution, make_grade, make_run, make_snapshot, make_suite
+from tests.runs.suites import finished
+from tests.runs.suites import make_suite as make_real_suite
 
 pytestmark = pytest.mark.django_db
 
@@ -66,10 +69,21 @@ def test_a_case_is_flaky_if_its_verdict_comes_and_goes_or_its_trials_disagree() 
     ]
 
 
-def test_one_change_is_enough_between_runs_with_the_same_settings() -> None:
-    run = runs_of({"luck": ["passed", "failed"]}, snapshot=make_snapshot())
+def test_an_edit_of_the_agent_and_its_removal_explain_two_changes() -> None:
+    same = finished(make_real_suite(["hello"])).snapshot
+    spec = SnapshotSpec.read(same.content)
+    rude = spec.agent.model_copy(update={"system_prompt": "Be rude."})
+    content = spec.model_copy(update={"agent": rude}).canonical()
+    other = Snapshot.objects.create(sha256="0" * 64, schema_version=2, content=content)
 
-    assert look(run).flaky == [FlakyCase("luck", runs=2, passed=1, changes=1, mixed=0)]
+    def runs(*snapshots: Snapshot) -> list[FlakyCase]:
+        Run.objects.all().delete()
+        for state, snapshot in zip(("passed", "failed", "passed"), snapshots, strict=True):
+            run = make_run({"luck": [state]}, snapshot=snapshot)
+        return list(look(run).flaky)
+
+    assert runs(same, other, same) == []
+    assert runs(same, same, same) == [FlakyCase("luck", runs=3, passed=2, changes=2, mixed=0)]
 
 
 def test_results_from_before_an_edit_of_the_case_do_not_count() -> None:
