@@ -44,7 +44,7 @@ _LATER = 4  # of them, at most
 
 def history_url(suite_slug: str, case: str, **more: str | int) -> str:
     """Return the address of the history of a case."""
-    query = urlencode({"suite": suite_slug, "case": case} | more)
+    query = urlencode({"suite": suite_slug, "case": case, **more})
     return f"{reverse('admin:evals_app_run_case_history')}?{query}"
 
 

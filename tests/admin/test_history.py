@@ -19,7 +19,7 @@ from tests.runs.suites import make_suite as make_real_suite
 pytestmark = pytest.mark.django_db
 
 
-def lines(client: Client, run: Run, case: str = "case 1", **more: object) -> list[Any]:
+def lines(client: Client, run: Run, case: str = "case 1", **more: str) -> list[Any]:
     page = client.get(history_url(run.suite_slug, case, **more))
     assert page.status_code == 200
     return list(page.context["lines"])
