@@ -143,8 +143,8 @@ def admin_pages(user: User, rng: random.Random) -> Iterator[Page]:
     many = Suite.objects.annotate(many=models.Count("cases")).order_by("-many")
     yield Page("suite, the largest", _pages_of(Suite, many[:1]))
     some = _sample(Suite.objects.all(), rng)
-    yield Page("suite, what stands out", [_stands_out(suite) for suite in some])
-    yield Page("suite, what stands out, the largest", [_stands_out(suite) for suite in many[:3]])
+    yield Page("suite, worth a look", [_notable(suite) for suite in some])
+    yield Page("suite, worth a look, the largest", [_notable(suite) for suite in many[:3]])
     yield from _case_lists(many[0])
     cases = reverse("admin:evals_app_case_changelist")
     yield Page("cases", [cases, *(f"{cases}?{urlencode({'q': text})}" for text in SEARCHED)])
@@ -165,8 +165,8 @@ def _with_suite(cases: Iterable[Case]) -> Iterable[Case]:
     return Case.objects.select_related("suite").filter(pk__in=[case.pk for case in cases])
 
 
-def _stands_out(suite: Suite) -> str:
-    return reverse("admin:evals_app_suite_stands_out", args=[suite.pk])
+def _notable(suite: Suite) -> str:
+    return reverse("admin:evals_app_suite_notable", args=[suite.pk])
 
 
 def _case_lists(suite: Suite) -> Iterator[Page]:

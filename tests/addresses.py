@@ -112,7 +112,6 @@ def samples_for(settings: Any) -> Samples:
         for route in rest
         if "suites/" in route
     }
-    urls["api/suites/<slug:slug>/cases/history/"] += "?case=Where+is+it"
     return Samples(parts | urls, {"admin/evals_app/suite/<int:pk>/cases/": {"up": case.pk}})
 
 

@@ -22,9 +22,9 @@ from evals_app.admin.case_selection import (
     size_of_run,
 )
 from evals_app.admin.copies import copy_case
+from evals_app.admin.notable import notable_lists
 from evals_app.admin.presentation import plural, run_badges
 from evals_app.admin.standing import standing_text
-from evals_app.admin.stands_out import stands_out_lists
 from evals_app.admin.suite_cases import (
     PER_PAGE,
     STATES,
@@ -66,9 +66,9 @@ class SuitePages(ModelAdmin):
                 "<int:pk>/results/", wrap(require_GET(self.results)), name="evals_app_suite_results"
             ),
             path(
-                "<int:pk>/stands-out/",
-                wrap(require_GET(self.stands_out)),
-                name="evals_app_suite_stands_out",
+                "<int:pk>/notable/",
+                wrap(require_GET(self.notable)),
+                name="evals_app_suite_notable",
             ),
             *super().get_urls(),
         ]
@@ -137,12 +137,12 @@ class SuitePages(ModelAdmin):
         }
         return render(request, f"{_TEMPLATES}/results.html", context)
 
-    def stands_out(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """Return what stands out in the last runs of a suite: a part of the page of its results."""
+    def notable(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """Return what is worth a look in the last runs of a suite: a part of the page of its results."""
         if not (self.has_view_permission(request) and request.user.has_perm("evals_app.view_run")):
             raise PermissionDenied
         suite = get_object_or_404(Suite.objects.only("slug"), pk=pk)
-        return render(request, f"{_TEMPLATES}/stands_out.html", {"lists": stands_out_lists(suite)})
+        return render(request, f"{_TEMPLATES}/notable.html", {"lists": notable_lists(suite)})
 
     # Cases
 

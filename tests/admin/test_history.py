@@ -1,4 +1,4 @@
-"""The pages with the history of a case, and what stands out in a suite."""
+"""The pages with the history of a case, and what is worth a look in a suite."""
 
 import re
 from typing import Any
@@ -151,10 +151,10 @@ def test_the_strip_of_a_trial_run_has_that_run_too() -> None:
     assert other.pk > tried.pk
 
 
-def test_what_stands_out_names_the_cases_with_links(admin_client: Client) -> None:
+def test_what_is_worth_a_look_names_cases_with_links(admin_client: Client) -> None:
     suite = make_suite()
     run = make_run({"Refund & co": ["passed", "failed"]}, suite=suite)
-    url = f"/admin/evals_app/suite/{suite.pk}/stands-out/"
+    url = f"/admin/evals_app/suite/{suite.pk}/notable/"
 
     page = admin_client.get(url)
     bare = client_who_may("view_run", "view_suite").get(url)
@@ -166,9 +166,9 @@ def test_what_stands_out_names_the_cases_with_links(admin_client: Client) -> Non
     assert "/admin/evals_app/execution/" not in bare.content.decode()
 
 
-def test_a_suite_that_never_ran_has_nothing_that_stands_out(admin_client: Client) -> None:
+def test_a_suite_that_never_ran_has_nothing_worth_a_look(admin_client: Client) -> None:
     suite = make_suite()
 
-    page = admin_client.get(f"/admin/evals_app/suite/{suite.pk}/stands-out/")
+    page = admin_client.get(f"/admin/evals_app/suite/{suite.pk}/notable/")
 
     assert (page.status_code, page.context["lists"]) == (200, [])

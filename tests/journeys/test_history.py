@@ -60,7 +60,7 @@ def test_from_a_failure_to_who_changed_what(visit: Visit) -> None:
     assert violations(page) == []
 
     page = visit("evals_app_suite_results", suite.pk)
-    page.locator("#stands-out > summary").press("Enter")
+    page.locator("#notable > summary").press("Enter")
     expect(page.get_by_role("heading", name="Flaky cases")).to_be_visible()
     assert fits(page)
     assert violations(page) == []

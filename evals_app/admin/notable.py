@@ -1,4 +1,4 @@
-"""What stands out in a suite, as its page shows it: four short lists with links."""
+"""What is worth a look in a suite, as its page shows it: four short lists with links."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -8,13 +8,13 @@ from evals_app.admin.presentation import plural
 from evals_app.engine.llm.pricing import usd_text
 from evals_app.models import Suite
 from evals_app.reports.figures import duration
-from evals_app.runs.stands_out import (
+from evals_app.runs.notable import (
     FEWEST_GRADES,
     Costly,
     FlakyCase,
     Span,
     SureCheck,
-    stands_out,
+    notable,
 )
 
 
@@ -42,9 +42,9 @@ class NamedList:
     has_checks: bool = False  # they are shown to people who may read conversations
 
 
-def stands_out_lists(suite: Suite) -> list[NamedList]:
-    """Return what stands out; nothing if the suite has not run as a whole yet."""
-    noted = stands_out(suite)
+def notable_lists(suite: Suite) -> list[NamedList]:
+    """Return what is worth a look; nothing if the suite has not run as a whole yet."""
+    noted = notable(suite)
     if noted is None:
         return []
     span, flaky_span = span_text(noted.span), span_text(noted.flaky_span)

@@ -1,4 +1,4 @@
-"""What stands out in the last whole runs of a suite."""
+"""What is worth a look in the last whole runs of a suite."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -7,14 +7,14 @@ import pytest
 
 from evals_app.formats.snapshot import SnapshotSpec
 from evals_app.models import CaseResult, Execution, Run, Snapshot, Suite
-from evals_app.runs import stands_out as module
-from evals_app.runs.stands_out import (
+from evals_app.runs import notable as module
+from evals_app.runs.notable import (
     FEWEST_GRADES,
     MOST_RUNS,
     SHOWN,
     FlakyCase,
-    StandsOut,
-    stands_out,
+    Notable,
+    notable,
 )
 from tests.makers import make_execution, make_grade, make_run, make_snapshot, make_suite
 from tests.runs.suites import finished
@@ -23,9 +23,9 @@ from tests.runs.suites import make_suite as make_real_suite
 pytestmark = pytest.mark.django_db
 
 
-def look(run: Run | None) -> StandsOut:
+def look(run: Run | None) -> Notable:
     suite = Suite.objects.get(runs=run)
-    noted = stands_out(suite)
+    noted = notable(suite)
     assert noted is not None
     return noted
 
@@ -48,7 +48,7 @@ def test_a_suite_that_never_ran_as_a_whole_has_nothing() -> None:
     make_run(suite=suite, is_tryout=True)
     make_run(["passed", "not_run"], suite=suite, stop_reason="budget")
 
-    assert stands_out(suite) is None
+    assert notable(suite) is None
 
 
 def test_a_case_is_flaky_if_its_verdict_comes_and_goes_or_its_trials_disagree() -> None:

@@ -1,4 +1,4 @@
-"""What stands out in the last whole runs of a suite: flaky, slow and dear cases, checks that never failed.
+"""What is worth a look in the last whole runs of a suite: flaky, slow and dear cases, checks that never failed.
 
 Only so many runs are read as a page can wait for; of a run that is too large alone, its first part.
 """
@@ -70,7 +70,7 @@ class SureCheck:
 
 
 @dataclass(frozen=True, slots=True)
-class StandsOut:
+class Notable:
     """The lists, each with the runs that it is about."""
 
     span: Span
@@ -81,8 +81,8 @@ class StandsOut:
     dearest: Sequence[Costly]
 
 
-def stands_out(suite: Suite) -> StandsOut | None:
-    """Return what stands out in a suite; None if it has not run as a whole yet."""
+def notable(suite: Suite) -> Notable | None:
+    """Return what is worth a look in a suite; None if it has not run as a whole yet."""
     # A run that grades again asks no agent.
     whole = Run.objects.suite_verdicts().filter(suite=suite, grades_of=None)
     runs = list(whole.defer("summary").order_by("-pk")[:MOST_RUNS])
@@ -93,7 +93,7 @@ def stands_out(suite: Suite) -> StandsOut | None:
     decided = Execution.objects.filter(_in_span(span), verdict__in=_DECIDED)
     slowest, dearest = (_highest(decided, column) for column in ("time_ms", "agent_cost_usd"))
     most = _most(span, {name for name, _, _ in [*slowest, *dearest]})
-    return StandsOut(
+    return Notable(
         span=span,
         flaky_span=flaky_span,
         flaky=_flaky(flaky_span),
