@@ -1,39 +1,29 @@
 """Turn what an agent changed in its world into a check that expects the same changes."""
 
-import re
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 
+from evals_app.engine.assertion_spec import AssertionSpec
+from evals_app.engine.graders.base import PlainGrader
 from evals_app.engine.graders.expected_changes import Change, Kind, changes_of
 from evals_app.engine.graders.world import TIMES_OF_RECORDS
 from evals_app.engine.journal import value_at
-from evals_app.engine.matchers import ABSENT, MATCHER_KEYS, Matcher, equal, phrase
+from evals_app.engine.matchers import ABSENT, equal
+from evals_app.engine.parting import DIFFERS, TIME, Known, Part, composed, paired, taken_apart
 from evals_app.engine.trial import Trial, View
+from fixtures_app.ground.quoting import json_text
 
-PRESENT, GONE = {"present": True}, {"present": False}
-
-_MATCHER: TypeAdapter[Any] = TypeAdapter(Matcher)
 _MOST_ALIKE = 100  # that one line expects
 
 # How a change is written: a name, what always belongs to it, and its fields.
 _Described = tuple[str, dict[str, Any], dict[str, Any]]
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
-    """A field of a change; `is_time` means that the value differs in every conversation."""
-
-    key: str
-    name: str
-    matcher: Any
-    is_time: bool = False
-
-    def __str__(self) -> str:
-        return phrase(self.name, self.matcher)
+class CannotExpectError(Exception):
+    """The selection is not a valid check; the message is for people."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,34 +35,128 @@ class Happening:
     what: str
     fixed: dict[str, Any]
     parts: tuple[Part, ...] = ()
+    doubt: str = ""
 
     def line(self, kept: Collection[str], *, nothing_else: bool) -> dict[str, Any]:
         """Write what a check expects; `kept` are the keys of the parts to expect."""
-        data = {part.name: part.matcher for part in self.parts if part.key in kept}
+        data = composed(self.parts, kept)
         if nothing_else and self.kind == "updated":
             # A field that is left open must still be named; otherwise it must not change.
-            loose = {part.name: GONE if part.matcher == GONE else PRESENT for part in self.parts}
+            loose = {str(part.path[0]): part.loose for part in self.parts}
             data = loose | data
         return self.fixed | ({"data": data} if data else {})
 
+    def __str__(self) -> str:
+        status = self.fixed.get("status")
+        return f"{self.kind.capitalize()} {self.what}" + (f", status {status}" if status else "")
 
-def happenings(trial: Trial) -> tuple[Happening, ...]:
-    """Return what changed over a whole conversation.
+
+def happenings(
+    trial: Trial, others: Sequence[Trial] = (), known: Known | None = None
+) -> tuple[Happening, ...]:
+    """Return what changed over a whole conversation, compared with other trials of its case.
 
     Ids of what the agent created are left out, and relations that were deleted with an entity.
     """
+    known = known or Known.before(trial)
+    partners: dict[str, list[Change | None]] = {}
+    ours, theirs = _by_identity(trial), [_by_identity(other) for other in others]
+    for identity, changes in ours.items():
+        found = [
+            paired(list(changes.values()), list(other.get(identity, {}).values()), _data)
+            for other in theirs
+        ]
+        for n, key in enumerate(changes):
+            partners[key] = [alike[n] for alike in found]
+    return tuple(_happening(key, change, partners[key], known) for key, change in _changes(trial))
+
+
+def changed_nothing_else(trial: Trial, others: Sequence[Trial]) -> bool:
+    """Whether none of the other trials changed anything that this one did not."""
+    ours = _by_identity(trial)
+    return all(
+        len(changes) <= len(ours.get(identity, ()))
+        for other in others
+        for identity, changes in _by_identity(other).items()
+    )
+
+
+def changes_check(
+    trial: Trial,
+    what_happened: Sequence[Happening],
+    *,
+    kept: Collection[str],
+    nothing_else: bool,
+) -> AssertionSpec:
+    """Return the check that expects what is kept.
+
+    Raises:
+        CannotExpectError: nothing was chosen, or the trial itself would not pass.
+    """
+    options = expectation(what_happened, kept=kept, nothing_else=nothing_else)
+    if not options:
+        raise CannotExpectError("Choose at least one change, or “Nothing else may change”.")
+    if nothing_else and any(change.key not in kept for change in what_happened):
+        raise CannotExpectError(
+            "“Nothing else may change” would fail, because some changes are not selected. Select all"
+            " of them, or clear it."
+        )
+    try:
+        spec = AssertionSpec.model_validate({"type": "world_changes"} | options)
+    except ValidationError as error:
+        raise CannotExpectError(
+            "These are too many changes for one check. Choose fewer."
+        ) from error
+    if not (isinstance(spec.grader, PlainGrader) and spec.grader.grade(View(trial)).passed):
+        raise CannotExpectError(
+            "This conversation itself would fail this check. Choose fewer changes."
+        )
+    return spec
+
+
+def _changes(trial: Trial) -> list[tuple[str, Change]]:
+    """Return the changes by their keys; relations that went with an entity are left out."""
     changes = changes_of(View(trial).world_journal)
     deleted = {change.row["id"] for change in changes["deleted"]}
-    all_changes: list[Happening] = []
-    for kind, describe in _DESCRIBED.items():
-        for number, change in enumerate(changes[kind], 1):
-            if kind == "unlinked" and deleted & {change.row["from"], change.row["to"]}:
-                continue
-            what, fixed, fields = describe(change)
-            key = f"{kind}-{number}"
-            parts = (_part(f"{key}-{n}", *field) for n, field in enumerate(fields.items(), 1))
-            all_changes.append(Happening(key, kind, what, fixed, tuple(parts)))
-    return tuple(all_changes)
+    return [
+        (f"{kind}-{number}", change)
+        for kind in _DESCRIBED
+        for number, change in enumerate(changes[kind], 1)
+        if kind != "unlinked" or not deleted & {change.row["from"], change.row["to"]}
+    ]
+
+
+def _by_identity(trial: Trial) -> dict[str, dict[str, Change]]:
+    """Group changes by what two trials must have in common to be compared."""
+    groups: dict[str, dict[str, Change]] = {}
+    for key, change in _changes(trial):
+        _, fixed, _ = _DESCRIBED[change.kind](change)
+        groups.setdefault(f"{change.kind} {json_text(fixed, None)}", {})[key] = change
+    return groups
+
+
+def _data(change: Change) -> Mapping[str, Any]:
+    data: Mapping[str, Any] = change.row.get("data") or {}
+    return data
+
+
+def _happening(
+    key: str, change: Change, partners: Sequence[Change | None], known: Known
+) -> Happening:
+    what, fixed, fields = _DESCRIBED[change.kind](change)
+    alike = [partner for partner in partners if partner is not None]
+    values = [_data(partner) for partner in alike]
+    if change.kind == "updated" and (fields or not change.fields):
+        changed = (_DESCRIBED["updated"](partner)[2] for partner in alike)
+        names = dict.fromkeys([*fields, *(name for other in changed for name in other)])
+        fields = {name: value_at(change.row["data"], name) for name in names}
+        values = [{name: value_at(data, name) for name in names} for data in values]
+    parts = [
+        replace(part, doubt=part.doubt or TIME) if part.path[-1] in TIMES_OF_RECORDS else part
+        for part in taken_apart(fields, values, known=known, key=key)
+    ]
+    doubt = DIFFERS if None in partners else ""
+    return Happening(key, change.kind, what, fixed, tuple(parts), doubt)
 
 
 def expectation(
@@ -133,32 +217,3 @@ _DESCRIBED: dict[Kind, Callable[[Change], _Described]] = {
 def _leads_to(data: Any, path: str, value: Any) -> bool:
     actual = value_at(data, path)
     return actual is ABSENT if value is ABSENT else actual is not ABSENT and equal(actual, value)
-
-
-def _part(key: str, name: str, value: Any) -> Part:
-    if value is ABSENT:
-        return Part(key, name, GONE)
-    is_time = name in TIMES_OF_RECORDS or (isinstance(value, str) and _is_moment(value))
-    return Part(key, name, value if _can_be_written(value) else PRESENT, is_time)
-
-
-def _can_be_written(value: Any) -> bool:
-    """Whether a value, written as a matcher, means itself."""
-    if isinstance(value, dict) and not value.keys().isdisjoint(MATCHER_KEYS):
-        return False
-    try:
-        _MATCHER.validate_python(value)
-    except ValidationError:
-        return False  # nested too deeply
-    return True
-
-
-def _is_moment(text: str) -> bool:
-    """Whether a text is a day with a time; a day alone is often what was asked for."""
-    if not re.match(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d", text):
-        return False
-    try:
-        datetime.fromisoformat(text)
-    except ValueError:
-        return False
-    return True

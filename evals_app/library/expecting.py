@@ -6,17 +6,11 @@ from django.db import transaction
 from django.db.models import Max, Prefetch
 from pydantic import ValidationError
 
-from evals_app.engine.expecting import expectation, happenings
-from evals_app.engine.graders.base import PlainGrader
-from evals_app.engine.suite import AssertionSpec
-from evals_app.engine.trial import Trial, View
+from evals_app.engine.expecting import changes_check, happenings
+from evals_app.engine.trial import Trial
 from evals_app.formats.snapshot import read_case
 from evals_app.library.comparing import same
 from evals_app.models import Assertion, Case, Execution, SnapshotCase, Turn
-
-
-class CannotExpectError(Exception):
-    """The selection is not a valid check; the message is for people."""
 
 
 def live_case(execution: Execution) -> Case | None:
@@ -58,7 +52,7 @@ def expect_changes(
         CannotExpectError: nothing was chosen, the trial itself would not pass, or the case already
             has this check.
     """
-    spec = _written(trial, kept=kept, nothing_else=nothing_else)
+    spec = changes_check(trial, happenings(trial), kept=kept, nothing_else=nothing_else)
     # Two people may click at the same moment.
     Case.objects.select_for_update().get(pk=case.pk)
     columns = Assertion.columns_of(spec)
@@ -70,26 +64,3 @@ def expect_changes(
     row = Assertion.objects.create(case=case, position=position, **columns)
     case.save(update_fields=["updated_at"])
     return row
-
-
-def _written(trial: Trial, *, kept: Collection[str], nothing_else: bool) -> AssertionSpec:
-    changes = happenings(trial)
-    options = expectation(changes, kept=kept, nothing_else=nothing_else)
-    if not options:
-        raise CannotExpectError("Choose at least one change, or “Nothing else may change”.")
-    if nothing_else and any(change.key not in kept for change in changes):
-        raise CannotExpectError(
-            "“Nothing else may change” would fail, because some changes are not selected. Select all"
-            " of them, or clear it."
-        )
-    try:
-        spec = AssertionSpec.model_validate({"type": "world_changes"} | options)
-    except ValidationError as error:
-        raise CannotExpectError(
-            "These are too many changes for one check. Choose fewer."
-        ) from error
-    if not (isinstance(spec.grader, PlainGrader) and spec.grader.grade(View(trial)).passed):
-        raise CannotExpectError(
-            "This conversation itself would fail this check. Choose fewer changes."
-        )
-    return spec

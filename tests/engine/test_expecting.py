@@ -44,7 +44,7 @@ def taken(calls: Calls, *, but: tuple[str, ...] = (), nothing_else: bool = True)
 
 
 def offered(changes: tuple[Happening, ...]) -> set[str]:
-    parts = {part.key for change in changes for part in change.parts if not part.is_time}
+    parts = {part.key for change in changes for part in change.parts if not part.doubt}
     return {change.key for change in changes} | parts
 
 

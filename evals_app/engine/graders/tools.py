@@ -92,7 +92,7 @@ class _OneCall(PlainGrader):
     def faults(self, call: ToolCall) -> list[str]:
         """Say why a call with the right name is not the expected one."""
         faults = mismatches(self.args, call.args, exact=self.args_match == "exact")
-        if self.succeeded and (error := _error_of(call)):
+        if self.succeeded and (error := error_of(call)):
             faults.append(f"it failed: {shortened(error)}")
         if self.output is not None and not contains(self.output, call.result):
             result = json_text(call.result, _RESULT_CHARS)
@@ -116,7 +116,7 @@ class _OneCall(PlainGrader):
         return " and".join(filter(None, [arguments, error, output]))
 
 
-def _error_of(call: ToolCall) -> str | None:
+def error_of(call: ToolCall) -> str | None:
     """Return the error of a call; agents of other systems report it only in the result."""
     if call.error is not None:
         return call.error
