@@ -6,7 +6,7 @@ because nothing that the conversation began with contains it, and it looks rando
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from itertools import islice
 from typing import Any, Self, TypeVar
@@ -82,11 +82,15 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What was there before the agent did anything, folded; `now` is None if a clock is fixed."""
+    """What was there before the agent did anything, folded; `now` is None if a clock is fixed.
+
+    `made_up` are the texts of values that came up on the way.
+    """
 
     text: str
     asked: frozenset[str] = frozenset()
     now: datetime | None = None
+    made_up: frozenset[str] = frozenset()
 
     @classmethod
     def before(cls, trial: Trial, fixtures: str = "") -> Self:
@@ -112,7 +116,20 @@ class Known:
         ]
         numbers = re.findall(r"\d+", " ".join(asked))
         now = None if trial.clock else _moment(trial.started_at)
-        return cls("\n".join(texts).casefold(), frozenset(map(str, map(int, numbers))), now)
+        known = cls("\n".join(texts).casefold(), frozenset(map(str, map(int, numbers))), now)
+        seen = [value for call in trial.tool_calls for value in (call.args, call.result)]
+        seen += [entry["after"].get("data") for entry in trial.world_journal if entry["after"]]
+        return replace(known, made_up=frozenset(known._made_up(seen)))
+
+    def _made_up(self, value: Any, name: str = "") -> Iterator[str]:
+        if isinstance(value, Mapping):
+            for key, part in value.items():
+                yield from self._made_up(part, str(key))
+        elif isinstance(value, list | tuple):
+            for part in value:
+                yield from self._made_up(part, name)
+        elif self.doubt(value, name) in {RANDOM, TIME}:
+            yield _text(value)
 
     def has(self, text: str) -> bool:
         """Whether a text was there, as whole words."""
@@ -129,6 +146,8 @@ class Known:
             return next(filter(None, (self.doubt(part, name) for part in value)), "")
         if isinstance(value, bool) or value is None or value is ABSENT:
             return ""
+        if _text(value) in self.made_up:
+            return RANDOM
         if isinstance(value, str):
             return self._doubt_of_text(value, name)
         return RANDOM if self._is_odd(value, name) else ""
@@ -170,6 +189,10 @@ class Known:
         except ValueError:
             return False
         return distance <= timedelta(days=366) and str(int(day[-2:])) not in self.asked
+
+
+def _text(value: Any) -> str:
+    return (value if isinstance(value, str) else json_text(value)).casefold()
 
 
 def _moment(text: str) -> datetime | None:

@@ -27,7 +27,6 @@ from evals_app.engine.llm.pricing import usd_text
 from evals_app.engine.matchers import equal
 from evals_app.engine.parting import (
     DIFFERS,
-    PROSE,
     RANDOM,
     TIME,
     Known,
@@ -37,7 +36,6 @@ from evals_app.engine.parting import (
     taken_apart,
 )
 from evals_app.engine.phrases import Phrase, phrases_of
-from evals_app.engine.template import texts_in
 from evals_app.engine.trial import ToolCall, Trial, TurnRecord, View
 from fixtures_app.ground.quoting import listed, quoted, shortened
 
@@ -150,7 +148,6 @@ def _bounded(made: Iterable[Proposal]) -> Iterator[Proposal]:
 
 def _all(trial: Trial, others: Sequence[Trial], known: Known) -> Iterator[Proposal]:
     changing = {str(entry.get("tool")) for entry in trial.world_journal}
-    made_up = _made_up(trial, others, known)
     for turn in trial.turns:
         theirs = [
             next((record for record in other.turns if record.index == turn.index), None)
@@ -159,7 +156,7 @@ def _all(trial: Trial, others: Sequence[Trial], known: Known) -> Iterator[Propos
         if turn.error is None:
             of_turn = [
                 *_calls(turn, theirs, known, changing),
-                *_phrases(turn, theirs, known, made_up),
+                *_phrases(turn, theirs, known),
             ]
             yield from (proposal for proposal in of_turn if _passes(trial, proposal))
             yield _expected(turn)
@@ -229,29 +226,8 @@ def _order(turn: TurnRecord, others: Sequence[Sequence[ToolCall]]) -> Proposal:
 # Phrases
 
 
-def _made_up(trial: Trial, others: Sequence[Trial], known: Known) -> set[str]:
-    """Return the values of calls and changes that would probably differ, as a reply writes them."""
-    if others:
-        return set()
-    parts = [
-        *(
-            part
-            for call in trial.tool_calls
-            for part in taken_apart(call.args, [], known=known, key="")
-        ),
-        *(part for change in happenings(trial, (), known) for part in change.parts),
-    ]
-    doubted = [part.matcher for part in parts if part.doubt not in {"", PROSE}]
-    texts = [text for value in doubted for text in texts_in(value)]
-    numbers = [str(value) for value in doubted if isinstance(value, int | float)]
-    return {text.casefold() for text in (*texts, *numbers)}
-
-
 def _phrases(
-    turn: TurnRecord,
-    others: Sequence[TurnRecord | None],
-    known: Known,
-    made_up: Collection[str],
+    turn: TurnRecord, others: Sequence[TurnRecord | None], known: Known
 ) -> Iterator[Proposal]:
     for number, phrase in enumerate(phrases_of(turn.reply), 1):
         options = _contains(phrase)
@@ -259,7 +235,7 @@ def _phrases(
             grader = AssertionSpec.model_validate(options).grader
             doubt = "" if all(_is_in(grader, other) for other in others) else DIFFERS
         else:
-            doubt = _doubt_of(phrase, known, made_up)
+            doubt = _doubt_of(phrase, known)
         yield Proposal(
             f"turn-{turn.index}-phrase-{number}",
             "phrase",
@@ -283,10 +259,10 @@ def _is_in(grader: Any, turn: TurnRecord | None) -> bool:
     return bool(grader.grade(View(trial, turn)).passed)
 
 
-def _doubt_of(phrase: Phrase, known: Known, made_up: Collection[str]) -> str:
+def _doubt_of(phrase: Phrase, known: Known) -> str:
     """Say why a phrase might not be in the next reply, if only one is known."""
     text = phrase.text.casefold()
-    if any(value in text or _has_word(value, text) for value in made_up):
+    if any(value in text or _has_word(value, text) for value in known.made_up):
         return known.doubt(phrase.text) or RANDOM
     if phrase.kind in {"date", "time"}:
         return "" if known.has(phrase.text) else TIME
