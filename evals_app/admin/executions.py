@@ -16,6 +16,7 @@ from django.views.decorators.http import require_GET
 from unfold.admin import ModelAdmin
 from unfold.decorators import display
 
+from evals_app.admin.case_making import MakesCases
 from evals_app.admin.execution_numbers import JUDGE_NUMBERS, UNKNOWNS, execution_numbers
 from evals_app.admin.expecting import ExpectAction
 from evals_app.admin.history import history_url, strip_of
@@ -86,7 +87,7 @@ class RunSuiteFilter(SuiteFilter):
 
 
 @admin.register(Execution)
-class ExecutionAdmin(ExpectAction):
+class ExecutionAdmin(ExpectAction, MakesCases):
     """Executions: written by workers, read here."""
 
     list_display = (
@@ -235,8 +236,12 @@ class ExecutionAdmin(ExpectAction):
         }
         if state == "running":
             return context | {"running": running_line(execution)}
-        never_ran = state in {"queued", "skipped", "not_run"}
-        return context if never_ran else context | _review(execution)
+        if state in {"queued", "skipped", "not_run"}:
+            return context
+        review = _review(execution)
+        has_turns = review["trial"] is not None and bool(review["trial"].turns)
+        can_make = bool(execution.verdict) and has_turns and self.has_case_permission(request)
+        return context | review | {"can_make_case": can_make}
 
     def _case_id(self, request: HttpRequest, execution: Execution) -> int | None:
         """Return the current case, if it still exists and the person may see it."""

@@ -214,6 +214,8 @@ def _conversation(lines: Sequence[TalkLine]) -> dict[str, Any]:
     return {
         "lines": lines,
         "is_open": is_open,
+        # The last message has the earlier ones with it.
+        "answered": lines[-1].execution if lines and lines[-1].has_reply else None,
         "has_workers": not is_open or bool(live_workers()),
         "spent": _spent(lines),
     }

@@ -8,7 +8,6 @@ from decimal import Decimal
 from typing import Any
 
 from django.utils.safestring import SafeString
-from pydantic import ValidationError
 
 from evals_app.admin.judgements import Judgement, judgement, other_details, quote_line
 from evals_app.admin.presentation import (
@@ -101,10 +100,7 @@ class LimitLine:
 
 def readable_trial(stored: Transcript | None) -> Trial | None:
     """Read a transcript; None if there is none, or another version wrote it."""
-    try:
-        return None if stored is None else Trial.from_json(stored.trial)
-    except ValidationError:
-        return None
+    return None if stored is None else stored.to_trial()
 
 
 def turn_lines(

@@ -3,6 +3,7 @@
 from django.urls import URLPattern, URLResolver, path, re_path
 
 from evals_app.api.attachments import AttachmentContent, Attachments
+from evals_app.api.case_making import CaseOfExecution
 from evals_app.api.comparisons import CompareRuns
 from evals_app.api.exports import Export, SuiteExport
 from evals_app.api.history import CaseHistory
@@ -56,6 +57,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("settlements/<int:pk>/", OneSettlement.as_view(), name="settlement"),
     path("settlements/<int:pk>/cancel/", CancelSettlement.as_view(), name="settlement-cancel"),
     path("executions/<int:pk>/", OneExecution.as_view(), name="execution"),
+    path("executions/<int:pk>/case/", CaseOfExecution.as_view(), name="execution-case"),
     path("spending/", SpendingOfMonth.as_view(), name="spending"),
     path("files/", Attachments.as_view(), name="files"),
     path("files/<slug:sha256>/", AttachmentContent.as_view(), name="file"),

@@ -73,10 +73,11 @@ def note_changes(changes: Sequence[Change], *, user: Any, at: datetime, note: st
     LogEntry.objects.bulk_create(entries, batch_size=500)
 
 
-def note_edit(row: Model, *, user: Any, note: str) -> None:
+def note_edit(row: Model, *, user: Any, note: str, is_new: bool = False) -> None:
     """Leave an entry in the history of one object; without a user, by the command line."""
     author = user or _command_line_user()
-    LogEntry.objects.log_actions(author.pk, [row], CHANGE, change_message=note, single_object=True)
+    flag = ADDITION if is_new else CHANGE
+    LogEntry.objects.log_actions(author.pk, [row], flag, change_message=note, single_object=True)
 
 
 def _entries(

@@ -6,10 +6,10 @@ from django.db import transaction
 from django.db.models import Max, Prefetch
 from pydantic import ValidationError
 
-from evals_app.engine.expecting import changes_check, happenings
-from evals_app.engine.trial import Trial
+from evals_app.engine.expecting import CannotExpectError, changes_check
 from evals_app.formats.snapshot import read_case
 from evals_app.library.comparing import same
+from evals_app.library.observing import Observed
 from evals_app.models import Assertion, Case, Execution, SnapshotCase, Turn
 
 
@@ -42,17 +42,17 @@ def _whole(case: Case) -> Case:
 
 @transaction.atomic
 def expect_changes(
-    case: Case, trial: Trial, *, kept: Collection[str], nothing_else: bool
+    case: Case, observed: Observed, *, kept: Collection[str], nothing_else: bool
 ) -> Assertion:
-    """Add a final check to a case that requires the changes of a trial.
+    """Add a final check to a case that requires the changes of a conversation.
 
-    `kept` are the keys of `happenings` and of their parts.
+    `kept` are the keys of its changes and of their parts.
 
     Raises:
         CannotExpectError: nothing was chosen, the trial itself would not pass, or the case already
             has this check.
     """
-    spec = changes_check(trial, happenings(trial), kept=kept, nothing_else=nothing_else)
+    spec = changes_check(observed.trial, observed.changes(), kept=kept, nothing_else=nothing_else)
     # Two people may click at the same moment.
     Case.objects.select_for_update().get(pk=case.pk)
     columns = Assertion.columns_of(spec)

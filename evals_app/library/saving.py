@@ -144,6 +144,21 @@ def save_suite(spec: SuiteSpec, *, source: str = "") -> Saved:
     return entries[0].what
 
 
+@transaction.atomic
+def add_case(suite: Suite, spec: CaseSpec) -> Case:
+    """Add a case to the end of a suite.
+
+    Raises:
+        ValueError: the suite has a case with this name.
+    """
+    Suite.objects.select_for_update().get(pk=suite.pk)  # two people may add one at the same moment
+    if suite.cases.filter(name=spec.name).exists():
+        raise ValueError(f"The suite {suite.name} already has a case “{spec.name}”.")
+    last = suite.cases.aggregate(last=models.Max("position"))["last"]
+    _create_cases([_CaseToWrite(spec, 0 if last is None else last + 1)], suite=suite)
+    return suite.cases.get(name=spec.name)
+
+
 class SuiteWriting:
     """Write the suites that differ, and block other writers only for a moment.
 

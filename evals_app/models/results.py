@@ -5,9 +5,10 @@ from collections.abc import Mapping
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
+from pydantic import ValidationError
 
 from evals_app.engine.comparison import CaseOutcome
-from evals_app.engine.trial import Cause, GradeStatus, Verdict
+from evals_app.engine.trial import Cause, GradeStatus, Trial, Verdict
 from evals_app.models.money import UsdField
 from evals_app.models.runs import Run
 from evals_app.models.yardsticks import Yardstick
@@ -171,6 +172,13 @@ class Transcript(models.Model):
 
     def __str__(self) -> str:
         return f"Transcript of execution {self.execution_id}"
+
+    def to_trial(self) -> Trial | None:
+        """Return the conversation; None if another version wrote it."""
+        try:
+            return Trial.from_json(self.trial)
+        except ValidationError:
+            return None
 
 
 class PaidCalls(models.Model):

@@ -3,8 +3,6 @@
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from pydantic import ValidationError
-
 from evals_app.engine.desk import Stored
 from evals_app.engine.trial import Cause, Failure, Trial
 from evals_app.models import Execution, GradeResult, Run, Transcript
@@ -29,10 +27,7 @@ def stored_conversations(run: Run, ids: Collection[int]) -> dict[int, Stored]:
 
 
 def _trial(stored: Transcript | None) -> Trial | None:
-    try:
-        return None if stored is None else Trial.from_json(stored.trial)
-    except ValidationError:
-        return None
+    return None if stored is None else stored.to_trial()
 
 
 def _removed(run: Run, case: str) -> Trial:

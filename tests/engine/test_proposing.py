@@ -22,6 +22,8 @@ from fixtures_app.spec import FixtureSpec
 from fixtures_app.tools import ToolWorld
 from tests.engine.makers import make_call, make_suite, make_trial
 
+pytestmark = pytest.mark.anyio
+
 SHOP = FixtureSpec.model_validate(
     {
         "name": "Shop",

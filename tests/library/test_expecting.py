@@ -4,10 +4,11 @@ from typing import Any
 
 import pytest
 
-from evals_app.engine.expecting import happenings
+from evals_app.engine.expecting import CannotExpectError, happenings
 from evals_app.engine.trial import Trial
 from evals_app.formats.snapshot import canonical_case
-from evals_app.library.expecting import CannotExpectError, expect_changes, is_edited, live_case
+from evals_app.library.expecting import expect_changes, is_edited, live_case
+from evals_app.library.observing import Observed
 from evals_app.models import Case, Execution, SnapshotCase, Suite
 from tests.authored import CONTAINS, a_case, write_case, write_suite
 from tests.engine.makers import make_world
@@ -47,7 +48,7 @@ def test_a_check_is_added_behind_the_others() -> None:
     before = case.updated_at
     trial = trial_of(REFUND, MORE)
 
-    check = expect_changes(case, trial, kept=everything(trial), nothing_else=True)
+    check = expect_changes(case, Observed(trial), kept=everything(trial), nothing_else=True)
 
     assert check.options == {
         "created": [{"type": "order", "data": {"total": 5}}],
@@ -64,7 +65,7 @@ def test_a_check_is_added_behind_the_others() -> None:
 def test_that_nothing_changed_can_be_expected_too() -> None:
     case = write_case()
 
-    check = expect_changes(case, trial_of(), kept=(), nothing_else=True)
+    check = expect_changes(case, Observed(trial_of()), kept=(), nothing_else=True)
 
     assert check.options == {"nothing_else": True}
     assert check.position == 0
@@ -86,7 +87,7 @@ def test_what_makes_no_check_is_refused(
     case = write_case()
 
     with pytest.raises(CannotExpectError, match=says):
-        expect_changes(case, trial_of(REFUND, MORE), kept=kept, nothing_else=nothing_else)
+        expect_changes(case, Observed(trial_of(REFUND, MORE)), kept=kept, nothing_else=nothing_else)
 
     assert not case.final_assertions.exists()
 
@@ -96,17 +97,17 @@ def test_more_changes_than_fit_into_a_check_are_refused() -> None:
     trial = trial_of(*(("entity.create", {"type": "order", "data": {"total": n}}) for n in numbers))
 
     with pytest.raises(CannotExpectError, match="too many"):
-        expect_changes(write_case(), trial, kept=everything(trial), nothing_else=False)
+        expect_changes(write_case(), Observed(trial), kept=everything(trial), nothing_else=False)
 
 
 def test_the_same_check_is_not_added_twice() -> None:
     case, trial = write_case(), trial_of(REFUND)
-    expect_changes(case, trial, kept=everything(trial), nothing_else=True)
+    expect_changes(case, Observed(trial), kept=everything(trial), nothing_else=True)
 
     with pytest.raises(CannotExpectError, match="already has"):
-        expect_changes(case, trial, kept=everything(trial), nothing_else=True)
+        expect_changes(case, Observed(trial), kept=everything(trial), nothing_else=True)
 
-    expect_changes(case, trial, kept=everything(trial), nothing_else=False)
+    expect_changes(case, Observed(trial), kept=everything(trial), nothing_else=False)
     assert case.final_assertions.count() == 2
 
 
@@ -156,7 +157,7 @@ def test_a_case_with_another_check_is_edited() -> None:
     case, trial = write_case(), trial_of(REFUND)
     execution = run_of(case)
 
-    expect_changes(case, trial, kept=everything(trial), nothing_else=False)
+    expect_changes(case, Observed(trial), kept=everything(trial), nothing_else=False)
 
     assert is_edited(case, since=execution)
 
