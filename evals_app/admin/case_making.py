@@ -144,7 +144,9 @@ class MakesCases(ReadOnly):
         # admin_view() asks only whether the person is staff.
         if not (self.has_view_permission(request) and self.has_case_permission(request)):
             raise PermissionDenied
-        rows = Execution.objects.select_related("run__snapshot", "run__suite").defer("run__summary", "turn_ms")
+        rows = Execution.objects.select_related("run__snapshot", "run__suite").defer(
+            "run__summary", "turn_ms"
+        )
         execution = get_object_or_404(rows, pk=pk)
         observed = observe(execution) if execution.verdict else None
         if observed is None or not observed.trial.turns:

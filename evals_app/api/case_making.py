@@ -175,7 +175,9 @@ class CaseOfExecution(Endpoint):
 
 
 def _observed(pk: int) -> tuple[Execution, Observed]:
-    rows = Execution.objects.select_related("run__snapshot", "run__suite").defer("run__summary", "turn_ms")
+    rows = Execution.objects.select_related("run__snapshot", "run__suite").defer(
+        "run__summary", "turn_ms"
+    )
     execution = rows.filter(pk=pk).first()
     observed = observe(execution) if execution is not None and execution.verdict else None
     if execution is None or observed is None or not observed.trial.turns:

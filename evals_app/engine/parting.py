@@ -33,6 +33,13 @@ _MOST_PAIRED = 60  # of one kind; more are paired in their order
 _DAY = re.compile(r"(?<!\d)\d{4}-\d\d-\d\d(?!\d)")
 _MOMENT = re.compile(r"(?<!\d)\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?")
 _HOUR = re.compile(r"(?<![\d:])\d\d?:\d\d(?::\d\d)?(?![\d:])")
+# Days without a year depend on when they are said: Tuesday 12 May.
+_SPOKEN_DAY = re.compile(
+    r"\b(?:mon|tues|wednes|thurs|fri|satur|sun)day\b"
+    r"|\b\d\d?(?:st|nd|rd|th)?\.? (?:of )?(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\b"
+    r"|\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]* \d\d?(?:st|nd|rd|th)?\b",
+    re.IGNORECASE,
+)
 _TOKEN = re.compile(r"\w(?:[\w#/+=-]*\w)?")
 _MEASURE = re.compile(  # 30days, 1st, 10kg: a number with its unit
     r"\d{1,5}(?:st|nd|rd|th|x|%|am|pm|h|hrs?|min|ms|s|days?|[kmgt]b|[km]?g|[kcm]?m|m?l|eur|usd|gbp|chf)",
@@ -146,11 +153,11 @@ class Known:
             return next(filter(None, (self.doubt(part, name) for part in value)), "")
         if isinstance(value, bool) or value is None or value is ABSENT:
             return ""
-        if _text(value) in self.made_up:
-            return RANDOM
         if isinstance(value, str):
-            return self._doubt_of_text(value, name)
-        return RANDOM if self._is_odd(value, name) else ""
+            doubt = self._doubt_of_text(value, name)
+        else:
+            doubt = RANDOM if self._is_odd(value, name) else ""
+        return doubt or (RANDOM if _text(value) in self.made_up else "")
 
     def is_recent(self, value: Any) -> bool:
         """Whether a text is a moment about when the conversation took place."""
@@ -172,13 +179,17 @@ class Known:
         if not all(map(self.has, moments)):
             return TIME
         rest = _HOUR.sub(" ", _MOMENT.sub(" ", text))
-        if any(map(self._is_relative, _DAY.findall(rest))):
+        if any(map(self._is_relative, _DAY.findall(rest))) or self._is_spoken_day(rest):
             return TIME
         tokens = _TOKEN.findall(_DAY.sub(" ", rest))
         is_key = _NAMES_A_KEY.search(name) is not None
         if any(_is_made_up(token, is_key=is_key) and not self.has(token) for token in tokens):
             return RANDOM
         return PROSE if len(text.split()) >= _LEAST_WORDS else ""
+
+    def _is_spoken_day(self, text: str) -> bool:
+        said = _SPOKEN_DAY.findall(text) if self.now is not None else ()
+        return not all(map(self.has, said))
 
     def _is_relative(self, day: str) -> bool:
         """Whether a day depends on when the conversation took place: nobody has asked for it."""

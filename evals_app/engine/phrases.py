@@ -11,11 +11,13 @@ MOST = 6
 _MOST_CHARS = 20_000  # of a reply that is read
 
 _MONTH = r"[^\W\d_]{3,9}\.?"
+_NAMED_MONTH = r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]{0,6}"
 _PATTERNS: tuple[tuple[PhraseKind, str], ...] = (  # the first that matches takes the place
     ("quote", r"[“„«\"]([^“”„«»\"\n]{2,60})[”“»\"]"),
     ("address", r"(?:https?://|www\.)[^\s<>()\"]{4,200}|[\w.+-]+@[\w-]+(?:\.[\w-]+)+"),
     ("date", r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d)?\w*)?|\d\d?[./]\d\d?[./]\d{2,4}"),
-    ("date", rf"\d\d?\.? {_MONTH} \d{{4}}|[A-Z]{_MONTH} \d\d?(?:st|nd|rd|th)?,? \d{{4}}"),
+    ("date", rf"\d\d?\.? {_MONTH} \d{{4}}|{_MONTH} \d\d?(?:st|nd|rd|th)?,? \d{{4}}"),
+    ("date", rf"\d\d?(?:st|nd|rd|th)?\.? {_NAMED_MONTH}|{_NAMED_MONTH} \d\d?(?:st|nd|rd|th)?"),
     ("time", r"\d\d?:\d\d(?::\d\d)?"),
     ("code", r"(?=[\w#/-]*\d)(?=[\w#/-]*[^\W\d])\w[\w#/-]+\w|#\w+"),
     ("number", r"\d(?:[.,'\u2019\u00a0\u202f]?\d)+"),
@@ -33,6 +35,7 @@ _WORTH: dict[PhraseKind, int] = {
     "code": 0, "number": 1, "date": 2, "address": 3, "quote": 4, "name": 5, "time": 6,
 }  # fmt: skip
 _LEAST_NAME = 4
+_SHORT = 60  # characters of a reply that is one phrase as a whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +56,8 @@ def phrases_of(reply: str) -> list[Phrase]:
     found: dict[str, tuple[int, Phrase]] = {}
     for place, phrase in enumerate(_phrases(reply[:_MOST_CHARS])):
         found.setdefault(phrase.text.casefold(), (place, phrase))
+    if len(reply) <= _SHORT and (whole := reply.strip().rstrip(".!")) and "\n" not in whole:
+        found.setdefault(whole.casefold(), (len(found), Phrase("quote", whole)))
     best = sorted(found.values(), key=lambda entry: (_WORTH[entry[1].kind], entry[0]))[:MOST]
     return [phrase for _, phrase in sorted(best, key=lambda entry: entry[0])]
 

@@ -45,7 +45,6 @@ MOST_BOXES = 500
 REPEATS = "repeats the call above"
 SEEN_IN_CHANGES = "already in the changes below"
 FAILED = "the call failed"
-WRONG = "the conversation did not pass"
 
 _SHOWN = 80
 _LEAST_MS = 1000
@@ -108,7 +107,7 @@ def proposals(
     known = Known.before(trial, fixtures)
     made = [*_all(trial, others, known)]
     if not is_passed:
-        made = [replace(one, is_ticked=False, doubt=one.doubt or WRONG) for one in made]
+        made = [replace(proposal, is_ticked=False) for proposal in made]
     return tuple(_bounded(made))
 
 
@@ -375,6 +374,8 @@ def _cost(spent: float | Decimal) -> tuple[Decimal | None, str]:
 
 
 def _tool_calls(made: float | Decimal) -> tuple[int | None, str]:
+    if not made:
+        return 0, "No tool calls"
     return int(made), f"At most {made:,} tool call{'' if made == 1 else 's'}, as many as were made"
 
 
