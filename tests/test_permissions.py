@@ -225,6 +225,7 @@ PAGES: dict[str, Need] = {
     f"{_EXECUTION}strip/": {"GET": "view_execution|change_execution", "POST": NOBODY},
     f"{_EXECUTION}judge/<int:grade>/": "view_execution|change_execution",
     f"{_EXECUTION}expect/": "view_execution|change_execution change_case",
+    f"{_EXECUTION}case/": "view_execution|change_execution add_case",
     **pages("auth", "user", add="add_user change_user", delete=NOBODY),
     "admin/auth/user/<path:object_id>/link/": "change_user",
     "admin/profile/": STAFF,
@@ -260,6 +261,10 @@ REST: dict[str, dict[str, Scoped]] = {
     "api/settlements/<int:pk>/": {"GET": ("read", "view_run")},
     "api/settlements/<int:pk>/cancel/": {"POST": ("run", RUNNING)},
     "api/executions/<int:pk>/": {"GET": ("read", "view_execution")},
+    "api/executions/<int:pk>/case/": {
+        "GET": ("read", "view_execution"),
+        "POST": ("author", "view_execution add_case"),
+    },
     "api/spending/": {"GET": ("read", "view_run")},
     "api/files/": {"POST": ("author", "change_case")},
     "api/files/<slug:sha256>/": {"GET": ("read", "view_case")},
