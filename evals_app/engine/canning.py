@@ -1,7 +1,7 @@
 """Turn recorded results of an agent's own tools into canned tools, so that it can run offline."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from pydantic import ValidationError
@@ -90,7 +90,7 @@ def recorded(agent: AgentSpec, trial: Trial) -> Recording | None:
     calls = [call for call in trial.tool_calls if call.name in tools]
     # What a recorded tool answered is the same the next time.
     answers = [json_text(call.result, None) for call in calls]
-    known = replace(Known.before(trial, "\n".join(answers)))
+    known = Known.before(trial, "\n".join(answers))
     made: dict[str, CannedTool] = {}
     words: list[str] = []
     for name, tool in tools.items():

@@ -52,7 +52,7 @@ class Happening:
 
 
 def happenings(
-    trial: Trial, others: Sequence[Trial] = (), known: Known | None = None
+    trial: Trial, others: Sequence[Trial] = (), *, known: Known | None = None
 ) -> tuple[Happening, ...]:
     """Return what changed over a whole conversation, compared with other trials of its case.
 

@@ -100,8 +100,11 @@ class Known:
     made_up: frozenset[str] = frozenset()
 
     @classmethod
-    def before(cls, trial: Trial, fixtures: str = "") -> Self:
-        """Return what a conversation begins with; `fixtures` is their text, if it is known."""
+    def before(cls, trial: Trial, fixtures: str = "", *, is_compared: bool = False) -> Self:
+        """Return what a conversation begins with; `fixtures` is their text, if it is known.
+
+        If it is compared with other trials, these tell what is made up.
+        """
         asked = [*(message.text for message in trial.history), *(turn.user for turn in trial.turns)]
         asked += [json_text(trial.context_params, None), trial.channel or ""]
         created = {entry["id"] for entry in trial.world_journal if entry["before"] is None}
@@ -124,6 +127,8 @@ class Known:
         numbers = re.findall(r"\d+", " ".join(asked))
         now = None if trial.clock else _moment(trial.started_at)
         known = cls("\n".join(texts).casefold(), frozenset(map(str, map(int, numbers))), now)
+        if is_compared:
+            return known
         seen = [value for call in trial.tool_calls for value in (call.args, call.result)]
         seen += [entry["after"].get("data") for entry in trial.world_journal if entry["after"]]
         return replace(known, made_up=frozenset(known._made_up(seen)))
@@ -140,8 +145,7 @@ class Known:
 
     def has(self, text: str) -> bool:
         """Whether a text was there, as whole words."""
-        wanted = re.escape(text.strip().casefold())
-        return bool(wanted) and re.search(rf"(?<!\w){wanted}(?!\w)", self.text) is not None
+        return has_words(self.text, text.strip().casefold())
 
     def doubt(self, value: Any, name: str = "") -> str:
         """Say why a value would probably differ the next time; empty if it would not."""
@@ -200,6 +204,18 @@ class Known:
         except ValueError:
             return False
         return distance <= timedelta(days=366) and str(int(day[-2:])) not in self.asked
+
+
+def has_words(text: str, wanted: str) -> bool:
+    """Whether a text has another one that is no part of a longer word."""
+    start = text.find(wanted) if wanted else -1
+    while start >= 0:
+        end = start + len(wanted)
+        around = text[start - 1 : start] + text[end : end + 1]
+        if not any(character.isalnum() or character == "_" for character in around):
+            return True
+        start = text.find(wanted, start + 1)
+    return False
 
 
 def _text(value: Any) -> str:

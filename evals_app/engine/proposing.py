@@ -4,7 +4,6 @@ What would probably differ the next time has a doubt and is not ticked.
 """
 
 import math
-import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
@@ -32,6 +31,7 @@ from evals_app.engine.parting import (
     Known,
     Part,
     composed,
+    has_words,
     paired,
     taken_apart,
 )
@@ -104,11 +104,11 @@ def proposals(
     """
     if trial.failure is not None and not trial.turns:
         return ()
-    known = Known.before(trial, fixtures)
-    made = [*_all(trial, others, known)]
-    if not is_passed:
-        made = [replace(proposal, is_ticked=False) for proposal in made]
-    return tuple(_bounded(made))
+    known = Known.before(trial, fixtures, is_compared=bool(others))
+    end = [*_of_world(trial, others, known), *_limits(trial, others)]
+    left = MOST_BOXES - sum(map(_boxes, end))
+    made = [*_bounded(_of_turns(trial, others, known), left), *end]
+    return tuple(made if is_passed else [replace(one, is_ticked=False) for one in made])
 
 
 def default_keys(offered: Iterable[Proposal]) -> set[str]:
@@ -137,15 +137,20 @@ def chosen(trial: Trial, offered: Sequence[Proposal], keys: Collection[str]) -> 
     return result
 
 
-def _bounded(made: Iterable[Proposal]) -> Iterator[Proposal]:
-    left = MOST_BOXES
+def _boxes(proposal: Proposal) -> int:
+    return 1 + len(proposal.parts)
+
+
+def _bounded(made: Iterable[Proposal], left: int) -> Iterator[Proposal]:
+    """Return the first proposals, as many as there are boxes left; the rest is never worked out."""
     for proposal in made:
-        left -= 1 + len(proposal.parts)
-        if left >= 0:
-            yield proposal
+        left -= _boxes(proposal)
+        if left < 0:
+            return
+        yield proposal
 
 
-def _all(trial: Trial, others: Sequence[Trial], known: Known) -> Iterator[Proposal]:
+def _of_turns(trial: Trial, others: Sequence[Trial], known: Known) -> Iterator[Proposal]:
     changing = {str(entry.get("tool")) for entry in trial.world_journal}
     for turn in trial.turns:
         theirs = [
@@ -159,8 +164,6 @@ def _all(trial: Trial, others: Sequence[Trial], known: Known) -> Iterator[Propos
             ]
             yield from (proposal for proposal in of_turn if _passes(trial, proposal))
             yield _expected(turn)
-    yield from _of_world(trial, others, known)
-    yield from _limits(trial, others)
 
 
 # Calls
@@ -261,7 +264,7 @@ def _is_in(grader: Any, turn: TurnRecord | None) -> bool:
 def _doubt_of(phrase: Phrase, known: Known) -> str:
     """Say why a phrase might not be in the next reply, if only one is known."""
     text = phrase.text.casefold()
-    if any(value in text or _has_word(value, text) for value in known.made_up):
+    if any(value in text or has_words(value, text) for value in known.made_up):
         return known.doubt(phrase.text) or RANDOM
     if phrase.kind in {"date", "time"}:
         return "" if known.has(phrase.text) else TIME
@@ -271,10 +274,6 @@ def _doubt_of(phrase: Phrase, known: Known) -> str:
         digits = phrase.text.replace(",", "")
         return known.doubt(int(digits)) if digits.isdecimal() else ""
     return known.doubt(phrase.text)
-
-
-def _has_word(text: str, word: str) -> bool:
-    return re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text) is not None
 
 
 def _expected(turn: TurnRecord) -> Proposal:
@@ -295,8 +294,10 @@ def _of_world(trial: Trial, others: Sequence[Trial], known: Known) -> Iterator[P
         return
     if not trial.world_journal and _CHANGING.isdisjoint(tool.name for tool in trial.tools):
         return
-    changes = happenings(trial, others, known)
+    changes = happenings(trial, others, known=known)
     everything = {key for change in changes for key in _keys_of(change)}
+    if len(everything) > MOST_BOXES // 2:
+        return
     is_only = not others or changed_nothing_else(trial, others)
     try:
         changes_check(trial, changes, kept=everything, nothing_else=True)

@@ -14,6 +14,7 @@ from evals_app.formats.snapshot import case_digest, read_case
 from evals_app.models import CaseResult, Execution, SnapshotCase, Transcript
 
 MOST_OTHERS = 10
+_MOST_TURNS = 500  # of all others together
 _RESULTS_READ = 200  # of earlier runs, the latest first
 
 
@@ -32,7 +33,8 @@ class Observed:
 
     def changes(self) -> tuple[Happening, ...]:
         """Return what it changed in its world."""
-        return happenings(self.trial, self.others, Known.before(self.trial, self.fixtures))
+        known = Known.before(self.trial, self.fixtures, is_compared=bool(self.others))
+        return happenings(self.trial, self.others, known=known)
 
     def changed_nothing_else(self) -> bool:
         """Whether all its changes were in every other trial, and these had no others."""
@@ -57,7 +59,7 @@ def observe(execution: Execution) -> Observed | None:
     is_passed = execution.verdict == "passed"
     return Observed(
         trial=trial,
-        others=_others(execution, frozen) if is_passed else (),
+        others=_others(execution, frozen)[: _most_others(trial)] if is_passed else (),
         fixtures=execution.run.snapshot.content,
         frozen=_readable(frozen),
         is_passed=is_passed,
@@ -69,6 +71,11 @@ def _readable(frozen: SnapshotCase | None) -> CaseSpec | None:
         return None if frozen is None else read_case(frozen.content)
     except ValidationError:
         return None
+
+
+def _most_others(trial: Trial) -> int:
+    """Return with how many others a conversation is compared: a long one takes long."""
+    return min(MOST_OTHERS, max(1, _MOST_TURNS // max(1, len(trial.turns))))
 
 
 def _others(execution: Execution, frozen: SnapshotCase | None) -> tuple[Trial, ...]:

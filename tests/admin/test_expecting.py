@@ -1,5 +1,6 @@
 """The dialog that turns changes of a world into a check."""
 
+import re
 from typing import Any
 
 import pytest
@@ -90,6 +91,29 @@ def test_what_is_ticked_is_added_to_the_case(admin_client: Client) -> None:
         str(case.pk),
         f"Added final check “{check}”.",
     )
+
+
+def test_what_another_passed_trial_did_otherwise_is_not_ticked(admin_client: Client) -> None:
+    case = write_case()
+    trials = [
+        [("entity.create", {"type": "order", "data": {"total": 5, "by": name}})]
+        for name in ("Ada", "Bob")
+    ]
+    execution = run_case(case, trials[0])
+    html = [html_of(admin_client, dialog_of(execution))]
+    for more in ([], [("entity.delete", {"id": "order-2"})]):
+        other = run_case(case, [*trials[1], *more])
+        other.run_id, other.trial = execution.run_id, Execution.objects.count()
+        other.save()
+        html.append(html_of(admin_client, dialog_of(execution)))
+
+    ticked = [re.findall(r'value="(created[\w-]+)" checked', page) for page in html]
+    nothing_else = [re.search(r'name="nothing_else" checked', page) is not None for page in html]
+    assert ticked == [
+        ["created-1", "created-1-1", "created-1-2"],
+        *[["created-1", "created-1-1"]] * 2,
+    ]
+    assert nothing_else == [True, True, False]
 
 
 @pytest.mark.parametrize(
