@@ -124,8 +124,7 @@ async def grade_check(
     threshold = assertion.threshold
     if threshold is None:
         threshold = assertion.grader.usual_threshold
-    graded = _settled(_with_dropped(_in_range(grade)), threshold)
-    return _with_suspicion(_with_threshold(graded, threshold))
+    return _with_suspicion(by_threshold(_with_dropped(_in_range(grade)), threshold))
 
 
 async def _graded_by_kind(
@@ -236,6 +235,11 @@ def _with_dropped(grade: Grade) -> Grade:
     """Say which settings the judges' models did not accept."""
     dropped = sorted({name for call in grade.calls for name in call.dropped})
     return grade.but(details=grade.details | {"dropped": dropped}) if dropped else grade
+
+
+def by_threshold(grade: Grade, threshold: float | None) -> Grade:
+    """Decide by the score what the check itself leaves open."""
+    return _with_threshold(_settled(grade, threshold), threshold)
 
 
 def _settled(grade: Grade, threshold: float | None) -> Grade:

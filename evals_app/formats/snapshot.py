@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterable
 from typing import Literal
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from evals_app.engine.agent_spec import AgentSpec
 from evals_app.engine.inventory import Inventory
@@ -58,6 +58,18 @@ class SnapshotSpec(Spec):
     def read(cls, content: str) -> "SnapshotSpec":
         """Read what was stored, whatever the operator permits by now."""
         return cls.model_validate_json(content, context=FROZEN)
+
+
+class _SuitePart(Spec):
+    model_config = ConfigDict(extra="ignore")
+
+    schema_version: Literal[2]
+    suite: SuiteSpec
+
+
+def read_suite(content: str) -> SuiteSpec:
+    """Read only the suite of a stored snapshot: its fixtures may be large."""
+    return _SuitePart.model_validate_json(content, context=FROZEN).suite
 
 
 def canonical_case(case: CaseSpec) -> str:

@@ -13,18 +13,17 @@ from django.db.models.fields.json import KT
 from django.db.models.functions import Cast, Now
 from pydantic import ValidationError
 
-from evals_app.engine.scoring import ONLY_EFFORT, CaseSummary, Fact, RunSummary, summarise_run
+from evals_app.engine.scoring import ONLY_EFFORT, CaseSummary, RunSummary, summarise_run
 from evals_app.engine.statistics import flip_rate
-from evals_app.engine.suite import GatesSpec
-from evals_app.engine.trial import Verdict
 from evals_app.formats.snapshot import SnapshotSpec, case_digest, read_case
 from evals_app.models import CaseResult, Execution, GradeResult, Run
 from evals_app.reports.regrading import left_out_in_words
 from evals_app.reports.run_json import AT_LEAST, JUDGE_NOISE, RUBRIC_ITEMS
-from evals_app.runs.baselines import gates_of, regressions_of
+from evals_app.runs.baselines import regressions_of
+from evals_app.runs.facts import CHUNK, facts_of, with_rules_of
+from evals_app.runs.reviewed import UndecidableError, write_run
+from evals_app.runs.reviewing import carry_reviews
 from evals_app.runs.settle import advance_safely
-
-CHUNK = 2000  # rows read and written at once
 
 log = logging.getLogger(__name__)
 
@@ -78,6 +77,18 @@ def _close(run: Run) -> None:
         **result,
         **sums,
     )
+    _note_people(run)
+
+
+def _note_people(run: Run) -> None:
+    """Carry over what people said of the conversations, and note the result with their decisions."""
+    try:
+        with transaction.atomic():
+            if run.grades_of_id is not None:
+                carry_reviews(run)
+            write_run(run)
+    except UndecidableError:
+        log.exception("The reviews of run %d cannot be counted.", run.pk)
 
 
 def _is_over(run: Run) -> bool:
@@ -130,16 +141,12 @@ class CaseResults:
 
 def sum_up(run: Run, results: CaseResults | None = None) -> RunSummary:
     """Compute a run's summary from its rows; the summaries of its cases go to `results`."""
-    suite = SnapshotSpec.read(run.snapshot.content).suite
+    suite = with_rules_of(run, SnapshotSpec.read(run.snapshot.content).suite)
     digests = results.digests if results else {}
-    rules: dict[str, Any] = {"gates": gates_of(run, suite)}
-    if run.settlement_id is not None:  # some cases run more often say nothing about the whole suite
-        rules = {"gates": GatesSpec(), "run_rule": "all_cases"}
-    suite = suite.model_copy(update=rules)
     cases = run.snapshot.cases.order_by("position").values_list("content", flat=True)
     is_about_effort = suite.measures_only_effort(map(read_case, cases.iterator(chunk_size=100)))
     return summarise_run(
-        _facts(run),
+        facts_of(run),
         suite=suite,
         keep=results.add if results else None,
         notes=[*([ONLY_EFFORT] if is_about_effort else []), *_left_out(run)],
@@ -151,16 +158,6 @@ def _left_out(run: Run) -> Iterator[str]:
     if count := run.disabled_case_count:
         yield f"{count:,} disabled {'case was' if count == 1 else 'cases were'} left out."
     yield from left_out_in_words(run.regrading.get("left_out", {}))
-
-
-def _facts(run: Run) -> Iterator[Fact]:
-    rows = run.executions.order_by("position", "trial").values_list(
-        "case", "verdict", "score", "turn_ms", "agent_cost_usd", "judge_cost_usd", "status"
-    )
-    for case, verdict, score, turn_ms, cost, judge_cost, status in rows.iterator(chunk_size=CHUNK):
-        known = Verdict(verdict) if verdict else None
-        is_skipped = status == Execution.Status.SKIPPED
-        yield Fact(case, known, score, tuple(turn_ms), cost, judge_cost, is_skipped)
 
 
 def _sums(run: Run) -> tuple[dict[str, Any], dict[str, float]]:

@@ -32,7 +32,8 @@ def resume_run(run: Run, *, max_cost_usd: Decimal | None = None) -> None:
         locked.status = Run.Status.RUNNING if locked.started_at else Run.Status.QUEUED
         locked.stop_reason, locked.reached_ceiling = "", ""
         locked.verdict, locked.score = "", None
-        locked.summary, locked.finished_at, locked.deadline_at = {}, None, None
+        locked.summary, locked.reviewed = {}, {}
+        locked.finished_at, locked.deadline_at = None, None
         for total in TOTALS:
             setattr(locked, total, None)
         locked.not_run += locked.cancelled

@@ -1,0 +1,40 @@
+"""What the summary of a run is computed from: the rules that it was started with, and its rows."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from evals_app.engine.scoring import Fact
+from evals_app.engine.suite import GatesSpec, SuiteSpec
+from evals_app.engine.trial import Verdict
+from evals_app.models import Execution, Run
+from evals_app.runs.baselines import gates_of
+
+CHUNK = 2000  # rows read at once
+
+
+def with_rules_of(run: Run, suite: SuiteSpec) -> SuiteSpec:
+    """Return a suite with the rules that count for a run of it."""
+    rules: dict[str, Any] = {"gates": gates_of(run, suite)}
+    if run.settlement_id is not None:  # some cases run more often say nothing about the whole suite
+        rules = {"gates": GatesSpec(), "run_rule": "all_cases"}
+    return suite.model_copy(update=rules)
+
+
+def facts_of(
+    run: Run, others: Mapping[int, tuple[str, float | None]] | None = None
+) -> Iterator[Fact]:
+    """Return what came of each execution, in the order of the cases.
+
+    `others` are verdicts and scores in place of those that were recorded.
+    """
+    others = others or {}
+    rows = run.executions.order_by("position", "trial").values_list(
+        *("case", "verdict", "score", "turn_ms", "agent_cost_usd", "judge_cost_usd"),
+        *("status", "pk"),
+    )
+    for case, verdict, score, turn_ms, cost, judge_cost, status, pk in rows.iterator(CHUNK):
+        if pk in others:
+            verdict, score = others[pk]  # noqa: PLW2901 - as if it were recorded
+        known = Verdict(verdict) if verdict else None
+        is_skipped = status == Execution.Status.SKIPPED
+        yield Fact(case, known, score, tuple(turn_ms), cost, judge_cost, is_skipped)

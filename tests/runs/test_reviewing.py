@@ -1,0 +1,314 @@
+"""People's word: what it changes and what it never touches, how it is taken back and carried."""
+
+from typing import Any
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.contrib.auth.models import User
+from django.forms.models import model_to_dict
+
+from evals_app.models import (
+    CaseResult,
+    Execution,
+    GradeResult,
+    Review,
+    ReviewedVerdict,
+    Run,
+    Transcript,
+)
+from evals_app.runs.reviewing import (
+    CannotReviewError,
+    carry_reviews,
+    comment,
+    not_the_agents_fault,
+    review_grade,
+    withdraw,
+)
+from tests.runs.suites import finished, make_suite, start
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def ann() -> User:
+    return User.objects.create_user("ann", first_name="Ann", last_name="Lee")
+
+
+@pytest.fixture
+def bob() -> User:
+    return User.objects.create_user("bob")
+
+
+def two_of_three(**suite: Any) -> Run:
+    """Run three cases, of which the last fails."""
+    return finished(make_suite(["hello", "hello", "bye"], **suite))
+
+
+def execution_of(run: Run, number: int = 3) -> Execution:
+    return run.executions.get(case=f"case {number}")
+
+
+def grade_of(run: Run, number: int = 3) -> GradeResult:
+    return GradeResult.objects.get(execution=execution_of(run, number))
+
+
+def recorded(run: Run) -> list[Any]:
+    """Return everything about a run that people never change."""
+    run_row = model_to_dict(Run.objects.get(pk=run.pk), exclude=["reviewed", "providers"])
+    tables: list[Any] = [Execution, CaseResult, Transcript, GradeResult]
+    return [run_row, *(list(table.objects.order_by("pk").values()) for table in tables)]
+
+
+def reviewed(run: Run) -> dict[str, Any]:
+    result: dict[str, Any] = Run.objects.get(pk=run.pk).reviewed
+    return result
+
+
+def test_an_override_moves_the_standing_and_not_the_run(ann: User) -> None:
+    run = two_of_three()
+    before = recorded(run)
+
+    review = review_grade(grade_of(run), by=ann, passed=True, reason="It greets in its own way.")
+
+    assert recorded(run) == before
+    verdict = ReviewedVerdict.objects.get()
+    assert (verdict.execution, verdict.verdict, verdict.score) == (execution_of(run), "passed", 1.0)
+    result = reviewed(run)
+    assert (result["verdict"], result["passed"], result["failed"]) == ("passed", 3, 0)
+    assert (result["cases_passed"], result["pass_rate"], result["score"]) == (3, 1.0, 1.0)
+    assert (result["reviews"], result["overruled"]) == (1, 1)
+    assert (review.by_name, review.judged_passed, review.judged_score) == ("Ann Lee", False, 0.0)
+
+
+def test_a_withdrawal_restores_it(ann: User, bob: User) -> None:
+    run = two_of_three()
+    review = review_grade(grade_of(run), by=ann, passed=True)
+
+    withdraw(review, by=bob)
+
+    assert not ReviewedVerdict.objects.exists()
+    assert reviewed(run) == {}
+    review.refresh_from_db()
+    assert (review.withdrawn_by, review.withdrawn_at is None) == (bob, False)
+    withdraw(review, by=ann)
+    review.refresh_from_db()
+    assert review.withdrawn_by == bob
+
+
+def test_a_word_replaces_the_persons_own_earlier_one(ann: User, bob: User) -> None:
+    run = two_of_three()
+    first = review_grade(grade_of(run), by=ann, passed=True)
+    others = review_grade(grade_of(run), by=bob, passed=True)
+    comment(execution_of(run), by=ann, reason="Hm.", grade=grade_of(run))
+
+    review_grade(grade_of(run), by=ann, passed=False)
+
+    current = Review.objects.filter(withdrawn_at=None)
+    assert first not in current
+    assert others in current
+    assert current.count() == 3
+    assert reviewed(run) == {}  # one to one: nothing is decided
+
+
+def test_what_is_not_the_agents_fault_counts_in_no_rate(ann: User) -> None:
+    run = two_of_three()
+
+    review = not_the_agents_fault(execution_of(run), by=ann, reason="The case says bye.")
+
+    result = reviewed(run)
+    assert (result["passed"], result["failed"], result["errored"]) == (2, 0, 1)
+    assert (result["pass_rate"], result["verdict"]) == (1.0, "inconclusive")
+    assert ReviewedVerdict.objects.get().cause == "case"
+    withdraw(review, by=ann)
+    assert reviewed(run) == {}
+
+
+def test_gates_are_checked_again(ann: User) -> None:
+    run = two_of_three(gate_pass_rate=0.9)
+
+    review_grade(grade_of(run), by=ann, passed=True)
+
+    (gate,) = reviewed(run)["gates"]
+    assert (gate["name"], gate["actual"], gate["passed"]) == ("min_pass_rate", 1.0, True)
+
+
+def test_confirming_a_grade_changes_no_verdict(ann: User) -> None:
+    run = two_of_three()
+
+    review_grade(grade_of(run), by=ann, passed=False)
+
+    assert reviewed(run) == {}
+    assert Review.objects.get().passed is False
+
+
+def test_each_word_leaves_an_entry_in_the_history(ann: User) -> None:
+    run = two_of_three()
+    review = review_grade(grade_of(run), by=ann, passed=True, reason="x" * 1000)
+    withdraw(review, by=ann)
+    comment(execution_of(run), by=ann, reason="Look at this.")
+    not_the_agents_fault(execution_of(run), by=ann, reason="The case is wrong.")
+
+    entries = LogEntry.objects.filter(user=ann, object_id=str(execution_of(run).pk))
+    assert entries.count() == 4
+    assert all(len(entry.change_message) <= 200 for entry in entries)
+
+
+def put_rubric(run: Run) -> GradeResult:
+    """Turn the grade of a run's last case into one of a rubric."""
+    items = [
+        {"id": 1, "text": "Is kind", "verdict": "pass"},
+        {"id": 2, "text": "Is brief", "verdict": "fail"},
+    ]
+    grade = grade_of(run)
+    GradeResult.objects.filter(pk=grade.pk).update(
+        type="rubric",
+        family="judged",
+        threshold=0.8,
+        score=0.5,
+        passed=False,
+        details={"scale": "rubric", "items": items, "met": 1, "applicable": 2, "undecided": 0},
+    )
+    return grade_of(run)
+
+
+def test_a_bullet_of_a_rubric_is_reviewed_alone(ann: User) -> None:
+    run = two_of_three()
+    grade = put_rubric(run)
+
+    review = review_grade(grade, by=ann, passed=True, item=2)
+
+    assert (review.item, review.judged_passed, review.judged_score) == (2, False, 0.0)
+    assert reviewed(run)["passed"] == 3
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"passed": True, "item": 3},
+        {"passed": True, "item": 2, "score": 0.5},
+        {"passed": None, "score": 1.5},
+        {"passed": None, "score": float("nan")},
+        {"passed": True, "reason": "x" * 5001},
+    ],
+)
+def test_what_means_nothing_is_refused(changes: dict[str, Any], ann: User) -> None:
+    grade = put_rubric(two_of_three())
+
+    with pytest.raises(CannotReviewError):
+        review_grade(grade, by=ann, **changes)
+
+    assert not Review.objects.exists()
+
+
+def test_a_conversation_that_was_removed_cannot_be_reviewed(ann: User) -> None:
+    run = two_of_three()
+    Transcript.objects.all().delete()
+
+    with pytest.raises(CannotReviewError, match="removed"):
+        review_grade(grade_of(run), by=ann, passed=True)
+
+    assert not Review.objects.exists()
+    comment(execution_of(run), by=ann, reason="A comment decides nothing.")
+
+
+def test_an_open_conversation_cannot_be_reviewed(ann: User) -> None:
+    run = start(make_suite(cases=1))
+
+    with pytest.raises(CannotReviewError, match="finished"):
+        not_the_agents_fault(run.executions.get(), by=ann, reason="Too early.")
+
+
+@pytest.mark.parametrize("reason", ["", "  \n"])
+def test_blame_and_comments_need_words(reason: str, ann: User) -> None:
+    execution = execution_of(two_of_three())
+
+    with pytest.raises(CannotReviewError):
+        not_the_agents_fault(execution, by=ann, reason=reason)
+    with pytest.raises(CannotReviewError):
+        comment(execution, by=ann, reason=reason)
+
+
+# Carried to a run that grades the same conversations again
+
+
+def graded_again(run: Run, *, question: str = "q1") -> Run:
+    """Return a run that graded the conversations of another one again."""
+    GradeResult.objects.filter(execution__run=run).update(question="q1")
+    assert run.suite is not None
+    again = finished(run.suite)
+    for execution in again.executions.all():
+        source = run.executions.get(case=execution.case)
+        Execution.objects.filter(pk=execution.pk).update(source=source)
+    GradeResult.objects.filter(execution__run=again).update(question=question)
+    Run.objects.filter(pk=again.pk).update(grades_of=run)
+    return Run.objects.get(pk=again.pk)
+
+
+def carried(run: Run, again: Run) -> int:
+    count = carry_reviews(again)
+    again.refresh_from_db()
+    return count
+
+
+def test_reviews_survive_where_the_question_is_the_same(ann: User) -> None:
+    run = two_of_three()
+    original = review_grade(grade_of(run), by=ann, passed=True, reason="Polite.")
+    again = graded_again(run)
+
+    assert carried(run, again) == 1
+
+    copy = Review.objects.get(execution__run=again)
+    assert (copy.carried_from, copy.grade, copy.is_label) == (original, grade_of(again), False)
+    assert (copy.by, copy.reason, copy.created_at) == (ann, "Polite.", original.created_at)
+    assert again.reviewed["passed"] == 3
+    withdraw(original, by=ann)
+    assert reviewed(again) == {}
+    assert reviewed(run) == {}
+
+
+def test_a_new_word_replaces_what_was_carried(ann: User) -> None:
+    run = two_of_three()
+    review_grade(grade_of(run), by=ann, passed=True)
+    again = graded_again(run)
+    carried(run, again)
+
+    review_grade(grade_of(run), by=ann, passed=False)
+
+    copy = Review.objects.get(execution__run=again, withdrawn_at=None)
+    assert copy.passed is False
+    assert reviewed(again) == {}
+
+
+def test_a_copy_may_be_withdrawn_alone(ann: User) -> None:
+    run = two_of_three()
+    review_grade(grade_of(run), by=ann, passed=True)
+    again = graded_again(run)
+    carried(run, again)
+
+    withdraw(Review.objects.get(execution__run=again), by=ann)
+
+    assert reviewed(again) == {}
+    assert reviewed(run)["passed"] == 3
+
+
+def test_another_question_at_the_same_place_makes_it_a_label(ann: User) -> None:
+    run = two_of_three()
+    review_grade(grade_of(run), by=ann, passed=True)
+    again = graded_again(run, question="q2")
+
+    assert carried(run, again) == 1
+
+    assert Review.objects.get(execution__run=again).is_label
+    assert again.reviewed == {}
+
+
+def test_comments_and_blame_are_carried_as_they_are(ann: User) -> None:
+    run = two_of_three()
+    execution = execution_of(run)
+    comment(execution, by=ann, reason="Hm.")
+    not_the_agents_fault(execution, by=ann, reason="The case is wrong.")
+    withdraw(comment(execution, by=ann, reason="No."), by=ann)
+    again = graded_again(run, question="")
+
+    assert carried(run, again) == 2
+    assert again.reviewed["errored"] == 1
