@@ -14,6 +14,8 @@ from evals_app.engine.trial import Verdict
 
 P95 = 0.95
 MOST_NAMED = 20  # cases that a reason names
+# The gates on times and costs: no verdict changes what they measure.
+OF_EFFORT = frozenset({"max_p95_ms", "max_cost_per_call_usd", "max_cost_usd"})
 
 
 @dataclass(slots=True)

@@ -288,7 +288,7 @@ def summarise_run(
     sums = _Sums(regressions)
     for name, trials in groupby(facts, key=lambda fact: fact.case):
         of_case = list(trials)
-        case = _summarise_case(name, of_case, min_pass_rate=suite.min_pass_rate)
+        case = summarise_case(name, of_case, min_pass_rate=suite.min_pass_rate)
         sums.add(case, of_case)
         if keep is not None:
             keep(case)
@@ -314,36 +314,82 @@ class _MeansByK:
         return tuple(total / self._cases for total in self._sums or ())
 
 
+@dataclass(slots=True)
+class Counts:
+    """Cases counted by verdict, and their trials; `open` ones errored or did not run."""
+
+    cases: int = 0
+    cases_passed: int = 0
+    cases_failed: int = 0
+    cases_errored: int = 0
+    passed: int = 0
+    failed: int = 0
+    errored: int = 0
+    open: int = 0
+
+    def add(self, case: CaseSummary) -> None:
+        """Count a case."""
+        self.cases += 1
+        self.cases_passed += case.verdict is Verdict.PASSED
+        self.cases_failed += case.verdict is Verdict.FAILED
+        self.cases_errored += case.verdict is Verdict.ERRORED
+        self.passed += case.passed
+        self.failed += case.failed
+        self.errored += case.errored
+        self.open += case.trials - case.passed - case.failed - case.skipped
+
+    @property
+    def decided(self) -> int:
+        return self.cases_passed + self.cases_failed
+
+    @property
+    def pass_rate(self) -> float | None:
+        return self.cases_passed / self.decided if self.decided else None
+
+    @property
+    def is_dead(self) -> bool:
+        """Whether all trials are decided and none passed: such a run passes no gate, whatever it is."""
+        return self.cases > 0 and not (self.passed or self.open)
+
+    def verdict(self, gates: Sequence[GateResult], suite: SuiteSpec) -> RunVerdict:
+        """Return the verdict of a run with these cases and gates."""
+        if self.is_dead or is_failed(self, gates, suite):
+            return "failed"
+        is_open = not self.cases or self.open > 0
+        is_open |= any(gate.passed is None for gate in gates)
+        is_open |= suite.run_rule == "gates" and not suite.gates.can_fail
+        return "inconclusive" if is_open else "passed"
+
+
+def is_failed(counts: Counts, gates: Sequence[GateResult], suite: SuiteSpec) -> bool:
+    """Whether a gate failed, or a case where all must pass."""
+    by_cases = suite.run_rule == "all_cases" and counts.cases_failed > 0
+    return by_cases or any(gate.passed is False for gate in gates)
+
+
 class _Sums:
     """The sums of a run so far."""
 
     def __init__(self, regressions: Regressions | None) -> None:
         self._regressions = regressions
+        self._counts = Counts()
         self._scores = array("d")
         self._times = TurnTimes()
-        self._decided = self._passed = self._passed_trials = 0
-        self._has_cases = self._has_failed = self._has_open = self._has_skipped = False
+        self._has_skipped = False
         self._agent, self._everyone = Spending(), Spending()
         self._pass_at_k, self._pass_hat_k = _MeansByK(), _MeansByK()
 
     def add(self, case: CaseSummary, trials: Sequence[Fact]) -> None:
-        self._has_cases = True
+        self._counts.add(case)
         if self._regressions is not None:
-            self._regressions.add(_outcome(case, self._regressions.digests))
+            self._regressions.add(outcome_of(case, self._regressions.digests))
         if case.score is not None:
             self._scores.append(case.score)
-        self._decided += case.verdict in {Verdict.PASSED, Verdict.FAILED}
-        self._passed += case.verdict is Verdict.PASSED
-        self._has_failed |= case.verdict is Verdict.FAILED
-        self._passed_trials += case.passed
         self._has_skipped |= case.skipped > 0
         self._pass_at_k.add(case.pass_at_k)
         self._pass_hat_k.add(case.pass_hat_k)
         for fact in trials:
-            if fact.is_skipped:
-                continue
-            self._has_open |= fact.verdict in {None, Verdict.ERRORED}
-            if fact.verdict is None:
+            if fact.is_skipped or fact.verdict is None:
                 continue
             self._everyone.add(total_cost([fact.cost_usd, fact.judge_cost_usd]))
             self._times.add(fact.turn_ms)
@@ -351,35 +397,22 @@ class _Sums:
                 self._agent.add(fact.cost_usd)
 
     def end(self, suite: SuiteSpec, notes: Sequence[str]) -> RunSummary:
-        score = mean(self._scores)
-        pass_rate = self._passed / self._decided if self._decided else None
+        score, counts = mean(self._scores), self._counts
         gates = check_gates(
             suite.gates,
             score=score,
-            pass_rate=pass_rate,
+            pass_rate=counts.pass_rate,
             times=self._times,
             agent=self._agent,
             everyone=self._everyone,
             regressions=self._regressions,
         )
-        is_open = not self._has_cases or self._has_open
-        # An agent that never passed cannot pass a gate, whatever the gate is about.
-        is_dead = not (self._passed_trials or is_open)
-        is_failed = any(gate.passed is False for gate in gates) or (
-            suite.run_rule == "all_cases" and self._has_failed
-        )
-        is_open |= any(gate.passed is None for gate in gates)
-        is_open |= suite.run_rule == "gates" and not suite.gates.can_fail
-        verdict: RunVerdict = "passed"
-        if is_failed or is_dead:
-            verdict = "failed"
-        elif is_open:
-            verdict = "inconclusive"
-        more = {SOME_SKIPPED: self._has_skipped, NONE_PASSED: is_dead and not is_failed}
+        none_passed = counts.is_dead and not is_failed(counts, gates, suite)
+        more = {SOME_SKIPPED: self._has_skipped, NONE_PASSED: none_passed}
         return RunSummary(
-            verdict=verdict,
+            verdict=counts.verdict(gates, suite),
             score=score,
-            pass_rate=pass_rate,
+            pass_rate=counts.pass_rate,
             median_ms=self._times.percentile(0.5),
             p95_ms=self._times.percentile(P95),
             gates=gates,
@@ -387,20 +420,21 @@ class _Sums:
             # The cases whose trials all ran are no fair sample.
             pass_at_k=() if self._has_skipped else self._pass_at_k.means,
             pass_hat_k=() if self._has_skipped else self._pass_hat_k.means,
-            pass_rate_interval=wilson_interval(self._passed, self._decided)
-            if self._decided
+            pass_rate_interval=wilson_interval(counts.cases_passed, counts.decided)
+            if counts.decided
             else None,
         )
 
 
-def _outcome(case: CaseSummary, digests: Mapping[str, str]) -> CaseOutcome:
+def outcome_of(case: CaseSummary, digests: Mapping[str, str]) -> CaseOutcome:
     """Return a case as comparisons take it."""
     digest = digests.get(case.name, "")
     counts = (case.passed, case.failed, case.errored)
     return CaseOutcome(case.name, digest, case.verdict, *counts, case.score)
 
 
-def _summarise_case(name: str, trials: Sequence[Fact], *, min_pass_rate: float) -> CaseSummary:
+def summarise_case(name: str, trials: Sequence[Fact], *, min_pass_rate: float) -> CaseSummary:
+    """Sum up the trials of a case."""
     verdicts = [fact.verdict for fact in trials]
     passed, failed, errored = map(verdicts.count, Verdict)
     skipped = sum(fact.is_skipped for fact in trials)

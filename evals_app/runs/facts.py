@@ -1,6 +1,6 @@
 """What the summary of a run is computed from: the rules that it was started with, and its rows."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from evals_app.engine.scoring import Fact
@@ -21,20 +21,23 @@ def with_rules_of(run: Run, suite: SuiteSpec) -> SuiteSpec:
 
 
 def facts_of(
-    run: Run, others: Mapping[int, tuple[str, float | None]] | None = None
+    run: Run,
+    *,
+    cases: Collection[str] | None = None,
+    others: Mapping[int, tuple[str, float | None]] | None = None,
 ) -> Iterator[Fact]:
-    """Return what came of each execution, in the order of the cases.
+    """Return what came of each execution, in the order of the cases; `cases` are the wanted ones.
 
-    `others` are verdicts and scores in place of those that were recorded.
+    `others` are verdicts and scores by execution in place of those that were recorded.
     """
     others = others or {}
-    rows = run.executions.order_by("position", "trial").values_list(
+    wanted = run.executions.all() if cases is None else run.executions.filter(case__in=cases)
+    rows = wanted.order_by("position", "trial").values_list(
         *("case", "verdict", "score", "turn_ms", "agent_cost_usd", "judge_cost_usd"),
         *("status", "pk"),
     )
-    for case, verdict, score, turn_ms, cost, judge_cost, status, pk in rows.iterator(CHUNK):
-        if pk in others:
-            verdict, score = others[pk]  # noqa: PLW2901 - as if it were recorded
+    for case, *result, turn_ms, cost, judge_cost, status, pk in rows.iterator(CHUNK):
+        verdict, score = others.get(pk, result)
         known = Verdict(verdict) if verdict else None
         is_skipped = status == Execution.Status.SKIPPED
         yield Fact(case, known, score, tuple(turn_ms), cost, judge_cost, is_skipped)

@@ -4,15 +4,27 @@ What a run recorded never changes. Beside it, `ReviewedVerdict` has the verdict 
 which people overruled a grade, and `Run.reviewed` the result of the run with those verdicts.
 """
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable
+import math
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict
+from itertools import groupby
 from typing import Any
 
+from django.db.models import Count, Q, Sum
+from django.db.models.functions import Coalesce
 from pydantic import ValidationError
 
+from evals_app.engine.gates import (
+    OF_EFFORT,
+    GateResult,
+    Regressions,
+    Spending,
+    TurnTimes,
+    check_gates,
+)
 from evals_app.engine.overruling import GivenGrade, Word, decide_with_people
-from evals_app.engine.scoring import CaseSummary, Decision, summarise_run
+from evals_app.engine.scoring import CaseSummary, Counts, Decision, outcome_of, summarise_case
 from evals_app.engine.suite import SuiteSpec
 from evals_app.engine.trial import Cause, Grade, GradeStatus, Trial, Verdict
 from evals_app.formats.snapshot import read_case, read_suite
@@ -26,6 +38,7 @@ from evals_app.models import (
     Transcript,
 )
 from evals_app.runs.baselines import regressions_of
+from evals_app.runs.comparing import case_outcomes
 from evals_app.runs.facts import facts_of, with_rules_of
 
 _COUNTED = (Review.Kind.VERDICT, Review.Kind.NOT_THE_AGENT)
@@ -110,7 +123,7 @@ def _decide(
 
 def _trial_of(execution: Execution) -> Trial:
     """Return the conversation, which is that of its source where one was graded again."""
-    stored = Transcript.objects.filter(pk__in=[execution.pk, execution.source_id]).first()
+    stored = Transcript.objects.of(execution)
     if stored is None:
         raise UndecidableError(
             "The conversation was removed to save space, so no verdict can be computed from it."
@@ -172,48 +185,106 @@ def write_run(run: Run) -> None:
 def reviewed_run(run: Run) -> dict[str, Any]:
     """Return the result of a run with the decisions of people; empty if they changed no grade.
 
-    All rows of the run are read again, but only the suite of its snapshot.
+    Only the cases that people decided on are read trial by trial; the rest are added up by the
+    database from what came of them, because a run may have 100,000. Times and costs stay as they
+    were, so gates on them do too.
 
     Raises:
         UndecidableError: another version made the run.
     """
     rows = ReviewedVerdict.objects.filter(execution__run=run)
-    changed = {
+    others = {
         pk: (verdict, score) for pk, verdict, score in rows.values_list("pk", "verdict", "score")
     }
-    if not changed:
+    if not others:
         return {}
     suite = with_rules_of(run, _suite_of(run))
-    cases: Counter[Verdict | None] = Counter()
-    trials: Counter[str] = Counter()
-
-    def count(case: CaseSummary) -> None:
-        cases[case.verdict] += 1
-        trials.update(passed=case.passed, failed=case.failed, errored=case.errored)
-
-    summary = summarise_run(
-        facts_of(run, changed),
-        suite=suite,
-        keep=count,
-        # The baseline counts as it was recorded.
-        regressions=regressions_of(run, suite.gates, digests=_digests(run, suite)),
-    )
+    names = set(rows.values_list("execution__case", flat=True))
+    facts = facts_of(run, cases=names, others=others)
+    cases = [
+        summarise_case(name, list(trials), min_pass_rate=suite.min_pass_rate)
+        for name, trials in groupby(facts, key=lambda fact: fact.case)
+    ]
+    counts, scores, scored = _rest_of(run, names)
+    for case in cases:
+        counts.add(case)
+    known = [case.score for case in cases if case.score is not None]
+    scored += len(known)
+    score = (scores + math.fsum(known)) / scored if scored else None
+    gates = _gates(run, suite, cases, score=score, pass_rate=counts.pass_rate)
     reviews = Review.objects.filter(execution__run=run, withdrawn_at=None, is_label=False)
     return {
-        "verdict": summary.verdict,
-        "score": summary.score,
-        "pass_rate": summary.pass_rate,
-        "gates": [asdict(gate) for gate in summary.gates],
-        **{verdict.value: trials[verdict.value] for verdict in Verdict},
-        **{f"cases_{verdict.value}": cases[verdict] for verdict in Verdict},
+        "verdict": counts.verdict(gates, suite),
+        "score": score,
+        "pass_rate": counts.pass_rate,
+        "gates": [asdict(gate) for gate in gates],
+        **{name: getattr(counts, name) for name in _COUNTS},
         "min_pass_rate": suite.min_pass_rate,
         "reviews": reviews.filter(kind__in=_COUNTED).count(),
-        "overruled": len(changed),
+        "overruled": len(others),
     }
 
 
-def _digests(run: Run, suite: SuiteSpec) -> dict[str, str]:
-    """Return the contents of cases by name, where a gate compares them with a baseline."""
-    if suite.gates.max_regressions is None and suite.gates.max_score_drop is None:
-        return {}
-    return dict(CaseResult.objects.filter(run=run).values_list("name", "digest"))
+_COUNTS = (
+    *("passed", "failed", "errored"),
+    *("cases_passed", "cases_failed", "cases_errored"),
+)
+
+
+def _rest_of(run: Run, names: Collection[str]) -> tuple[Counts, float, int]:
+    """Count the cases without those named, and add up their scores; return how many have one."""
+    rest = CaseResult.objects.filter(run=run).exclude(name__in=names)
+    verdicts = {f"cases_{verdict.value}": Q(verdict=verdict) for verdict in Verdict}
+    trials = ("trials", "passed", "failed", "errored", "skipped")
+    sums = rest.aggregate(
+        **{f"{name}_sum": Coalesce(Sum(name), 0) for name in trials},
+        **{name: Count("pk", filter=condition) for name, condition in verdicts.items()},
+        cases=Count("pk"),
+        scores=Coalesce(Sum("score"), 0.0),
+        scored=Count("score"),
+    )
+    ended = sums["passed_sum"] + sums["failed_sum"] + sums["skipped_sum"]
+    counts = Counts(
+        cases=sums["cases"],
+        **{name: sums[name] for name in verdicts},
+        **{name: sums[f"{name}_sum"] for name in ("passed", "failed", "errored")},
+        open=sums["trials_sum"] - ended,
+    )
+    return counts, sums["scores"], sums["scored"]
+
+
+def _gates(
+    run: Run,
+    suite: SuiteSpec,
+    cases: Sequence[CaseSummary],
+    *,
+    score: float | None,
+    pass_rate: float | None,
+) -> list[GateResult]:
+    """Check gates again; those on times and costs are as they were recorded."""
+    summary = Run.objects.values_list("summary", flat=True).get(pk=run.pk)
+    recorded = [GateResult(**gate) for gate in summary.get("gates", ())]
+    again = check_gates(
+        suite.gates,
+        score=score,
+        pass_rate=pass_rate,
+        times=TurnTimes(),
+        agent=Spending(),
+        everyone=Spending(),
+        regressions=_regressions(run, suite, cases),
+    )
+    by_name = {gate.name: gate for gate in again}
+    return [gate if gate.name in OF_EFFORT else by_name[gate.name] for gate in recorded]
+
+
+def _regressions(run: Run, suite: SuiteSpec, cases: Sequence[CaseSummary]) -> Regressions | None:
+    """Compare the cases with those of the baseline, which count as they were recorded."""
+    regressions = regressions_of(run, suite.gates, digests={})
+    if regressions is None:
+        return None
+    outcomes = case_outcomes(run)
+    digests = {name: outcome.digest for name, outcome in outcomes.items()}
+    outcomes |= {case.name: outcome_of(case, digests) for case in cases}
+    for outcome in outcomes.values():
+        regressions.add(outcome)
+    return regressions

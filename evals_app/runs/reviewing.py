@@ -14,7 +14,7 @@ from django.db import transaction
 from django.db.models.functions import Now
 
 from evals_app.engine.overruling import bullets, passes
-from evals_app.models import Execution, GradeResult, Review, ReviewTask, Run
+from evals_app.models import Execution, GradeResult, Review, ReviewTask, Run, Yardstick
 from evals_app.runs.record import storable
 from evals_app.runs.reviewed import UndecidableError, write_reviewed
 
@@ -57,6 +57,7 @@ def review_grade(
         passed=passed,
         score=score,
         reason=_valid_text(reason),
+        yardstick=_yardstick(grade, item),
         judged_passed=judged_passed,
         judged_score=judged_score,
         was_blind=was_blind,
@@ -110,20 +111,38 @@ def withdraw(review: Review, *, by: "User") -> None:
 def carry_reviews(run: Run) -> int:
     """Copy the reviews of the conversations that a run graded again; return how many.
 
-    Where a check asks the same question, the copy counts. Where it stands at the same place with
-    another question, it is only a label by which the judge can be measured. The caller has locked
-    the run, which is about to end.
+    Where a check asks the same question, the copy counts. Where it is at the same place with another
+    question, it is only a label by which the judge can be measured. The caller has locked the run,
+    which is about to end.
     """
-    executions = run.executions.filter(source__isnull=False, status=Execution.Status.FINISHED)
-    reviewed = executions.filter(source__reviews__withdrawn_at=None, source__reviews__isnull=False)
     copies: list[Review] = []
-    for execution in reviewed.distinct().defer("summary", "turn_ms"):
-        copies += _copies(execution)
+    executions = run.executions.filter(source__isnull=False, status=Execution.Status.FINISHED)
+    if reviews := _reviews_of_sources(run, executions):
+        chosen = executions.filter(source__in=reviews).defer("summary", "turn_ms")
+        for execution in chosen:
+            copies += _copies(reviews[execution.source_id], execution)
     Review.objects.bulk_create(copies)
     changed = {copy.execution_id for copy in copies if not copy.is_label}
     if changed:
         write_reviewed(run, changed)
     return len(copies)
+
+
+def _reviews_of_sources(run: Run, executions: Any) -> dict[int | None, list[Review]]:
+    """Return the current reviews of the conversations by the execution that has it, oldest first.
+
+    If the run regrades one that graded them again itself, what people say of that counts, too.
+    """
+    current = Review.objects.filter(withdrawn_at=None)
+    of_source = current.filter(execution__in=executions.values("source"))
+    regraded = run.regrading.get("regraded")
+    again = current.filter(execution__run=regraded, carried_from=None) if regraded else ()
+    reviews: dict[int | None, list[Review]] = {}
+    for rows in (of_source, again):
+        for review in rows and rows.select_related("grade", "execution").order_by("pk"):
+            execution = review.execution
+            reviews.setdefault(execution.source_id or execution.pk, []).append(review)
+    return reviews
 
 
 # Reading what was given
@@ -138,6 +157,18 @@ def _judged(grade: GradeResult, item: int | None) -> tuple[bool | None, float | 
         raise CannotReviewError(f"This grade has no bullet {item}.")
     met = known[item]
     return met, None if met is None else float(met)
+
+
+def _yardstick(grade: GradeResult, item: int | None) -> Yardstick | None:
+    """Return by what the grade, or one bullet, was judged; None if no judge was asked."""
+    if item is None or grade.yardstick is None:
+        return grade.yardstick
+    rows: list[dict[str, Any]] = grade.details["items"]
+    bullet = next(row for row in rows if row.get("id") == item)
+    if not (digest := bullet.get("yardstick")):
+        return None
+    text = str(bullet.get("text") or "")
+    return Yardstick.objects.of_item(grade.yardstick, digest=digest, criterion=text)
 
 
 def _valid_score(score: float, item: int | None) -> float:
@@ -251,27 +282,33 @@ def _note(execution: Execution, message: str, by: Any) -> None:
 # Carrying them to other grades of the same conversation
 
 
-def _copies(execution: Execution) -> list[Review]:
-    """Return copies of what people say of the conversation that an execution grades again."""
+def _copies(reviews: Iterable[Review], execution: Execution) -> list[Review]:
+    """Return copies of what people say of a conversation for an execution that grades it again."""
     grades = list(GradeResult.objects.filter(execution=execution).defer("calls", "evidence"))
-    reviews = Review.objects.filter(execution=execution.source_id, withdrawn_at=None)
-    copies = []
-    for review in reviews.select_related("grade").order_by("pk"):
-        if review.grade is None:
-            copies.append(_copy(review, execution, None, None, is_label=review.is_label))
-            continue
-        grade = _same_question(review.grade, grades)
-        counts = grade is not None and not review.is_label
-        grade = grade or _same_place(review.grade, grades)
-        if grade is None:
-            continue
-        item = review.item
-        if item is not None and not counts:
-            item = _same_bullet(review.grade, item, grade)
-            if item is None:
-                continue
-        copies.append(_copy(review, execution, grade, item, is_label=not counts))
-    return copies
+    copies: dict[Any, Review] = {}
+    for review in reviews:
+        copy = _carried(review, execution, grades)
+        if copy is not None:
+            is_comment = copy.kind == Review.Kind.COMMENT
+            about = (copy.kind, copy.grade_id, copy.item, copy.by_id or copy.by_name)
+            copies[review.pk if is_comment else about] = (
+                copy  # a later word of the same person counts
+            )
+    return list(copies.values())
+
+
+def _carried(review: Review, execution: Execution, grades: Sequence[GradeResult]) -> Review | None:
+    """Return the copy of a review; None if nothing in the new grades is what it is about."""
+    if review.grade is None:
+        return _copy(review, execution, None, None, is_label=review.is_label)
+    if (grade := _same_question(review.grade, grades)) is not None:
+        return _copy(review, execution, grade, review.item, is_label=review.is_label)
+    if (grade := _same_place(review.grade, grades)) is None:
+        return None
+    item = review.item
+    if item is not None and (item := _same_bullet(review.grade, item, grade)) is None:
+        return None
+    return _copy(review, execution, grade, item, is_label=True)
 
 
 def _copy(
@@ -283,8 +320,9 @@ def _copy(
     is_label: bool,
 ) -> Review:
     judged: tuple[bool | None, float | None] = (None, None)
+    yardstick = None
     if grade is not None and review.kind == Review.Kind.VERDICT:
-        judged = _judged(grade, item)
+        judged, yardstick = _judged(grade, item), _yardstick(grade, item)
     return Review(
         execution=execution,
         grade=grade,
@@ -293,6 +331,7 @@ def _copy(
         passed=review.passed,
         score=review.score,
         reason=review.reason,
+        yardstick=yardstick,
         judged_passed=judged[0],
         judged_score=judged[1],
         was_blind=review.was_blind,

@@ -7,15 +7,21 @@ from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import User
 from django.forms.models import model_to_dict
 
+from evals_app.engine.scoring import CaseSummary, summarise_run
+from evals_app.formats.snapshot import read_suite
+from evals_app.library.baselines import set_baseline
 from evals_app.models import (
+    Agent,
     CaseResult,
     Execution,
     GradeResult,
     Review,
     ReviewedVerdict,
     Run,
+    Suite,
     Transcript,
 )
+from evals_app.runs.facts import facts_of, with_rules_of
 from evals_app.runs.reviewing import (
     CannotReviewError,
     carry_reviews,
@@ -24,7 +30,7 @@ from evals_app.runs.reviewing import (
     review_grade,
     withdraw,
 )
-from tests.runs.suites import finished, make_suite, start
+from tests.runs.suites import finished, make_agent, make_suite, start
 
 pytestmark = pytest.mark.django_db
 
@@ -130,6 +136,59 @@ def test_gates_are_checked_again(ann: User) -> None:
 
     (gate,) = reviewed(run)["gates"]
     assert (gate["name"], gate["actual"], gate["passed"]) == ("min_pass_rate", 1.0, True)
+
+
+def test_the_result_of_a_run_is_that_of_all_its_rows(ann: User) -> None:
+    agent = make_agent()
+    suite = make_suite(
+        ["hello", "bye", "hello", "crash"],
+        agent=agent,
+        trials=3,
+        min_pass_rate=0.5,
+        gate_pass_rate=0.9,
+        max_p95_ms=60_000,
+        max_cost_usd=1,
+    )
+    run = finished(suite)
+    for number, trial, passed in [(2, 1, True), (2, 3, True), (1, 2, False), (4, 1, True)]:
+        grade = GradeResult.objects.get(
+            execution__run=run, execution__case=f"case {number}", execution__trial=trial
+        )
+        review_grade(grade, by=ann, passed=passed)
+    not_the_agents_fault(run.executions.get(case="case 3", trial=1), by=ann, reason="Odd.")
+    rows = ReviewedVerdict.objects.values_list("pk", "verdict", "score")
+    others = {pk: (verdict, score) for pk, verdict, score in rows}
+    rules = with_rules_of(run, read_suite(run.snapshot.content))
+    cases: list[CaseSummary] = []
+    whole = summarise_run(facts_of(run, others=others), suite=rules, keep=cases.append)
+
+    result = reviewed(run)
+
+    assert (result["verdict"], result["pass_rate"]) == (whole.verdict, whole.pass_rate)
+    assert result["score"] == pytest.approx(whole.score)
+    gates = {gate.name: (gate.actual, gate.passed) for gate in whole.gates}
+    assert {gate["name"]: (gate["actual"], gate["passed"]) for gate in result["gates"]} == gates
+    assert len(gates) == 3
+    for verdict in ("passed", "failed", "errored"):
+        assert result[verdict] == sum(getattr(case, verdict) for case in cases)
+        assert result[f"cases_{verdict}"] == sum(case.verdict == verdict for case in cases)
+
+
+def test_a_regression_that_people_deny_is_none(ann: User) -> None:
+    suite = make_suite(["hello", "hello"], max_regressions=0)
+    first = finished(suite)
+    set_baseline(first)
+    Agent.objects.update(rules=[{"reply": "bye"}])
+    run = finished(Suite.objects.get())
+    assert run.verdict == "failed"
+
+    for number in (1, 2):
+        review_grade(grade_of(run, number), by=ann, passed=True)
+
+    assert reviewed(run)["verdict"] == "passed"
+    assert [(gate["name"], gate["actual"]) for gate in reviewed(run)["gates"]] == [
+        ("max_regressions", 0)
+    ]
 
 
 def test_confirming_a_grade_changes_no_verdict(ann: User) -> None:
