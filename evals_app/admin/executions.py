@@ -30,6 +30,7 @@ from evals_app.admin.presentation import (
     token_lines,
     verdict_state,
 )
+from evals_app.admin.reviewing import ReviewActions, Reviews, people_verdict
 from evals_app.admin.run_progress import running_line
 from evals_app.admin.runs import SuiteFilter, run_name
 from evals_app.admin.side_by_side import side_by_side_url
@@ -87,7 +88,7 @@ class RunSuiteFilter(SuiteFilter):
 
 
 @admin.register(Execution)
-class ExecutionAdmin(ExpectAction, MakesCases):
+class ExecutionAdmin(ReviewActions, ExpectAction, MakesCases):
     """Executions: written by workers, read here."""
 
     list_display = (
@@ -238,10 +239,20 @@ class ExecutionAdmin(ExpectAction, MakesCases):
             return context | {"running": running_line(execution)}
         if state in {"queued", "skipped", "not_run"}:
             return context
-        review = _review(execution)
-        has_turns = review["trial"] is not None and bool(review["trial"].turns)
-        can_make = bool(execution.verdict) and has_turns and self.has_case_permission(request)
-        return context | review | {"can_make_case": can_make}
+        reviews = Reviews.of(execution, request.user)
+        review = _review(execution, reviews)
+        has_trial, is_finished = review["trial"] is not None, bool(execution.verdict)
+        has_turns = has_trial and bool(review["trial"].turns)
+        return (
+            context
+            | review
+            | {
+                "can_make_case": is_finished and has_turns and self.has_case_permission(request),
+                "may_review": is_finished and has_trial and self.has_review_permission(request),
+                "execution_block": reviews.of_execution() if is_finished else None,
+                **people_verdict(execution),
+            }
+        )
 
     def _case_id(self, request: HttpRequest, execution: Execution) -> int | None:
         """Return the current case, if it still exists and the person may see it."""
@@ -263,10 +274,10 @@ def _names_with(search_term: str) -> list[str]:
 
 
 def _with_its_run() -> QuerySet[Execution]:
-    return Execution.objects.select_related("run").defer("run__summary", "turn_ms")
+    return Execution.objects.select_related("run", "reviewed").defer("run__summary", "turn_ms")
 
 
-def _review(execution: Execution) -> dict[str, Any]:
+def _review(execution: Execution, reviews: Reviews) -> dict[str, Any]:
     """Return the conversation, its grades and its numbers."""
     scale = execution.run.score_scale
     stored = Transcript.objects.of(execution)
@@ -275,7 +286,7 @@ def _review(execution: Execution) -> dict[str, Any]:
     grades = list(
         GradeResult.objects.filter(execution=execution).defer("calls").order_by("position", "pk")
     )
-    turns = turn_lines(trial, grades, scale=scale)
+    turns = turn_lines(trial, grades, scale=scale, reviews=reviews)
     is_pruned = stored is None and execution.run.pruned_at is not None
     is_unreadable = stored is not None and trial is None
     return {
@@ -286,8 +297,8 @@ def _review(execution: Execution) -> dict[str, Any]:
         "is_long": any(not turn.is_open for turn in turns),
         "is_silent": not (is_pruned or is_unreadable or any(turn.messages for turn in turns)),
         "history": trial.history if trial else (),
-        "final_grades": final_lines(grades, scale=scale),
-        "limits": limit_lines(execution, grades),
+        "final_grades": final_lines(grades, scale=scale, reviews=reviews),
+        "limits": limit_lines(execution, grades, reviews=reviews),
         "summary": _summary(execution),
         "failure_reason": execution.summary.get("response_criteria_failure_reason"),
         **_numbers(execution, trial, scale=scale),

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from django.utils.safestring import SafeString
@@ -67,6 +68,7 @@ class ItemLine:
     note: str
     quote: Mapping[str, Any] | None
     votes: str
+    people: Any = None  # what people say of it; see reviewing.ReviewBlock
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +93,11 @@ class Judgement:
     votes_title: str = ""
 
 
-def judgement(grade: GradeResult) -> Judgement:
-    """Read the details of a judged grade, leaving out what has an unknown shape."""
+def judgement(grade: GradeResult, people: Mapping[int, Any] = MappingProxyType({})) -> Judgement:
+    """Read the details of a judged grade, leaving out what has an unknown shape.
+
+    `people` is what people say of its items, by number.
+    """
     if grade.family != "judged":
         return Judgement()
     details = grade.details
@@ -100,7 +105,7 @@ def judgement(grade: GradeResult) -> Judgement:
     facts = [_FACTS[flag] for flag in flags if flag in _FACTS]
     if dropped := _texts(details.get("dropped")):
         facts.append(f"{', '.join(dropped).replace('_', ' ')} not accepted by the judge model")
-    items = tuple(_item(item) for item in _rows(details.get("items")))
+    items = tuple(_item(item, people) for item in _rows(details.get("items")))
     votes = tuple(_vote(vote) for vote in _rows(details.get("votes")))
     return Judgement(
         warnings=tuple(_WARNINGS[flag] for flag in flags if flag in _WARNINGS),
@@ -125,14 +130,15 @@ def other_details(grade: GradeResult) -> dict[str, Any]:
     return {key: value for key, value in grade.details.items() if key not in _SHOWN}
 
 
-def _item(item: Mapping[str, Any]) -> ItemLine:
+def _item(item: Mapping[str, Any], people: Mapping[int, Any]) -> ItemLine:
     verdict = _verdict(item.get("verdict"))
     evidence = item.get("evidence")
     votes = item.get("votes")
     cast = _counted(votes if isinstance(votes, list) else ())
     state = next((state for state, words in _STATES.items() if verdict in words), "informational")
+    number = item["id"] if isinstance(item.get("id"), int) else 0
     return ItemLine(
-        id=item["id"] if isinstance(item.get("id"), int) else 0,
+        id=number,
         badge=badge(state, word=_word(verdict)),
         text=str(item.get("text") or ""),
         note=str(item.get("critique") or item.get("note") or ""),
@@ -140,6 +146,7 @@ def _item(item: Mapping[str, Any]) -> ItemLine:
         if isinstance(evidence, Mapping) and evidence.get("quote")
         else None,
         votes=", ".join(f"{count} {word}" for word, count in cast.items()),
+        people=people.get(number),
     )
 
 

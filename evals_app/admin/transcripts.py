@@ -17,6 +17,7 @@ from evals_app.admin.presentation import (
     tokens,
     verdict_state,
 )
+from evals_app.admin.reviewing import ReviewBlock, Reviews
 from evals_app.engine.grading import SUSPICION
 from evals_app.engine.limits import LIMITS
 from evals_app.engine.llm.pricing import usd_text
@@ -44,6 +45,7 @@ class GradeLine:
     details: str
     needs_attention: bool
     judgement: Judgement
+    people: ReviewBlock | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +98,7 @@ class LimitLine:
     actual: str
     badge: SafeString
     reason: str
+    people: ReviewBlock | None = None
 
 
 def readable_trial(stored: Transcript | None) -> Trial | None:
@@ -104,7 +107,11 @@ def readable_trial(stored: Transcript | None) -> Trial | None:
 
 
 def turn_lines(
-    trial: Trial | None, grades: Sequence[GradeResult], *, scale: str
+    trial: Trial | None,
+    grades: Sequence[GradeResult],
+    *,
+    scale: str,
+    reviews: Reviews | None = None,
 ) -> tuple[TurnLine, ...]:
     """Return every turn that ran, and others that have grades."""
     by_turn: dict[int, list[GradeResult]] = {}
@@ -119,7 +126,9 @@ def turn_lines(
     has_trouble = False
     for number in range(1, last + 1):
         record = records[number - 1] if number <= len(records) else None
-        below = tuple(grade_line(grade, scale=scale) for grade in by_turn.get(number, []))
+        below = tuple(
+            grade_line(grade, scale=scale, reviews=reviews) for grade in by_turn.get(number, [])
+        )
         is_trouble = any(grade.needs_attention for grade in below) or bool(record and record.error)
         # Of a long conversation only the first turn that went wrong is open.
         is_open = is_short or (is_trouble and not has_trouble)
@@ -190,8 +199,8 @@ def _call_line(call: ToolCall) -> CallLine:
     )
 
 
-def grade_line(grade: GradeResult, *, scale: str) -> GradeLine:
-    """Return a grade to show."""
+def grade_line(grade: GradeResult, *, scale: str, reviews: Reviews | None = None) -> GradeLine:
+    """Return a grade to show, with what people say of it."""
     state = grade_state(grade)
     facts, reason = _compared(grade, scale=scale)
     if grade.weight == 0:
@@ -200,7 +209,8 @@ def grade_line(grade: GradeResult, *, scale: str) -> GradeLine:
         facts.append(f"{percent(grade.weight)} of the score")
     elif grade.weight != 1:
         facts.append(f"weight {grade.weight:g}")
-    judged = judgement(grade)
+    people = reviews.blocks_of(grade) if reviews else None
+    judged = judgement(grade, people.items) if people else judgement(grade)
     details = other_details(grade)
     return GradeLine(
         grade=grade,
@@ -215,6 +225,7 @@ def grade_line(grade: GradeResult, *, scale: str) -> GradeLine:
         details=json_text(details) if details else "",
         needs_attention=state in {"failed", "ungraded", "error"},
         judgement=judged,
+        people=people.whole if people else None,
     )
 
 
@@ -244,16 +255,20 @@ def grade_state(grade: GradeResult) -> str:
     return verdict_state(grade.passed, otherwise="informational")
 
 
-def final_lines(grades: Sequence[GradeResult], *, scale: str) -> tuple[GradeLine, ...]:
+def final_lines(
+    grades: Sequence[GradeResult], *, scale: str, reviews: Reviews | None = None
+) -> tuple[GradeLine, ...]:
     """Return the grades of the whole conversation."""
     return tuple(
-        grade_line(grade, scale=scale)
+        grade_line(grade, scale=scale, reviews=reviews)
         for grade in grades
         if grade.turn is None and grade.family != "limit"
     )
 
 
-def limit_lines(execution: Execution, grades: Sequence[GradeResult]) -> tuple[LimitLine, ...]:
+def limit_lines(
+    execution: Execution, grades: Sequence[GradeResult], *, reviews: Reviews
+) -> tuple[LimitLine, ...]:
     """Return each limit that is set, with its actual value."""
     graded = {grade.type: grade for grade in grades if grade.family == "limit"}
     lines = []
@@ -274,6 +289,7 @@ def limit_lines(execution: Execution, grades: Sequence[GradeResult]) -> tuple[Li
                 actual=written(actual),
                 badge=badge(grade_state(grade)),
                 reason=grade.reason,
+                people=reviews.blocks_of(grade).whole,
             )
         )
     return tuple(lines)

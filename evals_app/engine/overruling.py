@@ -83,79 +83,10 @@ def bullets(details: Mapping[str, Any]) -> dict[int, bool | None]:
     items = details.get("items") if details.get("scale") == "rubric" else None
     met: dict[Any, bool] = {"pass": True, "fail": False}
     return {
-        item["id"]: met.get(item.get("verdict"))
+        item["id"]: met.get(item["verdict"])
         for item in (items if isinstance(items, list) else ())
-        if isinstance(item, dict) and isinstance(item.get("id"), int)
+        if isinstance(item, dict) and isinstance(item.get("id"), int) and "verdict" in item
     }
-
-
-def overruled(check: GradedAssertion, words: Sequence[Word]) -> GradedAssertion | None:
-    """Return a check with the grade that people give it; None if its grade stays.
-
-    What they say of a whole rubric goes before what they say of its bullets.
-    """
-    whole = consensus(word for word in words if word.item is None)
-    grade = check.grade
-    if whole.passed is not None:
-        regraded = _regraded(check, whole)
-        is_same = (regraded.passed, regraded.score) == (grade.passed, grade.score)
-        return None if is_same else replace(check, grade=regraded)
-    decided = {}
-    for number, met in bullets(grade.details).items():
-        said = consensus(word for word in words if word.item == number)
-        if said.passed is not None and said.passed is not met:
-            decided[number] = said
-    return replace(check, grade=_recounted(check, decided)) if decided else None
-
-
-def _regraded(check: GradedAssertion, said: Consensus) -> Grade:
-    """Return the grade of people: who only agrees with a verdict leaves its score as it is."""
-    grade = check.grade
-    only_informs = grade.status is GradeStatus.OK and grade.passed is None
-    is_limit = check.family == "limit"
-    score = said.score
-    if score is None:
-        score = grade.score if said.passed is grade.passed else float(bool(said.passed))
-    failed = Cause.LIMIT if is_limit else Cause.ASSERTION
-    return grade.but(
-        score=None if is_limit else score,
-        passed=None if only_informs else said.passed,
-        status=GradeStatus.OK,
-        cause=None if said.passed else failed,
-        reason=_in_words(said),
-    )
-
-
-def _recounted(check: GradedAssertion, decided: Mapping[int, Consensus]) -> Grade:
-    """Count the bullets of a rubric again, with those that people decided."""
-    verdicts = {
-        item["id"]: item.get("verdict")
-        for item in check.grade.details["items"]
-        if item.get("id") in bullets(check.grade.details)
-    }
-    verdicts |= {number: "pass" if said.passed else "fail" for number, said in decided.items()}
-    results = list(verdicts.values())
-    met, is_open = results.count("pass"), results.count(None)
-    applicable = len(results) - results.count("not_applicable")
-    reasons = " ".join(f"Bullet {number}: {_in_words(said)}" for number, said in decided.items())
-    grade = check.grade.but(
-        score=met / applicable,
-        highest=(met + is_open) / applicable if is_open else None,
-        passed=None,
-        status=GradeStatus.OK,
-        cause=None,
-        reason=f"{met} of {applicable} bullets {'is' if met == 1 else 'are'} met. {reasons}",
-        details=check.grade.details | {"met": met, "applicable": applicable, "undecided": is_open},
-    )
-    return by_threshold(grade, check.threshold)
-
-
-def _in_words(said: Consensus) -> str:
-    """Say who decided, and why."""
-    names = ", ".join(word.name for word in said.words)
-    reason = next((word.reason for word in said.words if word.reason), "")
-    first = f"Decided by {names}"
-    return f"{first}: {reason}" if reason else f"{first}."
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +104,77 @@ class GivenGrade:
     words: tuple[Word, ...] = ()
 
 
+def overruled(given: GivenGrade) -> Grade | None:
+    """Return the grade that people give a check; None if its grade stays.
+
+    What they say of a whole rubric goes before what they say of its bullets.
+    """
+    grade = given.grade
+    whole = consensus(word for word in given.words if word.item is None)
+    if whole.passed is not None:
+        regraded = _regraded(given, whole)
+        is_same = (regraded.passed, regraded.score) == (grade.passed, grade.score)
+        return None if is_same else regraded
+    decided = {}
+    for number, met in bullets(grade.details).items():
+        bullet = consensus(word for word in given.words if word.item == number)
+        if bullet.passed is not None and bullet.passed is not met:
+            decided[number] = bullet
+    return _recounted(given, decided) if decided else None
+
+
+def _regraded(given: GivenGrade, people: Consensus) -> Grade:
+    """Return the grade of people: who only agrees with a verdict leaves its score as it is."""
+    grade = given.grade
+    only_informs = grade.status is GradeStatus.OK and grade.passed is None
+    is_limit = given.family == "limit"
+    score = people.score
+    if score is None:
+        score = grade.score if people.passed is grade.passed else float(bool(people.passed))
+    failed = Cause.LIMIT if is_limit else Cause.ASSERTION
+    return grade.but(
+        score=None if is_limit else score,
+        passed=None if only_informs else people.passed,
+        status=GradeStatus.OK,
+        cause=None if people.passed else failed,
+        reason=_in_words(people),
+    )
+
+
+def _recounted(given: GivenGrade, decided: Mapping[int, Consensus]) -> Grade:
+    """Count the bullets of a rubric again, with those that people decided."""
+    grade = given.grade
+    known = bullets(grade.details)
+    verdicts = {
+        item["id"]: item["verdict"] for item in grade.details["items"] if item.get("id") in known
+    }
+    verdicts |= {number: "pass" if people.passed else "fail" for number, people in decided.items()}
+    results = list(verdicts.values())
+    met, is_open = results.count("pass"), results.count(None)
+    applicable = len(results) - results.count("not_applicable")
+    reasons = " ".join(
+        f"Bullet {number}: {_in_words(people)}" for number, people in decided.items()
+    )
+    recounted = grade.but(
+        score=met / applicable,
+        highest=(met + is_open) / applicable if is_open else None,
+        passed=None,
+        status=GradeStatus.OK,
+        cause=None,
+        reason=f"{met} of {applicable} bullets {'is' if met == 1 else 'are'} met. {reasons}",
+        details=grade.details | {"met": met, "applicable": applicable, "undecided": is_open},
+    )
+    return by_threshold(recounted, given.threshold)
+
+
+def _in_words(people: Consensus) -> str:
+    """Say who decided, and why."""
+    names = ", ".join(word.name for word in people.words)
+    reason = next((word.reason for word in people.words if word.reason), "")
+    first = f"Decided by {names}"
+    return f"{first}: {reason}" if reason else f"{first}."
+
+
 def decide_with_people(
     trial: Trial,
     grades: Sequence[GivenGrade],
@@ -185,15 +187,18 @@ def decide_with_people(
 
     `not_the_agent` is why a person says that what happened is not the agent's fault.
     """
-    graded = _graded(grades, case=case, suite=suite)
-    decided = [
-        overruled(check, given.words) if given.words else None
-        for check, given in zip(graded, grades, strict=True)
-    ]
-    if not any(decided) and not_the_agent is None:
+    with_people = [overruled(given) if given.words else None for given in grades]
+    if not any(with_people) and not_the_agent is None:
         return None
-    with_people = [new or check for new, check in zip(decided, graded, strict=True)]
-    decision = decide(trial, with_people, suite=suite)
+    graded = _graded(
+        [
+            replace(given, grade=grade or given.grade)
+            for given, grade in zip(grades, with_people, strict=True)
+        ],
+        case=case,
+        suite=suite,
+    )
+    decision = decide(trial, graded, suite=suite)
     if not_the_agent is None:
         return decision
     return Decision(Verdict.ERRORED, decision.score, Cause.CASE, not_the_agent)

@@ -21,6 +21,10 @@ from evals_app.runs.reviewed import UndecidableError, write_reviewed
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
 
+REVIEWING = "evals_app.review_execution"
+# Only admins have it: executions never change.
+_OTHERS_REVIEWS = "evals_app.change_execution"
+
 MOST_CHARS = 5000  # of a reason or a comment
 _MOST_LOGGED = 200
 
@@ -106,6 +110,12 @@ def withdraw(review: Review, *, by: "User") -> None:
             also += [copy.execution for copy in withdrawn]
             words = f"Withdrawn: {review.get_kind_display().lower()} by {review.by_name}"
             _note(review.execution, f"{words}. {review.reason}".strip(), by)
+
+
+def may_withdraw(review: Review, user: Any) -> bool:
+    """Whether a person may withdraw a review: their own, or as an admin any."""
+    is_own = review.by_id == user.pk
+    return bool(user.has_perm(REVIEWING if is_own else _OTHERS_REVIEWS))
 
 
 def carry_reviews(run: Run) -> int:

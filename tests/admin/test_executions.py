@@ -152,7 +152,7 @@ def test_the_page_takes_a_fixed_number_of_queries(
     admin_client.get(page_of(execution))  # a process looks a content type up once
 
     # session, user, execution, transcript, grades, previous, next, next failure, result before, case
-    with django_assert_num_queries(10):
+    with django_assert_num_queries(11):
         admin_client.get(page_of(execution))
 
 

@@ -81,9 +81,23 @@ def test_a_score_passes_as_it_would_of_a_judge(
     assert passes(score, kind=kind, threshold=threshold) is passed
 
 
+def given(check: GradedAssertion, *words: Word) -> GivenGrade:
+    return GivenGrade(
+        check.type,
+        check.label,
+        check.family,
+        check.turn,
+        check.position,
+        check.weight,
+        check.threshold,
+        check.grade,
+        words,
+    )
+
+
 def regraded(check: GradedAssertion, *words: Word) -> tuple[bool | None, float | None] | None:
-    new = overruled(check, words)
-    return None if new is None else (new.grade.passed, new.grade.score)
+    grade = overruled(given(check, *words))
+    return None if grade is None else (grade.passed, grade.score)
 
 
 @pytest.mark.parametrize(
@@ -111,9 +125,9 @@ def test_a_check_gets_the_grade_that_people_give_it(
 
 def test_a_limit_has_no_score_whoever_decides() -> None:
     assert regraded(graded_limit(is_kept=False), RIGHT) == (True, None)
-    failed = overruled(graded_limit(is_kept=True), [WRONG])
+    failed = overruled(given(graded_limit(is_kept=True), WRONG))
     assert failed is not None
-    assert (failed.grade.score, failed.grade.cause) == (None, Cause.LIMIT)
+    assert (failed.score, failed.cause) == (None, Cause.LIMIT)
 
 
 def rubric(*verdicts: str | None, threshold: float | None = 0.6, **grade: Any) -> GradedAssertion:
@@ -169,20 +183,6 @@ def test_bullets_of_a_rubric_are_counted_again(
 
 
 # The verdict
-
-
-def given(check: GradedAssertion, *words: Word) -> GivenGrade:
-    return GivenGrade(
-        check.type,
-        check.label,
-        check.family,
-        check.turn,
-        check.position,
-        check.weight,
-        check.threshold,
-        check.grade,
-        words,
-    )
 
 
 def decision(

@@ -1,4 +1,4 @@
-// Review pages: stepping with j and k, quotes shown in the conversation, copying, charts.
+// Review pages: stepping with keys, reviews of grades, quotes shown in the conversation, copying, charts.
 // Everything is delegated, so that parts which HTMX swaps in need no setup.
 "use strict";
 
@@ -16,8 +16,62 @@
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.shiftKey || event.repeat) return;
     if (isTyping(event.target) || document.getElementById("dialog")?.offsetParent) return;
+    if (/^[np]$/.test(event.key)) return stepReview(event, event.key === "n" ? 1 : -1);
+    if (/^[xy]$/.test(event.key)) return sayOfGrade(event);
     const link = /^[jk]$/.test(event.key) && document.querySelector(`[data-step="${event.key}"]`);
     if (link) link.click();
+  });
+
+  // Reviews: n and p go from grade to grade, y and x say whether it is right.
+
+  const openFolds = (element) => {
+    for (let fold = element.closest("details"); fold; fold = fold.parentElement.closest("details")) {
+      fold.open = true;
+    }
+  };
+
+  const stepReview = (event, step) => {
+    const blocks = [...document.querySelectorAll("[data-people]")];
+    if (!blocks.length) return;
+    const here = blocks.indexOf(document.activeElement.closest("[data-people]"));
+    const next = blocks[here < 0 ? 0 : Math.max(0, Math.min(here + step, blocks.length - 1))];
+    event.preventDefault();
+    openFolds(next);
+    next.focus({ preventScroll: true, focusVisible: true });
+    next.scrollIntoView({ block: "center" });
+  };
+
+  const sayOfGrade = (event) => {
+    const block = document.activeElement.closest("[data-people]");
+    const button = block?.querySelector(`[data-say="${event.key}"]`);
+    if (!button) return;
+    event.preventDefault();
+    button.click();
+  };
+
+  const closeForm = (form) => {
+    const block = form.closest(".people");
+    form.remove();
+    block.focus({ focusVisible: true });
+  };
+
+  document.addEventListener("click", (event) => {
+    if (event.target.closest("[data-people-close]")) closeForm(event.target.closest(".people-fields"));
+  });
+  document.addEventListener("keydown", (event) => {
+    const form = event.target.closest?.(".people-fields");
+    if (!form) return;
+    if (event.key === "Escape") closeForm(form);
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) form.requestSubmit();
+  });
+  // Who opened a form writes in it next, and who said something is still at the same grade.
+  document.addEventListener("htmx:afterSwap", (event) => {
+    const { target, elt } = event.detail;
+    const form = target.closest?.(".people-form");
+    if (form) return form.querySelector("select, textarea")?.focus();
+    if (elt.matches?.(".people") || target.matches?.(".people")) {
+      document.getElementById(target.id)?.focus({ preventScroll: true, focusVisible: true });
+    }
   });
 
   // Quotes
@@ -48,9 +102,7 @@
   };
 
   const show = ({ node, start, end }) => {
-    for (let fold = node.parentElement.closest("details"); fold; fold = fold.parentElement.closest("details")) {
-      fold.open = true;
-    }
+    openFolds(node.parentElement);
     const range = document.createRange();
     range.setStart(node, start);
     range.setEnd(node, end);
