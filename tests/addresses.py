@@ -17,6 +17,7 @@ from evals_app.models import (
     GradeResult,
     MonthlyCeiling,
     Provider,
+    Review,
     Settlement,
 )
 from fixtures_app.library import save_fixture
@@ -90,6 +91,10 @@ def samples_for(settings: Any) -> Samples:
     parts |= {"start": run.pk, "stored": Assertion.objects.get(turn__case=case).pk}
     parts |= {"grade": GradeResult.objects.get(execution=execution).pk, "only": "all"}
     parts |= {"sha256": Attachment.objects.get().pk, "kind": "contains"}
+    review = Review.objects.create(
+        execution=execution, kind="comment", reason="Hm.", by=root, by_name="owner"
+    )
+    parts |= {"review": review.pk}
     parts |= {"report_kind": "markdown", "slug": "shop", "evaluationsteps": _steps().pk}
     urls = {
         "admin/autocomplete/": "/admin/autocomplete/?app_label=evals_app&model_name=suite"
@@ -104,6 +109,8 @@ def samples_for(settings: Any) -> Samples:
         "admin/evals_app/run/case-history/": "/admin/evals_app/run/case-history/"
         f"?suite={suite.slug}&case=Where+is+it",
         "admin/help/<slug:slug>/": "/admin/help/concepts/",
+        "admin/evals_app/execution/<int:pk>/review/": "/admin/evals_app/execution/"
+        f"{execution.pk}/review/?word=comment",
         "api/": "/api/nothing/",
         "admin/invitation/<uidb64>/<token>/": "/admin/invitation/MQ/made-up/",
     }
@@ -112,7 +119,11 @@ def samples_for(settings: Any) -> Samples:
         for route in rest
         if "suites/" in route
     }
-    return Samples(parts | urls, {"admin/evals_app/suite/<int:pk>/cases/": {"up": case.pk}})
+    bodies = {
+        "admin/evals_app/suite/<int:pk>/cases/": {"up": case.pk},
+        "admin/evals_app/execution/<int:pk>/review/": {"word": "comment", "reason": "Hm."},
+    }
+    return Samples(parts | urls, bodies)
 
 
 def _steps() -> EvaluationSteps:

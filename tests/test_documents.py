@@ -48,8 +48,8 @@ def test_a_large_run_is_read_in_chunks(
     run = make_run(["passed"] * 5)
     monkeypatch.setattr(documents, "CHUNK", 2)
 
-    # The run, its cases, their tokens, the ids, and for each of three chunks rows, grades and transcripts.
-    with django_assert_num_queries(4 + 3 * 3):
+    # The run, its cases, their tokens, the ids, and for each of three chunks rows, grades, reviews and transcripts.
+    with django_assert_num_queries(4 + 3 * 4):
         answer = whole(run_document(run))
 
     assert [row["case"] for row in answer["executions"]] == [f"case {n}" for n in range(1, 6)]

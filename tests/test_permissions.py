@@ -226,6 +226,12 @@ PAGES: dict[str, Need] = {
     f"{_EXECUTION}judge/<int:grade>/": "view_execution|change_execution",
     f"{_EXECUTION}expect/": "view_execution|change_execution change_case",
     f"{_EXECUTION}case/": "view_execution|change_execution add_case",
+    f"{_EXECUTION}review/": "view_execution|change_execution review_execution",
+    # The sample is of somebody else.
+    f"{_EXECUTION}review/<int:review>/withdraw/": {
+        "GET": NOBODY,
+        "POST": "change_execution review_execution",
+    },
     **pages("auth", "user", add="add_user change_user", delete=NOBODY),
     "admin/auth/user/<path:object_id>/link/": "change_user",
     "admin/profile/": STAFF,
@@ -264,6 +270,13 @@ REST: dict[str, dict[str, Scoped]] = {
     "api/executions/<int:pk>/case/": {
         "GET": ("read", "view_execution"),
         "POST": ("author", "view_execution add_case"),
+    },
+    "api/executions/<int:pk>/reviews/": {
+        "GET": ("read", "view_execution"),
+        "POST": ("author", "view_execution review_execution"),
+    },
+    "api/executions/<int:pk>/reviews/<int:review>/": {
+        "DELETE": ("author", "view_execution review_execution change_execution")
     },
     "api/spending/": {"GET": ("read", "view_run")},
     "api/files/": {"POST": ("author", "change_case")},
@@ -335,10 +348,15 @@ def samples(settings: Any) -> Samples:
 
 
 ALL = frozenset(
-    f"{action}_{model}"
-    for models in OUR_MODELS.values()
-    for model in models
-    for action in ("view", "add", "change", "delete")
+    [
+        "review_execution",
+        *(
+            f"{action}_{model}"
+            for models in OUR_MODELS.values()
+            for model in models
+            for action in ("view", "add", "change", "delete")
+        ),
+    ]
 )
 
 

@@ -27,6 +27,7 @@ from evals_app.admin.presentation import (
     badge,
     execution_scripted_badge,
     execution_state,
+    people_badge,
     token_lines,
     verdict_state,
 )
@@ -107,7 +108,7 @@ class ExecutionAdmin(ReviewActions, ExpectAction, MakesCases):
     # The list
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Execution]:
-        whole = super().get_queryset(request).select_related("run")
+        whole = super().get_queryset(request).select_related("run", "reviewed")
         return whole.defer("summary", "turn_ms", "run__summary")
 
     def get_search_results(
@@ -130,7 +131,9 @@ class ExecutionAdmin(ReviewActions, ExpectAction, MakesCases):
     @display(description="Verdict")
     def verdict_badge(self, execution: Execution) -> SafeString:
         sign = badge(execution_state(execution, run=execution.run))
-        return format_html("{} {}", sign, execution_scripted_badge(execution))
+        people = getattr(execution, "reviewed", None)
+        decided = people_badge(people.verdict) if people else ""
+        return format_html("{} {} {}", sign, execution_scripted_badge(execution), decided)
 
     @display(description="Reason")
     def why(self, execution: Execution) -> SafeString | str:

@@ -15,6 +15,7 @@ from evals_app.models import Agent, Execution, Run
 from evals_app.reports.comparison import CHANGES, VERDICTS
 from evals_app.reports.figures import UNKNOWN, count, duration, token_sum
 from evals_app.reports.judges import has_script
+from evals_app.reports.reviewed import WITH_PEOPLE
 from evals_app.reports.settlements import TESTING, WORDS
 from evals_app.reports.similarity import STAND_IN
 
@@ -102,6 +103,11 @@ def badge(state: str, *, word: str = "") -> SafeString:
     )
 
 
+def people_badge(state: str, word: str = "") -> SafeString:
+    """Return the badge of a verdict with the decisions of people."""
+    return badge(state, word=f"{word or SIGNS[state].word} {WITH_PEOPLE}")
+
+
 def verdict_state(passed: bool | None, *, otherwise: str) -> str:  # noqa: FBT001 - a verdict
     """Return the state of a verdict that may be missing."""
     if passed is None:
@@ -147,6 +153,8 @@ def has_scripted_judge(run: Run) -> bool:
 def run_badges(run: Run) -> SafeString:
     """Return the badges of a run: its state and labels."""
     signs = [badge(run_state(run)), scripted_badge(run)]
+    if run.reviewed and run.reviewed["verdict"] != run.verdict:
+        signs.append(people_badge(run.reviewed["verdict"]))
     if run.is_similarity_stand_in:
         signs.append(badge("stand_in"))
     return format_html_join(" ", "{}", ((sign,) for sign in signs if sign))

@@ -11,7 +11,7 @@ from django.urls import URLPattern, path
 from django.utils.safestring import SafeString
 
 from evals_app.admin.permissions import ReadOnly, requires
-from evals_app.admin.presentation import CAUSES, badge, verdict_state
+from evals_app.admin.presentation import CAUSES, badge, people_badge, verdict_state
 from evals_app.engine.overruling import Consensus, bullets, consensus, overruled
 from evals_app.engine.trial import GradeStatus
 from evals_app.models import Execution, GradeResult, Review
@@ -198,11 +198,6 @@ class GradeBlocks:
     items: Mapping[int, ReviewBlock]
 
 
-def people_badge(state: str, word: str) -> SafeString:
-    """Return the badge of a verdict with the decisions of people."""
-    return badge(state, word=f"{word} with people's decisions")
-
-
 def _counts(review: Review) -> bool:
     is_verdict = review.kind == Review.Kind.VERDICT
     return is_verdict and review.withdrawn_at is None and not review.is_label
@@ -298,10 +293,11 @@ class ReviewActions(ReadOnly):
         )
         if request.method != "POST":
             return HttpResponse(status=405, headers={"Allow": "POST"})
-        if not may_withdraw(row, request.user):
+        user: Any = request.user
+        if not may_withdraw(row, user):
             raise PermissionDenied
         try:
-            withdraw(row, by=request.user)
+            withdraw(row, by=user)
         except CannotReviewError as error:
             return HttpResponse(str(error), status=409)
         return self._changed(request, execution, row.grade, row.item)
@@ -326,7 +322,7 @@ class ReviewActions(ReadOnly):
         if grade is not None:
             of_grade = reviews.blocks_of(grade)
             blocks = [of_grade.whole]
-            if item in of_grade.items:
+            if item is not None and item in of_grade.items:
                 blocks = [of_grade.items[item], of_grade.whole]
         context = {
             "execution": fresh,
@@ -360,11 +356,10 @@ def people_verdict(execution: Execution) -> dict[str, Any]:
     passed = (row.verdict if row else execution.verdict) == "passed"
     if row is None:
         return {"people": None, "blame": not passed}
-    word = row.get_verdict_display()
     cause = "" if row.cause == "case" else CAUSES.get(row.cause, "")
     return {
         "people": row,
-        "people_badge": people_badge(row.verdict, word),
+        "people_badge": people_badge(row.verdict),
         "people_cause": cause,
         "blame": not passed,
     }

@@ -7,7 +7,9 @@ from typing import Any
 
 from django.db.models import Count, F, Max, Q, Window
 from django.db.models.functions import RowNumber
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.text import capfirst
 
 from evals_app.admin.presentation import (
     CAUSES,
@@ -15,9 +17,11 @@ from evals_app.admin.presentation import (
     badge,
     between,
     execution_state,
+    people_badge,
     plural,
     verdict_state,
 )
+from evals_app.engine.deciding import case_verdict
 from evals_app.engine.graders import GRADERS
 from evals_app.engine.judging import kinship_warning
 from evals_app.engine.llm.pricing import usd_text
@@ -35,6 +39,7 @@ from evals_app.reports.figures import (
 )
 from evals_app.reports.gates import gate_texts
 from evals_app.reports.judges import has_script, judges_in
+from evals_app.reports.reviewed import WITH_PEOPLE
 from evals_app.reports.run_json import AT_LEAST
 from evals_app.reports.sums import sums
 
@@ -52,6 +57,7 @@ class GateLine:
     actual: str
     badge: SafeString
     reason: str
+    people: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +103,7 @@ class CaseLine:
 
     name: str
     badge: SafeString
+    people: SafeString | str  # the badge of another verdict with the decisions of people
     trials: tuple[TrialMark, ...]
     pass_rate: str
     interval: str
@@ -120,7 +127,7 @@ def results(run: Run) -> dict[str, Any]:
     counts = cases.aggregate(total=Count("pk"), most_trials=Max("trials"))
     return {
         "numbers": _numbers(run, scale=scale),
-        "gates": [gate_line(gate, scale=scale) for gate in run.summary.get("gates", [])],
+        "gates": _gate_lines(run, scale=scale),
         "notes": run.summary.get("notes", []),
         "causes": causes(run),
         "cases": _case_lines(run, cases[:MOST_CASES], scale=scale),
@@ -156,17 +163,35 @@ _K_RATES = (
 )
 
 
-def gate_line(gate: Mapping[str, Any], *, scale: str) -> GateLine:
-    """Write a gate as a sentence."""
+def _gate_lines(run: Run, *, scale: str) -> list[GateLine]:
+    people = {gate["name"]: gate for gate in run.reviewed.get("gates", [])}
+    return [
+        gate_line(gate, scale=scale, reviewed=people.get(gate["name"]))
+        for gate in run.summary.get("gates", [])
+    ]
+
+
+_GATE_WORDS = {True: "Met", False: "Missed", None: "Unknown"}
+
+
+def gate_line(
+    gate: Mapping[str, Any], *, scale: str, reviewed: Mapping[str, Any] | None = None
+) -> GateLine:
+    """Write a gate as a sentence; `reviewed` is the same with the decisions of people."""
     sentence, actual = gate_texts(gate, scale=scale)
+    people = ""
+    if reviewed and (reviewed["actual"], reviewed["passed"]) != (gate["actual"], gate["passed"]):
+        _, others = gate_texts(reviewed, scale=scale)
+        people = f"{capfirst(WITH_PEOPLE)}: {_GATE_WORDS[reviewed['passed']].lower()}, {others}."
     return GateLine(
         sentence=sentence,
         actual=actual,
         badge=badge(
             verdict_state(gate["passed"], otherwise="unknown"),
-            word={True: "Met", False: "Missed", None: "Unknown"}[gate["passed"]],
+            word=_GATE_WORDS[gate["passed"]],
         ),
         reason=gate.get("reason", ""),
+        people=people,
     )
 
 
@@ -179,14 +204,17 @@ def causes(run: Run) -> list[CauseGroup]:
             in_all=Window(Count("pk"), partition_by=[F("cause")]),
         )
         .filter(number__lte=MOST_OF_A_CAUSE)
-        .only("run", "case", "trial", "verdict", "cause", "reason")
+        .select_related("reviewed")
+        .only("run", "case", "trial", "verdict", "cause", "reason", "reviewed__verdict")
         .order_by("cause", "number")
     )
     grouped: dict[Cause, list[Execution]] = {}
     totals: dict[Cause, int] = {}
+    row: Any
     for row in rows:
         grouped.setdefault(Cause(row.cause), []).append(row)
         totals[Cause(row.cause)] = row.in_all
+        row.people = people_badge(people.verdict) if (people := _people(row)) else ""
     kinds = _deciding_kinds(grouped.get(Cause.ASSERTION, ()))
     # Failures are about the agent, errors about the evaluation.
     order = sorted(grouped, key=lambda cause: (cause.is_error, -list(Cause).index(cause)))
@@ -237,17 +265,23 @@ def _case_lines(run: Run, cases: Iterable[CaseResult], *, scale: str) -> list[Ca
     ended: dict[str, list[Execution]] = {}
     names = [case.name for case in cases]
     rows = run.executions.filter(case__in=names).order_by("position", "trial")
-    for row in rows.only("run", "case", "trial", "verdict", "status", *_JUDGE_TOKENS):
+    columns = ("run", "case", "trial", "verdict", "status", *_JUDGE_TOKENS)
+    for row in rows.select_related("reviewed").only(*columns, "reviewed__verdict"):
         if row.verdict:
             ended.setdefault(row.case, []).append(row)
         state = execution_state(row, run=run)
         label = f"{row.case}, trial {row.trial}: {SIGNS[state].word}"
+        sign = badge(state)
+        if (people := _people(row)) and people.verdict != row.verdict:
+            label += f", {SIGNS[people.verdict].word.lower()} {WITH_PEOPLE}"
+            sign = format_html("{} {}", sign, people_badge(people.verdict))
         passed = row.verdict == Verdict.PASSED
-        trials.setdefault(row.case, []).append(TrialMark(row.pk, badge(state), label, passed))
+        trials.setdefault(row.case, []).append(TrialMark(row.pk, sign, label, passed))
     return [
         CaseLine(
             name=case.name,
             badge=badge(case.verdict or "not_run"),
+            people=_people_of_case(case, ended.get(case.name, ()), run.reviewed),
             trials=tuple(trials.get(case.name, ())),
             pass_rate=_pass_rate(case),
             interval=_interval(case),
@@ -259,6 +293,23 @@ def _case_lines(run: Run, cases: Iterable[CaseResult], *, scale: str) -> list[Ca
         )
         for case in cases
     ]
+
+
+def _people(execution: Execution) -> Any:
+    """Return the result of an execution with the decisions of people, if there is one."""
+    return getattr(execution, "reviewed", None)
+
+
+def _people_of_case(
+    case: CaseResult, trials: Sequence[Execution], reviewed: Mapping[str, Any]
+) -> SafeString | str:
+    """Return the badge of another verdict that the decisions of people give a case."""
+    if not any(map(_people, trials)) or not reviewed:
+        return ""
+    verdicts = [(_people(row) or row).verdict for row in trials]
+    counts = map(verdicts.count, Verdict)
+    verdict = case_verdict(*counts, min_pass_rate=reviewed["min_pass_rate"])
+    return people_badge(verdict) if verdict is not None and verdict != case.verdict else ""
 
 
 def _judge_tokens(trials: Sequence[Execution]) -> str:

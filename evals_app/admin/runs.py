@@ -43,6 +43,7 @@ from evals_app.library.baselines import why_no_baseline
 from evals_app.models import Run, Suite
 from evals_app.reports.figures import UNKNOWN, score_text
 from evals_app.reports.kinds import KIND_NAMES
+from evals_app.reports.reviewed import WITH_PEOPLE, counts_with_people, people_note
 from fixtures_app.editing.times import moment
 
 
@@ -92,7 +93,7 @@ class RunAdmin(Comparisons, CaseHistories, RunActions):
         return format_html("<div>{}</div>", run_badges(run))
 
     @display(description="Executions")
-    def counts(self, run: Run) -> str:
+    def counts(self, run: Run) -> SafeString | str:
         kinds = {
             "passed": run.passed,
             "failed": run.failed,
@@ -102,7 +103,11 @@ class RunAdmin(Comparisons, CaseHistories, RunActions):
             "remaining" if run.is_open else "not run": run.not_run,
         }
         shown = [f"{number:,} {kind}" for kind, number in kinds.items() if number]
-        return f"{', '.join(shown)} of {run.total:,}" if len(shown) > 1 else ", ".join(shown)
+        recorded = f"{', '.join(shown)} of {run.total:,}" if len(shown) > 1 else ", ".join(shown)
+        if not run.reviewed:
+            return recorded
+        people = f"{capfirst(WITH_PEOPLE)}: {counts_with_people(run.reviewed)}"
+        return format_html('<div>{}<br><span class="quiet">{}</span></div>', recorded, people)
 
     @display(description="Score")
     def score_shown(self, run: Run) -> str:
@@ -213,6 +218,7 @@ class RunAdmin(Comparisons, CaseHistories, RunActions):
         return context | {
             **results(run),
             "headline": headline(run),
+            "people_note": people_note(run.reviewed),
             "stopped": stopped_line(run),
             "go_on": go_on_label(run) if may_go_on(run) else "",
             "rerun_buttons": rerun_buttons(run),

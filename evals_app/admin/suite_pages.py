@@ -36,7 +36,8 @@ from evals_app.admin.suite_cases import (
 from evals_app.admin.trends import suite_trend
 from evals_app.library.rights import Rights
 from evals_app.models import Case, Run, Suite
-from evals_app.reports.figures import percent, score_text
+from evals_app.reports.figures import score_text
+from evals_app.reports.reviewed import rate_with_people
 from evals_app.runs.standing import rated, standing, with_last_runs
 
 if TYPE_CHECKING:
@@ -282,7 +283,9 @@ def _results_of_note(suite: Any) -> dict[str, Any]:
     return {
         "standing": standing_text(known),
         "last": last,
-        "last_rate": percent(last.pass_rate) if last and last.pass_rate is not None else "",
+        "last_rate": rate_with_people(last.pass_rate, last.reviewed)
+        if last and last.pass_rate is not None
+        else "",
         "open_run": max(open_runs, key=lambda run: run.pk, default=None),
         "baseline": rows.get(suite.baseline_id),
         "lacks_baseline": lacks_baseline,
@@ -298,7 +301,7 @@ def _run_line(run: Any, suite: Any) -> dict[str, Any]:
     return {
         "run": run,
         "badges": run_badges(run),
-        "rate": percent(run.pass_rate) if run.pass_rate is not None else "",
+        "rate": "" if run.pass_rate is None else rate_with_people(run.pass_rate, run.reviewed),
         "score": score_text(run.score, scale=run.score_scale),
         "is_baseline": run.pk == suite.baseline_id,
         "compare_url": f"{compare}?run={first}&run={second}" if is_comparable else "",

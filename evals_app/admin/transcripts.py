@@ -267,7 +267,7 @@ def final_lines(
 
 
 def limit_lines(
-    execution: Execution, grades: Sequence[GradeResult], *, reviews: Reviews
+    execution: Execution, grades: Sequence[GradeResult], *, reviews: Reviews | None = None
 ) -> tuple[LimitLine, ...]:
     """Return each limit that is set, with its actual value."""
     graded = {grade.type: grade for grade in grades if grade.family == "limit"}
@@ -289,7 +289,7 @@ def limit_lines(
                 actual=written(actual),
                 badge=badge(grade_state(grade)),
                 reason=grade.reason,
-                people=reviews.blocks_of(grade).whole,
+                people=reviews.blocks_of(grade).whole if reviews else None,
             )
         )
     return tuple(lines)

@@ -10,6 +10,7 @@ from evals_app.api.history import CaseHistory
 from evals_app.api.imports import Import
 from evals_app.api.openapi import Docs, NotFound, Schema
 from evals_app.api.reports import ReportSchema, RunReport
+from evals_app.api.reviews import OneReview, Reviews
 from evals_app.api.run_actions import (
     BaselineRun,
     CancelRun,
@@ -58,6 +59,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("settlements/<int:pk>/cancel/", CancelSettlement.as_view(), name="settlement-cancel"),
     path("executions/<int:pk>/", OneExecution.as_view(), name="execution"),
     path("executions/<int:pk>/case/", CaseOfExecution.as_view(), name="execution-case"),
+    path("executions/<int:pk>/reviews/", Reviews.as_view(), name="reviews"),
+    path("executions/<int:pk>/reviews/<int:review>/", OneReview.as_view(), name="review"),
     path("spending/", SpendingOfMonth.as_view(), name="spending"),
     path("files/", Attachments.as_view(), name="files"),
     path("files/<slug:sha256>/", AttachmentContent.as_view(), name="file"),

@@ -7,13 +7,14 @@ from typing import Any
 from django.db.models import Count, OuterRef, Q, QuerySet, Subquery, Sum
 
 from evals_app.engine.settling import Suspect
-from evals_app.models import CaseResult, Execution, GradeResult, Run, Settlement, Transcript
+from evals_app.models import CaseResult, Execution, GradeResult, Review, Run, Settlement, Transcript
 from evals_app.reports.answers import Json, Row
 from evals_app.reports.run_json import (
     CASE_COLUMNS,
     EXECUTION_COLUMNS,
     GRADE_COLUMNS,
     MEASURED_COLUMNS,
+    REVIEW_COLUMNS,
     RUN_COLUMNS,
     RUN_SUMMARY,
     TOKEN_COLUMNS,
@@ -125,12 +126,25 @@ def _executions_of(run: Run) -> Iterator[Json]:
 def _whole(rows: Iterable[Row]) -> Iterator[Json]:
     executions = list(rows)
     ids = [row["id"] for row in executions]
-    grades = _grades(ids)
+    grades, reviews = _grades(ids), _reviews(ids)
     transcripts = Transcript.objects.of_all({row["id"]: row["source_id"] for row in executions})
     for row in executions:
         stored = transcripts.get(row["id"])
         trial = None if stored is None else stored.trial
-        yield execution_json(row, grades=grades[row["id"]], trial=trial)
+        yield execution_json(row, grades=grades[row["id"]], reviews=reviews[row["id"]], trial=trial)
+
+
+def review_rows() -> QuerySet[Review, dict[str, Any]]:
+    """Return reviews as `review_json` takes them, oldest first."""
+    rows: QuerySet[Review, dict[str, Any]] = Review.objects.values(*REVIEW_COLUMNS)
+    return rows.order_by("pk")
+
+
+def _reviews(execution_ids: Sequence[int]) -> defaultdict[int, list[Row]]:
+    reviews: defaultdict[int, list[Row]] = defaultdict(list)
+    for row in review_rows().filter(execution__in=execution_ids, withdrawn_at=None):
+        reviews[row["execution_id"]].append(row)
+    return reviews
 
 
 def _grades(execution_ids: Sequence[int]) -> defaultdict[int, list[Row]]:

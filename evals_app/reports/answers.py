@@ -129,6 +129,22 @@ class Similarity(Answer):
     is_stand_in: bool = Field(description="Whether words or a judge replace embeddings.")
 
 
+class ReviewedRun(Answer):
+    """The result of a run with the decisions of people, by the same rules."""
+
+    verdict: RunVerdict
+    score: float | None
+    pass_rate: float | None
+    passed: int = Field(description="Executions.")
+    failed: int
+    errored: int
+    cases_passed: int
+    cases_failed: int
+    cases_errored: int
+    reviews: int = Field(description="Current reviews of its grades and executions.")
+    overruled: int = Field(description="Executions of which people overruled a grade.")
+
+
 class RunRow(Answer):
     """A run, as lists show it."""
 
@@ -164,6 +180,9 @@ class RunRow(Answer):
     rerun_of: int | None
     baseline: int | None = Field(description="The run that its gates compare it with.")
     is_baseline: bool = Field(description="Whether it is the baseline of its suite.")
+    reviewed: ReviewedRun | None = Field(
+        description="With the decisions of people; null: they overruled no grade."
+    )
     created_at: AwareDatetime
     started_at: AwareDatetime | None
     finished_at: AwareDatetime | None
@@ -240,6 +259,15 @@ class Summary(Answer):
     )
 
 
+class ReviewedExecution(Answer):
+    """The result of an execution with the decisions of people."""
+
+    verdict: Verdict
+    cause: Cause | None
+    reason: str | None
+    score: float | None
+
+
 class ExecutionRow(Answer):
     """One trial of one case, as lists show it."""
 
@@ -252,6 +280,9 @@ class ExecutionRow(Answer):
     cause: Cause | None
     reason: str | None
     score: float | None
+    reviewed: ReviewedExecution | None = Field(
+        description="With the decisions of people; null: they overruled no grade."
+    )
     is_scripted: bool
     attempts: int
     summary: Summary | None
@@ -300,6 +331,7 @@ class Evidence(Answer):
 class Grade(Answer):
     """The result of one check, or of one limit."""
 
+    id: int
     type: str
     name: str
     family: str
@@ -313,6 +345,29 @@ class Grade(Answer):
     reason: str
     evidence: list[Evidence]
     details: JsonObject
+
+
+class Review(Answer):
+    """What one person said of a grade, of a bullet of its rubric, or of the execution."""
+
+    id: int
+    kind: Literal["verdict", "not_the_agent", "comment"]
+    grade: int | None
+    item: int | None = Field(description="The `id` of a bullet in the `details` of the grade.")
+    passed: bool | None = Field(description="The person's own verdict; null: they cannot tell.")
+    score: float | None
+    reason: str
+    judged_passed: bool | None = Field(description="What the grade says.")
+    judged_score: float | None
+    was_blind: bool = Field(description="Whether it was said before seeing the grade.")
+    is_label: bool = Field(
+        description="Whether it was said of another wording, and does not count here."
+    )
+    carried_from: int | None = Field(description="The review of an earlier run that it repeats.")
+    by: str
+    created_at: AwareDatetime
+    withdrawn_at: AwareDatetime | None
+    withdrawn_by: str | None
 
 
 class Message(Answer):
@@ -363,6 +418,7 @@ class ExecutionDetails(ExecutionRow):
 
     limits: Limits
     grades: list[Grade] | None = Field(description="null: it has no verdict.")
+    reviews: list[Review] = Field(description="What people say, without what was withdrawn.")
     messages: list[Message] | None
     tool_calls: list[ToolCall] | None = Field(
         description="null: unknown, also where the agent does not report its calls."

@@ -7,6 +7,7 @@ from typing import Any
 from evals_app.engine.llm.pricing import usd_text
 from evals_app.reports.answers import Json
 from evals_app.reports.figures import duration, score_text, token_sum
+from evals_app.reports.reviewed import verdict_with_people
 
 LONGEST_JSON = 50_000  # characters of one tool result that is shown
 REMOVED = "The transcript of this conversation was removed."
@@ -18,6 +19,7 @@ def facts(execution: Json, *, scale: str) -> list[tuple[str, str]]:
     tokens, costs = execution["tokens"], execution["cost_parts_usd"]
     return [
         *([("Cause", execution["cause"])] if execution["cause"] else []),
+        *([("Reviewed", people)] if (people := verdict_with_people(execution)) else []),
         ("Score", score_text(execution["score"], scale=scale)),
         ("Agent's time", duration(execution["time_ms"])),
         ("Agent tokens", token_sum(**tokens["agent"])),

@@ -16,6 +16,7 @@ from evals_app.reports.figures import percent, score_text, token_sum
 from evals_app.reports.gates import gate_texts
 from evals_app.reports.notes import run_notes
 from evals_app.reports.results import WENT_WRONG, Outcome, Results, outcome, trial_name
+from evals_app.reports.reviewed import verdict_with_people
 
 # The XML element by which a test differs from one that passed.
 _ELEMENTS: Mapping[Outcome, str] = {"failed": "failure", "errored": "error", "not_run": "skipped"}
@@ -100,6 +101,8 @@ def _in_words(execution: Json) -> str:
     reason = f"{trial_name(execution)}: {execution['verdict']} ({execution['cause']})"
     judged = token_sum(**execution["tokens"]["judge"])
     lines = [f"{reason}. {execution['reason'] or ''}", f"  Judge tokens: {judged}"]
+    if people := verdict_with_people(execution):
+        lines.append(f"  Reviewed: {people}")
     return "\n".join([*lines, f"  {execution['url']}"] if execution["url"] else lines)
 
 

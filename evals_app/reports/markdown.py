@@ -23,6 +23,7 @@ from evals_app.reports.figures import (
 from evals_app.reports.gates import gate_texts
 from evals_app.reports.notes import run_notes
 from evals_app.reports.results import Results, trial_name
+from evals_app.reports.reviewed import verdict_with_people
 from evals_app.reports.sums import run_sums
 
 MOST_REASON = 500
@@ -120,7 +121,9 @@ def _went_wrong(results: Results) -> Iterator[str]:
     states: dict[str, str] = {}
     for row in results.executions:
         if row["cause"]:
-            line = f"- {link_to(row)}: {reason_line(row['reason'] or '')}"
+            people = verdict_with_people(row)
+            why = reason_line(f"{row['reason'] or ''} {people and f'Reviewed: {people}'}")
+            line = f"- {link_to(row)}: {why}"
             by_cause.setdefault(row["cause"], []).append(line)
             states[row["cause"]] = row["verdict"]
     if by_cause:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from evals_app.reports.judges import has_script
+from evals_app.reports.reviewed import people_note
 
 _STOPPED = {
     "cancelled": "cancelled by a person",
@@ -26,6 +27,8 @@ def run_notes(run: Mapping[str, Any]) -> list[str]:
     elif has_script(run["judge"] or ""):
         notes.append("A judge follows a script: its verdicts mean nothing about the agent.")
     notes += run["notes"] or ()
+    if note := people_note(run["reviewed"] or {}):
+        notes.append(note)
     if run["covers"]:
         notes.append(f"Not the whole suite: {run['covers']}.")
     if run["stand_in_note"]:

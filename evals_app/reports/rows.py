@@ -15,6 +15,7 @@ HEADERS = (
     *("judge_prompt_tokens", "judge_response_tokens"),
     *("agent_cost_usd", "judge_cost_usd", "cost_usd"),
     *("is_scripted", "started_at", "finished_at", "execution", "page"),
+    *("reviewed_verdict", "reviewed_score"),
 )
 
 
@@ -40,4 +41,5 @@ def _rows(results: Results) -> Iterator[list[Cell]]:
             *(costs["agent"], costs["judge"], execution["cost_usd"]),
             "yes" if execution["is_scripted"] else "no",
             *(execution[key] for key in ("started_at", "finished_at", "id", "url")),
+            *((execution["reviewed"] or {}).get(key) for key in ("verdict", "score")),
         ]

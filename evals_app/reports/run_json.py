@@ -22,6 +22,7 @@ from evals_app.reports.answers import (
     Json,
     Message,
     Progress,
+    Review,
     Row,
     RunDetails,
     RunRow,
@@ -33,6 +34,7 @@ from evals_app.reports.answers import (
 )
 from evals_app.reports.coverage import COVERAGE_COLUMNS, coverage
 from evals_app.reports.judges import flags_shown
+from evals_app.reports.reviewed import REVIEWED_COLUMNS, reviewed_json, reviewed_run_json
 from evals_app.reports.similarity import SIMILARITY_COLUMNS, similarity_json
 
 SCHEMA_VERSION = 1
@@ -50,7 +52,7 @@ RUN_COLUMNS = (
     *("total", "passed", "failed", "errored", "skipped", "cancelled", "not_run"),
     *(*TOKEN_COLUMNS, "agent_cost_usd", "judge_cost_usd"),
     *("max_cost_usd", "spent_usd", "reserved_usd", "unsettled_usd", "reached_ceiling"),
-    *("baseline_id", "suite__baseline_id"),
+    *("baseline_id", "suite__baseline_id", "reviewed"),
     *("created_at", "started_at", "finished_at"),
 )
 RUN_SUMMARY = "summary"
@@ -68,13 +70,30 @@ EXECUTION_COLUMNS = (
     *("id", "run_id", "case", "position", "trial", "status", "verdict", "cause", "reason"),
     *("score", "summary", "is_scripted", "attempts", "started_at", "finished_at"),
     *(*TOKEN_COLUMNS, "agent_cost_usd", "judge_cost_usd", "time_ms"),
+    *REVIEWED_COLUMNS,
+)
+REVIEW_COLUMNS = (
+    *("id", "execution_id", "kind", "grade_id", "item", "passed", "score", "reason"),
+    *("judged_passed", "judged_score", "was_blind", "is_label", "carried_from_id"),
+    *("by_name", "created_at", "withdrawn_at", "withdrawn_by__username"),
 )
 _OF_TRIAL = ("messages", "tool_calls", "turns", "world_changes", "trace_id", "warnings")
 # The columns that `execution_json` needs too, to show limits with measured values.
 MEASURED_COLUMNS = ("tool_calls", "source_id")
 
 GRADE_COLUMNS = (
-    *("execution_id", "type", "label", "turn", "family", "score", "passed", "status", "weight"),
+    *(
+        "id",
+        "execution_id",
+        "type",
+        "label",
+        "turn",
+        "family",
+        "score",
+        "passed",
+        "status",
+        "weight",
+    ),
     *("threshold", "cause", "reason", "evidence", "details"),
 )
 
@@ -201,6 +220,7 @@ def _of_run(run: Row) -> Json:
         "rerun_of": run["rerun_of_id"],
         "baseline": run["baseline_id"],
         "is_baseline": run["id"] == run["suite__baseline_id"],
+        "reviewed": reviewed_run_json(run["reviewed"]),
         **_effort(run),
     }
 
@@ -223,13 +243,16 @@ def execution_row_json(execution: Row) -> Json:
     return ExecutionRow.of(execution, **_of_execution(execution))
 
 
-def execution_json(execution: Row, *, grades: Sequence[Row], trial: Row | None) -> Json:
+def execution_json(
+    execution: Row, *, grades: Sequence[Row], reviews: Sequence[Row], trial: Row | None
+) -> Json:
     """Return everything about an execution; `trial` is the stored Trial, None before it ended."""
     return ExecutionDetails.of(
         execution,
         **_of_execution(execution),
         limits=_limits(execution, grades),
         grades=[_grade(grade) for grade in grades] if execution["verdict"] else None,
+        reviews=list(map(review_json, reviews)),
         **(dict.fromkeys(_OF_TRIAL) if trial is None else _conversation(trial)),
     )
 
@@ -238,6 +261,7 @@ def _of_execution(execution: Row) -> Json:
     return {
         **{key: execution[key] or None for key in ("verdict", "cause", "reason", "summary")},
         "run": execution["run_id"],
+        "reviewed": reviewed_json(execution),
         **_effort(execution),
     }
 
@@ -263,6 +287,17 @@ def _grade(grade: Row) -> Json:
         cause=grade["cause"] or None,
         evidence=[quote | {"speaker": quote.get("speaker") or None} for quote in grade["evidence"]],
         details=details | ({"flags": flags_shown(details)} if "flags" in details else {}),
+    )
+
+
+def review_json(review: Row) -> Json:
+    """Return what a person said."""
+    return Review.of(
+        review,
+        grade=review["grade_id"],
+        carried_from=review["carried_from_id"],
+        by=review["by_name"],
+        withdrawn_by=review["withdrawn_by__username"],
     )
 
 

@@ -1,7 +1,8 @@
 """Retention: remove transcripts of old runs, and files that nothing names.
 
 Results and the snapshot stay, so a run can still run again. What goes is transcripts, what judges
-were asked and answered, and calls kept for conversations that were cut short.
+were asked and answered, and calls kept for conversations that were cut short. Conversations that
+people have reviewed stay whole.
 """
 
 import logging
@@ -21,8 +22,10 @@ from django_q.models import Schedule
 
 from evals_app.models import (
     Attachment,
+    Execution,
     GradeResult,
     PaidCalls,
+    Review,
     Run,
     SnapshotCase,
     Suite,
@@ -82,11 +85,27 @@ def count_prunable(run: Run) -> Pruned:
 
 
 def _prunable(executions: Any) -> tuple[QuerySet[Any], ...]:
+    """Return what pruning takes from executions: nothing from those that people have reviewed.
+
+    An execution is reviewed, too, where another one grades its conversation again.
+    """
+    current = Review.objects.filter(withdrawn_at=None)
+    reviewed = current.values("execution")
+    again = current.filter(execution__source__isnull=False).values("execution__source")
+    rows = Execution.objects.filter(pk__in=executions)
+    left = rows.exclude(pk__in=reviewed).exclude(pk__in=again).values("pk")
     return (
-        Transcript.objects.filter(pk__in=executions),
-        GradeResult.objects.filter(execution__in=executions).exclude(calls=[]),
-        PaidCalls.objects.filter(pk__in=executions),
+        Transcript.objects.filter(pk__in=left),
+        GradeResult.objects.filter(execution__in=left).exclude(calls=[]),
+        PaidCalls.objects.filter(pk__in=left),
     )
+
+
+def count_reviewed(run: Run) -> int:
+    """Return of how many executions of a run people's reviews keep the transcripts."""
+    current = Q(reviews__isnull=False, reviews__withdrawn_at=None)
+    again = Q(regrades__reviews__isnull=False, regrades__reviews__withdrawn_at=None)
+    return run.executions.filter(current | again).distinct().count()
 
 
 def prune_run(run: Run) -> Pruned | None:

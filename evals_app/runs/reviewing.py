@@ -129,13 +129,20 @@ def carry_reviews(run: Run) -> int:
     executions = run.executions.filter(source__isnull=False, status=Execution.Status.FINISHED)
     if reviews := _reviews_of_sources(run, executions):
         chosen = executions.filter(source__in=reviews).defer("summary", "turn_ms")
+        carried = set(_carried_before(run))  # the run may have been resumed since
         for execution in chosen:
-            copies += _copies(reviews[execution.source_id], execution)
+            left = [r for r in reviews[execution.source_id] if (r.pk, execution.pk) not in carried]
+            copies += _copies(left, execution)
     Review.objects.bulk_create(copies)
     changed = {copy.execution_id for copy in copies if not copy.is_label}
     if changed:
         write_reviewed(run, changed)
     return len(copies)
+
+
+def _carried_before(run: Run) -> Any:
+    copies = Review.objects.filter(execution__run=run, carried_from__isnull=False)
+    return copies.values_list("carried_from", "execution")
 
 
 def _reviews_of_sources(run: Run, executions: Any) -> dict[int | None, list[Review]]:

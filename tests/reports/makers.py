@@ -42,6 +42,7 @@ def a_run(**changes: Any) -> dict[str, Any]:
         "p95_ms": 3100.0,
         "gates": [],
         "notes": [],
+        "reviewed": None,
         "at_least": {},
         "tokens": {
             "agent": {"prompt": 1200, "response": None},
@@ -71,6 +72,7 @@ def an_execution(**changes: Any) -> dict[str, Any]:
         "cause": "assertion",
         "reason": "It does not say “refund”.",
         "score": 0.25,
+        "reviewed": None,
         "is_scripted": False,
         "duration_ms": 198_800.0,
         "time_ms": 850.0,

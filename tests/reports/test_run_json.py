@@ -72,6 +72,7 @@ def make_run(**changes: Any) -> dict[str, Any]:
         "created_at": START,
         "started_at": START,
         "finished_at": START + timedelta(seconds=1.5),
+        "reviewed": {},
         "summary": {},
     } | changes
 
@@ -101,11 +102,16 @@ def make_execution(**changes: Any) -> dict[str, Any]:
         "judge_cost_usd": Decimal(0),
         "time_ms": 12.5,
         "tool_calls": 0,
+        "reviewed__verdict": None,
+        "reviewed__cause": None,
+        "reviewed__reason": None,
+        "reviewed__score": None,
     } | changes
 
 
 def make_grade(**changes: Any) -> dict[str, Any]:
     return {
+        "id": 5,
         "execution_id": 1,
         "type": "contains",
         "label": "Reply contains “way”",
@@ -205,7 +211,9 @@ def test_a_case_tells_its_tokens_and_null_where_nothing_is_known() -> None:
 
 
 def test_what_happened_in_a_conversation_without_a_transcript_is_unknown() -> None:
-    answer = execution_json(make_execution(status="queued", verdict=""), grades=[], trial=None)
+    answer = execution_json(
+        make_execution(status="queued", verdict=""), grades=[], reviews=[], trial=None
+    )
 
     keys = ("grades", "messages", "tool_calls", "turns", "world_changes", "warnings")
     assert [answer[key] for key in keys] == [None] * 6
@@ -217,7 +225,7 @@ def test_the_calls_of_an_agent_that_reports_none_are_unknown() -> None:
 
     silent = {"turns": [turn, turn | {"reports_calls": False}]}
     answers = [
-        execution_json(make_execution(), grades=[], trial=trial)
+        execution_json(make_execution(), grades=[], reviews=[], trial=trial)
         for trial in ({"turns": [turn]}, silent)
     ]
 
@@ -245,7 +253,7 @@ def test_limits_tell_what_was_measured_whether_or_not_they_are_set() -> None:
         family="limit", type="max_time_ms", passed=True, details={"limit": 20, "actual": 12.5}
     )
 
-    limits = execution_json(make_execution(), grades=[grade], trial=None)["limits"]
+    limits = execution_json(make_execution(), grades=[grade], reviews=[], trial=None)["limits"]
 
     unset = {"limit": None, "actual": None, "passed": None}
     assert limits == {
@@ -284,7 +292,7 @@ def test_messages_and_calls_tell_their_turn_and_each_other() -> None:
         "warnings": ["Careful."],
     }
 
-    answer = execution_json(make_execution(), grades=[], trial=trial)
+    answer = execution_json(make_execution(), grades=[], reviews=[], trial=trial)
 
     assert answer["messages"] == [
         {"role": "assistant", "content": "Welcome", "turn": None},
@@ -302,7 +310,9 @@ def test_transcripts_of_an_older_version_tell_no_cost() -> None:
     turn = dict.fromkeys(["user", "error", "model", "latency_ms", "waited_ms", "first_token_ms"])
     lists: dict[str, Any] = {"messages": [], "attempts": [], "notes": []}
 
-    answer = execution_json(make_execution(), grades=[], trial={"turns": [turn | lists]})
+    answer = execution_json(
+        make_execution(), grades=[], reviews=[], trial={"turns": [turn | lists]}
+    )
 
     assert answer["turns"][0]["cost_usd"] is None
 
@@ -396,7 +406,7 @@ def test_whether_a_judge_is_compared_with_people_is_shown_as_it_is_today(
 ) -> None:
     grade = make_grade(details={"flags": stored, "raw": 4})
 
-    (answered,) = execution_json(make_execution(), grades=[grade], trial=None)["grades"]
+    (answered,) = execution_json(make_execution(), grades=[grade], reviews=[], trial=None)["grades"]
 
     assert answered["details"] == {"flags": shown, "raw": 4}
 
@@ -405,7 +415,7 @@ def test_grades_go_by_their_labels_and_evidence_tells_whose_words_it_is() -> Non
     quote = {"quote": "way", "turn": 1, "bears_on": "", "is_verified": True}
     grade = make_grade(evidence=[quote, quote | {"speaker": "user"}])
 
-    (answered,) = execution_json(make_execution(), grades=[grade], trial=None)["grades"]
+    (answered,) = execution_json(make_execution(), grades=[grade], reviews=[], trial=None)["grades"]
 
     assert (answered["name"], answered["reason"]) == ("Reply contains “way”", "It does not.")
     assert [quote["speaker"] for quote in answered["evidence"]] == [None, "user"]

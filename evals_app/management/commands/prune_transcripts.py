@@ -10,7 +10,14 @@ from django.db import connection
 from evals_app.checks import FOR_COMMANDS
 from evals_app.management import usage_error
 from evals_app.management.numbers import MOST_DAYS, days, whole
-from evals_app.runs.retention import KEEP_LAST, Pruned, count_prunable, due_runs, prune_run
+from evals_app.runs.retention import (
+    KEEP_LAST,
+    Pruned,
+    count_prunable,
+    count_reviewed,
+    due_runs,
+    prune_run,
+)
 from evals_app.runs.workers import somebody_works
 
 
@@ -21,7 +28,8 @@ class Command(BaseCommand):
 
     help = (
         "Remove transcripts and what judges were asked from runs that ended long ago. Verdicts, "
-        "scores, reasons and costs stay, and so does everything of pinned runs. Exit code: 0 done, "
+        "scores, reasons and costs stay, and so does everything of pinned runs and of conversations "
+        "that people have reviewed. Exit code: 0 done, "
         "2 wrong usage."
     )
 
@@ -67,7 +75,9 @@ class Command(BaseCommand):
                 continue
             count, total = count + 1, total + pruned
             ended = f"{run.finished_at:%Y-%m-%d}"
-            self.stdout.write(f"{run}, ended {ended}, {would} {_counts(pruned)}.")
+            kept = count_reviewed(run)
+            stays = f" {kept:,} reviewed {_conversations(kept)} stay." if kept else ""
+            self.stdout.write(f"{run}, ended {ended}, {would} {_counts(pruned)}.{stays}")
         runs = f"{count:,} {'run' if count == 1 else 'runs'}"
         if count:
             self.stdout.write(f"In all {runs} {would} {_counts(total)}. Results stay.")
@@ -98,6 +108,10 @@ def vacuum() -> None:
     with connection.cursor() as cursor:
         cursor.execute("VACUUM")
         cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # only now the file itself is shorter
+
+
+def _conversations(number: int) -> str:
+    return "conversation" if number == 1 else "conversations"
 
 
 def _counts(pruned: Pruned) -> str:
