@@ -16,7 +16,7 @@ from evals_app.admin.presentation import plural, run_badges
 from evals_app.admin.standing import standing_text
 from evals_app.models import Agent, Run, Suite
 from evals_app.models import Case as SuiteCase
-from evals_app.reports.figures import percent, score_text
+from evals_app.reports.figures import score_text
 from evals_app.reports.reviewed import rate_with_people
 from evals_app.reports.similarity import DIFFERENTLY, is_measured_differently
 from evals_app.runs.standing import rated, standing, with_last_runs
