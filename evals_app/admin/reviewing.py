@@ -84,6 +84,7 @@ class ReviewLine:
 
     review: Review
     badge: SafeString
+    word: str
     remark: str
     may_withdraw: bool
 
@@ -182,9 +183,11 @@ class Reviews:
 
     def _line(self, review: Review, subject: Subject) -> ReviewLine:
         is_current = review.withdrawn_at is None
+        state, word = _sign(review, subject)
         return ReviewLine(
             review,
-            _sign(review, subject),
+            badge(state, word=word),
+            word,
             _remark(review),
             is_current and may_withdraw(review, self.user),
         )
@@ -220,21 +223,21 @@ def _agrees(review: Review, subject: Subject) -> bool:
     return review.passed is (subject.passed is not False)
 
 
-def _sign(review: Review, subject: Subject) -> SafeString:
-    """Return what a person said as a badge."""
-    if review.kind == Review.Kind.COMMENT:
-        return badge("informational", word="Comment")
-    if review.kind == Review.Kind.NOT_THE_AGENT:
-        return badge("errored", word=review.get_kind_display())
+def _sign(review: Review, subject: Subject) -> tuple[str, str]:
+    """Return what a person said as the state and the word of a badge."""
+    if review.kind != Review.Kind.VERDICT:
+        is_comment = review.kind == Review.Kind.COMMENT
+        return "informational" if is_comment else "errored", review.get_kind_display()
     if review.passed is None:
-        return badge("ungraded", word="Cannot tell")
-    agrees = _agrees(review, subject)
-    word = subject.agree if agrees else subject.disagree
-    if review.score is not None and not agrees:
-        names = {score: name for name, score in subject.scores}
-        word = f"{word}: {names.get(review.score, score_text(review.score, scale='0-1'))}"
-        word += " of 5" if subject.scale == "1-5" else ""
-    return badge("passed" if agrees else "failed", word=word)
+        return "ungraded", "Cannot tell"
+    if _agrees(review, subject):
+        return "passed", subject.agree
+    if review.score is None:
+        return "failed", subject.disagree
+    names = {score: name for name, score in subject.scores}
+    given = names.get(review.score, score_text(review.score, scale="0-1"))
+    unit = " of 5" if subject.scale == "1-5" else ""
+    return "failed", f"{subject.disagree}: {given}{unit}"
 
 
 def _remark(review: Review) -> str:

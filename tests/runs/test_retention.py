@@ -13,7 +13,7 @@ from django_q.scheduler import scheduler
 
 from evals_app.documents import run_document
 from evals_app.library.baselines import set_baseline, unset_baseline
-from evals_app.models import Execution, GradeResult, PaidCalls, Run, Transcript
+from evals_app.models import Execution, GradeResult, PaidCalls, Review, Run, Transcript
 from evals_app.runs import retention
 from evals_app.runs.cancel import cancel_run
 from evals_app.runs.rerun import rerun
@@ -21,6 +21,7 @@ from evals_app.runs.resume import resume_run
 from evals_app.runs.retention import (
     Pruned,
     count_prunable,
+    count_reviewed,
     due_runs,
     ensure_schedule,
     prune_as_scheduled,
@@ -90,6 +91,33 @@ def test_the_baseline_of_a_suite_keeps_its_transcripts_while_it_is_that() -> Non
     unset_baseline(run)
     assert is_due(run)
     assert prune_run(run) == Pruned(transcripts=2)
+
+
+def test_what_people_reviewed_stays_until_they_withdraw_it() -> None:
+    run = make_run(["passed", "failed"])
+    first = run.executions.order_by("pk").first()
+    assert first is not None
+    review = Review.objects.create(execution=first, kind="comment", reason="Hm.", by_name="Ann")
+
+    assert count_reviewed(run) == 1
+    assert count_prunable(run) == Pruned(transcripts=1)
+    assert prune_run(run) == Pruned(transcripts=1)
+    assert Transcript.objects.get().execution == first
+
+    Review.objects.filter(pk=review.pk).update(withdrawn_at=timezone.now())
+    assert count_reviewed(run) == 0
+    assert prune_run(run) == Pruned(transcripts=1)
+
+
+def test_a_conversation_stays_while_another_grading_of_it_is_reviewed() -> None:
+    run, again = make_run(["passed", "passed"]), make_run(["passed"])
+    source = run.executions.order_by("pk")[0]
+    again.executions.update(source=source)
+    Review.objects.create(execution=again.executions.get(), kind="comment", by_name="Ann")
+
+    assert (count_reviewed(run), count_reviewed(again)) == (1, 1)
+    assert prune_run(run) == Pruned(transcripts=1)
+    assert Transcript.objects.filter(execution=source).exists()
 
 
 @pytest.mark.parametrize(

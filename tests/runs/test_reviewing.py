@@ -12,6 +12,7 @@ from evals_app.formats.snapshot import read_suite
 from evals_app.library.baselines import set_baseline
 from evals_app.models import (
     Agent,
+    Assertion,
     CaseResult,
     Execution,
     GradeResult,
@@ -22,6 +23,7 @@ from evals_app.models import (
     Transcript,
 )
 from evals_app.runs.facts import facts_of, with_rules_of
+from evals_app.runs.regrade import regrade
 from evals_app.runs.reviewing import (
     CannotReviewError,
     carry_reviews,
@@ -30,6 +32,7 @@ from evals_app.runs.reviewing import (
     review_grade,
     withdraw,
 )
+from evals_app.runs.shift import work
 from tests.runs.suites import finished, make_agent, make_suite, start
 
 pytestmark = pytest.mark.django_db
@@ -290,46 +293,66 @@ def test_blame_and_comments_need_words(reason: str, ann: User) -> None:
 # Carried to a run that grades the same conversations again
 
 
-def graded_again(run: Run, *, question: str = "q1") -> Run:
-    """Return a run that graded the conversations of another one again."""
-    GradeResult.objects.filter(execution__run=run).update(question="q1")
-    assert run.suite is not None
-    again = finished(run.suite)
-    for execution in again.executions.all():
-        source = run.executions.get(case=execution.case)
-        Execution.objects.filter(pk=execution.pk).update(source=source)
-    GradeResult.objects.filter(execution__run=again).update(question=question)
-    Run.objects.filter(pk=again.pk).update(grades_of=run)
+def graded_again(run: Run, **choices: Any) -> Run:
+    again = regrade(run, **choices)
+    work()
     return Run.objects.get(pk=again.pk)
 
 
-def carried(run: Run, again: Run) -> int:
-    count = carry_reviews(again)
-    again.refresh_from_db()
-    return count
+def reword() -> None:
+    """Ask something else, of which the third case fails, too."""
+    Assertion.objects.update(options={"value": "hell"})
 
 
 def test_reviews_survive_where_the_question_is_the_same(ann: User) -> None:
     run = two_of_three()
     original = review_grade(grade_of(run), by=ann, passed=True, reason="Polite.")
-    again = graded_again(run)
 
-    assert carried(run, again) == 1
+    again = graded_again(run)
 
     copy = Review.objects.get(execution__run=again)
     assert (copy.carried_from, copy.grade, copy.is_label) == (original, grade_of(again), False)
     assert (copy.by, copy.reason, copy.created_at) == (ann, "Polite.", original.created_at)
-    assert again.reviewed["passed"] == 3
+    assert (again.passed, again.reviewed["passed"], again.reviewed["verdict"]) == (2, 3, "passed")
     withdraw(original, by=ann)
     assert reviewed(again) == {}
     assert reviewed(run) == {}
+
+
+def test_what_people_say_of_a_grading_again_is_carried_on(ann: User, bob: User) -> None:
+    run = two_of_three()
+    review_grade(grade_of(run), by=ann, passed=False)
+    again = graded_again(run)
+    review_grade(grade_of(again), by=ann, passed=True)
+
+    third = graded_again(again)
+
+    assert Review.objects.get(execution__run=third).passed
+    assert third.reviewed["passed"] == 3
+
+
+def test_every_grading_of_a_conversation_gets_the_review(ann: User) -> None:
+    run = two_of_three()
+    review_grade(grade_of(run), by=ann, passed=True)
+
+    again = graded_again(run, trials=3)
+
+    assert Review.objects.filter(execution__run=again).count() == 3
+    assert again.reviewed["overruled"] == 3
+
+
+def test_a_run_that_ends_twice_carries_once(ann: User) -> None:
+    run = two_of_three()
+    review_grade(grade_of(run), by=ann, passed=True)
+    again = graded_again(run)
+
+    assert carry_reviews(again) == 0
 
 
 def test_a_new_word_replaces_what_was_carried(ann: User) -> None:
     run = two_of_three()
     review_grade(grade_of(run), by=ann, passed=True)
     again = graded_again(run)
-    carried(run, again)
 
     review_grade(grade_of(run), by=ann, passed=False)
 
@@ -342,7 +365,6 @@ def test_a_copy_may_be_withdrawn_alone(ann: User) -> None:
     run = two_of_three()
     review_grade(grade_of(run), by=ann, passed=True)
     again = graded_again(run)
-    carried(run, again)
 
     withdraw(Review.objects.get(execution__run=again), by=ann)
 
@@ -353,9 +375,9 @@ def test_a_copy_may_be_withdrawn_alone(ann: User) -> None:
 def test_another_question_at_the_same_place_makes_it_a_label(ann: User) -> None:
     run = two_of_three()
     review_grade(grade_of(run), by=ann, passed=True)
-    again = graded_again(run, question="q2")
+    reword()
 
-    assert carried(run, again) == 1
+    again = graded_again(run)
 
     assert Review.objects.get(execution__run=again).is_label
     assert again.reviewed == {}
@@ -367,7 +389,19 @@ def test_comments_and_blame_are_carried_as_they_are(ann: User) -> None:
     comment(execution, by=ann, reason="Hm.")
     not_the_agents_fault(execution, by=ann, reason="The case is wrong.")
     withdraw(comment(execution, by=ann, reason="No."), by=ann)
-    again = graded_again(run, question="")
+    reword()
 
-    assert carried(run, again) == 2
+    again = graded_again(run)
+
+    assert Review.objects.filter(execution__run=again).count() == 2
     assert again.reviewed["errored"] == 1
+
+
+def test_a_grading_again_is_reviewed_by_the_conversation_of_its_source(ann: User) -> None:
+    run = two_of_three()
+    again = graded_again(run)
+
+    review_grade(grade_of(again), by=ann, passed=True)
+
+    assert reviewed(again)["passed"] == 3
+    assert reviewed(run) == {}
