@@ -148,6 +148,12 @@ class Agreement:
         return min(1.0, max(0.0, (observed + tnr - 1) / (tpr + tnr - 1)))
 
 
+def majority(verdicts: Sequence[bool | None]) -> bool | None:
+    """Return what most people say; None if they are tied. Who cannot tell has no vote."""
+    passed, failed = verdicts.count(True), verdicts.count(False)
+    return None if passed == failed else passed > failed
+
+
 def compare(labels: Sequence[Label], *, scale: str = "") -> Agreement:
     """Compare a judge with people, label by label; `scale` is that of their scores."""
     pairs = [(label.person, label.judge) for label in labels]

@@ -1,0 +1,199 @@
+"""How far the judge of each yardstick agrees with people: read from their reviews, never stored."""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from django.db.models import Count, F, Q, QuerySet, Window
+from django.db.models.functions import RowNumber
+
+from evals_app.engine.agreement import Agreement, Label, compare, majority
+from evals_app.engine.statistics import mean
+from evals_app.models import Review, Yardstick
+
+MOST_REVIEWS = 2000  # of a yardstick: the newest
+MOST_SHOWN = 50  # disagreements
+MOST_VERSIONS = 20
+
+# A review that compares a judge with people.
+IS_LABEL = Q(
+    yardstick__isnull=False,
+    withdrawn_at=None,
+    kind=Review.Kind.VERDICT,
+    judged_passed__isnull=False,
+)
+
+
+class Place(NamedTuple):
+    """Where a check is. What is at the same place is another version of the same check."""
+
+    suite: str
+    case: str
+    turn: int | None
+    position: int
+    type: str
+    item: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One answer that people and judge graded; `review` is the newest word of a person on it."""
+
+    label: Label
+    review: int
+    execution: int
+    place: Place
+    is_blind: bool
+
+    @property
+    def is_disagreed(self) -> bool:
+        return self.label.person is not self.label.judge
+
+
+@dataclass(frozen=True, slots=True)
+class Passport:
+    """A yardstick and how its judge agrees with people.
+
+    `ties` are the answers on which people disagree with each other; they count in no number.
+    """
+
+    yardstick: Yardstick
+    answers: Sequence[Answer] = ()
+    ties: int = 0
+    agreement: Agreement = field(default_factory=Agreement)
+
+    @property
+    def blind(self) -> int:
+        """On how many answers people decided before they saw the judge's verdict."""
+        return sum(answer.is_blind for answer in self.answers)
+
+    @property
+    def disagreements(self) -> list[Answer]:
+        """The answers with different verdicts, the newest first."""
+        return [answer for answer in self.answers if answer.is_disagreed]
+
+
+def most_compared() -> QuerySet[Yardstick]:
+    """Return all yardsticks: those with most reviews first, then the newest."""
+    reviews = Count("reviews", filter=Q(reviews__withdrawn_at=None))
+    return Yardstick.objects.annotate(reviewed=reviews).order_by("-reviewed", "-pk")
+
+
+def passports(yardsticks: Iterable[Yardstick]) -> list[Passport]:
+    """Return the passports of yardsticks, in one query."""
+    rows = list(yardsticks)
+    reviews = _reviews([row.pk for row in rows])
+    return [_passport(row, reviews.get(row.pk, ())) for row in rows]
+
+
+def passport(digest: str) -> Passport | None:
+    """Return the passport of a yardstick; None if there is none."""
+    return next(iter(passports(Yardstick.objects.filter(digest=digest))), None)
+
+
+def agreements(keys: Collection[int]) -> dict[int, Agreement]:
+    """Return how the judges of yardsticks agree with people, in one query; only those with labels."""
+    reviews = _reviews(keys)
+    found = {}
+    for key, rows in reviews.items():
+        answers, _ = _answers(rows)
+        found[key] = compare([answer.label for answer in answers])
+    return found
+
+
+def versions(passport: Passport) -> list[Passport]:
+    """Return the other versions of the same check that people compared, the oldest first.
+
+    They were at the same place of the same case, or graded answers whose labels were carried.
+    """
+    key, places = passport.yardstick.pk, {answer.place for answer in passport.answers}
+    if not places:
+        return []
+    at_places = Review.objects.filter(
+        IS_LABEL,
+        execution__case__in={place.case for place in places},
+        execution__run__suite_slug__in={place.suite for place in places},
+    ).exclude(yardstick=key)
+    others = {
+        row["yardstick"]
+        for row in at_places.values(*_PLACE, "yardstick").distinct()
+        if _place(row) in places
+    }
+    others |= set(_carried(key))
+    rows = Yardstick.objects.filter(pk__in=others).order_by("-pk")[:MOST_VERSIONS]
+    return [version for version in passports(reversed(rows)) if version.agreement.n]
+
+
+def _carried(key: int) -> QuerySet[Review, int]:
+    """Return the yardsticks from or to which labels of this one were carried."""
+    earlier = Review.objects.filter(yardstick=key, carried_from__yardstick__isnull=False)
+    later = Review.objects.filter(carried_from__yardstick=key, yardstick__isnull=False)
+    keys = earlier.values_list("carried_from__yardstick", flat=True)
+    return keys.union(later.values_list("yardstick", flat=True))
+
+
+_PLACE = (
+    *("execution__run__suite_slug", "execution__case"),
+    *("grade__turn", "grade__position", "grade__type", "item"),
+)
+_COLUMNS = (
+    *("pk", "yardstick", "yardstick__scale", "execution", "execution__source", "by", "by_name"),
+    *("was_blind", "passed", "score", "judged_passed", "judged_score", *_PLACE),
+)
+
+
+def _place(row: Mapping[str, Any]) -> Place:
+    return Place(*(row[column] for column in _PLACE))
+
+
+def _reviews(keys: Collection[int]) -> dict[int, list[dict[str, Any]]]:
+    """Return the reviews of yardsticks, the newest first."""
+    number = Window(RowNumber(), partition_by=F("yardstick"), order_by=F("pk").desc())
+    rows = Review.objects.filter(IS_LABEL, yardstick__in=keys).annotate(number=number)
+    found: dict[int, list[dict[str, Any]]] = defaultdict(list)
+    if keys:
+        for row in rows.filter(number__lte=MOST_REVIEWS).order_by("-pk").values(*_COLUMNS):
+            found[row["yardstick"]].append(row)
+    return dict(found)
+
+
+def _passport(yardstick: Yardstick, reviews: Sequence[Mapping[str, Any]]) -> Passport:
+    answers, ties = _answers(reviews)
+    agreement = compare([answer.label for answer in answers], scale=yardstick.scale)
+    return Passport(yardstick, answers, ties, agreement)
+
+
+def _answers(reviews: Sequence[Mapping[str, Any]]) -> tuple[list[Answer], int]:
+    """Return what people and judge say of each answer, and the number of ties.
+
+    An answer that was graded several times is one answer: the newest grade counts, and what people
+    say of any of them.
+    """
+    by_answer: dict[Any, list[Mapping[str, Any]]] = defaultdict(list)
+    for row in reviews:
+        conversation = row["execution__source"] or row["execution"]
+        by_answer[conversation, row["grade__turn"], row["item"]].append(row)
+    answers, ties = [], 0
+    for rows in by_answer.values():
+        # The newest word of each person.
+        words = list({row["by"] or row["by_name"]: row for row in reversed(rows)}.values())
+        passed = majority([row["passed"] for row in words])
+        if passed is not None:
+            answers.append(_answer(rows[0], words, passed=passed))
+        ties += passed is None and any(row["passed"] is not None for row in words)
+    return answers, ties
+
+
+def _answer(
+    newest: Mapping[str, Any], words: Sequence[Mapping[str, Any]], *, passed: bool
+) -> Answer:
+    agreeing = [row for row in words if row["passed"] is passed]
+    score = mean([row["score"] for row in agreeing if row["score"] is not None])
+    return Answer(
+        label=Label(passed, newest["judged_passed"], score, newest["judged_score"]),
+        review=max(row["pk"] for row in agreeing),
+        execution=newest["execution"],
+        place=_place(newest),
+        is_blind=all(row["was_blind"] for row in agreeing),
+    )
