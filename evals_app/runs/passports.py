@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from django.db.models import Count, F, Q, QuerySet, Window
@@ -138,7 +139,8 @@ _PLACE = (
     *("grade__turn", "grade__position", "grade__type", "item"),
 )
 _COLUMNS = (
-    *("pk", "yardstick", "yardstick__scale", "execution", "execution__source", "by", "by_name"),
+    *("pk", "yardstick", "yardstick__scale", "execution", "execution__source", "grade"),
+    *("by", "by_name"),
     *("was_blind", "passed", "score", "judged_passed", "judged_score", *_PLACE),
 )
 
@@ -180,7 +182,8 @@ def _answers(reviews: Sequence[Mapping[str, Any]]) -> tuple[list[Answer], int]:
         words = list({row["by"] or row["by_name"]: row for row in reversed(rows)}.values())
         passed = majority([row["passed"] for row in words])
         if passed is not None:
-            answers.append(_answer(rows[0], words, passed=passed))
+            newest = max(rows, key=itemgetter("grade"))
+            answers.append(_answer(newest, words, passed=passed))
         ties += passed is None and any(row["passed"] is not None for row in words)
     return answers, ties
 
