@@ -27,6 +27,7 @@ from evals_app.engine.trial import (
     total_cost,
     total_usage,
 )
+from evals_app.engine.trust import JudgeTrust
 from evals_app.engine.yardsticks import yardstick_of
 
 
@@ -105,7 +106,8 @@ class Plan:
     `judge` is the model that judges unless an assertion names its own; `scripted` are the agents
     that `scripted/<slug>` judges follow. `open_world` is given a case's frozen clock. `steps` are
     the evaluation steps that were known at the start, by the key of their Recipe. `inventory` is
-    what checks may name. `stops_when_decided`: the desk lets no trial begin that is not needed.
+    what checks may name. `stops_when_decided`: the desk lets no trial begin that is not needed. With
+    `trust`, judges that it does not trust only inform.
     """
 
     suite: SuiteSpec
@@ -121,6 +123,7 @@ class Plan:
     steps: Mapping[str, Sequence[str]] = field(default_factory=dict)
     inventory: Inventory = NOTHING_KNOWN
     stops_when_decided: bool = False
+    trust: JudgeTrust | None = None
 
     def similarity_of(self, assertion: AssertionSpec) -> SimilaritySpec | None:
         """Return how this assertion compares texts, if it does."""

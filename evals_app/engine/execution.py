@@ -63,7 +63,14 @@ def _not_run(plan: Plan, job: Job) -> Trial:
 
 async def _broken(plan: Plan, job: Job, trial: Trial, reason: str) -> Outcome:
     failed = trial.but(failure=Failure(Cause.HARNESS, reason))
-    graded = await grade_trial(failed, case=job.case, suite=plan.suite, aids_for=lambda *_: NO_AIDS)
+    graded = await grade_trial(
+        failed,
+        case=job.case,
+        suite=plan.suite,
+        aids_for=lambda *_: NO_AIDS,
+        yardstick_of=plan.yardstick_of,
+        trust=plan.trust,
+    )
     return _outcome(plan, job, failed, graded)
 
 
@@ -210,6 +217,7 @@ class _Crew:
             aids_for=aids_for,
             inventory=self._plan.inventory,
             yardstick_of=self._plan.yardstick_of,
+            trust=self._plan.trust,
         )
         return trial, graded
 

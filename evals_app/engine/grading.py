@@ -24,6 +24,7 @@ from evals_app.engine.trial import (
     View,
     YardstickSpec,
 )
+from evals_app.engine.trust import ONLY_INFORMS, JudgeTrust
 from evals_app.engine.yardsticks import digest_of, question_of
 
 # Returns the aids of an assertion; the key tells the assertions of an execution apart.
@@ -46,10 +47,12 @@ async def grade_trial(
     aids_for: AidsFor,
     inventory: Inventory = NOTHING_KNOWN,
     yardstick_of: YardstickOf = lambda _: None,
+    trust: JudgeTrust | None = None,
 ) -> tuple[GradedAssertion, ...]:
     """Grade everything, in the order of the conversation; judges are asked in parallel.
 
-    A check that names something that is not in the `inventory` is an error of the case.
+    A check that names something that is not in the `inventory` is an error of the case. With `trust`,
+    judges that it does not trust only inform.
     """
     placed = list(suite.placed_checks(case))
     grades = await asyncio.gather(
@@ -85,8 +88,18 @@ async def grade_trial(
         )
         for (turn, given, position, assertion), grade in zip(placed, grades, strict=True)
     ]
+    graded = [graded_by(trust, check) for check in graded]
     graded = [_with_share(grade) if grade.is_rubric else grade for grade in graded]
     return (*map(_with_item_yardsticks, graded), *map(_with_question, limits))
+
+
+def graded_by(trust: JudgeTrust | None, check: GradedAssertion) -> GradedAssertion:
+    """Return a check as the trust in its judge lets it count: where there is none, it only informs."""
+    if trust is None or check.yardstick is None or not (why := trust.why_not(check.yardstick)):
+        return check
+    details = check.grade.details | {ONLY_INFORMS: why}
+    grade = check.grade.but(reason=f"{check.grade.reason} {why}".lstrip(), details=details)
+    return replace(check, grade=grade, weight=0.0, decides=False)
 
 
 async def grade_check(

@@ -28,6 +28,7 @@ from evals_app.engine.statistics import (
 )
 from evals_app.engine.suite import SuiteSpec
 from evals_app.engine.trial import Cause, GradedAssertion, GradeStatus, Trial, Verdict, total_cost
+from evals_app.engine.trust import ONLY_INFORMS
 
 RunVerdict = Literal["passed", "failed", "inconclusive"]
 
@@ -121,11 +122,17 @@ def _at_best(check: GradedAssertion) -> GradedAssertion:
 
 
 def _why_undecided(graded: Sequence[GradedAssertion]) -> str:
-    """Say why no check decided: all were not applicable, or there is none."""
-    passed_over = [
-        f"{check.label.rstrip('.')}: {check.grade.reason}"
-        for check in graded
+    """Say why no check decided: not applicable, by a judge that is not trusted, or there is none."""
+    reasons = (
+        check.grade.reason
         if check.decides and check.grade.status is GradeStatus.NOT_APPLICABLE
+        else check.grade.details.get(ONLY_INFORMS)
+        for check in graded
+    )
+    passed_over = [
+        f"{check.label.rstrip('.')}: {reason}"
+        for check, reason in zip(graded, reasons, strict=True)
+        if reason
     ]
     if not passed_over:
         return "There is nothing to check."

@@ -16,6 +16,7 @@ from evals_app.engine.permits import FROZEN
 from evals_app.engine.similarity import SimilaritySpec
 from evals_app.engine.spec import ModelRef, ProviderSpec, Spec
 from evals_app.engine.suite import CaseSpec, SuiteSpec
+from evals_app.engine.trust import JudgeTrust
 from evals_app.formats.naming import Contents, inventory_of
 from fixtures_app.spec import EntityTypeSpec, FixtureSpec
 
@@ -29,7 +30,8 @@ class SnapshotSpec(Spec):
 
     As it is stored its suite has no cases: they are stored separately. `judge` is the judge that was chosen
     at the start, `similarity` the way to compare texts, `scripted` the agents that judges follow,
-    `evaluation_steps` those of G-Eval that existed, by the key of their Recipe.
+    `evaluation_steps` those of G-Eval that existed, by the key of their Recipe. `judge_trust` is how
+    judges agreed with people, if the suite asks for that.
     """
 
     schema_version: Literal[2] = SCHEMA_VERSION
@@ -42,6 +44,7 @@ class SnapshotSpec(Spec):
     fixtures: list[FixtureSpec] = Field(default_factory=list)
     entity_types: list[EntityTypeSpec] = Field(default_factory=list)
     providers: list[ProviderSpec] = Field(default_factory=list)
+    judge_trust: JudgeTrust | None = None
 
     @property
     def inventory(self) -> Inventory:

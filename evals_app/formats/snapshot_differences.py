@@ -132,8 +132,12 @@ def _part_of(keys: str, snapshot: SnapshotSpec) -> Part | None:
     """Return the part that a path of keys is about; None if no result depends on it."""
     match = _FIRST_KEYS.match(keys)
     first, second, third = match.groups("") if match else ("", "", "")
+    if (first, second, third) == ("suite", "gates", "min_judge_agreement"):
+        return Part.JUDGE
     if first == "suite":
         return None if second in _FOR_PEOPLE else _OF_THE_SUITE.get(second, Part.SUITE)
+    if first == "judge_trust":  # how people agree with judges that decide anyway changes nothing
+        return Part.JUDGE if second == "trusted" else None
     if first == "providers" and third not in _OF_PROVIDERS:
         model = snapshot.agent.model
         return Part.AGENT if model is not None and model.provider == second else Part.JUDGE

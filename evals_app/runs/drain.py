@@ -49,6 +49,7 @@ def plan_of(run: Run) -> Plan:
         has_ceiling=run.max_cost_usd is not None or ceilings_for(run.created_by_id).exists(),
         inventory=frozen.inventory,
         stops_when_decided=run.stops_when_decided,
+        trust=frozen.judge_trust,
     )
 
 

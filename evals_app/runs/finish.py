@@ -141,7 +141,8 @@ class CaseResults:
 
 def sum_up(run: Run, results: CaseResults | None = None) -> RunSummary:
     """Compute a run's summary from its rows; the summaries of its cases go to `results`."""
-    suite = with_rules_of(run, SnapshotSpec.read(run.snapshot.content).suite)
+    frozen = SnapshotSpec.read(run.snapshot.content)
+    suite = with_rules_of(run, frozen.suite)
     digests = results.digests if results else {}
     cases = run.snapshot.cases.order_by("position").values_list("content", flat=True)
     is_about_effort = suite.measures_only_effort(map(read_case, cases.iterator(chunk_size=100)))
@@ -149,7 +150,11 @@ def sum_up(run: Run, results: CaseResults | None = None) -> RunSummary:
         facts_of(run),
         suite=suite,
         keep=results.add if results else None,
-        notes=[*([ONLY_EFFORT] if is_about_effort else []), *_left_out(run)],
+        notes=[
+            *([ONLY_EFFORT] if is_about_effort else []),
+            *([frozen.judge_trust.in_words] if frozen.judge_trust else []),
+            *_left_out(run),
+        ],
         regressions=regressions_of(run, suite.gates, digests=digests),
     )
 

@@ -31,6 +31,7 @@ from evals_app.runs.needs import Needs
 from evals_app.runs.obstacles import Obstacles
 from evals_app.runs.select import Part
 from evals_app.runs.similarity import TextComparison
+from evals_app.runs.trust import judge_trust
 from fixtures_app.ground.spec_errors import messages_of
 from fixtures_app.models import EntityType, Fixture
 
@@ -270,9 +271,13 @@ def choose_models(
     if obstacles.problems:
         without_judge = [suite] if suite is not None and obstacles.no_judge else []
         raise CannotStartError(obstacles.problems, without_judge=without_judge)
+    written = (read_case(case.content) for case in frozen)
     frozen.head = head.model_copy(
         update={
             "judge": judge,
+            "judge_trust": judge_trust(
+                head.suite, written, agent=head.agent.model, judge=judge
+            ),
             "similarity": similarity,
             "scripted": scripted,
             "evaluation_steps": needs.known_steps(judge=judge, agent=head.agent.model),
