@@ -173,4 +173,4 @@ def _test(page: _Page, places: PlacesForm) -> None:
     else:
         trial = Trial(case="", number=1, planned_turns=1, agent="", turns=(turn,))
         trial = Trial.from_json(storable(trial.to_json()))  # as the page of a run has it
-        (page.turn,) = turn_lines(trial, (), scale="0-1")
+        (page.turn,) = turn_lines(trial, (), scale="0-1", known={})

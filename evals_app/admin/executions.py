@@ -20,6 +20,7 @@ from evals_app.admin.case_making import MakesCases
 from evals_app.admin.execution_numbers import JUDGE_NUMBERS, UNKNOWNS, execution_numbers
 from evals_app.admin.expecting import ExpectAction
 from evals_app.admin.history import history_url, strip_of
+from evals_app.admin.judgements import agreements_of
 from evals_app.admin.paging import InfinitePaginator
 from evals_app.admin.presentation import (
     CAUSES,
@@ -286,10 +287,10 @@ def _review(execution: Execution, reviews: Reviews) -> dict[str, Any]:
     stored = Transcript.objects.of(execution)
     trial = readable_trial(stored)
     # A judge's prompts are long: loaded only on request.
-    grades = list(
-        GradeResult.objects.filter(execution=execution).defer("calls").order_by("position", "pk")
-    )
-    turns = turn_lines(trial, grades, scale=scale, reviews=reviews)
+    rows = GradeResult.objects.filter(execution=execution).select_related("yardstick")
+    grades = list(rows.defer("calls").order_by("position", "pk"))
+    known = agreements_of(grades)
+    turns = turn_lines(trial, grades, scale=scale, known=known, reviews=reviews)
     is_pruned = stored is None and execution.run.pruned_at is not None
     is_unreadable = stored is not None and trial is None
     return {
@@ -300,7 +301,7 @@ def _review(execution: Execution, reviews: Reviews) -> dict[str, Any]:
         "is_long": any(not turn.is_open for turn in turns),
         "is_silent": not (is_pruned or is_unreadable or any(turn.messages for turn in turns)),
         "history": trial.history if trial else (),
-        "final_grades": final_lines(grades, scale=scale, reviews=reviews),
+        "final_grades": final_lines(grades, scale=scale, known=known, reviews=reviews),
         "limits": limit_lines(execution, grades, reviews=reviews),
         "summary": _summary(execution),
         "failure_reason": execution.summary.get("response_criteria_failure_reason"),

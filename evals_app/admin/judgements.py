@@ -1,16 +1,22 @@
 """A judged grade on the review page: what to think of it, its items, its votes."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
+from django.urls import reverse
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from evals_app.admin.presentation import badge, first_words, plural
+from evals_app.engine.agreement import Agreement
+from evals_app.engine.trust import ONLY_INFORMS
 from evals_app.models import GradeResult
+from evals_app.reports.agreement import NOT_COMPARED, agreement_in_short
 from evals_app.reports.judges import UNCALIBRATED, flags_shown
+from evals_app.runs.passports import agreements
 
 MANY_ITEMS = 12  # more are folded unless something is wrong
 
@@ -26,7 +32,7 @@ _WARNINGS = {
 }
 _FACTS = {
     "scripted": "scripted judge",
-    UNCALIBRATED: "not calibrated against people",
+    UNCALIBRATED: NOT_COMPARED,
 }
 # Verdicts on items, by their badge.
 _STATES = {
@@ -55,7 +61,9 @@ _SPEAKERS = {
     "system": "the system prompt",
 }
 # Shown elsewhere, not as JSON.
-_SHOWN = frozenset({"agreement", "items", "votes", "voters", "flags", "dropped", "share"})
+_SHOWN = frozenset(
+    {"agreement", "items", "votes", "voters", "flags", "dropped", "share", ONLY_INFORMS}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +77,7 @@ class ItemLine:
     quote: Mapping[str, Any] | None
     votes: str
     people: Any = None  # what people say of it; see reviewing.ReviewBlock
+    agreement: SafeString | str = ""  # of its judge with people
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +102,25 @@ class Judgement:
     votes_title: str = ""
 
 
-def judgement(grade: GradeResult, people: Mapping[int, Any] = MappingProxyType({})) -> Judgement:
+# How judges agree with people, by the digest of the yardstick.
+Agreements = Mapping[str, Agreement]
+
+
+def agreements_of(grades: Iterable[GradeResult]) -> Agreements:
+    """Return how the judges of grades agree with people, in one query; yardsticks are loaded."""
+    return agreements({digest for grade in grades for digest in _yardsticks(grade)})
+
+
+def _yardsticks(grade: GradeResult) -> Iterator[str]:
+    """Return by what a grade was judged, and the bullets of a rubric."""
+    if grade.yardstick is not None:
+        yield grade.yardstick.digest
+        yield from _texts([item.get("yardstick") for item in _rows(grade.details.get("items"))])
+
+
+def judgement(
+    grade: GradeResult, known: Agreements, people: Mapping[int, Any] = MappingProxyType({})
+) -> Judgement:
     """Read the details of a judged grade, leaving out what has an unknown shape.
 
     `people` is what people say of its items, by number.
@@ -101,11 +128,13 @@ def judgement(grade: GradeResult, people: Mapping[int, Any] = MappingProxyType({
     if grade.family != "judged":
         return Judgement()
     details = grade.details
-    flags = flags_shown(details)
+    agreement = _agreement(grade, known)
+    flags = flags_shown(details, is_compared=bool(agreement))
     facts = [_FACTS[flag] for flag in flags if flag in _FACTS]
+    facts += [agreement] if agreement else []
     if dropped := _texts(details.get("dropped")):
         facts.append(f"{', '.join(dropped).replace('_', ' ')} not accepted by the judge model")
-    items = tuple(_item(item, people) for item in _rows(details.get("items")))
+    items = tuple(_item(item, known, people) for item in _rows(details.get("items")))
     votes = tuple(_vote(vote) for vote in _rows(details.get("votes")))
     return Judgement(
         warnings=tuple(_WARNINGS[flag] for flag in flags if flag in _WARNINGS),
@@ -130,7 +159,26 @@ def other_details(grade: GradeResult) -> dict[str, Any]:
     return {key: value for key, value in grade.details.items() if key not in _SHOWN}
 
 
-def _item(item: Mapping[str, Any], people: Mapping[int, Any]) -> ItemLine:
+def _agreement(grade: GradeResult, known: Agreements) -> SafeString | str:
+    """Say how the judge of a grade agrees with people; empty if they were not compared."""
+    whole, *items = _yardsticks(grade) if grade.yardstick else [""]
+    if whole in known or not any(item in known for item in items):
+        return _link(whole, known)
+    bullets = [known[item] for item in items if item in known]
+    same, labels = (
+        sum(numbers) for numbers in zip(*((b.agreed.count, b.n) for b in bullets), strict=True)
+    )
+    return f"agrees with people on {same:,} of {labels:,} bullets"
+
+
+def _link(digest: str, known: Agreements) -> SafeString | str:
+    if digest not in known:
+        return ""
+    url = reverse("admin:evals_app_yardstick", args=[digest])
+    return format_html('<a href="{}">{}</a>', url, agreement_in_short(known[digest]))
+
+
+def _item(item: Mapping[str, Any], known: Agreements, people: Mapping[int, Any]) -> ItemLine:
     verdict = _verdict(item.get("verdict"))
     evidence = item.get("evidence")
     votes = item.get("votes")
@@ -147,6 +195,7 @@ def _item(item: Mapping[str, Any], people: Mapping[int, Any]) -> ItemLine:
         else None,
         votes=", ".join(f"{count} {word}" for word, count in cast.items()),
         people=people.get(number),
+        agreement=_link(str(item.get("yardstick")), known),
     )
 
 

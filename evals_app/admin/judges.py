@@ -14,12 +14,14 @@ from django.utils.safestring import SafeString
 
 from evals_app.admin.charts import Chart, Series, line_chart
 from evals_app.admin.overviews import Overview
+from evals_app.admin.passports import PassportPages
 from evals_app.admin.presentation import badge
 from evals_app.engine.llm.pricing import usd_text
 from evals_app.models import JudgeTally, Spending
 from evals_app.reports.figures import count, percent
 from evals_app.reports.judges import has_script
 from evals_app.runs.ledger import today
+from evals_app.runs.passports import compared_judges
 
 LAST_DAYS = 90
 MOST_JUDGES = 50
@@ -81,9 +83,13 @@ def _share(part: int, rest: int) -> float | None:
 
 @dataclass(slots=True)
 class Judge:
-    """A judge, all in all and month by month, the newest last."""
+    """A judge, all in all and month by month, the newest last.
+
+    `compared` is the number of criteria on which it was compared with people.
+    """
 
     model: str
+    compared: int = 0
     total: Use = field(default_factory=Use)
     months: dict[date, Use] = field(default_factory=dict)
 
@@ -97,7 +103,7 @@ class Judge:
 
 
 @admin.register(JudgeTally)
-class JudgesAdmin(Overview):
+class JudgesAdmin(PassportPages, Overview):
     """Judges in use."""
 
     template = "admin/evals_app/judges.html"
@@ -111,6 +117,7 @@ class JudgesAdmin(Overview):
             "left_out": max(0, len(judges) - MOST_JUDGES),
             "chart": _chart(judges[:CHART_JUDGES]),
             "charted": min(len(judges), CHART_JUDGES),
+            "sees_criteria": request.user.has_perm("evals_app.view_execution"),
         }
 
 
@@ -123,6 +130,9 @@ def judges_since(first: date) -> list[Judge]:
         judge.months.setdefault(month, Use()).add(use)
     for judge in found.values():
         judge.months = dict(sorted(judge.months.items()))
+    for model, criteria in compared_judges().items():
+        if model in found:
+            found[model].compared = criteria
     graded = [judge for judge in found.values() if judge.total.counts["calls"] or not judge.model]
     return sorted(graded, key=lambda judge: (-judge.total.counts["graded"], judge.model))
 

@@ -12,6 +12,7 @@ from itertools import zip_longest
 from django.utils.safestring import SafeString
 
 from evals_app.admin.execution_numbers import score_size, signed
+from evals_app.admin.judgements import Agreements
 from evals_app.admin.presentation import badge
 from evals_app.admin.transcripts import (
     OPEN_TURNS,
@@ -196,12 +197,14 @@ class GradePair:
 
 
 def paired_grades(
-    base: Sequence[GradeResult], head: Sequence[GradeResult], *, scale: str
+    base: Sequence[GradeResult], head: Sequence[GradeResult], *, scale: str, known: Agreements
 ) -> tuple[GradePair, ...]:
     """Pair the grades of equal checks in equal turns, in the order of the head, then of the base."""
     before, after = _by_check(base), _by_check(head)
     keys = [*after, *(key for key in before if key not in after)]
-    return tuple(_grade_pair(before.get(key), after.get(key), scale=scale) for key in keys)
+    return tuple(
+        _grade_pair(before.get(key), after.get(key), scale=scale, known=known) for key in keys
+    )
 
 
 def _by_check(grades: Sequence[GradeResult]) -> dict[tuple[object, ...], GradeResult]:
@@ -214,13 +217,15 @@ def _by_check(grades: Sequence[GradeResult]) -> dict[tuple[object, ...], GradeRe
     return by_check
 
 
-def _grade_pair(base: GradeResult | None, head: GradeResult | None, *, scale: str) -> GradePair:
+def _grade_pair(
+    base: GradeResult | None, head: GradeResult | None, *, scale: str, known: Agreements
+) -> GradePair:
     grade = next(grade for grade in (head, base) if grade is not None)
     return GradePair(
         label=grade.label,
         place="Whole conversation" if grade.turn is None else f"Turn {grade.turn}",
-        base=grade_line(base, scale=scale) if base else None,
-        head=grade_line(head, scale=scale) if head else None,
+        base=grade_line(base, scale=scale, known=known) if base else None,
+        head=grade_line(head, scale=scale, known=known) if head else None,
         change=_grade_change(base, head, scale=scale),
     )
 

@@ -11,6 +11,7 @@ from django.utils.http import urlencode
 from django.utils.safestring import SafeString
 
 from evals_app.admin.execution_numbers import execution_numbers, number_differences
+from evals_app.admin.judgements import agreements_of
 from evals_app.admin.paired import paired_grades, paired_turns
 from evals_app.admin.presentation import (
     CAUSES,
@@ -103,8 +104,11 @@ def side_by_side(query: QueryDict) -> dict[str, Any]:
     base, head = _sides(runs, trials, asked=query.getlist("trial"))
     scale = head.run.score_scale
     is_one_run = runs[0].pk == runs[1].pk
-    grades = paired_grades(base.grades, head.grades, scale=scale)
-    turns = paired_turns(*(turn_lines(side.trial, (), scale=scale) for side in (base, head)))
+    known = agreements_of([*base.grades, *head.grades])
+    grades = paired_grades(base.grades, head.grades, scale=scale, known=known)
+    turns = paired_turns(
+        *(turn_lines(side.trial, (), scale=scale, known={}) for side in (base, head))
+    )
     prompts = word_differences(_prompt(base), _prompt(head))
     return {
         "case": case,
@@ -154,7 +158,7 @@ def _sides(
     transcripts = Transcript.objects.of_all({row.pk: row.source_id for row in chosen if row})
     grades: dict[int, list[GradeResult]] = {}
     rows = GradeResult.objects.filter(execution__in=keys).defer("calls")
-    for grade in rows.order_by("position", "pk"):
+    for grade in rows.select_related("yardstick").order_by("position", "pk"):
         grades.setdefault(grade.execution_id, []).append(grade)
     shows_trials = runs[0].pk == runs[1].pk or max(map(len, trials)) > 1
     sides = []

@@ -111,7 +111,7 @@ class Talk:
 
 
 def _line(execution: Execution, stored: Transcript | None) -> TalkLine:
-    turns = turn_lines(readable_trial(stored), (), scale=execution.run.score_scale)
+    turns = turn_lines(readable_trial(stored), (), scale=execution.run.score_scale, known={})
     turn = turns[-1] if turns and turns[-1].record else None
     record = turn.record if turn else None
     doing = ""

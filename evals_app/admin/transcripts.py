@@ -9,7 +9,7 @@ from typing import Any
 
 from django.utils.safestring import SafeString
 
-from evals_app.admin.judgements import Judgement, judgement, other_details, quote_line
+from evals_app.admin.judgements import Agreements, Judgement, judgement, other_details, quote_line
 from evals_app.admin.presentation import (
     badge,
     first_words,
@@ -111,6 +111,7 @@ def turn_lines(
     grades: Sequence[GradeResult],
     *,
     scale: str,
+    known: Agreements,
     reviews: Reviews | None = None,
 ) -> tuple[TurnLine, ...]:
     """Return every turn that ran, and others that have grades."""
@@ -127,7 +128,8 @@ def turn_lines(
     for number in range(1, last + 1):
         record = records[number - 1] if number <= len(records) else None
         below = tuple(
-            grade_line(grade, scale=scale, reviews=reviews) for grade in by_turn.get(number, [])
+            grade_line(grade, scale=scale, known=known, reviews=reviews)
+            for grade in by_turn.get(number, [])
         )
         is_trouble = any(grade.needs_attention for grade in below) or bool(record and record.error)
         # Of a long conversation only the first turn that went wrong is open.
@@ -199,8 +201,10 @@ def _call_line(call: ToolCall) -> CallLine:
     )
 
 
-def grade_line(grade: GradeResult, *, scale: str, reviews: Reviews | None = None) -> GradeLine:
-    """Return a grade to show, with what people say of it."""
+def grade_line(
+    grade: GradeResult, *, scale: str, known: Agreements, reviews: Reviews | None = None
+) -> GradeLine:
+    """Return a grade to show, with what people say of it; `known` is how judges agree with people."""
     state = grade_state(grade)
     facts, reason = _compared(grade, scale=scale)
     if grade.weight == 0:
@@ -210,7 +214,7 @@ def grade_line(grade: GradeResult, *, scale: str, reviews: Reviews | None = None
     elif grade.weight != 1:
         facts.append(f"weight {grade.weight:g}")
     people = reviews.blocks_of(grade) if reviews else None
-    judged = judgement(grade, people.items) if people else judgement(grade)
+    judged = judgement(grade, known, people.items) if people else judgement(grade, known)
     details = other_details(grade)
     return GradeLine(
         grade=grade,
@@ -256,11 +260,15 @@ def grade_state(grade: GradeResult) -> str:
 
 
 def final_lines(
-    grades: Sequence[GradeResult], *, scale: str, reviews: Reviews | None = None
+    grades: Sequence[GradeResult],
+    *,
+    scale: str,
+    known: Agreements,
+    reviews: Reviews | None = None,
 ) -> tuple[GradeLine, ...]:
     """Return the grades of the whole conversation."""
     return tuple(
-        grade_line(grade, scale=scale, reviews=reviews)
+        grade_line(grade, scale=scale, known=known, reviews=reviews)
         for grade in grades
         if grade.turn is None and grade.family != "limit"
     )

@@ -4,15 +4,17 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from django.db.models import Count, OuterRef, Q, QuerySet, Subquery, Sum
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery, Sum
 
 from evals_app.engine.settling import Suspect
 from evals_app.models import CaseResult, Execution, GradeResult, Review, Run, Settlement, Transcript
+from evals_app.models.reviews import IS_LABEL
 from evals_app.reports.answers import Json, Row
 from evals_app.reports.run_json import (
     CASE_COLUMNS,
     EXECUTION_COLUMNS,
     GRADE_COLUMNS,
+    IS_COMPARED,
     MEASURED_COLUMNS,
     REVIEW_COLUMNS,
     RUN_COLUMNS,
@@ -149,7 +151,9 @@ def _reviews(execution_ids: Sequence[int]) -> defaultdict[int, list[Row]]:
 
 def _grades(execution_ids: Sequence[int]) -> defaultdict[int, list[Row]]:
     grades: defaultdict[int, list[Row]] = defaultdict(list)
-    rows = GradeResult.objects.filter(execution__in=execution_ids).values(*GRADE_COLUMNS)
+    compared = Exists(Review.objects.filter(IS_LABEL, yardstick=OuterRef("yardstick")))
+    graded = GradeResult.objects.filter(execution__in=execution_ids)
+    rows = graded.annotate(**{IS_COMPARED: compared}).values(*GRADE_COLUMNS)
     for row in rows.order_by("pk"):
         grades[row["execution_id"]].append(row)
     return grades

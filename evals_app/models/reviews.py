@@ -107,6 +107,15 @@ class Review(models.Model):
         return f"{self.get_kind_display()} by {self.by_name}"
 
 
+# A review that compares a judge with people. They may say that they cannot tell.
+IS_LABEL = Q(
+    yardstick__isnull=False,
+    withdrawn_at=None,
+    kind=Review.Kind.VERDICT,
+    judged_passed__isnull=False,
+)
+
+
 class ReviewedVerdict(models.Model):
     """The result of an execution with the decisions of people, where they decided anything."""
 

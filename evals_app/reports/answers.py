@@ -345,6 +345,9 @@ class Grade(Answer):
     reason: str
     evidence: list[Evidence]
     details: JsonObject
+    yardstick: str | None = Field(
+        description="Of a judged grade: by what it was judged. See /api/yardsticks/."
+    )
 
 
 class Review(Answer):

@@ -3,7 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from evals_app.engine.agreement import Agreement
 from evals_app.engine.comparison import CaseOutcome, Change, SignFlip
+from evals_app.reports.agreement import NOT_COMPARED
 from evals_app.reports.compared_cases import HeadCases, HeadVerdict, RunCases
 from evals_app.reports.coverage import COVERAGE_COLUMNS, coverage
 from evals_app.reports.figures import UNKNOWN, duration, percent, score_text
@@ -20,7 +22,7 @@ MATRIX_COLUMNS = (
     *("suite_name", "agent_name", "judge", "is_scripted", *COVERAGE_COLUMNS, *SIMILARITY_COLUMNS),
     *("skipped", "score", "score_scale", *_TOTALS, RUN_SUMMARY),
 )
-NOT_MEASURED = "not yet compared with people"
+AGREEMENT = "agreement"  # key of how the judges of a run agree with people
 
 _FEWEST = 6  # differing cases, below which no result of the test is certain
 _HUNDRED = 100
@@ -91,7 +93,7 @@ class MatrixRow(NamedTuple):
 def matrix(runs: Sequence[tuple[Mapping[str, Any], RunCases]]) -> list[MatrixRow]:
     """Return the numbers of runs side by side; a run is given as its columns and its cases.
 
-    First comes what was run; of that, what no run has is left out.
+    Beside its columns it has its AGREEMENT. First comes what was run; of that, what no run has is left out.
     """
     identities = _rows([_identity(run) for run, _ in runs])
     return [
@@ -128,8 +130,12 @@ def _numbers(run: Mapping[str, Any], cases: RunCases) -> dict[str, str]:
         "Turn latency, p95": duration(summary.get("p95_ms")),
         **dict(sums({name: run[name] for name in _TOTALS}, summary.get(AT_LEAST, {}))),
         "Rubric items met": _rubric(summary),
-        "Agreement of the judge": NOT_MEASURED if run["judge"] else "no judge",
+        "Agreement of the judge": _agreement(run[AGREEMENT]) if run["judge"] else "no judge",
     }
+
+
+def _agreement(agreement: Agreement) -> str:
+    return _share(agreement.agreed.count, agreement.n) if agreement.n else NOT_COMPARED
 
 
 def _share(part: int, whole: int) -> str:

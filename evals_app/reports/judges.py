@@ -29,15 +29,15 @@ def has_script(judges: str) -> bool:
     return any(judge.startswith("scripted/") for judge in judges_in(judges))
 
 
-def flags_shown(details: Mapping[str, Any]) -> list[str]:
+def flags_shown(details: Mapping[str, Any], *, is_compared: bool) -> list[str]:
     """Return the flags of a judged grade as they are today; none if it has none.
 
-    Whether its judge agrees with people does not depend on the time of grading: what old grades
+    Whether its judge was compared with people does not depend on the time of grading: what old grades
     stored about it is replaced.
     """
     stored = details.get("flags")
     if not isinstance(stored, list):
         return []
     flags = [flag for flag in stored if isinstance(flag, str) and flag != UNCALIBRATED]
-    # Nothing measures the agreement of models with people yet; a script needs none.
-    return flags if "scripted" in flags else [*flags, UNCALIBRATED]
+    # Nobody needs to trust a script.
+    return flags if is_compared or "scripted" in flags else [*flags, UNCALIBRATED]

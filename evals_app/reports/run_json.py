@@ -81,20 +81,11 @@ _OF_TRIAL = ("messages", "tool_calls", "turns", "world_changes", "trace_id", "wa
 # The columns that `execution_json` needs too, to show limits with measured values.
 MEASURED_COLUMNS = ("tool_calls", "source_id")
 
+IS_COMPARED = "is_compared"  # whether people graded answers that its judge graded
 GRADE_COLUMNS = (
-    *(
-        "id",
-        "execution_id",
-        "type",
-        "label",
-        "turn",
-        "family",
-        "score",
-        "passed",
-        "status",
-        "weight",
-    ),
-    *("threshold", "cause", "reason", "evidence", "details"),
+    *("id", "execution_id", "type", "label", "turn", "family", "score", "passed", "status"),
+    *("weight", "threshold", "cause", "reason", "evidence", "details"),
+    *("yardstick__digest", IS_COMPARED),
 )
 
 
@@ -281,12 +272,14 @@ def _limits(execution: Row, grades: Sequence[Row]) -> Json:
 
 def _grade(grade: Row) -> Json:
     details: Json = grade["details"]
+    flags = flags_shown(details, is_compared=grade[IS_COMPARED])
     return Grade.of(
         grade,
         name=grade["label"],
         cause=grade["cause"] or None,
         evidence=[quote | {"speaker": quote.get("speaker") or None} for quote in grade["evidence"]],
-        details=details | ({"flags": flags_shown(details)} if "flags" in details else {}),
+        details=details | ({"flags": flags} if "flags" in details else {}),
+        yardstick=grade["yardstick__digest"],
     )
 
 

@@ -25,7 +25,7 @@ from evals_app.reports.compared_cases import (
     RunCases,
     compare_cases,
 )
-from evals_app.reports.comparison import MATRIX_COLUMNS, MatrixRow, matrix
+from evals_app.reports.comparison import AGREEMENT, MATRIX_COLUMNS, MatrixRow, matrix
 from evals_app.reports.comparison_answers import (
     COMPARED_COLUMNS,
     ComparisonAnswer,
@@ -34,6 +34,7 @@ from evals_app.reports.comparison_answers import (
     compared_run_json,
     counts_json,
 )
+from evals_app.runs.passports import agreements_in_runs
 from fixtures_app.ground.memory import uncollected
 
 MOST_RESULTS = 400_000  # of cases, of all runs together; they take 120 MB
@@ -85,7 +86,11 @@ class Comparison:
     @property
     def matrix(self) -> list[MatrixRow]:
         """The numbers of the runs side by side, in words."""
-        return matrix([(_columns(run.run, MATRIX_COLUMNS), run.cases) for run in self.runs])
+        known = agreements_in_runs([run.run.pk for run in self.runs])
+        columns = (
+            _columns(run.run, MATRIX_COLUMNS) | {AGREEMENT: known[run.run.pk]} for run in self.runs
+        )
+        return matrix(list(zip(columns, (run.cases for run in self.runs), strict=True)))
 
     def without_values(self) -> "Comparison":
         """Return the same for people who may not read prompts and data: what differs, no value of it."""

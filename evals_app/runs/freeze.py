@@ -275,9 +275,7 @@ def choose_models(
     frozen.head = head.model_copy(
         update={
             "judge": judge,
-            "judge_trust": judge_trust(
-                head.suite, written, agent=head.agent.model, judge=judge
-            ),
+            "judge_trust": judge_trust(head.suite, written, agent=head.agent.model, judge=judge),
             "similarity": similarity,
             "scripted": scripted,
             "evaluation_steps": needs.known_steps(judge=judge, agent=head.agent.model),

@@ -1,7 +1,7 @@
 """How far the judge of each yardstick agrees with people: read from their reviews, never stored."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -11,19 +11,13 @@ from django.db.models.functions import RowNumber
 
 from evals_app.engine.agreement import Agreement, Label, compare, majority
 from evals_app.engine.statistics import mean
-from evals_app.models import Review, Yardstick
+from evals_app.models import GradeResult, Review, Yardstick
+from evals_app.models.reviews import IS_LABEL
 
 MOST_REVIEWS = 2000  # of a yardstick: the newest
 MOST_SHOWN = 50  # disagreements
 MOST_VERSIONS = 20
-
-# A review that compares a judge with people.
-IS_LABEL = Q(
-    yardstick__isnull=False,
-    withdrawn_at=None,
-    kind=Review.Kind.VERDICT,
-    judged_passed__isnull=False,
-)
+MOST_CORRECTED = 5000  # executions of a run whose pass rate is corrected
 
 
 class Place(NamedTuple):
@@ -39,11 +33,13 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """One answer that people and judge graded; `review` is the newest word of a person on it."""
+    """One answer that people and judge graded; `review` is a person's newest word, `grade` the judge's."""
 
     label: Label
     review: int
+    grade: int
     execution: int
+    run: int
     place: Place
     is_blind: bool
 
@@ -70,6 +66,14 @@ class Passport:
         return sum(answer.is_blind for answer in self.answers)
 
     @property
+    def by_run(self) -> dict[int, list[int]]:
+        """The executions with the answers, by their run, the newest run first."""
+        found: dict[int, list[int]] = {}
+        for answer in sorted(self.answers, key=lambda answer: -answer.run):
+            found.setdefault(answer.run, []).append(answer.execution)
+        return found
+
+    @property
     def disagreements(self) -> list[Answer]:
         """The answers with different verdicts, the newest first."""
         return [answer for answer in self.answers if answer.is_disagreed]
@@ -81,11 +85,18 @@ def most_compared() -> QuerySet[Yardstick]:
     return Yardstick.objects.annotate(reviewed=reviews).order_by("-reviewed", "-pk")
 
 
+def compared_judges() -> dict[str, int]:
+    """Return on how many criteria each judge was compared with people; a jury is one judge."""
+    rows = Review.objects.filter(IS_LABEL).values("yardstick__judge").order_by()
+    counts = rows.annotate(criteria=Count("yardstick", distinct=True))
+    return dict(counts.values_list("yardstick__judge", "criteria"))
+
+
 def passports(yardsticks: Iterable[Yardstick]) -> list[Passport]:
     """Return the passports of yardsticks, in one query."""
     rows = list(yardsticks)
-    reviews = _reviews([row.pk for row in rows])
-    return [_passport(row, reviews.get(row.pk, ())) for row in rows]
+    reviews = _reviews(row.digest for row in rows)
+    return [_passport(row, reviews.get(row.digest, ())) for row in rows]
 
 
 def passport(digest: str) -> Passport | None:
@@ -93,14 +104,57 @@ def passport(digest: str) -> Passport | None:
     return next(iter(passports(Yardstick.objects.filter(digest=digest))), None)
 
 
-def agreements(keys: Collection[int]) -> dict[int, Agreement]:
+def agreements(digests: Iterable[str]) -> dict[str, Agreement]:
     """Return how the judges of yardsticks agree with people, in one query; only those with labels."""
-    reviews = _reviews(keys)
-    found = {}
-    for key, rows in reviews.items():
-        answers, _ = _answers(rows)
-        found[key] = compare([answer.label for answer in answers])
-    return found
+    compared = {digest: _answers(rows)[0] for digest, rows in _reviews(digests).items()}
+    return {
+        digest: compare([answer.label for answer in answers])
+        for digest, answers in compared.items()
+        if answers
+    }
+
+
+def agreements_in_runs(runs: Sequence[int]) -> dict[int, Agreement]:
+    """Return how judges agree with people on the answers of each of these runs, in one query."""
+    by_judge: dict[tuple[int, str], list[dict[str, Any]]] = defaultdict(list)
+    rows = Review.objects.filter(IS_LABEL, execution__run__in=runs).order_by("-pk")[:MOST_REVIEWS]
+    for row in rows.values(*_COLUMNS):
+        by_judge[row["execution__run"], row["yardstick__digest"]].append(row)
+    labels: dict[int, list[Label]] = {run: [] for run in runs}
+    for (run, _), reviews in by_judge.items():
+        labels[run] += [answer.label for answer in _answers(reviews)[0]]
+    return {run: compare(of_run) for run, of_run in labels.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Corrected:
+    """The pass rate of a judge in a run, of so many grades, and what people would find."""
+
+    run: int
+    grades: int
+    passed: int
+    corrected: float
+
+
+def corrected(passport: Passport) -> Corrected | None:
+    """Return the corrected pass rate of the newest run with labels, unless that run is large.
+
+    None also where the judge tells passes and failures apart too rarely.
+    """
+    if not passport.agreement.is_enough or passport.agreement.corrected_pass_rate(1.0) is None:
+        return None
+    run = next(iter(passport.by_run))
+    grades = GradeResult.objects.filter(
+        execution__run=run,
+        execution__run__total__lte=MOST_CORRECTED,
+        yardstick=passport.yardstick.pk,
+        passed__isnull=False,
+    )
+    counts = grades.aggregate(all=Count("pk"), passed=Count("pk", filter=Q(passed=True)))
+    if not counts["all"]:
+        return None
+    rate = passport.agreement.corrected_pass_rate(counts["passed"] / counts["all"])
+    return None if rate is None else Corrected(run, counts["all"], counts["passed"], rate)
 
 
 def versions(passport: Passport) -> list[Passport]:
@@ -139,7 +193,8 @@ _PLACE = (
     *("grade__turn", "grade__position", "grade__type", "item"),
 )
 _COLUMNS = (
-    *("pk", "yardstick", "yardstick__scale", "execution", "execution__source", "grade"),
+    *("pk", "yardstick__digest", "execution", "execution__source", "execution__run"),
+    "grade",
     *("by", "by_name"),
     *("was_blind", "passed", "score", "judged_passed", "judged_score", *_PLACE),
 )
@@ -149,14 +204,15 @@ def _place(row: Mapping[str, Any]) -> Place:
     return Place(*(row[column] for column in _PLACE))
 
 
-def _reviews(keys: Collection[int]) -> dict[int, list[dict[str, Any]]]:
+def _reviews(digests: Iterable[str]) -> dict[str, list[dict[str, Any]]]:
     """Return the reviews of yardsticks, the newest first."""
+    wanted = set(digests)
     number = Window(RowNumber(), partition_by=F("yardstick"), order_by=F("pk").desc())
-    rows = Review.objects.filter(IS_LABEL, yardstick__in=keys).annotate(number=number)
-    found: dict[int, list[dict[str, Any]]] = defaultdict(list)
-    if keys:
+    rows = Review.objects.filter(IS_LABEL, yardstick__digest__in=wanted).annotate(number=number)
+    found: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    if wanted:
         for row in rows.filter(number__lte=MOST_REVIEWS).order_by("-pk").values(*_COLUMNS):
-            found[row["yardstick"]].append(row)
+            found[row["yardstick__digest"]].append(row)
     return dict(found)
 
 
@@ -196,7 +252,9 @@ def _answer(
     return Answer(
         label=Label(passed, newest["judged_passed"], score, newest["judged_score"]),
         review=max(row["pk"] for row in agreeing),
+        grade=newest["grade"],
         execution=newest["execution"],
+        run=newest["execution__run"],
         place=_place(newest),
         is_blind=all(row["was_blind"] for row in agreeing),
     )

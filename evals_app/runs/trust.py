@@ -1,7 +1,9 @@
 """Find the judges that a suite trusts, because people agree with them often enough."""
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
+
+from django.db.models import Exists, OuterRef
 
 from evals_app.engine.assertion_spec import AssertionSpec
 from evals_app.engine.spec import ModelSpec
@@ -9,7 +11,8 @@ from evals_app.engine.suite import CaseSpec, SuiteSpec
 from evals_app.engine.trial import YardstickSpec
 from evals_app.engine.trust import JudgeTrust
 from evals_app.engine.yardsticks import yardstick_of
-from evals_app.models import Yardstick
+from evals_app.models import Review, Yardstick
+from evals_app.models.reviews import IS_LABEL
 from evals_app.runs.passports import agreements
 from fixtures_app.ground.quoting import shortened
 
@@ -38,20 +41,18 @@ def judge_trust(
     found = (judged_by(check) for check in _checks(suite, cases))
     specs = {spec.digest: spec for spec in found if spec is not None}
     digests = {digest for spec in specs.values() for digest in (spec.digest, *spec.items)}
-    known = _known(sorted(digests))
-    compared = agreements([row.pk for row in known])
+    criteria = _reviewed(sorted(digests))
+    compared = agreements(criteria)
     trust = JudgeTrust(
         least=least,
         judged=len(specs),
         trusted={
-            row.digest: shortened(row.criterion, 80)
-            for row in known
-            if row.pk in compared and compared[row.pk].reaches(least)
+            digest: shortened(criteria[digest], 80)
+            for digest, agreement in compared.items()
+            if agreement.reaches(least)
         },
         compared={
-            row.digest: (compared[row.pk].n, compared[row.pk].agreed.count)
-            for row in known
-            if row.pk in compared
+            digest: (agreement.n, agreement.agreed.count) for digest, agreement in compared.items()
         },
     )
     return trust.model_copy(update={"deciding": sum(map(trust.trusts, specs.values()))})
@@ -64,7 +65,13 @@ def _checks(suite: SuiteSpec, cases: Iterable[CaseSpec]) -> Iterator[AssertionSp
     return (check for check in checks if check.enabled and check.counted_weight > 0)
 
 
-def _known(digests: Collection[str]) -> list[Yardstick]:
-    """Return the yardsticks of these that exist."""
-    parts = (list(digests)[start : start + _AT_ONCE] for start in range(0, len(digests), _AT_ONCE))
-    return [row for part in parts for row in Yardstick.objects.filter(digest__in=part)]
+def _reviewed(digests: Sequence[str]) -> dict[str, str]:
+    """Return the criteria of those yardsticks that people reviewed, by digest."""
+    reviewed = Yardstick.objects.filter(
+        Exists(Review.objects.filter(IS_LABEL, yardstick=OuterRef("pk")))
+    )
+    found: dict[str, str] = {}
+    for start in range(0, len(digests), _AT_ONCE):
+        part = reviewed.filter(digest__in=digests[start : start + _AT_ONCE])
+        found |= dict(part.values_list("digest", "criterion"))
+    return found

@@ -5,13 +5,15 @@ from typing import Any
 
 import pytest
 
+from evals_app.engine.agreement import Agreement
 from evals_app.engine.comparison import CaseOutcome, Change, SignFlip
 from evals_app.engine.trial import Verdict
 from evals_app.formats.snapshot_differences import Part
+from evals_app.reports.agreement import NOT_COMPARED
 from evals_app.reports.compared_cases import HeadCases, RunCases
 from evals_app.reports.comparison import (
+    AGREEMENT,
     CHANGES,
-    NOT_MEASURED,
     PARTS,
     counts_in_words,
     finding,
@@ -22,6 +24,7 @@ from evals_app.reports.comparison import (
 from evals_app.reports.figures import UNKNOWN
 
 RUN: dict[str, Any] = {
+    AGREEMENT: Agreement(),
     "suite_name": "Refunds",
     "agent_name": "Shop",
     "agent_slug": "shop",
@@ -80,7 +83,15 @@ def test_the_matrix_has_a_value_for_each_run_and_never_0_for_unknown() -> None:
     assert rows["Judge tokens"] == ("unknown", "unknown")
     assert rows["Cost"][0].startswith("at least $0.25")
     assert rows["Rubric items met"] == ("3 of 4 (75\u00a0%), 2 undecided", "unknown")
-    assert rows["Agreement of the judge"] == (NOT_MEASURED, "no judge")
+    assert rows["Agreement of the judge"] == (NOT_COMPARED, "no judge")
+
+
+def test_the_matrix_has_the_agreement_of_a_judge_that_was_compared() -> None:
+    run = RUN | {AGREEMENT: Agreement(28, 4, 2, 6)}
+
+    rows = dict(matrix([(run, RunCases(9, 6, 3)), (run | {"judge": ""}, RunCases(9, 6, 3))]))
+
+    assert rows["Agreement of the judge"] == ("34 of 40 (85\u00a0%)", "no judge")
 
 
 def test_what_one_of_the_runs_alone_has_is_shown_for_all() -> None:

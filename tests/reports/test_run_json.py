@@ -10,6 +10,7 @@ import pytest
 from evals_app.reports.answers import RunRow
 from evals_app.reports.run_json import (
     CASE_COLUMNS,
+    IS_COMPARED,
     TOKEN_COLUMNS,
     case_json,
     document,
@@ -125,6 +126,8 @@ def make_grade(**changes: Any) -> dict[str, Any]:
         "threshold": None,
         "reason": "It does not.",
         "evidence": [],
+        "yardstick__digest": None,
+        IS_COMPARED: False,
         "details": {},
     } | changes
 
@@ -392,19 +395,21 @@ def test_a_document_is_read_as_it_is_written() -> None:
 
 
 @pytest.mark.parametrize(
-    ("stored", "shown"),
+    ("stored", "is_compared", "shown"),
     [
-        pytest.param([], ["uncalibrated"], id="a model"),
+        pytest.param([], False, ["uncalibrated"], id="a model"),
+        pytest.param([], True, [], id="compared"),
         pytest.param(
-            ["uncalibrated", "injection"], ["injection", "uncalibrated"], id="stored then"
+            ["uncalibrated", "injection"], False, ["injection", "uncalibrated"], id="stored then"
         ),
-        pytest.param(["scripted"], ["scripted"], id="a script"),
+        pytest.param(["uncalibrated"], True, [], id="stored then, compared since"),
+        pytest.param(["scripted"], False, ["scripted"], id="a script"),
     ],
 )
 def test_whether_a_judge_is_compared_with_people_is_shown_as_it_is_today(
-    stored: list[str], shown: list[str]
+    stored: list[str], shown: list[str], *, is_compared: bool
 ) -> None:
-    grade = make_grade(details={"flags": stored, "raw": 4})
+    grade = make_grade(details={"flags": stored, "raw": 4}, **{IS_COMPARED: is_compared})
 
     (answered,) = execution_json(make_execution(), grades=[grade], reviews=[], trial=None)["grades"]
 

@@ -42,14 +42,14 @@ def test_forty_labels_give_the_table_worked_out_by_hand() -> None:
 
     assert found.agreement == Agreement(28, 4, 2, 6)
     assert len(found.disagreements) == 6
-    assert agreements([yardstick.pk]) == {yardstick.pk: found.agreement}
+    assert agreements([yardstick.digest]) == {yardstick.digest: found.agreement}
 
 
 def test_a_yardstick_without_labels_has_an_empty_passport() -> None:
     yardstick = make_yardstick()
 
     assert read(yardstick).agreement == Agreement()
-    assert agreements([yardstick.pk]) == {}
+    assert agreements([yardstick.digest]) == {}
     assert passport("0" * 32) is None
 
 
@@ -174,9 +174,9 @@ def test_only_the_newest_labels_are_read(monkeypatch: pytest.MonkeyPatch) -> Non
         label(yardstick, person=person)
     label(other, person=True)
 
-    assert agreements([yardstick.pk, other.pk]) == {
-        yardstick.pk: Agreement(only_judge_passed=2),
-        other.pk: Agreement(both_passed=1),
+    assert agreements([yardstick.digest, other.digest]) == {
+        yardstick.digest: Agreement(only_judge_passed=2),
+        other.digest: Agreement(both_passed=1),
     }
 
 

@@ -1,0 +1,264 @@
+"""The pages that show how far judges agree with people, criterion by criterion."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import URLPattern, path, reverse
+from django.views.decorators.http import require_GET
+
+from evals_app.admin.permissions import ReadOnly
+from evals_app.admin.presentation import badge, first_words, plural
+from evals_app.admin.side_by_side import read_number
+from evals_app.admin.starting import may_run
+from evals_app.engine.agreement import Agreement, Kappa, Rate
+from evals_app.engine.graders import GRADERS
+from evals_app.models import Review, Yardstick
+from evals_app.reports.agreement import agreement_in_words, whole_percent
+from evals_app.reports.figures import UNKNOWN, count
+from evals_app.runs.passports import (
+    MOST_SHOWN,
+    Passport,
+    corrected,
+    most_compared,
+    passport,
+    passports,
+    versions,
+)
+
+PER_PAGE = 50
+_SCALES = {
+    "pass_fail": "pass or fail",
+    "1-5": "a grade from 1 to 5",
+    "0-10": "a grade from 0 to 10",
+    "0-1": "a share from 0 to 1",
+    "rubric": "the share of its bullets that are met",
+    "": "a share",
+}
+
+
+class Line(NamedTuple):
+    """A passport in a list."""
+
+    yardstick: Yardstick
+    criterion: str
+    kind: str
+    answers: str
+    agreed: str
+    commoner: str
+    is_compared: bool
+
+
+class Figure(NamedTuple):
+    """A number of a passport, with its interval, and what it is of."""
+
+    name: str
+    value: str
+    interval: str
+    meaning: str
+
+
+class Disagreement(NamedTuple):
+    """An answer that people and judge graded differently."""
+
+    case: str
+    url: str
+    person: Any
+    judge: Any
+    by: str
+    reason: str
+    judged: str
+
+
+class PassportPages(ReadOnly):
+    """The list of yardsticks, the passport of one, and the button that tries a new wording."""
+
+    def get_urls(self) -> list[URLPattern]:
+        view = self.admin_site.admin_view
+        return [
+            path("criteria/", require_GET(view(self.criteria)), name="evals_app_yardsticks"),
+            path(
+                "criteria/<slug:digest>/",
+                require_GET(view(self.passport)),
+                name="evals_app_yardstick",
+            ),
+            *super().get_urls(),
+        ]
+
+    def criteria(self, request: HttpRequest) -> HttpResponse:
+        """List what judges grade by, what people compared most first."""
+        _see_executions(request)
+        rows = most_compared()
+        if judge := request.GET.get("judge", ""):
+            rows = rows.filter(judge=judge)
+        number = read_number(request.GET.get("p", "")) or 1
+        found = list(rows[(number - 1) * PER_PAGE : number * PER_PAGE + 1])
+        context = self.admin_site.each_context(request) | {
+            "opts": self.opts,
+            "title": "Judges compared with people",
+            "judge": judge,
+            "lines": [_line(known) for known in passports(found[:PER_PAGE])],
+            "earlier": _page_url(request, number - 1) if number > 1 else "",
+            "later": _page_url(request, number + 1) if len(found) > PER_PAGE else "",
+        }
+        return render(request, "admin/evals_app/judges/criteria.html", context)
+
+    def passport(self, request: HttpRequest, digest: str) -> HttpResponse:
+        """Show how one judge agrees with people on one criterion."""
+        _see_executions(request)
+        found = _passport(digest)
+        yardstick, agreement = found.yardstick, found.agreement
+        context = self.admin_site.each_context(request) | {
+            "opts": self.opts,
+            "title": "Judge and people",
+            "found": found,
+            "yardstick": yardstick,
+            "agreement": agreement,
+            "kind": _kind(yardstick),
+            "scale": _SCALES.get(yardstick.scale, yardstick.scale),
+            "words": agreement_in_words(agreement, blind=found.blind),
+            "corrected": _corrected(found),
+            "figures": list(_figures(agreement)),
+            "disagreements": _disagreements(found),
+            "left_out": max(0, len(found.disagreements) - MOST_SHOWN),
+            "versions": [
+                (_line(version), version.yardstick.created_at < yardstick.created_at)
+                for version in versions(found)
+            ],
+            "may_try": bool(found.answers) and may_run(request),
+        }
+        return render(request, "admin/evals_app/judges/passport.html", context)
+
+
+def _page_url(request: HttpRequest, number: int) -> str:
+    query = request.GET.copy()
+    query["p"] = str(number)
+    return f"?{query.urlencode()}"
+
+
+def _see_executions(request: HttpRequest) -> None:
+    if not request.user.has_perm("evals_app.view_execution"):
+        raise PermissionDenied
+
+
+def _passport(digest: str) -> Passport:
+    found = passport(digest)
+    if found is None:
+        raise Http404("No judge graded by this criterion.")
+    return found
+
+
+def _kind(yardstick: Yardstick) -> str:
+    if yardstick.is_item:
+        return "Bullet of a rubric"
+    grader = GRADERS.get(yardstick.type)
+    return grader.label if grader else yardstick.type
+
+
+def _line(found: Passport) -> Line:
+    agreement = found.agreement
+    return Line(
+        yardstick=found.yardstick,
+        criterion=first_words(found.yardstick.criterion),
+        kind=_kind(found.yardstick),
+        answers=count(agreement.n),
+        agreed=_with_interval(agreement.agreed),
+        commoner=_share(agreement.commoner),
+        is_compared=bool(agreement.n),
+    )
+
+
+def _share(rate: Rate) -> str:
+    return UNKNOWN if rate.share is None else whole_percent(rate.share)
+
+
+def _interval(rate: Rate) -> str:
+    if rate.interval is None:
+        return UNKNOWN
+    low, high = map(whole_percent, rate.interval)
+    return f"{low} to {high}"
+
+
+def _with_interval(rate: Rate) -> str:
+    return f"{_share(rate)} ({_interval(rate)})" if rate.total else UNKNOWN
+
+
+def _corrected(found: Passport) -> str:
+    """Say what people would find in the newest run."""
+    known = corrected(found)
+    if known is None:
+        return ""
+    return (
+        f"In run {known.run} the judge passed {known.passed:,} of {plural(known.grades, 'answer')}"
+        f" ({whole_percent(known.passed / known.grades)}). If the compared answers are typical of"
+        f" that run, people would pass about {whole_percent(known.corrected)}."
+    )
+
+
+def _figures(agreement: Agreement) -> Iterable[Figure]:
+    verdict = "passed" if agreement.commoner_passes else "failed"
+    rates = (
+        ("Same verdict", agreement.agreed, "of all compared answers"),
+        (f"Always “{verdict}” would reach", agreement.commoner, "of all compared answers"),
+        ("Failures noticed (TNR)", agreement.failures_noticed, "of what people failed"),
+        ("Passes noticed (TPR)", agreement.passes_noticed, "of what people passed"),
+    )
+    for name, rate, meaning in rates:
+        numbers = f"{rate.count:,} of {rate.total:,}: {_share(rate)}" if rate.total else UNKNOWN
+        yield Figure(name, numbers, _interval(rate), meaning)
+    grades = agreement.on_scale
+    kappas = [("Kappa of the verdicts", agreement.kappa)]
+    if grades is not None:
+        yield Figure(
+            "Same grade", f"{grades.same:,} of {grades.n:,}", UNKNOWN, "of all with grades"
+        )
+        kappas.append(("Kappa of the grades, quadratic weights", grades.kappa))
+    for name, kappa in kappas:
+        yield _figure(name, kappa)
+
+
+def _figure(name: str, kappa: Kappa | None) -> Figure:
+    meaning = "0 is what chance alone would reach, 1 is full agreement"
+    if kappa is None:
+        return Figure(name, UNKNOWN, UNKNOWN, "needs 20 answers, not all with the same verdict")
+    interval = "{:.2f} to {:.2f}".format(*kappa.interval) if kappa.interval else UNKNOWN
+    return Figure(name, f"{kappa.value:.2f}", interval, meaning)
+
+
+def _disagreements(found: Passport) -> list[Disagreement]:
+    answers = found.disagreements[:MOST_SHOWN]
+    reviews = Review.objects.select_related("grade", "execution").defer(
+        "grade__calls", "grade__evidence", "execution__summary", "execution__turn_ms"
+    )
+    said = reviews.in_bulk([answer.review for answer in answers])
+    lines = []
+    for answer in answers:
+        review = said.get(answer.review)
+        if review is None:
+            continue
+        url = reverse("admin:evals_app_execution_change", args=[answer.execution])
+        lines.append(
+            Disagreement(
+                case=answer.place.case,
+                url=f"{url}#grade-{answer.grade}",
+                person=badge("passed" if answer.label.person else "failed"),
+                judge=badge("passed" if answer.label.judge else "failed"),
+                by=review.by_name,
+                reason=review.reason,
+                judged=_judged(review),
+            )
+        )
+    return lines
+
+
+def _judged(review: Review) -> str:
+    """Return why the judge decided so; of a bullet, what it says of that."""
+    if review.grade is None or review.item is None:
+        return review.grade.reason if review.grade else ""
+    items = review.grade.details.get("items")
+    for item in items if isinstance(items, list) else ():
+        if isinstance(item, Mapping) and item.get("id") == review.item:
+            return str(item.get("critique") or item.get("note") or "")
+    return ""
