@@ -24,6 +24,7 @@ from fixtures_app.library import save_fixture
 from fixtures_app.models import EntityType, Fixture
 from fixtures_app.spec import FixtureSpec
 from tests.authored import a_case, write_suite
+from tests.labels import label, make_yardstick
 from tests.makers import make_execution, make_grade, make_run, make_trial
 
 ORDER = {"slug": "no-example-has-it", "schema": {}}
@@ -64,6 +65,8 @@ def samples_for(settings: Any) -> Samples:
     execution = make_execution(
         run, "Where is it", number=2, trial=make_trial(), grades=[make_grade()]
     )
+    yardstick = make_yardstick()
+    label(yardstick, person=False, run=make_run(suite=suite))
     settlement = Settlement.objects.create(
         base=run, head=run, compared=1, few=0, hopeless=0, suspects=0
     )
@@ -90,6 +93,7 @@ def samples_for(settings: Any) -> Samples:
     parts |= {"runs": run.pk, "executions": execution.pk, "settlements": settlement.pk}
     parts |= {"start": run.pk, "stored": Assertion.objects.get(turn__case=case).pk}
     parts |= {"grade": GradeResult.objects.get(execution=execution).pk, "only": "all"}
+    parts |= {"digest": yardstick.digest}
     parts |= {"sha256": Attachment.objects.get().pk, "kind": "contains"}
     review = Review.objects.create(
         execution=execution, kind="comment", reason="Hm.", by=root, by_name="owner"

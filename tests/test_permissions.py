@@ -95,6 +95,7 @@ _SUITE = "admin/evals_app/suite/"
 _CASE = "admin/evals_app/case/<path:object_id>/"
 _RUN = "admin/evals_app/run/<int:pk>/"
 _SETTLEMENT = "admin/evals_app/settlement/"
+_JUDGES = "admin/evals_app/judgetally/"
 _SEES_CEILINGS = "view_monthlyceiling|change_monthlyceiling"
 _EXECUTION = "admin/evals_app/execution/<int:pk>/"
 
@@ -201,7 +202,10 @@ PAGES: dict[str, Need] = {
     f"{_SETTLEMENT}start/<int:pk>/price/": RUNNING,
     f"{_SETTLEMENT}<int:pk>/live/": "view_run",
     f"{_SETTLEMENT}<int:pk>/cancel/": RUNNING,
-    "admin/evals_app/judgetally/": {"GET": "view_run", "POST": NOBODY},
+    _JUDGES: {"GET": "view_run", "POST": NOBODY},
+    f"{_JUDGES}criteria/": {"GET": "view_execution", "POST": NOBODY},
+    f"{_JUDGES}criteria/<slug:digest>/": {"GET": "view_execution", "POST": NOBODY},
+    f"{_JUDGES}criteria/<slug:digest>/try/": f"{RUNNING} view_execution",
     "admin/evals_app/spending/": {"GET": "view_run", "POST": NOBODY},
     **pages(
         "evals_app",
@@ -278,6 +282,8 @@ REST: dict[str, dict[str, Scoped]] = {
     "api/executions/<int:pk>/reviews/<int:review>/": {
         "DELETE": ("author", "view_execution review_execution change_execution")
     },
+    "api/yardsticks/": {"GET": ("read", "view_execution")},
+    "api/yardsticks/<slug:digest>/": {"GET": ("read", "view_execution")},
     "api/spending/": {"GET": ("read", "view_run")},
     "api/files/": {"POST": ("author", "change_case")},
     "api/files/<slug:sha256>/": {"GET": ("read", "view_case")},

@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
+from django import forms
+from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -11,13 +13,17 @@ from django.views.decorators.http import require_GET
 
 from evals_app.admin.permissions import ReadOnly
 from evals_app.admin.presentation import badge, first_words, plural
+from evals_app.admin.run_choices import CeilingField
 from evals_app.admin.side_by_side import read_number
-from evals_app.admin.starting import may_run
+from evals_app.admin.starting import leave_dialog, may_run, runs_url
 from evals_app.engine.agreement import Agreement, Kappa, Rate
 from evals_app.engine.graders import GRADERS
 from evals_app.models import Review, Yardstick
 from evals_app.reports.agreement import agreement_in_words, whole_percent
 from evals_app.reports.figures import UNKNOWN, count
+from evals_app.reports.forecasts_together import all_in_words
+from evals_app.runs.ceilings import month_left
+from evals_app.runs.freeze import CannotStartError
 from evals_app.runs.passports import (
     MOST_SHOWN,
     Passport,
@@ -27,6 +33,7 @@ from evals_app.runs.passports import (
     passports,
     versions,
 )
+from evals_app.runs.relabelling import plan_relabelling, start_relabelling
 
 PER_PAGE = 50
 _SCALES = {
@@ -72,6 +79,12 @@ class Disagreement(NamedTuple):
     judged: str
 
 
+class TryForm(forms.Form):
+    """What trying a new wording may cost."""
+
+    max_cost_usd = CeilingField(required=False, help_text="Of each run. Leave blank for no limit.")
+
+
 class PassportPages(ReadOnly):
     """The list of yardsticks, the passport of one, and the button that tries a new wording."""
 
@@ -83,6 +96,11 @@ class PassportPages(ReadOnly):
                 "criteria/<slug:digest>/",
                 require_GET(view(self.passport)),
                 name="evals_app_yardstick",
+            ),
+            path(
+                "criteria/<slug:digest>/try/",
+                view(self.try_wording),
+                name="evals_app_yardstick_try",
             ),
             *super().get_urls(),
         ]
@@ -130,6 +148,37 @@ class PassportPages(ReadOnly):
             "may_try": bool(found.answers) and may_run(request),
         }
         return render(request, "admin/evals_app/judges/passport.html", context)
+
+    def try_wording(self, request: HttpRequest, digest: str) -> HttpResponse:
+        """Ask, then grade the labelled answers again with the suite as it is now."""
+        _see_executions(request)
+        if not may_run(request):
+            raise PermissionDenied
+        found = _passport(digest)
+        form = TryForm(request.POST if request.method == "POST" else None, auto_id="try_%s")
+        by: Any = request.user
+        context: dict[str, Any] = {"found": found, "form": form}
+        try:
+            if form.is_valid():
+                started = start_relabelling(found, by=by, **form.cleaned_data)
+                for problem in started.problems:
+                    messages.warning(request, problem)
+                return leave_dialog(runs_url(started.runs))
+            if not form.is_bound:
+                context |= _price(found, by=by.pk)
+        except CannotStartError as error:
+            context["problems"] = error.problems
+        return render(request, "admin/evals_app/judges/try.html", context)
+
+
+def _price(found: Passport, *, by: int | None) -> dict[str, Any]:
+    plan = plan_relabelling(found, by=by)
+    price = all_in_words(plan.forecasts, month_left_usd=month_left(by))
+    some = f"{plan.answers:,} of the {plural(len(found.answers), 'answer')} can be graded. "
+    return {
+        "price": f"{some if plan.answers < len(found.answers) else ''}{price}",
+        "problems": plan.problems,
+    }
 
 
 def _page_url(request: HttpRequest, number: int) -> str:

@@ -1,20 +1,26 @@
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from evals_app.admin.judgements import judgement, other_details
+from evals_app.admin.judgements import Judgement, judgement, other_details
 from evals_app.models import GradeResult
+from evals_app.reports.agreement import NOT_COMPARED
+from tests.labels import forty_labels, judged_grade, label, make_yardstick
 from tests.makers import make_execution, make_grade, make_run, make_trial
 
 HOSTILE = "<script>alert(1)</script>"
 
-NOT_COMPARED = "not calibrated against people"
-
 
 def judged(**details: Any) -> GradeResult:
     return make_grade(1, family="judged", type="rubric", details=details)
+
+
+def judgement_of(grade: GradeResult) -> Judgement:
+    return judgement(grade, {})
 
 
 def item(number: int = 1, verdict: object = "pass", **changes: Any) -> dict[str, Any]:
@@ -37,7 +43,7 @@ def item(number: int = 1, verdict: object = "pass", **changes: Any) -> dict[str,
     ],
 )
 def test_an_item_wears_its_verdict(verdict: object, tone: str, word: str) -> None:
-    (line,) = judgement(judged(items=[item(verdict=verdict)])).items
+    (line,) = judgement_of(judged(items=[item(verdict=verdict)])).items
 
     assert f"tone-{tone}" in line.badge
     assert line.badge.endswith(f"</span>{word}</span>")
@@ -45,7 +51,7 @@ def test_an_item_wears_its_verdict(verdict: object, tone: str, word: str) -> Non
 
 
 def test_the_title_of_items_counts_them() -> None:
-    shown = judgement(
+    shown = judgement_of(
         judged(items=[item(1), item(2), item(3, "fail")], voters=["a/b", "a/b", "a/b"])
     )
 
@@ -55,7 +61,7 @@ def test_the_title_of_items_counts_them() -> None:
 def test_an_item_shows_its_quote_and_its_votes() -> None:
     evidence = {"quote": "on Friday", "turn": 1, "bears_on": "1", "is_verified": True}
 
-    (line,) = judgement(
+    (line,) = judgement_of(
         judged(items=[item(evidence=evidence, votes=["pass", "fail", "pass", None])])
     ).items
 
@@ -69,7 +75,7 @@ def test_an_item_shows_its_quote_and_its_votes() -> None:
 def test_a_quote_shows_who_says_it(speaker: str, who: str) -> None:
     evidence = {"quote": "on Friday", "turn": 1, "is_verified": True, "speaker": speaker}
 
-    (line,) = judgement(judged(items=[item(evidence=evidence)])).items
+    (line,) = judgement_of(judged(items=[item(evidence=evidence)])).items
 
     assert line.quote is not None
     assert line.quote["who"] == who
@@ -81,7 +87,7 @@ def test_votes_are_named_with_what_they_said() -> None:
         {"model": "c/d", "raw": None, "critique": "The judge refused to answer."},
     ]
 
-    shown = judgement(judged(votes=votes))
+    shown = judgement_of(judged(votes=votes))
 
     assert shown.votes_title == "2 votes: pass, no grade"
     assert [(vote.model, vote.critique) for vote in shown.votes] == [
@@ -105,13 +111,13 @@ def test_votes_are_named_with_what_they_said() -> None:
     ],
 )
 def test_flags_are_explained(flags: list[Any], warnings: int, facts: tuple[str, ...]) -> None:
-    shown = judgement(judged(flags=flags))
+    shown = judgement_of(judged(flags=flags))
 
     assert (len(shown.warnings), shown.facts) == (warnings, facts)
 
 
 def test_settings_that_the_judge_did_not_accept_are_named() -> None:
-    shown = judgement(judged(dropped=["temperature", "top_p"]))
+    shown = judgement_of(judged(dropped=["temperature", "top_p"]))
 
     assert shown.facts == ("temperature, top p not accepted by the judge model",)
 
@@ -130,7 +136,7 @@ def test_many_items_are_folded_unless_something_is_wrong(
     grade = judged(items=[item(n) for n in range(count)])
     grade.passed = passed
 
-    assert judgement(grade).is_open is is_open
+    assert judgement_of(grade).is_open is is_open
 
 
 @pytest.mark.parametrize(
@@ -144,13 +150,13 @@ def test_many_items_are_folded_unless_something_is_wrong(
     ],
 )
 def test_details_of_another_shape_break_no_page(details: dict[str, Any]) -> None:
-    judgement(judged(**details))
+    judgement_of(judged(**details))
 
 
 def test_the_items_of_other_checks_are_json_like_the_rest() -> None:
     grade = make_grade(1, family="code", details={"items": [item()], "x": 1})
 
-    assert judgement(grade).items == ()
+    assert judgement_of(grade).items == ()
     assert other_details(grade) == grade.details
     assert other_details(judged(items=[], votes=[], flags=[], raw=4)) == {"raw": 4}
 
@@ -172,3 +178,56 @@ def test_the_page_shows_items_and_votes_and_runs_nothing_in_them(admin_client: C
     assert "aimed at the judge" in text
     assert text.count("(not in the conversation)") == 1
     assert "&quot;raw&quot;: 4" in text
+
+
+def with_grades(*grades: GradeResult) -> str:
+    execution = make_execution(make_run(["failed"]), trial=make_trial(), grades=grades)
+    return reverse("admin:evals_app_execution_change", args=[execution.pk])
+
+
+@pytest.mark.django_db
+def test_a_grade_says_how_its_judge_agrees_with_people_as_it_is_today(
+    admin_client: Client,
+) -> None:
+    yardstick = make_yardstick()
+    url = with_grades(judged_grade(yardstick))
+    before = admin_client.get(url).content.decode()
+    forty_labels(yardstick)
+
+    after = admin_client.get(url).content.decode()
+
+    passport = reverse("admin:evals_app_yardstick", args=[yardstick.digest])
+    assert NOT_COMPARED in before
+    assert NOT_COMPARED not in after
+    assert f'<a href="{passport}">agrees with people in 34 of 40</a>' in after
+
+
+@pytest.mark.django_db
+def test_a_bullet_says_how_its_judge_agrees_with_people(admin_client: Client) -> None:
+    rubric, first, second = (make_yardstick(name) for name in ("Rubric", "Polite", "Short"))
+    items = [item(1, yardstick=first.digest), item(2, yardstick=second.digest)]
+    label(first, person=True)
+    label(first, person=False)
+
+    page = admin_client.get(with_grades(judged_grade(rubric, details={"items": items})))
+    text = page.content.decode()
+
+    assert text.count("agrees with people in 1 of 2") == 1
+    assert text.count("agrees with people on 1 of 2 bullets") == 1
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("grades", [1, 20])
+def test_agreement_takes_one_query_however_many_grades_there_are(
+    admin_client: Client, django_assert_num_queries: Any, grades: int
+) -> None:
+    plain = with_grades(make_grade())
+    yardsticks = [make_yardstick(str(number)) for number in range(grades)]
+    for yardstick in yardsticks:
+        label(yardstick, person=True)
+    judged_url = with_grades(*map(judged_grade, yardsticks))
+    with CaptureQueriesContext(connection) as queries:
+        admin_client.get(plain)
+
+    with django_assert_num_queries(len(queries) + 1):
+        admin_client.get(judged_url)

@@ -95,7 +95,7 @@ def test_the_page_asks_the_same_however_many_judges_there_are(
     for number in range(judges):
         tally(run, NOW, model=f"openai/{number}")
 
-    with django_assert_num_queries(4):
+    with django_assert_num_queries(5):
         context = admin_client.get(PAGE).context
 
     assert len(context["judges"]) + context["left_out"] == judges

@@ -6,7 +6,7 @@ from tests.makers import make_grade, make_trial
 
 
 def turns_of(base: Trial | None, head: Trial | None) -> tuple[TurnPair, ...]:
-    return paired_turns(*(turn_lines(trial, (), scale="0-1") for trial in (base, head)))
+    return paired_turns(*(turn_lines(trial, (), scale="0-1", known={}) for trial in (base, head)))
 
 
 def notes(turn: TurnPair) -> list[tuple[str, bool, bool, bool]]:
@@ -64,7 +64,7 @@ def test_a_conversation_without_a_transcript_pairs_with_nothing() -> None:
 
 
 def pairs_of(base: list[GradeResult], head: list[GradeResult]) -> list[GradePair]:
-    return list(paired_grades(base, head, scale="0-1"))
+    return list(paired_grades(base, head, scale="0-1", known={}))
 
 
 def test_grades_are_paired_by_check_and_turn_and_say_how_they_changed() -> None:

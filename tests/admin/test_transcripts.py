@@ -50,7 +50,7 @@ def test_an_ungraded_check_is_never_shown_as_failed(columns: dict[str, Any], exp
     ],
 )
 def test_a_grade_says_how_it_counts(columns: dict[str, Any], facts: list[str]) -> None:
-    line = grade_line(make_grade(**columns), scale="1-5")
+    line = grade_line(make_grade(**columns), scale="1-5", known={})
 
     assert [fact.replace("\u00a0", " ") for fact in line.facts] == facts
 
@@ -103,7 +103,7 @@ def test_a_grade_says_how_it_counts(columns: dict[str, Any], facts: list[str]) -
 def test_a_score_is_beside_a_check_or_in_its_reason_but_not_in_both(
     scale: str, columns: dict[str, Any], facts: list[str], reason: str
 ) -> None:
-    line = grade_line(make_grade(**columns), scale=scale)
+    line = grade_line(make_grade(**columns), scale=scale, known={})
 
     assert [fact.replace("\u00a0", " ") for fact in line.facts] == facts
     assert line.reason == reason
@@ -114,7 +114,7 @@ def test_a_suspicion_is_a_warning_and_not_in_the_reason_too() -> None:
         family="judged", reason=f"Fine. {SUSPICION}", details={"flags": ["injection"]}
     )
 
-    line = grade_line(grade, scale="0-1")
+    line = grade_line(grade, scale="0-1", known={})
 
     assert (line.reason, len(line.judgement.warnings)) == ("Fine.", 1)
 
@@ -122,29 +122,29 @@ def test_a_suspicion_is_a_warning_and_not_in_the_reason_too() -> None:
 def test_each_grade_stands_under_the_turn_that_it_judges() -> None:
     grades = [make_grade(2, label="second"), make_grade(1, label="first"), make_grade(None)]
 
-    turns = turn_lines(make_trial(turns=2), grades, scale="0-1")
+    turns = turn_lines(make_trial(turns=2), grades, scale="0-1", known={})
 
     assert [[line.grade.label for line in turn.grades] for turn in turns] == [["first"], ["second"]]
-    assert len(final_lines(grades, scale="0-1")) == 1
+    assert len(final_lines(grades, scale="0-1", known={})) == 1
 
 
 def test_turns_that_did_not_run_are_shown_with_their_grades() -> None:
     trial = make_trial(turns=1, planned_turns=3)
 
-    turns = turn_lines(trial, [make_grade(3, passed=False)], scale="0-1")
+    turns = turn_lines(trial, [make_grade(3, passed=False)], scale="0-1", known={})
 
     assert [turn.record is not None for turn in turns] == [True, False, False]
     assert turns[2].missed == 1
 
 
 def test_without_a_transcript_the_grades_remain() -> None:
-    turns = turn_lines(None, [make_grade(1)], scale="0-1")
+    turns = turn_lines(None, [make_grade(1)], scale="0-1", known={})
 
     assert [(turn.number, turn.record, len(turn.grades)) for turn in turns] == [(1, None, 1)]
 
 
 def test_a_short_conversation_is_open() -> None:
-    turns = turn_lines(make_trial(turns=OPEN_TURNS), [], scale="0-1")
+    turns = turn_lines(make_trial(turns=OPEN_TURNS), [], scale="0-1", known={})
 
     assert all(turn.is_open for turn in turns)
 
@@ -152,7 +152,7 @@ def test_a_short_conversation_is_open() -> None:
 def test_of_a_long_conversation_only_the_first_trouble_is_open() -> None:
     grades = [make_grade(7, passed=False), make_grade(9, passed=False)]
 
-    turns = turn_lines(make_trial(turns=OPEN_TURNS + 1), grades, scale="0-1")
+    turns = turn_lines(make_trial(turns=OPEN_TURNS + 1), grades, scale="0-1", known={})
 
     assert [turn.number for turn in turns if turn.is_open] == [7]
 
@@ -171,7 +171,7 @@ def test_a_turn_tells_time_tokens_waiting_and_retries() -> None:
         notes=("The answer was cut.",),
     )
 
-    (turn,) = turn_lines(make_trial(turns=(1)).but(turns=(record,)), [], scale="0-1")
+    (turn,) = turn_lines(make_trial(turns=(1)).but(turns=(record,)), [], scale="0-1", known={})
 
     assert [fact.replace("\u00a0", " ") for fact in turn.facts] == [
         "1.5 s",
@@ -189,7 +189,7 @@ def test_a_turn_tells_time_tokens_waiting_and_retries() -> None:
 def test_tokens_that_were_not_reported_are_not_0() -> None:
     record = TurnRecord(1, "Hi", usage=Usage())
 
-    (turn,) = turn_lines(make_trial().but(turns=(record,)), [], scale="0-1")
+    (turn,) = turn_lines(make_trial().but(turns=(record,)), [], scale="0-1", known={})
 
     assert "tokens not reported" in turn.facts
 
@@ -198,7 +198,7 @@ def test_a_tool_call_shows_what_was_asked_and_what_came_back() -> None:
     call = ToolCall("order.get", {"id": "A-1"}, {"state": "sent"}, None, 12.0)
     refused = ToolCall("order.cancel", {}, None, "Too late.")
 
-    (turn,) = turn_lines(make_trial(calls=[call, refused]), [], scale="0-1")
+    (turn,) = turn_lines(make_trial(calls=[call, refused]), [], scale="0-1", known={})
 
     assert [(line.call, line.args_short, line.result) for line in turn.messages[0].calls] == [
         (call, "id=A-1", '{\n  "state": "sent"\n}'),
