@@ -4,11 +4,12 @@ from datetime import UTC, datetime
 from typing import Any
 
 from django import forms
-from django.db.models import QuerySet
+from django.db.models import Exists, OuterRef, QuerySet
 from django_filters import rest_framework as filters
 
 from evals_app.api.pagination import LARGEST
-from evals_app.models import CaseResult, Execution, Run, Settlement, Suite
+from evals_app.models import CaseResult, Execution, Review, Run, Settlement, Suite, Yardstick
+from evals_app.models.reviews import IS_LABEL
 from evals_app.models.suites import SuiteQuerySet
 from evals_app.runs.history import COUNTED
 
@@ -67,6 +68,24 @@ class SettlementFilters(filters.FilterSet):  # type: ignore[misc]
     class Meta:
         model = Settlement
         fields: list[str] = []
+
+
+class YardstickFilters(filters.FilterSet):  # type: ignore[misc]
+    """Filters of what judges grade by. The table is small: a row for each wording."""
+
+    judge = filters.CharFilter("judge", label="As `judge` in the answer.")
+    suite = filters.CharFilter(
+        method="compared_in", label="Slug of a suite: only what people compared in its runs."
+    )
+
+    class Meta:
+        model = Yardstick
+        fields: list[str] = []
+
+    def compared_in(self, yardsticks: QuerySet[Any], _name: str, value: str) -> QuerySet[Any]:
+        """Return yardsticks with labels of the answers of a suite."""
+        labels = Review.objects.filter(IS_LABEL, execution__run__suite_slug=value)
+        return yardsticks.filter(Exists(labels.filter(yardstick=OuterRef("pk"))))
 
 
 class SuiteFilters(filters.FilterSet):  # type: ignore[misc]

@@ -36,6 +36,7 @@ from evals_app.api.written import (
     Providers,
     Suites,
 )
+from evals_app.api.yardsticks import OneYardstick, Yardsticks
 
 app_name = "api"
 
@@ -61,6 +62,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("executions/<int:pk>/case/", CaseOfExecution.as_view(), name="execution-case"),
     path("executions/<int:pk>/reviews/", Reviews.as_view(), name="reviews"),
     path("executions/<int:pk>/reviews/<int:review>/", OneReview.as_view(), name="review"),
+    path("yardsticks/", Yardsticks.as_view(), name="yardsticks"),
+    path("yardsticks/<slug:digest>/", OneYardstick.as_view(), name="yardstick"),
     path("spending/", SpendingOfMonth.as_view(), name="spending"),
     path("files/", Attachments.as_view(), name="files"),
     path("files/<slug:sha256>/", AttachmentContent.as_view(), name="file"),

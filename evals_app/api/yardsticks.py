@@ -1,0 +1,68 @@
+"""Judges compared with people: the list of criteria, and the passport of one."""
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from django.db.models import QuerySet
+
+from evals_app.api.endpoint import ListEndpoint, OneEndpoint, describe_get
+from evals_app.api.filters import YardstickFilters
+from evals_app.api.permissions import Need, Scope
+from evals_app.models import Yardstick
+from evals_app.reports.agreement_answers import (
+    YardstickDetails,
+    YardstickRow,
+    passport_json,
+    yardstick_json,
+)
+from evals_app.runs.passports import MOST_SHOWN, passport, passports, versions
+
+_SEE = Need(Scope.READ, "evals_app.view_execution")
+
+
+@describe_get("yardsticks_list", "List what judges grade by")
+class Yardsticks(ListEndpoint):
+    """All criteria in their wordings, the newest first, each with its judge."""
+
+    needs: ClassVar = {"GET": _SEE}
+    queryset = Yardstick.objects.none()  # for the schema
+    answer = YardstickRow
+    filterset_class = YardstickFilters
+
+    def get_queryset(self) -> QuerySet[Any, Any]:
+        return Yardstick.objects.all()
+
+    def rows_json(self, rows: Sequence[Any]) -> list[dict[str, Any]]:
+        return [yardstick_json(found.yardstick, found.agreement) for found in passports(rows)]
+
+
+@describe_get("yardsticks_get", "Read how far a judge agrees with people", 404)
+class OneYardstick(OneEndpoint):
+    """The passport of one judge on one criterion."""
+
+    needs: ClassVar = {"GET": _SEE}
+    answer = YardstickDetails
+
+    def read(self, key: str) -> dict[str, Any] | None:
+        found = passport(key)
+        if found is None:
+            return None
+        shown = found.disagreements[:MOST_SHOWN]
+        return passport_json(
+            found.yardstick,
+            found.agreement,
+            blind=found.blind,
+            ties=found.ties,
+            disagreements=[
+                {
+                    "execution": answer.execution,
+                    "case": answer.place.case,
+                    "person": answer.label.person,
+                    "judge": answer.label.judge,
+                }
+                for answer in shown
+            ],
+            versions=[
+                yardstick_json(other.yardstick, other.agreement) for other in versions(found)
+            ],
+        )
