@@ -66,7 +66,7 @@ def samples_for(settings: Any) -> Samples:
         run, "Where is it", number=2, trial=make_trial(), grades=[make_grade()]
     )
     yardstick = make_yardstick()
-    label(yardstick, person=False, run=make_run(suite=suite))
+    label(yardstick, person=False, run=other)
     settlement = Settlement.objects.create(
         base=run, head=run, compared=1, few=0, hopeless=0, suspects=0
     )

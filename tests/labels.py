@@ -32,7 +32,7 @@ def make_yardstick(criterion: str = "Is polite", **changes: Any) -> Yardstick:
 
 def judged_grade(yardstick: Yardstick, *, passed: bool = True, **changes: Any) -> GradeResult:
     """Return a grade by a yardstick, not yet saved."""
-    columns = {
+    columns: dict[str, Any] = {
         "family": "judged",
         "type": yardstick.type,
         "label": yardstick.criterion,

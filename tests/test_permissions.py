@@ -148,6 +148,7 @@ PAGES: dict[str, Need] = {
     f"{_SUITE}tags/": {"GET": "view_suite view_case", "POST": NOBODY},
     f"{_SUITE}<int:pk>/results/": {"GET": "view_run view_suite|change_suite", "POST": NOBODY},
     f"{_SUITE}<int:pk>/notable/": {"GET": "view_run view_suite|change_suite", "POST": NOBODY},
+    f"{_SUITE}<int:pk>/judges/": {"GET": "view_suite|change_suite", "POST": NOBODY},
     f"{_SUITE}<int:pk>/run-size/": {"GET": RUNNING, "POST": NOBODY},
     f"{_SUITE}run/": f"{RUNNING} view_suite",
     f"{_SUITE}run/size/": {"GET": f"{RUNNING} view_suite", "POST": NOBODY},

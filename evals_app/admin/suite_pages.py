@@ -38,6 +38,8 @@ from evals_app.library.rights import Rights
 from evals_app.models import Case, Run, Suite
 from evals_app.reports.figures import score_text
 from evals_app.reports.reviewed import rate_with_people
+
+from evals_app.runs.forecast import informing_judges
 from evals_app.runs.standing import rated, standing, with_last_runs
 
 if TYPE_CHECKING:
@@ -71,6 +73,7 @@ class SuitePages(ModelAdmin):
                 wrap(require_GET(self.notable)),
                 name="evals_app_suite_notable",
             ),
+            path("<int:pk>/judges/", require_GET(wrap(self.judges)), name="evals_app_suite_judges"),
             *super().get_urls(),
         ]
 
@@ -120,6 +123,13 @@ class SuitePages(ModelAdmin):
         suite = get_object_or_404(with_last_runs(Suite.objects.select_related("agent")), pk=pk)
         context = self.admin_site.each_context(request) | {"opts": self.opts, "title": suite.name}
         return suite, context | self.head(request, suite, tab=tab)
+
+    def judges(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """Say which judged checks only inform; loaded after the page, because it reads cases."""
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        words = informing_judges(get_object_or_404(Suite, pk=pk), by=request.user.pk)
+        return render(request, f"{_TEMPLATES}/judges.html", {"words": words})
 
     # Results
 

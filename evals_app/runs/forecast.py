@@ -17,7 +17,7 @@ from evals_app.engine.yardsticks import question_of, yardstick_of
 from evals_app.formats.snapshot import SnapshotSpec, read_case
 from evals_app.models import Execution, Run, Suite
 from evals_app.reports.judges import judges_text
-from evals_app.runs.freeze import Choices, freeze
+from evals_app.runs.freeze import CannotStartError, Choices, freeze
 from evals_app.runs.regrade import Regrading
 from evals_app.runs.select import evenly
 from fixtures_app.tools import TOOLS
@@ -57,6 +57,18 @@ def forecast(
             concurrency=concurrency,
             stops=frozen.head.suite.stops_when_decided and not all_trials,
         )
+
+
+def informing_judges(suite: Suite, *, by: int | None = None) -> str:
+    """Say how many judges of a suite would only inform; empty if none would, or no run can start."""
+    if suite.min_judge_agreement is None:
+        return ""
+    try:
+        with freeze(suite, by=by, most_cases=MOST_CASES) as frozen:
+            trust = frozen.head.judge_trust
+    except CannotStartError:
+        return ""
+    return trust.in_words if trust else ""
 
 
 def forecast_started(run: Run) -> Forecast:

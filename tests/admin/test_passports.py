@@ -10,6 +10,7 @@ from django.urls import reverse
 
 from evals_app.admin import passports
 from evals_app.models import Run, Yardstick
+from evals_app.reports.figures import UNKNOWN
 from tests.labels import forty_labels, graded_again, judged_answer, label, make_yardstick, review
 from tests.makers import make_run
 from tests.runs.suites import finished, make_agent, make_suite
@@ -95,7 +96,7 @@ def test_few_labels_have_no_kappa_and_no_corrected_rate(admin_client: Client) ->
 
     context = page_of(admin_client, yardstick).context
 
-    assert context["figures"][-1].value == passports.UNKNOWN
+    assert context["figures"][-1].value == UNKNOWN
     assert context["corrected"] == ""
 
 

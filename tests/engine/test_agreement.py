@@ -208,7 +208,8 @@ def test_the_interval_of_kappa_is_about_that_of_drawing_again(
     kappas = []
     for _ in range(2000):
         places = drawn.choices(range(4), weights=cells, k=agreement.n)
-        kappa = Agreement(*(places.count(place) for place in range(4))).kappa
+        a, b, c, d = map(places.count, range(4))
+        kappa = Agreement(a, b, c, d).kappa
         kappas += [kappa.value] if kappa else []
     cuts = statistics.quantiles(kappas, n=40)
 
@@ -219,7 +220,7 @@ def test_the_interval_of_kappa_is_about_that_of_drawing_again(
 @given(TABLES)
 def test_turning_every_verdict_round_swaps_the_rates(cells: list[int]) -> None:
     both, judge, people, none = cells
-    found, turned = Agreement(*cells), Agreement(none, people, judge, both)
+    found, turned = Agreement(both, judge, people, none), Agreement(none, people, judge, both)
 
     assert (found.agreed, found.commoner) == (turned.agreed, turned.commoner)
     assert (found.passes_noticed, found.failures_noticed) == (

@@ -6,7 +6,7 @@ import pytest
 from django.utils import timezone
 
 from evals_app.engine.agreement import Agreement
-from evals_app.models import Review
+from evals_app.models import GradeResult, Review
 from evals_app.runs.passports import (
     Passport,
     agreements,
@@ -32,6 +32,11 @@ def read(yardstick: Any) -> Passport:
     found = passport(yardstick.digest)
     assert found is not None
     return found
+
+
+def grade_of(review_: Review) -> GradeResult:
+    assert review_.grade is not None
+    return review_.grade
 
 
 def test_forty_labels_give_the_table_worked_out_by_hand() -> None:
@@ -117,8 +122,8 @@ def test_an_answer_that_is_graded_again_is_one_answer_with_its_newest_grade() ->
     yardstick = make_yardstick()
     first = label(yardstick, person=True, judge=False)
     again = graded_again(first, yardstick, judge=True, run=make_run())
-    review(first.grade, passed=False, by="ben")  # after that, on the first grade
-    review(first.grade, passed=False, by="cid")
+    review(grade_of(first), passed=False, by="ben")  # after that, on the first grade
+    review(grade_of(first), passed=False, by="cid")
 
     found = read(yardstick)
 
@@ -196,7 +201,7 @@ def test_labels_that_were_carried_to_another_place_connect_versions_too() -> Non
     first, second = make_yardstick("Polite"), make_yardstick("Very polite")
     old = label(first, person=True)
     new = graded_again(old, second, judge=True, run=make_run())
-    type(new.grade).objects.filter(pk=new.grade_id).update(position=5)
+    GradeResult.objects.filter(pk=grade_of(new).pk).update(position=5)
 
     assert [each.yardstick for each in versions(read(first))] == [second]
     assert [each.yardstick for each in versions(read(second))] == [first]

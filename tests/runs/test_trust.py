@@ -3,10 +3,13 @@
 from typing import Any
 
 import pytest
+from django.test import Client
+from django.urls import reverse
 
 from evals_app.engine.trust import ONLY_INFORMS
 from evals_app.formats.snapshot import SnapshotSpec
 from evals_app.models import Execution, GradeResult, Run, Suite, Turn, Yardstick
+from evals_app.runs.forecast import informing_judges
 from tests.labels import label
 from tests.runs.suites import finished, make_agent, make_suite
 
@@ -16,9 +19,8 @@ pytestmark = pytest.mark.django_db(transaction=True)
 def judged_suite(**changes: Any) -> Suite:
     """Write a suite of one case that contains a word, which a scripted judge finds rude."""
     make_agent("strict", rules=[{"reply": "fail"}])
-    return make_suite(
-        cases=1, **{"judge_model": "scripted/strict", "min_judge_agreement": 0.8} | changes
-    )
+    written: dict[str, Any] = {"judge_model": "scripted/strict", "min_judge_agreement": 0.8}
+    return make_suite(cases=1, **written | changes)
 
 
 def with_judge(suite: Suite, *criteria: str) -> Suite:
@@ -107,6 +109,28 @@ def test_each_check_is_trusted_by_itself() -> None:
     assert trust is not None
     assert (trust.judged, trust.deciding) == (2, 1)
     assert trust.trusted == {yardstick_of(kind).digest: "Is kind"}
+
+
+def test_the_page_of_the_suite_says_how_many_checks_only_inform(admin_client: Client) -> None:
+    suite = with_judge(judged_suite(), "Is kind", "Is short")
+    url = reverse("admin:evals_app_suite_judges", args=[suite.pk])
+    loads_it = admin_client.get(reverse("admin:evals_app_suite_cases", args=[suite.pk])).content
+    before = admin_client.get(url).context["words"]
+    for grade in judged_grades(finished(suite)):
+        agree(yardstick_of(grade), 20)
+
+    assert url in loads_it.decode()
+    assert before.startswith("2 of 2 ")
+    assert admin_client.get(url).context["words"] == ""
+
+
+def test_a_suite_without_the_gate_or_that_cannot_run_says_nothing() -> None:
+    suite = with_judge(judged_suite(min_judge_agreement=None), "Is kind")
+    assert informing_judges(suite) == ""
+    suite.min_judge_agreement = 0.8
+    suite.judge_model = "nobody/model"
+    suite.save()
+    assert informing_judges(suite) == ""
 
 
 def test_where_only_judges_grade_an_execution_errs_instead_of_passing() -> None:
