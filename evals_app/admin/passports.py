@@ -133,6 +133,7 @@ class PassportPages(ReadOnly):
             "title": "Judge and people",
             "found": found,
             "yardstick": yardstick,
+            "criterion": first_words(yardstick.criterion, most=160),
             "agreement": agreement,
             "kind": _kind(yardstick),
             "scale": _SCALES.get(yardstick.scale, yardstick.scale),
@@ -207,11 +208,12 @@ def _kind(yardstick: Yardstick) -> str:
 
 
 def _line(found: Passport) -> Line:
-    agreement = found.agreement
+    agreement, kind = found.agreement, _kind(found.yardstick)
+    criterion = first_words(found.yardstick.criterion)
     return Line(
         yardstick=found.yardstick,
-        criterion=first_words(found.yardstick.criterion),
-        kind=_kind(found.yardstick),
+        criterion=criterion,
+        kind="" if kind == criterion else kind,  # some kinds have no other criterion
         answers=count(agreement.n),
         agreed=_with_interval(agreement.agreed),
         commoner=_share(agreement.commoner),

@@ -41,7 +41,10 @@ class JudgeTrust(Spec):
                 f" {len(yardstick.items)} bullets."
             )
         if not labels:
-            return f"its judge is not yet compared with people; {FEWEST_LABELS} answers are needed."
+            return (
+                "its judge has not been compared with people yet;"
+                f" {FEWEST_LABELS} answers are needed."
+            )
         answers = f"{labels} {'answer' if labels == 1 else 'answers'}"
         if labels < FEWEST_LABELS:
             return f"its judge was compared with people on {answers}; {FEWEST_LABELS} are needed."

@@ -83,11 +83,13 @@ def _on_scale(agreement: Agreement) -> Iterator[str]:
 
 
 def _blind(n: int, blind: int | None) -> Iterator[str]:
-    if blind is not None and blind < n:
-        yield (
-            f"In {blind:,} of {counted(n, 'answer')}, people decided before they saw the judge's"
-            " verdict. Whoever sees it first agrees with it more often."
-        )
+    if blind is None or blind == n:
+        return
+    saw = f"In {n - blind:,} of {counted(n, 'answer')}, people" if blind else "People"
+    yield (
+        f"{saw} saw the judge's verdict before they decided. Whoever sees it first agrees with it"
+        " more often."
+    )
 
 
 def _how_sure(rate: Rate) -> str:

@@ -10,6 +10,7 @@ from django.test import Client
 
 from evals_app.admin.judges import LAST_DAYS
 from evals_app.models import JudgeTally, Run, Spending
+from tests.labels import label, make_yardstick
 from tests.makers import make_run
 
 pytestmark = pytest.mark.django_db
@@ -71,6 +72,20 @@ def test_a_script_is_labelled_and_no_model_is_said_to_agree_with_people(
     assert "Scripted" in judges["scripted/judge"].label
     assert judges["openai/large"].label == ""
     assert text.count("Not yet compared with people") == 1
+
+
+def test_a_judge_that_was_compared_leads_to_its_criteria(admin_client: Client) -> None:
+    run = make_run()
+    tally(run, NOW)
+    for criterion in ("Is polite", "Is short"):
+        label(make_yardstick(criterion, judge="openai/large"), person=True, run=run)
+    label(make_yardstick("Is kind", judge="openai/other"), person=True, run=run)
+
+    text = admin_client.get(PAGE).content.decode()
+
+    assert "Not yet compared with people" not in text
+    assert 'href="/admin/evals_app/judgetally/criteria/?judge=openai/large"' in text
+    assert "2 criteria" in text
 
 
 def test_the_chart_needs_two_months_and_has_gaps_where_nothing_was_decided(

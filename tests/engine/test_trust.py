@@ -62,11 +62,13 @@ def contains(*, passed: bool = True) -> GradedAssertion:
     ("given", "known", "says"),
     [
         pytest.param(yardstick(), trust("a"), [], id="trusted"),
-        pytest.param(yardstick(), trust(), ["not yet", "20"], id="not compared"),
+        pytest.param(yardstick(), trust(), ["not been compared", "20"], id="not compared"),
         pytest.param(yardstick(), trust(a=(12, 12)), ["12 answers", "20"], id="too few"),
         pytest.param(yardstick(), trust(a=(1, 1)), ["1 answer;"], id="one"),
         pytest.param(yardstick(), trust(a=(40, 30)), ["30 of 40", "80"], id="too rarely"),
-        pytest.param(yardstick(), trust("b"), ["not yet"], id="another wording is trusted"),
+        pytest.param(
+            yardstick(), trust("b"), ["not been compared"], id="another wording is trusted"
+        ),
         pytest.param(yardstick("a", "x", "y"), trust("x", "y"), [], id="every bullet"),
         pytest.param(yardstick("a", "x", "y"), trust("x"), ["1 of 2 bullets"], id="one bullet"),
         pytest.param(yardstick("a", "x"), trust("a"), [], id="the rubric as a whole"),
