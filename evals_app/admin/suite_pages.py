@@ -38,7 +38,6 @@ from evals_app.library.rights import Rights
 from evals_app.models import Case, Run, Suite
 from evals_app.reports.figures import score_text
 from evals_app.reports.reviewed import rate_with_people
-
 from evals_app.runs.forecast import informing_judges
 from evals_app.runs.standing import rated, standing, with_last_runs
 
