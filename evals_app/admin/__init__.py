@@ -7,6 +7,7 @@ from evals_app.admin import (  # noqa: F401 - each one registers its pages
     executions,
     judges,
     providers,
+    review_tasks,
     roles,
     runs,
     settlements,

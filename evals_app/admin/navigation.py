@@ -18,6 +18,7 @@ from evals_app.models import (
     JudgeTally,
     MonthlyCeiling,
     Provider,
+    ReviewTask,
     Run,
     Settlement,
     Spending,
@@ -38,6 +39,7 @@ _GROUPS: dict[str, list[tuple[type[Model], str, str]]] = {
     "Run and review": [
         (Run, "play_circle", "Runs"),
         (Execution, "rate_review", "Executions"),
+        (ReviewTask, "task_alt", "To check"),
         (Settlement, "balance", "Settlements"),
         (JudgeTally, "gavel", "Judges"),
         (Spending, "payments", "Spending"),
