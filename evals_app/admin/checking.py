@@ -102,13 +102,15 @@ class Checking(ReadOnly):
             "run": item.grade.execution.run,
             "criterion": criterion,
             "answers": answers,
+            "has_points": answers is not _VERDICTS,
             "may_answer": may_say,
-            "reason": request.POST.get("reason", ""),
             **_place(task, item, cast("User", request.user).pk),
             **_conversation(item, criterion),
         }
         if context["is_answered"] or not may_say:
             context |= _revealed(item, answers, cast("User", request.user).pk)
+        own = context.get("own")
+        context["reason"] = request.POST.get("reason", own.reason if own else "")
         return render(request, "admin/evals_app/reviewtask/check.html", context)
 
 
@@ -221,6 +223,7 @@ def _revealed(item: ReviewItem, answers: tuple[Answer, ...], person: int) -> dic
         "is_revealed": True,
         "own": own,
         "own_answer": next((one for one in answers if own and _is_said(one, own)), None),
+        "own_words": said(own.passed) if own else "",
         "agrees": _agrees(checked, person),
         "bullet": bullets[0] if item.item is not None and bullets else None,
         "grades": [] if item.item is not None else [line],

@@ -220,20 +220,19 @@ def task_url(pk: int) -> str:
     return reverse("admin:evals_app_reviewtask_change", args=[pk])
 
 
-def tasks_of_run(request: HttpRequest, run: Run) -> dict[str, Any]:
-    """Return what the page of a run shows of its tasks: the latest, with their progress."""
-    may_review = request.user.has_perms(REVIEWING)
-    if not request.user.has_perm(SEEING):
-        return {"may_check_grades": False, "review_tasks": []}
+def may_check_grades(request: HttpRequest, run: Run) -> bool:
+    """Whether a person may draw grades of a run that has ended."""
+    return bool(run.judge) and request.user.has_perms(REVIEWING)
+
+
+def tasks_of_run(request: HttpRequest, run: Run) -> list[dict[str, Any]]:
+    """Return the latest tasks of a run that a person may see, with their progress."""
     tasks = list(_whole(visible_tasks(request.user).filter(run=run)).order_by("-pk")[:MOST_LINKED])
     reached = progress_of_all(tasks) if tasks else {}
-    return {
-        "may_check_grades": may_review and bool(run.judge) and not run.is_open,
-        "review_tasks": [
-            {"task": task, "progress": reached[task.pk], "badge": _badge(task, reached[task.pk])}
-            for task in tasks
-        ],
-    }
+    return [
+        {"task": task, "progress": reached[task.pk], "badge": _badge(task, reached[task.pk])}
+        for task in tasks
+    ]
 
 
 def _whole(tasks: QuerySet[ReviewTask]) -> QuerySet[ReviewTask]:
@@ -291,4 +290,3 @@ def _line(item: TaskItem) -> dict[str, Any]:
         "people": said(item.people_say),
         "words": [(word, said(word.passed)) for word in item.words],
     }
-

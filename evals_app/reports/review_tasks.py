@@ -126,7 +126,7 @@ def progress_of(
                 done[word.person] = done.get(word.person, 0) + 1
     shared = [(position, said) for position, said in words if _decided(said) > 1]
     disputed = tuple(position for position, said in shared if len(_verdicts(said)) > 1)
-    people = sorted(names.items(), key=lambda entry: entry[1])
+    people = sorted(names.items(), key=lambda entry: entry[1].casefold())
     return Progress(
         total=len(words),
         people=tuple(PersonProgress(person, name, done[person]) for person, name in people),

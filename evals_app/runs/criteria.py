@@ -68,7 +68,8 @@ def _criterion(
         whole = grade.turn is None
         return Criterion(bullet_text(grade, item) or grade.label, scale=_scale(grade), whole=whole)
     grader, turn = placed.check.grader, placed.turn
-    text, under = placed.check.label, ()
+    text = placed.check.label
+    under: tuple[str, ...] = ()
     if isinstance(grader, LlmJudge | GEval) and grader.criteria.strip():
         text = grader.criteria
     elif isinstance(grader, Rubric):
@@ -97,9 +98,7 @@ def _is_whole(placed: PlacedCheck) -> bool:
     return placed.check.scope == "conversation" or (at_the_end and placed.check.scope is None)
 
 
-def _of_rubric(
-    grader: Rubric, grade: GradeResult, item: int | None
-) -> tuple[str, tuple[str, ...]]:
+def _of_rubric(grader: Rubric, grade: GradeResult, item: int | None) -> tuple[str, tuple[str, ...]]:
     items = grader.checklist.items
     if item is None or not 0 < item <= len(items):
         return bullet_text(grade, item) or grader.criteria, ()

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 USUAL_COUNT = 30
 MOST_ITEMS = 200  # of a task
 SEEING = "evals_app.view_execution"
+_BACKEND = "django.contrib.auth.backends.ModelBackend"
 REVIEWING = (SEEING, "evals_app.review_execution")
 
 # Of a large run only so much is read, evenly: executions, grades, and rubrics with their bullets.
@@ -49,7 +50,7 @@ class CannotCheckError(Exception):
 def people_who_may_review() -> QuerySet["User"]:
     """Return the people that a task can be given to."""
     people: Any = get_user_model()._default_manager  # noqa: SLF001 - how Django names it
-    may_see, may_review = (people.with_perm(permission) for permission in REVIEWING)
+    may_see, may_review = (people.with_perm(name, backend=_BACKEND) for name in REVIEWING)
     both: QuerySet[User] = may_review.filter(pk__in=may_see.values("pk"))
     return both.order_by("username")
 
@@ -266,17 +267,13 @@ def progress(task: ReviewTask) -> Progress:
 
 def progress_of_all(tasks: Sequence[ReviewTask]) -> dict[int, Progress]:
     """Return how far tasks are; their people are read ahead."""
-    places: dict[int, list[tuple[int, int, int | None]]] = {task.pk: [] for task in tasks}
-    items = ReviewItem.objects.filter(task__in=places).order_by("task", "position")
-    for task, *place in items.values_list("task", "position", "grade", "item"):
-        places[task].append((place[0], place[1], place[2]))
-    words = _words({grade for listed in places.values() for _, grade, _ in listed})
+    places: dict[int, list[ReviewItem]] = {task.pk: [] for task in tasks}
+    for row in ReviewItem.objects.filter(task__in=places).order_by("task", "position"):
+        places[row.task_id].append(row)
+    words = _words({row.grade_id for rows in places.values() for row in rows})
     return {
         task.pk: progress_of(
-            [
-                (position, words.get((grade, item), ()))
-                for position, grade, item in places[task.pk]
-            ],
+            [(row.position, words.get((row.grade_id, row.item), ())) for row in places[task.pk]],
             assigned=[(person.pk, shown_name(person)) for person in task.people.all()],
         )
         for task in tasks

@@ -20,6 +20,24 @@
     if (/^[xy]$/.test(event.key)) return sayOfGrade(event);
     const link = /^[jk]$/.test(event.key) && document.querySelector(`[data-step="${event.key}"]`);
     if (link) link.click();
+    // Enter presses what has the focus.
+    const isPressing = event.key === "Enter" && event.target.closest("a, button, summary");
+    const button = !link && !isPressing && document.querySelector(`[data-key="${CSS.escape(event.key)}"]`);
+    if (button) button.click();
+  });
+  document.addEventListener("keydown", (event) => {
+    if (event.key === "Escape" && event.target.matches(".checking-reason textarea")) event.target.blur();
+  });
+  document.addEventListener("click", (event) => {
+    const reason = event.target.closest(".checking-reason summary")?.parentElement;
+    // It opens after this click.
+    if (reason && !reason.open) setTimeout(() => reason.querySelector("textarea").focus());
+  });
+  // A second answer would look like a change of mind.
+  document.addEventListener("submit", (event) => {
+    if (!event.target.matches(".checking-answer")) return;
+    if (event.target.dataset.isSent) event.preventDefault();
+    event.target.dataset.isSent = "true";
   });
 
   // Reviews: n and p go from grade to grade, y and x say whether it is right.
