@@ -187,9 +187,7 @@ def _place(task: ReviewTask, item: ReviewItem, person: int) -> dict[str, Any]:
 def _conversation(item: ReviewItem, criterion: Criterion) -> dict[str, Any]:
     """Return the conversation up to the checked reply."""
     execution = item.grade.execution
-    # What was graded again has no transcript of its own.
-    stored = Transcript.objects.filter(pk=execution.source_id or execution.pk).first()
-    trial = readable_trial(stored)
+    trial = readable_trial(Transcript.objects.of(execution))
     if trial is None:
         return {"trial": None, "turns": ()}
     last = item.grade.turn or len(trial.turns)

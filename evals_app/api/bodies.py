@@ -10,6 +10,7 @@ from evals_app.engine.spec import Name, Slug, Spec, Usd
 from evals_app.formats.explain import explain
 from evals_app.formats.problems import Loc, Problem, holds, keys_text, shortened, shown
 from evals_app.models import Agent, Suite
+from evals_app.runs.review_tasks import MOST_ITEMS, USUAL_COUNT
 from fixtures_app.ground.words import near
 
 B = TypeVar("B", bound=Spec)
@@ -92,6 +93,23 @@ class StartSettlement(Spec):
     max_cost_usd: Annotated[
         Ceiling | None, Field(description="Cost limit of all its runs together.")
     ] = None
+
+
+class DrawGrades(Spec):
+    """Grades of a run to draw for people to check."""
+
+    count: Annotated[
+        int, Field(ge=1, le=MOST_ITEMS, description="How many; fewer if the run has fewer.")
+    ] = USUAL_COUNT
+    only_judged: Annotated[bool, Field(description="Only grades of judges.")] = True
+    checks: Annotated[
+        list[str] | None,
+        Field(min_length=1, max_length=1000, description="Labels of checks; null: all."),
+    ] = None
+    people: Annotated[
+        list[Annotated[str, Field(min_length=1, max_length=150)]],
+        Field(max_length=100, description="User names; empty: anyone who may review executions."),
+    ] = Field(default_factory=list)
 
 
 class NewCeiling(Spec):

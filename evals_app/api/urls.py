@@ -11,6 +11,7 @@ from evals_app.api.imports import Import
 from evals_app.api.openapi import Docs, NotFound, Schema
 from evals_app.api.reports import ReportSchema, RunReport
 from evals_app.api.reviews import OneReview, Reviews
+from evals_app.api.review_tasks import CloseReviewTask, OneReviewTask, ReviewTasks
 from evals_app.api.run_actions import (
     BaselineRun,
     CancelRun,
@@ -54,6 +55,9 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("runs/<int:pk>/pin/", PinRun.as_view(), name="run-pin"),
     path("runs/<int:pk>/baseline/", BaselineRun.as_view(), name="run-baseline"),
     path("runs/<int:pk>/rerun/", RerunRun.as_view(), name="run-rerun"),
+    path("runs/<int:pk>/review-tasks/", ReviewTasks.as_view(), name="run-review-tasks"),
+    path("review-tasks/<int:pk>/", OneReviewTask.as_view(), name="review-task"),
+    path("review-tasks/<int:pk>/close/", CloseReviewTask.as_view(), name="review-task-close"),
     path("settlements/", Settlements.as_view(), name="settlements"),
     path("settlements/forecast/", ForecastSettlement.as_view(), name="settlement-forecast"),
     path("settlements/<int:pk>/", OneSettlement.as_view(), name="settlement"),

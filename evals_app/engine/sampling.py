@@ -58,11 +58,12 @@ def shares(sizes: Mapping[K, int], total: int) -> dict[K, int]:
 
     If there is not one for each, the first ones get one.
     """
+    filled = [key for key, size in sizes.items() if size]
     total = min(total, sum(sizes.values()))
-    if total < len(sizes):
-        return {key: int(place < total) for place, key in enumerate(sizes)}
-    equal = total // len(sizes) if sizes else 0
+    equal = total // len(filled) if filled else 0
     given = {key: min(size, equal) for key, size in sizes.items()}
+    if not equal:
+        return given | dict.fromkeys(filled[:total], 1)
     left = total - sum(given.values())
     room = {key: size - given[key] for key, size in sizes.items()}
     whole = sum(room.values())

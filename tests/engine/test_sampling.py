@@ -32,6 +32,7 @@ def names(count: int) -> list[str]:
         ),
         pytest.param({"a": 10, "b": 20}, 3, {"a": 1, "b": 2}, id="rounding"),
         pytest.param({"a": 9, "b": 9, "c": 9}, 2, {"a": 1, "b": 1, "c": 0}, id="too few for each"),
+        pytest.param({"a": 0, "b": 2, "c": 1}, 2, {"a": 0, "b": 1, "c": 1}, id="an empty one"),
         pytest.param({"a": 9, "b": 9}, 0, {"a": 0, "b": 0}, id="none"),
     ],
 )
