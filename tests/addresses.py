@@ -18,6 +18,7 @@ from evals_app.models import (
     MonthlyCeiling,
     Provider,
     Review,
+    ReviewTask,
     Settlement,
 )
 from fixtures_app.library import save_fixture
@@ -70,6 +71,9 @@ def samples_for(settings: Any) -> Samples:
     settlement = Settlement.objects.create(
         base=run, head=run, compared=1, few=0, hopeless=0, suspects=0
     )
+    task = ReviewTask.objects.create(run=run)
+    grade = GradeResult.objects.get(execution=execution)
+    task.items.create(position=1, grade=grade)
     Attachment.objects.store([b"text"])
     root = User.objects.create_superuser("owner")
     token, _ = ApiToken.issue(name="CI", user=root, scope="read")
@@ -82,6 +86,7 @@ def samples_for(settings: Any) -> Samples:
         "run": run,
         "execution": execution,
         "settlement": settlement,
+        "reviewtask": task,
         "apitoken": token,
         "fixture": Fixture.objects.get(),
         "entitytype": EntityType.objects.get(),
@@ -92,7 +97,7 @@ def samples_for(settings: Any) -> Samples:
     parts = {name: row.pk for name, row in rows.items()}
     parts |= {"runs": run.pk, "executions": execution.pk, "settlements": settlement.pk}
     parts |= {"start": run.pk, "stored": Assertion.objects.get(turn__case=case).pk}
-    parts |= {"grade": GradeResult.objects.get(execution=execution).pk, "only": "all"}
+    parts |= {"grade": grade.pk, "only": "all", "tasks": task.pk, "position": 1}
     parts |= {"digest": yardstick.digest}
     parts |= {"sha256": Attachment.objects.get().pk, "kind": "contains"}
     review = Review.objects.create(

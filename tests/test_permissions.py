@@ -36,6 +36,7 @@ ANYBODY, NOBODY, STAFF, SUPERUSER = "anybody", "nobody", "", "a superuser"
 
 # The rule for all that is done with runs.
 RUNNING = "view_run add_run"
+REVIEWING = "view_execution review_execution"
 # What files may hold. Whoever may write some of it may import; what the files change decides about
 # the rest: see tests/library/test_rights.py.
 IMPORTED = ("suite", "agent", "provider", "fixture", "entitytype")
@@ -96,6 +97,7 @@ _CASE = "admin/evals_app/case/<path:object_id>/"
 _RUN = "admin/evals_app/run/<int:pk>/"
 _SETTLEMENT = "admin/evals_app/settlement/"
 _JUDGES = "admin/evals_app/judgetally/"
+_TASK = "admin/evals_app/reviewtask/"
 _SEES_CEILINGS = "view_monthlyceiling|change_monthlyceiling"
 _EXECUTION = "admin/evals_app/execution/<int:pk>/"
 
@@ -207,6 +209,19 @@ PAGES: dict[str, Need] = {
     f"{_JUDGES}criteria/": {"GET": "view_execution", "POST": NOBODY},
     f"{_JUDGES}criteria/<slug:digest>/": {"GET": "view_execution", "POST": NOBODY},
     f"{_JUDGES}criteria/<slug:digest>/try/": f"{RUNNING} view_execution",
+    **pages(
+        "evals_app",
+        "reviewtask",
+        list="view_execution",
+        add=NOBODY,
+        history="view_execution",
+        delete=NOBODY,
+        change={"GET": "view_execution", "POST": NOBODY},
+    ),
+    f"{_TASK}start/<int:pk>/": REVIEWING,
+    f"{_TASK}<int:pk>/close/": REVIEWING,
+    f"{_TASK}<int:pk>/check/": REVIEWING,
+    f"{_TASK}<int:pk>/check/<int:position>/": {"GET": "view_execution", "POST": REVIEWING},
     "admin/evals_app/spending/": {"GET": "view_run", "POST": NOBODY},
     **pages(
         "evals_app",
@@ -267,6 +282,12 @@ REST: dict[str, dict[str, Scoped]] = {
     "api/runs/<int:pk>/pin/": {"POST": ("run", RUNNING)},
     "api/runs/<int:pk>/baseline/": {"POST": ("run", RUNNING)},
     "api/runs/<int:pk>/rerun/": {"POST": ("run", RUNNING)},
+    "api/runs/<int:pk>/review-tasks/": {
+        "GET": ("read", "view_execution"),
+        "POST": ("run", REVIEWING),
+    },
+    "api/review-tasks/<int:pk>/": {"GET": ("read", "view_execution")},
+    "api/review-tasks/<int:pk>/close/": {"POST": ("run", REVIEWING)},
     "api/settlements/": {"GET": ("read", "view_run"), "POST": ("run", RUNNING)},
     "api/settlements/forecast/": {"POST": ("read", "view_run")},
     "api/settlements/<int:pk>/": {"GET": ("read", "view_run")},

@@ -17,14 +17,14 @@ from evals_app.reports.conversations import json_text
 from evals_app.reports.review_tasks import TaskItem
 from evals_app.runs.criteria import Criterion, criteria_of
 from evals_app.runs.review_tasks import (
+    answer_item,
     answered_by,
-    has_seen,
     item_with_words,
     may_answer,
     next_position,
     visible_tasks,
 )
-from evals_app.runs.reviewing import CannotReviewError, review_grade
+from evals_app.runs.reviewing import CannotReviewError
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
@@ -147,17 +147,8 @@ def _take(
         messages.error(request, "Choose one of the answers.")
         return None
     try:
-        review_grade(
-            item.grade,
-            by=person,
-            passed=answer.passed,
-            item=item.item,
-            score=answer.score,
-            reason=request.POST.get("reason", ""),
-            # Whoever has answered before has seen what the judge says.
-            was_blind=not has_seen(item, person.pk),
-            task=item.task,
-        )
+        reason = request.POST.get("reason", "")
+        answer_item(item, by=person, passed=answer.passed, score=answer.score, reason=reason)
     except CannotReviewError as error:
         messages.error(request, str(error))
         return None

@@ -160,6 +160,9 @@ class ReviewTaskAdmin(Checking):
     def get_object(
         self, request: HttpRequest, object_id: str, from_field: str | None = None
     ) -> ReviewTask | None:
+        # Before Django looks whether it exists.
+        if not self.has_view_permission(request):
+            raise PermissionDenied
         if not object_id.isdecimal():
             return None
         return self.get_queryset(request).filter(pk=object_id).first()

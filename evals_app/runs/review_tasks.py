@@ -17,6 +17,7 @@ from evals_app.engine.trial import Cause, GradeStatus, Verdict
 from evals_app.models import GradeResult, Review, ReviewItem, ReviewTask, Run
 from evals_app.reports.review_tasks import Progress, TaskItem, progress_of
 from evals_app.runs.criteria import bullet_text
+from evals_app.runs.reviewing import review_grade
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
@@ -354,7 +355,33 @@ def _current(reviews: QuerySet[Review]) -> QuerySet[Review]:
     return reviews.filter(kind=Review.Kind.VERDICT, withdrawn_at=None, is_label=False)
 
 
-def has_seen(item: ReviewItem, person: int) -> bool:
-    """Whether a person has ever said something of an item, and so knows what the judge says."""
-    said = Review.objects.filter(by=person, grade=item.grade_id, item=item.item)
-    return said.exists()
+def answer_item(
+    row: ReviewItem,
+    *,
+    by: "User",
+    passed: bool | None,
+    score: float | None = None,
+    reason: str = "",
+) -> None:
+    """Write what a person says of an item; whoever has spoken of it before has seen the judge's word.
+
+    Raises:
+        CannotReviewError: nothing could follow from the word.
+    """
+    earlier = Review.objects.filter(by=by, grade=row.grade_id, item=row.item)
+    said = list(earlier.values_list("passed", "score", "reason", "withdrawn_at"))
+    # On a scale the verdict follows from the score.
+    verdict = None if score is not None else passed
+    given = (verdict, score, reason.strip(), None)
+    if any((None if old[1] is not None else old[0], *old[1:]) == given for old in said):
+        return  # sent twice
+    review_grade(
+        row.grade,
+        by=by,
+        passed=passed,
+        item=row.item,
+        score=score,
+        reason=reason,
+        was_blind=not said,
+        task=row.task,
+    )

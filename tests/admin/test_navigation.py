@@ -27,7 +27,9 @@ def test_the_side_bar_leads_to_every_screen() -> None:
     assert entries_for(is_superuser=True) == {
         "": ["Dashboard", "Help"],
         "Write": ["Suites", "Cases", "Agents", "Fixtures", "Entity types", "Evaluation steps"],
-        "Run and review": ["Runs", "Executions", "Settlements", "Judges", "Spending"],
+        "Run and review": [
+            *("Runs", "Executions", "To check", "Settlements", "Judges", "Spending"),
+        ],
         "Set up": ["Providers", "Monthly ceilings", "API tokens", "People", "Roles"],
     }
 

@@ -1,7 +1,6 @@
 """Tasks to check grades: what is drawn, for whom, how far they are, and who may do what."""
 
 from collections import Counter
-from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -111,8 +110,12 @@ def test_a_second_task_draws_other_grades_first(ann: User) -> None:
     ("grade", "is_checkable"),
     [
         pytest.param({}, True, id="passed"),
-        pytest.param({"passed": None, "status": "ungraded", "cause": "judge"}, True, id="undecided"),
-        pytest.param({"passed": None, "status": "ungraded", "cause": "provider"}, False, id="no judge"),
+        pytest.param(
+            {"passed": None, "status": "ungraded", "cause": "judge"}, True, id="undecided"
+        ),
+        pytest.param(
+            {"passed": None, "status": "ungraded", "cause": "provider"}, False, id="no judge"
+        ),
         pytest.param({"passed": None}, False, id="only informs"),
         pytest.param({"passed": False, "cause": "agent"}, False, id="the agent did not answer"),
         pytest.param({"passed": None, "status": "error"}, False, id="broken"),
@@ -122,7 +125,7 @@ def test_a_second_task_draws_other_grades_first(ann: User) -> None:
     ],
 )
 def test_only_what_a_judge_decided_or_could_not_decide_is_checked(
-    grade: dict[str, Any], is_checkable: bool
+    grade: dict[str, Any], *, is_checkable: bool
 ) -> None:
     run = make_run(["passed"])
     make_execution(run, "A", grades=[make_grade(**{"family": "judged"} | grade)])
@@ -152,7 +155,9 @@ def test_of_a_large_run_only_a_part_is_read(
 @pytest.mark.parametrize(
     ("change", "how", "key"),
     [
-        pytest.param({"status": "running", "verdict": "", "finished_at": None}, {}, "", id="not ended"),
+        pytest.param(
+            {"status": "running", "verdict": "", "finished_at": None}, {}, "", id="not ended"
+        ),
         pytest.param({"pruned_at": timezone.now()}, {}, "", id="nothing left to read"),
         pytest.param({}, {"count": 0}, "count", id="none"),
         pytest.param({}, {"count": 201}, "count", id="too many"),
@@ -217,7 +222,9 @@ def test_what_is_withdrawn_or_said_anew_counts_once(ann: User) -> None:
     assert [item.people_say for item in items_of(task)] == [False, None]
 
 
-def test_the_next_item_is_behind_the_last_one_and_then_the_first_that_was_skipped(ann: User) -> None:
+def test_the_next_item_is_behind_the_last_one_and_then_the_first_that_was_skipped(
+    ann: User,
+) -> None:
     task = create_task(judged_run(*["hello"] * 3), by=ann)
     say(task, 2, by=ann, passed=True)
 
@@ -248,8 +255,7 @@ def test_who_may_do_what(ann: User, bob: User) -> None:
     of_anyone = create_task(run, by=ann)
 
     def those_who(may: Any, task: ReviewTask) -> set[str]:
-        everyone: Iterable[User] = (ann, bob, eve, root, viewer)
-        return {person.username for person in everyone if may(task, person)}
+        return {who.username for who in (ann, bob, eve, root, viewer) if may(task, who)}
 
     def sees(task: ReviewTask, person: User) -> bool:
         return task in visible_tasks(person)
