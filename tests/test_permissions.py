@@ -219,6 +219,7 @@ PAGES: dict[str, Need] = {
         change={"GET": "view_execution", "POST": NOBODY},
     ),
     f"{_TASK}start/<int:pk>/": REVIEWING,
+    f"{_TASK}of-run/<int:pk>/": "view_execution",
     f"{_TASK}<int:pk>/close/": REVIEWING,
     f"{_TASK}<int:pk>/check/": REVIEWING,
     f"{_TASK}<int:pk>/check/<int:position>/": {"GET": "view_execution", "POST": REVIEWING},

@@ -153,6 +153,7 @@ class ReviewTaskAdmin(Checking):
         view = self.admin_site.admin_view
         return [
             path("start/<int:pk>/", view(self.start), name="evals_app_reviewtask_start"),
+            path("of-run/<int:pk>/", self.of_run, name="evals_app_reviewtask_of_run"),
             path("<int:pk>/close/", view(self.close), name="evals_app_reviewtask_close"),
             *super().get_urls(),
         ]
@@ -178,6 +179,18 @@ class ReviewTaskAdmin(Checking):
             "show_history": False,
         }
         return super().render_change_form(request, context, *args, **kwargs)
+
+    def of_run(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """Return the part of the page of a run with its latest tasks."""
+        if refused := self.refused_refresh(request):
+            return refused
+        tasks = list(self.get_queryset(request).filter(run=pk)[:MOST_LINKED])
+        reached = progress_of_all(tasks)
+        rows = [
+            {"task": task, "progress": reached[task.pk], "badge": _badge(task, reached[task.pk])}
+            for task in tasks
+        ]
+        return render(request, "admin/evals_app/reviewtask/of_run.html", {"tasks": rows})
 
     # The dialogs
 
@@ -226,16 +239,6 @@ def task_url(pk: int) -> str:
 def may_check_grades(request: HttpRequest, run: Run) -> bool:
     """Whether a person may draw grades of a run that has ended."""
     return bool(run.judge) and request.user.has_perms(REVIEWING)
-
-
-def tasks_of_run(request: HttpRequest, run: Run) -> list[dict[str, Any]]:
-    """Return the latest tasks of a run that a person may see, with their progress."""
-    tasks = list(_whole(visible_tasks(request.user).filter(run=run)).order_by("-pk")[:MOST_LINKED])
-    reached = progress_of_all(tasks) if tasks else {}
-    return [
-        {"task": task, "progress": reached[task.pk], "badge": _badge(task, reached[task.pk])}
-        for task in tasks
-    ]
 
 
 def _whole(tasks: QuerySet[ReviewTask]) -> QuerySet[ReviewTask]:

@@ -30,7 +30,7 @@ from evals_app.admin.presentation import (
     token_lines,
 )
 from evals_app.admin.reruns import rerun_buttons
-from evals_app.admin.review_tasks import may_check_grades, tasks_of_run
+from evals_app.admin.review_tasks import may_check_grades
 from evals_app.admin.run_actions import RunActions
 from evals_app.admin.run_progress import counters, progress, status_line
 from evals_app.admin.run_reports import may_download, report_kinds, sent_report
@@ -171,7 +171,6 @@ class RunAdmin(Comparisons, CaseHistories, RunActions):
             "transcripts": _transcripts(run),
             "show_history": False,
             "settlements": settle_context(request, run)["settlements"],
-            "review_tasks": tasks_of_run(request, run),
         }
         return super().render_change_form(request, context, *args, **kwargs)
 
