@@ -129,7 +129,7 @@ def _columns(task: Any) -> dict[str, Any]:
     return ReviewTaskRow.of(
         row,
         run=task.run_id,
-        items=task.item_count,
+        count=task.item_count,
         people=sorted(person.get_username() for person in task.people.all()),
         created_by=task.created_by and task.created_by.get_username(),
     )
@@ -149,7 +149,7 @@ def _details(pk: int, user: Any) -> dict[str, Any]:
     grades = rows.select_related("execution").defer("calls", "execution__summary").in_bulk()
     run = Run.objects.select_related("snapshot").defer("summary").get(pk=task.run_id)
     criteria = criteria_of(run, [(grades[item.grade], item.item) for item in items])
-    results = [
+    listed = [
         _item_json(
             item,
             grades[item.grade],
@@ -158,7 +158,7 @@ def _details(pk: int, user: Any) -> dict[str, Any]:
         )
         for item, criterion in zip(items, criteria, strict=True)
     ]
-    return ReviewTaskDetails.of(_columns(task), results=results, **progress_json(progress(task)))
+    return ReviewTaskDetails.of(_columns(task), items=listed, **progress_json(progress(task)))
 
 
 def _item_json(

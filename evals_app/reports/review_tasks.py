@@ -170,7 +170,7 @@ class ReviewTaskRow(Answer):
 
     id: int
     run: int
-    items: int = Field(description="Grades and bullets to check.")
+    count: int = Field(description="Grades and bullets to check.")
     people: list[str] = Field(description="User names; empty: anyone who may review.")
     created_by: str | None
     created_at: datetime
@@ -222,7 +222,7 @@ class ReviewTaskDetails(ReviewTaskRow):
     shared: int = Field(description="Items that two people or more decided.")
     agreed: int = Field(description="Of them, items on which they all say the same.")
     disputed: list[int] = Field(description="Positions of the others.")
-    results: list[ReviewTaskItem]
+    items: list[ReviewTaskItem]
 
 
 def progress_json(progress: Progress) -> Json:
