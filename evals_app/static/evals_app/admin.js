@@ -12,7 +12,7 @@
     for (const group of root.querySelectorAll(".ts-choices[role=group]:not([aria-labelledby])")) {
       let place = group;
       let label = null;
-      while (!label && (place = place.parentElement)) label = place.querySelector("label:not(.ts-choices label)");
+      while (!label && (place = place.parentElement)) label = place.querySelector("legend, label:not(.ts-choices label)");
       if (!label) continue;
       label.id ||= `${group.id}_label`;
       group.setAttribute("aria-labelledby", label.id);

@@ -16,14 +16,14 @@
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.shiftKey || event.repeat) return;
     if (isTyping(event.target) || document.getElementById("dialog")?.offsetParent) return;
+    // Enter presses what has the focus.
+    const isPressing = event.key === "Enter" && event.target.closest("a, button, summary");
+    const button = !isPressing && document.querySelector(`[data-key="${CSS.escape(event.key)}"]`);
+    if (button) return button.click();
     if (/^[np]$/.test(event.key)) return stepReview(event, event.key === "n" ? 1 : -1);
     if (/^[xy]$/.test(event.key)) return sayOfGrade(event);
     const link = /^[jk]$/.test(event.key) && document.querySelector(`[data-step="${event.key}"]`);
     if (link) link.click();
-    // Enter presses what has the focus.
-    const isPressing = event.key === "Enter" && event.target.closest("a, button, summary");
-    const button = !link && !isPressing && document.querySelector(`[data-key="${CSS.escape(event.key)}"]`);
-    if (button) button.click();
   });
   document.addEventListener("keydown", (event) => {
     if (event.key === "Escape" && event.target.matches(".checking-reason textarea")) event.target.blur();
