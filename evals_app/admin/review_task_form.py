@@ -62,8 +62,11 @@ class ReviewTaskForm(forms.Form):
     def chosen(self) -> dict[str, Any]:
         """The choices as `create_task` takes them."""
         data = self.cleaned_data
+        checks = data.get("checks")
+        # Of a large run not every check is offered.
+        is_all = "checks" not in self.fields or checks == self.fields["checks"].initial
         return {
             "count": data["count"],
             "people": list(data["people"]),
-            "checks": data["checks"] if "checks" in self.fields else None,
+            "checks": None if is_all else checks,
         }

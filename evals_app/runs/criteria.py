@@ -7,6 +7,7 @@ from pydantic import ValidationError
 
 from evals_app.engine.graders.geval import GEval
 from evals_app.engine.graders.judged import LlmJudge, Rubric
+from evals_app.engine.graders.rag import RagGrader
 from evals_app.engine.suite import CaseSpec, PlacedCheck, SuiteSpec
 from evals_app.formats.snapshot import read_case, read_suite
 from evals_app.models import GradeResult, Run
@@ -72,6 +73,8 @@ def _criterion(
     under: tuple[str, ...] = ()
     if isinstance(grader, LlmJudge | GEval) and grader.criteria.strip():
         text = grader.criteria
+    elif isinstance(grader, RagGrader):
+        text = grader.in_words
     elif isinstance(grader, Rubric):
         text, under = _of_rubric(grader, grade, item)
     return Criterion(

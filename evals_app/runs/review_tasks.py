@@ -33,6 +33,7 @@ MOST_EXECUTIONS = 6000
 MOST_GRADES = 20_000
 MOST_RUBRICS = 2000
 _AT_ONCE = 900  # keys in a query
+_FOR_CHECKS = 450  # executions that are read to list checks
 _VERDICTS = (Verdict.PASSED, Verdict.FAILED, Verdict.ERRORED)
 _OUTCOMES: dict[bool | None, Outcome] = {True: "passed", False: "failed", None: "ungraded"}
 
@@ -136,7 +137,7 @@ def close_task(task: ReviewTask, *, by: "User") -> bool:
 
 def checks_to_offer(run: Run) -> list[tuple[str, int]]:
     """Return the judged checks of a run, the most frequent first; of a large run a sample counts."""
-    candidates = checkable(run, seed=str(run.pk), most=_AT_ONCE)
+    candidates = checkable(run, seed=str(run.pk), most=_FOR_CHECKS)
     return Counter(candidate.check for candidate in candidates).most_common()
 
 
@@ -300,7 +301,7 @@ def items_of(task: ReviewTask) -> list[TaskItem]:
     rows = list(
         task.items.select_related("grade__execution")
         .only(
-            *("position", "item", "grade__turn", "grade__label", "grade__passed"),
+            *("task", "position", "item", "grade__turn", "grade__label", "grade__passed"),
             *("grade__status", "grade__details", "grade__execution__case"),
             "grade__execution__trial",
         )

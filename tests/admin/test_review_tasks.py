@@ -4,9 +4,13 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
+from benchmarks.pages import MOST_QUERIES
+from evals_app.admin.review_task_form import ReviewTaskForm
 from evals_app.models import ReviewTask, Run
 from evals_app.runs.review_tasks import create_task
 from evals_app.runs.reviewing import review_grade
@@ -85,6 +89,23 @@ def test_the_dialog_draws_what_is_chosen(ann: User, bob: User) -> None:
     assert answer.headers["HX-Redirect"] == url("change", task.pk)
     assert task.items.count() == 2
     assert list(task.people.all()) == [bob]
+
+
+def test_of_a_large_run_checks_that_are_not_offered_are_drawn_unless_some_are_unticked(
+    ann: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = judged_run("hello", rubric="- Greets\n- Thanks")
+    offered = ["Polite", "Rubric of the suite"]
+    monkeypatch.setattr(
+        "evals_app.admin.review_task_form.checks_to_offer", lambda _: [(x, 1) for x in offered]
+    )
+    chosen: list[Any] = []
+    for checks in (offered, offered[:1]):
+        form = ReviewTaskForm(run, data={"count": 3, "checks": checks})
+        assert form.is_valid()
+        chosen.append(form.chosen["checks"])
+
+    assert chosen == [None, ["Polite"]]
 
 
 @pytest.mark.parametrize(
@@ -204,6 +225,19 @@ def test_who_still_has_to_answer_does_not_see_what_others_say(ann: User, bob: Us
     assert later["hidden"] == 1
     assert [line["item"].case for line in later["disputed"]] == ["case 1"]
     assert client_of(ann).get(url("change", task.pk)).context["hidden"] == 0
+
+
+def test_many_items_and_tasks_take_as_many_queries_as_few(ann: User, bob: User) -> None:
+    run = judged_run(*["hello"] * 8)
+    tasks = [create_task(run, by=ann, people=[ann, bob]) for _ in range(4)]
+    for number in range(1, 5):
+        say(tasks[0], f"case {number}", by=ann, passed=True)
+    client = client_of(ann)
+
+    for address in (LIST, url("change", tasks[0].pk), url("of_run", run.pk)):
+        with CaptureQueriesContext(connection) as queries:
+            client.get(address)
+        assert len(queries) <= MOST_QUERIES, address
 
 
 def test_a_task_of_others_is_not_there(ann: User, bob: User) -> None:

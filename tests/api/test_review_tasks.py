@@ -127,7 +127,7 @@ def test_a_task_of_others_is_not_there(ann: User) -> None:
 def test_many_tasks_take_as_many_queries_as_one(
     ann: User, django_assert_max_num_queries: DjangoAssertNumQueries
 ) -> None:
-    run = judged_run("hello")
+    run = judged_run(*["hello"] * 20)
     for _ in range(5):
         draw(run, by=ann, people=["ann"])
     client = client_of(ann, "read")
@@ -135,3 +135,5 @@ def test_many_tasks_take_as_many_queries_as_one(
 
     with django_assert_max_num_queries(7):
         client.get(f"/api/runs/{run.pk}/review-tasks/")
+    with django_assert_max_num_queries(14):
+        client.get(f"/api/review-tasks/{ReviewTask.objects.latest('pk').pk}/")
