@@ -197,7 +197,7 @@ def _turns(trial: Trial, last: int, *, whole: bool) -> list[tuple[TurnLine, bool
     first_open = 1 if whole else last - _OPEN_BEFORE
     return [
         (replace(turn, is_open=turn.number >= first_open), whole or turn.number == last)
-        for turn in turn_lines(seen, (), scale="0-1")
+        for turn in turn_lines(seen, (), scale="0-1", known={})
     ]
 
 
@@ -206,7 +206,7 @@ def _revealed(item: ReviewItem, answers: tuple[Answer, ...], person: int) -> dic
     checked = item_with_words(item)
     own = checked.word_of(person)
     grade: GradeResult = item.grade
-    line = grade_line(grade, scale=grade.execution.run.score_scale)
+    line = grade_line(grade, scale=grade.execution.run.score_scale, known={})
     bullets = [one for one in line.judgement.items if one.id == item.item]
     return {
         "is_revealed": True,

@@ -10,8 +10,8 @@ from evals_app.api.history import CaseHistory
 from evals_app.api.imports import Import
 from evals_app.api.openapi import Docs, NotFound, Schema
 from evals_app.api.reports import ReportSchema, RunReport
-from evals_app.api.reviews import OneReview, Reviews
 from evals_app.api.review_tasks import CloseReviewTask, OneReviewTask, ReviewTasks
+from evals_app.api.reviews import OneReview, Reviews
 from evals_app.api.run_actions import (
     BaselineRun,
     CancelRun,

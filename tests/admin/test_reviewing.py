@@ -249,7 +249,7 @@ def test_lists_and_the_run_show_both_results(grade: GradeResult, admin_client: C
     run = Run.objects.get()
     review_grade(grade, by=User.objects.get(username="admin"), passed=True, reason="Fine.")
 
-    for name, args, words in [
+    pages: list[tuple[str, list[Any], list[str]]] = [
         ("evals_app_execution_changelist", [], ["Failed", "Passed with people"]),
         ("evals_app_run_changelist", [], ["1 passed, 1 failed", "Passed with people", "2 passed"]),
         (
@@ -259,7 +259,8 @@ def test_lists_and_the_run_show_both_results(grade: GradeResult, admin_client: C
         ),
         ("index", [], ["Passed with people", "50", "100"]),
         ("evals_app_suite_results", [run.suite_id], ["Passed with people", "50", "100"]),
-    ]:
+    ]
+    for name, args, words in pages:
         text = admin_client.get(reverse(f"admin:{name}", args=args)).content.decode()
         assert [word for word in words if word not in text] == [], name
 
