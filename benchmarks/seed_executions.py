@@ -383,6 +383,7 @@ def _run_columns(
         "agent_response_tokens": sum(row["agent_response_tokens"] or 0 for row in rows),
         "judge_prompt_tokens": 0,
         "judge_response_tokens": 0,
+        "agent_cost_usd": sum(row["agent_cost_usd"] or 0 for row in rows),
         "finished_at": max(row["finished_at"] or plan.at for row in rows),
     }
 
