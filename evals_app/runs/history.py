@@ -96,10 +96,9 @@ class Entry:
     @property
     def covers(self) -> str:
         """What its run was, in words; empty for a run of the whole suite."""
-        again = (
-            self.run.grades_of_id and f"conversations of run {self.run.grades_of_id} graded again"
-        )
-        return again or self.run.covers
+        again = f"run {self.run.grades_of_id} graded again"
+        is_named = self.run.grades_of_id is None or again in self.run.covers
+        return self.run.covers if is_named else again
 
     def without_values(self) -> "Entry":
         """Return the same for people who may not read prompts and data: what differs, no value of it."""
