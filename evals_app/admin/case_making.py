@@ -144,7 +144,7 @@ class MakesCases(ReadOnly):
         # admin_view() asks only whether the person is staff.
         if not (self.has_view_permission(request) and self.has_case_permission(request)):
             raise PermissionDenied
-        rows = Execution.objects.select_related("run__snapshot", "run__suite").defer(
+        rows = Execution.objects.select_related("run__snapshot", "run__suite", "reviewed").defer(
             "run__summary", "turn_ms"
         )
         execution = get_object_or_404(rows, pk=pk)

@@ -175,7 +175,7 @@ class CaseOfExecution(Endpoint):
 
 
 def _observed(pk: int) -> tuple[Execution, Observed]:
-    rows = Execution.objects.select_related("run__snapshot", "run__suite").defer(
+    rows = Execution.objects.select_related("run__snapshot", "run__suite", "reviewed").defer(
         "run__summary", "turn_ms"
     )
     execution = rows.filter(pk=pk).first()

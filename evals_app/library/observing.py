@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
+from django.db.models import Q
 from pydantic import ValidationError
 
 from evals_app.engine.case_spec import CaseSpec
@@ -56,7 +57,8 @@ def observe(execution: Execution) -> Observed | None:
     frozen = SnapshotCase.objects.filter(
         snapshot=execution.run.snapshot_id, position=execution.position
     ).first()
-    is_passed = execution.verdict == "passed"
+    people = getattr(execution, "reviewed", None)  # what they decided goes first
+    is_passed = (people or execution).verdict == "passed"
     return Observed(
         trial=trial,
         others=_others(execution, frozen)[: _most_others(trial)] if is_passed else (),
@@ -88,8 +90,8 @@ def _others(execution: Execution, frozen: SnapshotCase | None) -> tuple[Trial, .
         known = results.values_list("run", "digest")[:_RESULTS_READ]
         runs |= {pk for pk, other in known if other == digest}
     rows = Execution.objects.filter(
+        Q(verdict="passed", reviewed=None) | Q(reviewed__verdict="passed"),
         case=execution.case,
-        verdict="passed",
         run__in=sorted(runs, reverse=True)[: 2 * MOST_OTHERS],
         run__suite_slug=run.suite_slug,
         run__agent_slug=run.agent_slug,

@@ -22,6 +22,7 @@ from evals_app.models import (
     Case,
     CaseResult,
     Execution,
+    ReviewedVerdict,
     Run,
     SnapshotCase,
     Suite,
@@ -160,6 +161,18 @@ def test_a_failed_conversation_gives_its_turns_alone(suite: Suite) -> None:
 
     assert list(spec.assertions()) == []
     assert len(spec.turns) == 1
+
+
+def test_what_people_decided_goes_before_the_verdict(suite: Suite) -> None:
+    passed, wrong, right = (
+        *run_of(suite, found("RF-1"), found("RF-2")),
+        *run_of(suite, found("RF-3"), state="failed"),
+    )
+    ReviewedVerdict.objects.create(execution=wrong, verdict="failed", cause="assertion")
+    ReviewedVerdict.objects.create(execution=right, verdict="passed")
+
+    assert [observed(row).is_passed for row in (passed, wrong, right)] == [True, False, True]
+    assert observed(passed).others == (observed(right).trial,)
 
 
 def test_only_suites_of_the_agent_can_take_it(suite: Suite) -> None:
