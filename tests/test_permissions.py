@@ -285,10 +285,10 @@ REST: dict[str, dict[str, Scoped]] = {
     "api/runs/<int:pk>/rerun/": {"POST": ("run", RUNNING)},
     "api/runs/<int:pk>/review-tasks/": {
         "GET": ("read", "view_execution"),
-        "POST": ("run", REVIEWING),
+        "POST": ("author", REVIEWING),
     },
     "api/review-tasks/<int:pk>/": {"GET": ("read", "view_execution")},
-    "api/review-tasks/<int:pk>/close/": {"POST": ("run", REVIEWING)},
+    "api/review-tasks/<int:pk>/close/": {"POST": ("author", REVIEWING)},
     "api/settlements/": {"GET": ("read", "view_run"), "POST": ("run", RUNNING)},
     "api/settlements/forecast/": {"POST": ("read", "view_run")},
     "api/settlements/<int:pk>/": {"GET": ("read", "view_run")},

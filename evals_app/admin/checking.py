@@ -82,7 +82,7 @@ class Checking(ReadOnly):
         """Show a grade without what the judge says, take the answer, and show it then."""
         task = _visible(request, pk)
         may_say = may_answer(task, request.user)
-        rows = task.items.select_related("grade__execution__run__snapshot")
+        rows = task.items.select_related("grade__execution__run__snapshot", "grade__yardstick")
         rows = rows.defer("grade__calls", "grade__execution__summary", *_UNREAD)
         item = get_object_or_404(rows, position=position)
         item.task = task

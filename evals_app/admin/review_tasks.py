@@ -29,7 +29,7 @@ from evals_app.reports.review_tasks import (
     tallies,
 )
 from evals_app.runs.review_tasks import (
-    REVIEWING,
+    CHECKING,
     SEEING,
     CannotCheckError,
     close_task,
@@ -196,7 +196,7 @@ class ReviewTaskAdmin(Checking):
 
     def start(self, request: HttpRequest, pk: int) -> HttpResponse:
         """Ask how many grades of which checks, and draw them."""
-        if not request.user.has_perms(REVIEWING):
+        if not request.user.has_perms(CHECKING):
             raise PermissionDenied
         run = get_object_or_404(Run.objects.defer("summary"), pk=pk)
         form = ReviewTaskForm(run, data=request.POST if request.method == "POST" else None)
@@ -214,7 +214,7 @@ class ReviewTaskAdmin(Checking):
     def close(self, request: HttpRequest, pk: int) -> HttpResponse:
         """Ask, then close the task."""
         task = get_object_or_404(visible_tasks(request.user), pk=pk)
-        if not request.user.has_perms(REVIEWING):
+        if not request.user.has_perms(CHECKING):
             raise PermissionDenied
         if request.method != "POST":
             dialog = {
@@ -238,7 +238,7 @@ def task_url(pk: int) -> str:
 
 def may_check_grades(request: HttpRequest, run: Run) -> bool:
     """Whether a person may draw grades of a run that has ended."""
-    return bool(run.judge) and request.user.has_perms(REVIEWING)
+    return bool(run.judge) and request.user.has_perms(CHECKING)
 
 
 def _whole(tasks: QuerySet[ReviewTask]) -> QuerySet[ReviewTask]:

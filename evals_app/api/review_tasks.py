@@ -26,7 +26,7 @@ from evals_app.reports.review_tasks import (
 )
 from evals_app.runs.criteria import Criterion, criteria_of
 from evals_app.runs.review_tasks import (
-    REVIEWING,
+    CHECKING,
     SEEING,
     CannotCheckError,
     close_task,
@@ -38,7 +38,7 @@ from evals_app.runs.review_tasks import (
 )
 
 SEE = Need(Scope.READ, SEEING)
-REVIEW = Need(Scope.RUN, *REVIEWING)
+REVIEW = Need(Scope.AUTHOR, *CHECKING)
 
 
 @describe_get("review_tasks_list", "List the tasks to check grades of a run", 404)

@@ -20,6 +20,7 @@ from evals_app.engine.spec import Spec
 from evals_app.models import Execution, GradeResult, Review
 from evals_app.reports import answers
 from evals_app.reports.run_json import review_json
+from evals_app.runs.review_tasks import answer_item, asked_item
 from evals_app.runs.reviewing import (
     MOST_CHARS,
     REVIEWING,
@@ -56,6 +57,10 @@ class GivenReview(Spec):
     reason: Annotated[
         str, Field(max_length=MOST_CHARS, description="Required except for a verdict.")
     ] = ""
+    task: Annotated[
+        RunId | None,
+        Field(description="The task that asks for this verdict; see `review-tasks/`."),
+    ] = None
 
 
 @describe_get("executions_reviews", "List the reviews of an execution, withdrawn ones too", 404)
@@ -132,14 +137,14 @@ def _say(body: GivenReview, execution: Execution, grade: GradeResult | None, by:
         return not_the_agents_fault(execution, by=by, reason=body.reason)
     if grade is None:
         raise _refused("grade", "A verdict is about a grade; name it.")
-    return review_grade(
-        grade,
-        by=by,
-        passed=body.passed,
-        item=body.item,
-        score=body.score,
-        reason=body.reason,
-    )
+    word: dict[str, Any] = {"passed": body.passed, "score": body.score, "reason": body.reason}
+    if body.task is None:
+        return review_grade(grade, by=by, item=body.item, **word)
+    row = asked_item(body.task, grade=grade, item=body.item, of=by)
+    if row is None:
+        message = f"Task {body.task} does not ask you about this."
+        raise _refused("task", message, body.task)
+    return answer_item(row, by=by, **word)
 
 
 def _execution(pk: int) -> Execution:

@@ -17,7 +17,7 @@ from evals_app.engine.trial import Cause, GradeStatus, Verdict
 from evals_app.models import GradeResult, Review, ReviewItem, ReviewTask, Run
 from evals_app.reports.review_tasks import Progress, TaskItem, progress_of
 from evals_app.runs.criteria import bullet_text
-from evals_app.runs.reviewing import review_grade
+from evals_app.runs.reviewing import REVIEWING, review_grade
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
@@ -26,7 +26,7 @@ USUAL_COUNT = 30
 MOST_ITEMS = 200  # of a task
 SEEING = "evals_app.view_execution"
 _BACKEND = "django.contrib.auth.backends.ModelBackend"
-REVIEWING = (SEEING, "evals_app.review_execution")
+CHECKING = (SEEING, REVIEWING)
 
 # Of a large run only so much is read, evenly: executions, grades, and rubrics with their bullets.
 MOST_EXECUTIONS = 6000
@@ -52,7 +52,7 @@ class CannotCheckError(Exception):
 def people_who_may_review() -> QuerySet["User"]:
     """Return the people that a task can be given to."""
     people: Any = get_user_model()._default_manager  # noqa: SLF001 - how Django names it
-    may_see, may_review = (people.with_perm(name, backend=_BACKEND) for name in REVIEWING)
+    may_see, may_review = (people.with_perm(name, backend=_BACKEND) for name in CHECKING)
     both: QuerySet[User] = may_review.filter(pk__in=may_see.values("pk"))
     return both.order_by("username")
 
@@ -71,7 +71,7 @@ def visible_tasks(user: Any) -> QuerySet[ReviewTask]:
 
 def may_answer(task: ReviewTask, user: Any) -> bool:
     """Whether a person may work on a task."""
-    if task.closed_at is not None or not user.has_perms(REVIEWING):
+    if task.closed_at is not None or not user.has_perms(CHECKING):
         return False
     people = {person.pk for person in task.people.all()}
     return not people or user.pk in people
@@ -79,7 +79,7 @@ def may_answer(task: ReviewTask, user: Any) -> bool:
 
 def may_close(task: ReviewTask, user: Any) -> bool:
     """Whether a person who sees a task may close it."""
-    return task.closed_at is None and bool(user.has_perms(REVIEWING))
+    return task.closed_at is None and bool(user.has_perms(CHECKING))
 
 
 # Creating
@@ -229,7 +229,7 @@ def _refuse(run: Run, people: Iterable["User"], count: int) -> None:
     if not 1 <= count <= MOST_ITEMS:
         raise CannotCheckError(f"Choose from 1 to {MOST_ITEMS} grades.", key="count")
     for person in people:
-        if not (person.is_active and person.has_perms(REVIEWING)):
+        if not (person.is_active and person.has_perms(CHECKING)):
             problem = f"{person.get_username()} may not review executions."
             raise CannotCheckError(problem, key="people")
 
@@ -356,6 +356,16 @@ def _current(reviews: QuerySet[Review]) -> QuerySet[Review]:
     return reviews.filter(kind=Review.Kind.VERDICT, withdrawn_at=None, is_label=False)
 
 
+def asked_item(task: int, *, grade: GradeResult, item: int | None, of: "User") -> ReviewItem | None:
+    """Return the item of a task that asks a person about a grade; None if it does not."""
+    rows = ReviewItem.objects.filter(task=task, task__in=visible_tasks(of), grade=grade, item=item)
+    row = rows.select_related("task").first()
+    if row is None or not may_answer(row.task, of):
+        return None
+    row.grade = grade
+    return row
+
+
 def answer_item(
     row: ReviewItem,
     *,
@@ -363,26 +373,27 @@ def answer_item(
     passed: bool | None,
     score: float | None = None,
     reason: str = "",
-) -> None:
-    """Write what a person says of an item; whoever has spoken of it before has seen the judge's word.
+) -> Review:
+    """Write what a person says of an item, once if it is sent twice.
+
+    Whoever has spoken of it before has seen what the judge says.
 
     Raises:
         CannotReviewError: nothing could follow from the word.
     """
-    earlier = Review.objects.filter(by=by, grade=row.grade_id, item=row.item)
-    said = list(earlier.values_list("passed", "score", "reason", "withdrawn_at"))
-    # On a scale the verdict follows from the score.
-    verdict = None if score is not None else passed
-    given = (verdict, score, reason.strip(), None)
-    if any((None if old[1] is not None else old[0], *old[1:]) == given for old in said):
-        return  # sent twice
-    review_grade(
+    earlier = list(Review.objects.filter(by=by, grade=row.grade_id, item=row.item))
+    for review in earlier:
+        # On a scale the verdict follows from the score.
+        is_same = review.score == score and (score is not None or review.passed is passed)
+        if is_same and review.reason == reason.strip() and review.withdrawn_at is None:
+            return review
+    return review_grade(
         row.grade,
         by=by,
         passed=passed,
         item=row.item,
         score=score,
         reason=reason,
-        was_blind=not said,
+        was_blind=not earlier,
         task=row.task,
     )

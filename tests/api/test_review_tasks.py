@@ -20,7 +20,7 @@ def ann() -> User:
     return reviewer("ann")
 
 
-def client_of(person: User, scope: str = "run") -> APIClient:
+def client_of(person: User, scope: str = "author") -> APIClient:
     _, text = ApiToken.issue(name="test", user=person, scope=scope)
     client = APIClient()
     client.credentials(HTTP_AUTHORIZATION=f"Bearer {text}")
@@ -81,6 +81,28 @@ def test_what_others_say_is_there_once_one_has_spoken(ann: User) -> None:
     client.post(f"{address}close/", {}, format="json")
     assert all(item["is_revealed"] for item in client.get(address).json()["items"])
     assert Review.objects.count() == 3
+
+
+def test_an_answer_is_a_review_of_the_execution(ann: User) -> None:
+    run = judged_run("hello", rubric=RUBRIC, check={"type": "contains", "value": "hello"})
+    task = draw(run, by=ann).json()
+    item = task["items"][0]
+    client = client_of(ann)
+
+    def answered(**body: Any) -> Any:
+        asked = {"grade": item["grade"], "item": item["item"], "passed": True, **body}
+        return client.post(f"/api/executions/{item['execution']}/reviews/", asked, format="json")
+
+    assert answered(task=task["id"]).status_code == 201
+    assert answered(task=task["id"]).status_code == 201  # sent twice
+    review = Review.objects.get()
+    assert (review.task_id, review.was_blind) == (task["id"], True)
+    seen = client.get(f"/api/review-tasks/{task['id']}/").json()["items"][0]
+    assert seen["is_revealed"]
+    for wrong in ({"task": 10**9}, {"task": task["id"], "item": None}):
+        refused = answered(**wrong)
+        assert refused.status_code == 422
+        assert [error["keys"] for error in refused.json()["errors"]] == ["task"]
 
 
 def test_a_bullet_has_its_headings_and_a_scale_is_named(ann: User) -> None:
