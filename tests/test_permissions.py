@@ -192,6 +192,8 @@ PAGES: dict[str, Need] = {
     f"{_RUN}pin/": {"GET": NOBODY, "POST": RUNNING},
     f"{_RUN}baseline/": {"GET": NOBODY, "POST": RUNNING},
     f"{_RUN}rerun/<str:only>/": RUNNING,
+    f"{_RUN}regrade/": RUNNING,
+    f"{_RUN}regrade/size/": {"GET": NOBODY, "POST": RUNNING},
     **pages(
         "evals_app",
         "settlement",
@@ -289,6 +291,8 @@ REST: dict[str, dict[str, Scoped]] = {
     },
     "api/review-tasks/<int:pk>/": {"GET": ("read", "view_execution")},
     "api/review-tasks/<int:pk>/close/": {"POST": ("author", REVIEWING)},
+    "api/runs/<int:pk>/regrade/": {"POST": ("run", RUNNING)},
+    "api/runs/<int:pk>/regrade/forecast/": {"POST": ("read", "view_run")},
     "api/settlements/": {"GET": ("read", "view_run"), "POST": ("run", RUNNING)},
     "api/settlements/forecast/": {"POST": ("read", "view_run")},
     "api/settlements/<int:pk>/": {"GET": ("read", "view_run")},

@@ -24,6 +24,7 @@ from evals_app.admin.checks import ChecksEditor
 from evals_app.admin.copies import copy_case, next_position
 from evals_app.admin.history import history_url
 from evals_app.admin.permissions import refused_upload, requires
+from evals_app.admin.regrades import last_to_try, offer_to_try, try_context
 from evals_app.admin.starting import leave_dialog, result_url, try_start
 from evals_app.engine.suite import LimitsSpec
 from evals_app.models import Case, Execution, Suite
@@ -34,6 +35,9 @@ from fixtures_app.editing.duplicating import Duplicating
 @admin.register(Case)
 class CaseAdmin(Duplicating, ChecksEditor):
     """Cases: one conversation each."""
+
+    class Media:
+        css = {"all": ["evals_app/review.css"]}
 
     form = CaseForm
     inlines = [TurnInline, FinalCheckInline]
@@ -125,7 +129,7 @@ class CaseAdmin(Duplicating, ChecksEditor):
             if request.user.has_perm("evals_app.view_run"):
                 context["history_url"] = history_url(suite.slug, context["original"].name)
             if request.user.has_perm("evals_app.view_execution"):
-                context |= _results(context["original"])
+                context |= _results(request, context["original"])
                 context["tried_case"] = context["original"]
         return super().render_change_form(request, context, *args, **kwargs)
 
@@ -144,6 +148,8 @@ class CaseAdmin(Duplicating, ChecksEditor):
         super().save_related(request, form, formsets, change)
         for warning in warnings_of(form.instance, formsets):
             messages.warning(request, warning)
+        if change:
+            offer_to_try(request, form.instance.suite, case=form.instance)
 
     # Trying checks
 
@@ -237,9 +243,14 @@ def _try_out(case: Case, request: HttpRequest) -> str:
     return reverse("admin:evals_app_case_change", args=[case.pk])
 
 
-def _results(case: Case) -> dict[str, Any]:
-    """Return how many results a case has, and their URL."""
+def _results(request: HttpRequest, case: Case) -> dict[str, Any]:
+    """Return how many results a case has, their URL, and the button that tries its checks on the last."""
     results = Execution.objects.filter(case=case.name, run__suite_slug=case.suite.slug)
+    known = results.aggregate(count=Count("pk"), last=last_to_try(case))
     query = urlencode({"case": case.name, "suite_slug": case.suite.slug})
     address = reverse("admin:evals_app_execution_changelist")
-    return {"result_count": results.count(), "results_url": f"{address}?{query}"}
+    return {
+        "result_count": known["count"],
+        "results_url": f"{address}?{query}",
+        **try_context(request, known["last"], case=case),
+    }

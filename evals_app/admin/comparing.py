@@ -102,15 +102,20 @@ def _may_read(request: HttpRequest) -> bool:
 
 
 def _choices(run: Run) -> list[Choice]:
-    """Return the suite's baseline, its previous whole run, and its last runs: the best one chosen."""
+    """Return the suite's baseline, its previous whole run, and its last runs: the best one chosen.
+
+    Of a run that grades again, the best one is that whose conversations these are.
+    """
     baseline = run.suite.baseline_id if run.suite else None
+    graded = run.grades_of_id
     whole = Run.objects.suite_verdicts().filter(suite_slug=run.suite_slug, pk__lt=run.pk)
     previous = whole.order_by("-pk").values_list("pk", flat=True).first()
     others = Run.objects.exclude(status__in=Run.OPEN).exclude(pk=run.pk).defer("summary")
     last = others.filter(suite_slug=run.suite_slug).order_by("-pk")[:MOST_CHOICES]
-    special = others.filter(Q(pk=baseline) | Q(pk=previous))
+    special = others.filter(Q(pk=graded) | Q(pk=baseline) | Q(pk=previous))
     rows = sorted({row.pk: row for row in (*last, *special)}.values(), key=lambda row: -row.pk)
     notes = {previous: "previous whole run"} | {baseline: "baseline of the suite"}
+    notes |= {graded: "the same conversations"}
     keys = [row.pk for row in rows]
-    chosen = next((pk for pk in (baseline, previous, *keys) if pk in keys), None)
+    chosen = next((pk for pk in (graded, baseline, previous, *keys) if pk in keys), None)
     return [Choice(row, run_badges(row), notes.get(row.pk, ""), row.pk == chosen) for row in rows]

@@ -32,6 +32,8 @@ from evals_app.admin.presentation import (
     token_lines,
     verdict_state,
 )
+from evals_app.admin.regraded import execution_context, note_steadiness
+from evals_app.admin.regrades import regrade_url
 from evals_app.admin.reviewing import ReviewActions, Reviews, people_verdict
 from evals_app.admin.run_progress import running_line
 from evals_app.admin.runs import SuiteFilter, run_name
@@ -185,13 +187,19 @@ class ExecutionAdmin(ReviewActions, ExpectAction, MakesCases):
     ) -> HttpResponse:
         execution: Execution = context["original"]
         case_id = self._case_id(request, execution)
+        may_rerun = may_run(request) and not execution.run.is_open
+        may_regrade = may_rerun and execution.verdict
         context |= self._live_context(request, execution, case_id) | {
+            **execution_context(execution),
             "title": f"{execution} in run {execution.run_id}",
             "neighbours": _neighbours(execution),
             "previous_result": _previous_result(execution),
             "case_id": case_id,
             "history_url": history_url(execution.run.suite_slug, execution.case),
-            "may_rerun": may_run(request) and not execution.run.is_open,
+            "may_rerun": may_rerun and execution.run.gradings == 1,
+            "regrade_url": regrade_url(execution.run_id, execution=execution.pk)
+            if may_regrade
+            else "",
             "show_history": False,
         }
         return super().render_change_form(request, context, *args, **kwargs)
@@ -278,7 +286,9 @@ def _names_with(search_term: str) -> list[str]:
 
 
 def _with_its_run() -> QuerySet[Execution]:
-    return Execution.objects.select_related("run", "reviewed").defer("run__summary", "turn_ms")
+    rows = Execution.objects.select_related("run__grades_of", "source", "reviewed")
+    left_out = ("turn_ms", "run__summary", "run__grades_of__summary")
+    return rows.defer(*left_out, "source__turn_ms", "source__summary")
 
 
 def _review(execution: Execution, reviews: Reviews) -> dict[str, Any]:
@@ -290,11 +300,14 @@ def _review(execution: Execution, reviews: Reviews) -> dict[str, Any]:
     rows = GradeResult.objects.filter(execution=execution).select_related("yardstick")
     grades = list(rows.defer("calls").order_by("position", "pk"))
     known = agreements_of(grades)
+    note_steadiness(execution, grades)
     turns = turn_lines(trial, grades, scale=scale, known=known, reviews=reviews)
-    is_pruned = stored is None and execution.run.pruned_at is not None
+    pruned_at = (execution.run.grades_of or execution.run).pruned_at
+    is_pruned = stored is None and pruned_at is not None
     is_unreadable = stored is not None and trial is None
     return {
         "is_pruned": is_pruned,
+        "pruned_at": pruned_at,
         "is_unreadable": is_unreadable,
         "trial": trial,
         "turns": turns,
@@ -318,6 +331,8 @@ def _numbers(execution: Execution, trial: Trial | None, *, scale: str) -> dict[s
     # Similarity may use tokens though the run has no judge.
     if not (execution.run.judge or execution.judge_prompt_tokens or execution.judge_cost_usd):
         numbers = [pair for pair in numbers if pair[0] not in JUDGE_NUMBERS]
+    if execution.source_id is not None:  # the note on top says which numbers are not its own
+        numbers = [pair for pair in numbers if pair[0] != "Cost"]
     return {
         "numbers": [(name, value) for name, value in numbers if value not in UNKNOWNS],
         "unknown_numbers": [name for name, value in numbers if value in UNKNOWNS],
@@ -358,6 +373,8 @@ def _neighbours(execution: Execution) -> dict[str, Execution | None]:
 def _previous_result(execution: Execution) -> dict[str, Any] | None:
     """Return the result of the same case in the latest whole run of the suite before this one."""
     run: Run = execution.run
+    if run.grades_again:
+        return None  # another note has the verdict of the same conversation
     earlier = Execution.objects.filter(
         case=execution.case,
         run__suite_slug=run.suite_slug,

@@ -7,7 +7,7 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from evals_app.admin.model_choices import reachable_models
+from evals_app.admin.model_choices import ModelInput, reachable_models
 from evals_app.engine.suite import SuiteSpec
 from evals_app.engine.web import why_not_called
 from evals_app.models import Case, Provider, Suite
@@ -21,6 +21,13 @@ def offered_judges() -> list[str]:
     """Return the models that a judge field suggests: those that this site can reach."""
     models = reachable_models(settings.EVALS_JUDGE_MODEL)
     return [*(name for name in models if not name.startswith("scripted/")), OWN]
+
+
+class JudgeInput(ModelInput):
+    """A text input that suggests the models that can judge here; any other model can be typed."""
+
+    def offered(self) -> list[str]:
+        return [name for name in offered_judges() if name != OWN]
 
 
 def no_judge_for(suite: SuiteSpec, case: Case) -> str:

@@ -43,5 +43,9 @@ class ModelInput(UnfoldAdminTextInputWidget):
 
     def get_context(self, name: str, value: Any, attrs: dict[str, Any] | None) -> dict[str, Any]:
         context: dict[str, Any] = super().get_context(name, value, attrs)
-        context["widget"]["offered"] = reachable_models()
+        context["widget"]["offered"] = self.offered()
         return context
+
+    def offered(self) -> list[str]:
+        """Return the models that it suggests."""
+        return reachable_models()

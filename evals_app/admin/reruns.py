@@ -1,6 +1,6 @@
 """Running cases of a run again: which ones, in their current or their original version."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django import forms
@@ -8,7 +8,7 @@ from django.db.models import Count, F, Q
 
 from evals_app.admin.choices import Choices
 from evals_app.admin.presentation import plural
-from evals_app.models import CaseResult, Run
+from evals_app.models import Run
 from evals_app.runs.freeze import CannotStartError
 from evals_app.runs.rerun import Only, Version, cases_to_rerun, edits_before_rerun
 
@@ -81,15 +81,20 @@ class RerunForm(forms.Form):
         field.error_messages["required"] = "Choose at least one case."
 
 
-def rerun_buttons(run: Run) -> list[tuple[str, str]]:
+def counts_to_rerun() -> dict[str, Count]:
+    """Return what counts the cases of a run that each kind of re-run would run."""
+    return {
+        "rerun_failed": Count("pk", filter=Q(failed__gt=0)),
+        "rerun_errored": Count("pk", filter=Q(trials__gt=F("passed") + F("failed") + F("skipped"))),
+        "rerun_all": Count("pk"),
+    }
+
+
+def rerun_buttons(run: Run, counts: Mapping[str, int]) -> list[tuple[str, str]]:
     """Return the re-runs that make sense, with the labels of their buttons."""
-    cases = CaseResult.objects.filter(run=run)
-    numbers = cases.aggregate(
-        cases_failed=Count("pk", filter=Q(failed__gt=0)),
-        cases_errored=Count("pk", filter=Q(trials__gt=F("passed") + F("failed") + F("skipped"))),
-        cases_all=Count("pk"),
-    )
-    counted = {only: numbers[f"cases_{only}"] for only in RERUNS}
+    if run.gradings > 1:
+        return []
+    counted = {only: counts[f"rerun_{only}"] for only in RERUNS}
     return [(only, rerun_label(only, number)) for only, number in counted.items() if number]
 
 

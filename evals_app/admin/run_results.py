@@ -21,6 +21,7 @@ from evals_app.admin.presentation import (
     plural,
     verdict_state,
 )
+from evals_app.admin.reruns import counts_to_rerun, rerun_buttons
 from evals_app.engine.deciding import case_verdict
 from evals_app.engine.graders import GRADERS
 from evals_app.engine.judging import kinship_warning
@@ -41,7 +42,7 @@ from evals_app.reports.gates import gate_texts
 from evals_app.reports.judges import has_script, judges_in
 from evals_app.reports.reviewed import WITH_PEOPLE
 from evals_app.reports.run_json import AT_LEAST
-from evals_app.reports.sums import sums
+from evals_app.reports.sums import of_agent, sums
 
 MOST_OF_A_CAUSE = 50
 MOST_CASES = 200
@@ -124,15 +125,20 @@ def results(run: Run) -> dict[str, Any]:
     """Collect what the page of a run that has ended shows."""
     scale = run.score_scale
     cases = run.case_results.order_by("position")
-    counts = cases.aggregate(total=Count("pk"), most_trials=Max("trials"))
+    counts = case_counts(run)
+    has_trials = counts["most_trials"] > 1
     return {
+        "headline": headline(run, counts),
+        "rerun_buttons": rerun_buttons(run, counts),
         "numbers": _numbers(run, scale=scale),
         "gates": _gate_lines(run, scale=scale),
         "notes": run.summary.get("notes", []),
         "causes": causes(run),
         "cases": _case_lines(run, cases[:MOST_CASES], scale=scale),
-        "cases_more": max(0, counts["total"] - MOST_CASES),
-        "has_trials": (counts["most_trials"] or 0) > 1,
+        "cases_more": max(0, counts["cases"] - MOST_CASES),
+        "has_trials": has_trials,
+        # Gradings of the same conversation say nothing about the odds of another one.
+        "has_odds": has_trials and run.gradings == 1,
         "has_judge": bool(run.judge),
     }
 
@@ -142,16 +148,22 @@ def _numbers(run: Run, *, scale: str) -> list[tuple[str, str]]:
     kinds = ("prompt_tokens", "response_tokens", "cost_usd")
     totals = [f"{who}_{kind}" for who in ("agent", "judge") for kind in kinds]
     ceiling = f"{usd_text(run.spent_usd)} of at most {usd_text(run.max_cost_usd)}"
+    before = run.grades_of_id
+    rates = _K_RATES if run.gradings == 1 else ()
     return [
         ("Score", score_text(run.score, scale=scale)),
         (
             "Cases passed",
             rate_of_cases(summary.get("pass_rate"), summary.get("pass_rate_interval")),
         ),
-        *((label, shown) for label, name in _K_RATES if (shown := _each_k(summary.get(name, ())))),
-        ("Turn latency, median", duration(summary.get("median_ms"))),
-        ("Turn latency, p95", duration(summary.get("p95_ms"))),
-        *sums({name: getattr(run, name) for name in totals}, summary.get(AT_LEAST, {})),
+        *((label, shown) for label, name in rates if (shown := _each_k(summary.get(name, ())))),
+        (of_agent("Turn latency, median", before), duration(summary.get("median_ms"))),
+        (of_agent("Turn latency, p95", before), duration(summary.get("p95_ms"))),
+        *sums(
+            {name: getattr(run, name) for name in totals},
+            summary.get(AT_LEAST, {}),
+            grades_of=before,
+        ),
         *([] if run.max_cost_usd is None else [("Spent", ceiling)]),
         ("Duration", between(run.started_at, run.finished_at)),
     ]
@@ -361,14 +373,22 @@ def frozen(run: Run) -> dict[str, str]:
     }
 
 
-def headline(run: Run) -> str:
-    """Return in one sentence why the run has its verdict."""
-    cases = run.case_results.aggregate(
-        total=Count("pk"),
-        failed=Count("pk", filter=Q(verdict=Verdict.FAILED)),
-        undecided=Count("pk", filter=Q(verdict__in=["", Verdict.ERRORED])),
+def case_counts(run: Run) -> Mapping[str, int]:
+    """Count the cases of a run by what came of them, in one query."""
+    counts = run.case_results.aggregate(
+        cases=Count("pk"),
+        most_trials=Max("trials"),
+        cases_failed=Count("pk", filter=Q(verdict=Verdict.FAILED)),
+        cases_undecided=Count("pk", filter=Q(verdict__in=["", Verdict.ERRORED])),
+        **counts_to_rerun(),
     )
-    total, failed, undecided = cases["total"], cases["failed"], cases["undecided"]
+    return {name: number or 0 for name, number in counts.items()}
+
+
+def headline(run: Run, counts: Mapping[str, int]) -> str:
+    """Return in one sentence why the run has its verdict."""
+    total, failed = counts["cases"], counts["cases_failed"]
+    undecided = counts["cases_undecided"]
     gates = run.summary.get("gates", [])
     missed = sum(gate["passed"] is not True for gate in gates)
     parts = []

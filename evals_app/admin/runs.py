@@ -29,12 +29,13 @@ from evals_app.admin.presentation import (
     run_badges,
     token_lines,
 )
-from evals_app.admin.reruns import rerun_buttons
+from evals_app.admin.regraded import made_from, regraded_line, results_context
+from evals_app.admin.regrades import GradesAgain, regrade_url
 from evals_app.admin.review_tasks import may_check_grades
 from evals_app.admin.run_actions import RunActions
 from evals_app.admin.run_progress import counters, progress, status_line
 from evals_app.admin.run_reports import may_download, report_kinds, sent_report
-from evals_app.admin.run_results import causes, frozen, headline, results
+from evals_app.admin.run_results import causes, frozen, results
 from evals_app.admin.run_stops import go_on_label, may_go_on, stopped_line
 from evals_app.admin.settling import settle_context, settle_url
 from evals_app.admin.starting import may_run
@@ -42,7 +43,7 @@ from evals_app.engine.llm.pricing import usd_text
 from evals_app.engine.trial import total_cost
 from evals_app.library.baselines import why_no_baseline
 from evals_app.models import Run, Suite
-from evals_app.reports.figures import UNKNOWN, score_text
+from evals_app.reports.figures import UNKNOWN, score_text, token_sum
 from evals_app.reports.kinds import KIND_NAMES
 from evals_app.reports.reviewed import WITH_PEOPLE, counts_with_people, people_note
 from fixtures_app.editing.times import moment
@@ -66,7 +67,7 @@ _STOP_POLLING = 286  # of htmx
 
 
 @admin.register(Run)
-class RunAdmin(Comparisons, CaseHistories, RunActions):
+class RunAdmin(Comparisons, CaseHistories, GradesAgain, RunActions):
     """Runs: started elsewhere, watched and read here."""
 
     list_display = (
@@ -118,7 +119,10 @@ class RunAdmin(Comparisons, CaseHistories, RunActions):
     def cost(self, run: Run) -> str:
         if run.is_open:
             return f"{usd_text(run.spent_usd)} so far" if run.spent_usd else UNKNOWN
-        total = total_cost([run.agent_cost_usd, run.judge_cost_usd])
+        parts = (
+            [run.judge_cost_usd] if run.grades_again else [run.agent_cost_usd, run.judge_cost_usd]
+        )
+        total = total_cost(parts)
         if total is None and run.spent_usd:
             return f"at least {usd_text(run.spent_usd)}"
         return usd_text(total)
@@ -127,6 +131,8 @@ class RunAdmin(Comparisons, CaseHistories, RunActions):
     def tokens_shown(self, run: Run) -> SafeString | str:
         if run.is_open:
             return UNKNOWN
+        if run.grades_again:
+            return f"Judge: {token_sum(run.judge_prompt_tokens, run.judge_response_tokens)}"
         return token_lines(run, judge=run.judge)
 
     @display(description="Agent and model")
@@ -167,8 +173,9 @@ class RunAdmin(Comparisons, CaseHistories, RunActions):
         context |= self._live_context(request, run) | {
             "title": f"Run {run.pk}",
             "frozen": frozen(run),
-            "reruns": list(run.reruns.order_by("pk").only("rerun_of")[:20]),
             "transcripts": _transcripts(run),
+            "pruned_at": _with_transcripts(run).pruned_at,
+            **made_from(run),
             "show_history": False,
             "settlements": settle_context(request, run)["settlements"],
         }
@@ -180,14 +187,16 @@ class RunAdmin(Comparisons, CaseHistories, RunActions):
         # The page needs what lists leave out.
         if not object_id.isdecimal():
             return None
-        whole = Run.objects.select_related("suite", "snapshot", "created_by", "rerun_of")
-        return whole.defer("rerun_of__summary").filter(pk=object_id).first()
+        related = ("suite", "snapshot", "created_by", "rerun_of", "grades_of")
+        whole = Run.objects.select_related(*related)
+        return whole.defer("rerun_of__summary", "grades_of__summary").filter(pk=object_id).first()
 
     def live(self, request: HttpRequest, pk: int) -> HttpResponse:
         """Return the part of the page that changes; it polls while the run is open."""
         if refused := self.refused_refresh(request):
             return refused
-        run = get_object_or_404(Run.objects.select_related("suite"), pk=pk)
+        rows = Run.objects.select_related("suite", "grades_of").defer("grades_of__summary")
+        run = get_object_or_404(rows, pk=pk)
         context = self._live_context(request, run) | {"is_poll": True}
         return render(request, "admin/evals_app/run/live.html", context)
 
@@ -210,6 +219,7 @@ class RunAdmin(Comparisons, CaseHistories, RunActions):
             "is_baseline": run.is_baseline,
             "has_scripted_judge": has_scripted_judge(run),
             "counters": counters(run),
+            "regraded": regraded_line(run),
             "status_line": status_line(run),
             "may_start": may_start,
             "may_cancel": may_start and run.is_open and not run.stop_reason,
@@ -220,10 +230,11 @@ class RunAdmin(Comparisons, CaseHistories, RunActions):
             **results(run),
             "headline": headline(run),
             "people_note": people_note(run.reviewed),
+            **results_context(run),
             "stopped": stopped_line(run),
             "go_on": go_on_label(run) if may_go_on(run) else "",
-            "rerun_buttons": rerun_buttons(run),
             "has_transcripts": _has_transcripts(run),
+            "regrade_url": regrade_url(run.pk) if may_start and _has_transcripts(run) else "",
             "may_be_baseline": run.is_baseline or not why_no_baseline(run),
             "report_kinds": report_kinds(request),
             "settle_url": settle_url(request, run),
@@ -254,9 +265,9 @@ def run_name(run: Run) -> SafeString:
 def _transcripts(run: Run) -> str:
     """Return how long the transcripts of a run are kept."""
     days = settings.EVALS_KEEP_TRANSCRIPTS_DAYS
-    if run.pruned_at is not None and not _has_transcripts(run):
+    if not _has_transcripts(run):
         return "removed"
-    if run.is_pinned:
+    if run.is_pinned or _with_transcripts(run).is_pinned:
         return "kept indefinitely"
     if run.is_baseline:
         return "kept while this run is the baseline"
@@ -267,4 +278,10 @@ def _transcripts(run: Run) -> str:
 
 def _has_transcripts(run: Run) -> bool:
     """Whether there is anything to keep: a run may have continued since transcripts were removed."""
+    run = _with_transcripts(run)
     return run.pruned_at is None or run.finished_at is None or run.finished_at > run.pruned_at
+
+
+def _with_transcripts(run: Run) -> Run:
+    """Return the run that has the transcripts of a run: another one, if it grades that again."""
+    return run.grades_of or run

@@ -89,7 +89,7 @@ class SettleForm(forms.Form):
 
 def settle_url(request: HttpRequest, head: Run, *, base: Run | None = None) -> str:
     """Return the URL of the dialog; empty where a person may not, or there is nothing to ask."""
-    if head.is_open or head.settlement_id is not None or not may_run(request):
+    if head.is_open or head.settlement_id is not None or head.gradings > 1 or not may_run(request):
         return ""
     url = reverse("admin:evals_app_settlement_start", args=[head.pk])
     return url if base is None else f"{url}?base={base.pk}"

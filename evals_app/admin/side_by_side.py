@@ -131,7 +131,8 @@ def _runs(texts: Sequence[str]) -> tuple[Run, Run]:
         raise Http404("Name two runs, as in ?run=1&run=2.")
     # Not `pk__in`: a number too large for a key would break it.
     wanted = Q(pk=numbers[0]) | Q(pk=numbers[1])
-    runs = {run.pk: run for run in Run.objects.defer("summary").filter(wanted)}
+    rows = Run.objects.select_related("grades_of").defer("summary", "grades_of__summary")
+    runs = {run.pk: run for run in rows.filter(wanted)}
     if missing := [text for text, pk in zip(texts, numbers, strict=True) if pk not in runs]:
         raise Http404(f"There is no run {missing[0][:40]}.")
     return runs[numbers[0]], runs[numbers[1]]
@@ -175,7 +176,9 @@ def _sides(
                 execution=execution,
                 trials=tuple((row.trial, row.verdict or row.status) for row in rows_of_run),
                 trial=trial,
-                is_pruned=execution is not None and stored is None and run.pruned_at is not None,
+                is_pruned=execution is not None
+                and stored is None
+                and (run.grades_of or run).pruned_at is not None,
                 is_unreadable=stored is not None and trial is None,
                 grades=tuple(grades.get(execution.pk, ())) if execution else (),
             )

@@ -24,7 +24,9 @@ from evals_app.admin.case_selection import (
 from evals_app.admin.copies import copy_case
 from evals_app.admin.notable import notable_lists
 from evals_app.admin.presentation import plural, run_badges
+from evals_app.admin.regrades import regrade_label, regrade_url
 from evals_app.admin.standing import standing_text
+from evals_app.admin.starting import may_run
 from evals_app.admin.suite_cases import (
     PER_PAGE,
     STATES,
@@ -108,6 +110,10 @@ class SuitePages(ModelAdmin):
         if Rights.of(request.user).may_import():
             url = reverse("admin:evals_app_suite_import")
             menu.insert(0, {"title": "Import cases", "icon": "upload_file", "path": url})
+        last = getattr(suite, "verdict_run_id", None)  # of a page that shows results
+        if last is not None and may_run(request):
+            dialog = {"path": regrade_url(last), "icon": "change_circle", "dialog": True}
+            menu.insert(0, {"title": regrade_label(last), **dialog})
         url = reverse("admin:evals_app_suite_history", args=[suite.pk])
         menu.append({"title": "History of changes", "icon": "manage_history", "path": url})
         return buttons, menu

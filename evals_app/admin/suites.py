@@ -25,6 +25,7 @@ from evals_app.admin.first_sheet import read_first_sheet
 from evals_app.admin.importing import import_page, sample_to_fill_in
 from evals_app.admin.permissions import refused_upload, requires
 from evals_app.admin.reference import check_reference
+from evals_app.admin.regrades import offer_to_try
 from evals_app.admin.run_choices import RunChoices
 from evals_app.admin.run_suites import RunsSuites
 from evals_app.admin.standing import standing_text
@@ -178,6 +179,17 @@ class SuiteAdmin(Archiving, SuitePages, RunsSuites, ExportsSuites, Duplicating, 
 
     def _welcome(self, suite: Suite) -> SafeString:
         return format_html("The suite “{}” was added. Now add its cases.", suite)
+
+    def save_related(
+        self,
+        request: HttpRequest,
+        form: Any,
+        formsets: list[Any],
+        change: bool,  # noqa: FBT001 - Django's signature
+    ) -> None:
+        super().save_related(request, form, formsets, change)
+        if change:
+            offer_to_try(request, form.instance)
 
     def save_model(self, request: HttpRequest, obj: Suite, form: SuiteForm, change: bool) -> None:  # noqa: FBT001 - Django's signature
         super().save_model(request, obj, form, change)

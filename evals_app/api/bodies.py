@@ -10,6 +10,7 @@ from evals_app.engine.spec import Name, Slug, Spec, Usd
 from evals_app.formats.explain import explain
 from evals_app.formats.problems import Loc, Problem, holds, keys_text, shortened, shown
 from evals_app.models import Agent, Suite
+from evals_app.runs.regrade import MOST_TRIALS
 from evals_app.runs.review_tasks import MOST_ITEMS, USUAL_COUNT
 from fixtures_app.ground.words import near
 
@@ -82,6 +83,45 @@ class RerunCases(Spec):
             " were in that run."
         ),
     ] = "current"
+
+
+class RegradeRun(Spec):
+    """How to grade the conversations of a run again."""
+
+    suite: Annotated[
+        Literal["current", "as_it_was"],
+        Field(description="Whose checks: the suite's as they are now, or those of the run."),
+    ] = "current"
+    cases: Annotated[
+        list[str] | None,
+        Field(
+            min_length=1, max_length=1000, description="Only the cases with these names; null: all."
+        ),
+    ] = None
+    trials: Annotated[
+        int,
+        Field(
+            ge=1,
+            le=MOST_TRIALS,
+            description="How often to grade each conversation. More than once shows how steady the"
+            " judge is, and stored answers are then not used.",
+        ),
+    ] = 1
+    judge: Annotated[
+        str | None,
+        Field(
+            min_length=1,
+            max_length=300,
+            description="provider/model: replaces the judge of the suite, but none that a check names.",
+        ),
+    ] = None
+    max_cost_usd: Annotated[
+        Ceiling | None, Field(description="The run stops before a call that could cost more.")
+    ] = None
+
+    def choices(self) -> dict[str, Any]:
+        """Return the choices as operations on runs take them."""
+        return self.model_dump() | {"judge": self.judge or ""}
 
 
 class StartSettlement(Spec):

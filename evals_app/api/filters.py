@@ -47,6 +47,9 @@ class RunFilters(filters.FilterSet):  # type: ignore[misc]
         method="of_coverage",
         label="Whether the run covers the whole suite, with its own agent and model.",
     )
+    grades_of = filters.NumberFilter(
+        "grades_of", min_value=1, max_value=LARGEST, label="Number of a run that is graded again."
+    )
     created_after = _MomentFilter("created_at", "gte", label="At this time or later.")
     created_before = _MomentFilter("created_at", "lt", label="Before this time.")
 

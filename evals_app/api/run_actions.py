@@ -1,4 +1,4 @@
-"""Actions on a run: cancel, resume, put back in the queue, keep, make it the baseline, run again."""
+"""Actions on a run: cancel, resume, put back in the queue, keep, make it the baseline, run or grade again."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -8,17 +8,29 @@ from drf_spectacular.utils import extend_schema, extend_schema_view
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from evals_app.api.bodies import AsBaseline, NewCeiling, Nothing, Pin, RerunCases, read_body
+from evals_app.api.bodies import (
+    AsBaseline,
+    NewCeiling,
+    Nothing,
+    Pin,
+    RegradeRun,
+    RerunCases,
+    read_body,
+)
 from evals_app.api.endpoint import Endpoint, responses
 from evals_app.api.problems import RefusedError, error_at
-from evals_app.api.runs import RUN, created, find_run
+from evals_app.api.runs import RUN, VIEW, created, find_run
 from evals_app.documents import run_details
 from evals_app.engine.spec import Spec
 from evals_app.library.baselines import NotABaselineError, set_baseline, unset_baseline
 from evals_app.models import Run
 from evals_app.reports.answers import RunDetails
+from evals_app.reports.forecasts import RegradeForecastAnswer, regrade_forecast_json
 from evals_app.runs.cancel import cancel_run
+from evals_app.runs.ceilings import month_left
+from evals_app.runs.forecast import forecast_regrade
 from evals_app.runs.health import requeue
+from evals_app.runs.regrade import plan_regrade, regrade
 from evals_app.runs.rerun import rerun
 from evals_app.runs.resume import resume_run
 
@@ -146,3 +158,44 @@ class RerunRun(Endpoint):
         body = read_body(RerunCases, request.data)
         user: Any = request.user
         return created(rerun(find_run(pk), by=user, **body.model_dump()))
+
+
+class Regrade(Endpoint):
+    """Grade the conversations of a run again."""
+
+    needs: ClassVar = {"POST": RUN}
+
+    @extend_schema(
+        operation_id="runs_regrade",
+        summary="Grade the conversations of a run again, in a new run",
+        description="No agent is asked. Judges that were asked the identical question before are not"
+        " asked again, unless `trials` is more than 1.",
+        request=RegradeRun,
+        responses=responses(RunDetails, 404, 409, 422, status=201),
+    )
+    def post(self, request: Request, pk: int) -> Response:
+        body = read_body(RegradeRun, request.data)
+        user: Any = request.user
+        return created(regrade(find_run(pk), by=user, **body.choices()))
+
+
+class ForecastRegrade(Endpoint):
+    """A forecast of grading a run again."""
+
+    needs: ClassVar = {"POST": VIEW}
+
+    @extend_schema(
+        operation_id="runs_regrade_forecast",
+        summary="Forecast what grading a run again takes, and what it leaves out",
+        description="Takes the same body as grading again, but starts nothing.",
+        request=RegradeRun,
+        responses=responses(RegradeForecastAnswer, 404, 422),
+    )
+    def post(self, request: Request, pk: int) -> Response:
+        body = read_body(RegradeRun, request.data)
+        by = request.user.pk
+        with plan_regrade(find_run(pk), by=by, **body.choices()) as regrading:
+            expected = forecast_regrade(regrading)
+        left_out = regrading.stored()["left_out"]
+        answer = regrade_forecast_json(expected, left_out, month_left_usd=month_left(by))
+        return Response(answer)

@@ -15,7 +15,9 @@ from evals_app.api.reviews import OneReview, Reviews
 from evals_app.api.run_actions import (
     BaselineRun,
     CancelRun,
+    ForecastRegrade,
     PinRun,
+    Regrade,
     RequeueRun,
     RerunRun,
     ResumeRun,
@@ -58,6 +60,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("runs/<int:pk>/review-tasks/", ReviewTasks.as_view(), name="run-review-tasks"),
     path("review-tasks/<int:pk>/", OneReviewTask.as_view(), name="review-task"),
     path("review-tasks/<int:pk>/close/", CloseReviewTask.as_view(), name="review-task-close"),
+    path("runs/<int:pk>/regrade/", Regrade.as_view(), name="run-regrade"),
+    path("runs/<int:pk>/regrade/forecast/", ForecastRegrade.as_view(), name="run-regrade-forecast"),
     path("settlements/", Settlements.as_view(), name="settlements"),
     path("settlements/forecast/", ForecastSettlement.as_view(), name="settlement-forecast"),
     path("settlements/<int:pk>/", OneSettlement.as_view(), name="settlement"),

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery, Sum
+from django.db.models.fields.json import KT
 
 from evals_app.engine.settling import Suspect
 from evals_app.models import CaseResult, Execution, GradeResult, Review, Run, Settlement, Transcript
@@ -12,13 +13,14 @@ from evals_app.models.reviews import IS_LABEL
 from evals_app.reports.answers import Json, Row
 from evals_app.reports.run_json import (
     CASE_COLUMNS,
+    DETAIL_COLUMNS,
     EXECUTION_COLUMNS,
     GRADE_COLUMNS,
     IS_COMPARED,
     MEASURED_COLUMNS,
+    REUSED,
     REVIEW_COLUMNS,
     RUN_COLUMNS,
-    RUN_SUMMARY,
     TOKEN_COLUMNS,
     case_json,
     document,
@@ -48,7 +50,7 @@ def execution_rows() -> QuerySet[Execution, dict[str, Any]]:
 
 def run_details(run_id: int) -> Json | None:
     """Return a run with its cases and gates; None if it does not exist."""
-    row = Run.objects.values(*RUN_COLUMNS, RUN_SUMMARY).filter(pk=run_id).first()
+    row = Run.objects.values(*DETAIL_COLUMNS).filter(pk=run_id).first()
     if row is None:
         return None
     return run_details_json(row, list(case_results(run_id)))
@@ -102,7 +104,7 @@ def execution_details(execution_id: int) -> Json | None:
 
 def run_document(run: Run) -> Json:
     """Return `{"schema_version", "run", "executions"}`, whose lists are read while they are written."""
-    row = Run.objects.values(*RUN_COLUMNS, RUN_SUMMARY).get(pk=run.pk)
+    row = Run.objects.values(*DETAIL_COLUMNS).get(pk=run.pk)
     return document(row, cases=case_results(run.pk), executions=_executions_of(run))
 
 
@@ -153,7 +155,8 @@ def _grades(execution_ids: Sequence[int]) -> defaultdict[int, list[Row]]:
     grades: defaultdict[int, list[Row]] = defaultdict(list)
     compared = Exists(Review.objects.filter(IS_LABEL, yardstick=OuterRef("yardstick")))
     graded = GradeResult.objects.filter(execution__in=execution_ids)
-    rows = graded.annotate(**{IS_COMPARED: compared}).values(*GRADE_COLUMNS)
+    reused = KT("calls__0__is_reused")  # the calls themselves are long
+    rows = graded.annotate(**{IS_COMPARED: compared, REUSED: reused}).values(*GRADE_COLUMNS)
     for row in rows.order_by("pk"):
         grades[row["execution_id"]].append(row)
     return grades

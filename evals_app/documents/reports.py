@@ -27,8 +27,7 @@ from evals_app.reports.markdown import markdown
 from evals_app.reports.results import Again, Results
 from evals_app.reports.rows import result_rows
 from evals_app.reports.run_json import (
-    RUN_COLUMNS,
-    RUN_SUMMARY,
+    DETAIL_COLUMNS,
     execution_row_json,
     run_details_json,
     written,
@@ -105,7 +104,7 @@ def results_of(run: Run, *, link: Link) -> Results:
         for row in rows.iterator(chunk_size=ROWS_AT_ONCE):
             yield execution_row_json(row) | {"url": link("execution", row["id"])}
 
-    row = Run.objects.values(*RUN_COLUMNS, RUN_SUMMARY).get(pk=run.pk)
+    row = Run.objects.values(*DETAIL_COLUMNS).get(pk=run.pk)
     return Results(
         run={
             **run_details_json(row, ()),

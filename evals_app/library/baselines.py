@@ -16,7 +16,8 @@ def why_no_baseline(run: Run) -> str:
     """Return why a run cannot be the baseline of its suite; empty if it can.
 
     It may have another agent or model, but must have all cases: later runs could not be compared
-    in the others, and nobody would notice.
+    in the others, and nobody would notice. It may grade an earlier run again: after a check has
+    changed, only that can be compared with later runs.
     """
     if run.suite_id is None:
         return f"The suite of run {run.pk} was deleted."
@@ -24,6 +25,8 @@ def why_no_baseline(run: Run) -> str:
         return f"Run {run.pk} has not ended."
     if run.is_tryout:
         return f"Run {run.pk} was a trial run, which does not count."
+    if run.gradings > 1:
+        return f"Run {run.pk} graded each conversation {run.gradings} times to test its judge."
     if run.cancelled + run.not_run or not run.has_all_cases:
         return f"Run {run.pk} does not have a result for every case of its suite."
     if not run.passed:

@@ -18,7 +18,8 @@ from evals_app.management import usage_error
 from evals_app.management.comparison import print_matrix
 from evals_app.models import Run
 from evals_app.reports.figures import rate_of_cases, score_text, token_sum
-from evals_app.reports.run_json import verdict_of_all
+from evals_app.reports.regrading import regraded_in_words, steadiness_rows
+from evals_app.reports.run_json import judge_noise_json, verdict_of_all
 from evals_app.runs.cluster import TICK_S, CannotWorkError
 from evals_app.runs.comparing import CannotCompareError, compare_runs
 from evals_app.runs.freeze import CannotStartError
@@ -143,7 +144,8 @@ def cost_of(run: Run) -> str:
         return f"{usd_text(run.spent_usd)} of {usd_text(run.max_cost_usd)}"
     spent = usd_text(run.spent_usd) if run.spent_usd else ""
     has_results = run.passed + run.failed + run.errored > 0
-    if not run.is_open and has_results and None in (run.agent_cost_usd, run.judge_cost_usd):
+    costs = [run.judge_cost_usd, *([] if run.grades_again else [run.agent_cost_usd])]
+    if not run.is_open and has_results and None in costs:
         # A price or a usage is missing: what is known is not all.
         return f"at least {spent}" if spent else "cost unknown"
     return spent
@@ -166,7 +168,9 @@ def print_result(run: Run, *, console: Console, site: str, name: str = "") -> No
     if run.judge:
         used = token_sum(run.judge_prompt_tokens, run.judge_response_tokens)
         write(f"  Judge tokens: {used}")
-    if run.covers:
+    if run.grades_again:
+        write(f"  {_plain(regraded_in_words(run.covers, run.regrading))}")
+    elif run.covers:
         write(f"  Not the whole suite: {_plain(run.covers)}.")
     if run.stand_in_note:
         write(f"  {_plain(run.stand_in_note)}")
@@ -190,6 +194,12 @@ def print_result(run: Run, *, console: Console, site: str, name: str = "") -> No
             actual = "unknown" if gate["actual"] is None else f"{gate['actual']:g}"
             reason = f". {_plain(gate['reason'])}" if gate.get("reason") else ""
             write(f"  gate {gate['name']}: limit {gate['limit']:g}, was {actual}{reason}")
+    for check, *numbers, means in steadiness_rows(judge_noise_json(run.summary) or ()):
+        conversations, gradings, flips = numbers
+        write(
+            f"  {_plain(check)}: flips {flips} ({conversations} conversations, {gradings} gradings)."
+            f" {means}"
+        )
     wrong = (
         run.executions.exclude(verdict="passed").exclude(verdict="").order_by("position", "trial")
     )

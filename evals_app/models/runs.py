@@ -272,6 +272,16 @@ class Run(models.Model):
         """Whether it grades the conversations of another run, which may have been deleted since."""
         return bool(self.regrading)
 
+    @property
+    def gradings(self) -> int:
+        """How often it grades each conversation; more than once shows how steady its judge is."""
+        return int(self.regrading.get("trials", 1))
+
+    @property
+    def conversations_of(self) -> int:
+        """The key of the run whose conversations it grades: its own, or those of another."""
+        return self.grades_of_id or self.pk
+
     def cancel(self) -> bool:
         """Stop the run unless it has ended; return whether this call did it."""
         return self.stop(self.StopReason.CANCELLED)

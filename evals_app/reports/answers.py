@@ -19,6 +19,7 @@ Status = Literal["queued", "running", "finished", "cancelled"]
 ExecutionStatus = Literal["queued", "running", "finished", "skipped", "cancelled"]
 StopReason = Literal["cancelled", "deadline", "budget"]
 ReachedCeiling = Literal["run", "person", "site"]
+WhyLeftOut = Literal["changed", "gone", "pruned"]
 
 _NOTHING: Row = MappingProxyType({})
 _IN_JSON: dict[type, Callable[[Any], Any]] = {
@@ -172,12 +173,19 @@ class RunRow(Answer):
     counts: Counts
     progress: Progress
     tokens: Tokens
-    cost_usd: float | None = Field(description="Agent and judge, of all results; null: unknown.")
+    cost_usd: float | None = Field(
+        description="Agent and judge, of all results; of a run that grades again the judge alone."
+        " null: unknown."
+    )
     cost_parts_usd: CostParts
     budget: Budget
     duration_ms: float | None
     concurrency: int
     rerun_of: int | None
+    grades_of: int | None = Field(
+        description="The run whose conversations it grades again. Its agent is not asked: tokens,"
+        " times and cost of the agent are those of that run."
+    )
     baseline: int | None = Field(description="The run that its gates compare it with.")
     is_baseline: bool = Field(description="Whether it is the baseline of its suite.")
     reviewed: ReviewedRun | None = Field(
@@ -222,6 +230,44 @@ class Gate(Answer):
     )
 
 
+class LeftOut(Answer):
+    """Cases that are not graded again."""
+
+    count: int
+    names: list[str] = Field(description="The first 100.")
+
+
+class Regrading(Answer):
+    """How a run grades conversations again."""
+
+    suite: Literal["current", "as_it_was"] = Field(
+        description="Whose checks: the suite's as they are now, or those of the run."
+    )
+    judge: str | None = Field(description="The judge that was chosen; null: none.")
+    trials: int = Field(description="How often each conversation is graded.")
+    reuses_answers: bool = Field(
+        description="Whether identical questions to judges get the stored answers, for nothing."
+    )
+    left_out: dict[WhyLeftOut, LeftOut] = Field(
+        description="What is not graded: `changed` (the agent would see another conversation today),"
+        " `gone` (no longer in the suite), `pruned` (the transcript was removed)."
+    )
+
+
+class JudgeNoise(Answer):
+    """How steadily a judged check was graded."""
+
+    name: str
+    yardstick: str = Field(description="Equal ones were judged in the same way.")
+    conversations: int
+    gradings: int
+    undecided: int = Field(description="Gradings without a verdict.")
+    flip_rate: float | None = Field(
+        description="How often the judge gives the rarer of its two verdicts on the same"
+        " conversation: 0 (always the same) to 0.5 (a coin). null: no conversation has two verdicts."
+    )
+
+
 class RunDetails(RunRow):
     """A run with its cases and gates; what is not known before it has ended is null until then."""
 
@@ -236,6 +282,10 @@ class RunDetails(RunRow):
     notes: list[str] | None = Field(description="Sentences to read with the verdict.")
     at_least: dict[str, float] | None = Field(
         description="The known part of sums that are not fully known."
+    )
+    regrading: Regrading | None = Field(description="null: it asks an agent.")
+    judge_noise: list[JudgeNoise] | None = Field(
+        description="null: it does not grade conversations several times."
     )
 
 
@@ -273,6 +323,9 @@ class ExecutionRow(Answer):
 
     id: int
     run: int
+    source: int | None = Field(
+        description="The execution whose conversation it grades again; null: it has its own."
+    )
     case: str
     trial: int
     status: ExecutionStatus
@@ -291,7 +344,9 @@ class ExecutionRow(Answer):
     )
     time_ms: float | None = Field(description="The agent's own time, all turns.")
     tokens: Tokens
-    cost_usd: float | None = Field(description="Agent and judge; null: unknown.")
+    cost_usd: float | None = Field(
+        description="Agent and judge; the judge alone if it has a `source`. null: unknown."
+    )
     cost_parts_usd: CostParts
     started_at: AwareDatetime | None
     finished_at: AwareDatetime | None
@@ -347,6 +402,10 @@ class Grade(Answer):
     details: JsonObject
     yardstick: str | None = Field(
         description="Of a judged grade: by what it was judged. See /api/yardsticks/."
+    )
+    is_reused: bool | None = Field(
+        description="Whether its judge's answer comes from an earlier grading of the same"
+        " conversation; null: no judge was asked, or what it was asked was removed."
     )
 
 

@@ -128,6 +128,7 @@ def _numbers(run: Mapping[str, Any], cases: RunCases) -> dict[str, str]:
         "Score": score_text(run["score"], scale=run["score_scale"]),
         "Turn latency, median": duration(summary.get("median_ms")),
         "Turn latency, p95": duration(summary.get("p95_ms")),
+        # Also of a run that grades again: what its agent took before is what is compared.
         **dict(sums({name: run[name] for name in _TOTALS}, summary.get(AT_LEAST, {}))),
         "Rubric items met": _rubric(summary),
         "Agreement of the judge": _agreement(run[AGREEMENT]) if run["judge"] else "no judge",

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 COVERAGE_COLUMNS = (
-    *("is_whole", "is_tryout", "rerun_of_id", "settlement_id", "case_count", "suite_case_count"),
+    *("is_whole", "is_tryout", "rerun_of_id", "grades_of_id", "settlement_id"),
+    *("case_count", "suite_case_count"),
     *("agent_slug", "suite_agent_slug", "model", "replaced_model"),
 )
 
@@ -18,6 +19,8 @@ def coverage(run: Mapping[str, Any]) -> str:
         of = f"re-run of run {run['rerun_of_id']}"
         number = run["settlement_id"]
         parts.append(of if number is None else f"{of} for settlement {number}")
+    elif run["grades_of_id"] is not None:
+        parts.append(f"run {run['grades_of_id']} graded again")
     elif run["is_tryout"]:
         parts.append("trial run")
     covered, in_suite = run["case_count"], run["suite_case_count"]

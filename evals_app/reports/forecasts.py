@@ -1,12 +1,22 @@
 """A forecast as a few sentences for people, and as JSON for other tools."""
 
+from collections.abc import Mapping
 from decimal import Decimal
 
 from pydantic import Field
 
 from evals_app.engine.forecast import Forecast
 from evals_app.engine.llm.pricing import usd_text
-from evals_app.reports.answers import Answer, Json, TokenCount, Tokens, in_json
+from evals_app.reports.answers import (
+    Answer,
+    Json,
+    LeftOut,
+    Row,
+    TokenCount,
+    Tokens,
+    WhyLeftOut,
+    in_json,
+)
 from evals_app.reports.figures import counted
 
 _EXACT = 100  # above it two digits are enough
@@ -106,6 +116,20 @@ def forecast_json(forecast: Forecast, *, month_left_usd: Decimal | None) -> Json
         duration_ms={"low": low_ms, "high": high_ms},
         basis=basis(forecast),
     )
+
+
+class RegradeForecastAnswer(ForecastAnswer):
+    """What grading conversations again would probably take, and what is not graded."""
+
+    left_out: dict[WhyLeftOut, LeftOut]
+
+
+def regrade_forecast_json(
+    forecast: Forecast, left_out: Mapping[str, Row], *, month_left_usd: Decimal | None
+) -> Json:
+    """Return a forecast of grading again as REST answers it."""
+    named = {why: LeftOut.of(cases) for why, cases in left_out.items()}
+    return forecast_json(forecast, month_left_usd=month_left_usd) | {"left_out": named}
 
 
 def _tokens(forecast: Forecast) -> dict[str, dict[str, int]]:

@@ -27,6 +27,7 @@ from evals_app.reports.figures import (
 from evals_app.reports.gates import gate_texts
 from evals_app.reports.markup import Markup, tag
 from evals_app.reports.notes import run_notes
+from evals_app.reports.regrading import STEADINESS_HEADS, steadiness_rows
 from evals_app.reports.results import WENT_WRONG, Results, batches, trial_name
 from evals_app.reports.sums import run_sums
 
@@ -157,6 +158,7 @@ def _run(results: Results) -> Markup:
         [tag("p", note, class_="note") for note in run_notes(run)],
         _facts(_numbers(run)),
         _gates(run),
+        _noise(run),
     )
 
 
@@ -222,6 +224,19 @@ def _gates(run: Json) -> Markup | None:
             )
         )
     return tag("section", tag("h2", "Gates"), lines)
+
+
+def _noise(run: Json) -> Markup | None:
+    if not run["judge_noise"]:
+        return None
+    head = tag("thead", tag("tr", [tag("th", name, scope="col") for name in STEADINESS_HEADS]))
+    rows = [
+        tag("tr", [tag("td", cell) for cell in row]) for row in steadiness_rows(run["judge_noise"])
+    ]
+    title = "How steady is the judge"
+    body = tag("table", head, tag("tbody", rows))
+    scrolls = tag("div", body, class_="scroll", tabindex="0", role="region", aria_label=title)
+    return tag("section", tag("h2", title), scrolls)
 
 
 def badge(state: str) -> Markup:

@@ -68,6 +68,7 @@ def _properties(run: Json) -> list[tuple[str, str]]:
         ("verdict", run["verdict"] or run["status"]),
         ("is_scripted", str(run["is_scripted"]).lower()),
         ("covers", run["covers"] or "the whole suite"),
+        *([("grades_of", str(run["grades_of"]))] if run["grades_of"] else []),
         ("agent", run["agent"]),
         ("model", run["model"] or "none"),
         ("judge", run["judge"] or "none"),

@@ -22,6 +22,7 @@ from evals_app.reports.figures import (
 )
 from evals_app.reports.gates import gate_texts
 from evals_app.reports.notes import run_notes
+from evals_app.reports.regrading import STEADINESS_HEADS, steadiness_rows
 from evals_app.reports.results import Results, trial_name
 from evals_app.reports.reviewed import verdict_with_people
 from evals_app.reports.sums import run_sums
@@ -64,6 +65,7 @@ def run_head(run: Json) -> str:
         *_outcome(run),
         table(("", ""), _facts(run, scale=scale)),
         *_gates(run["gates"] or [], scale=scale),
+        *_noise(run["judge_noise"] or []),
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -114,6 +116,11 @@ def _gates(gates: Sequence[Mapping[str, Any]], *, scale: str) -> list[str]:
             word = f"{word}. {escaped(gate['reason'])}"
         rows.append((*gate_texts(gate, scale=scale), word))
     return ["## Gates", table(("Gate", "Actual", ""), rows)] if rows else []
+
+
+def _noise(checks: Sequence[Mapping[str, Any]]) -> list[str]:
+    rows = [tuple(map(escaped, row)) for row in steadiness_rows(checks)]
+    return ["## How steady is the judge", table(STEADINESS_HEADS, rows)] if rows else []
 
 
 def _went_wrong(results: Results) -> Iterator[str]:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from evals_app.reports.judges import has_script
+from evals_app.reports.regrading import regraded_in_words
 from evals_app.reports.reviewed import people_note
 
 _STOPPED = {
@@ -29,7 +30,9 @@ def run_notes(run: Mapping[str, Any]) -> list[str]:
     notes += run["notes"] or ()
     if note := people_note(run["reviewed"] or {}):
         notes.append(note)
-    if run["covers"]:
+    if run["regrading"]:
+        notes.append(regraded_in_words(run["covers"], run["regrading"]))
+    elif run["covers"]:
         notes.append(f"Not the whole suite: {run['covers']}.")
     if run["stand_in_note"]:
         notes.append(run["stand_in_note"])

@@ -20,8 +20,11 @@ from evals_app.reports.answers import (
     Gate,
     Grade,
     Json,
+    JudgeNoise,
+    LeftOut,
     Message,
     Progress,
+    Regrading,
     Review,
     Row,
     RunDetails,
@@ -45,7 +48,7 @@ TOKEN_COLUMNS = (
     *("agent_prompt_tokens", "agent_response_tokens"),
     *("judge_prompt_tokens", "judge_response_tokens"),
 )
-# The columns that `run_json` needs; `run_details_json` needs the summary too.
+# The columns that `run_json` needs.
 RUN_COLUMNS = (
     *("id", "suite_slug", "judge", "is_scripted", *COVERAGE_COLUMNS, *SIMILARITY_COLUMNS),
     *("status", "verdict", "stop_reason", "score", "concurrency"),
@@ -56,6 +59,7 @@ RUN_COLUMNS = (
     *("created_at", "started_at", "finished_at"),
 )
 RUN_SUMMARY = "summary"
+DETAIL_COLUMNS = (*RUN_COLUMNS, RUN_SUMMARY, "regrading")  # of `run_details_json`
 AT_LEAST = "at_least"  # in it: the known part of sums that are not fully known, by name
 RUBRIC_ITEMS = "rubric_items"  # in it: bullets of rubrics met, missed, undecided; None without any
 JUDGE_NOISE = "judge_noise"  # in it: how steady each judged check is; None unless graded repeatedly
@@ -67,7 +71,8 @@ CASE_COLUMNS = (
 )
 
 EXECUTION_COLUMNS = (
-    *("id", "run_id", "case", "position", "trial", "status", "verdict", "cause", "reason"),
+    *("id", "run_id", "source_id", "case", "position", "trial"),
+    *("status", "verdict", "cause", "reason"),
     *("score", "summary", "is_scripted", "attempts", "started_at", "finished_at"),
     *(*TOKEN_COLUMNS, "agent_cost_usd", "judge_cost_usd", "time_ms"),
     *REVIEWED_COLUMNS,
@@ -79,13 +84,14 @@ REVIEW_COLUMNS = (
 )
 _OF_TRIAL = ("messages", "tool_calls", "turns", "world_changes", "trace_id", "warnings")
 # The columns that `execution_json` needs too, to show limits with measured values.
-MEASURED_COLUMNS = ("tool_calls", "source_id")
+MEASURED_COLUMNS = ("tool_calls",)
 
 IS_COMPARED = "is_compared"  # whether people graded answers that its judge graded
+REUSED = "is_reused"  # whether the first answer of its judge was, as text; null without one
 GRADE_COLUMNS = (
     *("id", "execution_id", "type", "label", "turn", "family", "score", "passed", "status"),
     *("weight", "threshold", "cause", "reason", "evidence", "details"),
-    *("yardstick__digest", IS_COMPARED),
+    *("yardstick__digest", IS_COMPARED, REUSED),
 )
 
 
@@ -127,8 +133,16 @@ def total_json(runs: Sequence[Row]) -> Json:
             }
             for side in Tokens.KEYS
         },
-        **_costs(*(_sum(run[f"{side}_cost_usd"] for run in runs) for side in Tokens.KEYS)),
+        **_costs(*(_sum(_cost_of(run, side) for run in runs) for side in Tokens.KEYS)),
     }
+
+
+def _cost_of(run: Row, side: str) -> Decimal | None:
+    """Return what a side of a run cost; an agent that was not asked again cost nothing more."""
+    if side == "agent" and run["grades_of_id"] is not None:
+        return Decimal(0)
+    cost: Decimal | None = run[f"{side}_cost_usd"]
+    return cost
 
 
 def verdict_of_all(verdicts: Collection[str]) -> str:
@@ -190,11 +204,29 @@ def run_details_json(run: Row, cases: Iterable[Json]) -> Json:
         **{key: summary.get(key) for key in _OF_SUMMARY},
         pass_at_k=summary.get("pass_at_k") or None,
         pass_hat_k=summary.get("pass_hat_k") or None,
+        regrading=_regrading(run["regrading"]),
+        judge_noise=judge_noise_json(summary),
         cases=cases if summary else None,
         gates=None
         if gates is None
         else [Gate.of(gate, reason=gate.get("reason") or None) for gate in gates],
     )
+
+
+def _regrading(stored: Row) -> Json | None:
+    if not stored:
+        return None
+    left_out = {why: LeftOut.of(cases) for why, cases in stored["left_out"].items()}
+    return Regrading.of(stored, judge=stored["judge"] or None, left_out=left_out)
+
+
+def judge_noise_json(summary: Row) -> list[Json] | None:
+    """Return how steady each judged check is, from the summary of a run; the least steady first."""
+    checks = summary.get(JUDGE_NOISE)
+    if checks is None:
+        return None
+    answers = [JudgeNoise.of(check, name=check["label"]) for check in checks]
+    return sorted(answers, key=lambda check: (-(check["flip_rate"] or 0), check["name"]))
 
 
 def _of_run(run: Row) -> Json:
@@ -209,10 +241,11 @@ def _of_run(run: Row) -> Json:
         "progress": Progress.of(run, done=run["total"] - run["not_run"]),
         "budget": Budget.of(run, reached_ceiling=run["reached_ceiling"] or None),
         "rerun_of": run["rerun_of_id"],
+        "grades_of": run["grades_of_id"],
         "baseline": run["baseline_id"],
         "is_baseline": run["id"] == run["suite__baseline_id"],
         "reviewed": reviewed_run_json(run["reviewed"]),
-        **_effort(run),
+        **_effort(run, source=run["grades_of_id"]),
     }
 
 
@@ -253,7 +286,8 @@ def _of_execution(execution: Row) -> Json:
         **{key: execution[key] or None for key in ("verdict", "cause", "reason", "summary")},
         "run": execution["run_id"],
         "reviewed": reviewed_json(execution),
-        **_effort(execution),
+        "source": execution["source_id"],
+        **_effort(execution, source=execution["source_id"]),
     }
 
 
@@ -280,6 +314,7 @@ def _grade(grade: Row) -> Json:
         evidence=[quote | {"speaker": quote.get("speaker") or None} for quote in grade["evidence"]],
         details=details | ({"flags": flags} if "flags" in details else {}),
         yardstick=grade["yardstick__digest"],
+        is_reused=None if grade[REUSED] is None else grade[REUSED] == "true",
     )
 
 
@@ -332,12 +367,16 @@ def _turn(number: int, turn: Row) -> Json:
     )
 
 
-def _effort(row: Row) -> Json:
-    """Return tokens, costs and duration of a run or an execution."""
+def _effort(row: Row, *, source: int | None) -> Json:
+    """Return tokens, costs and duration of a run or an execution.
+
+    What has a `source` grades its conversations again: only judges cost, the agent did so before.
+    """
     start, end = row["started_at"], row["finished_at"]
     return {
         "tokens": _tokens(row),
         **_costs(row["agent_cost_usd"], row["judge_cost_usd"]),
+        **({} if source is None else {"cost_usd": in_json(row["judge_cost_usd"])}),
         "duration_ms": round((end - start).total_seconds() * 1000, 3) if start and end else None,
     }
 

@@ -6,20 +6,29 @@ from typing import Any
 from evals_app.engine.llm.pricing import usd_text
 
 
-def sums(totals: Mapping[str, Any], at_least: Mapping[str, float]) -> list[tuple[str, str]]:
+def sums(
+    totals: Mapping[str, Any], at_least: Mapping[str, float], *, grades_of: int | None = None
+) -> list[tuple[str, str]]:
     """Return the tokens and costs of agent and judge.
 
     Both are by the names of a run's columns: its totals, and what is known of those that are None.
+    A run that grades another one again costs only what its judges cost.
     """
     agent, judge = totals["agent_cost_usd"], totals["judge_cost_usd"]
     known = [float(_known(totals, at_least, f"{who}_cost_usd") or 0) for who in ("agent", "judge")]
+    total = _usd(None if agent is None or judge is None else agent + judge, sum(known))
     return [
-        ("Agent tokens", _tokens(totals, at_least, "agent")),
+        (of_agent("Agent tokens", grades_of), _tokens(totals, at_least, "agent")),
         ("Judge tokens", _tokens(totals, at_least, "judge")),
-        ("Agent cost", _usd(agent, known[0])),
+        (of_agent("Agent cost", grades_of), _usd(agent, known[0])),
         ("Judge cost", _usd(judge, known[1])),
-        ("Cost", _usd(None if agent is None or judge is None else agent + judge, sum(known))),
+        ("Cost", total if grades_of is None else _usd(judge, known[1])),
     ]
+
+
+def of_agent(label: str, grades_of: int | None) -> str:
+    """Return the label of what an agent took; another run asked it if this one grades that again."""
+    return label if grades_of is None else f"{label} in run {grades_of}"
 
 
 def run_sums(run: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -30,7 +39,7 @@ def run_sums(run: Mapping[str, Any]) -> list[tuple[str, str]]:
         for kind in ("prompt", "response")
     }
     costs = {f"{who}_cost_usd": cost for who, cost in run["cost_parts_usd"].items()}
-    return sums(tokens | costs, run["at_least"] or {})
+    return sums(tokens | costs, run["at_least"] or {}, grades_of=run["grades_of"])
 
 
 def _known(totals: Mapping[str, Any], at_least: Mapping[str, float], name: str) -> Any:

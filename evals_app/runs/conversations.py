@@ -12,11 +12,11 @@ def stored_conversations(run: Run, ids: Collection[int]) -> dict[int, Stored]:
     """Return the conversation of each of these executions; none if their run asks an agent."""
     if not run.regrading:
         return {}
-    rows = Execution.objects.filter(pk__in=ids)
-    sources = dict(rows.values_list("pk", "source_id"))
+    rows = Execution.objects.filter(pk__in=ids).values_list("pk", "case", "source_id")
+    cases = {pk: case for pk, case, _ in rows}
+    sources = {pk: source for pk, _, source in rows}
     transcripts = Transcript.objects.of_all(sources)
     answers = _answers(run, sources) if run.regrading["reuses_answers"] else {}
-    cases = dict(rows.values_list("pk", "case"))
     return {
         pk: Stored(
             _trial(transcripts.get(pk)) or _removed(run, cases[pk]),

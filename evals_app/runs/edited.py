@@ -37,6 +37,13 @@ def edited_since(
     ]
 
 
+def checks_edited_since(run: Run, names: Collection[str], *, suite: Suite) -> list[str]:
+    """Return the same as far as grading stored conversations again depends on it."""
+    head = SnapshotSpec.read(run.snapshot.content)
+    row = Suite.objects.with_head().get(pk=suite.pk)
+    return [*_suite(head.suite, row), *_cases(run, names, suite)]
+
+
 def _agent(before: AgentSpec, agent: Agent, model: str) -> Iterator[str]:
     if before.slug != agent.slug:
         yield f"the agent, now {agent.slug}"

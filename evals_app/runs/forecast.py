@@ -203,6 +203,7 @@ def _past(
         judge=judge,
         is_scripted=snapshot.agent.driver == "scripted",
         is_tryout=False,
+        grades_of=None,  # their agents were not asked
         status=Run.Status.FINISHED,
     )
     past: dict[str, list[PastExecution]] = defaultdict(list)

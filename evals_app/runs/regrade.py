@@ -114,6 +114,7 @@ def regrade(
             suite=run.suite,
             judge=regrading.judges,
             replaced_model=run.replaced_model,
+            overrides=run.overrides,
             is_tryout=run.is_tryout,
             created_by=by,
             max_cost_usd=max_cost_usd,
@@ -160,7 +161,7 @@ def plan_regrade(
     other = _read_judge(judge)
     regrading = Regrading(run, suite, trials, judge, head=old, judges=run.judge)
     names = set(chosen.order_by().values_list("case", flat=True).distinct())
-    with Frozen(Part(names=names, with_disabled=True)) as frozen:
+    with Frozen(Part(names=names, with_disabled=_has_disabled(run.suite, names))) as frozen:
         needs, obstacles = Needs(), obstacles_now()
         if suite == "current":
             spec = read_suite(_suite_of(run), frozen, needs, obstacles, most_cases=None)
@@ -211,6 +212,14 @@ def _suite_of(run: Run) -> Suite:
     return run.suite
 
 
+def _has_disabled(suite: Suite | None, names: Collection[str]) -> bool:
+    """Whether one of these cases is disabled by now."""
+    if suite is None:
+        return False
+    disabled = suite.cases.filter(enabled=False).values_list("name", flat=True)
+    return not set(disabled).isdisjoint(names)
+
+
 def _read_stored(run: Run, old: SnapshotSpec, frozen: Frozen, needs: Needs) -> None:
     """Read the cases of the run's snapshot, and what all checks need."""
     for check in (*old.suite.assertions, old.suite.rubric_check):
@@ -252,14 +261,18 @@ def _plan(regrading: Regrading, chosen: QuerySet[Execution], frozen: Frozen) -> 
     places = {case.name: (n, conversation_digest(case.content)) for n, case in enumerate(frozen)}
     before = _conversations(run) if regrading.version == "current" else {}
     stored = Transcript.objects.filter(pk=OuterRef("conversation"))
-    rows = chosen.annotate(conversation=Coalesce(F("source"), F("pk"))).annotate(
-        has_transcript=Exists(stored)
-    )
+    rows = chosen.annotate(
+        conversation=Coalesce(F("source"), F("pk")), number=Coalesce(F("source__trial"), F("trial"))
+    ).annotate(has_transcript=Exists(stored))
     left_out: dict[str, dict[str, None]] = {}
-    columns = ("case", "trial", "conversation", "has_transcript")
+    seen: set[int] = set()  # a run may have graded each conversation several times
+    columns = ("case", "number", "conversation", "has_transcript")
     for case, trial, source, has_transcript in rows.order_by("position", "trial").values_list(
         *columns
     ):
+        if source in seen:
+            continue
+        seen.add(source)
         place, digest = places.get(case, (None, ""))
         why = _why_not(place, digest, before.get(case, digest), has_transcript=has_transcript)
         if why or place is None:
@@ -267,7 +280,7 @@ def _plan(regrading: Regrading, chosen: QuerySet[Execution], frozen: Frozen) -> 
             continue
         first = (trial - 1) * trials
         regrading.planned += [
-            Planned(case, place, first + number, source) for number in range(1, trials + 1)
+            Planned(case, place, first + again, source) for again in range(1, trials + 1)
         ]
     regrading.left_out = {why: list(names) for why, names in left_out.items()}
     frozen.executions = len(regrading.planned)

@@ -44,6 +44,12 @@ def rerun(
     """
     if run.suite is not None and run.suite.archived_at is not None:
         raise CannotStartError([archived(run.suite.slug)])
+    if run.gradings > 1:
+        problem = (
+            f"Run {run.pk} graded each conversation {run.gradings} times to test its judge. Re-run"
+            f" cases of run {run.conversations_of} instead."
+        )
+        raise CannotStartError([problem])
     chosen = _chosen(run, only=only, cases=cases)
     how = {
         "max_cost_usd": run.max_cost_usd if max_cost_usd is None else max_cost_usd,

@@ -15,7 +15,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import F, Q, QuerySet, Window
+from django.db.models import Exists, F, OuterRef, Q, QuerySet, Window
 from django.db.models.functions import Now, RowNumber
 from django.utils import timezone
 from django_q.models import Schedule
@@ -62,11 +62,13 @@ class Pruned:
 def due_runs(*, older_than_days: int, keep_last: int = KEEP_LAST) -> QuerySet[Run]:
     """Return the runs that ended longer ago, oldest first, but for kept ones and each suite's last.
 
-    The last whole runs of a suite stay, and the last others; trial runs do not count.
+    The last whole runs of a suite stay, and the last others; trial runs do not count, nor does what
+    grades conversations again.
     """
     ended = Run.objects.exclude(status__in=Run.OPEN)
     in_suite = Window(RowNumber(), partition_by=["suite_slug", "is_whole"], order_by="-pk")
-    last = ended.filter(is_tryout=False).annotate(place=in_suite).filter(place__lte=keep_last)
+    counted = ended.filter(is_tryout=False, grades_of=None)  # others have no transcripts
+    last = counted.annotate(place=in_suite).filter(place__lte=keep_last)
     # A run that was resumed has more transcripts since it was pruned.
     unpruned = Q(pruned_at__isnull=True) | Q(pruned_at__lt=F("finished_at"))
     old = ended.filter(unpruned, finished_at__lt=Now() - timedelta(days=older_than_days))
@@ -74,9 +76,14 @@ def due_runs(*, older_than_days: int, keep_last: int = KEEP_LAST) -> QuerySet[Ru
 
 
 def _not_kept(runs: QuerySet[Run]) -> QuerySet[Run]:
-    """Leave out runs whose transcripts stay: pinned ones, and the baselines of suites."""
+    """Leave out runs whose transcripts stay: pinned ones, and the baselines of suites.
+
+    What grades the conversations of another run again keeps the transcripts of that run, too.
+    """
     baselines = Suite.objects.exclude(baseline=None).values("baseline")
-    return runs.filter(is_pinned=False).exclude(pk__in=baselines)
+    kept = Q(is_pinned=True) | Q(pk__in=baselines)
+    graded_again = Run.objects.filter(kept, grades_of=OuterRef("pk"))
+    return runs.exclude(kept).exclude(Exists(graded_again))
 
 
 def count_prunable(run: Run) -> Pruned:

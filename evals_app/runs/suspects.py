@@ -136,6 +136,16 @@ def _refuse_runs(base: Run, head: Run) -> None:
             problems.append(f"Run {run.pk} has not ended yet.")
         if run.suite is not None and run.suite.archived_at is not None:
             problems.append(archived(run.suite.slug))
+        if run.gradings > 1:
+            problems.append(
+                f"Run {run.pk} graded each conversation {run.gradings} times, which says nothing about"
+                " its agent."
+            )
+    if base.pk != head.pk and base.conversations_of == head.conversations_of:
+        problems.append(
+            f"Runs {base.pk} and {head.pk} grade the same conversations. Asking the agent again cannot"
+            " show which of them is right."
+        )
     if problems:
         raise CannotStartError(list(dict.fromkeys(problems)))
 

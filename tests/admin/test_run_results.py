@@ -3,6 +3,7 @@ import pytest
 from evals_app.admin.run_results import (
     MOST_OF_A_CAUSE,
     CauseGroup,
+    case_counts,
     causes,
     gate_line,
     headline,
@@ -100,7 +101,9 @@ def test_a_gate_is_a_sentence_with_limit_and_actual(
 def test_the_headline_says_why_the_run_ended_as_it_did(
     states: list[str], gates: dict[str, float], expected: str
 ) -> None:
-    assert headline(make_run(states, gates=gates)) == expected
+    run = make_run(states, gates=gates)
+
+    assert headline(run, case_counts(run)) == expected
 
 
 def test_the_numbers_tell_the_cost_of_agent_and_judge_apart_and_together() -> None:

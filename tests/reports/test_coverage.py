@@ -10,6 +10,7 @@ def a_part(**changes: Any) -> dict[str, Any]:
         "is_whole": False,
         "is_tryout": False,
         "rerun_of_id": None,
+        "grades_of_id": None,
         "settlement_id": None,
         "case_count": 38,
         "suite_case_count": 38,
@@ -28,6 +29,8 @@ def a_part(**changes: Any) -> dict[str, Any]:
         ({"replaced_model": "acme/large"}, "with model acme/small instead of acme/large"),
         ({"rerun_of_id": 75}, "re-run of run 75"),
         ({"rerun_of_id": 75, "settlement_id": 4}, "re-run of run 75 for settlement 4"),
+        ({"grades_of_id": 75, "is_tryout": True}, "run 75 graded again"),
+        ({"grades_of_id": 75, "case_count": 1}, "run 75 graded again, 1 of 38 cases"),
         ({"is_tryout": True}, "trial run"),
         (
             {"rerun_of_id": 75, "is_tryout": True, "case_count": 1},

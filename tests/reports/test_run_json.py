@@ -48,6 +48,8 @@ def make_run(**changes: Any) -> dict[str, Any]:
         "stop_reason": "",
         "score": 0.5,
         "rerun_of_id": None,
+        "grades_of_id": None,
+        "regrading": {},
         "baseline_id": 4,
         "suite__baseline_id": 4,
         "settlement_id": None,
@@ -82,6 +84,7 @@ def make_execution(**changes: Any) -> dict[str, Any]:
     return {
         "id": 1,
         "run_id": 7,
+        "source_id": None,
         "case": "Refund",
         "position": 0,
         "trial": 1,
@@ -129,6 +132,7 @@ def make_grade(**changes: Any) -> dict[str, Any]:
         "yardstick__digest": None,
         IS_COMPARED: False,
         "details": {},
+        "is_reused": None,
     } | changes
 
 

@@ -3,21 +3,43 @@
 import json
 import random
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
+from asgiref.sync import async_to_sync
+from django.db.models.functions import Now
+from django.utils import timezone
 
-from evals_app.models import Assertion, Case, Execution, GradeResult, Run, Transcript, Yardstick
+from evals_app.engine.execution import write_off
+from evals_app.library.baselines import why_no_baseline
+from evals_app.models import (
+    Assertion,
+    Case,
+    Execution,
+    GradeResult,
+    Lease,
+    Run,
+    Suite,
+    Transcript,
+    Yardstick,
+)
 from evals_app.runs.cancel import cancel_run
-from evals_app.runs.forecast import forecast_regrade
+from evals_app.runs.drain import plan_of
+from evals_app.runs.forecast import forecast, forecast_regrade
 from evals_app.runs.freeze import CannotStartError
+from evals_app.runs.reap import reap
 from evals_app.runs.regrade import plan_regrade, regrade
+from evals_app.runs.rerun import rerun
 from evals_app.runs.resume import resume_run
+from evals_app.runs.retention import due_runs, prune_run
 from evals_app.runs.shift import work
+from evals_app.runs.standing import Standing, standings, with_last_runs
+from evals_app.runs.suspects import plan_settlement
 from tests.engine.judging.makers import required
 from tests.messages_api import Json
 from tests.model_server import Answer, ModelServer, Reply, last_text
-from tests.runs.suites import finished, make_agent, make_suite
+from tests.runs.suites import claim, finished, lease_of, make_agent, make_suite
 
 pytestmark = pytest.mark.django_db
 
@@ -191,6 +213,108 @@ def test_a_cancelled_one_is_resumed() -> None:
     work()
 
     assert results_of(Run.objects.get(pk=again.pk)) == results_of(run)
+
+
+def test_the_work_of_a_worker_that_dies_is_done_by_another_one_once() -> None:
+    run = run_suite()
+    again = regrade(run)
+    lease = lease_of(again)
+    first, *rest = claim(lease, 3)
+    lease.begin([first.id, *(job.id for job in rest)])
+    assert lease.record([async_to_sync(write_off)(plan_of(again), first, reason="Broken.")])
+    Lease.objects.filter(pk=lease.token).update(until=Now() - timedelta(seconds=1))
+
+    reap()
+    work()
+
+    again = Run.objects.get(pk=again.pk)
+    assert (again.status, again.total, again.not_run, again.errored) == ("finished", 3, 0, 1)
+    assert GradeResult.objects.filter(execution__run=again).count() == 3
+    assert not Transcript.objects.filter(execution__run=again).exists()
+
+
+def test_a_case_that_was_disabled_since_is_graded_all_the_same() -> None:
+    run = run_suite(["hello", "hello"])
+    Case.objects.filter(name="case 1").update(enabled=False)
+
+    assert graded_again(run).total == 2
+
+
+def test_what_was_chosen_for_the_run_still_decides() -> None:
+    suite = make_suite(["hello", "bye"])
+    base = finished(suite)
+    run = finished(suite, baseline=base.pk)
+
+    again = graded_again(run)
+
+    assert (again.overrides, again.baseline) == (run.overrides, base)
+    assert again.summary["gates"] == run.summary["gates"] != []
+
+
+# What else there is about runs
+
+
+def test_it_is_no_later_result_of_its_suite() -> None:
+    run = run_suite(["hello"])
+    again = graded_again(run)
+
+    (known,) = standings(list(with_last_runs(Suite.objects.all())))
+
+    assert known == Standing(run, None)
+    assert again.covers == f"run {run.pk} graded again"
+
+
+def test_forecasts_of_runs_do_not_learn_from_it() -> None:
+    run = run_suite(["hello"])
+    before = forecast(run.suite)  # type: ignore[arg-type]  # it has one
+    graded_again(run)
+
+    assert forecast(run.suite) == before  # type: ignore[arg-type]  # it has one
+
+
+def test_its_transcripts_are_kept_with_those_of_the_run() -> None:
+    run = run_suite(["hello"])
+    again = graded_again(run)
+    old = timezone.now() - timedelta(days=90)
+    Run.objects.update(finished_at=old)
+    assert set(due_runs(older_than_days=30, keep_last=0)) == {run, again}
+
+    Run.objects.filter(pk=again.pk).update(is_pinned=True)
+
+    assert not due_runs(older_than_days=30, keep_last=0).exists()
+    assert prune_run(run) is None
+
+
+def test_it_does_not_push_the_last_runs_out_of_those_that_keep_their_transcripts() -> None:
+    suite = make_suite(["hello", "hello"])
+    finished(suite)
+    part = finished(suite, names=["case 1"])
+    graded_again(part)
+    Run.objects.update(finished_at=timezone.now() - timedelta(days=90))
+
+    assert part not in due_runs(older_than_days=30, keep_last=1)
+
+
+def test_it_can_be_the_baseline_if_each_case_was_graded_once() -> None:
+    run = run_suite(["hello", "hello"])
+
+    assert why_no_baseline(graded_again(run)) == ""
+    assert "every case" in why_no_baseline(graded_again(run, cases=["case 1"]))
+    assert "3 times" in why_no_baseline(graded_again(run, trials=3))
+
+
+def test_gradings_of_one_conversation_are_no_trials_of_the_agent() -> None:
+    run = run_suite(["bye"])
+    again = graded_again(run, trials=3)
+
+    with pytest.raises(CannotStartError, match="same conversations"):
+        plan_settlement(run, graded_again(run))
+    with pytest.raises(CannotStartError, match="3 times"):
+        plan_settlement(run, again)
+    with pytest.raises(CannotStartError, match=f"run {run.pk} instead"):
+        rerun(again, only="failed")
+    once_more = graded_again(again)
+    assert (once_more.total, once_more.grades_of) == (1, run)
 
 
 # Judges

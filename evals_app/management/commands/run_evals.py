@@ -28,6 +28,7 @@ from evals_app.management.console import (
 )
 from evals_app.management.crew import Crew
 from evals_app.management.numbers import RUN_NUMBER, seconds, whole
+from evals_app.management.regrading import TAKEN, regrade_choices
 from evals_app.management.reporting import (
     folded,
     no_commands,
@@ -38,14 +39,16 @@ from evals_app.management.reporting import (
 )
 from evals_app.models import Run, Suite
 from evals_app.models.money import PLACES
-from evals_app.reports.forecasts import forecast_json, in_words
+from evals_app.reports.forecasts import forecast_json, in_words, regrade_forecast_json
 from evals_app.reports.kinds import KIND_NAMES
+from evals_app.reports.regrading import left_out_in_words
 from evals_app.reports.run_json import SCHEMA_VERSION, verdict_of_all, written
 from evals_app.runs.baselines import Baseline
 from evals_app.runs.cancel import cancel_run
 from evals_app.runs.ceilings import month_left
 from evals_app.runs.cluster import Interrupted
-from evals_app.runs.forecast import forecast, forecast_started
+from evals_app.runs.forecast import forecast, forecast_regrade, forecast_started
+from evals_app.runs.regrade import plan_regrade, regrade
 from evals_app.runs.rerun import Version, rerun
 from evals_app.runs.resume import resume_run
 from evals_app.runs.select import Variant
@@ -98,9 +101,12 @@ class Command(RunsCommand):
         started = partial(group.add_argument, type=RUN_NUMBER, metavar="RUN")
         started("--attach", nargs="+", help="Watch runs that are running.")
         started("--failed-of", help="Run its failed cases again in a new run, as they are now.")
+        started("--regrade", help="Grade its conversations again; the agent is not asked.")
         started("--resume", help="Resume a stopped run.")
         started("--cancel", nargs="+", help="Cancel runs and exit.")
         flag("--frozen", help="With --failed-of: cases, checks, agent and fixtures as in that run.")
+        flag("--as-it-was", help="With --regrade: the checks as in that run, not as they are now.")
+        add("--judge", metavar="MODEL", help="With --regrade: provider/model to judge instead.")
         flag("--ci", help="No colour, JSON on stdout.")
         add("--output", type=Path, metavar="FILE", help="Write the JSON to a file.")
         reports = partial(add, action="append", default=[], type=wanted, metavar="KIND=PATH")
@@ -113,6 +119,8 @@ class Command(RunsCommand):
         _refuse_what_does_not_fit(options)
         if options["cancel"]:
             _cancel(options["cancel"], console)
+        elif options["forecast"] and options["regrade"]:
+            self._write(partial(_regrade_document, *_plan_regrade(options, console)), options)
         elif options["forecast"]:
             choice = self._choose(options)
             forecasts = [
@@ -149,6 +157,9 @@ class Command(RunsCommand):
             elif options["resume"]:
                 runs = named_runs([options["resume"]])
                 resume_run(runs[0], max_cost_usd=options["max_cost"])
+            elif options["regrade"]:
+                run, *_ = _plan_regrade(options, console)
+                runs = [regrade(run, **regrade_choices(run, options))]
             else:
                 runs = self._start(options)
                 named = list(zip(names_of(runs), map(forecast_started, runs), strict=True))
@@ -265,10 +276,17 @@ def _refuse_what_does_not_fit(options: dict[str, Any]) -> None:
         raise usage_error("--report needs runs that end; --forecast and --cancel have none.")
     if options["frozen"] and not options["failed_of"]:
         raise usage_error("--frozen needs --failed-of RUN.")
-    for option in ("attach", "resume", "cancel", "failed_of"):
+    if (options["as_it_was"] or options["judge"]) and not options["regrade"]:
+        raise usage_error("--as-it-was and --judge need --regrade RUN.")
+    for option in ("attach", "resume", "cancel", "failed_of", "regrade"):
         if not options[option]:
             continue
-        given = [f"--{name.replace('_', '-')}" for name in _OF_A_START if options[name]]
+        taken = TAKEN if option == "regrade" else ()
+        given = [
+            f"--{name.replace('_', '-')}"
+            for name in _OF_A_START
+            if options[name] and name not in taken
+        ]
         given += ["suites"] if options["suites"] else []
         given += ["--max-cost"] if options["max_cost"] and option in {"attach", "cancel"} else []
         if given:
@@ -287,6 +305,26 @@ def _print_forecasts(
         text = in_words(expected, max_cost_usd=options["max_cost"], month_left_usd=left)
         line = f"{name}: {text}" if len(named) > 1 else text
         console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+def _plan_regrade(
+    options: dict[str, Any], console: Console
+) -> tuple[Run, Forecast, dict[str, Any]]:
+    """Print what grading a run again would probably take, and return it with what is left out."""
+    (run,) = named_runs([options["regrade"]])
+    with plan_regrade(run, **regrade_choices(run, options)) as regrading:
+        expected = forecast_regrade(regrading)
+    left_out = regrading.stored()["left_out"]
+    _print_forecasts([(run.suite_name, expected)], options, console)
+    for line in left_out_in_words(left_out):
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
+    return run, expected, left_out
+
+
+def _regrade_document(run: Run, expected: Forecast, left_out: dict[str, Any]) -> dict[str, Any]:
+    answer = regrade_forecast_json(expected, left_out, month_left_usd=month_left(None))
+    named = {"suite": run.suite_slug, "agent": run.agent_slug, "model": run.model or None}
+    return {"schema_version": SCHEMA_VERSION, "forecast": named | answer}
 
 
 def _cancel(numbers: list[int], console: Console) -> None:
