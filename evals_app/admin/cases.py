@@ -36,9 +36,6 @@ from fixtures_app.editing.duplicating import Duplicating
 class CaseAdmin(Duplicating, ChecksEditor):
     """Cases: one conversation each."""
 
-    class Media:
-        css = {"all": ["evals_app/review.css"]}
-
     form = CaseForm
     inlines = [TurnInline, FinalCheckInline]
     list_display = ["name", "suite", "show_tags", "turn_count", "updated_at"]

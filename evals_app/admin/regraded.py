@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Count, F, Min, Q, QuerySet, Window
+from django.db.models import Count, F, Min, Q, Window
 from django.db.models.functions import RowNumber
 from django.utils.safestring import SafeString
 
@@ -122,16 +122,20 @@ def _graded_before(execution: Execution) -> dict[str, Any] | None:
 
 def _graded_again(execution: Execution) -> Sequence[dict[str, Any]]:
     """Return the runs that grade the conversation again, and how often it passed in them."""
-    ended: QuerySet[Execution, dict[str, Any]] = execution.regrades.exclude(verdict="").values(
-        "run"
+    if execution.source_id is not None:
+        return []  # what they grade is the conversation of its source
+    rows: Iterable[dict[str, Any]] = (
+        execution.regrades.exclude(verdict="")
+        .order_by("-run")
+        .values("run")
+        .annotate(
+            first=Min("pk"),
+            first_verdict=Min("verdict"),
+            gradings=Count("pk"),
+            passed=Count("pk", filter=Q(verdict=Verdict.PASSED)),
+        )[:MOST_LINKS]
     )
-    rows = ended.order_by("-run").annotate(
-        first=Min("pk"),
-        first_verdict=Min("verdict"),
-        gradings=Count("pk"),
-        passed=Count("pk", filter=Q(verdict=Verdict.PASSED)),
-    )
-    return [row | {"badge": badge(row["first_verdict"])} for row in rows[:MOST_LINKS]]
+    return [row | {"badge": badge(row["first_verdict"])} for row in rows]
 
 
 def note_steadiness(execution: Execution, grades: Iterable[Any]) -> None:

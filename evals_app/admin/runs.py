@@ -228,7 +228,6 @@ class RunAdmin(Comparisons, CaseHistories, GradesAgain, RunActions):
             return context | progress(run)
         return context | {
             **results(run),
-            "headline": headline(run),
             "people_note": people_note(run.reviewed),
             **results_context(run),
             "stopped": stopped_line(run),
