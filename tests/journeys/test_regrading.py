@@ -18,8 +18,8 @@ def test_a_repaired_check_is_tried_on_the_last_conversation(visit: Visit) -> Non
     elsewhere(work)
     page = visit("evals_app_case_change", elsewhere(lambda: Case.objects.get(name="case 2").pk))
 
-    page.get_by_role("button", name="Reply contains “hello”").press("Enter")
-    page.get_by_label("Text", exact=True).fill("bye")
+    page.locator("summary", has_text="Reply contains “hello”").press("Enter")
+    page.get_by_label("Text to look for").fill("bye")
     page.get_by_role("button", name="Save and continue editing").press("Enter")
     page.get_by_role("link", name="Try the checks on its conversations").press("Enter")
     dialog = page.get_by_role("dialog")
@@ -33,9 +33,7 @@ def test_a_repaired_check_is_tried_on_the_last_conversation(visit: Visit) -> Non
     expect(page.locator("#execution-live .badge").first).to_have_text("check_circlePassed")
     before = page.get_by_role("link", name="Its verdict there")
     expect(page.locator(".review-note", has=before)).to_contain_text("Failed")
-    page.get_by_role("link", name="Run", exact=False).and_(
-        page.locator(".review-button")
-    ).first.click()
+    page.get_by_role("link", name=f"Run {run.pk + 1}", exact=True).press("Enter")
     changed = page.get_by_role("region", name="What changed")
     expect(changed).to_contain_text("1 from failed to passed")
     changed.get_by_role("link", name="case 2 before").press("Enter")

@@ -19,7 +19,7 @@ from evals_app.reports.kinds import KIND_NAMES
 from evals_app.runs.cancel import cancel_run
 from evals_app.runs.start import start_run
 from tests.makers import make_run
-from tests.runs.suites import make_agent, make_suite
+from tests.runs.suites import finished, make_agent, make_suite
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
@@ -216,6 +216,65 @@ def test_the_failed_cases_of_a_run_are_run_again(child_environment: dict[str, st
     assert (as_it_is_now.returncode, as_it_was.returncode) == (0, 1), as_it_is_now.stderr
     executions = Execution.objects.filter(run__rerun_of=failed)
     assert list(executions.values_list("case", flat=True)) == ["case 2"] * 2
+
+
+def test_a_run_is_graded_again(child_environment: dict[str, str]) -> None:
+    make_suite(["hello", "bye", "hello again"])
+    run_evals(child_environment)
+    run = Run.objects.get()
+    Assertion.objects.filter(turn__case__name="case 2").update(options={"value": "bye"})
+    Case.objects.get(name="case 3").turns.update(user="Good morning")
+
+    as_it_is_now = run_evals(child_environment, "--regrade", run.pk, "--ci")
+    as_it_was = run_evals(
+        child_environment, "--regrade", run.pk, "--as-it-was", "--case", "CASE 2", "--trials", 2
+    )
+
+    assert (as_it_is_now.returncode, as_it_was.returncode) == (0, 1), as_it_is_now.stderr
+    assert "case 3" in as_it_is_now.stderr
+    answer = json.loads(as_it_is_now.stdout)["run"]
+    assert (answer["grades_of"], answer["counts"]["total"]) == (run.pk, 2)
+    assert f"Run {run.pk} graded again" in as_it_was.stdout
+    assert Run.objects.filter(grades_of=run).latest("pk").failed == 2
+
+
+def test_a_forecast_of_grading_again_starts_nothing(tmp_path: Path) -> None:
+    run = finished(make_suite(["hello", "bye"]))
+    Case.objects.get(name="case 1").turns.update(user="Good morning")
+    file = tmp_path / "forecast.json"
+
+    text = output_of("run_evals", "--regrade", str(run.pk), "--forecast", "--output", str(file))
+
+    forecast = json.loads(file.read_text())["forecast"]
+    assert (forecast["conversations"], forecast["calls"]["agent"]) == (1, 0)
+    assert forecast["left_out"]["changed"]["names"] == ["case 1"]
+    assert "case 1" in text
+    assert Run.objects.count() == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        pytest.param(["--as-it-was"], "--regrade", id="checks of what run"),
+        pytest.param(["--judge", "a/b"], "--regrade", id="the judge of what run"),
+        pytest.param(["--regrade", "1", "--tag", "x"], "--tag", id="a tag"),
+        pytest.param(["--regrade", "1", "--model", "a/b"], "--model", id="a model"),
+        pytest.param(["--regrade", "1", "greetings"], "suites", id="a suite"),
+        pytest.param(["--regrade", "9"], "9", id="no run"),
+    ],
+)
+def test_what_grading_again_cannot_mean_is_refused(arguments: list[str], complaint: str) -> None:
+    with pytest.raises(CommandError, match=complaint) as caught:
+        call_command("run_evals", *arguments)
+
+    assert caught.value.returncode == 2
+
+
+def test_a_case_that_the_run_does_not_have_is_named() -> None:
+    run = finished(make_suite(["hello"]))
+
+    with pytest.raises(CommandError, match="'refund' in its name"):
+        call_command("run_evals", "--regrade", str(run.pk), "--case", "refund")
 
 
 def test_every_suite_that_cannot_start_is_named_at_once() -> None:
