@@ -35,7 +35,7 @@ from evals_app.runs.passports import (
 )
 from evals_app.runs.relabelling import plan_relabelling, start_relabelling
 
-PER_PAGE = 50
+PER_PAGE = 25
 _SCALES = {
     "pass_fail": "pass or fail",
     "1-5": "a grade from 1 to 5",
@@ -289,11 +289,11 @@ def _disagreements(found: Passport) -> list[Disagreement]:
         review = said.get(answer.review)
         if review is None:
             continue
-        url = reverse("admin:evals_app_execution_change", args=[answer.execution])
+        url = reverse("admin:evals_app_execution_change", args=[answer.newest.execution])
         lines.append(
             Disagreement(
-                case=answer.place.case,
-                url=f"{url}#grade-{answer.grade}",
+                case=answer.newest.place.case,
+                url=f"{url}#grade-{answer.newest.grade}",
                 person=badge("passed" if answer.label.person else "failed"),
                 judge=badge("passed" if answer.label.judge else "failed"),
                 by=review.by_name,

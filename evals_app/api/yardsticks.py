@@ -55,8 +55,8 @@ class OneYardstick(OneEndpoint):
             ties=found.ties,
             disagreements=[
                 {
-                    "execution": answer.execution,
-                    "case": answer.place.case,
+                    "execution": answer.newest.execution,
+                    "case": answer.newest.place.case,
                     "person": answer.label.person,
                     "judge": answer.label.judge,
                 }

@@ -1,9 +1,9 @@
 """How far the judge of each yardstick agrees with people: read from their reviews, never stored."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from operator import itemgetter
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from django.db.models import Count, F, Q, QuerySet, Window
@@ -31,16 +31,34 @@ class Place(NamedTuple):
     item: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """One answer that people and judge graded; `review` is a person's newest word, `grade` the judge's."""
+class Word(NamedTuple):
+    """What a person says of a grade, and where that is; read in the order of `_COLUMNS`."""
+
+    review: int
+    yardstick: str  # its digest
+    execution: int
+    source: int | None
+    run: int
+    grade: int
+    person: int | None
+    name: str
+    was_blind: bool
+    passed: bool | None
+    score: float | None
+    judged_passed: bool
+    judged_score: float | None
+    place: Place
+
+
+class Answer(NamedTuple):
+    """One answer that people and judge graded.
+
+    `review` is the newest word that agrees with most people, `newest` one on the newest grade.
+    """
 
     label: Label
     review: int
-    grade: int
-    execution: int
-    run: int
-    place: Place
+    newest: Word
     is_blind: bool
 
     @property
@@ -69,8 +87,8 @@ class Passport:
     def by_run(self) -> dict[int, list[int]]:
         """The executions with the answers, by their run, the newest run first."""
         found: dict[int, list[int]] = {}
-        for answer in sorted(self.answers, key=lambda answer: -answer.run):
-            found.setdefault(answer.run, []).append(answer.execution)
+        for word in sorted((answer.newest for answer in self.answers), key=lambda word: -word.run):
+            found.setdefault(word.run, []).append(word.execution)
         return found
 
     @property
@@ -116,13 +134,13 @@ def agreements(digests: Iterable[str]) -> dict[str, Agreement]:
 
 def agreements_in_runs(runs: Sequence[int]) -> dict[int, Agreement]:
     """Return how judges agree with people on the answers of each of these runs, in one query."""
-    by_judge: dict[tuple[int, str], list[dict[str, Any]]] = defaultdict(list)
-    rows = Review.objects.filter(IS_LABEL, execution__run__in=runs).order_by("-pk")[:MOST_REVIEWS]
-    for row in rows.values(*_COLUMNS):
-        by_judge[row["execution__run"], row["yardstick__digest"]].append(row)
+    by_judge: dict[tuple[int, str], list[Word]] = defaultdict(list)
+    reviews = Review.objects.filter(IS_LABEL, execution__run__in=runs)
+    for word in _words(reviews.order_by("-pk")[:MOST_REVIEWS]):
+        by_judge[word.run, word.yardstick].append(word)
     labels: dict[int, list[Label]] = {run: [] for run in runs}
-    for (run, _), reviews in by_judge.items():
-        labels[run] += [answer.label for answer in _answers(reviews)[0]]
+    for (run, _), words in by_judge.items():
+        labels[run] += [answer.label for answer in _answers(words)[0]]
     return {run: compare(of_run) for run, of_run in labels.items()}
 
 
@@ -162,7 +180,7 @@ def versions(passport: Passport) -> list[Passport]:
 
     They were at the same place of the same case, or graded answers whose labels were carried.
     """
-    key, places = passport.yardstick.pk, {answer.place for answer in passport.answers}
+    key, places = passport.yardstick.pk, {answer.newest.place for answer in passport.answers}
     if not places:
         return []
     at_places = Review.objects.filter(
@@ -170,11 +188,8 @@ def versions(passport: Passport) -> list[Passport]:
         execution__case__in={place.case for place in places},
         execution__run__suite_slug__in={place.suite for place in places},
     ).exclude(yardstick=key)
-    others = {
-        row["yardstick"]
-        for row in at_places.values(*_PLACE, "yardstick").distinct()
-        if _place(row) in places
-    }
+    found = at_places.values_list("yardstick", *_PLACE).distinct()
+    others = {other for other, *place in found if Place(*place) in places}
     others |= set(_carried(key))
     rows = Yardstick.objects.filter(pk__in=others).order_by("-pk")[:MOST_VERSIONS]
     return [version for version in passports(reversed(rows)) if version.agreement.n]
@@ -193,68 +208,61 @@ _PLACE = (
     *("grade__turn", "grade__position", "grade__type", "item"),
 )
 _COLUMNS = (
-    *("pk", "yardstick__digest", "execution", "execution__source", "execution__run"),
-    "grade",
-    *("by", "by_name"),
-    *("was_blind", "passed", "score", "judged_passed", "judged_score", *_PLACE),
+    *("pk", "yardstick__digest", "execution", "execution__source", "execution__run", "grade"),
+    *("by", "by_name", "was_blind", "passed", "score", "judged_passed", "judged_score"),
 )
 
 
-def _place(row: Mapping[str, Any]) -> Place:
-    return Place(*(row[column] for column in _PLACE))
+def _words(reviews: QuerySet[Review]) -> Iterator[Word]:
+    for row in reviews.values_list(*_COLUMNS, *_PLACE):
+        yield Word(*row[: len(_COLUMNS)], place=Place(*row[len(_COLUMNS) :]))
 
 
-def _reviews(digests: Iterable[str]) -> dict[str, list[dict[str, Any]]]:
-    """Return the reviews of yardsticks, the newest first."""
+def _reviews(digests: Iterable[str]) -> dict[str, list[Word]]:
+    """Return what people say, by yardstick, the newest first."""
     wanted = set(digests)
     number = Window(RowNumber(), partition_by=F("yardstick"), order_by=F("pk").desc())
     rows = Review.objects.filter(IS_LABEL, yardstick__digest__in=wanted).annotate(number=number)
-    found: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    found: dict[str, list[Word]] = defaultdict(list)
     if wanted:
-        for row in rows.filter(number__lte=MOST_REVIEWS).order_by("-pk").values(*_COLUMNS):
-            found[row["yardstick__digest"]].append(row)
+        for word in _words(rows.filter(number__lte=MOST_REVIEWS).order_by("-pk")):
+            found[word.yardstick].append(word)
     return dict(found)
 
 
-def _passport(yardstick: Yardstick, reviews: Sequence[Mapping[str, Any]]) -> Passport:
-    answers, ties = _answers(reviews)
+def _passport(yardstick: Yardstick, words: Sequence[Word]) -> Passport:
+    answers, ties = _answers(words)
     agreement = compare([answer.label for answer in answers], scale=yardstick.scale)
     return Passport(yardstick, answers, ties, agreement)
 
 
-def _answers(reviews: Sequence[Mapping[str, Any]]) -> tuple[list[Answer], int]:
+def _answers(words: Sequence[Word]) -> tuple[list[Answer], int]:
     """Return what people and judge say of each answer, and the number of ties.
 
     An answer that was graded several times is one answer: the newest grade counts, and what people
-    say of any of them.
+    say of any of them. `words` are by one yardstick, the newest first.
     """
-    by_answer: dict[Any, list[Mapping[str, Any]]] = defaultdict(list)
-    for row in reviews:
-        conversation = row["execution__source"] or row["execution"]
-        by_answer[conversation, row["grade__turn"], row["item"]].append(row)
+    by_answer: dict[Any, list[Word]] = defaultdict(list)
+    for word in words:
+        by_answer[word.source or word.execution, word.place.turn].append(word)
     answers, ties = [], 0
-    for rows in by_answer.values():
+    for of_answer in by_answer.values():
         # The newest word of each person.
-        words = list({row["by"] or row["by_name"]: row for row in reversed(rows)}.values())
-        passed = majority([row["passed"] for row in words])
+        latest = list({word.person or word.name: word for word in reversed(of_answer)}.values())
+        passed = majority([word.passed for word in latest])
         if passed is not None:
-            newest = max(rows, key=itemgetter("grade"))
-            answers.append(_answer(newest, words, passed=passed))
-        ties += passed is None and any(row["passed"] is not None for row in words)
+            newest = max(of_answer, key=attrgetter("grade"))
+            answers.append(_answer(newest, latest, passed=passed))
+        ties += passed is None and any(word.passed is not None for word in latest)
     return answers, ties
 
 
-def _answer(
-    newest: Mapping[str, Any], words: Sequence[Mapping[str, Any]], *, passed: bool
-) -> Answer:
-    agreeing = [row for row in words if row["passed"] is passed]
-    score = mean([row["score"] for row in agreeing if row["score"] is not None])
+def _answer(newest: Word, latest: Sequence[Word], *, passed: bool) -> Answer:
+    agreeing = [word for word in latest if word.passed is passed]
+    score = mean([word.score for word in agreeing if word.score is not None])
     return Answer(
-        label=Label(passed, newest["judged_passed"], score, newest["judged_score"]),
-        review=max(row["pk"] for row in agreeing),
-        grade=newest["grade"],
-        execution=newest["execution"],
-        run=newest["execution__run"],
-        place=_place(newest),
-        is_blind=all(row["was_blind"] for row in agreeing),
+        label=Label(passed, newest.judged_passed, score, newest.judged_score),
+        review=max(word.review for word in agreeing),
+        newest=newest,
+        is_blind=all(word.was_blind for word in agreeing),
     )

@@ -109,13 +109,16 @@ def test_the_newest_word_of_a_person_counts() -> None:
     assert read(yardstick).agreement == Agreement(only_judge_passed=1)
 
 
-def test_bullets_of_a_rubric_are_answers_of_their_own() -> None:
-    yardstick = make_yardstick(is_item=True)
-    grade = judged_answer(make_yardstick("Rubric", type="rubric"))
-    for item, judged in ((1, True), (2, False)):
-        review(grade, passed=True, item=item, judged_passed=judged, yardstick=yardstick)
+def test_a_bullet_of_a_rubric_is_compared_by_itself() -> None:
+    bullets = [make_yardstick(name, is_item=True) for name in ("Polite", "Short")]
+    rubric = make_yardstick("Rubric", type="rubric")
+    grade = judged_answer(rubric)
+    for item, bullet in enumerate(bullets, 1):
+        review(grade, passed=True, item=item, judged_passed=item == 1, yardstick=bullet)
 
-    assert read(yardstick).agreement == Agreement(both_passed=1, only_people_passed=1)
+    agreements = [read(each).agreement for each in (*bullets, rubric)]
+
+    assert agreements == [Agreement(both_passed=1), Agreement(only_people_passed=1), Agreement()]
 
 
 def test_an_answer_that_is_graded_again_is_one_answer_with_its_newest_grade() -> None:
@@ -128,7 +131,7 @@ def test_an_answer_that_is_graded_again_is_one_answer_with_its_newest_grade() ->
     found = read(yardstick)
 
     assert found.agreement == Agreement(only_judge_passed=1)
-    assert [answer.execution for answer in found.answers] == [again.execution_id]
+    assert [answer.newest.execution for answer in found.answers] == [again.execution_id]
 
 
 def test_people_who_saw_the_verdict_are_not_counted_as_blind() -> None:
