@@ -222,7 +222,8 @@ def _graded(
                 weight=given.weight,
                 threshold=given.threshold,
                 grade=given.grade,
-                decides=check is None or suite.decides(check),
+                # A judge that was not trusted has no weight; see engine/trust.py.
+                decides=check is None or (given.weight > 0 and suite.decides(check)),
                 fail_on_error=check is not None and check.fail_on_error,
                 is_rubric=check is not None and check is suite.rubric_check,
             )

@@ -5,12 +5,14 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import Permission, User
-from django.test import Client
+from django.test import Client, TestCase
 from django.urls import reverse
 
 from evals_app.admin import passports
-from evals_app.models import Run, Yardstick
+from evals_app.models import Assertion, GradeResult, Run, Yardstick
 from evals_app.reports.figures import UNKNOWN
+from evals_app.runs.reviewing import review_grade
+from evals_app.runs.shift import work
 from tests.labels import forty_labels, graded_again, judged_answer, label, make_yardstick, review
 from tests.makers import make_run
 from tests.runs.suites import finished, make_agent, make_suite
@@ -205,6 +207,30 @@ def test_the_button_grades_the_labelled_answers_again_by_the_suite_as_it_is_now(
     assert answer.headers["HX-Redirect"] == reverse("admin:evals_app_run_change", args=[new.pk])
     assert (new.grades_of, new.total, new.max_cost_usd) == (source, 2, 1)
     assert new.created_by == User.objects.get(username="admin")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_labels_are_compared_with_the_verdicts_of_the_new_wording(
+    admin_client: Client, admin_user: User
+) -> None:
+    make_agent("kind", rules=[{"when": "short", "reply": "fail"}, {"reply": "pass"}])
+    suite = make_suite(cases=2, judge_model="scripted/kind")
+    checks = Assertion.objects.filter(turn__case__suite=suite)
+    checks.update(type="llm_judge", options={"criteria": "Is polite"})
+    for grade in GradeResult.objects.filter(execution__run=finished(suite)):
+        review_grade(grade, by=admin_user, passed=False)
+    checks.update(options={"criteria": "Is polite and short"})
+    first = Yardstick.objects.get()
+
+    with TestCase.captureOnCommitCallbacks(execute=True):
+        admin_client.post(try_url(first), {})
+    work()
+
+    second = Yardstick.objects.latest("pk")
+    ((before, is_earlier),) = page_of(admin_client, second).context["versions"]
+    ((after, _),) = page_of(admin_client, first).context["versions"]
+    assert (before.yardstick, plain(before.agreed)[:3], is_earlier) == (first, "0 %", True)
+    assert (after.yardstick, plain(after.agreed)[:5]) == (second, "100 %")
 
 
 @pytest.mark.django_db(transaction=True)

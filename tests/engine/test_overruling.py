@@ -249,6 +249,13 @@ def test_a_check_that_only_informs_still_does() -> None:
     assert (decided.verdict, decided.cause) == (Verdict.ERRORED, Cause.CASE)  # nothing decides
 
 
+def test_a_grade_whose_judge_was_not_trusted_decides_nothing_whatever_people_say() -> None:
+    untrusted = given(graded(HIT, weight=0.0), WRONG)  # the check itself has a weight
+
+    assert outcome(untrusted)[:2] == (Verdict.ERRORED, Cause.CASE)
+    assert outcome(untrusted, given(graded(HIT, position=1))) == (Verdict.PASSED, None, 1.0)
+
+
 def test_the_rubric_of_the_suite_keeps_its_share() -> None:
     case = make_case("hello", contains="hello")
     suite = make_suite(case, rubric="- Is kind\n- Is brief\n", rubric_weight=0.25)
