@@ -156,6 +156,7 @@ def _numbers(run: Run, *, scale: str) -> list[tuple[str, str]]:
             "Cases passed",
             rate_of_cases(summary.get("pass_rate"), summary.get("pass_rate_interval")),
         ),
+        *_numbers_with_people(run.reviewed, scale=scale),
         *((label, shown) for label, name in rates if (shown := _each_k(summary.get(name, ())))),
         (of_agent("Turn latency, median", before), duration(summary.get("median_ms"))),
         (of_agent("Turn latency, p95", before), duration(summary.get("p95_ms"))),
@@ -166,6 +167,15 @@ def _numbers(run: Run, *, scale: str) -> list[tuple[str, str]]:
         ),
         *([] if run.max_cost_usd is None else [("Spent", ceiling)]),
         ("Duration", between(run.started_at, run.finished_at)),
+    ]
+
+
+def _numbers_with_people(reviewed: Mapping[str, Any], *, scale: str) -> list[tuple[str, str]]:
+    if not reviewed:
+        return []
+    return [
+        (f"Score {WITH_PEOPLE}", score_text(reviewed["score"], scale=scale)),
+        (f"Cases passed {WITH_PEOPLE}", percent(reviewed["pass_rate"])),
     ]
 
 

@@ -45,7 +45,7 @@ from evals_app.library.baselines import why_no_baseline
 from evals_app.models import Run, Suite
 from evals_app.reports.figures import UNKNOWN, score_text, token_sum
 from evals_app.reports.kinds import KIND_NAMES
-from evals_app.reports.reviewed import WITH_PEOPLE, counts_with_people, people_note
+from evals_app.reports.reviewed import WITH_PEOPLE, people_note
 from fixtures_app.editing.times import moment
 
 
@@ -108,7 +108,7 @@ class RunAdmin(Comparisons, CaseHistories, GradesAgain, RunActions):
         recorded = f"{', '.join(shown)} of {run.total:,}" if len(shown) > 1 else ", ".join(shown)
         if not run.reviewed:
             return recorded
-        people = f"{capfirst(WITH_PEOPLE)}: {counts_with_people(run.reviewed)}"
+        people = f"{run.reviewed['passed']:,} passed {WITH_PEOPLE}"
         return format_html('<div>{}<br><span class="quiet">{}</span></div>', recorded, people)
 
     @display(description="Score")
