@@ -7,7 +7,8 @@ from typing import Any
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
-from django.urls import URLPattern, path
+from django.urls import URLPattern, path, reverse
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from evals_app.admin.permissions import ReadOnly, requires
@@ -100,10 +101,55 @@ class ReviewBlock:
     is_disputed: bool = False
     own: str = ""
     has_bullets: bool = False  # which have blocks of their own
+    url: str = ""  # that takes what is said
+    can_blame: bool = False
 
     @property
     def is_silent(self) -> bool:
         return not (self.lines or self.withdrawn)
+
+    @property
+    def buttons(self) -> SafeString:
+        """Return the buttons; not by a template, because a page may have a thousand of them."""
+        subject = self.subject
+        item = "" if subject.item is None else subject.item
+        buttons = []
+        if self.has_bullets:
+            buttons.append(format_html('<span class="quiet">{}</span>', _AS_A_WHOLE))
+        if subject.can_be_right:
+            buttons += [
+                self._vote("y", "agree", subject.agree, format_html('hx-post="{}"', self.url)),
+                self._vote("x", "disagree", subject.disagree, self._opens_form),
+            ]
+        elif self.can_blame:
+            buttons.append(format_html(_BUTTON, "not_the_agent", self._opens_form, _BLAME))
+        buttons.append(format_html(_BUTTON, "comment", self._opens_form, "Comment"))
+        return format_html(_ROW, subject.key, subject.grade or "", item, _joined(buttons))
+
+    @property
+    def _opens_form(self) -> SafeString:
+        return format_html(
+            'hx-get="{}" hx-target="next .people-form" hx-swap="innerHTML"', self.url
+        )
+
+    def _vote(self, key: str, word: str, text: str, action: SafeString) -> SafeString:
+        is_pressed = "true" if self.own == word else "false"
+        pressed = format_html('data-say="{}" aria-pressed="{}" {}', key, is_pressed, action)
+        label = format_html('{} <kbd aria-hidden="true">{}</kbd>', text, key)
+        return format_html(_BUTTON, word, pressed, label)
+
+
+def _joined(parts: Iterable[SafeString]) -> SafeString:
+    return format_html_join("\n", "{}", ((part,) for part in parts))
+
+
+_AS_A_WHOLE = "The rubric as a whole:"
+_BLAME = "Not the agent's fault"
+_BUTTON = '<button type="button" class="people-button" name="word" value="{}" {}>{}</button>'
+_ROW = (
+    '<p class="people-buttons" hx-target="#people-{}" hx-swap="outerHTML"'
+    """ hx-vals='{{"grade": "{}", "item": "{}"}}'>{}</p>"""
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,13 +160,15 @@ class Reviews:
     user: Any
     all: Sequence[Review]
     scale: str
+    url: str
 
     @classmethod
     def of(cls, execution: Execution, user: Any) -> "Reviews":
         rows = Review.objects.filter(execution=execution).select_related(
             "withdrawn_by", "carried_from__execution"
         )
-        return cls(execution, user, list(rows.order_by("pk")), execution.run.score_scale)
+        url = reverse("admin:evals_app_execution_review", args=[execution.pk])
+        return cls(execution, user, list(rows.order_by("pk")), execution.run.score_scale, url)
 
     def blocks_of(self, grade: GradeResult) -> "GradeBlocks":
         """Return the block of a grade, and those of its bullets by number."""
@@ -148,7 +196,8 @@ class Reviews:
     def of_execution(self) -> ReviewBlock:
         """Return the block of the execution itself."""
         about = [review for review in self.all if review.grade_id is None]
-        return self._block(Subject("this conversation", can_be_right=False), about, "")
+        block = self._block(Subject("this conversation", can_be_right=False), about, "")
+        return replace(block, can_blame=verdict_of(self.execution) != "passed")
 
     def _bullet(
         self, grade: GradeResult, number: int, about: Iterable[Review], *, met: bool | None
@@ -179,6 +228,7 @@ class Reviews:
             decided=decided,
             is_disputed=_people(about).is_disputed,
             own=own,
+            url=self.url,
         )
 
     def _line(self, review: Review, subject: Subject) -> ReviewLine:
@@ -350,21 +400,21 @@ _WORDS: dict[str, dict[str, Any]] = {
 }
 
 
-def people_verdict(execution: Execution) -> dict[str, Any]:
-    """Return the verdict with the decisions of people, if there is one.
+def verdict_of(execution: Execution) -> str:
+    """Return the verdict of an execution, with the decisions of people if there are any."""
+    return getattr(execution, "reviewed", execution).verdict
 
-    `blame`: something did not pass, so one may say that it is not the agent's fault.
-    """
+
+def people_verdict(execution: Execution) -> dict[str, Any]:
+    """Return the verdict with the decisions of people, if there is one."""
     row = getattr(execution, "reviewed", None)
-    passed = (row.verdict if row else execution.verdict) == "passed"
     if row is None:
-        return {"people": None, "blame": not passed}
+        return {"people": None}
     cause = "" if row.cause == "case" else CAUSES.get(row.cause, "")
     return {
         "people": row,
         "people_badge": people_badge(row.verdict),
         "people_cause": cause,
-        "blame": not passed,
     }
 
 
