@@ -124,7 +124,7 @@ def _graded_again(execution: Execution) -> Sequence[dict[str, Any]]:
     """Return the runs that grade the conversation again, and how often it passed in them."""
     if execution.source_id is not None:
         return []  # what they grade is the conversation of its source
-    rows: Iterable[dict[str, Any]] = (
+    rows: Any = (
         execution.regrades.exclude(verdict="")
         .order_by("-run")
         .values("run")

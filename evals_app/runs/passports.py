@@ -215,7 +215,7 @@ _COLUMNS = (
 
 def _words(reviews: QuerySet[Review]) -> Iterator[Word]:
     for row in reviews.values_list(*_COLUMNS, *_PLACE):
-        yield Word(*row[: len(_COLUMNS)], Place(*row[len(_COLUMNS) :]))
+        yield Word._make((*row[: len(_COLUMNS)], Place._make(row[len(_COLUMNS) :])))
 
 
 def _reviews(digests: Iterable[str]) -> dict[str, list[Word]]:
