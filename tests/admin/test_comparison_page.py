@@ -291,7 +291,7 @@ def test_the_number_of_queries_does_not_depend_on_the_number_of_cases(admin_clie
         taken.append(len(queries))
 
     # Session, person, runs; cases and snapshots are read once and kept.
-    assert taken == [5, 5, 3]
+    assert taken == [6, 6, 4]
 
 
 def test_thousands_of_cases_are_shown_page_by_page(admin_client: Client) -> None:
