@@ -211,16 +211,18 @@ def _revealed(item: ReviewItem, answers: tuple[Answer, ...], person: int) -> dic
     return {
         "is_revealed": True,
         "own": own,
-        "own_answer": next((one for one in answers if own and _is_said(one, own)), None),
-        "own_words": said(own.passed) if own else "",
+        "own_answer": next((one for one in answers if own and _is_answer(one, own)), None),
+        "own_words": verdict_in_words(own.passed) if own else "",
         "agrees": _agrees(checked, person),
         "bullet": bullets[0] if item.item is not None and bullets else None,
         "grades": [] if item.item is not None else [line],
-        "others": [(word, said(word.passed)) for word in checked.words if word.person != person],
+        "others": [
+            (word, verdict_in_words(word.passed)) for word in checked.words if word.person != person
+        ],
     }
 
 
-def _is_said(answer: Answer, word: Any) -> bool:
+def _is_answer(answer: Answer, word: Any) -> bool:
     if answer.score is not None or word.score is not None:
         return answer.score == word.score
     return answer.passed is word.passed
@@ -234,6 +236,6 @@ def _agrees(checked: TaskItem, person: int) -> bool | None:
     return own.passed is checked.judged
 
 
-def said(passed: bool | None) -> str:  # noqa: FBT001 - a verdict
+def verdict_in_words(passed: bool | None) -> str:  # noqa: FBT001 - a verdict
     """Return a verdict of a person or of a judge in words."""
     return {True: "meets it", False: "does not meet it", None: "cannot tell"}[passed]

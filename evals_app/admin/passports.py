@@ -112,41 +112,41 @@ class PassportPages(ReadOnly):
         if judge := request.GET.get("judge", ""):
             rows = rows.filter(judge=judge)
         number = read_number(request.GET.get("p", "")) or 1
-        found = list(rows[(number - 1) * PER_PAGE : number * PER_PAGE + 1])
+        page = list(rows[(number - 1) * PER_PAGE : number * PER_PAGE + 1])
         context = self.admin_site.each_context(request) | {
             "opts": self.opts,
             "title": "Judges compared with people",
             "judge": judge,
-            "lines": [_line(known) for known in passports(found[:PER_PAGE])],
+            "lines": [_line(known) for known in passports(page[:PER_PAGE])],
             "earlier": _page_url(request, number - 1) if number > 1 else "",
-            "later": _page_url(request, number + 1) if len(found) > PER_PAGE else "",
+            "later": _page_url(request, number + 1) if len(page) > PER_PAGE else "",
         }
         return render(request, "admin/evals_app/judges/criteria.html", context)
 
     def passport(self, request: HttpRequest, digest: str) -> HttpResponse:
         """Show how one judge agrees with people on one criterion."""
         _see_executions(request)
-        found = _passport(digest)
-        yardstick, agreement = found.yardstick, found.agreement
+        compared = _passport(digest)
+        yardstick, agreement = compared.yardstick, compared.agreement
         context = self.admin_site.each_context(request) | {
             "opts": self.opts,
             "title": "Judge and people",
-            "found": found,
+            "passport": compared,
             "yardstick": yardstick,
             "criterion": first_words(yardstick.criterion, most=160),
             "agreement": agreement,
             "kind": _kind(yardstick),
             "scale": _SCALES.get(yardstick.scale, yardstick.scale),
-            "words": agreement_in_words(agreement, blind=found.blind),
-            "corrected": _corrected(found),
+            "words": agreement_in_words(agreement, blind=compared.blind),
+            "corrected": _corrected(compared),
             "figures": list(_figures(agreement)),
-            "disagreements": _disagreements(found),
-            "left_out": max(0, len(found.disagreements) - MOST_SHOWN),
+            "disagreements": _disagreements(compared),
+            "left_out": max(0, len(compared.disagreements) - MOST_SHOWN),
             "versions": [
                 (_line(version), version.yardstick.created_at < yardstick.created_at)
-                for version in versions(found)
+                for version in versions(compared)
             ],
-            "may_try": bool(found.answers) and may_run(request),
+            "may_try": bool(compared.answers) and may_run(request),
         }
         return render(request, "admin/evals_app/judges/passport.html", context)
 
@@ -155,29 +155,29 @@ class PassportPages(ReadOnly):
         _see_executions(request)
         if not may_run(request):
             raise PermissionDenied
-        found = _passport(digest)
+        compared = _passport(digest)
         form = TryForm(request.POST if request.method == "POST" else None, auto_id="try_%s")
         by: Any = request.user
-        context: dict[str, Any] = {"found": found, "form": form}
+        context: dict[str, Any] = {"passport": compared, "form": form}
         try:
             if form.is_valid():
-                started = start_relabelling(found, by=by, **form.cleaned_data)
+                started = start_relabelling(compared, by=by, **form.cleaned_data)
                 for problem in started.problems:
                     messages.warning(request, problem)
                 return leave_dialog(runs_url(started.runs))
             if not form.is_bound:
-                context |= _price(found, by=by.pk)
+                context |= _price(compared, by=by.pk)
         except CannotStartError as error:
             context["problems"] = error.problems
         return render(request, "admin/evals_app/judges/try.html", context)
 
 
-def _price(found: Passport, *, by: int | None) -> dict[str, Any]:
-    plan = plan_relabelling(found, by=by)
+def _price(compared: Passport, *, by: int | None) -> dict[str, Any]:
+    plan = plan_relabelling(compared, by=by)
     price = all_in_words(plan.forecasts, month_left_usd=month_left(by))
-    some = f"{plan.answers:,} of the {plural(len(found.answers), 'answer')} can be graded. "
+    some = f"{plan.answers:,} of the {plural(len(compared.answers), 'answer')} can be graded. "
     return {
-        "price": f"{some if plan.answers < len(found.answers) else ''}{price}",
+        "price": f"{some if plan.answers < len(compared.answers) else ''}{price}",
         "problems": plan.problems,
     }
 
@@ -194,10 +194,10 @@ def _see_executions(request: HttpRequest) -> None:
 
 
 def _passport(digest: str) -> Passport:
-    found = passport(digest)
-    if found is None:
+    compared = passport(digest)
+    if compared is None:
         raise Http404("No judge graded by this criterion.")
-    return found
+    return compared
 
 
 def _kind(yardstick: Yardstick) -> str:
@@ -207,11 +207,11 @@ def _kind(yardstick: Yardstick) -> str:
     return grader.label if grader else yardstick.type
 
 
-def _line(found: Passport) -> Line:
-    agreement, kind = found.agreement, _kind(found.yardstick)
-    criterion = first_words(found.yardstick.criterion)
+def _line(compared: Passport) -> Line:
+    agreement, kind = compared.agreement, _kind(compared.yardstick)
+    criterion = first_words(compared.yardstick.criterion)
     return Line(
-        yardstick=found.yardstick,
+        yardstick=compared.yardstick,
         criterion=criterion,
         kind="" if kind == criterion else kind,  # some kinds have no other criterion
         answers=count(agreement.n),
@@ -236,9 +236,9 @@ def _with_interval(rate: Rate) -> str:
     return f"{_share(rate)} ({_interval(rate)})" if rate.total else UNKNOWN
 
 
-def _corrected(found: Passport) -> str:
+def _corrected(compared: Passport) -> str:
     """Say what people would find in the newest run."""
-    known = corrected(found)
+    known = corrected(compared)
     if known is None:
         return ""
     return (
@@ -278,15 +278,15 @@ def _figure(name: str, kappa: Kappa | None) -> Figure:
     return Figure(name, f"{kappa.value:.2f}", interval, meaning)
 
 
-def _disagreements(found: Passport) -> list[Disagreement]:
-    answers = found.disagreements[:MOST_SHOWN]
+def _disagreements(compared: Passport) -> list[Disagreement]:
+    answers = compared.disagreements[:MOST_SHOWN]
     reviews = Review.objects.select_related("grade", "execution").defer(
         "grade__calls", "grade__evidence", "execution__summary", "execution__turn_ms"
     )
-    said = reviews.in_bulk([answer.review for answer in answers])
+    by_key = reviews.in_bulk([answer.review for answer in answers])
     lines = []
     for answer in answers:
-        review = said.get(answer.review)
+        review = by_key.get(answer.review)
         if review is None:
             continue
         url = reverse("admin:evals_app_execution_change", args=[answer.newest.execution])

@@ -15,7 +15,7 @@ from django.utils.safestring import SafeString
 from unfold.decorators import display
 from unfold.paginator import InfinitePaginator
 
-from evals_app.admin.checking import Checking, said
+from evals_app.admin.checking import Checking, verdict_in_words
 from evals_app.admin.permissions import requires
 from evals_app.admin.presentation import badge
 from evals_app.admin.review_task_form import ReviewTaskForm
@@ -292,7 +292,7 @@ def _line(item: TaskItem) -> dict[str, Any]:
     return {
         "item": item,
         "url": f"{address}#grade-{item.grade}",
-        "judge": said(item.judged),
-        "people": said(item.people_say),
-        "words": [(word, said(word.passed)) for word in item.words],
+        "judge": verdict_in_words(item.judged),
+        "people": verdict_in_words(item.people_say),
+        "words": [(word, verdict_in_words(word.passed)) for word in item.words],
     }

@@ -189,8 +189,8 @@ class Reviews:
             number: self._bullet(grade, number, about, met=met)
             for number, met in bullets(grade.details).items()
         }
-        said = [review for review in about if review.item is None]
-        block = self._block(whole, said, decided)
+        of_whole = [review for review in about if review.item is None]
+        block = self._block(whole, of_whole, decided)
         return GradeBlocks(replace(block, has_bullets=bool(items)), items)
 
     def of_execution(self) -> ReviewBlock:
@@ -202,16 +202,16 @@ class Reviews:
     def _bullet(
         self, grade: GradeResult, number: int, about: Iterable[Review], *, met: bool | None
     ) -> ReviewBlock:
-        said = [review for review in about if review.item == number]
+        of_bullet = [review for review in about if review.item == number]
         subject = Subject(
             f"bullet {number}", grade.pk, number, passed=met, words=("It is met", "It is missed")
         )
-        people = _people(said)
+        people = _people(of_bullet)
         decided: SafeString | str = ""
         if people.passed is not None and people.passed is not met:
             state = verdict_state(people.passed, otherwise="")
             decided = people_badge(state, "Met" if people.passed else "Missed")
-        return self._block(subject, said, decided)
+        return self._block(subject, of_bullet, decided)
 
     def _block(
         self, subject: Subject, about: Sequence[Review], decided: SafeString | str

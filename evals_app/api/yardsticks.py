@@ -33,7 +33,9 @@ class Yardsticks(ListEndpoint):
         return Yardstick.objects.all()
 
     def rows_json(self, rows: Sequence[Any]) -> list[dict[str, Any]]:
-        return [yardstick_json(found.yardstick, found.agreement) for found in passports(rows)]
+        return [
+            yardstick_json(compared.yardstick, compared.agreement) for compared in passports(rows)
+        ]
 
 
 @describe_get("yardsticks_get", "Read how far a judge agrees with people", 404)
@@ -44,15 +46,15 @@ class OneYardstick(OneEndpoint):
     answer = YardstickDetails
 
     def read(self, key: str) -> dict[str, Any] | None:
-        found = passport(key)
-        if found is None:
+        compared = passport(key)
+        if compared is None:
             return None
-        shown = found.disagreements[:MOST_SHOWN]
+        shown = compared.disagreements[:MOST_SHOWN]
         return passport_json(
-            found.yardstick,
-            found.agreement,
-            blind=found.blind,
-            ties=found.ties,
+            compared.yardstick,
+            compared.agreement,
+            blind=compared.blind,
+            ties=compared.ties,
             disagreements=[
                 {
                     "execution": answer.newest.execution,
@@ -63,6 +65,6 @@ class OneYardstick(OneEndpoint):
                 for answer in shown
             ],
             versions=[
-                yardstick_json(other.yardstick, other.agreement) for other in versions(found)
+                yardstick_json(other.yardstick, other.agreement) for other in versions(compared)
             ],
         )

@@ -179,8 +179,8 @@ def _canned(
         description, parameters = tool.description, tool.parameters
     else:
         # Only the server knows the rest.
-        told = next((known.description for known in trial.tools if known.name == name), "")
-        description, parameters = written(told), _parameters(calls)
+        listed = next((known.description for known in trial.tools if known.name == name), "")
+        description, parameters = written(listed), _parameters(calls)
     return CannedTool.model_validate(
         {
             "name": name,

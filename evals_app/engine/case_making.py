@@ -22,16 +22,16 @@ def case_made(
     Each turn has the checks of the suite, too. With `asks_again` the earlier messages of the user are
     turns of their own.
     """
-    told = frozen if frozen is not None and _is_about(frozen, trial) else _told(trial)
+    seen = frozen if frozen is not None and _is_about(frozen, trial) else _as_seen(trial)
     turns = [
         _turn(turn, chosen, number).model_dump(mode="json", by_alias=True, exclude_defaults=True)
-        for number, turn in enumerate(told.turns, 1)
+        for number, turn in enumerate(seen.turns, 1)
     ]
-    history = told.history
+    history = seen.history
     if asks_again:
         earlier = [{"user": message.content} for message in history if message.role == "user"]
         turns, history = [*earlier, *turns], []
-    whole = told.model_copy(
+    whole = seen.model_copy(
         update={
             "name": name,
             "description": description,
@@ -61,7 +61,7 @@ def _is_about(case: CaseSpec, trial: Trial) -> bool:
     return [plain(turn.user) for turn in case.turns][: len(asked)] == asked
 
 
-def _told(trial: Trial) -> CaseSpec:
+def _as_seen(trial: Trial) -> CaseSpec:
     return CaseSpec(
         name="A conversation",
         channel=trial.channel or None,

@@ -62,12 +62,12 @@ def happenings(
     partners: dict[str, list[Change | None]] = {}
     ours, theirs = _by_identity(trial), [_by_identity(other) for other in others]
     for identity, changes in ours.items():
-        found = [
+        matches = [
             paired(list(changes.values()), list(other.get(identity, {}).values()), _data)
             for other in theirs
         ]
         for n, key in enumerate(changes):
-            partners[key] = [alike[n] for alike in found]
+            partners[key] = [alike[n] for alike in matches]
     return tuple(_happening(key, change, partners[key], known) for key, change in _changes(trial))
 
 

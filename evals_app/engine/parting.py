@@ -192,8 +192,8 @@ class Known:
         return PROSE if len(text.split()) >= _LEAST_WORDS else ""
 
     def _is_spoken_day(self, text: str) -> bool:
-        said = _SPOKEN_DAY.findall(text) if self.now is not None else ()
-        return not all(map(self.has, said))
+        days = _SPOKEN_DAY.findall(text) if self.now is not None else ()
+        return not all(map(self.has, days))
 
     def _is_relative(self, day: str) -> bool:
         """Whether a day depends on when the conversation took place: nobody has asked for it."""

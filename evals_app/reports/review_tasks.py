@@ -118,14 +118,14 @@ def progress_of(
     """
     names: dict[int | str, str] = dict(assigned)
     done: dict[int | str, int] = dict.fromkeys(names, 0)
-    for _, said in words:
-        for word in said:
+    for _, spoken in words:
+        for word in spoken:
             if not assigned:
                 names[word.person] = word.name
             if word.person in names:
                 done[word.person] = done.get(word.person, 0) + 1
-    shared = [(position, said) for position, said in words if _decided(said) > 1]
-    disputed = tuple(position for position, said in shared if len(_verdicts(said)) > 1)
+    shared = [(position, spoken) for position, spoken in words if _decided(spoken) > 1]
+    disputed = tuple(position for position, spoken in shared if len(_verdicts(spoken)) > 1)
     people = sorted(names.items(), key=lambda entry: entry[1].casefold())
     return Progress(
         total=len(words),

@@ -188,8 +188,8 @@ def versions(passport: Passport) -> list[Passport]:
         execution__case__in={place.case for place in places},
         execution__run__suite_slug__in={place.suite for place in places},
     ).exclude(yardstick=key)
-    found = at_places.values_list("yardstick", *_PLACE).distinct()
-    others = {other for other, *place in found if Place(*place) in places}
+    rows_there = at_places.values_list("yardstick", *_PLACE).distinct()
+    others = {other for other, *place in rows_there if Place(*place) in places}
     others |= set(_carried(key))
     rows = Yardstick.objects.filter(pk__in=others).order_by("-pk")[:MOST_VERSIONS]
     return [version for version in passports(reversed(rows)) if version.agreement.n]

@@ -292,8 +292,8 @@ def answered_by(task: ReviewTask, person: int) -> dict[int, bool]:
     """Return all positions of a task, and whether a person has answered them."""
     rows = list(task.items.order_by("position").values_list("position", "grade", "item"))
     own = Review.objects.filter(by=person, grade__in=[grade for _, grade, _ in rows])
-    said = set(_current(own).values_list("grade", "item"))
-    return {position: (grade, item) in said for position, grade, item in rows}
+    answered = set(_current(own).values_list("grade", "item"))
+    return {position: (grade, item) in answered for position, grade, item in rows}
 
 
 def items_of(task: ReviewTask) -> list[TaskItem]:
@@ -343,13 +343,13 @@ def judged(grade: GradeResult, item: int | None) -> bool | None:
 def _words(grades: Collection[int]) -> dict[tuple[int, int | None], list[Word]]:
     """Return the last word of each person on grades and bullets."""
     rows = _current(Review.objects.filter(grade__in=grades)).order_by("pk")
-    said: dict[tuple[int, int | None], dict[int | str, Word]] = {}
+    by_place: dict[tuple[int, int | None], dict[int | str, Word]] = {}
     columns = ("grade", "item", "by", "by_name", "passed", "score", "reason")
     for grade, item, by, name, passed, score, reason in rows.values_list(*columns):
         person = name if by is None else by
         word = Word(person, name, passed, score, item, reason)
-        said.setdefault((grade, item), {})[person] = word
-    return {place: list(words.values()) for place, words in said.items()}
+        by_place.setdefault((grade, item), {})[person] = word
+    return {place: list(words.values()) for place, words in by_place.items()}
 
 
 def _current(reviews: QuerySet[Review]) -> QuerySet[Review]:

@@ -38,8 +38,8 @@ def judge_trust(
         judges = check.judges(agent=agent, judge=judge)
         return yardstick_of(check, judges, judge_prompt=suite.judge_prompt)
 
-    found = (judged_by(check) for check in _checks(suite, cases))
-    specs = {spec.digest: spec for spec in found if spec is not None}
+    yardsticks = (judged_by(check) for check in _checks(suite, cases))
+    specs = {spec.digest: spec for spec in yardsticks if spec is not None}
     digests = {digest for spec in specs.values() for digest in (spec.digest, *spec.items)}
     criteria = _reviewed(sorted(digests))
     compared = agreements(criteria)
