@@ -35,7 +35,7 @@ from evals_app.runs.passports import (
 )
 from evals_app.runs.relabelling import plan_relabelling, start_relabelling
 
-PER_PAGE = 25
+PER_PAGE = 20
 _SCALES = {
     "pass_fail": "pass or fail",
     "1-5": "a grade from 1 to 5",

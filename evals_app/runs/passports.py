@@ -14,7 +14,7 @@ from evals_app.engine.statistics import mean
 from evals_app.models import GradeResult, Review, Yardstick
 from evals_app.models.reviews import IS_LABEL
 
-MOST_REVIEWS = 2000  # of a yardstick: the newest
+MOST_REVIEWS = 500  # of a yardstick: the newest
 MOST_SHOWN = 50  # disagreements
 MOST_VERSIONS = 20
 MOST_CORRECTED = 5000  # executions of a run whose pass rate is corrected
