@@ -67,7 +67,8 @@ def _beside_the_commoner(agreement: Agreement) -> str:
     if agreement.agreed.count > rate.count:
         return f"{would}."
     compared = "just as much" if agreement.agreed.count == rate.count else "more"
-    return f"{would}, {compared}, so this judge is of no use yet."
+    so = ", so this judge is of no use yet" if agreement.is_enough else ""
+    return f"{would}, {compared}{so}."
 
 
 def _on_scale(agreement: Agreement) -> Iterator[str]:

@@ -40,6 +40,7 @@ def test_the_number_of_answers_comes_first_and_the_commoner_verdict_beside_the_a
         pytest.param(Agreement(0, 0, 0, 40), ["People passed none"], [], id="no pass"),
         pytest.param(Agreement(38, 2), ["just as much", "of no use"], [], id="always passes"),
         pytest.param(Agreement(20, 10, 10, 0), ["more, so"], [], id="worse than always passing"),
+        pytest.param(Agreement(0, 1), ["100 %, more."], ["of no use"], id="too few to say so"),
         pytest.param(Agreement(2, 6, 4, 28), ["always says “failed”"], [], id="mostly failed"),
         pytest.param(
             Agreement(20, on_scale=OnScale("1-5", 20, 12, 6, Kappa(0.7, (0.5, 0.9)))),
