@@ -1,0 +1,51 @@
+"""Results with the decisions of people, in every report that people or programs read."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from evals_app.reports.html import html_page
+from evals_app.reports.junit import junit
+from evals_app.reports.markdown import markdown
+from evals_app.reports.reviewed import people_note, rate_with_people
+from evals_app.reports.rows import result_rows
+from tests.reports.makers import a_case, a_run, an_execution, results
+
+REVIEWED_RUN = {
+    "verdict": "passed",
+    "score": 1.0,
+    "pass_rate": 1.0,
+    "passed": 2,
+    "failed": 0,
+    "errored": 0,
+    "reviews": 3,
+    "overruled": 1,
+}
+REVIEWED = {"verdict": "passed", "cause": None, "reason": "Decided by Ann: it is.", "score": 0.75}
+
+
+@pytest.mark.parametrize("report", [html_page, markdown, junit])
+def test_reports_have_both_results(report: Callable[[Any], Iterator[str]]) -> None:
+    run, execution = a_run(reviewed=REVIEWED_RUN), an_execution(reviewed=REVIEWED)
+
+    text = "".join(report([results(run, [execution], cases=[a_case()])]))
+
+    assert "Decided by Ann" in text
+    assert people_note(REVIEWED_RUN) in text.replace("&#x27;", "'")
+    assert people_note(REVIEWED_RUN) not in "".join(report([results(a_run(), [execution])]))
+
+
+def test_tables_have_verdict_and_score_or_nothing() -> None:
+    rows = [an_execution(reviewed=REVIEWED), an_execution(id=4)]
+
+    headers, *cells = result_rows([results(a_run(), rows)])
+
+    assert headers[-2:] == ["reviewed_verdict", "reviewed_score"]
+    assert [row[-2:] for row in cells] == [["passed", 0.75], [None, None]]
+
+
+def test_a_rate_is_named_twice_only_where_it_differs() -> None:
+    assert "(" not in rate_with_people(0.5, {})
+    assert "(" not in rate_with_people(0.5, {"pass_rate": 0.5})
+    assert "100" in rate_with_people(0.5, {"pass_rate": 1.0})
