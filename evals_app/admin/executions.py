@@ -1,11 +1,13 @@
 """Executions in the admin: the list, and the page that shows what an agent did."""
 
 from collections.abc import Iterable, Iterator
+from functools import reduce
+from operator import or_
 from typing import Any, ClassVar
 
 from django.contrib import admin
 from django.core.exceptions import PermissionDenied
-from django.db.models import Q, QuerySet
+from django.db.models import Q, QuerySet, Subquery
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.urls import URLPattern, path
@@ -355,18 +357,30 @@ def _summary(execution: Execution) -> list[tuple[str, SafeString]]:
 
 def _neighbours(execution: Execution) -> dict[str, Execution | None]:
     """Return the executions before and after in the run, and the next one that went wrong."""
-    siblings = Execution.objects.filter(run=execution.run_id).only("pk", "case", "trial", "verdict")
+    siblings = Execution.objects.filter(run=execution.run_id)
     here = {"position": execution.position}
+    # The range of positions alone says where in the index to begin.
     after = siblings.filter(
-        Q(position__gt=execution.position) | Q(trial__gt=execution.trial, **here)
+        Q(position__gt=execution.position) | Q(trial__gt=execution.trial, **here),
+        position__gte=execution.position,
     ).order_by("position", "trial")
     before = siblings.filter(
-        Q(position__lt=execution.position) | Q(trial__lt=execution.trial, **here)
+        Q(position__lt=execution.position) | Q(trial__lt=execution.trial, **here),
+        position__lte=execution.position,
     ).order_by("-position", "-trial")
+    wanted = [before, after, after.filter(verdict__in=WENT_WRONG)]
+    columns = ("pk", "case", "position", "trial", "verdict")
+    # One query, each part of which takes the first row of an index.
+    nearest = Execution.objects.filter(
+        reduce(or_, (Q(pk=Subquery(rows.values("pk")[:1])) for rows in wanted))
+    ).only(*columns)
+    place = (execution.position, execution.trial)
+    rows = sorted(nearest, key=lambda row: (row.position, row.trial))
+    later = [row for row in rows if (row.position, row.trial) > place]
     return {
-        "previous": before.first(),
-        "next": after.first(),
-        "next_failure": after.filter(verdict__in=WENT_WRONG).first(),
+        "previous": next((row for row in rows if row not in later), None),
+        "next": next(iter(later), None),
+        "next_failure": next((row for row in later if row.verdict in WENT_WRONG), None),
     }
 
 

@@ -151,8 +151,8 @@ def test_the_page_takes_a_fixed_number_of_queries(
     make_execution(run, "after", state="failed")
     admin_client.get(page_of(execution))  # a process looks a content type up once
 
-    # session, user, execution, transcript, grades, previous, next, next failure, result before, case
-    with django_assert_num_queries(11):
+    # session, user, execution, reviews, transcript, grades, gradings again, neighbours, result before, case
+    with django_assert_num_queries(10):
         admin_client.get(page_of(execution))
 
 

@@ -93,5 +93,6 @@ def test_it_takes_a_fixed_number_of_queries(
         make_run(["passed"]), trial=make_trial(turns=30), grades=[make_grade() for _ in range(30)]
     )
 
-    with django_assert_num_queries(4):  # the token, the execution, its grades, its transcript
+    # The token, the execution, its grades, reviews and transcript.
+    with django_assert_num_queries(5):
         client.get(f"/api/executions/{execution.pk}/")
