@@ -94,8 +94,8 @@ def test_markup_in_a_page_is_shown_as_text(tmp_path: Path, monkeypatch: pytest.M
         (
             "evals_app_case",
             [
-                *("without-code/#6-write-the-first-case", "good-evals/", "assertions/"),
-                *("history/", "glossary/"),
+                *("without-code/#6-write-the-first-case", "regrading/", "good-evals/"),
+                *("assertions/", "history/", "glossary/"),
             ],
         ),
         ("evals_app_agent", ["without-code/#4-make-an-agent", "own-agents/", "glossary/"]),
