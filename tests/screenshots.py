@@ -1,7 +1,7 @@
 """The pictures of the guide: `python -m tests.screenshots` takes all of them again.
 
-It starts an empty site in a temporary folder, with a real worker, and follows `docs/without-code.md` in
-Chromium. Look at the difference of `docs/images` before you commit it. An argument is another
+It starts an empty site in a temporary folder, with a real worker, and follows `docs/without-code.md` and
+`docs/reviewing.md` in Chromium. Look at the difference of `docs/images` before you commit it. An argument is another
 folder to write to.
 """
 
@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -30,14 +30,18 @@ PICTURES = (
     "agent-starts",
     "case-check",
     "case-editor",
+    "check-grade",
     "check-picker",
     "comparison",
     "entities",
     "entity-type",
     "import",
+    "grade-again",
     "invitation",
+    "judge-passport",
     "review",
     "review-phone",
+    "reviewed",
     "run",
     "run-dialog",
     "start",
@@ -116,7 +120,10 @@ def _clip(part: Locator) -> dict[str, float]:
     return {"x": left, "y": top, "width": right - left, "height": bottom - top, "scale": 1}
 
 
-def photograph(page: Page, camera: Camera, folder: Path) -> None:
+Manage = Callable[..., object]  # runs a command of the site
+
+
+def photograph(page: Page, camera: Camera, folder: Path, manage: Manage) -> None:
     """Follow the guide, and take a picture at each station."""
     camera.take("start", page, has_side_bar=True)
     _data(page, camera)
@@ -125,6 +132,7 @@ def photograph(page: Page, camera: Camera, folder: Path) -> None:
     _results(page, camera)
     camera.take("invitation", _invitation(page), height=360)
     _spreadsheet(page, camera, folder)
+    _reviews(page, camera, manage)
 
 
 def _data(page: Page, camera: Camera) -> None:
@@ -177,7 +185,7 @@ def _results(page: Page, camera: Camera) -> None:
     guide.ask_to_run(page)
     camera.take("run-dialog", page.get_by_role("dialog"))
     guide.run_the_suite(page)
-    failed = page.get_by_role("link", name="State of another order", exact=True)
+    failed = page.get_by_role("link", name="State of another order", exact=True).first
     page.get_by_text("Finished").wait_for(timeout=guide.PATIENCE_MS)
     camera.take("run", page, height=1100)
     failed.click()
@@ -221,8 +229,43 @@ def _spreadsheet(page: Page, camera: Camera, folder: Path) -> None:
     camera.take("import", page, height=620)
 
 
+def _reviews(page: Page, camera: Camera, manage: Manage) -> None:
+    """Review the results of an example that a judge graded."""
+    manage("import_evals", str(ROOT / "examples" / "letters"))
+    manage("run_evals", "letters", "--no-progress", fails=True)
+    guide.go_to(page, "Runs")
+    page.get_by_role("main").get_by_role("link", name="Letters").first.click()
+    page.get_by_role("button", name="Grade again").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_text("agent is not asked").wait_for()
+    camera.take("grade-again", dialog)
+    page.keyboard.press("Escape")
+    page.reload()
+    page.get_by_role("button", name="Check grades").click()
+    page.get_by_label("Grades to check").fill("20")
+    page.get_by_role("dialog").get_by_role("button", name="Draw grades").click()
+    page.get_by_role("link", name="Start checking").click()
+    camera.take("check-grade", page, height=1000)
+    while page.get_by_role("button", name="Meets it").count():
+        page.get_by_role("button", name="Meets it").click()
+        page.get_by_role("link", name="Next").or_(
+            page.get_by_role("link", name="See the result")
+        ).first.click()
+    guide.go_to(page, "Judges")
+    page.get_by_role("link", name="Judges compared with people").click()
+    page.get_by_role("main").get_by_role("table").get_by_role("link").first.click()
+    camera.take("judge-passport", page, height=1250)
+    guide.go_to(page, "Executions")
+    page.get_by_role("main").get_by_role("link", name="State of another order").last.click()
+    page.get_by_role("button", name="Wrong").first.click()
+    page.get_by_label("Because").fill("The customer asked about another order.")
+    page.get_by_role("button", name="Save").first.click()
+    page.get_by_text("with people's decisions").first.wait_for()
+    camera.take("reviewed", page, height=1000)
+
+
 @contextmanager
-def _site(data: Path) -> Iterator[str]:
+def _site(data: Path) -> Iterator[tuple[str, Manage]]:
     """Serve an empty site that works on runs."""
     environment = {
         name: value
@@ -235,9 +278,13 @@ def _site(data: Path) -> Iterator[str]:
     def manage(*words: str) -> list[str]:
         return [sys.executable, "manage.py", *words]
 
+    def run(*words: str, fails: bool = False) -> object:
+        """Run a command; examples fail on purpose, which is no error then."""
+        return subprocess.run(manage(*words), cwd=ROOT, env=environment, check=not fails)
+
     admin = ("createsuperuser", "--noinput", "--username", "maria", "--email", "maria@example.org")
     for command in (("migrate", "-v0"), admin):
-        subprocess.run(manage(*command), cwd=ROOT, env=environment, check=True)
+        run(*command)
     with socket.create_server((HOST, 0)) as free:
         port = free.getsockname()[1]
     served = subprocess.Popen(
@@ -245,7 +292,7 @@ def _site(data: Path) -> Iterator[str]:
     )
     try:
         _wait_for(served, port)
-        yield f"http://{HOST}:{port}"
+        yield f"http://{HOST}:{port}", run
     finally:
         served.terminate()
         served.wait(timeout=60)
@@ -288,7 +335,7 @@ def main() -> None:
     camera = Camera(images)
     with (
         tempfile.TemporaryDirectory(prefix="touchstone-pictures-") as folder,
-        _site(Path(folder)) as address,
+        _site(Path(folder)) as (address, manage),
         sync_playwright() as playwright,
     ):
         browser = playwright.chromium.launch(
@@ -296,7 +343,7 @@ def main() -> None:
         )
         page = _signed_in(browser, address)
         try:
-            photograph(page, camera, Path(folder))
+            photograph(page, camera, Path(folder), manage)
         finally:
             browser.close()
     if missing := set(PICTURES) - camera.taken:
