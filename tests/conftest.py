@@ -4,14 +4,12 @@ The environment is set before Django reads its settings, and from nothing but th
 run neither sees the operator's data nor a key that costs money.
 """
 
-import asyncio
 import gc
 import os
 import shutil
 import socket
 import tempfile
 from collections.abc import Generator, Iterator
-from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
 from urllib.parse import quote, urlsplit
@@ -207,57 +205,25 @@ def child_environment(transactional_db: None) -> dict[str, str]:
 # Browser
 
 
-class OneBrowser:
-    """A Chromium for all tests of this process: starting it and its driver takes more than a page.
-
-    Playwright's event loop occupies the thread in which it was started, and neither a task nor the
-    ORM would work in the tests that follow. So the thread forgets the loop between browser tests.
-    """
-
-    def __init__(self) -> None:
-        self._playwright = sync_playwright().start()
-        self._loop = asyncio.get_running_loop()
-        self.chromium = self._playwright.chromium.launch(
-            executable_path=chromium(), args=list(CHROMIUM_ARGUMENTS)
-        )
-
-    @contextmanager
-    def in_use(self) -> Iterator[None]:
-        asyncio._set_running_loop(self._loop)  # noqa: SLF001 - as every implementation of a loop
-        try:
-            yield
-        finally:
-            asyncio._set_running_loop(None)  # noqa: SLF001
-
-    def close(self) -> None:
-        with self.in_use():
-            self.chromium.close()
-            self._playwright.stop()
-
-
-@pytest.fixture(scope="session")
-def one_browser() -> Iterator[OneBrowser]:
-    browser = OneBrowser()
-    asyncio._set_running_loop(None)  # noqa: SLF001
-    yield browser
-    browser.close()
-
-
 @pytest.fixture
-def page(one_browser: OneBrowser, monkeypatch: pytest.MonkeyPatch) -> Iterator[Page]:
-    """A page in a fresh context, for tests marked `browser`.
+def page(monkeypatch: pytest.MonkeyPatch) -> Iterator[Page]:
+    """A page of a fresh Chromium, for tests marked `browser`.
 
-    What a browser test itself needs done without Playwright's loop goes through `tests.elsewhere`.
+    Playwright starts and ends with each test: while it runs, its event loop holds the thread, and
+    neither a task nor the ORM would work in the tests that follow. What a browser test itself needs
+    done without that loop goes through `tests.elsewhere`.
     """
     # The test itself is synchronous; Django only sees the loop of Playwright in its thread.
     monkeypatch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
-    with one_browser.in_use():
-        context = one_browser.chromium.new_context()
-        page = context.new_page()
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=chromium(), args=list(CHROMIUM_ARGUMENTS)
+        )
+        page = browser.new_page()
         # Generous: other tests run beside it.
         page.set_default_timeout(20_000)
         expect.set_options(timeout=20_000)
         yield page
-        context.close()
+        browser.close()
         # While a loop runs, asgiref gives the thread connections of its own; nobody sees them later.
         connections.close_all()
