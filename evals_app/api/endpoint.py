@@ -63,19 +63,20 @@ class ListEndpoint(ABC, Endpoint, ListModelMixin, GenericAPIView[Any]):
             self.parameters = known  # type: ignore[misc]
         super().initial(request, *args, **kwargs)
 
+    @abstractmethod
     def row_json(self, row: Any) -> dict[str, Any]:
-        """Make a row of the queryset into JSON."""
-        raise NotImplementedError
+        """Make a row of the queryset, or what `completed` makes of it, into JSON."""
 
-    def rows_json(self, rows: Sequence[Any]) -> Sequence[dict[str, Any]]:
-        """Make the rows of a page into JSON."""
-        return [self.row_json(row) for row in rows]
+    def completed(self, rows: Sequence[Any]) -> Sequence[Any]:
+        """Add to the rows of a page what is read for all of them at once."""
+        return rows
 
     def get(self, request: Request, **kwargs: Any) -> Response:
         rows = self.filter_queryset(self.get_queryset())
         wanted = wanted_fields(request, self.answer.KEYS)
         page = self.paginate_queryset(rows) or ()
-        return self.get_paginated_response([chosen(row, wanted) for row in self.rows_json(page)])
+        rows = [chosen(self.row_json(row), wanted) for row in self.completed(page)]
+        return self.get_paginated_response(rows)
 
 
 class OneEndpoint(ABC, Endpoint):

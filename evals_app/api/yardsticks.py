@@ -15,7 +15,7 @@ from evals_app.reports.agreement_answers import (
     passport_json,
     yardstick_json,
 )
-from evals_app.runs.passports import MOST_SHOWN, passport, passports, versions
+from evals_app.runs.passports import MOST_SHOWN, Passport, passport, passports, versions
 
 _SEE = Need(Scope.READ, "evals_app.view_execution")
 
@@ -32,10 +32,11 @@ class Yardsticks(ListEndpoint):
     def get_queryset(self) -> QuerySet[Any, Any]:
         return Yardstick.objects.all()
 
-    def rows_json(self, rows: Sequence[Any]) -> list[dict[str, Any]]:
-        return [
-            yardstick_json(compared.yardstick, compared.agreement) for compared in passports(rows)
-        ]
+    def completed(self, rows: Sequence[Any]) -> Sequence[Passport]:
+        return passports(rows)
+
+    def row_json(self, row: Passport) -> dict[str, Any]:
+        return yardstick_json(row.yardstick, row.agreement)
 
 
 @describe_get("yardsticks_get", "Read how far a judge agrees with people", 404)

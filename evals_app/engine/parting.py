@@ -207,7 +207,7 @@ class Known:
 
 
 def has_words(text: str, wanted: str) -> bool:
-    """Whether a text has another one that is no part of a longer word."""
+    """Whether a text has another one that is not part of a longer word."""
     start = text.find(wanted) if wanted else -1
     while start >= 0:
         end = start + len(wanted)

@@ -379,7 +379,7 @@ def answer_item(
     Whoever has spoken of it before has seen what the judge says.
 
     Raises:
-        CannotReviewError: nothing could follow from the word.
+        CannotReviewError: no verdict can be computed from it.
     """
     earlier = list(Review.objects.filter(by=by, grade=row.grade_id, item=row.item))
     for review in earlier:

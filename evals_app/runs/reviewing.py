@@ -49,7 +49,7 @@ def review_grade(
     A `score` decides whether the check passes, as the judge's would.
 
     Raises:
-        CannotReviewError: there is no such bullet, or nothing could follow from the word.
+        CannotReviewError: there is no such bullet, or no verdict can be computed from it.
     """
     judged_passed, judged_score = _judged(grade, item)
     if score is not None:

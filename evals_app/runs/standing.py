@@ -26,7 +26,7 @@ class Standing:
 def with_last_runs(suites: QuerySet[Suite]) -> QuerySet[Suite]:
     """Let suites know their last whole run, and the last that ended at all."""
     whole = Run.objects.suite_verdicts()
-    # What grades the conversations of an earlier run again is no news of the agent.
+    # What grades the conversations of an earlier run again says nothing new about the agent.
     ended = Run.objects.exclude(verdict="").filter(settlement=None, grades_of=None)
     return suites.annotate(verdict_run_id=_last(whole), last_run_id=_last(ended))
 
