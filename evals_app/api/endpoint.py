@@ -75,8 +75,8 @@ class ListEndpoint(ABC, Endpoint, ListModelMixin, GenericAPIView[Any]):
         rows = self.filter_queryset(self.get_queryset())
         wanted = wanted_fields(request, self.answer.KEYS)
         page = self.paginate_queryset(rows) or ()
-        rows = [chosen(self.row_json(row), wanted) for row in self.completed(page)]
-        return self.get_paginated_response(rows)
+        shown = [chosen(self.row_json(row), wanted) for row in self.completed(page)]
+        return self.get_paginated_response(shown)
 
 
 class OneEndpoint(ABC, Endpoint):
