@@ -70,6 +70,7 @@ INSTALLED_APPS = [
     "evals_app",
 ]
 MIDDLEWARE = [
+    "evalsite.request_id.RequestId",  # the first: every answer has an id
     "django.middleware.security.SecurityMiddleware",
     "evalsite.middleware.ContentSecurityPolicy",
     "evalsite.middleware.Probes",

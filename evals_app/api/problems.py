@@ -23,6 +23,7 @@ from rest_framework.renderers import JSONRenderer
 from rest_framework.response import Response
 from rest_framework.views import exception_handler, set_rollback
 
+from evals_app.api.request_ids import request_id
 from evals_app.formats.problems import FormatError, keys_text, shortened
 from evals_app.formats.problems import Problem as FileProblem
 from evals_app.library.files import EditedError, edited_words
@@ -79,6 +80,7 @@ class Problem(Answer):
     title: str
     status: int
     detail: str
+    request_id: str = Field(description="As in the header X-Request-ID, and in the server's log.")
     errors: list[FileError | Error]
 
 
@@ -112,7 +114,14 @@ def problem_body(
 ) -> Json:
     """Describe a problem."""
     title = TITLES.get(kind) or HTTPStatus(status).phrase
-    return Problem.of(type=kind, title=title, status=status, detail=detail, errors=list(errors))
+    return Problem.of(
+        type=kind,
+        title=title,
+        status=status,
+        detail=detail,
+        request_id=request_id.get(),
+        errors=list(errors),
+    )
 
 
 def problem_response(exc: Exception, context: dict[str, Any]) -> Response | None:

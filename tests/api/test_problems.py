@@ -9,6 +9,7 @@ from django.http import Http404
 from rest_framework.exceptions import NotAuthenticated, Throttled, ValidationError
 from rest_framework.response import Response
 
+from evals_app.api import problems
 from evals_app.api.problems import KEY_REUSED, RefusedError, error_at, problem_response
 from evals_app.formats.problems import FormatError, Problem
 from evals_app.runs.freeze import CannotStartError
@@ -43,7 +44,7 @@ def test_every_refusal_has_one_shape(exc: Exception, status: int, title: str) ->
 
     assert response.status_code == response.data["status"] == status
     assert response.content_type == "application/problem+json"
-    assert response.data.keys() == {"type", "title", "status", "detail", "errors"}
+    assert response.data.keys() == set(problems.Problem.KEYS)
     assert response.data["title"] == title
     assert response.data["detail"]
 
