@@ -1,8 +1,31 @@
-"""Log lines for an unavailable database."""
+"""Lines of the log: their format, what they were written for, and an unavailable database."""
 
+import json
 import logging
+from contextvars import ContextVar
+from datetime import UTC, datetime
+from typing import NamedTuple
 
 from django.db import InterfaceError, OperationalError
+from django.http import HttpRequest
+from django.utils.functional import SimpleLazyObject
+
+from evals_app.engine import at_work
+
+
+class Asked(NamedTuple):
+    """A request and its id."""
+
+    request: HttpRequest
+    id: str
+
+
+# What this thread answers. Not cleared after it: the last lines about a request come later.
+ASKED: ContextVar[Asked | None] = ContextVar("asked", default=None)
+
+# What a line was written for, and what the access log knows of a request.
+CONTEXT = ("run", "execution", "request_id", "user")
+OF_REQUESTS = ("method", "path", "status", "ms", "bytes")
 
 
 def is_away(error: BaseException | None) -> bool:
@@ -22,3 +45,62 @@ class OneLine(logging.Filter):
             record.msg, record.args = f"{record.getMessage()} ({reason})", ()
             record.exc_info, record.exc_text = None, None
         return True
+
+
+class Context(logging.Filter):
+    """Note in which run, execution or request a line was written, as far as that is known."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        asked = ASKED.get()
+        known = {
+            "run": at_work.RUN.get(),
+            "execution": at_work.EXECUTION.get(),
+            "request_id": asked and asked.id,
+            "user": asked and _user_name(asked.request),
+        }
+        # Who writes the line may know better.
+        record.__dict__.update(known | {n: v for n, v in record.__dict__.items() if n in known})
+        return True
+
+
+def _user_name(request: HttpRequest) -> str:
+    """Return who sent a request, if that is known already: the log does not ask the database."""
+    user = getattr(request, "user", None)
+    if isinstance(user, SimpleLazyObject):
+        user = getattr(request, "_cached_user", None)
+    return user.get_username() if user is not None else ""
+
+
+class Lines(logging.Formatter):
+    """A line for people; what it was written for follows in brackets."""
+
+    def __init__(self) -> None:
+        super().__init__("{asctime} {levelname} {name}: {message}", style="{")
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - Python's name
+        known = [f"{name}={value}" for name, value in _known(record, CONTEXT).items()]
+        return super().formatMessage(record) + (f" [{' '.join(known)}]" if known else "")
+
+
+class JsonLines(logging.Formatter):
+    """One JSON object a line."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        line = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname,
+            "logger": record.name,
+            "message": record.getMessage(),
+            **_known(record, CONTEXT + OF_REQUESTS),
+        }
+        if record.exc_info:
+            line["exception"] = self.formatException(record.exc_info)
+        return json.dumps(line, default=str)
+
+
+def _known(record: logging.LogRecord, names: tuple[str, ...]) -> dict[str, object]:
+    values = {name: getattr(record, name, None) for name in names}
+    return {name: value for name, value in values.items() if value is not None and value != ""}
+
+
+FORMATTERS = {"line": Lines, "json": JsonLines}

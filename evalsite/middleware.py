@@ -76,14 +76,14 @@ def _missing_migrations() -> Iterator[str]:
 class Probes:
     """Answer the probes before the Host is checked: load balancers call by IP address."""
 
-    _views = {"/healthz": healthz, "/readyz": readyz}
+    views = {"/healthz": healthz, "/readyz": readyz}
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         """Answer the request."""
-        return self._views.get(request.path_info, self.get_response)(request)
+        return self.views.get(request.path_info, self.get_response)(request)
 
 
 class TimeZoneOfReader:

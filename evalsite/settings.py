@@ -71,6 +71,7 @@ INSTALLED_APPS = [
 ]
 MIDDLEWARE = [
     "evalsite.request_id.RequestId",  # the first: every answer has an id
+    "evalsite.access_log.AccessLog",
     "django.middleware.security.SecurityMiddleware",
     "evalsite.middleware.ContentSecurityPolicy",
     "evalsite.middleware.Probes",
@@ -273,13 +274,24 @@ SPECTACULAR_SETTINGS = {
 # Logging
 
 LOG_LEVEL = environment.log_level("TOUCHSTONE_LOG_LEVEL", "INFO")
+LOG_FORMAT = environment.word("TOUCHSTONE_LOG_FORMAT", ("line", "json"))
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {"line": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"}},
-    "filters": {"one_line": {"()": "evalsite.logs.OneLine"}},
+    "formatters": {
+        "line": {"()": "evalsite.logs.Lines"},
+        "json": {"()": "evalsite.logs.JsonLines"},
+    },
+    "filters": {
+        "one_line": {"()": "evalsite.logs.OneLine"},
+        "context": {"()": "evalsite.logs.Context"},
+    },
     "handlers": {
-        "stderr": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["one_line"]}
+        "stderr": {
+            "class": "logging.StreamHandler",
+            "formatter": LOG_FORMAT,
+            "filters": ["one_line", "context"],
+        }
     },
     "root": {"handlers": ["stderr"], "level": LOG_LEVEL},
     "loggers": {

@@ -13,6 +13,7 @@ from pathlib import Path
 from threading import Timer
 from typing import Any
 
+from gunicorn.glogging import Logger
 from gunicorn.workers.gthread import ThreadWorker
 
 READ_S = 60.0
@@ -37,6 +38,19 @@ def _stop_reading(connection: socket.socket) -> None:
         connection.shutdown(socket.SHUT_RD)
 
 
+class Log(Logger):  # type: ignore[misc]
+    """What gunicorn writes itself, in the format of all other lines. Requests: see access_log.py."""
+
+    def setup(self, cfg: Any) -> None:
+        super().setup(cfg)
+        # Not at the top: gunicorn may be started in any folder, and searches ours only from here on.
+        from evalsite import environment  # noqa: PLC0415
+        from evalsite.logs import FORMATTERS  # noqa: PLC0415
+
+        chosen = environment.word("TOUCHSTONE_LOG_FORMAT", tuple(FORMATTERS))
+        self._set_handler(self.error_log, cfg.errorlog, FORMATTERS[chosen]())
+
+
 def on_starting(server: Any) -> None:
     """Collect static files under hashed names; the pages work without, only more slowly."""
     manage = str(Path(__file__).resolve().parent.parent / "manage.py")
@@ -47,6 +61,7 @@ def on_starting(server: Any) -> None:
         server.log.warning("Static files are served uncompressed: %s", collected.stderr.strip())
 
 
+logger_class = Log
 worker_class = PatientWorker
 threads = 16
 control_socket_disable = True  # unused, and it would be created in HOME

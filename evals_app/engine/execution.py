@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from functools import partial
 
+from evals_app.engine import at_work
 from evals_app.engine.aid_making import AidMaker, SharedAids
 from evals_app.engine.callables.pool import Callables
 from evals_app.engine.conversation import Conversation, variables_of
@@ -151,6 +152,7 @@ class _Crew:
 
     async def _slot(self) -> None:
         while (job := await self._feeder.next()) is not None:
+            at_work.EXECUTION.set(job.id)
             if self._plan.stops_when_decided:
                 await self._recorder.wait_for_case(job.case.name)  # it may be decided then
             if await self._may_begin(job.id):

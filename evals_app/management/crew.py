@@ -6,6 +6,7 @@ from contextlib import ExitStack
 
 from evals_app.models import Run
 from evals_app.runs.cluster import LocalCluster
+from evals_app.runs.events import be_quiet
 from evals_app.runs.providers import kinds_of
 from evals_app.runs.workers import somebody_works
 
@@ -30,6 +31,7 @@ class Crew:
         """Start workers of our own if no worker is alive (any more)."""
         self._looked_at = time.monotonic()
         if self._cluster is None and not somebody_works():
+            be_quiet()
             cluster = LocalCluster(grace_s=GRACE_S, kinds=kinds_of(self._runs))
             self._cluster = self._stack.enter_context(cluster)
 

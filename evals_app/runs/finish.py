@@ -19,6 +19,7 @@ from evals_app.formats.snapshot import SnapshotSpec, case_digest, read_case
 from evals_app.models import CaseResult, Execution, GradeResult, Run
 from evals_app.reports.regrading import left_out_in_words
 from evals_app.reports.run_json import AT_LEAST, JUDGE_NOISE, RUBRIC_ITEMS
+from evals_app.runs import events
 from evals_app.runs.baselines import regressions_of
 from evals_app.runs.facts import CHUNK, facts_of, with_rules_of
 from evals_app.runs.reviewed import UndecidableError, write_run
@@ -45,13 +46,14 @@ def close_if_over(run_id: int) -> bool:
         run = still_open.select_for_update().first()
         if run is None or not _is_over(run):
             return False
-        _close(run)
+        verdict = _close(run)
+    events.run_ended(run, verdict=verdict)
     if run.settlement_id is not None:
         advance_safely(run.settlement_id)
     return True
 
 
-def _close(run: Run) -> None:
+def _close(run: Run) -> str:
     results = CaseResults(run)
     results.read_digests()
     result: dict[str, Any] = {"verdict": Run.Verdict.INCONCLUSIVE}
@@ -78,6 +80,7 @@ def _close(run: Run) -> None:
         **sums,
     )
     _note_people(run)
+    return str(result["verdict"])
 
 
 def _note_people(run: Run) -> None:

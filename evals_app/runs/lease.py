@@ -20,6 +20,7 @@ from evals_app.engine.desk import Begun, Job, Outcome
 from evals_app.engine.suite import CaseSpec
 from evals_app.formats.snapshot import read_case
 from evals_app.models import Execution, Lease, PaidCalls, Run, SnapshotCase, Tally
+from evals_app.runs import events
 from evals_app.runs.budget import leave_unsettled
 from evals_app.runs.cancel import cancel_queued
 from evals_app.runs.conversations import stored_conversations
@@ -95,9 +96,11 @@ class HeldLease:
             Execution.objects.filter(pk__in=[row[0] for row in chosen]).update(
                 status=Execution.Status.RUNNING, lease_token=self.token, started_at=None
             )
-            Run.objects.filter(pk=self.run_id, status=Run.Status.QUEUED).update(
+            is_first = Run.objects.filter(pk=self.run_id, status=Run.Status.QUEUED).update(
                 status=Run.Status.RUNNING, started_at=Now()
             )
+        if is_first:
+            events.run_begins(self.run)
         self.holds_suspects = attempts > 0
         self.counts["claimed"] += len(chosen)
         paid = PaidCalls.objects.filter(execution__in=[row[0] for row in chosen])

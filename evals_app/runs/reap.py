@@ -15,6 +15,7 @@ from django_q.models import Failure
 from evals_app.engine.desk import Job
 from evals_app.engine.execution import write_off
 from evals_app.models import Execution, Lease, Run, Settlement, Tally, Worker
+from evals_app.runs import events
 from evals_app.runs.budget import leave_unsettled
 from evals_app.runs.cancel import cancel_queued
 from evals_app.runs.conversations import stored_conversations
@@ -116,3 +117,4 @@ def _write_off(rows: list[Execution], *, lease: Lease) -> None:
     jobs = (Job(row.pk, cases[row.position], row.trial, stored=stored.get(row.pk)) for row in rows)
     outcomes = [async_to_sync(write_off)(plan, job, reason=reason) for job in jobs]
     write_outcomes(outcomes, run_id=run.pk, min_pass_rate=stopping_rate(run))
+    events.executions_ended(run.pk, outcomes)

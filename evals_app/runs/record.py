@@ -29,6 +29,7 @@ from evals_app.models import (
     Transcript,
     Yardstick,
 )
+from evals_app.runs import events
 from evals_app.runs.judged import count_grades
 from evals_app.runs.patience import AWAY
 from evals_app.runs.skipping import skip_decided
@@ -90,11 +91,10 @@ def _record(
             status=Execution.Status.RUNNING,
         )
         kept = set(ours.order_by("pk").select_for_update().values_list("pk", flat=True))
-        return write_outcomes(
-            [outcome for outcome in outcomes if outcome.job.id in kept],
-            run_id=run_id,
-            min_pass_rate=min_pass_rate,
-        )
+        outcomes = [outcome for outcome in outcomes if outcome.job.id in kept]
+        write_outcomes(outcomes, run_id=run_id, min_pass_rate=min_pass_rate)
+    events.executions_ended(run_id, outcomes)
+    return len(outcomes)
 
 
 def end_of_lease() -> Combinable:
@@ -102,13 +102,15 @@ def end_of_lease() -> Combinable:
     return Now() + timedelta(seconds=settings.EVALS_LEASE_S)
 
 
-def write_outcomes(outcomes: Sequence[Outcome], *, run_id: int, min_pass_rate: float | None) -> int:
+def write_outcomes(
+    outcomes: Sequence[Outcome], *, run_id: int, min_pass_rate: float | None
+) -> None:
     """Write outcomes of executions that the caller has locked, and move the run's counters.
 
     With a `min_pass_rate`, trials are skipped that can no longer change the verdict of their case.
     """
     if not outcomes:
-        return 0
+        return
     outcomes = sorted(outcomes, key=lambda outcome: outcome.job.id)
     _update_executions(outcomes)
     Transcript.objects.bulk_create(
@@ -129,7 +131,6 @@ def write_outcomes(outcomes: Sequence[Outcome], *, run_id: int, min_pass_rate: f
         **{counter: F(counter) + count for counter, count in moved.items()},
     )
     count_grades(outcomes, run_id=run_id)
-    return len(outcomes)
 
 
 def _skip_the_rest(outcomes: Sequence[Outcome], *, run_id: int, min_pass_rate: float) -> int:

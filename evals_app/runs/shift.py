@@ -18,6 +18,7 @@ from contextlib import asynccontextmanager, contextmanager, suppress
 from asgiref.sync import async_to_sync, sync_to_async
 from django.conf import settings
 
+from evals_app.engine import at_work
 from evals_app.runs.drain import drain
 from evals_app.runs.lease import HeldLease, end_lease, open_lease, settle
 from evals_app.runs.patience import AWAY, patiently
@@ -107,6 +108,7 @@ class Shift:
         return max(float(settings.EVALS_PULSE_S), PULSE_S_A_RUN * len(self._leases))
 
     async def _drain(self, lease: HeldLease) -> None:
+        at_work.RUN.set(lease.run_id)
         try:
             await drain(
                 lease, grace=GRACE, is_closing=lambda: self.is_closing, pulse_s=self._pulse_s

@@ -25,6 +25,7 @@ from evals_app.management.console import console_on, print_result, run_link, wat
 from evals_app.management.web import WebServer, ensure_free
 from evals_app.models import Run, Suite
 from evals_app.runs.cluster import CannotWorkError, Interrupted, LocalCluster
+from evals_app.runs.events import be_quiet
 from evals_app.runs.freeze import CannotStartError
 from evals_app.runs.start import start_run
 
@@ -62,6 +63,7 @@ class Command(BaseCommand):
         """Run all suites, then serve until asked to stop; return what did not end as declared."""
         # Offline, whatever keys are set here; a model that the site names for embeddings is asked.
         environ = os.environ if settings.EVALS_EMBEDDING_MODEL else {}
+        be_quiet()
         with Interrupted().listening() as stop, LocalCluster(grace_s=5.0, kinds=()) as cluster:
             serving = nullcontext() if options["no_serve"] else WebServer(options["bind"])
             with serving as web:
