@@ -1,20 +1,69 @@
-"""The access log: a line for each request, without its query, its headers and its secrets."""
+"""The access log: a line for each request, without its query, its headers and its secrets.
+
+Requests are counted here, too. Each process of the web server counts for itself and adds what it has to
+the tallies every few seconds: so a scrape, which reaches any of them, sees those of all.
+"""
 
 import logging
 import time
+from collections import Counter
 from collections.abc import Callable
+from threading import Event, Lock
 
 from django.conf import settings
+from django.db import Error, connection, transaction
 from django.http import HttpRequest, HttpResponse
 from django.utils.encoding import escape_uri_path
 
 from evals_app.api.request_ids import request_id
+from evals_app.models import Tally
+from evals_app.models.leases import series
+from evals_app.runs.tallies import duration
 from evalsite.logs import ASKED, Asked
 from evalsite.middleware import Probes
 
 log = logging.getLogger(__name__)
 
+ADD_EVERY_S = 10.0
+REQUESTS = "http_requests_total"
+REQUEST_SECONDS = "http_request_seconds"
+METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 _SECRET = "token"  # noqa: S105 - of links that set a password; as addresses name it
+
+
+class Requests:
+    """The requests of this process that are not in the tallies yet."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._counts: Counter[str] = Counter()
+
+    def note(self, method: str, status: int, took_ms: float) -> None:
+        """Count a request."""
+        method = method if method in METHODS else "other"
+        counts = {series(REQUESTS, method=method, status=str(status)): 1}
+        with self._lock:
+            self._counts.update(counts | duration(REQUEST_SECONDS, took_ms))
+
+    def add(self) -> None:
+        """Add them to the tallies, or later if the database does not answer."""
+        with self._lock:
+            counts, self._counts = self._counts, Counter()
+        try:
+            with transaction.atomic():  # all of them, or none
+                Tally.add_all(counts)
+        except Error:
+            with self._lock:
+                self._counts.update(counts)
+
+    def add_until(self, ended: Event) -> None:
+        """Add them every few seconds, in a thread with a connection of its own."""
+        while not ended.wait(ADD_EVERY_S):
+            self.add()
+            connection.close()
+
+
+requests = Requests()
 
 
 class AccessLog:
@@ -41,7 +90,10 @@ class AccessLog:
             "ms": round(took_ms),
             "bytes": None if size is None else int(size),
         }
-        level = logging.DEBUG if _is_routine(request) else logging.INFO
+        is_routine = _is_routine(request)
+        if settings.METRICS and not is_routine:
+            requests.note(request.method or "", response.status_code, took_ms)
+        level = logging.DEBUG if is_routine else logging.INFO
         log.log(level, "%(method)s %(path)s %(status)d in %(ms)d ms", known, extra=known)
         return response
 

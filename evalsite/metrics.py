@@ -1,11 +1,11 @@
-"""What the site is doing, for Prometheus; all of it from rows, so every process reports the same.
+"""What the site does and did, for Prometheus; all of it from rows, so every process reports the same.
 
 Source of the format: https://prometheus.io/docs/instrumenting/exposition_formats/. Not written with
 prometheus_client: where that is installed django-q2 imports it, and every command pays 0.1 s for it.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,9 +21,12 @@ from rest_framework.request import Request
 
 from evals_app.api.auth import KEYWORD, TokenAuthentication
 from evals_app.api.throttles import Callers, Strangers
-from evals_app.models import Execution, Lease, ProviderState, Run, Tally
+from evals_app.models import Execution, Lease, ProviderState, Run, Spending, Tally
+from evals_app.models.leases import series
+from evals_app.runs import tallies
 from evals_app.runs.health import running_rows, stuck_among
 from evals_app.runs.workers import live_workers
+from evalsite import access_log
 
 
 @require_safe
@@ -63,29 +66,22 @@ def _refuse(status: int, reason: str, **headers: str) -> HttpResponse:
     )
 
 
-Labels = tuple[tuple[str, str], ...]
-_ESCAPED = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
-
-
 @dataclass
 class Metric:
-    """Numbers of one name, by their labels."""
+    """Numbers of one name, by their `series`."""
 
     name: str
     help: str
     kind: str = "gauge"
-    samples: dict[Labels, float] = field(default_factory=dict)
+    samples: dict[str, float] = field(default_factory=dict)
 
-    def add(self, value: float, **labels: str) -> "Metric":
-        self.samples[tuple(labels.items())] = value
+    def add(self, value: float, /, **labels: str) -> "Metric":
+        self.samples[series(self.name, **labels)] = value
         return self
 
     def text(self) -> str:
         text = f"# HELP {self.name} {self.help}\n# TYPE {self.name} {self.kind}\n"
-        for labels, value in self.samples.items():
-            written = ",".join(f'{name}="{label.translate(_ESCAPED)}"' for name, label in labels)
-            text += f"{self.name}{{{written}}} {value}\n" if labels else f"{self.name} {value}\n"
-        return text
+        return text + "".join(f"{name} {value}\n" for name, value in self.samples.items())
 
 
 def _metrics() -> list[Metric]:
@@ -154,16 +150,48 @@ def _leases() -> Metric:
     return metric
 
 
-def _tallies() -> list[Metric]:
-    counts = dict(Tally.objects.values_list("name", "count"))
-    texts = {
-        Tally.LEASES_REAPED: "Leases taken back from dead processes.",
-        Tally.RESULTS_REFUSED: "Results refused because their lease had been taken back.",
-    }
-    return [
-        Metric(f"touchstone_{name}_total", text, "counter").add(counts.get(name, 0))
-        for name, text in texts.items()
-    ]
+# What is counted when it happens: by itself, by labels, and durations.
+_PLAIN = {
+    Tally.LEASES_REAPED: "Leases taken back from dead processes.",
+    Tally.RESULTS_REFUSED: "Results refused because their lease had been taken back.",
+}
+_LABELLED = {
+    tallies.RUNS: "Runs that have ended, by verdict.",
+    tallies.EXECUTIONS: "Executions that have ended, by verdict and cause.",
+    tallies.MODEL_CALLS: "Attempts of model calls, by the HTTP status of the answer.",
+    tallies.MODEL_TOKENS: "Tokens of model calls.",
+    access_log.REQUESTS: "Requests that the web server has answered.",
+}
+_DURATIONS = {
+    tallies.EXECUTION_SECONDS: "How long the agents of finished executions took.",
+    access_log.REQUEST_SECONDS: "How long the web server took to answer requests.",
+}
+
+
+def _tallies() -> Iterator[Metric]:
+    counts = dict(Tally.objects.order_by("name").values_list("name", "count"))
+    for name, text in _PLAIN.items():
+        yield Metric(f"touchstone_{name}_total", text, "counter").add(counts.get(name, 0))
+    for name, text in _LABELLED.items():
+        metric = Metric(f"touchstone_{name}", text, "counter")
+        for key, count in counts.items():
+            if key.startswith(f"{name}{{"):
+                metric.samples[f"touchstone_{key}"] = count
+        yield metric
+    for name, text in _DURATIONS.items():
+        yield _histogram(name, text, counts)
+
+
+def _histogram(name: str, text: str, counts: Mapping[str, int]) -> Metric:
+    """Add buckets up, as Prometheus wants them: each has what took less, too."""
+    metric = Metric(f"touchstone_{name}", text, "histogram")
+    total = 0
+    for end in tallies.BUCKETS:
+        total += counts.get(series(f"{name}_bucket", le=end), 0)
+        metric.samples[series(f"touchstone_{name}_bucket", le=end)] = total
+    metric.samples[f"touchstone_{name}_sum"] = counts.get(f"{name}_ms", 0) / 1000
+    metric.samples[f"touchstone_{name}_count"] = total
+    return metric
 
 
 def _workers() -> list[Metric]:
@@ -200,4 +228,16 @@ def _spend(runs: Sequence[Row]) -> list[Metric]:
             ceiling.add(float(run["max_cost_usd"]), **labels)
     total = Run.objects.aggregate(total=Sum("spent_usd"))["total"] or 0
     name = "touchstone_spent_usd_total"
-    return [spent, ceiling, Metric(name, "What all runs have spent.", "counter").add(float(total))]
+    return [
+        *(spent, ceiling, _spent_on_models()),
+        Metric(name, "What all runs have spent.", "counter").add(float(total)),
+    ]
+
+
+def _spent_on_models() -> Metric:
+    metric = Metric("touchstone_model_spent_usd_total", "What was spent, by model.", "counter")
+    # The ledger, which keeps what deleted runs have spent: a few rows for each run.
+    rows = Spending.objects.order_by("model", "role").values_list("model", "role")
+    for model, role, usd in rows.annotate(usd=Sum("spent_usd")):
+        metric.add(float(usd), model=model, role=role)
+    return metric

@@ -10,7 +10,7 @@ import subprocess
 import sys
 from contextlib import suppress
 from pathlib import Path
-from threading import Timer
+from threading import Event, Thread, Timer
 from typing import Any
 
 from gunicorn.glogging import Logger
@@ -59,6 +59,16 @@ def on_starting(server: Any) -> None:
     collected = subprocess.run(command, check=False, capture_output=True, text=True)  # noqa: S603 - ours
     if collected.returncode:
         server.log.warning("Static files are served uncompressed: %s", collected.stderr.strip())
+
+
+def post_worker_init(_worker: Any) -> None:
+    """Begin to add the requests of this process to the tallies, where metrics are switched on."""
+    from django.conf import settings  # noqa: PLC0415 - the site is loaded only now
+
+    from evalsite.access_log import requests  # noqa: PLC0415
+
+    if settings.METRICS:
+        Thread(target=requests.add_until, args=[Event()], daemon=True).start()
 
 
 logger_class = Log

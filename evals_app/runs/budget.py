@@ -12,10 +12,11 @@ from decimal import Decimal
 from django.db import transaction
 from django.db.models import F
 
-from evals_app.engine.llm.purse import Account, Use
+from evals_app.engine.llm.purse import Account, Counted, Use
 from evals_app.models import Lease, Run
 from evals_app.runs.ceilings import Limit, limits_of, lock_ceilings
 from evals_app.runs.ledger import ZERO, book_spent, book_unsettled
+from evals_app.runs.tallies import count_calls
 
 _COLUMNS = (
     *("max_cost_usd", "spent_usd", "reserved_usd", "unsettled_usd"),
@@ -52,13 +53,16 @@ def settle_and_reserve(
         run.reserved_usd += won
         lease.spent = [[*use, str(usd)] for use, usd in account.spent.items()]
         lease.reserved_usd = account.reserved_usd + won
-        lease.save(update_fields=["spent", "reserved_usd"])
+        # Not with every call: workers that count the same model would wait for each other.
+        counts = {} if amounts else _counts_since(lease, account)
+        lease.save(update_fields=["spent", "reserved_usd", "counted"])
         run.save(update_fields=["spent_usd", "reserved_usd"])
         for limit in limits:
             is_stuck = limit in refusing and not limit.reserved_usd
             if is_stuck or limit.is_passed:
                 run.stop_at(limit.ceiling)
                 break
+        count_calls(counts)
     return granted
 
 
@@ -67,6 +71,14 @@ def _since(lease: Lease, account: Account) -> dict[Use, Decimal]:
     before = {Use(role, model): Decimal(usd) for role, model, usd in lease.spent}
     since = {use: usd - before.get(use, ZERO) for use, usd in account.spent.items()}
     return {use: usd for use, usd in since.items() if usd}
+
+
+def _counts_since(lease: Lease, account: Account) -> dict[Counted, int]:
+    """Return what was counted since a drainer's last report, which this one replaces."""
+    before = {Counted(*key): number for *key, number in lease.counted}
+    lease.counted = [[*key, number] for key, number in account.counts.items()]
+    since = {key: number - before.get(key, 0) for key, number in account.counts.items()}
+    return {key: number for key, number in since.items() if number}
 
 
 def _own(run: Run, runs: Sequence[Run]) -> list[Limit]:

@@ -25,6 +25,7 @@ from evals_app.runs.facts import CHUNK, facts_of, with_rules_of
 from evals_app.runs.reviewed import UndecidableError, write_run
 from evals_app.runs.reviewing import carry_reviews
 from evals_app.runs.settle import advance_safely
+from evals_app.runs.tallies import count_run
 
 log = logging.getLogger(__name__)
 
@@ -80,6 +81,7 @@ def _close(run: Run) -> str:
         **sums,
     )
     _note_people(run)
+    count_run(result["verdict"])
     return str(result["verdict"])
 
 

@@ -33,6 +33,7 @@ from evals_app.runs import events
 from evals_app.runs.judged import count_grades
 from evals_app.runs.patience import AWAY
 from evals_app.runs.skipping import skip_decided
+from evals_app.runs.tallies import count_outcomes
 
 log = logging.getLogger(__name__)
 
@@ -131,6 +132,7 @@ def write_outcomes(
         **{counter: F(counter) + count for counter, count in moved.items()},
     )
     count_grades(outcomes, run_id=run_id)
+    count_outcomes(outcomes)
 
 
 def _skip_the_rest(outcomes: Sequence[Outcome], *, run_id: int, min_pass_rate: float) -> int:

@@ -1,4 +1,5 @@
 import re
+from collections import Counter
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -6,10 +7,13 @@ from http import HTTPStatus
 from typing import Any
 
 import pytest
+from django.db import OperationalError
 from django.test import Client
 from django.utils import timezone
 
-from evals_app.models import ApiToken, Lease, ProviderState, Tally, Worker
+from evals_app.models import ApiToken, Lease, ProviderState, Spending, Tally, Worker
+from evals_app.runs.tallies import BUCKETS, duration
+from evalsite import access_log
 from evalsite.metrics import Metric
 from tests.api.clients import make_user
 from tests.makers import make_run, make_suite
@@ -18,8 +22,9 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture(autouse=True)
-def switched_on(settings: Any) -> None:
+def switched_on(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     settings.METRICS = True
+    monkeypatch.setattr(access_log, "requests", access_log.Requests())
 
 
 @pytest.fixture
@@ -165,6 +170,65 @@ def test_what_happened_since_the_site_was_made(client: Client, headers: dict[str
     assert metrics["touchstone_results_refused_total"] == 0
 
 
+def test_what_has_finished_is_shown_by_its_labels(client: Client, headers: dict[str, str]) -> None:
+    ended = 'executions_total{verdict="errored",cause="judge"}'
+    Tally.add_all(
+        {ended: 4, 'model_calls_total{model="a/b",role="judge",status="429"}': 2}
+        | dict(
+            Counter(duration("execution_seconds", 700))
+            + Counter(duration("execution_seconds", 5000))
+        )
+    )
+    Spending.objects.create(
+        day=timezone.now(), model="a/b", role="judge", spent_usd=Decimal("1.5"), run=make_run()
+    )
+
+    metrics = numbers(client, headers)
+
+    assert metrics[f"touchstone_{ended}"] == 4
+    assert metrics['touchstone_model_calls_total{model="a/b",role="judge",status="429"}'] == 2
+    assert metrics['touchstone_model_spent_usd_total{model="a/b",role="judge"}'] == 1.5
+    buckets = [metrics[f'touchstone_execution_seconds_bucket{{le="{le}"}}'] for le in BUCKETS]
+    assert buckets == [0, 0, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2]
+    assert metrics["touchstone_execution_seconds_count"] == 2
+    assert metrics["touchstone_execution_seconds_sum"] == 5.7
+
+
+def test_requests_are_counted_where_metrics_are_switched_on(
+    client: Client, headers: dict[str, str]
+) -> None:
+    for path in ("/api/runs/", "/api/runs/", "/healthz", "/nothing"):
+        client.get(path)
+    client.generic("BREW", "/api/runs/")
+    access_log.requests.add()
+    access_log.requests.add()  # each once
+
+    metrics = numbers(client, headers)
+
+    asked = {name: count for name, count in metrics.items() if "http_requests" in name}
+    assert asked == {
+        'touchstone_http_requests_total{method="GET",status="401"}': 2,
+        'touchstone_http_requests_total{method="GET",status="404"}': 1,
+        'touchstone_http_requests_total{method="other",status="401"}': 1,
+    }
+    assert metrics["touchstone_http_request_seconds_count"] == 4
+
+
+def test_requests_wait_for_a_database_that_is_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    requests = access_log.Requests()
+    requests.note("GET", 200, 5)
+
+    def refuse(_: object) -> None:
+        raise OperationalError
+
+    with monkeypatch.context() as away:
+        away.setattr(Tally, "add_all", refuse)
+        requests.add()
+    requests.add()
+
+    assert Tally.objects.get(name='http_requests_total{method="GET",status="200"}').count == 1
+
+
 def test_providers_that_want_to_be_left_alone(client: Client, headers: dict[str, str]) -> None:
     ProviderState.objects.create(slug="anthropic", blocked_until=after(90), reason="429")
     ProviderState.objects.create(slug="other", blocked_until=after(-90), reason="429")
@@ -200,8 +264,8 @@ def test_they_never_count_executions_but_those_that_run(
         make_run(["passed", "running", "queued"], created_at=after(-600))
 
     # Token; permissions of user and groups; runs; running; oldest; stuck: held, waiting; leases;
-    # tallies; workers; providers; spend.
-    with django_assert_num_queries(13) as asked:
+    # tallies; workers; providers; spend; ledger.
+    with django_assert_num_queries(14) as asked:
         client.get("/metrics", headers=headers)
 
     counts = [

@@ -18,7 +18,7 @@ from evals_app.engine.llm.purse import UNKNOWN, Purse, Use
 from evals_app.engine.llm.retry import JITTER, AttemptError, over_limit
 from evals_app.engine.llm.slots import Pace, Slots
 from evals_app.engine.spec import ProviderSpec
-from evals_app.engine.trial import Attempt
+from evals_app.engine.trial import NO_USAGE, Attempt, Usage
 
 Call = ModelCall | EmbedCall
 R = TypeVar("R", ModelReply, Embeddings)
@@ -132,9 +132,11 @@ class Provider:
             reply = await attempt()
             cost = self.prices.cost_usd(call.model, reply.usage)
             spent = bound if cost is None else cost
+            self._count(call.use, "200", reply.usage)
             return replace(reply, cost_usd=cost)
         except AttemptError as error:
             spent = bound if error.is_billable else Decimal(0)
+            self._count(call.use, str(error.status or "none"))
             raise
         except ConfigurationError:  # nothing was sent
             spent = Decimal(0)
@@ -200,6 +202,10 @@ class Provider:
             )
         await self.purse.reserve(bound)
         return bound
+
+    def _count(self, use: Use, status: str, usage: Usage = NO_USAGE) -> None:
+        if self.purse is not None:
+            self.purse.count(use, status, usage)
 
     def _settle(self, bound: Decimal, spent: Decimal, use: Use = UNKNOWN) -> None:
         if self.purse is not None:

@@ -1,6 +1,7 @@
 """The budget of a run, as one process sees it: reserve before a call, settle after it."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -8,6 +9,7 @@ from decimal import Decimal
 from typing import Literal, NamedTuple
 
 from evals_app.engine.together import Together
+from evals_app.engine.trial import NO_USAGE, Usage
 
 _RETRY_S = 1.0  # other processes settle, too, without notice
 
@@ -22,15 +24,25 @@ class Use(NamedTuple):
 UNKNOWN = Use()
 
 
+class Counted(NamedTuple):
+    """What is counted, for monitoring: calls by their status, or tokens by their kind."""
+
+    what: Literal["calls", "tokens"]
+    role: str
+    model: str
+    kind: str  # of calls the HTTP status or `none`, of tokens `prompt` or `response`
+
+
 @dataclass(frozen=True, slots=True)
 class Account:
-    """What this process has reserved and spent since it began, in USD.
+    """What this process has reserved and spent since it began, in USD, and its model calls.
 
     Totals, not differences: if a report is repeated because the first may be lost, it counts once.
     """
 
     reserved_usd: Decimal = Decimal(0)
     spent: Mapping[Use, Decimal] = field(default_factory=dict)
+    counts: Mapping[Counted, int] = field(default_factory=dict)
 
     @property
     def spent_usd(self) -> Decimal:
@@ -53,6 +65,7 @@ class Purse:
         self._bank = bank
         self._reserved = Decimal(0)
         self._spent: dict[Use, Decimal] = {}
+        self._counts: Counter[Counted] = Counter()
         self._reported = Account()
         self._settled = asyncio.Event()
         self._asking = asyncio.Lock()
@@ -60,7 +73,7 @@ class Purse:
 
     @property
     def account(self) -> Account:
-        return Account(self._reserved, dict(self._spent))
+        return Account(self._reserved, dict(self._spent), dict(self._counts))
 
     async def reserve(self, bound: Decimal) -> None:
         """Reserve an amount, or wait until that is possible."""
@@ -89,6 +102,14 @@ class Purse:
             self._spent[use] = self._spent.get(use, Decimal(0)) + spent
         self._settled.set()
 
+    def count(self, use: Use, status: str, usage: Usage = NO_USAGE) -> None:
+        """Note how an attempt of a call ended."""
+        self._counts[Counted("calls", *use, status)] += 1
+        tokens = {"prompt": usage.prompt_tokens, "response": usage.response_tokens}
+        for kind, number in tokens.items():
+            if number:
+                self._counts[Counted("tokens", *use, kind)] += number
+
     async def tell(self) -> None:
         """Bring the bank up to date if anything has changed."""
         if self.account != self._reported:
@@ -103,5 +124,7 @@ class Purse:
                 (amount for amount, ok in zip(asked, granted, strict=True) if ok), Decimal(0)
             )
             self._reserved += granted_usd
-            self._reported = Account(account.reserved_usd + granted_usd, account.spent)
+            # Whoever reserves reports no counts: that can wait for the next `tell`.
+            counts = self._reported.counts if asked else account.counts
+            self._reported = Account(account.reserved_usd + granted_usd, account.spent, counts)
             return granted
