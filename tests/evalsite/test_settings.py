@@ -1,4 +1,6 @@
+import re
 import runpy
+import secrets
 from pathlib import Path
 from typing import Any
 
@@ -7,7 +9,9 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.management import CommandError, call_command
 from django.test import override_settings
 
-SETTINGS = Path(__file__).resolve().parent.parent.parent / "evalsite" / "settings.py"
+ROOT = Path(__file__).resolve().parent.parent.parent
+SETTINGS = ROOT / "evalsite" / "settings.py"
+PAGE = ROOT / "docs" / "operations.md"
 
 
 def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, **environment: str) -> dict[str, Any]:
@@ -80,15 +84,22 @@ def test_a_duration_is_changed_by_a_variable_of_its_name_and_a_bad_one_refused(
         settings(tmp_path, monkeypatch, EVALS_PULSE_S="often")
 
 
+def documented(recipe: int) -> dict[str, str]:
+    """Return /etc/touchstone.env as a recipe of the page shows it."""
+    _, _, text = PAGE.read_text().partition(f"\n## Recipe {recipe}: ")
+    file = re.search(r"touchstone\.env`:\n\n```sh\n(.*?)```", text, re.DOTALL)
+    assert file is not None
+    lines = dict(line.split("=", 1) for line in file[1].splitlines())
+    if "TOUCHSTONE_SECRET_KEY" in lines:  # there in words
+        lines["TOUCHSTONE_SECRET_KEY"] = secrets.token_urlsafe(50)
+    return {name: value for name, value in lines.items() if name != "TOUCHSTONE_DATA_DIR"}
+
+
+@pytest.mark.parametrize("recipe", [1, 2])
 def test_the_documented_production_set_up_leaves_nothing_to_say(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, recipe: int
 ) -> None:
-    documented = {
-        "TOUCHSTONE_HOSTS": "evals.example.org",
-        "TOUCHSTONE_HTTPS": "1",
-        "TOUCHSTONE_PROXIES": "1",
-    }
-    site = settings(tmp_path, monkeypatch, **documented)
+    site = settings(tmp_path, monkeypatch, **documented(recipe))
     safety = {
         name: value
         for name, value in site.items()
