@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from evals_app.engine import recording
+from evals_app.engine import at_work, recording
 from evals_app.engine.agents.toolbox import Toolbox
 from evals_app.engine.desk import Job, Plan, Signal
 from evals_app.engine.execution import write_off
@@ -43,6 +43,18 @@ async def test_a_whole_suite_is_carried_out_in_memory() -> None:
     assert outcomes[0].graded[0].grade.passed is True
     assert outcomes[0].summary["overall_passed"] is True
     assert [outcome.trial.number for outcome in outcomes[:2]] == [1, 2]
+
+
+async def test_what_an_execution_does_is_known_to_be_its_own() -> None:
+    seen: list[int | None] = []
+
+    def open_world(clock: str | None) -> World:
+        seen.append(at_work.EXECUTION.get())
+        return make_world(clock)
+
+    await Desk(make_plan(*cases_of("a", "b", "c"), open_world=open_world)).run(slots=2)
+
+    assert sorted(number for number in seen if number is not None) == [0, 1, 2]
 
 
 async def test_every_execution_has_a_world_of_its_own() -> None:

@@ -11,9 +11,11 @@ import pytest
 from django.contrib.auth.models import AnonymousUser, User
 from django.test import Client, RequestFactory
 from django.utils.functional import SimpleLazyObject
+from gunicorn.config import Config
 
 from evals_app.engine import at_work
 from evalsite.logs import ASKED, Asked, Context, JsonLines, Lines
+from evalsite.web_server import Log
 
 log = logging.getLogger("tests.logs")
 
@@ -99,6 +101,14 @@ def test_people_read_the_same_in_brackets() -> None:
 
     assert plain.endswith(" INFO a.b: Hello")
     assert Lines().format(record).endswith(" INFO a.b: Hello [run=7 user=ann]")
+
+
+def test_gunicorn_writes_in_the_same_format(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TOUCHSTONE_LOG_FORMAT", "json")
+
+    (handler,) = Log(Config()).error_log.handlers
+
+    assert isinstance(handler.formatter, JsonLines)
 
 
 # Requests
