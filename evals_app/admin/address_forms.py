@@ -21,7 +21,7 @@ from evals_app.engine.agents import reply_places
 from evals_app.engine.agents.http import chat_reply
 from evals_app.engine.agents.reply import AgentReply, parse_reply
 from evals_app.engine.agents.reply_places import CallsPlace, Place
-from evals_app.engine.errors import AgentError
+from evals_app.engine.errors import AgentError, ReplyMismatchError
 from evals_app.engine.permits import permits
 from evals_app.engine.template import written
 from evals_app.engine.tool_spec import OURS, CalledUrl, looks_secret
@@ -64,7 +64,7 @@ def recorded(text: str) -> Recorded:
             return Recorded("chat", value, chat_reply(text))
         if isinstance(value, dict) and isinstance(value.get("output", value.get("result")), str):
             return Recorded("own", value, parse_reply(text))
-    except AgentError:
+    except (AgentError, ReplyMismatchError):
         pass  # of another shape after all
     if not reply_places.texts(value):
         raise AgentError("This reply has no text that could be the answer.")

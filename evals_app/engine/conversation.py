@@ -17,6 +17,7 @@ from evals_app.engine.errors import (
     AgentError,
     ConfigurationError,
     ProviderError,
+    ReplyMismatchError,
     TimedOutError,
     ToolError,
 )
@@ -143,6 +144,9 @@ class Conversation:
             error = None if folded(exchange.reply) else "The agent's reply is empty."
         except AgentError as exc:
             error = str(exc)
+        except ReplyMismatchError as exc:
+            error = str(exc)
+            self._failure = Failure(Cause.CASE, error)
         except TimeoutError:
             if not timer.expired():  # another limit
                 raise

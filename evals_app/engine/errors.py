@@ -2,6 +2,7 @@
 
 EngineError
 ├── AgentError                  the agent crashed, timed out or sent an empty reply: failed, cause `agent`
+├── ReplyMismatchError          an agent's replies are not as it is described: errored, cause `case`
 ├── JudgeError                  the judge could not grade: ungraded, cause `judge`
 ├── CodeError                   the operator's code failed: a grade in error, or an AgentError
 ├── ToolError                   a server of tools cannot be reached: errored, cause `tool`
@@ -26,6 +27,10 @@ class EngineError(Exception):
 
 class AgentError(EngineError):
     """The agent under test did not answer; the message is shown to people."""
+
+
+class ReplyMismatchError(EngineError):
+    """The agent answers in another way than its description says; the message is shown to people."""
 
 
 # The reason of a judged check without a judge.

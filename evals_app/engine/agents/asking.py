@@ -13,7 +13,7 @@ from evals_app.engine.agents.headers import forms_of
 from evals_app.engine.agents.http import HttpSession
 from evals_app.engine.agents.outside import Outside
 from evals_app.engine.agents.session import Exchange, Setting
-from evals_app.engine.errors import AgentError
+from evals_app.engine.errors import AgentError, ReplyMismatchError
 from evals_app.engine.template import plain
 from evals_app.engine.trial import TurnRecord
 from evals_app.engine.web import Web, WebError
@@ -72,7 +72,7 @@ async def ask_once(agent: AgentSpec, message: str, *, keys: Mapping[str, str]) -
             async with asyncio.timeout(TIMEOUT_S) as timer:
                 with exchange.timed(timer):
                     await session.respond(exchange)
-        except AgentError as exc:
+        except (AgentError, ReplyMismatchError) as exc:
             error = str(exc)
         except TimeoutError:
             error = _SILENT

@@ -9,7 +9,7 @@ from typing import Any
 from evals_app.engine.agents.reply import AgentReply
 from evals_app.engine.agents.session import Exchange, Setting
 from evals_app.engine.documents import DocumentError, text_of
-from evals_app.engine.errors import AgentError
+from evals_app.engine.errors import AgentError, ReplyMismatchError
 from evals_app.engine.files import is_shown_as_it_is
 from evals_app.engine.llm.call import FileContent
 
@@ -46,7 +46,7 @@ class Outside:
         """If the turn fails, note that its tokens, cost and calls are unknown."""
         try:
             yield
-        except (AgentError, asyncio.CancelledError):
+        except (AgentError, ReplyMismatchError, asyncio.CancelledError):
             exchange.note_unknown()
             exchange.reports_calls = False
             raise

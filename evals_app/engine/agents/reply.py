@@ -27,13 +27,13 @@ from pydantic import (
 from pydantic_core import ErrorDetails
 
 from evals_app.engine.agents.session import Exchange
-from evals_app.engine.errors import AgentError
+from evals_app.engine.errors import AgentError, ReplyMismatchError
 from evals_app.engine.spec import MOST
 from evals_app.engine.trial import Chunk, Message, ToolCall, Usage
 from fixtures_app.ground.json_paths import path_text
 from fixtures_app.ground.nesting import TOO_DEEP, is_too_deep
 from fixtures_app.ground.quoting import json_text, shortened
-from fixtures_app.ground.words import near
+from fixtures_app.ground.words import near, nearest
 
 RETRIEVED = "retrieved"  # the tool that brought the sources of an agent that reports no calls
 
@@ -110,7 +110,8 @@ class _Reply(_Part):
         return _Usage() if value is None else value
 
 
-_KEYS = ("output", "result", *_Reply.model_fields, "error")
+_ANSWERS = ("output", "result")
+_KEYS = (*_ANSWERS, *_Reply.model_fields, "error")
 _TOKENS = tuple(_Usage.model_fields)
 
 
@@ -155,6 +156,7 @@ def parse_reply(text: str) -> AgentReply:
 
     Raises:
         AgentError: it is of that shape, and something in it is wrong.
+        ReplyMismatchError: a key is misspelt.
     """
     doubled: list[str] = []
     try:
@@ -190,6 +192,7 @@ def read_reply(value: Any) -> AgentReply:
 
     Raises:
         AgentError: it is neither, or the agent itself reports an `error`.
+        ReplyMismatchError: a key is misspelt, so what it reports would not be read.
     """
     if isinstance(value, str):
         return AgentReply(value)
@@ -200,6 +203,7 @@ def read_reply(value: Any) -> AgentReply:
     if is_too_deep(value):
         raise AgentError(f"The agent's reply is {TOO_DEEP}.")
     text = _text(value)
+    _refuse_slips(value)
     try:
         reply = _Reply.model_validate(value)
     except ValidationError as error:
@@ -211,20 +215,25 @@ def read_reply(value: Any) -> AgentReply:
         cost_usd=_cost(reply.estimated_cost_usd),
         retrieved=_chunks(reply.retrieved),
         model=reply.model,
-        notes=(*_misspelt(value), *_uncounted(value.get("usage"))),
+        notes=(*_doubtful(value), *_uncounted(value.get("usage"))),
         reports_calls=reply.tool_calls is not None,
     )
 
 
 def _text(value: Mapping[str, Any]) -> str:
     if error := value.get("error"):
-        raise AgentError(f"The agent reports an error: {shortened(_message_of(error))}")
-    for key in ("output", "result"):
+        raise reported_error(error)
+    for key in _ANSWERS:
         if (answer := value.get(key)) is not None:
             # An answer that is JSON itself stays JSON, for the checks that read it.
             return answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False)
     keys = ", ".join(map(str, value)) or "none"
     raise AgentError(f"The agent's reply has no answer under output. Its keys: {shortened(keys)}.")
+
+
+def reported_error(error: Any) -> AgentError:
+    """Return the error for one that the agent itself reports."""
+    return AgentError(f"The agent reports an error: {shortened(_message_of(error))}")
 
 
 def _message_of(error: Any) -> str:
@@ -242,8 +251,20 @@ def _cost(usd: float | None) -> Decimal | None:
     return None if usd is None else Decimal(repr(usd)).quantize(_BILLIONTH, ROUND_HALF_EVEN)
 
 
-def _misspelt(value: Mapping[str, Any]) -> tuple[str, ...]:
-    """Name the keys that are not read and look like one that would be."""
+def _refuse_slips(value: Mapping[str, Any]) -> None:
+    """Raise for a key that is misspelt: checks of what it reports could pass without a reason."""
+    has_answer = not value.keys().isdisjoint(_ANSWERS)
+    absent = [key for key in _KEYS if key not in value and not (key in _ANSWERS and has_answer)]
+    for key, part in value.items():
+        if key not in _KEYS and part and (meant := nearest(str(key), absent, is_slip=True)):
+            raise ReplyMismatchError(
+                f"The agent's reply has an unknown key {shortened(str(key))!r}. Did you mean"
+                f" {meant!r}? It was not read, so this reply is not graded."
+            )
+
+
+def _doubtful(value: Mapping[str, Any]) -> tuple[str, ...]:
+    """Name the keys that are not read and look a little like one that would be."""
     notes = []
     for key in value:
         hint = near(str(key), _KEYS)

@@ -7,7 +7,7 @@ import pytest
 
 from evals_app.engine.agents.reply import AgentReply, parse_reply, read_reply
 from evals_app.engine.agents.session import Exchange
-from evals_app.engine.errors import AgentError
+from evals_app.engine.errors import AgentError, ReplyMismatchError
 from evals_app.engine.trial import Chunk, ToolCall, TurnRecord, Usage, View
 from tests.engine.graders.makers import make_trial
 
@@ -127,12 +127,35 @@ def test_json_that_nobody_could_keep_is_refused() -> None:
         parse_reply('{"output": ' + deep + "}")
 
 
-def test_a_misspelt_key_is_noted() -> None:
-    reply = read_reply({"output": "Hello.", "toolcalls": [], "session": "1"})
+@pytest.mark.parametrize(
+    ("keys", "meant"),
+    [
+        pytest.param({"tool_call": [{"name": "find"}]}, "tool_calls", id="calls"),
+        pytest.param({"toolcalls": [{"name": "find"}]}, "tool_calls", id="no underscore"),
+        pytest.param({"retreived": [{"id": "a", "text": "b"}]}, "retrieved", id="sources"),
+        pytest.param({"useage": {"input_tokens": 1}}, "usage", id="usage"),
+        pytest.param({"errors": "No money."}, "error", id="error"),
+    ],
+)
+def test_a_misspelt_key_is_no_reply_to_grade(keys: dict[str, Any], meant: str) -> None:
+    with pytest.raises(ReplyMismatchError, match=f"'{meant}'"):
+        read_reply({"output": "Hello.", **keys})
 
-    (note,) = reply.notes
-    assert "'toolcalls'" in note
-    assert "'tool_calls'" in note
+
+@pytest.mark.parametrize(
+    ("keys", "notes"),
+    [
+        pytest.param({"toolcalls": []}, 1, id="nothing is lost"),
+        pytest.param({"tool_calls": [], "tool_call": [1]}, 1, id="beside the right one"),
+        pytest.param({"cost_usd": 1}, 1, id="hardly alike"),
+        pytest.param({"outputs": ["Hello."]}, 1, id="the answer again"),
+        pytest.param({"session": "1"}, 0, id="a key of its own"),
+    ],
+)
+def test_a_key_that_may_be_the_agents_own_is_noted_at_most(
+    keys: dict[str, Any], notes: int
+) -> None:
+    assert len(read_reply({"output": "Hello.", **keys}).notes) == notes
 
 
 @pytest.mark.parametrize(
