@@ -15,8 +15,9 @@ from evals_app.engine.agents.outside import Outside
 from evals_app.engine.agents.reply import _KEYS as REPLY_KEYS
 from evals_app.engine.agents.reply import parse_reply, read_reply
 from evals_app.engine.agents.session import Exchange, Setting
+from evals_app.engine.agents.streams import pieces_for, recorded_events
 from evals_app.engine.permits import FROZEN
-from evals_app.engine.trial import Message, Usage
+from evals_app.engine.trial import Message, ToolCall, Usage
 from evals_app.formats.dialects import DIALECTS
 from evals_app.formats.importing import SourceFile, read_files
 from evals_app.formats.references import Known
@@ -297,7 +298,23 @@ def test_the_agents_of_the_page_are_agents() -> None:
 
     specs = [AgentSpec.model_validate(agent, context=FROZEN) for agent in written]
 
-    assert [spec.driver for spec in specs] == ["http", "http", "python", "command"]
+    assert [spec.driver for spec in specs] == ["http", "http", "http", "python", "command"]
+
+
+def test_the_stream_of_the_page_is_read_as_the_page_says() -> None:
+    written = [yaml.safe_load(block) for block in blocks("own-agents.md", "yaml")]
+    (agent,) = [
+        AgentSpec.model_validate(agent, context=FROZEN) for agent in written if "stream" in agent
+    ]
+    assert agent.stream is not None
+    pieces = pieces_for(agent.stream, places=agent.response)
+
+    for event in recorded_events(blocks("own-agents.md", "text")[0], format=agent.stream.format):
+        pieces.add(event)
+
+    reply = pieces.reply(str)
+    assert (reply.text, reply.usage.output) == ("It arrives tomorrow.", 5)
+    assert reply.tool_calls == (ToolCall("orders.find", {"number": 1042}),)
 
 
 def test_the_function_for_holodeck_passes_on_what_its_server_says() -> None:

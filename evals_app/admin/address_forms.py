@@ -6,6 +6,7 @@ Values of headers that look like keys are never kept: the draft names a variable
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -18,13 +19,21 @@ from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget
 from evals_app.admin.curl import Pasted, read_pasted
 from evals_app.admin.presentation import first_words, plural
 from evals_app.engine.agents import reply_places
-from evals_app.engine.agents.http import chat_reply
+from evals_app.engine.agents.chat import chat_reply
 from evals_app.engine.agents.reply import AgentReply, parse_reply
 from evals_app.engine.agents.reply_places import CallsPlace, Place
+from evals_app.engine.agents.streams import (
+    format_of,
+    has_json_lines,
+    is_object,
+    pieces_for,
+    recorded_events,
+)
 from evals_app.engine.errors import AgentError, ReplyMismatchError
 from evals_app.engine.permits import permits
 from evals_app.engine.template import written
 from evals_app.engine.tool_spec import OURS, CalledUrl, looks_secret
+from evals_app.engine.wire_spec import StreamSpec
 from evals_app.runs.record import storable
 from fixtures_app.ground.json_data import json_problems
 from fixtures_app.ground.json_paths import Steps, parse_path
@@ -37,11 +46,15 @@ _POSITIONS = {0: "first", -1: "last"}
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """A reply, and what kind it is; `value` is its JSON, `read` what Touchstone makes of it."""
+    """A reply, and what kind it is; `value` is its JSON, `read` what Touchstone makes of it.
+
+    Of a `stream`, the value has the pieces of all events.
+    """
 
     kind: Literal["chat", "own", "text", "foreign"]
     value: Any = None
     read: AgentReply | None = None
+    stream: Literal["sse", "ndjson"] | None = None
 
 
 def recorded(text: str) -> Recorded:
@@ -50,6 +63,8 @@ def recorded(text: str) -> Recorded:
     Raises:
         AgentError: there is no text in it.
     """
+    if written := _stream_format(text):
+        return _recorded_stream(text, written)
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
@@ -69,6 +84,36 @@ def recorded(text: str) -> Recorded:
     if not reply_places.texts(value):
         raise AgentError("This reply has no text that could be the answer.")
     return Recorded("foreign", value)
+
+
+def _stream_format(text: str) -> Literal["sse", "ndjson"] | None:
+    """Return the format of a recorded stream; None if the text is not one."""
+    return "ndjson" if has_json_lines(text) else format_of("", text)
+
+
+def _recorded_stream(text: str, written: Literal["sse", "ndjson"]) -> Recorded:
+    """Read a stream as a run would, or find out that its events are of another shape."""
+    events = recorded_events(text, format=written)
+    values = [json.loads(event.data) for event in events if is_object(event.data)]
+    if any(map(is_too_deep, values)):
+        raise AgentError(f"The agent's reply is {TOO_DEEP}.")
+    value = storable(reply_places.joined(values)) if values else {}
+    kind: Literal["chat", "own", "text", "foreign"] = "foreign"
+    if len(values) < len(events):
+        kind = "text"
+    elif "choices" in value:
+        kind = "chat"
+    elif isinstance(value.get("output"), str):
+        kind = "own"
+    if kind != "foreign":
+        pieces = pieces_for(StreamSpec(format=written), is_chat=kind == "chat")
+        with suppress(AgentError, ReplyMismatchError):
+            for event in events:
+                pieces.add(event)
+            return Recorded(kind, value, pieces.reply(str), written)
+    if not reply_places.texts(value):
+        raise AgentError("This reply has no text that could be the answer.")
+    return Recorded("foreign", value, stream=written)
 
 
 def _mono(rows: int) -> UnfoldAdminTextareaWidget:
@@ -172,9 +217,17 @@ class AddressForm(forms.Form):
             "url": self.pasted.url,
             "headers": self.headers,
             "protocol": "openai-chat" if self.is_chat else "json",
+            "stream": self._stream(),
             "remote_model": model if isinstance(model, str) and model else None,
             "system_prompt": written(_system_prompt(body)) if self.is_chat else "",
         }
+
+    def _stream(self) -> dict[str, str] | None:
+        """Return how the reply arrives, unless it is a whole."""
+        stream = self.recorded.stream if self.recorded else None
+        if stream is None and self.is_chat and (self.pasted.body or {}).get("stream") is True:
+            stream = "sse"
+        return {"format": stream} if stream else None
 
     def header_values(self) -> dict[str, Any]:
         """Return the headers as they are stored: keys as variables."""

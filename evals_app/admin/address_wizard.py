@@ -61,9 +61,13 @@ class _Page:
 def _draft(form: AddressForm, places: PlacesForm) -> dict[str, Any]:
     """Return what the page that adds the agent begins with, without any key."""
     written = form.written() | places.written() | {"headers": form.header_values()}
-    response = {f"response_{key}": path for key, path in (written.pop("response") or {}).items()}
+    parts = {
+        f"{part}_{key}": value
+        for part in ("response", "stream")
+        for key, value in (written.pop(part) or {}).items()
+    }
     del written["slug"]
-    return {"name": written.pop("agent"), **written, **response}
+    return {"name": written.pop("agent"), **written, **parts}
 
 
 class BeginsSomewhere(ModelAdmin):

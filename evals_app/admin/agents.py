@@ -11,9 +11,9 @@ from unfold.decorators import display
 from unfold.widgets import (
     UnfoldAdminDecimalFieldWidget,
     UnfoldAdminTextareaWidget,
-    UnfoldAdminTextInputWidget,
 )
 
+from evals_app.admin import agent_parts
 from evals_app.admin.address_wizard import BeginsSomewhere
 from evals_app.admin.agent_fields import HeaderLines, permitted_help
 from evals_app.admin.agent_rules import RULE_ROWS, RuleRow
@@ -32,7 +32,6 @@ from evals_app.admin.trends import MOST_SUITES, suites_of, trend_of
 from evals_app.engine.agent_spec import AgentSettings, AgentSpec, misplaced
 from evals_app.engine.spec import PREFIXES, ModelSpec, mark_of
 from evals_app.engine.template import without_foreign
-from evals_app.engine.wire_spec import Places
 from evals_app.formats.problems import Loc
 from evals_app.formats.prompt_variables import FOREIGN_VARIABLE
 from evals_app.models import Agent
@@ -48,7 +47,6 @@ from fixtures_app.tools import TOOLS
 _RESULTS = ("evals_app.view_run", "evals_app.view_suite")
 _ASKED_CHARS = 34  # fits one line on a phone
 _SETTINGS = tuple(AgentSettings.model_fields)
-_PLACES = {f"response_{key}": key for key in Places.model_fields}
 _SAMPLING = ("temperature", "max_tokens", "top_p")
 _NUMBER = UnfoldAdminDecimalFieldWidget
 
@@ -64,17 +62,6 @@ def _setting(field: type[forms.Field], spec: type[BaseModel], name: str) -> form
     return quantity(made, info)
 
 
-def _place(name: str) -> forms.Field:
-    """Return a field for where a reply has a part."""
-    info = Places.model_fields[_PLACES[name]]
-    return forms.CharField(
-        required=False,
-        widget=UnfoldAdminTextInputWidget,
-        label=info.title,
-        help_text=info.description or "",
-    )
-
-
 class AgentForm(SpecForm, VersionedForm):
     """Read by AgentSpec; errors in rules and tools are at their rows."""
 
@@ -82,13 +69,7 @@ class AgentForm(SpecForm, VersionedForm):
 
     headers = HeaderLines()
     request = JsonTextField(kind=dict, required=False, rows=8)
-    response_text = _place("response_text")
-    response_tool_calls = _place("response_tool_calls")
-    response_name = _place("response_name")
-    response_arguments = _place("response_arguments")
-    response_result = _place("response_result")
-    response_input_tokens = _place("response_input_tokens")
-    response_output_tokens = _place("response_output_tokens")
+    locals().update(agent_parts.part_fields())
     command = TextLines(label=AGENT.labels["command"], placeholder="my-agent")
     tools = forms.MultipleChoiceField(required=False)
     own_tools = ListRows(ToolRow, name="tool", look=TOOL_ROWS, label="Own tools")
@@ -138,7 +119,7 @@ class AgentForm(SpecForm, VersionedForm):
         own = [tool for tool in agent.tools if not isinstance(tool, str)]
         if agent.pk:  # a new one may begin with a starting point
             self.initial.update(tools=chosen, own_tools=own, rules=agent.rules)
-            self.initial.update({name: agent.response.get(key) for name, key in _PLACES.items()})
+            self.initial.update(agent_parts.initial_of(agent))
             self.initial.update({name: agent.settings.get(name) for name in _SETTINGS})
             self.initial.update({name: agent.model_settings.get(name) for name in _SAMPLING})
         self.initial["request"] = self.initial.get("request") or None  # blank, not {}
@@ -164,11 +145,11 @@ class AgentForm(SpecForm, VersionedForm):
         name, sampling = self._model(cleaned)
         return AGENT.written(
             cleaned
+            | agent_parts.written(cleaned)
             | {
                 "model": name,
                 "model_settings": sampling,
                 "tools": [*cleaned["own_tools"], *cleaned["tools"]],
-                "response": {key: cleaned[n] for n, key in _PLACES.items() if cleaned[n]},
                 "settings": {n: cleaned[n] for n in _SETTINGS if cleaned[n] is not None},
             }
         )
@@ -192,14 +173,13 @@ class AgentForm(SpecForm, VersionedForm):
         columns["tools"] = _in_order(columns["tools"], before=self.instance.tools)
         for name in ("model", "headers", "request", "command", "tools", "rules"):
             self.cleaned_data[name] = columns[name]
-        for name in ("response", "settings", "model_settings"):
+        for name in (*agent_parts.PARTS, "settings", "model_settings"):
             setattr(self.instance, name, columns[name])
 
     def _field_of(self, loc: Loc) -> str | None:
         fields = {key: name for key, name in AGENT.names.items() if name in self.fields}
-        fields |= {f"response.{key}": name for name, key in _PLACES.items()} | {
-            "response": "request"
-        }
+        fields |= {part: agent_parts.names_of(part)[0] for part in agent_parts.PARTS}
+        fields |= {f"{part}.{key}": name for name, (part, key) in agent_parts.FIELDS.items()}
         fields |= {f"settings.{name}": name for name in _SETTINGS}
         fields |= {f"model.{name}": name for name in _SAMPLING}
         return field_of(loc, fields)
@@ -253,14 +233,18 @@ class AgentAdmin(BeginsSomewhere, TalksToAgent, Duplicating, RunsSuitesOfAgent, 
     fieldsets = [
         (None, {"fields": ["name", "slug", "driver", "description"]}),
         ("Model", {"fields": ["model", *_SAMPLING], "classes": ["only-model"]}),
-        ("Over HTTP", {"fields": ["url", "headers", "protocol"], "classes": ["only-http"]}),
+        (
+            "Over HTTP",
+            {"fields": ["url", "headers", "protocol", "stream_format"], "classes": ["only-http"]},
+        ),
         (
             "JSON of its own",
             {
-                "fields": ["request", *_PLACES],
+                "fields": ["request", *agent_parts.names_of("response"), "stream_text_events"],
                 "classes": ["only-json"],
                 "description": "Leave these blank if your agent reads and writes our own keys."
-                " A place is a path into its reply, such as messages[-1].content.",
+                " A place is a path into its reply, such as messages[-1].content, or into each"
+                " piece of it.",
             },
         ),
         ("Chat completions", {"fields": ["remote_model"], "classes": ["only-chat"]}),
@@ -303,7 +287,7 @@ class AgentAdmin(BeginsSomewhere, TalksToAgent, Duplicating, RunsSuitesOfAgent, 
             return fieldsets
         # Without the right to change, rows are shown as they are, and cannot be edited.
         shown = {"rules": "show_rules", "own_tools": "show_own_tools"}
-        shown |= dict.fromkeys(_PLACES, "response")
+        shown |= {name: part for name, (part, _) in agent_parts.FIELDS.items()}
         return [
             (
                 title,

@@ -1,6 +1,6 @@
 """What a person writes about agents: what is tested, and how it is made to answer."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, ValidationError, model_validator
@@ -28,7 +28,7 @@ from evals_app.engine.tool_spec import (
     names_of,
     written_names,
 )
-from evals_app.engine.wire_spec import Places, RequestBody
+from evals_app.engine.wire_spec import Places, RequestBody, StreamSpec
 from fixtures_app.ground.spec_errors import located, taken_apart
 
 Driver = Literal["model", "http", "python", "command", "scripted"]
@@ -38,7 +38,10 @@ Protocol = Literal["json", "openai-chat"]
 # and model.
 KEYS: Mapping[str, tuple[str, ...]] = {
     "model": ("model", "system_prompt", "tools", "settings"),
-    "http": ("url", "headers", "protocol", "request", "response", "remote_model", "system_prompt"),
+    "http": (
+        *("url", "headers", "protocol", "request", "response", "stream"),
+        *("remote_model", "system_prompt"),
+    ),
     "python": ("callable",),
     "command": ("command",),
     "scripted": ("rules", "tools", "system_prompt", "model", "settings"),
@@ -200,6 +203,11 @@ class AgentSpec(Spec):
         description="For protocol json: where your agent's JSON has the text and the tool calls. By"
         " default, under our own keys.",
     )
+    stream: StreamSpec | None = Field(
+        default=None,
+        title="Stream",
+        description="For driver http: how it sends its reply in pieces. By default, as a whole.",
+    )
     remote_model: str | None = Field(
         default=None,
         title="Model",
@@ -264,6 +272,7 @@ class AgentSpec(Spec):
             errors = [*taken_apart(exc), *errors]
         else:
             errors += [*_repeated_tools(spec.tools), *_unknown_calls(spec.rules, spec.tool_names)]
+            errors += _foreign_streams(spec)
         if errors:
             raise ValidationError.from_exception_data("AgentSpec", errors)
         return spec
@@ -311,6 +320,18 @@ def _misfits(written: Mapping[str, Any]) -> list[InitErrorDetails]:
         message = f"{key} is only for driver {owners}, but this agent has driver {driver}."
         errors.append(located("foreign_key", message, (key,), written[key]))
     return errors
+
+
+def _foreign_streams(agent: AgentSpec) -> Iterator[InitErrorDetails]:
+    """Yield errors for a stream that is not one of chat completions."""
+    if agent.stream is None or agent.protocol != "openai-chat":
+        return
+    if agent.stream.format != "sse":
+        message = "Chat completions are streamed as server-sent events. Write sse."
+        yield located("stream", message, ("stream", "format"), agent.stream.format)
+    if agent.stream.text_events:
+        message = "Events of chat completions have no names. Leave this out."
+        yield located("stream", message, ("stream", "text_events"), agent.stream.text_events)
 
 
 def _is_default(key: str, value: Any) -> bool:

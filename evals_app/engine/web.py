@@ -1,28 +1,35 @@
 """Call servers that an author has entered: only checked addresses, no redirects, bounded replies."""
 
 import asyncio
+import codecs
 import json
+import re
 import socket
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import aclosing
-from dataclasses import dataclass
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Self
+from urllib.parse import urlencode
 
 from evals_app.engine.addresses import Target, read_url, why_refused
 from evals_app.engine.errors import ConfigurationError, WebError
 from evals_app.engine.permits import permits
 
 if TYPE_CHECKING:
+    import httpx2
+
     from evals_app.engine.checked_transport import CheckedTransport
 
-__all__ = ["Answer", "Web", "WebError", "look_up", "why_not_called"]
+__all__ = ["Answer", "Arriving", "Web", "WebError", "look_up", "why_not_called"]
 
 # Servers close idle connections, some after 2 s; a request sent at that moment is lost, and the
 # agent would seem to have failed.
 _IDLE_S = 1.0
 _EXCERPT_CHARS = 300
 _HIDDEN = "***"
+# A carriage return at the end may be the first half of a line's end.
+_LINE_END = re.compile(r"\r\n|\n|\r(?!\Z)")
 
 # Returns the addresses of a host and port.
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
@@ -30,11 +37,12 @@ Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a server answered, whatever its status."""
+    """What a server answered, whatever its status; names of headers in lower case."""
 
     status: int
     text: str
     media_type: str = ""
+    headers: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def is_ok(self) -> bool:
@@ -48,6 +56,42 @@ class Answer:
         body = " ".join(self.text[: 4 * _EXCERPT_CHARS].split())
         excerpt = body if len(body) <= _EXCERPT_CHARS else f"{body[:_EXCERPT_CHARS]}..."
         return f"status {self.status}{words}" + (f": {excerpt}" if excerpt else "")
+
+
+class Arriving:
+    """An answer of which the status and the headers have arrived."""
+
+    def __init__(self, response: "httpx2.Response", *, hide: Callable[[str], str]) -> None:
+        self.status = response.status_code
+        self.headers = {name.lower(): value for name, value in response.headers.items()}
+        self.media_type = self.headers.get("content-type", "").partition(";")[0].strip().lower()
+        self._parts = response.aiter_raw()
+        self._hide = hide
+
+    @property
+    def is_ok(self) -> bool:
+        return HTTPStatus.OK <= self.status < HTTPStatus.MULTIPLE_CHOICES
+
+    async def whole(self) -> Answer:
+        """Wait for the rest."""
+        raw = b"".join([part async for part in self._parts])
+        text = self._hide(raw.decode("utf-8-sig", "replace"))
+        return Answer(self.status, text, self.media_type, self.headers)
+
+    async def lines(self) -> AsyncGenerator[str, None]:
+        """Yield each line as soon as it has arrived, without its end."""
+        decoder = codecs.getincrementaldecoder("utf-8-sig")("replace")
+        begun: list[str] = []  # pieces of the line that is arriving
+        async for part in self._parts:
+            text = decoder.decode(part)
+            begun.append(text)
+            if "\n" in text or "\r" in text:
+                *lines, rest = _LINE_END.split("".join(begun))
+                begun = [rest]
+                for line in lines:
+                    yield self._hide(line)
+        if last := "".join([*begun, decoder.decode(b"", final=True)]).removesuffix("\r"):
+            yield self._hide(last)
 
 
 def look_up_now(host: str, port: int) -> Sequence[str]:
@@ -119,14 +163,35 @@ class Web:
         *,
         headers: Mapping[str, str],
         body: Any = None,
+        form: Mapping[str, str] | None = None,
         most_bytes: int,
     ) -> Answer:
-        """Send one request; its time is bounded by the caller.
+        """Send one request and wait for the whole answer; its time is bounded by the caller.
+
+        `body` is sent as JSON, `form` as the fields of a form.
 
         Raises:
             WebError: no answer, a redirect, or an answer that is too long or compressed.
             ConfigurationError: the address is not one that may be called.
         """
+        sending = self.sending(
+            method, url, headers=headers, body=body, form=form, most_bytes=most_bytes
+        )
+        async with sending as arriving:
+            return await arriving.whole()
+
+    @asynccontextmanager
+    async def sending(
+        self,
+        method: str,
+        url: str,
+        *,
+        headers: Mapping[str, str],
+        body: Any = None,
+        form: Mapping[str, str] | None = None,
+        most_bytes: int,
+    ) -> AsyncIterator[Arriving]:
+        """Send one request, and read its answer while it arrives; see `ask`."""
         try:
             target = read_url(url)
         except ValueError as exc:
@@ -139,25 +204,25 @@ class Web:
         if body is not None:
             content = _json(body)
             sent["content-type"] = "application/json"
+        elif form is not None:
+            content = urlencode(form).encode()
+            sent["content-type"] = "application/x-www-form-urlencoded"
         sent["host"] = target.authority
         try:
-            status, media_type, raw = await self._send(
-                method, target, sent, content, most_bytes=most_bytes
-            )
+            async with self._sent(method, target, sent, content, most_bytes) as arriving:
+                yield arriving
         except WebError as exc:
-            raise WebError(self._without_secrets(str(exc))) from None
-        text = self._without_secrets(raw.decode("utf-8-sig", "replace"))
-        return Answer(status, text, media_type)
+            raise WebError(self.hide(str(exc))) from None
 
-    async def _send(
+    @asynccontextmanager
+    async def _sent(
         self,
         method: str,
         target: Target,
         headers: Mapping[str, str],
         content: bytes | None,
-        *,
         most_bytes: int,
-    ) -> tuple[int, str, bytes]:
+    ) -> AsyncIterator[Arriving]:
         import httpx2  # noqa: PLC0415 - only processes that call a server pay for it
 
         request = httpx2.Request(
@@ -172,12 +237,9 @@ class Web:
             async with aclosing(response):
                 if response.has_redirect_location:
                     # Hidden before it is cut: half a secret would not be recognised.
-                    where = self._without_secrets(response.headers.get("location", ""))
-                    where = where[:_EXCERPT_CHARS]
+                    where = self.hide(response.headers.get("location", ""))[:_EXCERPT_CHARS]
                     raise WebError(f"It redirects to {where}. Redirects are not followed.")
-                media_type = response.headers.get("content-type", "").partition(";")[0]
-                raw = b"".join([part async for part in response.aiter_raw()])
-                return response.status_code, media_type.strip().lower(), raw
+                yield Arriving(response, hide=self.hide)
         except (httpx2.ConnectError, httpx2.ConnectTimeout) as exc:
             why = str(exc).rstrip(".") or "it did not accept the connection"
             raise WebError(f"{target.authority} could not be reached: {why}.") from None
@@ -185,7 +247,8 @@ class Web:
             why = str(exc).rstrip(".") or f"the connection was lost ({type(exc).__name__})"
             raise WebError(f"The connection to {target.authority} broke: {why}.") from None
 
-    def _without_secrets(self, text: str) -> str:
+    def hide(self, text: str) -> str:
+        """Return a text without secrets."""
         for secret in self._secrets:
             text = text.replace(secret, _HIDDEN)
         return text

@@ -1,7 +1,10 @@
-"""What a person writes about an agent with JSON of its own: the request, and places in its reply."""
+"""What a person writes about an agent with JSON of its own: the request, and places in its reply.
+
+A reply may arrive as a stream of events; the places then begin at each event.
+"""
 
 from collections.abc import Iterator
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, ValidationError, model_validator
 
@@ -122,3 +125,30 @@ class Places(Spec):
         if error:
             raise ValidationError.from_exception_data("Places", [error])
         return self
+
+
+class StreamSpec(Spec):
+    """How an agent sends its reply in pieces: a stream of events.
+
+    The places of the reply begin at each event. The pieces of the text are joined, lists of tool
+    calls, too; of other values the last one counts. A data of `[DONE]` ends the stream.
+    """
+
+    format: Literal["sse", "ndjson"] = Field(
+        title="The reply arrives",
+        description="How your agent sends it.",
+        json_schema_extra={
+            "words": {
+                "sse": "In pieces: server-sent events",
+                "ndjson": "In pieces: lines of JSON",
+            },
+            "none": "As a whole",
+        },
+    )
+    text_events: list[Annotated[str, Field(min_length=1, max_length=200)]] = Field(
+        default_factory=list,
+        title="Events with text",
+        description="Names of the events whose text belongs to the reply: the name of a server-sent"
+        " event, or what its JSON has under type. By default, all events.",
+        max_length=50,
+    )

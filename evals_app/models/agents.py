@@ -38,6 +38,7 @@ class Agent(Importable):
     protocol = models.CharField(max_length=20, choices=Protocol, default=Protocol.JSON)
     request = models.JSONField(default=dict, blank=True)
     response = models.JSONField(default=dict, blank=True)
+    stream = models.JSONField(default=dict, blank=True)
     remote_model = models.CharField(max_length=200, blank=True, default="")
     callable = models.CharField(max_length=300, blank=True, default="")
     command = models.JSONField(default=list, blank=True)

@@ -25,7 +25,7 @@ from evals_app.engine.tool_spec import (
     HttpTool,
     McpTools,
 )
-from evals_app.engine.wire_spec import Places
+from evals_app.engine.wire_spec import Places, StreamSpec
 from evals_app.reports.fields import field_table
 from fixtures_app.spec import FixtureSpec
 
@@ -65,7 +65,7 @@ _FILES: tuple[tuple[str, str, tuple[type[BaseModel], ...]], ...] = (
         "Agents",
         (
             *(AgentSpec, ModelSpec, AgentSettings, ScriptedRule),
-            Places,
+            *(Places, StreamSpec),
             *(CannedTool, CannedRule, HttpTool, McpTools, FromEnvironment),
         ),
     ),
@@ -81,6 +81,7 @@ _TITLES: dict[type[BaseModel], str] = {
     AgentSettings: "Settings",
     ScriptedRule: "A rule of a scripted agent",
     Places: "Places in the reply of an agent over HTTP",
+    StreamSpec: "The stream of an agent over HTTP",
     CannedTool: "A tool with canned answers",
     CannedRule: "An answer of such a tool",
     HttpTool: "A tool that asks a server",

@@ -114,6 +114,58 @@ def test_an_agent_that_speaks_as_touchstone_does_is_asked_nothing(
     assert (agent.request, agent.response) == ({}, {})
 
 
+CHUNKS = """data: {"choices": [{"delta": {"content": "Hel"}}]}
+
+data: {"choices": [{"delta": {"content": "lo."}, "finish_reason": "stop"}]}
+
+data: [DONE]
+"""
+
+
+@pytest.mark.parametrize(
+    ("request_text", "reply", "stream", "response"),
+    [
+        pytest.param(
+            f'{SEND} \'{{"question": "Hi"}}\'',
+            'data: {"type": "text", "delta": "Hel"}\r\n\r\ndata: {"delta": "lo.", "usage": '
+            '{"output_tokens": 5}}\r\n\r\ndata: [DONE]',
+            {"format": "sse"},
+            {"text": "delta", "output_tokens": "usage.output_tokens"},
+            id="events",
+        ),
+        pytest.param(
+            URL,
+            '{"answer": "Hel"}\n{"answer": "lo."}',
+            {"format": "ndjson"},
+            {"text": "answer"},
+            id="lines",
+        ),
+        pytest.param(
+            URL, '{"output": "Hel"}\n{"output": "lo."}', {"format": "ndjson"}, {}, id="keys"
+        ),
+        pytest.param(URL, "data: Hel\n\ndata: lo.\n", {"format": "sse"}, {}, id="text"),
+        pytest.param(URL, CHUNKS, {"format": "sse"}, {}, id="chat"),
+        pytest.param(
+            f"{SEND} '{json.dumps(CHAT | {'stream': True})}'",
+            "",
+            {"format": "sse"},
+            {},
+            id="asked for by the command",
+        ),
+    ],
+)
+def test_a_stream_is_recognised(
+    admin_client: Client,
+    request_text: str,
+    reply: str,
+    stream: dict[str, Any],
+    response: dict[str, str],
+) -> None:
+    agent = add_agent(admin_client, request_text, reply)
+
+    assert (agent.stream, agent.response) == (stream, response)
+
+
 @pytest.mark.parametrize("reply", ["", json.dumps(CHAT_REPLY)], ids=["request", "with reply"])
 def test_chat_completions_are_recognised(admin_client: Client, reply: str) -> None:
     command = f"{SEND} '{json.dumps(CHAT)}'"

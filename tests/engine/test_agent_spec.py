@@ -102,6 +102,18 @@ def test_an_agent_is_driven_as_it_says() -> None:
             id="a request that is not sent",
         ),
         pytest.param(
+            HTTP | {"protocol": "openai-chat", "stream": {"format": "ndjson"}},
+            "stream.format",
+            "Write sse",
+            id="chat in lines",
+        ),
+        pytest.param(
+            HTTP | {"protocol": "openai-chat", "stream": {"format": "sse", "text_events": ["a"]}},
+            "stream.text_events",
+            "no names",
+            id="named events of a chat",
+        ),
+        pytest.param(
             HTTP | {"request": {"a": "{{imput}}"}}, "request", "'input'", id="unknown placeholder"
         ),
         pytest.param(

@@ -155,6 +155,7 @@ OUTSIDE = st.one_of(
         headers=st.just({"X-Tenant": "no", "Authorization": {"env": "AGENT_KEY"}}),
         request=st.just({"a": ["{{input}}", None, 1.5, "\\\\{{b}}"]}),
         response=st.just({"text": "data[0]['a b']", "tool_calls": "$", "name": "tool"}),
+        stream=st.just({"format": "sse", "text_events": ["no", "token"]}),
     ),
     mapping(
         {

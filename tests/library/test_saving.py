@@ -96,6 +96,7 @@ def test_every_key_of_an_agent_comes_back_from_its_row() -> None:
                 "input_tokens": "usage.in",
                 "output_tokens": "usage['out put']",
             },
+            "stream": {"format": "ndjson", "text_events": ["token"]},
         },
         {"driver": "command", "command": [*OUR_COMMAND.split(), "--loud"]},
         {"driver": "python", "callable": f"{OUR_MODULE}.agents:analyst"},

@@ -1,7 +1,7 @@
 """The http driver: an agent somewhere on the network, asked turn by turn.
 
 `protocol: json` posts `Outside.request` and reads what `reply` describes, or JSON of the agent's own
-(`wire`). `openai-chat` calls any endpoint for chat completions: of such an agent only the text and
+(`wire`), as a whole or in pieces (`streams`). `openai-chat` calls any endpoint for chat completions: of such an agent only the text and
 the token counts are known, and the tools that it asks for are recorded without being called.
 """
 
@@ -9,26 +9,24 @@ import json
 import os
 import secrets
 from collections.abc import Mapping
-from contextlib import suppress
+from contextlib import aclosing, suppress
 from types import MappingProxyType
 from typing import Any
 
 from evals_app.engine.agent_spec import AgentSpec
+from evals_app.engine.agents.chat import chat_reply
 from evals_app.engine.agents.headers import sent_headers
 from evals_app.engine.agents.outside import Outside
-from evals_app.engine.agents.reply import AgentReply, json_noting, parse_reply
+from evals_app.engine.agents.reply import AgentReply, parse_reply
 from evals_app.engine.agents.session import Exchange, Setting
+from evals_app.engine.agents.streams import MAX_STREAM_BYTES, events_in, format_of, pieces_for
 from evals_app.engine.agents.wire import filled_request, read_at_places
-from evals_app.engine.errors import AgentError, ConfigurationError
+from evals_app.engine.errors import AgentError, ConfigurationError, ReplyMismatchError
 from evals_app.engine.llm.call import MAX_REPLY_BYTES
-from evals_app.engine.llm.names import ToolNames
-from evals_app.engine.llm.openai_wire import error_in, to_reply
-from evals_app.engine.llm.wire import UnreadableError, read_complaint
-from evals_app.engine.trial import ToolCall
-from evals_app.engine.web import Answer, Web, WebError
-from evals_app.engine.wire_spec import sent_keys
-from fixtures_app.ground.nesting import TOO_DEEP, is_too_deep
-from fixtures_app.ground.quoting import shortened
+from evals_app.engine.web import Answer, Arriving, Web, WebError
+from evals_app.engine.wire_spec import StreamSpec, sent_keys
+
+_STREAMED = {"stream": True, "stream_options": {"include_usage": True}}
 
 
 class HttpSession:
@@ -61,21 +59,55 @@ class HttpSession:
     async def _ask(self, exchange: Exchange) -> AgentReply:
         # W3C Trace Context: the execution is one trace, each turn a span of it.
         span = secrets.token_hex(8)
+        sending = self._web.sending(
+            "POST",
+            self._url,
+            headers={
+                **self._headers,
+                **_accepted(self._agent.stream),
+                "traceparent": f"00-{self._setting.session_id}-{span}-01",
+            },
+            body=self._body(exchange),
+            most_bytes=MAX_STREAM_BYTES if self._agent.stream else MAX_REPLY_BYTES,
+        )
+        sent_at = exchange.clock()
         try:
-            answer = await self._web.ask(
-                "POST",
-                self._url,
-                headers={
-                    **self._headers,
-                    "traceparent": f"00-{self._setting.session_id}-{span}-01",
-                },
-                body=self._body(exchange),
-                most_bytes=MAX_REPLY_BYTES,
-            )
+            async with sending as arriving:
+                if (stream := self._agent.stream) and arriving.is_ok:
+                    return await self._joined(stream, arriving, exchange, sent_at=sent_at)
+                answer = await arriving.whole()
         except WebError as exc:
             raise AgentError(f"The agent did not answer. {exc}") from None
         if not answer.is_ok:
             raise AgentError(f"The agent answered with {answer.problem}")
+        return self._read(answer)
+
+    async def _joined(
+        self, stream: StreamSpec, arriving: Arriving, exchange: Exchange, *, sent_at: float
+    ) -> AgentReply:
+        """Read a reply that arrives in pieces, and note when the first one came."""
+        if stream.format == "sse" and arriving.media_type == "application/json":
+            exchange.notes.append("The agent answered as a whole, not as a stream.")
+            return self._read(await arriving.whole())
+        pieces = pieces_for(
+            stream,
+            is_chat=self._agent.protocol == "openai-chat",
+            places=self._agent.response,
+        )
+        async with aclosing(events_in(arriving.lines(), format=stream.format)) as events:
+            async for event in events:
+                if pieces.add(event) and exchange.first_token_ms is None:
+                    exchange.first_token_ms = (exchange.clock() - sent_at) * 1000
+        return pieces.reply(self._web.hide)
+
+    def _read(self, answer: Answer) -> AgentReply:
+        """Read a reply that arrived as a whole."""
+        if self._agent.stream is None and (found := format_of(answer.media_type, answer.text)):
+            raise ReplyMismatchError(
+                f"The agent answers in pieces ({answer.media_type or 'without a media type'}), which"
+                f" its description does not say. Write stream: {{format: {found}}}, or choose it"
+                " under “The reply arrives” on the page of the agent."
+            )
         if self._agent.protocol == "openai-chat":
             return chat_reply(answer.text)
         if places := self._agent.response:
@@ -99,7 +131,15 @@ class HttpSession:
         if self._setting.system_prompt:
             messages.insert(0, {"role": "system", "content": self._setting.system_prompt})
         model = {"model": self._agent.remote_model} if self._agent.remote_model else {}
-        return {**model, "messages": messages}
+        return {**model, "messages": messages, **(_STREAMED if self._agent.stream else {})}
+
+
+def _accepted(stream: StreamSpec | None) -> dict[str, str]:
+    """Return the header that asks for a stream; some agents send one only then."""
+    if stream is None:
+        return {}
+    media_type = "text/event-stream" if stream.format == "sse" else "application/x-ndjson"
+    return {"accept": f"{media_type}, application/json;q=0.9, */*;q=0.1"}
 
 
 def _json_reply(answer: Answer) -> AgentReply:
@@ -113,54 +153,3 @@ def _json_reply(answer: Answer) -> AgentReply:
             with suppress(ValueError):
                 return AgentReply(json.loads(answer.text))
     return parse_reply(answer.text)
-
-
-def chat_reply(text: str) -> AgentReply:
-    """Read a chat completion.
-
-    Raises:
-        AgentError: it is not one.
-    """
-    doubled: list[str] = []
-    try:
-        body = json_noting(text, doubled)
-        error = error_in(body)
-        reply = None if error else to_reply(_ended(body), names=ToolNames(()))
-    except UnreadableError as exc:
-        raise AgentError(
-            f"The agent's reply is not a valid chat completion ({exc}): {shortened(text)}"
-        ) from None
-    except (ValueError, RecursionError, AttributeError):
-        raise AgentError(
-            f"The agent's reply is not a valid chat completion: {shortened(text)}"
-        ) from None
-    if reply is None:
-        raise AgentError(f"The agent reports an error: {read_complaint(body).message or error}")
-    if doubled:
-        raise AgentError(f"The agent's reply has the key {shortened(doubled[0])!r} twice.")
-    if not reply.is_whole:
-        category = f" ({reply.refusal_category})" if reply.refusal_category else ""
-        raise AgentError(
-            f"A content filter cut off the agent's reply{category}: {shortened(reply.text)}"
-        )
-    if any(is_too_deep(call.arguments) for call in reply.tool_calls):
-        raise AgentError(f"The agent calls a tool with {TOO_DEEP}.")
-    calls = tuple(ToolCall(call.name, call.arguments) for call in reply.tool_calls)
-    note = "The agent asked for tool calls, which this protocol does not support."
-    return AgentReply(
-        reply.text,
-        tool_calls=calls,
-        usage=reply.usage,
-        model=reply.model or None,
-        notes=(*((note,) if calls else ()), *reply.notes),
-    )
-
-
-def _ended(body: Any) -> Any:
-    """Fill in why the reply ended: an agent may leave it out."""
-    match body:
-        case {"choices": [{"message": {}} as choice, *others]} if (
-            choice.get("finish_reason") is None
-        ):
-            return {**body, "choices": [{**choice, "finish_reason": "stop"}, *others]}
-    return body

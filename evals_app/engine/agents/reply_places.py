@@ -93,6 +93,27 @@ def _places(value: Any, steps: Steps = ()) -> Iterator[Place]:
             yield from _places(value[-1], (*steps, -1))
 
 
+def joined(events: Sequence[Any]) -> Any:
+    """Return one value for all events of a stream, where each place has all of its pieces."""
+    whole = events[0]
+    for event in events[1:]:
+        whole = _with(whole, event)
+    return whole
+
+
+def _with(value: Any, more: Any) -> Any:
+    if isinstance(value, dict) and isinstance(more, dict):
+        both = {key: _with(value[key], more[key]) for key in value.keys() & more.keys()}
+        return {**value, **more, **both}
+    if isinstance(value, list) and isinstance(more, list):
+        common = min(len(value), len(more))
+        both_items = [_with(value[n], more[n]) for n in range(common)]
+        return [*both_items, *value[common:], *more[common:]]
+    if isinstance(value, str) and isinstance(more, str):
+        return value + more
+    return value if more is None else more
+
+
 def texts(value: Any) -> list[Place]:
     """Return where JSON has texts, the likeliest answer first."""
     calls = guessed_calls(value)

@@ -14,6 +14,8 @@ from evals_app.engine.wire_spec import MESSAGES, Places
 from fixtures_app.ground.json_paths import NoSuchPlaceError, described, find, parse_path
 from fixtures_app.ground.quoting import shortened
 
+BESIDE_TEXT = ("tool_calls", "input_tokens", "output_tokens")  # places that a reply may lack
+
 
 def filled_request(
     body: Mapping[str, Any], request: Mapping[str, Any]
@@ -45,6 +47,7 @@ def read_at_places(text: str, places: Places) -> AgentReply:
         AgentError: it is not JSON, or its text or a tool call is not where it should be.
     """
     doubled: list[str] = []
+    notes: list[str] = []
     try:
         value = json_noting(text, doubled)
     except (ValueError, RecursionError):
@@ -54,23 +57,28 @@ def read_at_places(text: str, places: Places) -> AgentReply:
     answer = _at("The agent's reply", value, places.text)
     if answer is None:
         raise AgentError(f"The agent's reply has no text at {places.text}: it is null.")
-    notes: list[str] = []
+    found = {part: _known(value, getattr(places, part), notes) for part in BESIDE_TEXT}
+    return reply_of(answer, found, places, notes)
+
+
+def reply_of(answer: Any, found: Mapping[str, Any], places: Places, notes: list[str]) -> AgentReply:
+    """Return a reply of what was found at places: its answer, and what there is of BESIDE_TEXT.
+
+    Raises:
+        AgentError: something in it is wrong.
+    """
     reply = read_reply(
         {
             "output": answer,
-            "tool_calls": _calls(value, places, notes),
-            "usage": {
-                "input_tokens": _known(value, places.input_tokens, notes),
-                "output_tokens": _known(value, places.output_tokens, notes),
-            },
+            "tool_calls": _calls(found.get("tool_calls"), places, notes),
+            "usage": {name: found.get(name) for name in ("input_tokens", "output_tokens")},
         }
     )
     return replace(reply, notes=(*reply.notes, *dict.fromkeys(notes)))
 
 
-def _calls(value: Any, places: Places, notes: list[str]) -> list[dict[str, Any]] | None:
+def _calls(calls: Any, places: Places, notes: list[str]) -> list[dict[str, Any]] | None:
     """Return the calls in our own words; None if they are unknown."""
-    calls = _known(value, places.tool_calls, notes)
     if calls is None:
         return None
     if not isinstance(calls, list):

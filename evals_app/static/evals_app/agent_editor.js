@@ -6,7 +6,9 @@
 
   function hasContent(part) {
     const inputs = [...part.querySelectorAll("input:not([type=hidden]), textarea")];
-    return inputs.some((input) => (input.type === "checkbox" ? input.checked : input.value.trim()));
+    const choices = [...part.querySelectorAll("select")].filter((choice) => choice.querySelector('[value=""]'));
+    const isFilledIn = (input) => (input.type === "checkbox" ? input.checked : input.value.trim());
+    return [...inputs, ...choices].some(isFilledIn);
   }
 
   function show() {

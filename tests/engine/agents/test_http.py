@@ -1,5 +1,6 @@
 """Agents on the network: what they are asked, and what is made of their answers."""
 
+import json
 import re
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -9,13 +10,14 @@ from typing import Any
 import pytest
 
 from evals_app.engine.agent_spec import AgentSpec
+from evals_app.engine.agents.chat import chat_reply
 from evals_app.engine.agents.headers import secrets_of
-from evals_app.engine.agents.http import HttpSession, chat_reply
+from evals_app.engine.agents.http import HttpSession
 from evals_app.engine.agents.session import Exchange, Setting
 from evals_app.engine.errors import AgentError, ConfigurationError
 from evals_app.engine.llm.call import FileContent
 from evals_app.engine.permits import FROZEN
-from evals_app.engine.trial import Message, ToolCall, Trial, Usage
+from evals_app.engine.trial import Cause, Message, ToolCall, Trial, Usage
 from evals_app.engine.web import Web
 from tests.agent_server import Asked, Sent, WebServer
 from tests.engine.makers import converse
@@ -71,9 +73,11 @@ async def exchanged(
     return server.asked, exchanges[-1]
 
 
-async def hold(server: WebServer, *messages: str, **changes: Any) -> Trial:
+async def hold(
+    server: WebServer, *messages: str, agent: dict[str, Any] | None = None, **changes: Any
+) -> Trial:
     with permitting(hosts=(server.host,)):
-        return await converse(*messages, agent=make_agent(server.url), **changes)
+        return await converse(*messages, agent=make_agent(server.url, **(agent or {})), **changes)
 
 
 def answer_politely(asked: Asked) -> Sent:
@@ -323,7 +327,103 @@ async def test_files_are_sent_where_the_request_has_them(
     assert len(exchange.notes) == notes
 
 
+# Replies in pieces
+
+
+def streamed(*events: Any, media_type: str = "text/event-stream") -> Sent:
+    """Send events one after the other, a few bytes at a time."""
+    texts = [event if isinstance(event, str) else json.dumps(event) for event in events]
+    sse = media_type == "text/event-stream"
+    raw = "".join(f"data: {text}\r\n\r\n" if sse else f"{text}\n" for text in texts).encode()
+    parts = [raw[start : start + 7] for start in range(0, len(raw), 7)]
+    return Sent(headers={"content-type": media_type}, parts=parts)
+
+
+@pytest.mark.parametrize(
+    ("stream", "media_type"),
+    [({"format": "sse"}, "text/event-stream"), ({"format": "ndjson"}, "application/x-ndjson")],
+    ids=["events", "lines"],
+)
+async def test_a_reply_in_pieces_is_joined(stream: dict[str, str], media_type: str) -> None:
+    events = ({"d": "Grü"}, {"d": "ße: tok-"}, {"d": "secret"})
+    requests, exchange = await exchanged(
+        lambda _: streamed(*events, "[DONE]", media_type=media_type),
+        stream=stream,
+        response={"text": "d"},
+        headers={"Authorization": {"env": "AGENT_KEY"}},
+    )
+
+    assert exchange.reply == "Grüße: ***"
+    assert exchange.first_token_ms is not None
+    assert requests[0].headers["accept"].startswith(media_type)
+
+
+async def test_the_first_piece_is_timed_while_the_rest_is_on_its_way() -> None:
+    times = iter([0.0, 0.25])
+    exchange = Exchange(1, "Hi", 60, clock=lambda: next(times))
+    with WebServer(lambda _: streamed("a", "b", "[DONE]")) as server:
+        async with talking(server, stream={"format": "sse"}) as session:
+            await session.respond(exchange)
+
+    assert (exchange.reply, exchange.first_token_ms) == ("ab", 250)
+
+
+@pytest.mark.parametrize(
+    ("changes", "sent"),
+    [
+        pytest.param({}, streamed({"output": "Hi."}), id="events"),
+        pytest.param({"response": {"text": "a"}}, streamed({"a": "b"}), id="with places"),
+        pytest.param({}, Sent.text("data: Hi.\n\ndata: [DONE]\n\n"), id="as plain text"),
+        pytest.param(
+            {"protocol": "openai-chat"},
+            streamed({"choices": []}, media_type="application/x-ndjson"),
+            id="chat",
+        ),
+    ],
+)
+async def test_a_stream_that_was_not_declared_is_never_graded(
+    changes: dict[str, Any], sent: Sent
+) -> None:
+    with WebServer(lambda _: sent) as server:
+        trial = await hold(server, "one", "two", agent=changes)
+
+    assert trial.failure is not None
+    assert trial.failure.cause is Cause.CASE
+    assert "stream: {format:" in trial.failure.message
+    assert [turn.reply for turn in trial.turns] == [""]
+
+
+async def test_an_agent_that_answers_as_a_whole_after_all_is_read() -> None:
+    _, exchange = await exchanged(lambda _: Sent.json({"output": "Hi."}), stream={"format": "sse"})
+
+    assert (exchange.reply, len(exchange.notes)) == ("Hi.", 1)
+
+
+async def test_a_stream_that_breaks_off_is_the_agents_error() -> None:
+    sent = Sent(
+        headers={"content-type": "text/event-stream", "content-length": "100"},
+        parts=[b"data: Hel\n\n"],
+    )
+    with pytest.raises(AgentError, match="did not answer"):
+        await exchanged(lambda _: sent, stream={"format": "sse"})
+
+
 # Chat completions
+
+
+async def test_a_chat_completion_may_arrive_in_pieces() -> None:
+    def chunk(**delta: Any) -> dict[str, Any]:
+        return {"model": "big-1", "choices": [{"delta": delta}]}
+
+    usage = {"choices": [], "usage": {"prompt_tokens": 12, "completion_tokens": 7}}
+    requests, exchange = await exchanged(
+        lambda _: streamed(chunk(content="H"), chunk(content="i."), usage, "[DONE]"),
+        protocol="openai-chat",
+        stream={"format": "sse"},
+    )
+
+    assert (exchange.reply, exchange.usages, exchange.model) == ("Hi.", [Usage(12, 7)], "big-1")
+    assert (requests[0].body["stream"], exchange.first_token_ms is not None) == (True, True)
 
 
 def completion(**message: Any) -> dict[str, Any]:
