@@ -11,13 +11,15 @@ from django.core.management import get_commands, load_command_class
 from drf_spectacular.generators import SchemaGenerator
 
 from evals_app.engine.agent_spec import AgentSpec
+from evals_app.engine.agents.http import HttpSession
+from evals_app.engine.agents.line import Line
 from evals_app.engine.agents.outside import Outside
 from evals_app.engine.agents.reply import _KEYS as REPLY_KEYS
 from evals_app.engine.agents.reply import parse_reply, read_reply
 from evals_app.engine.agents.session import Exchange, Setting
-from evals_app.engine.agents.streams import pieces_for, recorded_events
 from evals_app.engine.permits import FROZEN
 from evals_app.engine.trial import Message, ToolCall, Usage
+from evals_app.engine.web import Web
 from evals_app.formats.dialects import DIALECTS
 from evals_app.formats.importing import SourceFile, read_files
 from evals_app.formats.references import Known
@@ -31,6 +33,7 @@ from evals_app.reports.answers import (
     RunDetails,
 )
 from tests.agent_server import Asked, Sent, WebServer
+from tests.engine.permitting import permitting
 from tests.screenshots import PICTURES
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
@@ -298,23 +301,61 @@ def test_the_agents_of_the_page_are_agents() -> None:
 
     specs = [AgentSpec.model_validate(agent, context=FROZEN) for agent in written]
 
-    assert [spec.driver for spec in specs] == ["http", "http", "http", "python", "command"]
+    assert {spec.driver for spec in specs} == {"http", "python", "command"}
 
 
-def test_the_stream_of_the_page_is_read_as_the_page_says() -> None:
-    written = [yaml.safe_load(block) for block in blocks("own-agents.md", "yaml")]
-    (agent,) = [
-        AgentSpec.model_validate(agent, context=FROZEN) for agent in written if "stream" in agent
-    ]
-    assert agent.stream is not None
-    pieces = pieces_for(agent.stream, places=agent.response)
+def _agent_of_the_page(slug: str, server: WebServer) -> AgentSpec:
+    """Return an agent of the page whose addresses are those of a server here."""
+    (block,) = [block for block in blocks("own-agents.md", "yaml") if f"slug: {slug}\n" in block]
+    here = re.sub(r"https://\w+\.example\.org", f"http://{server.host}", block)
+    return AgentSpec.model_validate(yaml.safe_load(here), context=FROZEN)
 
-    for event in recorded_events(blocks("own-agents.md", "text")[0], format=agent.stream.format):
-        pieces.add(event)
 
-    reply = pieces.reply(str)
-    assert (reply.text, reply.usage.output) == ("It arrives tomorrow.", 5)
-    assert reply.tool_calls == (ToolCall("orders.find", {"number": 1042}),)
+def _answer_as_on_the_page(asked: Asked) -> Sent:
+    """Answer as the agents of the page do, each at its own address."""
+    match asked.method, asked.path:
+        case "POST", "/stream":
+            stream = blocks("own-agents.md", "text")[0].encode()
+            return Sent(headers={"content-type": "text/event-stream"}, content=stream)
+    return Sent.json({"output": str("authorization" in asked.headers)})
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("slug", "replies"),
+    [
+        ("shop-http", ["True"]),
+        ("shop-stream", ["It arrives tomorrow."]),
+        ("shop-pace", ["False"]),
+    ],
+)
+async def test_the_agents_of_the_page_answer_over_http(slug: str, replies: list[str]) -> None:
+    async def no_pause(_seconds: float) -> None:
+        pass
+
+    environ = {"AGENT_TOKEN": "a"}
+    with WebServer(_answer_as_on_the_page) as server:
+        agent = _agent_of_the_page(slug, server)
+        line = Line(agent.lane) if agent.lane else None
+        with permitting(hosts=(server.host,), variables=("AGENT_*",)):
+            async with Web() as web:
+                session = HttpSession(
+                    agent,
+                    setting=Setting(""),
+                    web=web,
+                    environ=environ,
+                    line=line,
+                    sleep=no_pause,
+                )
+                exchanges = [Exchange(n, "When?", 60) for n, _ in enumerate(replies, 1)]
+                for exchange in exchanges:
+                    await session.respond(exchange)
+
+    assert [exchange.reply for exchange in exchanges] == replies
+    if slug == "shop-stream":
+        calls = exchanges[0].messages[0].tool_calls
+        assert calls == (ToolCall("orders.find", {"number": 1042}),)
+        assert exchanges[0].usages == [Usage(None, 5)]
 
 
 def test_the_function_for_holodeck_passes_on_what_its_server_says() -> None:

@@ -18,6 +18,7 @@ from unfold.widgets import (
 
 from evals_app.admin.lines import TextLines
 from evals_app.admin.quantities import quantity
+from evals_app.engine.outside_spec import PaceSpec
 from evals_app.engine.spec import mark_of
 from evals_app.engine.wire_spec import Places, StreamSpec
 from evals_app.models import Agent
@@ -26,6 +27,7 @@ from fixtures_app.editing.units import UNITS
 PARTS: Mapping[str, type[BaseModel]] = {
     "response": Places,
     "stream": StreamSpec,
+    "pace": PaceSpec,
 }
 # The keys of a part, by their fields.
 FIELDS: Mapping[str, tuple[str, str]] = {

@@ -1,5 +1,6 @@
 """The page of an agent: a model with tools, an external agent, or rules."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from django import forms
@@ -209,6 +210,15 @@ def _in_order(tools: list[Any], *, before: list[Any]) -> list[Any]:
     return [*kept, *own, *(tool for tool in chosen if tool not in before)]
 
 
+def _taken(names: list[str], shown: Mapping[str, str], left: dict[str, None]) -> list[str]:
+    """Return what is shown in place of some fields, each only once on the page."""
+    fields = dict.fromkeys(shown.get(name, name) for name in names)
+    taken = [name for name in fields if name in left]
+    for name in taken:
+        del left[name]
+    return taken
+
+
 def _shown(agent: Agent, name: str) -> SafeString:
     rows: Any = AgentForm(instance=agent).fields[name]
     shown: SafeString = rows.shown()
@@ -245,6 +255,14 @@ class AgentAdmin(BeginsSomewhere, TalksToAgent, Duplicating, RunsSuitesOfAgent, 
                 "description": "Leave these blank if your agent reads and writes our own keys."
                 " A place is a path into its reply, such as messages[-1].content, or into each"
                 " piece of it.",
+            },
+        ),
+        (
+            "Pace",
+            {
+                "fields": agent_parts.names_of("pace"),
+                "classes": ["only-http", "collapse"],
+                "description": "For all runs and workers together.",
             },
         ),
         ("Chat completions", {"fields": ["remote_model"], "classes": ["only-chat"]}),
@@ -288,16 +306,11 @@ class AgentAdmin(BeginsSomewhere, TalksToAgent, Duplicating, RunsSuitesOfAgent, 
         # Without the right to change, rows are shown as they are, and cannot be edited.
         shown = {"rules": "show_rules", "own_tools": "show_own_tools"}
         shown |= {name: part for name, (part, _) in agent_parts.FIELDS.items()}
+        left = dict.fromkeys(
+            shown.get(name, name) for _, options in fieldsets for name in options["fields"]
+        )
         return [
-            (
-                title,
-                options
-                | {
-                    "fields": list(
-                        dict.fromkeys(shown.get(name, name) for name in options["fields"])
-                    )
-                },
-            )
+            (title, options | {"fields": _taken(options["fields"], shown, left)})
             for title, options in fieldsets
         ]
 

@@ -7,8 +7,12 @@ from pydantic import Field, ValidationError, model_validator
 from pydantic.functional_validators import ModelWrapValidatorHandler
 from pydantic_core import InitErrorDetails
 
-from evals_app.engine.callables.references import callable_problem, command_problem
+from evals_app.engine.callables.references import (
+    callable_problem,
+    command_problem,
+)
 from evals_app.engine.inventory import Abilities
+from evals_app.engine.outside_spec import Lane, PaceSpec
 from evals_app.engine.permits import checked
 from evals_app.engine.spec import (
     MILLISECONDS,
@@ -40,12 +44,14 @@ KEYS: Mapping[str, tuple[str, ...]] = {
     "model": ("model", "system_prompt", "tools", "settings"),
     "http": (
         *("url", "headers", "protocol", "request", "response", "stream"),
+        *("pace",),
         *("remote_model", "system_prompt"),
     ),
     "python": ("callable",),
     "command": ("command",),
     "scripted": ("rules", "tools", "system_prompt", "model", "settings"),
 }
+MAX_LANE_CHARS = 100
 OUTSIDE = frozenset({"http", "python", "command"})  # they bring tools and models of their own
 _NEEDED = {
     "model": ("model", "a model, for example anthropic/claude-haiku-5-5"),
@@ -208,6 +214,11 @@ class AgentSpec(Spec):
         title="Stream",
         description="For driver http: how it sends its reply in pieces. By default, as a whole.",
     )
+    pace: PaceSpec | None = Field(
+        default=None,
+        title="Pace",
+        description="For driver http: how often it is called. By default, as often as runs do.",
+    )
     remote_model: str | None = Field(
         default=None,
         title="Model",
@@ -256,6 +267,14 @@ class AgentSpec(Spec):
     def abilities(self) -> Abilities:
         """Return which tools it has, and whether it looks up knowledge outside its world."""
         return abilities_of(self.driver, self.tools)
+
+    @property
+    def lane(self) -> Lane | None:
+        """Return what all processes share of it; None if it has no pace."""
+        if self.pace is None:
+            return None
+        slug = f"agent:{self.slug}"[:MAX_LANE_CHARS]
+        return Lane(slug, self.pace.max_concurrency, self.pace.requests_per_minute)
 
     @property
     def world_tools(self) -> list[str]:

@@ -10,6 +10,7 @@ from typing import Any
 
 from evals_app.engine.agent_spec import OUTSIDE, AgentSpec
 from evals_app.engine.agents import Session, Setting, open_session
+from evals_app.engine.agents.line import Line
 from evals_app.engine.agents.session import Exchange
 from evals_app.engine.agents.variables import Variables
 from evals_app.engine.callables.pool import Callables
@@ -58,6 +59,7 @@ class Conversation:
     world: World
     complete: Complete
     callables: Callables | None = None
+    line: Line | None = None
     read_file: ReadFile = no_file
     spend: Callable[[Decimal], None] = lambda _: None
     started_at: str = ""
@@ -110,6 +112,7 @@ class Conversation:
             world=self.world,
             complete=self.complete,
             callables=self.callables,
+            line=self.line,
         )
         try:
             async with opened as session:

@@ -13,6 +13,7 @@ from evals_app.engine.judging import Recipe
 from evals_app.engine.llm.models import Block, Standing
 from evals_app.engine.llm.purse import Account
 from evals_app.engine.llm.replay import PaidCall
+from evals_app.engine.outside_spec import Lane
 from evals_app.engine.scoring import Decision
 from evals_app.engine.similarity import SimilaritySpec
 from evals_app.engine.spec import ModelSpec, ProviderSpec
@@ -124,6 +125,12 @@ class Plan:
     inventory: Inventory = NOTHING_KNOWN
     stops_when_decided: bool = False
     trust: JudgeTrust | None = None
+
+    @property
+    def limited(self) -> Sequence[ProviderSpec | Lane]:
+        """Return what all processes together may call only so often."""
+        lane = self.agent.lane
+        return self.providers if lane is None else [*self.providers, lane]
 
     def similarity_of(self, assertion: AssertionSpec) -> SimilaritySpec | None:
         """Return how this assertion compares texts, if it does."""

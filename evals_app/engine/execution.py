@@ -13,6 +13,7 @@ from decimal import Decimal
 from functools import partial
 
 from evals_app.engine import at_work
+from evals_app.engine.agents.line import Line
 from evals_app.engine.aid_making import AidMaker, SharedAids
 from evals_app.engine.callables.pool import Callables
 from evals_app.engine.conversation import Conversation, variables_of
@@ -123,6 +124,7 @@ class _Crew:
             steps=Steps(plan.steps, desk.keep_steps),
             run_code=callables.grade,
         )
+        self._line = Line(plan.agent.lane, book=desk.book) if plan.agent.lane else None
         self._signal = Signal.GO
         self._feeder = Feeder(desk, slots)
         self._recorder = Recorder(self._record)
@@ -232,6 +234,7 @@ class _Crew:
             world=world,
             complete=execution.calls,
             callables=self._callables,
+            line=self._line,
             read_file=self._desk.read_file,
             # Unknown until it was spent.
             spend=partial(self._purse.settle, Decimal(0), use=_BY_OUTSIDE_AGENT),
@@ -267,8 +270,14 @@ class _Crew:
     async def _pulse(self) -> None:
         await self._purse.tell()
         doing = {job_id: execution.doing for job_id, execution in self._executions.items()}
-        orders = await self._desk.pulse(Report(doing, self._models.standing()))
-        self._models.apply(places=orders.places, blocks=orders.blocks)
+        standing, line = self._models.standing(), self._line
+        if line is not None:
+            standing[line.lane.slug] = line.standing()
+        orders = await self._desk.pulse(Report(doing, standing))
+        places = dict(orders.places)
+        if line is not None and (most := places.pop(line.lane.slug, None)) is not None:
+            line.set_places(most)
+        self._models.apply(places=places, blocks=orders.blocks)
         self._escalate(orders.signal)
 
     def _escalate(self, signal: Signal) -> None:

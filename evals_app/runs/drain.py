@@ -62,13 +62,13 @@ async def drain(
 ) -> None:
     """Work on the run of a lease; `grace` and `is_closing` are those of its heart."""
     plan = await sync_to_async(_plan_of_run)(lease.run_id)
-    heart = Heart(lease, plan.providers, grace=grace, is_closing=is_closing)
+    heart = Heart(lease, plan.limited, grace=grace, is_closing=is_closing)
     await execute(plan, DrainDesk(lease, plan, heart), slots=lease.slots, pulse_s=pulse_s)
 
 
 def _plan_of_run(run_id: int) -> Plan:
     plan = plan_of(Run.objects.select_related("snapshot", "grades_of").get(pk=run_id))
-    know(provider.slug for provider in plan.providers)
+    know(limited.slug for limited in plan.limited)
     return plan
 
 
@@ -85,7 +85,7 @@ class DrainDesk:
 
     def __init__(self, lease: HeldLease, plan: Plan, heart: Heart) -> None:
         self._lease = lease
-        self._providers = {provider.slug: provider for provider in plan.providers}
+        self._limited = {limited.slug: limited for limited in plan.limited}
         self._heart = heart
 
     async def claim(self, count: int, *, free: int, in_hand: int) -> Sequence[Job] | None:
@@ -106,7 +106,7 @@ class DrainDesk:
         return [False] * len(amounts) if granted is None else granted
 
     async def book(self, provider: str, count: int) -> float:
-        return await self._here(book_calls, 0.0)(self._providers[provider], count)
+        return await self._here(book_calls, 0.0)(self._limited[provider], count)
 
     async def read_file(self, sha256: str) -> bytes:
         return await self._here(_read_content, b"")(sha256)

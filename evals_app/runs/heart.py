@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from django.conf import settings
 
 from evals_app.engine.desk import Orders, Report, Signal
+from evals_app.engine.outside_spec import Lane
 from evals_app.engine.spec import ProviderSpec
 from evals_app.models import Run
 from evals_app.runs.lease import HeldLease
@@ -23,7 +24,7 @@ class Heart:
     """
 
     lease: HeldLease
-    providers: Sequence[ProviderSpec]
+    limited: Sequence[ProviderSpec | Lane]
     grace: c_double
     is_closing: Callable[[], bool] = lambda: False
     renewed: float = field(default_factory=time.monotonic)
@@ -39,9 +40,9 @@ class Heart:
         if blocked:
             leave_alone(blocked)
         limits = {
-            provider.slug: provider.max_concurrency
-            for provider in self.providers
-            if provider.max_concurrency is not None and provider.slug in asked
+            limited.slug: limited.max_concurrency
+            for limited in self.limited
+            if limited.max_concurrency is not None and limited.slug in asked
         }
         if limits:
             # Before the first call as much is wanted as there are slots.

@@ -1,5 +1,7 @@
 """What all processes share of the providers: parallel calls, calls per minute, and rate limits.
 
+The lane of an agent over HTTP is shared in the same way.
+
 Locks are taken after those of leases, executions and runs, providers in the order of their slugs.
 """
 
@@ -12,6 +14,7 @@ from django.db.models import Q
 from django.db.models.functions import Now
 
 from evals_app.engine.llm.models import Block, Standing
+from evals_app.engine.outside_spec import Lane
 from evals_app.engine.spec import ProviderSpec
 from evals_app.models import Agent, Lease, Provider, ProviderState, Run, Suite
 
@@ -99,7 +102,7 @@ def blocks(slugs: Iterable[str]) -> dict[str, Block]:
     }
 
 
-def book_calls(provider: ProviderSpec, count: int) -> float:
+def book_calls(provider: ProviderSpec | Lane, count: int) -> float:
     """Book moments for so many calls, evenly spread; give the seconds until the first of them."""
     if provider.requests_per_minute is None:
         return 0.0

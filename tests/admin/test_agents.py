@@ -53,6 +53,13 @@ OWN_JSON: dict[str, Any] = HTTP | {
         "output_tokens": "out",
     },
 }
+PACED: dict[str, Any] = {
+    "agent": "Paced",
+    "slug": "paced",
+    "driver": "http",
+    "url": "https://agent.example/chat",
+    "pace": {"max_concurrency": 3, "requests_per_minute": 60},
+}
 COMMAND: dict[str, Any] = {
     "agent": "Program",
     "slug": "program",
@@ -102,8 +109,8 @@ def page_of(client: Client, agent: Agent) -> PageForm:
 
 @pytest.mark.parametrize(
     "spec",
-    [MODEL, SCRIPTED, HTTP, OWN_JSON, COMMAND, OWN_TOOLS],
-    ids=["model", "scripted", "http", "own JSON", "command", "own tools"],
+    [MODEL, SCRIPTED, HTTP, OWN_JSON, PACED, COMMAND, OWN_TOOLS],
+    ids=["model", "scripted", "http", "own JSON", "paced", "command", "own tools"],
 )
 def test_saving_an_agent_as_it_is_changes_nothing(
     admin_client: Client, spec: dict[str, Any]
@@ -186,6 +193,19 @@ def test_tools_keep_their_order_beside_those_that_come_and_go(admin_client: Clie
                 "stream": {"format": "sse", "text_events": ["token", "answer"]},
             },
             id="own JSON",
+        ),
+        pytest.param(
+            {
+                "driver": "http",
+                "url": "https://agent.example/chat",
+                "pace_requests_per_minute": "60",
+            },
+            {
+                "driver": "http",
+                "url": "https://agent.example/chat",
+                "pace": {"requests_per_minute": 60},
+            },
+            id="with a pace",
         ),
         pytest.param(
             {"driver": "command", "command": [*OUR_COMMAND.split(), "--note", "a b"]},
@@ -271,6 +291,9 @@ def test_variables_of_another_system_are_kept_as_text_with_a_warning(admin_clien
             {"response_tool_calls": "data", "response_name": "tool"},
             "Text: ",
             id="no place of the text",
+        ),
+        pytest.param(
+            HTTP, {"stream_text_events": ["a"]}, "The reply arrives: ", id="events of no stream"
         ),
         pytest.param(
             OWN_JSON,

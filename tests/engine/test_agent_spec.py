@@ -102,6 +102,9 @@ def test_an_agent_is_driven_as_it_says() -> None:
             id="a request that is not sent",
         ),
         pytest.param(
+            HTTP | {"pace": {"max_concurrency": 0}}, "pace.max_concurrency", "1", id="pace"
+        ),
+        pytest.param(
             HTTP | {"protocol": "openai-chat", "stream": {"format": "ndjson"}},
             "stream.format",
             "Write sse",
@@ -239,12 +242,13 @@ def test_everything_that_is_wrong_is_shown_at_once() -> None:
     [
         HTTP | {"headers": {"X-Tenant": "a"}, "protocol": "json"},
         HTTP | {"protocol": "openai-chat", "remote_model": "big", "system_prompt": "Be kind."},
+        HTTP | {"stream": {"format": "sse"}, "pace": {"max_concurrency": 2}},
         HTTP | {"request": {"a": ["{{messages}}"]}, "response": {"text": "$", "input_tokens": "n"}},
         {"driver": "python", "callable": f"{OUR_MODULE}.agents:analyst"},
         {"driver": "scripted", "rules": [{"reply": "a"}], "system_prompt": "Hi", **MODEL},
         MODEL | {"tools": ["entity.get", {"name": "a", "rules": [{"error": "No."}]}]},
     ],
-    ids=["http", "openai-chat", "own JSON", "python", "scripted", "model"],
+    ids=["http", "openai-chat", "stream", "own JSON", "python", "scripted", "model"],
 )
 def test_an_agent_of_each_kind_comes_back_from_json(changes: dict[str, Any]) -> None:
     agent = make_agent(**changes)

@@ -152,10 +152,11 @@ OWN_TOOLS = st.tuples(CANNED, ASKING).map(list)
 OUTSIDE = st.one_of(
     mapping(
         {"driver": st.just("http"), "url": st.just("https://a.example/chat")},
-        headers=st.just({"X-Tenant": "no", "Authorization": {"env": "AGENT_KEY"}}),
+        headers=st.just({"X-Tenant": "no", "X-Key": {"env": "AGENT_KEY"}}),
         request=st.just({"a": ["{{input}}", None, 1.5, "\\\\{{b}}"]}),
         response=st.just({"text": "data[0]['a b']", "tool_calls": "$", "name": "tool"}),
         stream=st.just({"format": "sse", "text_events": ["no", "token"]}),
+        pace=st.just({"max_concurrency": 1, "requests_per_minute": 60}),
     ),
     mapping(
         {

@@ -97,6 +97,7 @@ def test_every_key_of_an_agent_comes_back_from_its_row() -> None:
                 "output_tokens": "usage['out put']",
             },
             "stream": {"format": "ndjson", "text_events": ["token"]},
+            "pace": {"max_concurrency": 2},
         },
         {"driver": "command", "command": [*OUR_COMMAND.split(), "--loud"]},
         {"driver": "python", "callable": f"{OUR_MODULE}.agents:analyst"},

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from evals_app.models import Assertion, GradeResult, Run, Turn
+from evals_app.models import Assertion, GradeResult, ProviderState, Run, Turn
 from evals_app.runs.shift import work
 from evals_app.runs.start import start_run
 from tests.agent_server import Asked, Sent, WebServer
@@ -19,7 +19,7 @@ def answer(asked: Asked) -> Sent:
     """Look an order up, or say that nothing is known of it."""
     number = asked.body["input"].rpartition(" ")[2]
     if number == "crash":
-        return Sent.text("The database is away.", status=503, headers={"retry-after": "1"})
+        return Sent.text("The database is away.", status=500)
     return Sent.json(
         {
             "output": f"Order {number} ships on Friday.",
@@ -59,8 +59,32 @@ def test_what_the_agent_does_wrong_is_its_failure_and_not_tried_again() -> None:
 
     execution = run.executions.get()
     assert (run.verdict, execution.verdict, execution.cause) == ("failed", "failed", "agent")
-    assert "status 503 Service Unavailable: The database is away." in execution.reason
+    assert "status 500 Internal Server Error: The database is away." in execution.reason
     assert len(server.asked) == 1
+
+
+def test_all_processes_share_the_pace_of_an_agent() -> None:
+    pace = {"max_concurrency": 1, "requests_per_minute": 60_000}
+    with WebServer(answer) as server:
+        agent = make_agent("outside", driver="http", rules=[], url=server.url, pace=pace)
+        suite = make_suite(["Where is 7", "Where is 8"], agent=agent, contains="Friday")
+        with permitting(hosts=(server.host,)):
+            run = finished(suite)
+
+    assert (run.verdict, run.passed) == ("passed", 2)
+    shared = ProviderState.objects.get(slug="agent:outside")
+    assert shared.next_request_at is not None
+    assert shared.next_request_at > run.created_at
+
+
+def test_a_misspelt_key_is_neither_a_pass_nor_the_agents_failure() -> None:
+    reply = {"output": "It ships on Friday.", "tool_call": [{"name": "orders.find"}]}
+    with WebServer(lambda _: Sent.json(reply)) as server:
+        run = ask(server, ["Where is 7"])
+
+    execution = run.executions.get()
+    assert (run.verdict, execution.verdict, execution.cause) == ("inconclusive", "errored", "case")
+    assert "'tool_call'" in execution.reason
 
 
 def test_an_address_that_may_not_be_called_any_more_is_an_error_and_no_failure() -> None:

@@ -7,6 +7,7 @@ from evals_app.engine.agent_spec import AgentSpec
 from evals_app.engine.agents.command import CommandSession
 from evals_app.engine.agents.headers import secrets_of
 from evals_app.engine.agents.http import HttpSession
+from evals_app.engine.agents.line import Line
 from evals_app.engine.agents.model import ModelSession
 from evals_app.engine.agents.python import PythonSession
 from evals_app.engine.agents.scripted import ScriptedSession
@@ -30,11 +31,12 @@ async def open_session(
     world: World,
     complete: Complete,
     callables: Callables | None = None,
+    line: Line | None = None,
 ) -> AsyncIterator[Session]:
     """Begin a conversation with the agent; its resources are closed at the end.
 
     `tools` are the agent's, with variables filled in; `complete` calls model APIs, `callables` runs
-    code of the operator.
+    code of the operator, an agent over HTTP waits in `line`.
 
     Raises:
         ConfigurationError: the agent cannot work as written.
@@ -42,7 +44,7 @@ async def open_session(
     """
     if agent.driver == "http":
         async with Web(secrets=secrets_of([agent.headers])) as web:
-            yield HttpSession(agent, setting=setting, web=web)
+            yield HttpSession(agent, setting=setting, web=web, line=line)
     elif agent.driver == "python":
         async with AsyncExitStack() as processes:
             yield PythonSession(agent, setting=setting, callables=callables, processes=processes)

@@ -5,17 +5,21 @@
 the token counts are known, and the tools that it asks for are recorded without being called.
 """
 
+import asyncio
 import json
 import os
 import secrets
-from collections.abc import Mapping
-from contextlib import aclosing, suppress
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import aclosing, nullcontext, suppress
+from http import HTTPStatus
 from types import MappingProxyType
 from typing import Any
 
 from evals_app.engine.agent_spec import AgentSpec
 from evals_app.engine.agents.chat import chat_reply
 from evals_app.engine.agents.headers import sent_headers
+from evals_app.engine.agents.line import Line
 from evals_app.engine.agents.outside import Outside
 from evals_app.engine.agents.reply import AgentReply, parse_reply
 from evals_app.engine.agents.session import Exchange, Setting
@@ -23,10 +27,14 @@ from evals_app.engine.agents.streams import MAX_STREAM_BYTES, events_in, format_
 from evals_app.engine.agents.wire import filled_request, read_at_places
 from evals_app.engine.errors import AgentError, ConfigurationError, ReplyMismatchError
 from evals_app.engine.llm.call import MAX_REPLY_BYTES
+from evals_app.engine.llm.retry import retry_after_s
+from evals_app.engine.trial import Attempt
 from evals_app.engine.web import Answer, Arriving, Web, WebError
 from evals_app.engine.wire_spec import StreamSpec, sent_keys
 
 _STREAMED = {"stream": True, "stream_options": {"include_usage": True}}
+_BUSY = {HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE}
+_MAX_RETRIES = 5
 
 
 class HttpSession:
@@ -40,6 +48,8 @@ class HttpSession:
         web: Web,
         environ: Mapping[str, str] = os.environ,
         headers: Mapping[str, str] = MappingProxyType({}),
+        line: Line | None = None,
+        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
         """`headers` are sent in addition to the agent's, and stored nowhere."""
         if agent.url is None:
@@ -50,24 +60,36 @@ class HttpSession:
         self._outside = Outside(setting)
         self._headers = {**sent_headers(agent.headers, environ=environ), **headers}
         self._web = web
+        self._line = line
+        self._sleep = sleep
 
     async def respond(self, exchange: Exchange) -> None:
         with self._outside.asking(exchange):
-            reply = await self._ask(exchange)
+            reply = await self._asked(exchange)
         self._outside.note(exchange, reply)
 
-    async def _ask(self, exchange: Exchange) -> AgentReply:
-        # W3C Trace Context: the execution is one trace, each turn a span of it.
-        span = secrets.token_hex(8)
+    async def _asked(self, exchange: Exchange) -> AgentReply:
+        """Send the message until the agent takes it, as long as the turn lasts."""
+        body = self._body(exchange)
+        retries = 0
+        while True:
+            place = self._line.place(exchange) if self._line else nullcontext()
+            async with place:
+                answered = await self._answered(exchange, body, self._sent_headers())
+            if isinstance(answered, AgentReply):
+                return answered
+            await self._pause(answered, exchange, retries=retries)
+            retries += 1
+
+    async def _answered(
+        self, exchange: Exchange, body: Any, headers: Mapping[str, str]
+    ) -> AgentReply | Answer:
+        """Send the message once; return the reply, or an answer that says why there is none."""
         sending = self._web.sending(
             "POST",
             self._url,
-            headers={
-                **self._headers,
-                **_accepted(self._agent.stream),
-                "traceparent": f"00-{self._setting.session_id}-{span}-01",
-            },
-            body=self._body(exchange),
+            headers={**headers, **_accepted(self._agent.stream)},
+            body=body,
             most_bytes=MAX_STREAM_BYTES if self._agent.stream else MAX_REPLY_BYTES,
         )
         sent_at = exchange.clock()
@@ -78,9 +100,32 @@ class HttpSession:
                 answer = await arriving.whole()
         except WebError as exc:
             raise AgentError(f"The agent did not answer. {exc}") from None
-        if not answer.is_ok:
-            raise AgentError(f"The agent answered with {answer.problem}")
-        return self._read(answer)
+        return self._read(answer) if answer.is_ok else answer
+
+    def _sent_headers(self) -> dict[str, str]:
+        # W3C Trace Context: the execution is one trace, each turn a span of it.
+        span = secrets.token_hex(8)
+        return {**self._headers, "traceparent": f"00-{self._setting.session_id}-{span}-01"}
+
+    async def _pause(self, answer: Answer, exchange: Exchange, *, retries: int) -> None:
+        """Wait before the message is sent again, if the agent asks for it and there is time.
+
+        Raises:
+            AgentError: it does not, or there is none.
+        """
+        problem = f"The agent answered with {answer.problem}"
+        if answer.status not in _BUSY or retries == _MAX_RETRIES:
+            raise AgentError(problem)
+        pause = retry_after_s(answer.headers, now=time.time()) or 2.0**retries
+        if pause >= exchange.left_s:
+            raise AgentError(
+                f"{problem.rstrip('.')}. The message was to be sent again after {pause:g} s, but the"
+                f" turn has only {max(exchange.left_s, 0):.1f} s left."
+            )
+        exchange.attempts.append(Attempt(problem, pause * 1000))
+        exchange.pending = f"still waiting to send the message again ({answer.problem})"
+        await self._sleep(pause)
+        exchange.pending = ""
 
     async def _joined(
         self, stream: StreamSpec, arriving: Arriving, exchange: Exchange, *, sent_at: float

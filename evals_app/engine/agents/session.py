@@ -112,6 +112,25 @@ class Exchange:
         if timer is not None and not timer.expired() and (when := timer.when()) is not None:
             timer.reschedule(when + seconds)
 
+    @property
+    def left_s(self) -> float:
+        """Return the seconds until the end of the turn; the whole of it if no timer runs."""
+        if self._timer is not None and (when := self._timer.when()) is not None:
+            return when - asyncio.get_running_loop().time()
+        return self.timeout_s
+
+    @contextmanager
+    def waiting(self, pending: str) -> Iterator[None]:
+        """Wait for something that is not the agent's fault, outside of its time."""
+        began, before = self.clock(), self.pending
+        self.pending = pending
+        try:
+            with self.paused():
+                yield
+        finally:
+            self.waited_s += self.clock() - began
+            self.pending = before
+
     def silence_s(self) -> float:
         """Return the seconds after which a silent model API is given up.
 
@@ -119,10 +138,7 @@ class Exchange:
         never answers is the provider's fault. If the agent has used most of the turn before, the
         timeout is the agent's.
         """
-        left_s = self.timeout_s
-        if self._timer is not None and (when := self._timer.when()) is not None:
-            left_s = when - asyncio.get_running_loop().time()
-        return max(_SHARE_OF_TURN * left_s, min(_LEAST_SILENCE_S, self.timeout_s / 2))
+        return max(_SHARE_OF_TURN * self.left_s, min(_LEAST_SILENCE_S, self.timeout_s / 2))
 
     @property
     def reply(self) -> str:

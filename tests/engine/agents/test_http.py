@@ -1,8 +1,9 @@
 """Agents on the network: what they are asked, and what is made of their answers."""
 
+import asyncio
 import json
 import re
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from decimal import Decimal
 from typing import Any
@@ -13,9 +14,11 @@ from evals_app.engine.agent_spec import AgentSpec
 from evals_app.engine.agents.chat import chat_reply
 from evals_app.engine.agents.headers import secrets_of
 from evals_app.engine.agents.http import HttpSession
+from evals_app.engine.agents.line import Line
 from evals_app.engine.agents.session import Exchange, Setting
 from evals_app.engine.errors import AgentError, ConfigurationError
 from evals_app.engine.llm.call import FileContent
+from evals_app.engine.outside_spec import Lane
 from evals_app.engine.permits import FROZEN
 from evals_app.engine.trial import Cause, Message, ToolCall, Trial, Usage
 from evals_app.engine.web import Web
@@ -47,14 +50,24 @@ def make_setting(**changes: Any) -> Setting:
     return Setting(**(fields | changes))
 
 
+async def no_pause(_seconds: float) -> None:
+    pass
+
+
 @asynccontextmanager
 async def talking(
-    server: WebServer, *, setting: Setting | None = None, **changes: Any
+    server: WebServer,
+    *,
+    setting: Setting | None = None,
+    sleep: Callable[[float], Awaitable[object]] = no_pause,
+    **changes: Any,
 ) -> AsyncIterator[HttpSession]:
     agent = make_agent(server.url, **changes)
     with permitting(hosts=(server.host,), variables=("AGENT_*",)):
         async with Web(secrets=secrets_of([agent.headers], environ=KEYS)) as web:
-            yield HttpSession(agent, setting=setting or make_setting(), web=web, environ=KEYS)
+            yield HttpSession(
+                agent, setting=setting or make_setting(), web=web, environ=KEYS, sleep=sleep
+            )
 
 
 async def say(session: HttpSession, message: str) -> Exchange:
@@ -274,6 +287,91 @@ async def test_an_address_that_may_not_be_called_is_no_failure_of_the_agent() ->
                 await say(session, "Hi")
 
     assert server.asked == []
+
+
+# Agents that are busy
+
+
+@pytest.mark.parametrize(
+    ("headers", "pause"),
+    [
+        pytest.param({"retry-after": "7"}, 7, id="as long as it asks for"),
+        pytest.param({}, 1, id="it does not say"),
+        pytest.param({"retry-after": "0"}, 1, id="at once"),
+        pytest.param({"retry-after": "soon"}, 1, id="unreadable"),
+    ],
+)
+@pytest.mark.parametrize("status", [429, 503])
+async def test_a_busy_agent_gets_the_message_again(
+    status: int, headers: dict[str, str], pause: float
+) -> None:
+    pauses: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        pauses.append(seconds)
+
+    answers = iter([Sent(status, headers), Sent.text("Here again.")])
+    requests, exchange = await exchanged(lambda _: next(answers), sleep=sleep)
+
+    assert (exchange.reply, pauses) == ("Here again.", [pause])
+    assert requests[0].body == requests[1].body
+    (attempt,) = exchange.attempts
+    assert (str(status) in attempt.error, attempt.waited_ms) == (True, pause * 1000)
+
+
+@pytest.mark.parametrize(
+    ("sent", "words"),
+    [
+        pytest.param(Sent(503, {"retry-after": "61"}), "after 61 s", id="no time left"),
+        pytest.param(Sent(500), "status 500", id="broken"),
+        pytest.param(Sent(502), "status 502", id="not reached"),
+        pytest.param(Sent(400), "status 400", id="refused"),
+    ],
+)
+async def test_an_agent_that_fails_gets_the_message_once(sent: Sent, words: str) -> None:
+    with WebServer(lambda _: sent) as server:
+        async with talking(server) as session:
+            with pytest.raises(AgentError, match=words):
+                await say(session, "Hi")
+
+    assert len(server.asked) == 1
+
+
+async def test_an_agent_gets_no_more_messages_at_once_than_its_line_has_places() -> None:
+    line = Line(Lane("agent:support", 1, None))
+    here, most = [0], [0]
+
+    def answer(_asked: Asked) -> Sent:
+        here[0] += 1
+        most[0] = max(most[0], here[0])
+        here[0] -= 1
+        return Sent.text("Hi.")
+
+    with WebServer(answer) as server, permitting(hosts=(server.host,)):
+        agent = make_agent(server.url)
+        async with Web() as web:
+            sessions = [
+                HttpSession(agent, setting=make_setting(), web=web, line=line) for _ in range(4)
+            ]
+            exchanges = await asyncio.gather(*(say(session, "Hi") for session in sessions))
+
+    assert [exchange.reply for exchange in exchanges] == ["Hi."] * 4
+    assert most == [1]
+    assert line.standing().wanted == 4
+    line.set_places(0)
+    async with asyncio.timeout(5):
+        waiting = asyncio.create_task(_entered(line))
+        await asyncio.sleep(0)
+        assert not waiting.done()
+        line.set_places(1)
+        exchange = await waiting
+    assert exchange.waited_s > 0
+
+
+async def _entered(line: Line) -> Exchange:
+    exchange = Exchange(1, "Hi", 60)
+    async with line.place(exchange):
+        return exchange
 
 
 # JSON of the agent's own
