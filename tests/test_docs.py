@@ -317,6 +317,9 @@ def _answer_as_on_the_page(asked: Asked) -> Sent:
         case "POST", "/stream":
             stream = blocks("own-agents.md", "text")[0].encode()
             return Sent(headers={"content-type": "text/event-stream"}, content=stream)
+        case "POST", "/sessions":
+            thread = asked.body["thread"]
+            return Sent.json({"answer": f"In {thread}.", "thread": {"id": thread or "t-1"}})
     return Sent.json({"output": str("authorization" in asked.headers)})
 
 
@@ -326,6 +329,7 @@ def _answer_as_on_the_page(asked: Asked) -> Sent:
     [
         ("shop-http", ["True"]),
         ("shop-stream", ["It arrives tomorrow."]),
+        ("shop-session", ["In None.", "In t-1."]),
         ("shop-pace", ["False"]),
     ],
 )

@@ -32,7 +32,7 @@ from evals_app.engine.tool_spec import (
     names_of,
     written_names,
 )
-from evals_app.engine.wire_spec import Places, RequestBody, StreamSpec
+from evals_app.engine.wire_spec import AGENT_SESSION, Places, RequestBody, StreamSpec, sent_keys
 from fixtures_app.ground.spec_errors import located, taken_apart
 
 Driver = Literal["model", "http", "python", "command", "scripted"]
@@ -291,7 +291,7 @@ class AgentSpec(Spec):
             errors = [*taken_apart(exc), *errors]
         else:
             errors += [*_repeated_tools(spec.tools), *_unknown_calls(spec.rules, spec.tool_names)]
-            errors += _foreign_streams(spec)
+            errors += [*_foreign_streams(spec), *_half_sessions(spec)]
         if errors:
             raise ValidationError.from_exception_data("AgentSpec", errors)
         return spec
@@ -339,6 +339,24 @@ def _misfits(written: Mapping[str, Any]) -> list[InitErrorDetails]:
         message = f"{key} is only for driver {owners}, but this agent has driver {driver}."
         errors.append(located("foreign_key", message, (key,), written[key]))
     return errors
+
+
+def _half_sessions(agent: AgentSpec) -> Iterator[InitErrorDetails]:
+    """Yield errors for a session of the agent that is sent and not read, or the other way round."""
+    sent: list[tuple[str, ...]] = [
+        ("headers", name)
+        for name, value in agent.headers.items()
+        if isinstance(value, str) and AGENT_SESSION in value
+    ]
+    if "agent_session_id" in sent_keys(agent.request):
+        sent.append(("request",))
+    place = None if agent.response is None else agent.response.session_id
+    if sent and place is None:
+        message = f"Write in response.session_id where the reply has the id for {AGENT_SESSION}."
+        yield located("session", message, sent[0], "")
+    if place is not None and not sent:
+        message = f"Write {AGENT_SESSION} in the request or in a header, or leave this out."
+        yield located("session", message, ("response", "session_id"), place)
 
 
 def _foreign_streams(agent: AgentSpec) -> Iterator[InitErrorDetails]:

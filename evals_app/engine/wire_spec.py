@@ -16,11 +16,12 @@ from fixtures_app.ground.nesting import TOO_DEEP, is_too_deep
 from fixtures_app.ground.spec_errors import located
 from fixtures_app.ground.words import near
 
+AGENT_SESSION = "{{agent_session_id}}"  # what the agent calls the conversation, read from its reply
 MESSAGES = "messages"  # the earlier messages and this one, as chat APIs take them
 _THIS_MESSAGE = ("input", MESSAGES)
 SENT = (
     *("input", "history", MESSAGES, "session_id", "channel", "context_params"),
-    *("case", "trial", "clock", "files"),
+    *("case", "trial", "clock", "files", "agent_session_id"),
 )
 
 
@@ -109,6 +110,13 @@ class Places(Spec):
         default=None,
         title="Response tokens",
         description="Where the reply counts them. By default, unknown.",
+    )
+
+    session_id: Place | None = Field(
+        default=None,
+        title="Session of the agent",
+        description="Where the reply has the id of a session that your agent opens. The next turn"
+        f" sends it as {AGENT_SESSION}, in the request or in a header.",
     )
 
     @model_validator(mode="after")

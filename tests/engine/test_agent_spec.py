@@ -102,6 +102,18 @@ def test_an_agent_is_driven_as_it_says() -> None:
             id="a request that is not sent",
         ),
         pytest.param(
+            HTTP | {"request": {"a": "{{input}}", "b": "{{agent_session_id}}"}},
+            "request",
+            "where the reply has",
+            id="a session from nowhere",
+        ),
+        pytest.param(
+            HTTP | {"response": {"text": "a", "session_id": "b"}},
+            "response.session_id",
+            "in the request",
+            id="a session for nothing",
+        ),
+        pytest.param(
             HTTP | {"pace": {"max_concurrency": 0}}, "pace.max_concurrency", "1", id="pace"
         ),
         pytest.param(

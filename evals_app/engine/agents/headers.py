@@ -5,9 +5,10 @@ import os
 from collections.abc import Iterable, Mapping
 from urllib.parse import quote
 
-from evals_app.engine.errors import ConfigurationError
+from evals_app.engine.errors import AgentError, ConfigurationError
 from evals_app.engine.permits import permits
 from evals_app.engine.tool_spec import FromEnvironment, HeaderValue
+from fixtures_app.ground.quoting import shortened
 
 
 def sent_headers(
@@ -22,6 +23,20 @@ def sent_headers(
         name: _value(value.env, environ) if isinstance(value, FromEnvironment) else value
         for name, value in headers.items()
     }
+
+
+def header_text(text: str) -> str:
+    """Return what an agent has sent as it goes into a header.
+
+    Raises:
+        AgentError: it is not one line of ASCII text.
+    """
+    if not (text.isascii() and text.isprintable()):
+        raise AgentError(
+            f"The agent's session id cannot be sent in a header: {shortened(text)}. A header is one"
+            " line of ASCII text."
+        )
+    return text
 
 
 def secrets_of(

@@ -18,7 +18,7 @@ from typing import Any
 
 from evals_app.engine.agent_spec import AgentSpec
 from evals_app.engine.agents.chat import chat_reply
-from evals_app.engine.agents.headers import sent_headers
+from evals_app.engine.agents.headers import header_text, sent_headers
 from evals_app.engine.agents.line import Line
 from evals_app.engine.agents.outside import Outside
 from evals_app.engine.agents.reply import AgentReply, parse_reply
@@ -30,7 +30,7 @@ from evals_app.engine.llm.call import MAX_REPLY_BYTES
 from evals_app.engine.llm.retry import retry_after_s
 from evals_app.engine.trial import Attempt
 from evals_app.engine.web import Answer, Arriving, Web, WebError
-from evals_app.engine.wire_spec import StreamSpec, sent_keys
+from evals_app.engine.wire_spec import AGENT_SESSION, StreamSpec, sent_keys
 
 _STREAMED = {"stream": True, "stream_options": {"include_usage": True}}
 _BUSY = {HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE}
@@ -62,10 +62,12 @@ class HttpSession:
         self._web = web
         self._line = line
         self._sleep = sleep
+        self._agent_session: str | None = None
 
     async def respond(self, exchange: Exchange) -> None:
         with self._outside.asking(exchange):
             reply = await self._asked(exchange)
+        self._agent_session = reply.session_id or self._agent_session
         self._outside.note(exchange, reply)
 
     async def _asked(self, exchange: Exchange) -> AgentReply:
@@ -103,9 +105,15 @@ class HttpSession:
         return self._read(answer) if answer.is_ok else answer
 
     def _sent_headers(self) -> dict[str, str]:
+        headers = {}
+        for name, value in self._headers.items():
+            if AGENT_SESSION not in value:
+                headers[name] = value
+            elif self._agent_session is not None:  # unknown in the first turn
+                headers[name] = value.replace(AGENT_SESSION, header_text(self._agent_session))
         # W3C Trace Context: the execution is one trace, each turn a span of it.
         span = secrets.token_hex(8)
-        return {**self._headers, "traceparent": f"00-{self._setting.session_id}-{span}-01"}
+        return {**headers, "traceparent": f"00-{self._setting.session_id}-{span}-01"}
 
     async def _pause(self, answer: Answer, exchange: Exchange, *, retries: int) -> None:
         """Wait before the message is sent again, if the agent asks for it and there is time.
@@ -167,6 +175,7 @@ class HttpSession:
             return self._outside.request(exchange, takes_files=True)
         takes_files = "files" in sent_keys(body)
         request = self._outside.request(exchange, takes_files=takes_files)
+        request["agent_session_id"] = self._agent_session
         filled, warnings = filled_request(body, request)
         exchange.notes.extend(warnings)
         return filled

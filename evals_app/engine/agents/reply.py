@@ -130,6 +130,7 @@ class AgentReply:
     model: str | None = None
     notes: tuple[str, ...] = ()
     reports_calls: bool = False
+    session_id: str | None = None  # of the agent's own
 
     def put_down(self, exchange: Exchange) -> None:
         """Note in the exchange what the agent did and answered."""

@@ -14,7 +14,8 @@ from evals_app.engine.wire_spec import MESSAGES, Places
 from fixtures_app.ground.json_paths import NoSuchPlaceError, described, find, parse_path
 from fixtures_app.ground.quoting import shortened
 
-BESIDE_TEXT = ("tool_calls", "input_tokens", "output_tokens")  # places that a reply may lack
+# Places that a reply may lack.
+BESIDE_TEXT = ("tool_calls", "input_tokens", "output_tokens", "session_id")
 
 
 def filled_request(
@@ -74,7 +75,12 @@ def reply_of(answer: Any, found: Mapping[str, Any], places: Places, notes: list[
             "usage": {name: found.get(name) for name in ("input_tokens", "output_tokens")},
         }
     )
-    return replace(reply, notes=(*reply.notes, *dict.fromkeys(notes)))
+    session = found.get("session_id")
+    return replace(
+        reply,
+        notes=(*reply.notes, *dict.fromkeys(notes)),
+        session_id=None if session is None else as_text(session),
+    )
 
 
 def _calls(calls: Any, places: Places, notes: list[str]) -> list[dict[str, Any]] | None:

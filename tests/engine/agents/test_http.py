@@ -374,6 +374,37 @@ async def _entered(line: Line) -> Exchange:
         return exchange
 
 
+# Sessions of the agent
+
+
+async def test_the_session_that_the_agent_opens_is_sent_back() -> None:
+    def answer(_asked: Asked) -> Sent:
+        count = len(server.asked)
+        return Sent.json({"text": "Hi.", "thread": {"id": f"t-{count}"} if count != 2 else {}})
+
+    with WebServer(answer) as server:
+        async with talking(
+            server,
+            request={"q": "{{input}}", "thread": "{{agent_session_id}}"},
+            response={"text": "text", "session_id": "thread.id"},
+            headers={"X-Thread": "id={{agent_session_id}}"},
+        ) as session:
+            exchanges = [await say(session, message) for message in ("one", "two", "three")]
+
+    assert [asked.body["thread"] for asked in server.asked] == [None, "t-1", "t-1"]
+    assert [asked.headers.get("x-thread") for asked in server.asked] == [None, "id=t-1", "id=t-1"]
+    assert [len(exchange.notes) for exchange in exchanges] == [0, 1, 0]
+
+
+async def test_a_session_that_no_header_can_have_is_the_agents_error() -> None:
+    changes = {
+        "response": {"text": "text", "session_id": "id"},
+        "headers": {"X-Thread": "{{agent_session_id}}"},
+    }
+    with pytest.raises(AgentError, match="session id"):
+        await exchanged(lambda _: Sent.json({"text": "Hi.", "id": "a\nb"}), "one", "two", **changes)
+
+
 # JSON of the agent's own
 
 
