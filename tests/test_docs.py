@@ -317,6 +317,10 @@ def _answer_as_on_the_page(asked: Asked) -> Sent:
         case "POST", "/stream":
             stream = blocks("own-agents.md", "text")[0].encode()
             return Sent(headers={"content-type": "text/event-stream"}, content=stream)
+        case "POST", "/jobs":
+            return Sent.json({"job": {"id": 7, "state": "waiting"}}, status=202)
+        case "GET", "/jobs/7":
+            return Sent.json({"job": {"state": "ready", "result": {"answer": "On Monday."}}})
         case "POST", "/sessions":
             thread = asked.body["thread"]
             return Sent.json({"answer": f"In {thread}.", "thread": {"id": thread or "t-1"}})
@@ -329,6 +333,7 @@ def _answer_as_on_the_page(asked: Asked) -> Sent:
     [
         ("shop-http", ["True"]),
         ("shop-stream", ["It arrives tomorrow."]),
+        ("shop-jobs", ["On Monday."]),
         ("shop-session", ["In None.", "In t-1."]),
         ("shop-pace", ["False"]),
     ],

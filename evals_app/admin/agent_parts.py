@@ -18,7 +18,7 @@ from unfold.widgets import (
 
 from evals_app.admin.lines import TextLines
 from evals_app.admin.quantities import quantity
-from evals_app.engine.outside_spec import PaceSpec
+from evals_app.engine.outside_spec import PaceSpec, PollSpec
 from evals_app.engine.spec import mark_of
 from evals_app.engine.wire_spec import Places, StreamSpec
 from evals_app.models import Agent
@@ -27,6 +27,7 @@ from fixtures_app.editing.units import UNITS
 PARTS: Mapping[str, type[BaseModel]] = {
     "response": Places,
     "stream": StreamSpec,
+    "poll": PollSpec,
     "pace": PaceSpec,
 }
 # The keys of a part, by their fields.

@@ -258,6 +258,15 @@ class AgentAdmin(BeginsSomewhere, TalksToAgent, Duplicating, RunsSuitesOfAgent, 
             },
         ),
         (
+            "It answers later",
+            {
+                "fields": agent_parts.names_of("poll"),
+                "classes": ["only-json", "collapse"],
+                "description": "For an agent that answers with a job at first (202 Accepted)."
+                " Touchstone asks for the result until it is there.",
+            },
+        ),
+        (
             "Pace",
             {
                 "fields": agent_parts.names_of("pace"),

@@ -12,7 +12,7 @@ from evals_app.engine.callables.references import (
     command_problem,
 )
 from evals_app.engine.inventory import Abilities
-from evals_app.engine.outside_spec import Lane, PaceSpec
+from evals_app.engine.outside_spec import Lane, PaceSpec, PollSpec
 from evals_app.engine.permits import checked
 from evals_app.engine.spec import (
     MILLISECONDS,
@@ -43,7 +43,7 @@ Protocol = Literal["json", "openai-chat"]
 KEYS: Mapping[str, tuple[str, ...]] = {
     "model": ("model", "system_prompt", "tools", "settings"),
     "http": (
-        *("url", "headers", "protocol", "request", "response", "stream"),
+        *("url", "headers", "protocol", "request", "response", "stream", "poll"),
         *("pace",),
         *("remote_model", "system_prompt"),
     ),
@@ -63,7 +63,7 @@ _NEEDED = {
 # The only protocol of driver http that uses a key.
 _PROTOCOLS: Mapping[str, Protocol] = {
     **dict.fromkeys(("remote_model", "system_prompt"), "openai-chat"),
-    **dict.fromkeys(("request", "response"), "json"),
+    **dict.fromkeys(("request", "response", "poll"), "json"),
 }
 
 
@@ -214,6 +214,12 @@ class AgentSpec(Spec):
         title="Stream",
         description="For driver http: how it sends its reply in pieces. By default, as a whole.",
     )
+    poll: PollSpec | None = Field(
+        default=None,
+        title="Job",
+        description="For protocol json: how to wait for an agent that answers later. By default, its"
+        " first answer is the reply.",
+    )
     pace: PaceSpec | None = Field(
         default=None,
         title="Pace",
@@ -291,7 +297,7 @@ class AgentSpec(Spec):
             errors = [*taken_apart(exc), *errors]
         else:
             errors += [*_repeated_tools(spec.tools), *_unknown_calls(spec.rules, spec.tool_names)]
-            errors += [*_foreign_streams(spec), *_half_sessions(spec)]
+            errors += [*_not_together(spec), *_half_sessions(spec)]
         if errors:
             raise ValidationError.from_exception_data("AgentSpec", errors)
         return spec
@@ -359,8 +365,11 @@ def _half_sessions(agent: AgentSpec) -> Iterator[InitErrorDetails]:
         yield located("session", message, ("response", "session_id"), place)
 
 
-def _foreign_streams(agent: AgentSpec) -> Iterator[InitErrorDetails]:
-    """Yield errors for a stream that is not one of chat completions."""
+def _not_together(agent: AgentSpec) -> Iterator[InitErrorDetails]:
+    """Yield errors for what cannot be together with a stream."""
+    if agent.stream is not None and agent.poll is not None:
+        message = "An agent answers in pieces or later, not both. Leave out stream or poll."
+        yield located("stream", message, ("poll",), None)
     if agent.stream is None or agent.protocol != "openai-chat":
         return
     if agent.stream.format != "sse":

@@ -123,11 +123,13 @@ def _url_problem(url: str) -> str | None:
     return url_problem(url, permitted=permits().hosts)
 
 
-def _template_problem(url: str) -> str | None:
+def template_problem(url: str) -> str | None:
+    """Say why a URL with variables cannot be called; None if it can."""
     return _url_problem(re.sub(r"\{\{.*?\}\}", "x", url))
 
 
-def _host_problem(url: str) -> str | None:
+def host_problem(url: str) -> str | None:
+    """Say what is wrong with variables in the host of a URL; None if there are none."""
     # The host is fixed when it is written; the rest may depend on case and call.
     if "{" in re.split(r"[/?]", url.partition("://")[2], maxsplit=1)[0]:
         return "Only the part after the host may contain {argument} and {{variables}}."
@@ -148,7 +150,7 @@ def _variables_problem(value: Any) -> str | None:
 
 CalledUrl = Annotated[str, Field(max_length=2000), checked(_url_problem, once=True)]
 CalledTemplate = Annotated[
-    Template, Field(max_length=2000), checked(_host_problem), checked(_template_problem, once=True)
+    Template, Field(max_length=2000), checked(host_problem), checked(template_problem, once=True)
 ]
 ToolName = Annotated[
     str,

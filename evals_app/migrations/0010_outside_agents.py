@@ -16,6 +16,11 @@ class Migration(migrations.Migration):
         ),
         migrations.AddField(
             model_name="agent",
+            name="poll",
+            field=models.JSONField(blank=True, default=dict),
+        ),
+        migrations.AddField(
+            model_name="agent",
             name="stream",
             field=models.JSONField(blank=True, default=dict),
         ),

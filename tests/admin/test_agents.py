@@ -53,11 +53,12 @@ OWN_JSON: dict[str, Any] = HTTP | {
         "output_tokens": "out",
     },
 }
-PACED: dict[str, Any] = {
-    "agent": "Paced",
-    "slug": "paced",
+LATER: dict[str, Any] = {
+    "agent": "Later",
+    "slug": "later",
     "driver": "http",
-    "url": "https://agent.example/chat",
+    "url": "https://agent.example/jobs",
+    "poll": {"interval_s": 1.5, "state": "state", "done": ["ready"], "failed": ["lost"]},
     "pace": {"max_concurrency": 3, "requests_per_minute": 60},
 }
 COMMAND: dict[str, Any] = {
@@ -109,8 +110,8 @@ def page_of(client: Client, agent: Agent) -> PageForm:
 
 @pytest.mark.parametrize(
     "spec",
-    [MODEL, SCRIPTED, HTTP, OWN_JSON, PACED, COMMAND, OWN_TOOLS],
-    ids=["model", "scripted", "http", "own JSON", "paced", "command", "own tools"],
+    [MODEL, SCRIPTED, HTTP, OWN_JSON, LATER, COMMAND, OWN_TOOLS],
+    ids=["model", "scripted", "http", "own JSON", "later", "command", "own tools"],
 )
 def test_saving_an_agent_as_it_is_changes_nothing(
     admin_client: Client, spec: dict[str, Any]
@@ -198,14 +199,17 @@ def test_tools_keep_their_order_beside_those_that_come_and_go(admin_client: Clie
             {
                 "driver": "http",
                 "url": "https://agent.example/chat",
+                "poll_interval_s": "2 s",
+                "poll_done": ["ready"],
                 "pace_requests_per_minute": "60",
             },
             {
                 "driver": "http",
                 "url": "https://agent.example/chat",
+                "poll": {"interval_s": 2.0, "done": ["ready"]},
                 "pace": {"requests_per_minute": 60},
             },
-            id="with a pace",
+            id="later, with a pace",
         ),
         pytest.param(
             {"driver": "command", "command": [*OUR_COMMAND.split(), "--note", "a b"]},
@@ -292,6 +296,8 @@ def test_variables_of_another_system_are_kept_as_text_with_a_warning(admin_clien
             "Text: ",
             id="no place of the text",
         ),
+        pytest.param(LATER, {"poll_job": "id"}, "Id of the job: Write {{job}}", id="job"),
+        pytest.param(HTTP, {"poll_state": "state"}, "Ask for the result every: ", id="no interval"),
         pytest.param(
             HTTP, {"stream_text_events": ["a"]}, "The reply arrives: ", id="events of no stream"
         ),

@@ -114,6 +114,42 @@ def test_an_agent_is_driven_as_it_says() -> None:
             id="a session for nothing",
         ),
         pytest.param(
+            HTTP | {"poll": {"interval_s": 1, "url": "https://a.org/{{job}}"}},
+            "poll.url",
+            "has the id",
+            id="a job without its id",
+        ),
+        pytest.param(
+            HTTP | {"poll": {"interval_s": 1, "job": "id"}},
+            "poll.job",
+            "{{job}}",
+            id="an id for nothing",
+        ),
+        pytest.param(
+            HTTP | {"poll": {"interval_s": 1, "url": "https://{{job}}.org/", "job": "id"}},
+            "poll.url",
+            "after the host",
+            id="a job as a host",
+        ),
+        pytest.param(
+            HTTP | {"poll": {"interval_s": 1, "url": "http://10.0.0.1/"}},
+            "poll.url",
+            "private",
+            id="a private address of a job",
+        ),
+        pytest.param(
+            HTTP | {"poll": {"interval_s": 1}, "stream": {"format": "sse"}},
+            "poll",
+            "not both",
+            id="in pieces and later",
+        ),
+        pytest.param(
+            HTTP | {"protocol": "openai-chat", "poll": {"interval_s": 1}},
+            "poll",
+            "protocol json",
+            id="a job of a chat",
+        ),
+        pytest.param(
             HTTP | {"pace": {"max_concurrency": 0}}, "pace.max_concurrency", "1", id="pace"
         ),
         pytest.param(

@@ -99,6 +99,11 @@ def test_every_key_of_an_agent_comes_back_from_its_row() -> None:
             "stream": {"format": "ndjson", "text_events": ["token"]},
             "pace": {"max_concurrency": 2},
         },
+        {
+            "driver": "http",
+            "url": "https://a.example/chat",
+            "poll": {"interval_s": 0.5, "url": "https://b.example/{{job}}", "job": "$"},
+        },
         {"driver": "command", "command": [*OUR_COMMAND.split(), "--loud"]},
         {"driver": "python", "callable": f"{OUR_MODULE}.agents:analyst"},
         {
@@ -110,7 +115,7 @@ def test_every_key_of_an_agent_comes_back_from_its_row() -> None:
             ],
         },
     ],
-    ids=["http", "own JSON", "command", "python", "tools"],
+    ids=["http", "own JSON", "later", "command", "python", "tools"],
 )
 def test_an_agent_of_any_kind_comes_back_from_its_row(changes: dict[str, Any]) -> None:
     spec = AgentSpec.model_validate({"agent": "Outside", "slug": "outside"} | changes)

@@ -6,6 +6,7 @@
 import asyncio
 import secrets
 from collections.abc import Mapping
+from http import HTTPStatus
 from typing import Any
 
 from evals_app.engine.agent_spec import AgentSpec
@@ -55,6 +56,11 @@ async def send_once(
             raise AgentError(_SILENT) from None
     if not answer.is_ok:
         raise AgentError(f"The agent answered with {answer.problem}")
+    if answer.status == HTTPStatus.ACCEPTED:
+        raise AgentError(
+            "The agent answers later (202 Accepted). Paste the reply that it has in the end, and fill"
+            " in “It answers later” on the page of the agent."
+        )
     return answer.text
 
 

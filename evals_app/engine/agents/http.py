@@ -21,6 +21,7 @@ from evals_app.engine.agents.chat import chat_reply
 from evals_app.engine.agents.headers import header_text, sent_headers
 from evals_app.engine.agents.line import Line
 from evals_app.engine.agents.outside import Outside
+from evals_app.engine.agents.polling import Job
 from evals_app.engine.agents.reply import AgentReply, parse_reply
 from evals_app.engine.agents.session import Exchange, Setting
 from evals_app.engine.agents.streams import MAX_STREAM_BYTES, events_in, format_of, pieces_for
@@ -100,9 +101,14 @@ class HttpSession:
                 if (stream := self._agent.stream) and arriving.is_ok:
                     return await self._joined(stream, arriving, exchange, sent_at=sent_at)
                 answer = await arriving.whole()
+            if not answer.is_ok:
+                return answer
+            if (poll := self._agent.poll) is not None:
+                job = Job(poll, web=self._web, agent_url=self._url, headers=headers)
+                answer = await job.result(answer, exchange, sleep=self._sleep)
         except WebError as exc:
             raise AgentError(f"The agent did not answer. {exc}") from None
-        return self._read(answer) if answer.is_ok else answer
+        return self._read(answer)
 
     def _sent_headers(self) -> dict[str, str]:
         headers = {}

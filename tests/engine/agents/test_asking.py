@@ -72,6 +72,7 @@ async def test_what_the_agent_does_wrong_is_the_error_of_the_turn(
     ("sent", "word"),
     [
         pytest.param(Sent.text("Oops", status=500), "status 500", id="status"),
+        pytest.param(Sent(202, {"location": "/jobs/1"}), "answers later", id="later"),
         pytest.param(Sent(content=b"x" * 100_001), "100 kB", id="too long"),
         pytest.param(None, "within", id="silent"),
     ],
