@@ -324,6 +324,8 @@ def _answer_as_on_the_page(asked: Asked) -> Sent:
         case "POST", "/sessions":
             thread = asked.body["thread"]
             return Sent.json({"answer": f"In {thread}.", "thread": {"id": thread or "t-1"}})
+        case "POST", "/oauth/token":
+            return Sent.json({"access_token": "tok-1", "token_type": "bearer"})
     return Sent.json({"output": str("authorization" in asked.headers)})
 
 
@@ -335,6 +337,7 @@ def _answer_as_on_the_page(asked: Asked) -> Sent:
         ("shop-stream", ["It arrives tomorrow."]),
         ("shop-jobs", ["On Monday."]),
         ("shop-session", ["In None.", "In t-1."]),
+        ("shop-oauth", ["True"]),
         ("shop-pace", ["False"]),
     ],
 )
@@ -342,7 +345,7 @@ async def test_the_agents_of_the_page_answer_over_http(slug: str, replies: list[
     async def no_pause(_seconds: float) -> None:
         pass
 
-    environ = {"AGENT_TOKEN": "a"}
+    environ = {"AGENT_TOKEN": "a", "AGENT_CLIENT_SECRET": "b"}
     with WebServer(_answer_as_on_the_page) as server:
         agent = _agent_of_the_page(slug, server)
         line = Line(agent.lane) if agent.lane else None

@@ -18,8 +18,9 @@ from unfold.widgets import (
 
 from evals_app.admin.lines import TextLines
 from evals_app.admin.quantities import quantity
-from evals_app.engine.outside_spec import PaceSpec, PollSpec
+from evals_app.engine.outside_spec import OAuthSpec, PaceSpec, PollSpec
 from evals_app.engine.spec import mark_of
+from evals_app.engine.tool_spec import FromEnvironment
 from evals_app.engine.wire_spec import Places, StreamSpec
 from evals_app.models import Agent
 from fixtures_app.editing.units import UNITS
@@ -28,6 +29,7 @@ PARTS: Mapping[str, type[BaseModel]] = {
     "response": Places,
     "stream": StreamSpec,
     "poll": PollSpec,
+    "oauth": OAuthSpec,
     "pace": PaceSpec,
 }
 # The keys of a part, by their fields.
@@ -78,7 +80,11 @@ def _default(info: FieldInfo) -> str:
 
 def initial_of(agent: Agent) -> dict[str, Any]:
     """Return what the fields show of a stored agent."""
-    return {name: getattr(agent, part).get(key) for name, (part, key) in FIELDS.items()}
+    shown = {name: getattr(agent, part).get(key) for name, (part, key) in FIELDS.items()}
+    # A value from the environment shows the name of its variable.
+    return {
+        name: value["env"] if isinstance(value, dict) else value for name, value in shown.items()
+    }
 
 
 def written(cleaned: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
@@ -87,5 +93,6 @@ def written(cleaned: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     for name, (part, key) in FIELDS.items():
         info, value = PARTS[part].model_fields[key], cleaned[name]
         if value not in (None, "", [], info.get_default(call_default_factory=True)):
-            parts[part][key] = value
+            is_variable = info.annotation is FromEnvironment
+            parts[part][key] = {"env": value} if is_variable else value
     return parts

@@ -267,6 +267,15 @@ class AgentAdmin(BeginsSomewhere, TalksToAgent, Duplicating, RunsSuitesOfAgent, 
             },
         ),
         (
+            "Access token",
+            {
+                "fields": agent_parts.names_of("oauth"),
+                "classes": ["only-http", "collapse"],
+                "description": "For an agent behind OAuth 2 (client credentials). The token is sent"
+                " with each message and stored nowhere.",
+            },
+        ),
+        (
             "Pace",
             {
                 "fields": agent_parts.names_of("pace"),

@@ -12,7 +12,7 @@ from evals_app.engine.callables.references import (
     command_problem,
 )
 from evals_app.engine.inventory import Abilities
-from evals_app.engine.outside_spec import Lane, PaceSpec, PollSpec
+from evals_app.engine.outside_spec import Lane, OAuthSpec, PaceSpec, PollSpec
 from evals_app.engine.permits import checked
 from evals_app.engine.spec import (
     MILLISECONDS,
@@ -44,7 +44,7 @@ KEYS: Mapping[str, tuple[str, ...]] = {
     "model": ("model", "system_prompt", "tools", "settings"),
     "http": (
         *("url", "headers", "protocol", "request", "response", "stream", "poll"),
-        *("pace",),
+        *("oauth", "pace"),
         *("remote_model", "system_prompt"),
     ),
     "python": ("callable",),
@@ -220,6 +220,12 @@ class AgentSpec(Spec):
         description="For protocol json: how to wait for an agent that answers later. By default, its"
         " first answer is the reply.",
     )
+    oauth: OAuthSpec | None = Field(
+        default=None,
+        title="Access token",
+        description="For driver http: where it gets an access token (OAuth 2 client credentials). By"
+        " default, headers alone have its keys.",
+    )
     pace: PaceSpec | None = Field(
         default=None,
         title="Pace",
@@ -366,7 +372,11 @@ def _half_sessions(agent: AgentSpec) -> Iterator[InitErrorDetails]:
 
 
 def _not_together(agent: AgentSpec) -> Iterator[InitErrorDetails]:
-    """Yield errors for what cannot be together with a stream."""
+    """Yield errors for what cannot be together with a stream, a poll or a token."""
+    for name in agent.headers if agent.oauth is not None else ():
+        if name.lower() == "authorization":
+            message = "The access token is sent in this header. Remove it, or leave oauth out."
+            yield located("oauth", message, ("headers", name), "")
     if agent.stream is not None and agent.poll is not None:
         message = "An agent answers in pieces or later, not both. Leave out stream or poll."
         yield located("stream", message, ("poll",), None)

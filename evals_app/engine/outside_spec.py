@@ -1,13 +1,19 @@
-"""What a person writes about how an agent over HTTP is called: how often, and until it answers."""
+"""What a person writes about how an agent over HTTP is called: how often, and with which token."""
 
 from dataclasses import dataclass
-from typing import Annotated, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, ValidationError, model_validator
 
 from evals_app.engine.permits import checked
 from evals_app.engine.spec import SECONDS, Spec
-from evals_app.engine.tool_spec import host_problem, template_problem
+from evals_app.engine.tool_spec import (
+    CalledUrl,
+    FromEnvironment,
+    host_problem,
+    template_problem,
+    variable_problem,
+)
 from evals_app.engine.wire_spec import Place
 from fixtures_app.ground.spec_errors import located
 
@@ -40,6 +46,44 @@ class Lane:
     slug: str
     max_concurrency: int | None
     requests_per_minute: int | None
+
+
+_TEXT = Annotated[str, Field(min_length=1, max_length=2000)]
+
+
+def _secret_problem(secret: FromEnvironment) -> str | None:
+    return variable_problem(secret.env)
+
+
+class OAuthSpec(Spec):
+    """Where an agent over HTTP gets its access token: OAuth 2 client credentials.
+
+    The token is sent as `Authorization: Bearer`.
+    """
+
+    token_url: CalledUrl = Field(
+        title="Address of the token",
+        description="Where tokens are issued, for example https://login.example.org/oauth/token.",
+    )
+    client_id: _TEXT = Field(title="Client id", description="The name of the client there.")
+    client_secret: Annotated[FromEnvironment, checked(_secret_problem, once=True)] = Field(
+        title="Client secret",
+        description="Name of the environment variable that has it. In files: {env: NAME}.",
+    )
+    scope: _TEXT | None = Field(
+        default=None, title="Scope", description="What to ask for. By default, nothing."
+    )
+    audience: _TEXT | None = Field(
+        default=None,
+        title="Audience",
+        description="For whom the token is, if the server asks for it. By default, left out.",
+    )
+    secret_in: Literal["header", "body"] = Field(
+        default="header",
+        title="Client secret is sent in",
+        description="How the server expects id and secret.",
+        json_schema_extra={"words": {"header": "The header", "body": "The body"}},
+    )
 
 
 _STATES = list[Annotated[str, Field(min_length=1, max_length=200)]]

@@ -82,14 +82,22 @@ def _header_problem(
         return "This header appears twice; case is ignored."
     if isinstance(value, str):
         return _text_problem(name, value)
-    variable = value.env if isinstance(value, FromEnvironment) else _variable_in(value)
-    if is_new and variable and not permits().variable(variable):
-        known = ", ".join(permits().variables) or "none"
-        return (
-            f"The operator does not permit {variable} in headers (EVALS_HEADER_VARIABLES);"
-            f" permitted: {known}."
-        )
-    return None
+    if not is_new:
+        return None
+    return variable_problem(
+        value.env if isinstance(value, FromEnvironment) else _variable_in(value)
+    )
+
+
+def variable_problem(variable: str) -> str | None:
+    """Say why a server cannot be sent the value of an environment variable; None if it can."""
+    if not variable or permits().variable(variable):
+        return None
+    known = ", ".join(permits().variables) or "none"
+    return (
+        f"The operator does not permit {variable} in headers (EVALS_HEADER_VARIABLES);"
+        f" permitted: {known}."
+    )
 
 
 def _text_problem(name: str, text: str) -> str | None:

@@ -165,17 +165,19 @@ class Web:
         body: Any = None,
         form: Mapping[str, str] | None = None,
         most_bytes: int,
+        hides: bool = True,
     ) -> Answer:
         """Send one request and wait for the whole answer; its time is bounded by the caller.
 
-        `body` is sent as JSON, `form` as the fields of a form.
+        `body` is sent as JSON, `form` as the fields of a form. Unless it `hides` them, secrets stay
+        in the answer.
 
         Raises:
             WebError: no answer, a redirect, or an answer that is too long or compressed.
             ConfigurationError: the address is not one that may be called.
         """
         sending = self.sending(
-            method, url, headers=headers, body=body, form=form, most_bytes=most_bytes
+            method, url, headers=headers, body=body, form=form, most_bytes=most_bytes, hides=hides
         )
         async with sending as arriving:
             return await arriving.whole()
@@ -190,6 +192,7 @@ class Web:
         body: Any = None,
         form: Mapping[str, str] | None = None,
         most_bytes: int,
+        hides: bool = True,
     ) -> AsyncIterator[Arriving]:
         """Send one request, and read its answer while it arrives; see `ask`."""
         try:
@@ -209,8 +212,8 @@ class Web:
             sent["content-type"] = "application/x-www-form-urlencoded"
         sent["host"] = target.authority
         try:
-            async with self._sent(method, target, sent, content, most_bytes) as arriving:
-                yield arriving
+            async with self._sent(method, target, sent, content, most_bytes) as response:
+                yield Arriving(response, hide=self.hide if hides else str)
         except WebError as exc:
             raise WebError(self.hide(str(exc))) from None
 
@@ -222,7 +225,7 @@ class Web:
         headers: Mapping[str, str],
         content: bytes | None,
         most_bytes: int,
-    ) -> AsyncIterator[Arriving]:
+    ) -> AsyncIterator["httpx2.Response"]:
         import httpx2  # noqa: PLC0415 - only processes that call a server pay for it
 
         request = httpx2.Request(
@@ -239,13 +242,17 @@ class Web:
                     # Hidden before it is cut: half a secret would not be recognised.
                     where = self.hide(response.headers.get("location", ""))[:_EXCERPT_CHARS]
                     raise WebError(f"It redirects to {where}. Redirects are not followed.")
-                yield Arriving(response, hide=self.hide)
+                yield response
         except (httpx2.ConnectError, httpx2.ConnectTimeout) as exc:
             why = str(exc).rstrip(".") or "it did not accept the connection"
             raise WebError(f"{target.authority} could not be reached: {why}.") from None
         except (httpx2.HTTPError, httpx2.InvalidURL) as exc:
             why = str(exc).rstrip(".") or f"the connection was lost ({type(exc).__name__})"
             raise WebError(f"The connection to {target.authority} broke: {why}.") from None
+
+    def add_secrets(self, secrets: Sequence[str]) -> None:
+        """Remove these, too, from everything that servers send from now on."""
+        self._secrets = sorted({*self._secrets, *filter(None, secrets)}, key=len, reverse=True)
 
     def hide(self, text: str) -> str:
         """Return a text without secrets."""

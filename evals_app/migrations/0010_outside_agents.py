@@ -11,6 +11,11 @@ class Migration(migrations.Migration):
     operations = [
         migrations.AddField(
             model_name="agent",
+            name="oauth",
+            field=models.JSONField(blank=True, default=dict),
+        ),
+        migrations.AddField(
+            model_name="agent",
             name="pace",
             field=models.JSONField(blank=True, default=dict),
         ),

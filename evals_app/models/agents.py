@@ -40,6 +40,7 @@ class Agent(Importable):
     response = models.JSONField(default=dict, blank=True)
     stream = models.JSONField(default=dict, blank=True)
     poll = models.JSONField(default=dict, blank=True)
+    oauth = models.JSONField(default=dict, blank=True)
     pace = models.JSONField(default=dict, blank=True)
     remote_model = models.CharField(max_length=200, blank=True, default="")
     callable = models.CharField(max_length=300, blank=True, default="")

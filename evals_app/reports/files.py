@@ -9,7 +9,7 @@ import sys
 from pydantic import BaseModel
 
 from evals_app.engine.agent_spec import AgentSettings, AgentSpec, ScriptedRule
-from evals_app.engine.outside_spec import PaceSpec, PollSpec
+from evals_app.engine.outside_spec import OAuthSpec, PaceSpec, PollSpec
 from evals_app.engine.spec import ModelSpec, PriceSpec, ProviderSpec
 from evals_app.engine.suite import (
     AssertionSpec,
@@ -66,7 +66,7 @@ _FILES: tuple[tuple[str, str, tuple[type[BaseModel], ...]], ...] = (
         "Agents",
         (
             *(AgentSpec, ModelSpec, AgentSettings, ScriptedRule),
-            *(Places, StreamSpec, PollSpec, PaceSpec),
+            *(Places, StreamSpec, PollSpec, OAuthSpec, PaceSpec),
             *(CannedTool, CannedRule, HttpTool, McpTools, FromEnvironment),
         ),
     ),
@@ -84,6 +84,7 @@ _TITLES: dict[type[BaseModel], str] = {
     Places: "Places in the reply of an agent over HTTP",
     StreamSpec: "The stream of an agent over HTTP",
     PollSpec: "The job of an agent over HTTP",
+    OAuthSpec: "The access token of an agent over HTTP",
     PaceSpec: "The pace of an agent over HTTP",
     CannedTool: "A tool with canned answers",
     CannedRule: "An answer of such a tool",

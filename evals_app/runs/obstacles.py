@@ -47,7 +47,12 @@ class Obstacles:
                     f"not a model: test the agent {agent.model.name} instead."
                 )
             self._reachable(agent.model, f"Agent {agent.slug}")
-        asked = [(f"Agent {agent.slug}", agent.url, agent.headers)] if agent.url else []
+        asked: list[tuple[str, str, Mapping[str, HeaderValue]]] = []
+        if agent.url:
+            asked.append((f"Agent {agent.slug}", agent.url, agent.headers))
+        if agent.oauth:
+            secret = {"client_secret": agent.oauth.client_secret}
+            asked.append((f"The token of agent {agent.slug}", agent.oauth.token_url, secret))
         for tool in agent.tools:
             if isinstance(tool, HttpTool):
                 asked.append((f"Tool {tool.name} of agent {agent.slug}", tool.url, tool.headers))

@@ -59,6 +59,12 @@ LATER: dict[str, Any] = {
     "driver": "http",
     "url": "https://agent.example/jobs",
     "poll": {"interval_s": 1.5, "state": "state", "done": ["ready"], "failed": ["lost"]},
+    "oauth": {
+        "token_url": "https://login.example/token",
+        "client_id": "touchstone",
+        "client_secret": {"env": "AGENT_SECRET"},
+        "secret_in": "body",
+    },
     "pace": {"max_concurrency": 3, "requests_per_minute": 60},
 }
 COMMAND: dict[str, Any] = {
@@ -201,15 +207,23 @@ def test_tools_keep_their_order_beside_those_that_come_and_go(admin_client: Clie
                 "url": "https://agent.example/chat",
                 "poll_interval_s": "2 s",
                 "poll_done": ["ready"],
+                "oauth_token_url": "https://login.example/token",
+                "oauth_client_id": "touchstone",
+                "oauth_client_secret": "AGENT_SECRET",
                 "pace_requests_per_minute": "60",
             },
             {
                 "driver": "http",
                 "url": "https://agent.example/chat",
                 "poll": {"interval_s": 2.0, "done": ["ready"]},
+                "oauth": {
+                    "token_url": "https://login.example/token",
+                    "client_id": "touchstone",
+                    "client_secret": {"env": "AGENT_SECRET"},
+                },
                 "pace": {"requests_per_minute": 60},
             },
-            id="later, with a pace",
+            id="later, with a token and a pace",
         ),
         pytest.param(
             {"driver": "command", "command": [*OUR_COMMAND.split(), "--note", "a b"]},
@@ -295,6 +309,12 @@ def test_variables_of_another_system_are_kept_as_text_with_a_warning(admin_clien
             {"response_tool_calls": "data", "response_name": "tool"},
             "Text: ",
             id="no place of the text",
+        ),
+        pytest.param(
+            LATER,
+            {"oauth_client_secret": "HOME"},
+            "Client secret: The operator does not permit HOME",
+            id="secret that is not permitted",
         ),
         pytest.param(LATER, {"poll_job": "id"}, "Id of the job: Write {{job}}", id="job"),
         pytest.param(HTTP, {"poll_state": "state"}, "Ask for the result every: ", id="no interval"),

@@ -12,6 +12,11 @@ from tests.engine.permitting import permitting
 
 HTTP = {"driver": "http", "url": "https://agent.example.org/chat"}
 MODEL = {"model": "claude-haiku-5-5"}
+OAUTH: dict[str, Any] = {
+    "token_url": "https://login.example.org/token",
+    "client_id": "touchstone",
+    "client_secret": {"env": "AGENT_SECRET"},
+}
 
 
 def make_agent(**changes: Any) -> AgentSpec:
@@ -142,6 +147,30 @@ def test_an_agent_is_driven_as_it_says() -> None:
             "poll",
             "not both",
             id="in pieces and later",
+        ),
+        pytest.param(
+            HTTP | {"oauth": OAUTH | {"client_secret": {"env": "HOME"}}},
+            "oauth.client_secret",
+            "does not permit HOME",
+            id="a secret that is not permitted",
+        ),
+        pytest.param(
+            HTTP | {"oauth": OAUTH | {"client_secret": "s3cret"}},
+            "oauth.client_secret",
+            "",
+            id="a secret in a file",
+        ),
+        pytest.param(
+            HTTP | {"oauth": OAUTH | {"token_url": "http://10.0.0.1/"}},
+            "oauth.token_url",
+            "private",
+            id="a private address of a token",
+        ),
+        pytest.param(
+            HTTP | {"oauth": OAUTH, "headers": {"authorization": {"env": "AGENT_A"}}},
+            "headers.authorization",
+            "Remove it",
+            id="two tokens",
         ),
         pytest.param(
             HTTP | {"protocol": "openai-chat", "poll": {"interval_s": 1}},
@@ -290,7 +319,7 @@ def test_everything_that_is_wrong_is_shown_at_once() -> None:
     [
         HTTP | {"headers": {"X-Tenant": "a"}, "protocol": "json"},
         HTTP | {"protocol": "openai-chat", "remote_model": "big", "system_prompt": "Be kind."},
-        HTTP | {"stream": {"format": "sse"}, "pace": {"max_concurrency": 2}},
+        HTTP | {"stream": {"format": "sse"}, "oauth": OAUTH, "pace": {"max_concurrency": 2}},
         HTTP | {"request": {"a": ["{{messages}}"]}, "response": {"text": "$", "input_tokens": "n"}},
         {"driver": "python", "callable": f"{OUR_MODULE}.agents:analyst"},
         {"driver": "scripted", "rules": [{"reply": "a"}], "system_prompt": "Hi", **MODEL},

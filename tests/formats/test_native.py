@@ -157,6 +157,13 @@ OUTSIDE = st.one_of(
         response=st.just({"text": "data[0]['a b']", "tool_calls": "$", "name": "tool"}),
         stream=st.just({"format": "sse", "text_events": ["no", "token"]}),
         pace=st.just({"max_concurrency": 1, "requests_per_minute": 60}),
+        oauth=st.just(
+            {
+                "token_url": "https://a.example/token",
+                "client_id": "1",
+                "client_secret": {"env": "AGENT_SECRET"},
+            }
+        ),
     ),
     mapping(
         {

@@ -103,6 +103,12 @@ def test_every_key_of_an_agent_comes_back_from_its_row() -> None:
             "driver": "http",
             "url": "https://a.example/chat",
             "poll": {"interval_s": 0.5, "url": "https://b.example/{{job}}", "job": "$"},
+            "oauth": {
+                "token_url": "https://c.example/token",
+                "client_id": "d",
+                "client_secret": {"env": "AGENT_SECRET"},
+                "scope": "a b",
+            },
         },
         {"driver": "command", "command": [*OUR_COMMAND.split(), "--loud"]},
         {"driver": "python", "callable": f"{OUR_MODULE}.agents:analyst"},

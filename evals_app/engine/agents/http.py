@@ -17,6 +17,7 @@ from types import MappingProxyType
 from typing import Any
 
 from evals_app.engine.agent_spec import AgentSpec
+from evals_app.engine.agents.access_tokens import AccessToken
 from evals_app.engine.agents.chat import chat_reply
 from evals_app.engine.agents.headers import header_text, sent_headers
 from evals_app.engine.agents.line import Line
@@ -63,6 +64,9 @@ class HttpSession:
         self._web = web
         self._line = line
         self._sleep = sleep
+        self._token = None
+        if agent.oauth is not None:
+            self._token = AccessToken(agent.oauth, web=web, environ=environ)
         self._agent_session: str | None = None
 
     async def respond(self, exchange: Exchange) -> None:
@@ -74,15 +78,20 @@ class HttpSession:
     async def _asked(self, exchange: Exchange) -> AgentReply:
         """Send the message until the agent takes it, as long as the turn lasts."""
         body = self._body(exchange)
-        retries = 0
+        retries, is_token_new = 0, False
         while True:
+            token = await self._token_value(exchange)
             place = self._line.place(exchange) if self._line else nullcontext()
             async with place:
-                answered = await self._answered(exchange, body, self._sent_headers())
+                answered = await self._answered(exchange, body, self._sent_headers(token))
             if isinstance(answered, AgentReply):
                 return answered
-            await self._pause(answered, exchange, retries=retries)
-            retries += 1
+            if answered.status == HTTPStatus.UNAUTHORIZED and self._token and not is_token_new:
+                self._token.forget(token)  # it may have been withdrawn before it expired
+                is_token_new = True
+            else:
+                await self._pause(answered, exchange, retries=retries)
+                retries += 1
 
     async def _answered(
         self, exchange: Exchange, body: Any, headers: Mapping[str, str]
@@ -110,13 +119,21 @@ class HttpSession:
             raise AgentError(f"The agent did not answer. {exc}") from None
         return self._read(answer)
 
-    def _sent_headers(self) -> dict[str, str]:
+    async def _token_value(self, exchange: Exchange) -> str | None:
+        if self._token is None:
+            return None
+        with exchange.waiting("still waiting for an access token"):
+            return await self._token.value()
+
+    def _sent_headers(self, token: str | None) -> dict[str, str]:
         headers = {}
         for name, value in self._headers.items():
             if AGENT_SESSION not in value:
                 headers[name] = value
             elif self._agent_session is not None:  # unknown in the first turn
                 headers[name] = value.replace(AGENT_SESSION, header_text(self._agent_session))
+        if token:
+            headers["Authorization"] = f"Bearer {token}"
         # W3C Trace Context: the execution is one trace, each turn a span of it.
         span = secrets.token_hex(8)
         return {**headers, "traceparent": f"00-{self._setting.session_id}-{span}-01"}
