@@ -31,6 +31,7 @@ class EvalsConfig(AppConfig):
                 variables=tuple(settings.EVALS_HEADER_VARIABLES),
                 keys=tuple(settings.EVALS_KEY_VARIABLES),
                 mcp_servers=settings.EVALS_MCP_SERVERS,
+                interpreters=settings.EVALS_PYTHON_INTERPRETERS,
             )
         )
         wordnet.set_folder(Path(settings.EVALS_WORDNET))

@@ -224,6 +224,7 @@ EVALS_WORDNET = environment.text("EVALS_WORDNET", "/usr/share/wordnet")  # where
 
 # What suites and agents may use of this machine and its network; nothing unless it is listed.
 EVALS_PYTHON_MODULES = environment.names("EVALS_PYTHON_MODULES")
+EVALS_PYTHON_INTERPRETERS = environment.mapping("EVALS_PYTHON_INTERPRETERS")
 EVALS_COMMANDS = environment.names("EVALS_COMMANDS")
 EVALS_PRIVATE_HOSTS = environment.names("EVALS_PRIVATE_HOSTS")
 EVALS_HEADER_VARIABLES = environment.names("EVALS_HEADER_VARIABLES", ["AGENT_*"])

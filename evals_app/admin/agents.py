@@ -87,7 +87,7 @@ class AgentForm(SpecForm, VersionedForm):
         fields = (
             *("name", "slug", "description", "driver", "model", "system_prompt"),
             *("url", "headers", "protocol", "request", "remote_model"),
-            *("callable", "command"),
+            *("interpreter", "callable", "command"),
         )
         widgets = {
             "description": UnfoldAdminTextareaWidget(attrs={"rows": 2}),
@@ -285,7 +285,7 @@ class AgentAdmin(BeginsSomewhere, TalksToAgent, Duplicating, RunsSuitesOfAgent, 
         ),
         ("Chat completions", {"fields": ["remote_model"], "classes": ["only-chat"]}),
         ("Prompt", {"fields": ["system_prompt"], "classes": ["only-model", "only-chat"]}),
-        ("Python", {"fields": ["callable"], "classes": ["only-python"]}),
+        ("Python", {"fields": ["callable", "interpreter"], "classes": ["only-python"]}),
         ("Program", {"fields": ["command"], "classes": ["only-command"]}),
         ("Rules", {"fields": ["rules"], "classes": ["only-scripted"]}),
         ("Tools", {"fields": ["tools", "own_tools"], "classes": ["only-model", "only-scripted"]}),

@@ -3,17 +3,18 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import AfterValidator, Field, ValidationError, ValidationInfo, model_validator
 from pydantic.functional_validators import ModelWrapValidatorHandler
 from pydantic_core import InitErrorDetails
 
 from evals_app.engine.callables.references import (
     callable_problem,
     command_problem,
+    interpreter_problem,
 )
 from evals_app.engine.inventory import Abilities
 from evals_app.engine.outside_spec import Lane, OAuthSpec, PaceSpec, PollSpec
-from evals_app.engine.permits import checked
+from evals_app.engine.permits import checked, is_frozen
 from evals_app.engine.spec import (
     MILLISECONDS,
     SECONDS,
@@ -47,7 +48,7 @@ KEYS: Mapping[str, tuple[str, ...]] = {
         *("oauth", "pace"),
         *("remote_model", "system_prompt"),
     ),
-    "python": ("callable",),
+    "python": ("callable", "interpreter"),
     "command": ("command",),
     "scripted": ("rules", "tools", "system_prompt", "model", "settings"),
 }
@@ -156,6 +157,15 @@ Command = Annotated[
 ]
 
 
+def _importable(reference: str, info: ValidationInfo) -> str:
+    # Without a valid interpreter there is nothing to look in; that is an error of its own.
+    if not is_frozen(info) and "interpreter" in info.data:
+        interpreter = info.data["interpreter"]
+        if problem := callable_problem(reference, "agent", interpreter=interpreter):
+            raise ValueError(problem)
+    return reference
+
+
 class AgentSpec(Spec):
     """What is tested: a driver with its settings, system prompt and tools."""
 
@@ -238,14 +248,16 @@ class AgentSpec(Spec):
         min_length=1,
         max_length=200,
     )
-    callable: (
-        Annotated[
-            str,
-            Field(max_length=300),
-            checked(lambda value: callable_problem(value, "agent"), once=True),
-        ]
-        | None
+    # Before the function, which is looked for in it.
+    interpreter: (
+        Annotated[str, Field(max_length=100), checked(interpreter_problem, once=True)] | None
     ) = Field(
+        default=None,
+        title="Interpreter",
+        description="For driver python: the name of a Python with packages of its own, if the operator"
+        " has set one up. By default, the Python of Touchstone.",
+    )
+    callable: Annotated[str, Field(max_length=300), AfterValidator(_importable)] | None = Field(
         default=None,
         title="Function",
         description="For driver python: module.path:name, if the operator permits it.",

@@ -32,7 +32,8 @@ class Permits:
     (`name`, `name:port`) are hosts of private networks that may be called. `variables` are
     environment variables that headers may contain; a name may end in *. `keys` are variables with
     keys of model APIs, as `NAME` or `NAME@host`.
-    `mcp_servers` maps the name of each MCP server to its address or command line.
+    `mcp_servers` maps the name of each MCP server to its address or command line, `interpreters` the
+    name of each Python, in which agents may run, to its path.
     """
 
     modules: tuple[str, ...] = ()
@@ -41,6 +42,7 @@ class Permits:
     variables: tuple[str, ...] = ()
     keys: tuple[str, ...] = ()
     mcp_servers: Mapping[str, str] = field(default_factory=dict)
+    interpreters: Mapping[str, str] = field(default_factory=dict)
 
     def module(self, name: str) -> bool:
         """Whether a module may be imported."""

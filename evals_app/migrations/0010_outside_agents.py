@@ -11,6 +11,11 @@ class Migration(migrations.Migration):
     operations = [
         migrations.AddField(
             model_name="agent",
+            name="interpreter",
+            field=models.CharField(blank=True, default="", max_length=100),
+        ),
+        migrations.AddField(
+            model_name="agent",
             name="oauth",
             field=models.JSONField(blank=True, default=dict),
         ),

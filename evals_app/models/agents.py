@@ -43,6 +43,7 @@ class Agent(Importable):
     oauth = models.JSONField(default=dict, blank=True)
     pace = models.JSONField(default=dict, blank=True)
     remote_model = models.CharField(max_length=200, blank=True, default="")
+    interpreter = models.CharField(max_length=100, blank=True, default="")
     callable = models.CharField(max_length=300, blank=True, default="")
     command = models.JSONField(default=list, blank=True)
     tools = models.JSONField(default=list, blank=True)

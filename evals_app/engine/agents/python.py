@@ -33,6 +33,7 @@ class PythonSession:
         if agent.callable is None or callables is None:
             raise ConfigurationError(f"Agent {agent.slug} has no function to call.")
         self._reference = agent.callable
+        self._interpreter = agent.interpreter
         self._outside = Outside(setting)
         self._callables = callables
         self._processes = processes
@@ -58,7 +59,9 @@ class PythonSession:
         try:
             with exchange.paused():
                 await self._processes.aclose()
-                loading = self._callables.loaded(self._reference, "agent")
+                loading = self._callables.loaded(
+                    self._reference, "agent", interpreter=self._interpreter
+                )
                 self._loaded = await self._processes.enter_async_context(loading)
         except CodeError as exc:
             raise ConfigurationError(str(exc)) from exc

@@ -15,10 +15,32 @@ from evals_app.engine.callables.processes import Guard, Process, ending, environ
 from evals_app.engine.errors import CodeError
 from evals_app.engine.permits import OUR_MODULE, permits
 
-CHILD = (sys.executable, "-X", "utf8", "-m", "evals_app.engine.callables.child")
+_CHILD = ("-X", "utf8", "-m", "evals_app.engine.callables.child")
 LOAD_S = 60.0  # to import a module; some libraries are slow
 _LAUNCH = (sys.executable, "-I", "-S", str(Path(__file__).with_name("launch.py")))
 _MAX_LINE_BYTES = 2_000_000  # longer than what a child sends
+
+
+def child(python: str = sys.executable) -> tuple[str, ...]:
+    """Return the command line of a child in an interpreter; it needs the standard library alone."""
+    return (python, *_CHILD)
+
+
+def path_of(interpreter: str | None) -> str:
+    """Return the path of an interpreter by its name; without one, of the one that runs this program.
+
+    Raises:
+        CodeError: the operator does not permit it, or not any more.
+    """
+    if interpreter is None:
+        return sys.executable
+    try:
+        return permits().interpreters[interpreter]
+    except KeyError:
+        raise CodeError(
+            f"The operator does not permit the interpreter {interpreter!r}"
+            " (EVALS_PYTHON_INTERPRETERS)."
+        ) from None
 
 
 def to_load(reference: str, purpose: Purpose) -> dict[str, Any]:
@@ -44,7 +66,8 @@ class Ran:
 class Loaded:
     """A process that has loaded a callable."""
 
-    def __init__(self, process: Process) -> None:
+    def __init__(self, process: Process, *, python: str = sys.executable) -> None:
+        self.python = python
         self._process = process
         self._known: dict[tuple[str, Purpose], list[str]] = {}
         self._is_asked = False
@@ -148,7 +171,9 @@ class Callables:
             return await loaded.call(reference, "grader", argument, within_s=timeout_s)
 
     @asynccontextmanager
-    async def loaded(self, reference: str, purpose: Purpose) -> AsyncIterator[Loaded]:
+    async def loaded(
+        self, reference: str, purpose: Purpose, *, interpreter: str | None = None
+    ) -> AsyncIterator[Loaded]:
         """Lend a process that has loaded the callable; one that does not answer is killed.
 
         Raises:
@@ -159,8 +184,12 @@ class Callables:
             raise CodeError(
                 f"The operator does not permit the module {module} (EVALS_PYTHON_MODULES)."
             )
+        python = path_of(interpreter)
         async with self._places:
-            loaded = self._take_idle(reference, purpose) or Loaded(await self._start(CHILD))
+            loaded = self._take_idle(reference, purpose, python)
+            if loaded is None:
+                process = await self._start(child(python), python=python)
+                loaded = Loaded(process, python=python)
             try:
                 await loaded.load(reference, purpose)
                 yield loaded
@@ -204,13 +233,14 @@ class Callables:
         words: Sequence[str],
         *,
         most_bytes: int = _MAX_LINE_BYTES,
+        python: str = sys.executable,
         variables: Mapping[str, str | bytes] | None = None,
     ) -> Process:
         self._processes = {process for process in self._processes if not process.has_ended}
         try:
             process = await Process.start(
                 words,
-                variables=environment() | dict(variables or {}),
+                variables=environment(python) | dict(variables or {}),
                 most_bytes=most_bytes,
                 guard=self._guard,
             )
@@ -219,9 +249,10 @@ class Callables:
         self._processes.add(process)
         return process
 
-    def _take_idle(self, reference: str, purpose: Purpose) -> Loaded | None:
-        knowing = [process for process in self._idle if process.knows(reference, purpose)]
-        for loaded in reversed(knowing or list(self._idle)):
+    def _take_idle(self, reference: str, purpose: Purpose, python: str) -> Loaded | None:
+        idle = [process for process in self._idle if process.python == python]
+        knowing = [process for process in idle if process.knows(reference, purpose)]
+        for loaded in reversed(knowing or idle):
             self._idle.remove(loaded)
             if loaded.can_be_used_again:
                 return loaded

@@ -32,15 +32,20 @@ _UNREADABLE = re.compile(
 )
 
 
-def environment() -> dict[str, str]:
-    """Return the variables that the operator's code sees: no secret that is not permitted."""
+def environment(python: str = sys.executable) -> dict[str, str]:
+    """Return the variables that the operator's code sees: no secret that is not permitted.
+
+    `python` is the interpreter that runs it.
+    """
     kept = {
         name: value
         for name, value in os.environ.items()
         if name in _PASSED_ON or permits().variable(name)
     }
-    # `python` and what is installed with it are those that run this program.
-    kept["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), kept.get("PATH", os.defpath)])
+    if python != sys.executable:
+        kept.pop("VIRTUAL_ENV", None)  # ours
+    # A bare `python`, and programs that are installed with it, are those of the interpreter.
+    kept["PATH"] = os.pathsep.join([str(Path(python).parent), kept.get("PATH", os.defpath)])
     places = filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))
     kept["PYTHONPATH"] = os.pathsep.join(map(os.path.abspath, places))
     return kept

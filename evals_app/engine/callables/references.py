@@ -9,13 +9,14 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 
 from evals_app.engine.callables.loading import Purpose
-from evals_app.engine.callables.pool import CHILD, to_load
+from evals_app.engine.callables.pool import child, path_of, to_load
 from evals_app.engine.callables.processes import ROOT, ending, environment
 from evals_app.engine.permits import OUR_COMMAND, OUR_MODULE, permits
 from fixtures_app.ground.words import near
@@ -25,7 +26,7 @@ _IMPORT_S = 20.0  # a person waits for the form
 _KNOWN_S = 60.0  # then a callable that exists is checked again
 _UNKNOWN_S = 2.0  # a missing one may appear at any moment
 
-_known: dict[tuple[str, Purpose], tuple[float, str | None]] = {}
+_known: dict[tuple[str, Purpose, str], tuple[float, str | None]] = {}
 _until: ContextVar[float | None] = ContextVar("until", default=None)  # of the monotonic clock
 
 
@@ -39,8 +40,24 @@ def importing_within(seconds: float) -> Iterator[None]:
         _until.reset(before)
 
 
-def callable_problem(reference: str, purpose: Purpose) -> str | None:
-    """Say why a callable cannot be used; None if it can."""
+def interpreter_problem(name: str) -> str | None:
+    """Say why an interpreter cannot be used; None if it can."""
+    known = permits().interpreters
+    if name not in known:
+        names = ", ".join(known) or "none"
+        return (
+            f"The operator does not permit the interpreter {name!r}.{near(name, known)} Permitted"
+            f" (EVALS_PYTHON_INTERPRETERS): {names}."
+        )
+    if shutil.which(known[name]) is None:
+        return f"{known[name]} is not an executable program on this machine."
+    return None
+
+
+def callable_problem(
+    reference: str, purpose: Purpose, *, interpreter: str | None = None
+) -> str | None:
+    """Say why a callable cannot be used, in an interpreter of its own if it has one; None if it can."""
     match = _SHAPE.fullmatch(reference)
     if match is None:
         return "Write module.path:function, for example my_graders.money:total."
@@ -50,12 +67,13 @@ def callable_problem(reference: str, purpose: Purpose) -> str | None:
             f"The operator does not permit the module {module}."
             f"{_permitted(module, [*permits().modules, OUR_MODULE], 'EVALS_PYTHON_MODULES')}"
         )
-    until, problem = _known.get((reference, purpose), (0.0, None))
+    python = path_of(interpreter)
+    until, problem = _known.get((reference, purpose, python), (0.0, None))
     if time.monotonic() >= until:
-        problem = _import_problem(reference, purpose)
+        problem = _import_problem(reference, purpose, python)
         # Counted from the end: a slow import would expire before it is needed again.
         until = time.monotonic() + (_UNKNOWN_S if problem else _KNOWN_S)
-        _known[reference, purpose] = until, problem
+        _known[reference, purpose, python] = until, problem
     return problem
 
 
@@ -85,33 +103,38 @@ def _permitted(written: str, known: Sequence[str], variable: str) -> str:
     return f"{near(written, known)} Permitted ({variable}): {', '.join(known)}."
 
 
-def _import_problem(reference: str, purpose: Purpose) -> str | None:
+def _import_problem(reference: str, purpose: Purpose, python: str) -> str | None:
     left_s = _left_s()
     if left_s <= 0:
         return f"There was no time left to import {reference}: earlier imports took too long."
     request = to_load(reference, purpose)
     try:
         with subprocess.Popen(  # noqa: S603 - no shell, and no user input
-            CHILD,
+            child(python),
             cwd=ROOT,
-            env=environment(),
+            env=environment(python),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             start_new_session=True,
-        ) as child:
+        ) as process:
             try:
-                answer, _ = child.communicate(json.dumps(request).encode() + b"\n", timeout=left_s)
+                answer, _ = process.communicate(
+                    json.dumps(request).encode() + b"\n", timeout=left_s
+                )
             finally:
                 with suppress(ProcessLookupError, PermissionError):
-                    os.killpg(child.pid, signal.SIGKILL)
+                    os.killpg(process.pid, signal.SIGKILL)
         problem: str | None = json.loads(answer).get("problem")
     except OSError as exc:
         return f"No process could be started to import {reference}: {exc.strerror}."
     except subprocess.TimeoutExpired:
         return f"{reference} could not be imported within {left_s:.2g} s."
     except ValueError:
-        return f"{reference} ended the process that imported it ({ending(child.returncode)})."
+        needs = "" if python == sys.executable else f" {python} must be Python 3.11 or later."
+        return (
+            f"{reference} ended the process that imported it ({ending(process.returncode)}).{needs}"
+        )
     return problem
 
 

@@ -424,7 +424,7 @@ asyncio.new_event_loop().run_until_complete(main())
 """
     )
     drainer = await asyncio.create_subprocess_exec(
-        pool.CHILD[0], str(script), env=os.environ | {"PYTHONPATH": f"{tmp_path}:{ROOT}"}
+        pool.child()[0], str(script), env=os.environ | {"PYTHONPATH": f"{tmp_path}:{ROOT}"}
     )
     pid = await written_by(tmp_path / "pid")
 
