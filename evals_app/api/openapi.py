@@ -12,7 +12,6 @@ from drf_spectacular.extensions import (
 )
 from drf_spectacular.plumbing import ResolvedComponent
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
-from pydantic import BaseModel
 from rest_framework.exceptions import NotAuthenticated
 from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
@@ -22,10 +21,8 @@ from rest_framework.views import APIView
 from evals_app.api.auth import KEYWORD
 from evals_app.api.problems import problem
 from evals_app.api.throttles import Counted
-from evals_app.engine.graders import GRADERS
-from evals_app.engine.spec import ModelSpec
-from evals_app.engine.suite import COMMON_KEYS, AssertionSpec
 from evals_app.reports.answers import Json
+from evals_app.reports.spec_schema import model_schema
 
 _COMPONENT = "#/components/schemas/{model}"
 
@@ -52,52 +49,13 @@ class ModelSchemas(OpenApiSerializerExtension):  # type: ignore[no-untyped-call]
         return str(self.target.__name__)
 
     def map_serializer(self, auto_schema: Any, direction: Any) -> Json:
-        whole, parts = model_schema(self.target)
+        whole, parts = model_schema(self.target, reference=_COMPONENT)
         for name, schema in parts.items():
             component = ResolvedComponent(  # type: ignore[no-untyped-call]
                 name=name, type=ResolvedComponent.SCHEMA, object=name, schema=schema
             )
             auto_schema.registry.register_on_missing(component)
         return whole
-
-
-def model_schema(model: type[BaseModel]) -> tuple[Json, Json]:
-    """Return the schema of a model as JSON has it, and those of its parts by name."""
-    whole = _schema(model)
-    parts = whole.pop("$defs", {})
-    # What people write differs from these classes.
-    if AssertionSpec.__name__ in parts:
-        parts |= {AssertionSpec.__name__: _assertion(parts)}
-        parts.pop("Grader", None)
-    if ModelSpec.__name__ in parts:
-        name = {"type": "string", "description": "provider/model"}
-        parts[ModelSpec.__name__] = {"anyOf": [name, parts[ModelSpec.__name__]]}
-    return whole, parts
-
-
-def _schema(model: type[BaseModel]) -> Json:
-    return model.model_json_schema(mode="validation", ref_template=_COMPONENT)
-
-
-def _assertion(parts: Json) -> Json:
-    """Describe an assertion: the common keys, and with them the options of its type."""
-    written = parts[AssertionSpec.__name__]["properties"]
-    common = {key: written[key] for key in COMMON_KEYS if key != "type"}
-    kinds = []
-    for name, grader in GRADERS.items():
-        own = _schema(grader)
-        parts |= own.get("$defs", {})
-        kinds.append(
-            {
-                "type": "object",
-                "title": name,
-                "description": own.get("description", ""),
-                "properties": {"type": {"const": name}} | own.get("properties", {}) | common,
-                "required": ["type", *own.get("required", ())],
-                "additionalProperties": False,
-            }
-        )
-    return {"oneOf": kinds}
 
 
 class MaySeeDocs(BasePermission):

@@ -4,7 +4,14 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import Annotated, Any, Literal, NamedTuple, Self
 
-from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    ValidationError,
+    WithJsonSchema,
+    model_validator,
+)
 
 from evals_app.engine.assertion_spec import ANY_SCORE, COMMON_KEYS, AssertionSpec, Loc
 from evals_app.engine.case_spec import CaseSpec, HistoryMessage, LimitsSpec, TurnSpec
@@ -37,6 +44,7 @@ _Slugs = Annotated[
     list[Slug],
     BeforeValidator(lambda value: [value] if isinstance(value, str) else value),
     AfterValidator(lambda slugs: sorted(set(slugs))),
+    WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}),
 ]
 
 

@@ -5,13 +5,15 @@ from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand
+from django.db import OperationalError, ProgrammingError
 from pydantic import TypeAdapter, ValidationError
 
 from evals_app.engine.spec import Slug
 from evals_app.formats.foreign import slug_of
 from evals_app.formats.yaml_text import write_yaml
 from evals_app.management import usage_error
-from evals_app.models import Suite
+from evals_app.management.schemas import FOLDER, schema_line, write_schemas
+from evals_app.models import Agent, Suite
 from fixtures_app.ground.spec_errors import message_of
 from fixtures_app.models import Fixture
 
@@ -130,7 +132,9 @@ def suite_starter(slug: str, *, agent: str) -> str:
     """
     _check_slug(slug)
     _check_slug(agent)
-    return _SUITE.format(head=_head(suite=_title(slug), slug=slug, agent=agent))
+    return schema_line("suite") + _SUITE.format(
+        head=_head(suite=_title(slug), slug=slug, agent=agent)
+    )
 
 
 def fixture_starter(slug: str) -> str:
@@ -140,7 +144,7 @@ def fixture_starter(slug: str) -> str:
         CommandError: the slug is not valid.
     """
     _check_slug(slug)
-    return _FIXTURE.format(head=_head(name=_title(slug), slug=slug))
+    return schema_line("fixture") + _FIXTURE.format(head=_head(name=_title(slug), slug=slug))
 
 
 def _title(slug: str) -> str:
@@ -164,6 +168,14 @@ def _check_slug(slug: str) -> None:
         raise usage_error(f"{slug!r} is not a valid slug. {reason}{hint}") from error
 
 
+def stored_slugs(model: type[Agent | Suite | Fixture]) -> list[str]:
+    """Return the slugs of what is stored; none without a database, which a file does not need."""
+    try:
+        return list(model.objects.order_by("slug").values_list("slug", flat=True))
+    except (OperationalError, ProgrammingError):
+        return []
+
+
 def write_starter(
     command: BaseCommand, text: str, *, model: type[Suite | Fixture], slug: str, folder: Path
 ) -> None:
@@ -179,6 +191,7 @@ def write_starter(
         folder.mkdir(parents=True, exist_ok=True)
         with path.open("x", encoding="utf-8", newline="\n") as file:
             file.write(text)
+        write_schemas(folder / FOLDER)
     except FileExistsError as error:
         # Of a folder too: a file is in its place.
         taken = os.path.relpath(error.filename)
@@ -187,7 +200,7 @@ def write_starter(
         ) from error
     except OSError as error:
         raise usage_error(f"{shown} cannot be written: {error.strerror}.") from error
-    if model.objects.filter(slug=slug).exists():
+    if slug in stored_slugs(model):
         message = f"A {kind} {slug!r} exists already; importing this file would replace it."
         command.stderr.write(f"warning: {message}", command.style.WARNING)
     command.stdout.write(f"{shown} is written. Edit it, then: manage.py import_evals {shown}")

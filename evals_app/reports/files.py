@@ -37,6 +37,7 @@ Native files are YAML: `*.suite.yaml`, `*.agent.yaml`, `*.fixture.yaml` and `*.p
 contains one object. Unknown keys, wrong types and repeated keys are refused with file, line and column.
 `examples/` has files of every kind. `python manage.py import_evals PATH...` reads them,
 `python manage.py export_evals --dir DIR` writes them; exported files import unchanged.
+`python manage.py write_schemas` writes JSON Schemas, with which [editors](commands.md) complete and check them.
 
 Entity types belong to the whole site. An exported fixture declares the types of its entities; the first
 one also declares unused types. A site without fixtures exports no entity types.

@@ -9,7 +9,7 @@ from django.core.management.base import CommandError
 from evals_app.formats import document
 from evals_app.library import exporting
 from evals_app.library.files import import_files
-from evals_app.management.commands.export_evals import write_whole
+from evals_app.management.whole_files import write_whole
 from evals_app.models import Assertion
 from tests.authored import a_case, write_suite
 from tests.library.written import AGENT, EVERYTHING, FIXTURE

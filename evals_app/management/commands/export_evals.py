@@ -1,7 +1,6 @@
 """Export suites and everything they need."""
 
 import os
-import tempfile
 from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from evals_app.checks import FOR_COMMANDS
 from evals_app.library.exporting import FORMS, export_files
 from evals_app.management import usage_error
 from evals_app.management.problems import tell
+from evals_app.management.whole_files import write_whole
 
 
 class Command(BaseCommand):
@@ -58,19 +58,3 @@ class Command(BaseCommand):
             path = error.filename2 or error.filename or folder
             raise usage_error(f"{path} cannot be written: {error.strerror}.") from error
         tell(self, [*export.warnings, *export.losses])
-
-
-def write_whole(path: Path, content: bytes) -> bool:
-    """Write a file whole or not at all; say whether its content is new."""
-    if path.is_file() and path.read_bytes() == content:
-        return False
-    # In the same folder, so that taking its place is one step.
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".tmp")
-    temporary = Path(name)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
-    return True

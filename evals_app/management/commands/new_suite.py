@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import BaseCommand
 
 from evals_app.checks import FOR_COMMANDS
-from evals_app.management.starters import suite_starter, write_starter
+from evals_app.management.starters import stored_slugs, suite_starter, write_starter
 from evals_app.models import Agent, Suite
 from fixtures_app.ground.words import near
 
@@ -33,7 +33,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         slug = options["slug"]
-        agents = list(Agent.objects.values_list("slug", flat=True))
+        agents = stored_slugs(Agent)
         agent = options["agent"] or (agents[0] if len(agents) == 1 else _SOME_AGENT)
         text = suite_starter(slug, agent=agent)
         write_starter(self, text, model=Suite, slug=slug, folder=options["dir"])
