@@ -1,71 +1,7 @@
 #!/usr/bin/env python3
-"""Run a management command: `manage.py help` lists them.
+"""Run a management command: `manage.py help` lists them."""
 
-Whatever is wrong with the set-up is one line on stderr and exit code 2, never 1: for CI that would
-mean that an agent has failed. `--traceback` shows where it comes from.
-"""
-
-import atexit
-import difflib
-import gc
-import os
-import sys
-from typing import Any
-
-from django.conf import settings
-from django.core.exceptions import ImproperlyConfigured
-from django.core.management import ManagementUtility, get_commands
-from django.core.management.base import SystemCheckError
-from django.db import InterfaceError, OperationalError, ProgrammingError
-
-WRONG_SETUP = 2
-DATABASE_FAULTS = (InterfaceError, OperationalError, ProgrammingError)
-
-
-class Utility(ManagementUtility):
-    """Django's own, which exits with 1 for a command that does not exist."""
-
-    def fetch_command(self, subcommand: str) -> Any:
-        _ = settings.INSTALLED_APPS  # or what is wrong with the settings would pass for the command
-        known = get_commands()
-        if subcommand not in known:
-            near = difflib.get_close_matches(subcommand, known, n=1)
-            hint = f" Did you mean {near[0]}?" if near else ""
-            refuse(f"Unknown command: {subcommand!r}.{hint} `manage.py help` lists all commands.")
-        command = super().fetch_command(subcommand)
-        gc.freeze()
-        gc.enable()
-        return command
-
-
-def main() -> None:
-    """Hand the command line to Django, with this site's settings."""
-    # Modules are no garbage, and memory goes with the process: to search for it while commands are
-    # loaded, and once more at the end, would take a third of a short command's time.
-    gc.disable()
-    atexit.register(gc.freeze)
-    os.umask(0o077)  # database, exports, caches: what we write is for this user alone
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "evalsite.settings")
-    try:
-        Utility(sys.argv).execute()
-    except SystemExit as ended:
-        if isinstance(ended.__context__, SystemCheckError):
-            sys.exit(WRONG_SETUP)
-        raise
-    except (ImproperlyConfigured, *DATABASE_FAULTS) as error:
-        if "--traceback" in sys.argv:
-            raise
-        problem = " ".join(str(error).split())
-        if isinstance(error, DATABASE_FAULTS):
-            problem = f"The database cannot be used. Does it run, is it migrated? ({problem})"
-        refuse(problem)
-
-
-def refuse(problem: str) -> None:
-    """Say what is wrong with the set-up, and end."""
-    sys.stderr.write(f"{problem}\n")
-    sys.exit(WRONG_SETUP)
-
+from evalsite.command_line import main
 
 if __name__ == "__main__":
     main()

@@ -10,4 +10,12 @@ Layers; each imports only from those below it (contracts in pyproject.toml):
     fixtures_app.ground                 what both applications need; knows no Django
 """
 
+from pathlib import Path
+
 __version__ = "0.1.0"
+
+# The project folder; where the package is installed, the folder of all packages.
+SOURCES = Path(__file__).resolve().parent.parent
+IS_INSTALLED = not (SOURCES / "manage.py").is_file()
+# Where relative paths of the operator begin.
+PROJECT = Path.cwd() if IS_INSTALLED else SOURCES

@@ -23,7 +23,7 @@ from django.views.decorators.http import require_GET
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-DOCS = settings.BASE_DIR / "docs"
+DOCS = settings.FILES_DIR / "docs"
 
 _LISTED = re.compile(
     r"^(?:## (?P<part>.+)|\d+\. \[(?P<title>.+)\]\((?P<slug>[\w-]+)\.md\))$", re.MULTILINE

@@ -5,16 +5,19 @@ A new variable is read through `environment`, so that a bad value is refused wit
 
 import os
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
-from evals_app import __version__
+from evals_app import IS_INSTALLED, PROJECT, SOURCES, __version__
 from evals_app.engine.kinds import USUAL_KEYS
 from evalsite import environment
 from evalsite.look import UNFOLD  # noqa: F401 - a setting
 
-BASE_DIR = Path(__file__).resolve().parent.parent
-DATA_DIR = environment.folder("TOUCHSTONE_DATA_DIR", "var", relative_to=BASE_DIR)
+BASE_DIR = SOURCES
+# Pages of Help, examples, templates, icons: inside a package that is installed.
+FILES_DIR = SOURCES / "evalsite" / "files" if IS_INSTALLED else SOURCES
+DATA_DIR = environment.folder(
+    "TOUCHSTONE_DATA_DIR", "touchstone-data" if IS_INSTALLED else "var", relative_to=PROJECT
+)
 
 # Safety
 
@@ -91,7 +94,7 @@ WSGI_APPLICATION = "evalsite.wsgi.application"
 TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
-        "DIRS": [BASE_DIR / "templates"],
+        "DIRS": [FILES_DIR / "templates"],
         "APP_DIRS": True,
         "OPTIONS": {
             "context_processors": [
@@ -142,7 +145,7 @@ FORMAT_MODULE_PATH = "evalsite.formats"
 
 DATABASES = {
     "default": environment.database(
-        "DATABASE_URL", default=DATA_DIR / "touchstone.sqlite3", relative_to=BASE_DIR
+        "DATABASE_URL", default=DATA_DIR / "touchstone.sqlite3", relative_to=PROJECT
     )
 }
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
@@ -168,7 +171,7 @@ CACHES = {
 }
 
 STATIC_URL = "/static/"
-STATICFILES_DIRS = [BASE_DIR / "static"]  # before those of packages: our icons replace Unfold's
+STATICFILES_DIRS = [FILES_DIR / "static"]  # before those of packages: our icons replace Unfold's
 STATIC_ROOT = DATA_DIR / "static"
 STATIC_ROOT.mkdir(exist_ok=True)  # WhiteNoise warns about a directory that is missing
 WHITENOISE_USE_FINDERS = True  # what is not collected comes straight from the packages

@@ -5,6 +5,7 @@ ends after a minute; and there are more threads than a browser opens connections
 opens more: a proxy in front, which takes in requests whole, is the answer to that.
 """
 
+import os
 import socket
 import subprocess
 import sys
@@ -53,10 +54,13 @@ class Log(Logger):  # type: ignore[misc]
 
 def on_starting(server: Any) -> None:
     """Collect static files under hashed names; the pages work without, only more slowly."""
-    manage = str(Path(__file__).resolve().parent.parent / "manage.py")
-    command = [sys.executable, manage, "collectstatic", "--noinput", "--verbosity", "0"]
+    command = [sys.executable, "-m", "evalsite.command_line", "collectstatic", "--noinput"]
+    command += ["--verbosity", "0"]
     command += ["--ignore", "drf_spectacular_sidecar", "--ignore", "rest_framework"]  # large, rare
-    collected = subprocess.run(command, check=False, capture_output=True, text=True)  # noqa: S603 - ours
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).resolve().parent.parent)}
+    collected = subprocess.run(  # noqa: S603 - ours
+        command, check=False, capture_output=True, text=True, env=environment
+    )
     if collected.returncode:
         server.log.warning("Static files are served uncompressed: %s", collected.stderr.strip())
 

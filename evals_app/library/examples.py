@@ -10,7 +10,7 @@ from evals_app.library.changes import ImportReport
 from evals_app.library.files import import_files
 from evals_app.library.rights import EVERYTHING, Rights
 
-EXAMPLES = settings.BASE_DIR / "examples"
+EXAMPLES = settings.FILES_DIR / "examples"
 
 
 def import_examples(rights: Rights = EVERYTHING, *, dry_run: bool = False) -> ImportReport:

@@ -14,9 +14,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Self, cast
 
+from evals_app import PROJECT
 from evals_app.engine.permits import permits
 
-ROOT = Path(__file__).resolve().parents[3]  # the project folder: they work and import from there
+ROOT = PROJECT  # they work and import from there
 _PASSED_ON = frozenset(
     {"HOME", "LANG", "LC_ALL", "LC_CTYPE", "PATH", "TMPDIR", "TZ", "VIRTUAL_ENV"}
     | {"SSL_CERT_DIR", "SSL_CERT_FILE"}
