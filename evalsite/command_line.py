@@ -9,13 +9,20 @@ import difflib
 import gc
 import os
 import sys
+from argparse import ArgumentParser
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import ManagementUtility, get_commands
-from django.core.management.base import SystemCheckError
+from django.core.management.base import BaseCommand, CommandError, SystemCheckError
 from django.db import InterfaceError, OperationalError, ProgrammingError
+
+from evals_app.management import INTERRUPTED
+from evals_app.management.scratch import has_own_data, temporary_data
 
 WRONG_SETUP = 2
 DATABASE_FAULTS = (InterfaceError, OperationalError, ProgrammingError)
@@ -30,7 +37,9 @@ class Utility(ManagementUtility):
         if subcommand not in known:
             near = difflib.get_close_matches(subcommand, known, n=1)
             hint = f" Did you mean {near[0]}?" if near else ""
-            refuse(f"Unknown command: {subcommand!r}.{hint} `{self.prog_name} help` lists all commands.")
+            refuse(
+                f"Unknown command: {subcommand!r}.{hint} `{self.prog_name} help` lists all commands."
+            )
         command = super().fetch_command(subcommand)
         gc.freeze()
         gc.enable()
@@ -45,19 +54,53 @@ def main() -> None:
     atexit.register(gc.freeze)
     os.umask(0o077)  # database, exports, caches: what we write is for this user alone
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "evalsite.settings")
-    try:
-        Utility(sys.argv).execute()
-    except SystemExit as ended:
-        if isinstance(ended.__context__, SystemCheckError):
-            sys.exit(WRONG_SETUP)
-        raise
-    except (ImproperlyConfigured, *DATABASE_FAULTS) as error:
-        if "--traceback" in sys.argv:
+    with ExitStack() as stack:
+        try:
+            _prepare(sys.argv[1:], stack)
+            Utility(sys.argv).execute()
+        except SystemExit as ended:
+            if isinstance(ended.__context__, SystemCheckError):
+                sys.exit(WRONG_SETUP)
             raise
-        problem = " ".join(str(error).split())
-        if isinstance(error, DATABASE_FAULTS):
-            problem = f"The database cannot be used. Does it run, is it migrated? ({problem})"
-        refuse(problem)
+        except KeyboardInterrupt:
+            sys.stderr.write("Interrupted.\n")
+            sys.exit(INTERRUPTED)
+        except (ImproperlyConfigured, CommandError, *DATABASE_FAULTS) as error:
+            if "--traceback" in sys.argv:
+                raise
+            problem = " ".join(str(error).split())
+            if isinstance(error, DATABASE_FAULTS):
+                problem = f"The database cannot be used. Does it run, is it migrated? ({problem})"
+            refuse(problem)
+
+
+def _prepare(arguments: Sequence[str], stack: ExitStack) -> None:
+    """Set the environment that settings read.
+
+    Raises:
+        CommandError: a file with variables cannot be read, or the arguments contradict each other.
+    """
+    command, *rest = arguments or [""]
+    files = ArgumentParser(prog=command, add_help=False, allow_abbrev=False)
+    files.add_argument("--env-file", action="append", default=[], type=Path)
+    for path in files.parse_known_args(rest)[0].env_file:
+        from evalsite.env_file import read_env_file  # noqa: PLC0415 - rarely needed
+
+        for name, value in read_env_file(path).items():
+            os.environ.setdefault(name, value)
+    if command == "run_evals" and _runs_files(rest) and not has_own_data():
+        stack.enter_context(temporary_data())
+
+
+def _runs_files(arguments: Sequence[str]) -> bool:
+    from evals_app.management import run_options  # noqa: PLC0415 - for this command alone
+
+    described = BaseCommand()
+    described.help = run_options.HELP
+    parser = described.create_parser(sys.argv[0], "run_evals")
+    parser.called_from_command_line = True  # else an error would be an exception
+    run_options.add_run_options(parser)
+    return bool(run_options.paths_of(parser.parse_args(arguments).suites))
 
 
 def refuse(problem: str) -> None:

@@ -220,6 +220,16 @@ def _postgresql(name: str, parts: SplitResult) -> dict[str, Any]:
     }
 
 
+def web_address(name: str, default: str) -> str:
+    """Return the address that the pages of this site have for people."""
+    address = text(name, default)
+    if not address.startswith(("http://", "https://")):
+        raise ImproperlyConfigured(
+            f"{name} is {address!r}; expected an address such as https://evals.example.org."
+        )
+    return address
+
+
 def redis_address(name: str) -> str:
     """Return the address of a Redis server, empty if not set; messages never repeat it."""
     address = text(name, "")

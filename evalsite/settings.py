@@ -19,6 +19,8 @@ DATA_DIR = environment.folder(
     "TOUCHSTONE_DATA_DIR", "touchstone-data" if IS_INSTALLED else "var", relative_to=PROJECT
 )
 
+SITE = environment.web_address("TOUCHSTONE_SITE", "http://127.0.0.1:8000")  # of links in commands
+
 # Safety
 
 DEBUG = environment.flag("TOUCHSTONE_DEBUG")

@@ -40,6 +40,7 @@ TOP_LEVEL = {
     "bootstrap.lock",
     "README.md",
     "SECURITY.md",
+    "action.yml",
     "manage.py",
     "pyproject.toml",
     "requirements.lock",

@@ -16,6 +16,7 @@ from functools import lru_cache
 from typing import Literal
 
 ZERO = Decimal(0)
+USD_PLACES = 9  # amounts of money, to a billionth: what one token of a cheap model costs
 
 # ASCII on purpose: Decimal itself also reads underscores, `inf`, `nan` and digits of any script.
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")

@@ -2,7 +2,7 @@
 
 from django.core.management.base import CommandError
 
-USAGE = 2
+USAGE, INTERRUPTED = 2, 130  # exit codes
 
 
 def usage_error(message: str) -> CommandError:

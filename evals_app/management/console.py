@@ -9,6 +9,7 @@ from decimal import Decimal
 from functools import partial
 from typing import Any
 
+from django.conf import settings
 from django.core.management.base import BaseCommand
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -53,6 +54,11 @@ class RunsCommand(BaseCommand):
     def work(self, options: dict[str, Any], console: Console) -> None:
         """Do what the options ask for; the console is for people."""
         raise NotImplementedError
+
+
+def address_of_pages(options: dict[str, Any]) -> str:
+    """Return the address of the site that printed links begin with."""
+    return str(options["site"] or settings.SITE).rstrip("/")
 
 
 def watch(
@@ -151,8 +157,11 @@ def cost_of(run: Run) -> str:
     return spent
 
 
-def print_result(run: Run, *, console: Console, site: str, name: str = "") -> None:
-    """Print a run's verdict, and its failures with reason and link; `name` instead of its suite's."""
+def print_result(run: Run, *, console: Console, site: str | None, name: str = "") -> None:
+    """Print a run's verdict, and its failures with reason and link; `name` instead of its suite's.
+
+    `site` is None for a run that no one can open or resume, because its database is temporary.
+    """
     write = partial(console.print, highlight=False, soft_wrap=True)
     colour = COLOURS.get(run.verdict, "yellow")
     score = "" if run.score is None else f", score {score_text(run.score, scale=run.score_scale)}"
@@ -174,19 +183,7 @@ def print_result(run: Run, *, console: Console, site: str, name: str = "") -> No
         write(f"  Not the whole suite: {_plain(run.covers)}.")
     if run.stand_in_note:
         write(f"  {_plain(run.stand_in_note)}")
-    is_cut_short = run.cancelled + run.not_run > 0
-    if is_cut_short and run.reached_ceiling in {Run.Ceiling.PERSON, Run.Ceiling.SITE}:
-        ceiling = Run.Ceiling(run.reached_ceiling).label
-        write(f"  {ceiling} was reached. To go on: manage.py run_evals --resume {run.pk}")
-    if is_cut_short and run.is_at_own_ceiling and run.max_cost_usd is not None:
-        write(
-            f"  It stopped before it would cost more than {usd_text(run.max_cost_usd)}. To go on, "
-            f"raise the limit on its page, {run_link(run, site=site)}, or here:\n    manage.py "
-            f"run_evals --resume {run.pk} --max-cost {(2 * run.max_cost_usd).normalize():f}"
-        )
-    if is_cut_short and run.stop_reason == Run.StopReason.DEADLINE:
-        how = f"manage.py run_evals --resume {run.pk}"
-        write(f"  It ran out of time (--timeout). To go on: {how}")
+    _print_why_it_stopped(run, write, site=site)
     for note in run.summary.get("notes", []):
         write(f"  {note}")
     for gate in run.summary.get("gates", []):
@@ -208,9 +205,30 @@ def print_result(run: Run, *, console: Console, site: str, name: str = "") -> No
         is_judged = run.judge and row.judge_prompt_tokens != 0
         judged = f" (judge tokens: {used})" if is_judged else ""
         write(f"  {row.verdict}: {_plain(str(row))}{judged}: {_plain(row.reason)}")
-        write(f"    {site}/admin/evals_app/execution/{row.pk}/change/")
+        if site is not None:
+            write(f"    {site}/admin/evals_app/execution/{row.pk}/change/")
     if (more := wrong.count() - SHOWN_FAILURES) > 0:
-        write(f"  ... and {more} more: {run_link(run, site=site)}")
+        where = "" if site is None else f": {run_link(run, site=site)}"
+        write(f"  ... and {more} more{where}")
+
+
+def _print_why_it_stopped(run: Run, write: Callable[[str], None], *, site: str | None) -> None:
+    """Print why a run stopped before its end; with a site, also how to resume it."""
+    if run.cancelled + run.not_run == 0:
+        return
+    resume = f"manage.py run_evals --resume {run.pk}"
+    to_go_on = "" if site is None else f" To go on: {resume}"
+    if run.reached_ceiling in {Run.Ceiling.PERSON, Run.Ceiling.SITE}:
+        write(f"  {Run.Ceiling(run.reached_ceiling).label} was reached.{to_go_on}")
+    if run.is_at_own_ceiling and run.max_cost_usd is not None:
+        write(f"  It stopped before it would cost more than {usd_text(run.max_cost_usd)}.")
+        if site is not None:
+            write(
+                f"  To go on, raise the limit on its page, {run_link(run, site=site)}, or here:\n    "
+                f"{resume} --max-cost {(2 * run.max_cost_usd).normalize():f}"
+            )
+    if run.stop_reason == Run.StopReason.DEADLINE:
+        write(f"  It ran out of time (--timeout).{to_go_on}")
 
 
 def print_total(runs: Sequence[Run], *, console: Console) -> None:

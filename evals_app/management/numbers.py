@@ -3,7 +3,11 @@
 import math
 from argparse import ArgumentTypeError
 from collections.abc import Callable
+from decimal import Decimal, InvalidOperation
 
+from evals_app.engine.decimals import USD_PLACES
+
+MOST_USD = 1_000_000
 MOST_SECONDS = 10_000_000  # four months
 MOST_DAYS = 36_500
 
@@ -43,4 +47,15 @@ def duration(text: str) -> float:
         value = math.nan
     if not 0 <= value <= MOST_SECONDS:
         raise ArgumentTypeError(f"{text!r} is not a number of seconds from 0 to {MOST_SECONDS:,}")
+    return value
+
+
+def usd(text: str) -> Decimal:
+    """Read an amount of money above 0."""
+    try:
+        value = Decimal(text)
+    except InvalidOperation:
+        value = Decimal(0)
+    if not value.is_finite() or not 0 < value <= MOST_USD or value != round(value, USD_PLACES):
+        raise ArgumentTypeError(f"{text!r} is not an amount above 0 in USD, for example 2.50")
     return value

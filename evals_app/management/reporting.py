@@ -3,42 +3,17 @@
 import os
 import secrets
 import time
-from argparse import ArgumentTypeError
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from evals_app.documents.reports import Link, report_content, results_of, write_folder
 from evals_app.management import usage_error
+from evals_app.management.run_options import Wanted
 from evals_app.models import Run
 from evals_app.reports.github import annotations
 from evals_app.reports.gitlab import section_end, section_start
-from evals_app.reports.kinds import KIND_NAMES, KindName
-from fixtures_app.ground.words import near
-
-
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """A report that someone asks for, and where it is to be written."""
-
-    kind: KindName
-    path: Path
-
-
-def wanted(text: str) -> Wanted:
-    """Read `KIND=PATH`."""
-    name, separator, path = text.partition("=")
-    kind = next((kind for kind in KIND_NAMES if kind == name), None)
-    if kind is None:
-        raise ArgumentTypeError(
-            f"{name!r} is not a kind of report.{near(name, KIND_NAMES)} There are:"
-            f" {', '.join(KIND_NAMES)}."
-        )
-    if not separator or not path:
-        raise ArgumentTypeError(f"{text!r} does not name a file; write {kind}=PATH")
-    return Wanted(kind, Path(path))
 
 
 def refuse_unwritable(option: str, path: Path, *, is_folder: bool = False) -> None:
@@ -55,7 +30,7 @@ def refuse_unwritable(option: str, path: Path, *, is_folder: bool = False) -> No
         raise usage_error(f"{option}: {path} is a folder; name a file.")
 
 
-def write_reports(runs: Sequence[Run], reports: Sequence[Wanted], *, site: str) -> None:
+def write_reports(runs: Sequence[Run], reports: Sequence[Wanted], *, site: str | None) -> None:
     """Write the reports that were asked for, each over all runs.
 
     Raises:
@@ -100,7 +75,7 @@ def folded(out: Any, run: Run) -> Iterator[None]:
     out.write(section_end(name, at=int(time.time())))
 
 
-def tell_github(runs: Sequence[Run], out: Any, *, site: str) -> None:
+def tell_github(runs: Sequence[Run], out: Any, *, site: str | None) -> None:
     """In a job of GitHub Actions, add to its summary and annotate what went wrong.
 
     Raises:
@@ -128,5 +103,8 @@ def _repository() -> str:
     return os.environ.get("GITHUB_WORKSPACE") or os.environ.get("CI_PROJECT_DIR") or str(Path.cwd())
 
 
-def _links(site: str) -> Link:
+def _links(site: str | None) -> Link:
+    """Return what makes addresses of pages; None: no site has them."""
+    if site is None:
+        return lambda _model, _pk: ""
     return lambda model, pk: f"{site}/admin/evals_app/{model}/{pk}/change/"

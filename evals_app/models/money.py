@@ -6,7 +6,9 @@ from typing import Any
 from django.core.validators import MinValueValidator
 from django.db import models
 
-DIGITS, PLACES = 20, 9
+from evals_app.engine.decimals import USD_PLACES
+
+DIGITS, PLACES = 20, USD_PLACES
 
 
 class UsdField(models.DecimalField):  # type: ignore[type-arg]  # it takes none when it runs

@@ -216,6 +216,16 @@ def test_what_is_no_address_of_redis_is_refused(
     assert "secret" not in str(caught.value)
 
 
+@pytest.mark.parametrize("address", ["evals.example.org", "ftp://evals.example.org"])
+def test_what_is_no_address_of_pages_is_refused(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SITE", address)
+
+    with pytest.raises(ImproperlyConfigured, match=r"^SITE is .* https://"):
+        environment.web_address("SITE", "http://127.0.0.1")
+
+
 # The secret key
 
 

@@ -24,6 +24,17 @@ def printed(run: Run) -> str:
     return out.getvalue()
 
 
+@pytest.mark.django_db
+def test_a_run_that_no_one_can_open_has_no_links() -> None:
+    run, out = make_run(["failed", "passed"]), StringIO()
+
+    print_result(run, console=console_on(out, plain=True), site=None)
+
+    assert "1 failed" in out.getvalue()
+    assert "/admin/" not in out.getvalue()
+    assert "/admin/" in printed(run)
+
+
 @pytest.mark.parametrize(
     ("count", "seconds", "expected"),
     [

@@ -14,6 +14,7 @@ from django.core.management.base import CommandError
 
 from evals_app.formats.problems import FormatError, Problem
 from evals_app.library.changes import ImportReport
+from evals_app.management import importing
 from evals_app.management.commands import import_evals
 from evals_app.management.eval_files import read_paths
 from evals_app.models import Agent, Suite
@@ -241,7 +242,7 @@ def test_what_is_lost_is_shown_under_a_heading(
 ) -> None:
     lost = Problem("evals/a.yaml", 3, 5, "tests[0].x", "", "There is no place for it.", "loss")
     report = ImportReport(losses=[lost, lost])
-    monkeypatch.setattr(import_evals, "import_files", lambda *_, **__: report)
+    monkeypatch.setattr(importing, "import_files", lambda *_, **__: report)
 
     _, err = run("evals")
 
@@ -261,7 +262,7 @@ def test_what_is_lost_is_not_shown_while_there_are_errors(
             ]
         )
 
-    monkeypatch.setattr(import_evals, "import_files", refuse)
+    monkeypatch.setattr(importing, "import_files", refuse)
 
     message, err = refused("evals")
 
@@ -287,7 +288,7 @@ def test_what_is_handed_on_to_readers(folder: Path, monkeypatch: pytest.MonkeyPa
         given.update(options)
         return ImportReport()
 
-    monkeypatch.setattr(import_evals, "import_files", note)
+    monkeypatch.setattr(importing, "import_files", note)
 
     run("evals", "--agent", "shop")
 

@@ -6,14 +6,13 @@ import pytest
 from django.core.management.base import CommandError
 
 from evals_app.management.reporting import (
-    Wanted,
     folded,
     no_commands,
     refuse_unwritable,
     tell_github,
-    wanted,
     write_reports,
 )
+from evals_app.management.run_options import Wanted, wanted
 from tests.makers import make_run
 
 SITE = "http://site"

@@ -12,7 +12,7 @@ from evals_app.checks import FOR_COMMANDS
 from evals_app.engine.comparison import Change
 from evals_app.management import usage_error
 from evals_app.management.comparison import print_comparison
-from evals_app.management.console import console_on
+from evals_app.management.console import address_of_pages, console_on
 from evals_app.management.numbers import whole
 from evals_app.reports.run_json import SCHEMA_VERSION
 from evals_app.runs.comparing import (
@@ -42,7 +42,11 @@ class Command(BaseCommand):
         add("--change", choices=[*Change], help="Print only cases with this change.")
         add("--case", default="", metavar="TEXT", help="Print only cases with this in their name.")
         add("--json", action="store_true", help="JSON on stdout.")
-        add("--site", default="http://127.0.0.1:8000", help="Address used in the printed link.")
+        add(
+            "--site",
+            metavar="URL",
+            help="Address used in the printed link. Default: TOUCHSTONE_SITE.",
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
@@ -60,7 +64,7 @@ class Command(BaseCommand):
             print_comparison(
                 comparison,
                 console=console_on(self.stdout, plain=options["no_color"]),
-                site=options["site"],
+                site=address_of_pages(options),
                 cases=cases if is_narrowed else None,
             )
         if code := exit_code(comparison):

@@ -15,16 +15,14 @@ from django.db import connection
 
 from evals_app.checks import FOR_COMMANDS
 from evals_app.formats.attached import FindFile
-from evals_app.formats.dialects import DIALECTS
-from evals_app.formats.problems import FormatError
-from evals_app.formats.tables.chosen import UnknownColumn, read_choices
-from evals_app.library.beside import Beside
 from evals_app.library.changes import Change, ImportReport
-from evals_app.library.files import EditedError, import_files
+from evals_app.library.files import EditedError
 from evals_app.library.rights import Rights
 from evals_app.management import usage_error
 from evals_app.management.eval_files import Lookout, read_paths
+from evals_app.management.importing import columns_of, import_paths, refused
 from evals_app.management.problems import tell
+from evals_app.management.reading_options import add_env_file, add_reading_options
 from fixtures_app.ground.words import near
 
 PAUSE_S = 0.5
@@ -37,10 +35,6 @@ _HEADINGS = {
     "archived": ("Archived", "Would archive"),
     "unchanged": ("Unchanged", "Unchanged"),
 }
-_UNKNOWN_COLUMN = (
-    " For unknown columns, use --ignore-column NAME to leave one out, or --map-column NAME=COLUMN to "
-    "choose what it is."
-)
 
 
 class Command(BaseCommand):
@@ -62,23 +56,9 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         add, flag = parser.add_argument, partial(parser.add_argument, action="store_true")
         add("paths", nargs="+", metavar="PATH", help="Files and folders.")
-        add("--format", choices=DIALECTS, dest="dialect", help="Default: detected for each file.")
         add("--agent", metavar="SLUG", help="The agent to test, for files of other systems.")
-        add(
-            "--ignore-column",
-            action="append",
-            default=[],
-            metavar="NAME",
-            help="Leave out this column of spreadsheets. May be repeated.",
-        )
-        add(
-            "--map-column",
-            action="append",
-            default=[],
-            metavar="NAME=COLUMN",
-            help="Read this column of spreadsheets as a known one, such as Frage=question. May be "
-            "repeated.",
-        )
+        add_reading_options(parser)
+        add_env_file(parser)
         flag("--dry-run", help="Only show what would change.")
         flag(
             "--replace",
@@ -92,16 +72,13 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         if options["prune"] and not any(map(os.path.isdir, options["paths"])):
             raise usage_error("--prune archives what vanished from a folder, so it needs one.")
-        try:
-            options["columns"] = read_choices(options["ignore_column"], options["map_column"])
-        except ValueError as error:
-            raise usage_error(str(error)) from error
+        columns_of(options)  # a wrong option ends it at once
         options["rights"] = Rights(user=_user(options["user"]))
         if not options["watch"]:
             report = self._import(options)
             self._tell(report, options)
             if report.edited and not options["replace"]:  # only of a dry run
-                raise _refused(EditedError(report.edited))
+                raise refused(EditedError(report.edited))
             return
         read_paths(options["paths"])  # what is wrong with the paths themselves ends it at once
         with suppress(KeyboardInterrupt):
@@ -128,34 +105,17 @@ class Command(BaseCommand):
         self, options: dict[str, Any], over: Callable[[FindFile], FindFile] = lambda find: find
     ) -> ImportReport:
         """Import once; `over` sees what is looked for beside the files."""
-        paths = options["paths"]
-        files = read_paths(paths)
-        beside = Beside.of(map(Path, [*paths, *(file.path for file in files)]))
-        try:
-            return import_files(
-                files,
-                dry_run=options["dry_run"],
-                dialect=options["dialect"],
-                find=over(beside.find),
-                find_paths=beside.find_paths,
-                agent=options["agent"],
-                columns=options["columns"],
-                environment=os.environ,  # the caller of this command may see it
-                root=Path.cwd().as_posix(),
-                prune=_folders(paths) if options["prune"] else (),
-                replace=options["replace"],
-                rights=options["rights"],
-            )
-        except EditedError as error:
-            raise _refused(error) from error
-        except FormatError as error:
-            # What is lost is settled when the errors are gone.
-            tell(self, [problem for problem in error.problems if problem.level != "loss"])
-            count = sum(problem.level == "error" for problem in error.problems)
-            errors = "1 error" if count == 1 else f"{count} errors"
-            is_unknown = any(isinstance(problem, UnknownColumn) for problem in error.problems)
-            hint = _UNKNOWN_COLUMN if is_unknown else ""
-            raise usage_error(f"{errors}; nothing was imported.{hint}") from error
+        return import_paths(
+            self,
+            options["paths"],
+            options,
+            agent=options["agent"],
+            over=over,
+            dry_run=options["dry_run"],
+            prune=_folders(options["paths"]) if options["prune"] else (),
+            replace=options["replace"],
+            rights=options["rights"],
+        )
 
     def _tell(
         self, report: ImportReport, options: dict[str, Any], *, lists_unchanged: bool = True
@@ -179,13 +139,6 @@ class Command(BaseCommand):
             self.stdout.write(f"      {difference.keys}: {before} -> {after}")
         if (more := len(change.differences) - SHOWN_DIFFERENCES) > 0:
             self.stdout.write(f"      and {more} more")
-
-
-def _refused(error: EditedError) -> CommandError:
-    return usage_error(
-        f"{error}\nNothing was imported. See what would be lost with --dry-run; keep it with "
-        "export_evals, or replace it with --replace."
-    )
 
 
 def _user(name: str | None) -> Any:

@@ -2,23 +2,24 @@
 
 import signal
 import sys
-from argparse import ArgumentParser, ArgumentTypeError
+from argparse import ArgumentParser
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, nullcontext
-from decimal import Decimal, InvalidOperation
 from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
+from django.core.management import call_command
 from rich.console import Console
 
 from evals_app.checks import FOR_COMMANDS
 from evals_app.documents import run_document, runs_document
 from evals_app.engine.forecast import Forecast
-from evals_app.management import usage_error
+from evals_app.management import INTERRUPTED, scratch, usage_error
 from evals_app.management.choosing import Choice, choose, named_runs
 from evals_app.management.console import (
     RunsCommand,
+    address_of_pages,
     names_of,
     print_matrices,
     print_result,
@@ -27,23 +28,20 @@ from evals_app.management.console import (
     watch,
 )
 from evals_app.management.crew import Crew
-from evals_app.management.numbers import RUN_NUMBER, seconds, whole
+from evals_app.management.problems import tell
 from evals_app.management.regrading import TAKEN, regrade_choices
 from evals_app.management.reporting import (
     folded,
     no_commands,
     refuse_unwritable,
     tell_github,
-    wanted,
     write_reports,
 )
+from evals_app.management.run_options import HELP, Wanted, add_run_options, paths_of
 from evals_app.models import Run, Suite
-from evals_app.models.money import PLACES
 from evals_app.reports.forecasts import forecast_json, in_words, regrade_forecast_json
-from evals_app.reports.kinds import KIND_NAMES
 from evals_app.reports.regrading import left_out_in_words
 from evals_app.reports.run_json import SCHEMA_VERSION, verdict_of_all, written
-from evals_app.runs.baselines import Baseline
 from evals_app.runs.cancel import cancel_run
 from evals_app.runs.ceilings import month_left
 from evals_app.runs.cluster import Interrupted
@@ -54,8 +52,10 @@ from evals_app.runs.resume import resume_run
 from evals_app.runs.select import Variant
 from evals_app.runs.start import start_runs
 
-FAILED, INCONCLUSIVE, INTERRUPTED = 1, 3, 130
-MOST_USD = 1_000_000
+FAILED, INCONCLUSIVE = 1, 3
+
+# Where results of a temporary database are written, unless someone names a file.
+RESULTS = Path("touchstone-results")
 
 # Options that only apply to a new run.
 _OF_A_START = (
@@ -63,60 +63,26 @@ _OF_A_START = (
     *("trials", "all_trials", "concurrency", "timeout", "forecast", "baseline"),
 )
 
+# Options that say how files are read.
+_OF_FILES = ("dialect", "ignore_column", "map_column", "var")
+
 
 class Command(RunsCommand):
     """Run suites through the same queue and workers as everything else."""
 
     requires_system_checks = FOR_COMMANDS
 
-    help = (
-        "Run suites and wait for the result. Exit code: 0 passed, 1 failed, 2 wrong usage or "
-        "configuration, 3 nothing failed, but something errored or did not run, 130 interrupted."
-    )
+    help = HELP
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        add, flag = parser.add_argument, partial(parser.add_argument, action="store_true")
-        add("suites", nargs="*", metavar="SUITE", help="Slugs. Default: all, or those of --agent.")
-        group = parser.add_mutually_exclusive_group()
-        cases = partial(group.add_argument, action="append", default=[])
-        cases("--case", metavar="TEXT", help="Part of a case's name.")
-        cases("--case-exact", metavar="NAME", help="A case's whole name.")
-        add("--tag", action="append", default=[], help="A tag of case or suite.")
-        several = partial(add, action="append", default=[])
-        several("--agent", metavar="SLUG", help="Agent to test instead; several: a run with each.")
-        several("--model", help="provider/model to use instead; several: a run with each.")
-        add("--trials", type=whole(most=100), help="How often to run each case.")
-        flag("--all-trials", help="Skip no trials, even if the suite skips those not needed.")
-        add("--concurrency", type=whole(most=1000), help="Parallel conversations.")
-        add("--timeout", type=seconds, help="Stop runs after this many seconds.")
-        add("--max-cost", type=usd, metavar="USD", help="Stop each run before it would cost more.")
-        add(
-            "--baseline",
-            type=baseline,
-            metavar="RUN|latest|pinned",
-            help="Compare with a run, the last whole run or the suite's baseline: no case may get worse.",
-        )
-        flag("--forecast", help="Print a forecast and start nothing.")
-        group = parser.add_mutually_exclusive_group()
-        started = partial(group.add_argument, type=RUN_NUMBER, metavar="RUN")
-        started("--attach", nargs="+", help="Watch runs that are running.")
-        started("--failed-of", help="Run its failed cases again in a new run, as they are now.")
-        started("--regrade", help="Grade its conversations again; the agent is not asked.")
-        started("--resume", help="Resume a stopped run.")
-        started("--cancel", nargs="+", help="Cancel runs and exit.")
-        flag("--frozen", help="With --failed-of: cases, checks, agent and fixtures as in that run.")
-        flag("--as-it-was", help="With --regrade: the checks as in that run, not as they are now.")
-        add("--judge", metavar="MODEL", help="With --regrade: provider/model to judge instead.")
-        flag("--ci", help="No colour, JSON on stdout.")
-        add("--output", type=Path, metavar="FILE", help="Write the JSON to a file.")
-        reports = partial(add, action="append", default=[], type=wanted, metavar="KIND=PATH")
-        reports("--report", help=f"Write a report, repeatable: {', '.join(KIND_NAMES)}.")
-        flag("--no-progress", help="No progress bar.")
-        add("--site", default="http://127.0.0.1:8000", help="Address used in printed links.")
+        add_run_options(parser)
 
     def work(self, options: dict[str, Any], console: Console) -> None:
         is_ci = options["ci"]
         _refuse_what_does_not_fit(options)
+        site = None if scratch.is_temporary() else address_of_pages(options)
+        if paths := paths_of(options["suites"]):
+            options["suites"] = self._import(paths, options)
         if options["cancel"]:
             _cancel(options["cancel"], console)
         elif options["forecast"] and options["regrade"]:
@@ -132,6 +98,7 @@ class Command(RunsCommand):
             self._write(partial(_forecast_document, forecasts), options)
         else:
             runs = self._watch(options, console)
+            results = _kept(options)
             one = len(runs) == 1
             document = partial(run_document, runs[0]) if one else partial(runs_document, runs)
             # In a job, only what is ours may be read as its commands.
@@ -139,15 +106,39 @@ class Command(RunsCommand):
                 self._write(document, options)
                 for run, name in zip(runs, names_of(runs), strict=True):
                     with folded(self.stderr, run) if is_ci else nullcontext():
-                        print_result(run, console=console, site=options["site"], name=name)
+                        print_result(run, console=console, site=site, name=name)
                 if len(runs) > 1:
                     print_total(runs, console=console)
                     print_matrices(runs, console=console)
-            write_reports(runs, options["report"], site=options["site"])
+            write_reports(runs, options["report"], site=site)
             if is_ci:
-                tell_github(runs, self.stderr, site=options["site"])
+                tell_github(runs, self.stderr, site=site)
+            if results:
+                self.stderr.write(f"Results are in {results}.")
             if code := _exit_code(runs):
                 sys.exit(code)
+
+    def _import(self, paths: list[str], options: dict[str, Any]) -> list[str]:
+        """Import files, and return the slugs of their suites."""
+        # They load PyYAML.
+        from evals_app.management.eval_files import read_paths  # noqa: PLC0415
+        from evals_app.management.importing import columns_of, import_paths  # noqa: PLC0415
+
+        columns_of(options)
+        read_paths(paths)  # what is wrong with the paths themselves ends it at once
+        if scratch.is_temporary():
+            call_command("migrate", verbosity=0)
+        agent = options["agent"][0] if options["agent"] else None
+        with no_commands(self.stderr) if options["ci"] else nullcontext():
+            report = import_paths(self, paths, options, agent=agent)
+            tell(self, [*report.warnings, *report.losses])
+        suites = [change.slug for change in report.changes if change.kind == "suite"]
+        if not suites:
+            raise usage_error(f"There is no suite in {', '.join(paths)}.")
+        if not scratch.is_temporary():
+            changed = sum(change.what != "unchanged" for change in report.changes)
+            self.stderr.write(f"Imported: {changed} of {len(report.changes)} objects have changed.")
+        return suites
 
     def _watch(self, options: dict[str, Any], console: Console) -> list[Run]:
         """Start runs, or come to those that were started, and wait until they end."""
@@ -175,7 +166,7 @@ class Command(RunsCommand):
                 shows_progress=not (options["no_progress"] or options["ci"]),
             )
             if stop:
-                self._interrupted(runs, stop, options["site"], has_own_workers=crew.is_own)
+                self._interrupted(runs, stop, options, has_own_workers=crew.is_own)
         return runs
 
     def _start(self, options: dict[str, Any]) -> list[Run]:
@@ -226,10 +217,23 @@ class Command(RunsCommand):
             self.stdout.write()
 
     def _interrupted(
-        self, runs: list[Run], stop: Interrupted, site: str, *, has_own_workers: bool
+        self,
+        runs: list[Run],
+        stop: Interrupted,
+        options: dict[str, Any],
+        *,
+        has_own_workers: bool,
     ) -> None:
         if stop.count > 1:
+            scratch.remove()
             signal.raise_signal(signal.SIGKILL)
+        if scratch.is_temporary():
+            self.stderr.write(
+                "Interrupted; nothing was kept. Set TOUCHSTONE_DATA_DIR or DATABASE_URL for runs that "
+                "can be resumed."
+            )
+            sys.exit(INTERRUPTED)
+        site = address_of_pages(options)
         going_on = [run for run in runs if run.is_open]
         for run in going_on:
             self.stderr.write(f"Run {run.pk} continues: {run_link(run, site=site)}")
@@ -244,34 +248,44 @@ class Command(RunsCommand):
         sys.exit(INTERRUPTED)
 
 
-def usd(text: str) -> Decimal:
-    """Read an amount of money above 0."""
-    try:
-        value = Decimal(text)
-    except InvalidOperation:
-        value = Decimal(0)
-    if not value.is_finite() or not 0 < value <= MOST_USD or value != round(value, PLACES):
-        raise ArgumentTypeError(f"{text!r} is not an amount above 0 in USD, for example 2.50")
-    return value
+def _kept(options: dict[str, Any]) -> Path | None:
+    """Have the results of a temporary database written to a folder if no other file is named.
 
-
-def baseline(text: str) -> Baseline:
-    """Read what to compare with."""
-    if text in {"latest", "pinned"}:
-        return cast("Baseline", text)
+    Raises:
+        CommandError: the folder cannot be made.
+    """
+    if not scratch.is_temporary() or options["output"] or options["report"]:
+        return None
     try:
-        return RUN_NUMBER(text)
-    except ArgumentTypeError:
-        problem = f"{text!r} is not the number of a run, latest or pinned"
-        raise ArgumentTypeError(problem) from None
+        RESULTS.mkdir(exist_ok=True)
+    except OSError as error:
+        raise usage_error(f"{RESULTS} cannot be made: {error.strerror}.") from error
+    options["output"] = RESULTS / "results.json"
+    options["report"] = [
+        Wanted("html", RESULTS / "report.html"),
+        Wanted("junit", RESULTS / "junit.xml"),
+    ]
+    return RESULTS
 
 
 def _refuse_what_does_not_fit(options: dict[str, Any]) -> None:
     """Refuse options that would be passed over in silence, and a file that cannot be written."""
+    paths = paths_of(options["suites"])
     if options["output"]:
         refuse_unwritable("--output", options["output"])
     for report in options["report"]:
         refuse_unwritable("--report", report.path, is_folder=report.kind == "folder")
+    for option in _OF_FILES:
+        if options[option] and not paths:
+            raise usage_error(
+                f"--{option.replace('_', '-').replace('dialect', 'format')} is about files to read; "
+                "name files or folders to run."
+            )
+    if options["baseline"] is not None and scratch.is_temporary():
+        raise usage_error(
+            "--baseline compares with a stored run, but the files are run in a temporary database; "
+            "set DATABASE_URL or TOUCHSTONE_DATA_DIR to keep one."
+        )
     if options["report"] and (options["forecast"] or options["cancel"]):
         raise usage_error("--report needs runs that end; --forecast and --cancel have none.")
     if options["frozen"] and not options["failed_of"]:

@@ -11,16 +11,11 @@ from rich.console import Console
 
 from evals_app.checks import FOR_COMMANDS
 from evals_app.documents import settlement_details
-from evals_app.management import usage_error
-from evals_app.management.commands.run_evals import (
-    FAILED,
-    INCONCLUSIVE,
-    INTERRUPTED,
-    usd,
-)
-from evals_app.management.console import RunsCommand, watch
+from evals_app.management import INTERRUPTED, usage_error
+from evals_app.management.commands.run_evals import FAILED, INCONCLUSIVE
+from evals_app.management.console import RunsCommand, address_of_pages, watch
 from evals_app.management.crew import Crew
-from evals_app.management.numbers import RUN_NUMBER
+from evals_app.management.numbers import RUN_NUMBER, usd
 from evals_app.models import Run, Settlement
 from evals_app.reports.run_json import SCHEMA_VERSION, written
 from evals_app.reports.settlements import TESTING, WORDS, warnings
@@ -60,7 +55,9 @@ class Command(RunsCommand):
         started("--cancel", help="Cancel a settlement and exit.")
         flag("--ci", help="No colour, JSON on stdout, no questions.")
         flag("--no-progress", help="No progress bar.")
-        add("--site", default="http://127.0.0.1:8000", help="Address used in printed links.")
+        add(
+            "--site", metavar="URL", help="Address used in printed links. Default: TOUCHSTONE_SITE."
+        )
 
     def work(self, options: dict[str, Any], console: Console) -> None:
         say = partial(console.print, markup=False, highlight=False, soft_wrap=True)
@@ -144,7 +141,7 @@ class Command(RunsCommand):
         words = {finding.value: text for finding, text in WORDS.items()}
         for case in details["cases"]:
             say(f"  {words.get(case['finding'], TESTING)}: {case['case']}. {case['reason']}")
-        say(f"{options['site']}/admin/evals_app/settlement/{settlement.pk}/change/")
+        say(f"{address_of_pages(options)}/admin/evals_app/settlement/{settlement.pk}/change/")
         if settlement.really_worse:
             sys.exit(FAILED)
         if settlement.status != Settlement.Status.FINISHED:

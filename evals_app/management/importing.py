@@ -1,0 +1,99 @@
+"""Files and folders into the database, for every command that reads some."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from evals_app.formats.attached import FindFile
+from evals_app.formats.dialects import DIALECTS
+from evals_app.formats.problems import FormatError
+from evals_app.formats.tables.chosen import UnknownColumn, read_choices
+from evals_app.library.beside import Beside
+from evals_app.library.changes import ImportReport
+from evals_app.library.files import EditedError, import_files
+from evals_app.library.rights import EVERYTHING, Rights
+from evals_app.management import usage_error
+from evals_app.management.eval_files import read_paths
+from evals_app.management.problems import tell
+from evals_app.management.reading_options import environment_of
+from fixtures_app.ground.words import near
+
+_UNKNOWN_COLUMN = (
+    " For unknown columns, use --ignore-column NAME to leave one out, or --map-column NAME=COLUMN to "
+    "choose what it is."
+)
+
+
+def columns_of(options: dict[str, Any]) -> dict[str, str]:
+    """Return what the options choose for columns of tables.
+
+    Raises:
+        CommandError: a choice cannot be read, or the format is unknown.
+    """
+    dialect = options["dialect"]
+    if dialect is not None and dialect not in DIALECTS:
+        raise usage_error(
+            f"--format: {dialect!r} is unknown.{near(dialect, DIALECTS)} There are: "
+            f"{', '.join(DIALECTS)}."
+        )
+    try:
+        return read_choices(options["ignore_column"], options["map_column"])
+    except ValueError as error:
+        raise usage_error(str(error)) from error
+
+
+def import_paths(
+    command: BaseCommand,
+    paths: Sequence[str],
+    options: dict[str, Any],
+    *,
+    agent: str | None,
+    over: Callable[[FindFile], FindFile] = lambda find: find,
+    dry_run: bool = False,
+    prune: Sequence[str] = (),
+    replace: bool = False,
+    rights: Rights = EVERYTHING,
+) -> ImportReport:
+    """Import once, as the reading options say; `over` sees what is looked for beside the files.
+
+    Raises:
+        CommandError: nothing was imported; what is wrong with the files is on stderr.
+    """
+    columns = columns_of(options)
+    files = read_paths(paths)
+    beside = Beside.of(map(Path, [*paths, *(file.path for file in files)]))
+    try:
+        return import_files(
+            files,
+            dry_run=dry_run,
+            dialect=options["dialect"],
+            find=over(beside.find),
+            find_paths=beside.find_paths,
+            agent=agent,
+            columns=columns,
+            environment=environment_of(options),
+            root=Path.cwd().as_posix(),
+            prune=prune,
+            replace=replace,
+            rights=rights,
+        )
+    except EditedError as error:
+        raise refused(error) from error
+    except FormatError as error:
+        # What is lost is settled when the errors are gone.
+        tell(command, [problem for problem in error.problems if problem.level != "loss"])
+        count = sum(problem.level == "error" for problem in error.problems)
+        errors = "1 error" if count == 1 else f"{count} errors"
+        is_unknown = any(isinstance(problem, UnknownColumn) for problem in error.problems)
+        hint = _UNKNOWN_COLUMN if is_unknown else ""
+        raise usage_error(f"{errors}; nothing was imported.{hint}") from error
+
+
+def refused(error: EditedError) -> CommandError:
+    """Return the error of an import that would replace edits."""
+    return usage_error(
+        f"{error}\nNothing was imported. See what would be lost with import_evals --dry-run; keep it "
+        "with export_evals, or replace it with import_evals --replace."
+    )

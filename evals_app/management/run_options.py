@@ -1,0 +1,133 @@
+"""The options of `run_evals`, which are read before the settings: they may choose the database.
+
+So nothing here may need the settings.
+"""
+
+import os
+from argparse import ArgumentParser, ArgumentTypeError
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from evals_app.management import usage_error
+from evals_app.management.numbers import RUN_NUMBER, seconds, usd, whole
+from evals_app.management.reading_options import add_env_file, add_reading_options
+from evals_app.reports.kinds import KIND_NAMES, KindName
+from fixtures_app.ground.words import near
+
+if TYPE_CHECKING:
+    from evals_app.runs.baselines import Baseline
+
+HELP = (
+    "Run suites and wait for the result. Exit code: 0 passed, 1 failed, 2 wrong usage or "
+    "configuration, 3 nothing failed, but something errored or did not run, 130 interrupted."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A report that someone asks for, and where it is to be written."""
+
+    kind: KindName
+    path: Path
+
+
+def wanted(text: str) -> Wanted:
+    """Read `KIND=PATH`."""
+    name, separator, path = text.partition("=")
+    kind = next((kind for kind in KIND_NAMES if kind == name), None)
+    if kind is None:
+        raise ArgumentTypeError(
+            f"{name!r} is not a kind of report.{near(name, KIND_NAMES)} There are:"
+            f" {', '.join(KIND_NAMES)}."
+        )
+    if not separator or not path:
+        raise ArgumentTypeError(f"{text!r} does not name a file; write {kind}=PATH")
+    return Wanted(kind, Path(path))
+
+
+def baseline(text: str) -> "Baseline":
+    """Read what to compare with."""
+    if text in {"latest", "pinned"}:
+        return cast("Baseline", text)
+    try:
+        return RUN_NUMBER(text)
+    except ArgumentTypeError:
+        problem = f"{text!r} is not the number of a run, latest or pinned"
+        raise ArgumentTypeError(problem) from None
+
+
+def paths_of(suites: Sequence[str]) -> list[str]:
+    """Return the arguments if they are files and folders; empty if they are slugs of suites.
+
+    Raises:
+        CommandError: some are paths, and some are slugs.
+    """
+    paths = [argument for argument in suites if _is_path(argument)]
+    if slugs := [argument for argument in suites if argument not in paths] if paths else []:
+        raise usage_error(
+            f"{paths[0]} is a path and {slugs[0]} the slug of a suite; name either files and "
+            "folders, or suites of the database."
+        )
+    return paths
+
+
+def _is_path(argument: str) -> bool:
+    """Whether an argument exists as a file or folder, or cannot be the slug of a suite."""
+    return "." in argument or "/" in argument or os.path.exists(argument)  # noqa: PTH110 - a text
+
+
+def add_run_options(parser: ArgumentParser) -> None:
+    """Add everything that `run_evals` understands."""
+    add, flag = parser.add_argument, partial(parser.add_argument, action="store_true")
+    add(
+        "suites",
+        nargs="*",
+        metavar="SUITE|PATH",
+        help="Slugs of suites, or files and folders with suites. Default: all suites, or those of "
+        "--agent.",
+    )
+    group = parser.add_mutually_exclusive_group()
+    cases = partial(group.add_argument, action="append", default=[])
+    cases("--case", metavar="TEXT", help="Part of a case's name.")
+    cases("--case-exact", metavar="NAME", help="A case's whole name.")
+    add("--tag", action="append", default=[], help="A tag of case or suite.")
+    several = partial(add, action="append", default=[])
+    several(
+        "--agent",
+        metavar="SLUG",
+        help="Agent to test instead, and for files that name none; several: a run with each.",
+    )
+    several("--model", help="provider/model to use instead; several: a run with each.")
+    add("--trials", type=whole(most=100), help="How often to run each case.")
+    flag("--all-trials", help="Skip no trials, even if the suite skips those not needed.")
+    add("--concurrency", type=whole(most=1000), help="Parallel conversations.")
+    add("--timeout", type=seconds, help="Stop runs after this many seconds.")
+    add("--max-cost", type=usd, metavar="USD", help="Stop each run before it would cost more.")
+    add(
+        "--baseline",
+        type=baseline,
+        metavar="RUN|latest|pinned",
+        help="Compare with a run, the last whole run or the suite's baseline: no case may get worse.",
+    )
+    flag("--forecast", help="Print a forecast and start nothing.")
+    group = parser.add_mutually_exclusive_group()
+    started = partial(group.add_argument, type=RUN_NUMBER, metavar="RUN")
+    started("--attach", nargs="+", help="Watch runs that are running.")
+    started("--failed-of", help="Run its failed cases again in a new run, as they are now.")
+    started("--regrade", help="Grade its conversations again; the agent is not asked.")
+    started("--resume", help="Resume a stopped run.")
+    started("--cancel", nargs="+", help="Cancel runs and exit.")
+    flag("--frozen", help="With --failed-of: cases, checks, agent and fixtures as in that run.")
+    flag("--as-it-was", help="With --regrade: the checks as in that run, not as they are now.")
+    add("--judge", metavar="MODEL", help="With --regrade: provider/model to judge instead.")
+    flag("--ci", help="No colour, JSON on stdout.")
+    add("--output", type=Path, metavar="FILE", help="Write the JSON to a file.")
+    reports = partial(add, action="append", default=[], type=wanted, metavar="KIND=PATH")
+    reports("--report", help=f"Write a report, repeatable: {', '.join(KIND_NAMES)}.")
+    flag("--no-progress", help="No progress bar.")
+    add("--site", metavar="URL", help="Address used in printed links. Default: TOUCHSTONE_SITE.")
+    add_reading_options(parser)
+    add_env_file(parser)

@@ -1,0 +1,164 @@
+"""run_evals on files: without an import, a database or anything that is left behind."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from django.core.management import call_command
+from django.core.management.base import CommandError
+
+from evals_app.management import scratch
+from evals_app.models import Run, Suite
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+AGENT = "agent: Echo\nslug: echo\ndriver: scripted\nrules: [{reply: Hello}]\n"
+SUITE = """\
+suite: Greetings
+slug: greetings
+agent: echo
+cases: [{name: one, turns: [{user: Hi, assertions: [{type: contains, value: Hello}]}]}]
+"""
+TABLE = "question,contains\nHi,Goodbye\n"
+
+
+@pytest.fixture
+def evals(tmp_path: Path) -> Path:
+    folder = tmp_path / "evals"
+    folder.mkdir()
+    (folder / "echo.agent.yaml").write_text(AGENT, encoding="utf-8")
+    (folder / "greetings.suite.yaml").write_text(SUITE, encoding="utf-8")
+    return tmp_path
+
+
+def started(folder: Path, *arguments: str) -> "subprocess.Popen[str]":
+    """Start run_evals in a folder, with no database chosen and a place of its own for temporary files."""
+    ours = ("TOUCHSTONE_", "EVALS_", "DATABASE_URL", "GITHUB_")
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
+    (folder / "tmp").mkdir(exist_ok=True)
+    return subprocess.Popen(
+        [sys.executable, str(ROOT / "manage.py"), "run_evals", *arguments],
+        cwd=folder,
+        env=environment | {"TMPDIR": str(folder / "tmp"), "TOUCHSTONE_WORKERS": "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def left_behind(folder: Path) -> list[str]:
+    return sorted(path.name for path in (*folder.iterdir(), *(folder / "tmp").iterdir()))
+
+
+def test_a_folder_is_run_and_only_results_are_left(evals: Path) -> None:
+    process = started(evals, "evals", "--no-progress")
+    out, err = process.communicate(timeout=120)
+
+    assert process.returncode == 0, err
+    assert "1 passed" in out
+    assert "/admin/" not in out
+    assert left_behind(evals) == ["evals", "tmp", "touchstone-results"]
+    results = evals / "touchstone-results"
+    assert sorted(path.name for path in results.iterdir()) == [
+        *("junit.xml", "report.html", "results.json"),
+    ]
+    assert str(results.name) in err
+    document = json.loads((results / "results.json").read_text(encoding="utf-8"))
+    assert document["run"]["suite"] == "greetings"
+    assert document["run"]["is_scripted"] is True
+
+
+@pytest.mark.parametrize(
+    ("files", "arguments", "words"),
+    [
+        pytest.param(
+            {"evals/greetings.suite.yaml": SUITE.replace("cases:", "casess:")},
+            ["evals"],
+            "greetings.suite.yaml:4",
+            id="a misspelt key",
+        ),
+        pytest.param({}, ["evals", "greetings"], "greetings", id="files and suites"),
+        pytest.param({".env": "A"}, ["evals", "--env-file", ".env"], ".env:1", id="variables"),
+    ],
+)
+def test_a_fault_is_exit_code_2_and_leaves_nothing(
+    evals: Path, files: dict[str, str], arguments: list[str], words: str
+) -> None:
+    for name, content in files.items():
+        (evals / name).write_text(content, encoding="utf-8")
+    before = sorted({*(path.name for path in evals.iterdir()), "tmp"})
+
+    process = started(evals, *arguments, "--no-progress")
+    _, err = process.communicate(timeout=120)
+
+    assert process.returncode == 2, err
+    assert words in err
+    assert "Traceback" not in err
+    assert left_behind(evals) == before
+
+
+def test_an_interrupted_run_leaves_nothing(evals: Path) -> None:
+    slow = AGENT.replace("reply: Hello", "reply: Hello, delay_ms: 60000")
+    (evals / "evals" / "echo.agent.yaml").write_text(slow, encoding="utf-8")
+    process = started(evals, "evals", "--no-progress", "--report", "csv=out.csv")
+    assert process.stdout is not None
+    process.stdout.readline()  # the forecast: it has started
+
+    process.send_signal(signal.SIGTERM)
+    _, err = process.communicate(timeout=120)
+
+    assert process.returncode == 130, err
+    assert "--attach" not in err
+    assert left_behind(evals) == ["evals", "tmp"]
+
+
+@pytest.mark.django_db
+def test_in_a_chosen_database_files_are_imported_and_forecast(
+    evals: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(evals)
+    (evals / "evals" / "farewells.csv").write_text(TABLE, encoding="utf-8")
+    out = StringIO()
+
+    files = ("evals/echo.agent.yaml", "evals/farewells.csv")
+    call_command("run_evals", *files, "--agent", "echo", "--forecast", "--ci", stdout=out)
+
+    assert json.loads(out.getvalue())["forecast"]["suite"] == "farewells"
+    assert [suite.slug for suite in Suite.objects.all()] == ["farewells"]
+    assert not Run.objects.exists()
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("arguments", "word"),
+    [
+        pytest.param(["evals/echo.agent.yaml"], "no suite", id="no suite"),
+        pytest.param(["missing.yaml"], "missing.yaml", id="no file"),
+        pytest.param(["evals", "--format", "natve"], "Did you mean 'native'", id="no format"),
+        pytest.param(["greetings", "--var", "A=b"], "--var", id="a variable without files"),
+        pytest.param(["greetings", "--format", "native"], "--format", id="a format without files"),
+    ],
+)
+def test_wrong_usage_is_exit_code_2(
+    evals: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], word: str
+) -> None:
+    monkeypatch.chdir(evals)
+
+    with pytest.raises(CommandError, match=word) as caught:
+        call_command("run_evals", *arguments)
+
+    assert caught.value.returncode == 2
+
+
+@pytest.mark.django_db
+def test_a_temporary_database_has_nothing_to_compare_with(
+    monkeypatch: pytest.MonkeyPatch, evals: Path
+) -> None:
+    monkeypatch.setattr(scratch, "is_temporary", lambda: True)
+
+    with pytest.raises(CommandError, match="--baseline"):
+        call_command("run_evals", str(evals), "--baseline", "latest")

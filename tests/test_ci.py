@@ -1,0 +1,91 @@
+"""The action and the pages about pipelines against the command that they call."""
+
+import re
+import shlex
+from argparse import ArgumentParser
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from evals_app.management.run_options import add_run_options
+
+ROOT = Path(__file__).resolve().parent.parent
+ACTION: dict[str, Any] = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
+PAGES = [ROOT / "docs" / name for name in ("ci.md", "first-hour.md", "reports.md")]
+CONTINUED = re.compile(r"\\\n\s*")
+# What the action leaves to a shell: options of the caller, and an option if a variable is set.
+FILLED_IN = re.compile(r"\$ARGUMENTS|\$\{\w+:\+([^}]*)\}")
+
+
+def blocks(language: str) -> Iterator[str]:
+    for page in PAGES:
+        yield from re.findall(rf"(?ms)^```{language}\n(.*?)^```", page.read_text(encoding="utf-8"))
+
+
+def scripts() -> Iterator[str]:
+    """Return everything that a shell runs."""
+    yield from blocks("sh")
+    yield from re.findall(r"sh '(.+)'", "\n".join(blocks("groovy")))
+    for text in blocks("yaml"):
+        yield from _written(yaml.safe_load(text))
+    for step in ACTION["runs"]["steps"]:
+        yield step.get("run", "")
+
+
+def _written(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, list):
+        for item in value:
+            yield from _written(item)
+    elif isinstance(value, str):
+        yield value
+
+
+def commands() -> list[list[str]]:
+    """Return the arguments of every call of run_evals."""
+    lines = [
+        line
+        for text in scripts()
+        for line in FILLED_IN.sub(r"\1", CONTINUED.sub("", text)).splitlines()
+    ]
+    called = (re.search(r'touchstone"? run_evals (.+)', line) for line in lines)
+    return [shlex.split(match[1].partition(" >")[0]) for match in called if match]
+
+
+def test_every_option_of_every_call_exists() -> None:
+    parser = ArgumentParser(exit_on_error=False)
+    add_run_options(parser)
+    found = commands()
+
+    for words in found:
+        parser.parse_args(words)
+
+    assert len(found) > 6
+
+
+def test_every_input_is_used_described_and_documented() -> None:
+    steps = yaml.safe_dump(ACTION["runs"])
+    (table,) = re.findall(
+        r"(?ms)^\| input \|.*?\n\n", (ROOT / "docs" / "ci.md").read_text(encoding="utf-8")
+    )
+    documented = set(re.findall(r"(?m)^\| `([a-z]+)` ", table))
+
+    assert set(re.findall(r"inputs\.([a-z]+)", steps)) == documented == ACTION["inputs"].keys()
+    assert all(value["description"] for value in ACTION["inputs"].values())
+
+
+@pytest.mark.parametrize("text", [text for text in blocks("yaml") if "jobs:" in text])
+def test_a_workflow_gives_only_inputs_that_exist(text: str) -> None:
+    (job,) = yaml.safe_load(text)["jobs"].values()
+    (step,) = [step for step in job["steps"] if "touchstone" in step["uses"]]
+
+    assert step.get("with", {}).keys() <= ACTION["inputs"].keys()
+
+
+def test_the_action_reaches_inputs_only_through_variables() -> None:
+    """Else whoever writes one could run commands."""
+    assert [step["run"] for step in ACTION["runs"]["steps"] if "${{" in step.get("run", "")] == []
