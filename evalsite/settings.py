@@ -222,6 +222,7 @@ EVALS_MAX_EXECUTIONS = environment.count("EVALS_MAX_EXECUTIONS", 100_000)  # of 
 EVALS_KEEP_TRANSCRIPTS_DAYS = environment.count("EVALS_KEEP_TRANSCRIPTS_DAYS", 0, least=0)
 METRICS = environment.flag("TOUCHSTONE_METRICS")  # /metrics, for holders of a token
 EVALS_MEMORY_MB = environment.count("EVALS_MEMORY_MB", 4096)
+ANSWER_CACHE = ""  # folder of answers of models; only `run_evals --cache` sets it
 EVALS_JUDGE_MODEL = environment.text("EVALS_JUDGE_MODEL", "anthropic/claude-haiku-5-5")
 EVALS_EMBEDDING_MODEL = environment.text("EVALS_EMBEDDING_MODEL", "")  # empty: whichever has a key
 EVALS_MODEL2VEC_DIR = environment.text("EVALS_MODEL2VEC_DIR", "")

@@ -10,6 +10,7 @@ from evals_app.engine.agent_spec import AgentSpec
 from evals_app.engine.graders.similarity import SemanticSimilarity
 from evals_app.engine.inventory import NOTHING_KNOWN, Inventory
 from evals_app.engine.judging import Recipe
+from evals_app.engine.llm.answer_cache import AnswerCache
 from evals_app.engine.llm.models import Block, Standing
 from evals_app.engine.llm.purse import Account
 from evals_app.engine.llm.replay import PaidCall
@@ -108,7 +109,7 @@ class Plan:
     that `scripted/<slug>` judges follow. `open_world` is given a case's frozen clock. `steps` are
     the evaluation steps that were known at the start, by the key of their Recipe. `inventory` is
     what checks may name. `stops_when_decided`: the desk lets no trial begin that is not needed. With
-    `trust`, judges that it does not trust only inform.
+    `trust`, judges that it does not trust only inform. `cache` has answers of models from earlier runs.
     """
 
     suite: SuiteSpec
@@ -125,6 +126,7 @@ class Plan:
     inventory: Inventory = NOTHING_KNOWN
     stops_when_decided: bool = False
     trust: JudgeTrust | None = None
+    cache: AnswerCache | None = None
 
     @property
     def limited(self) -> Sequence[ProviderSpec | Lane]:

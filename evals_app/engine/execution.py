@@ -159,7 +159,9 @@ class _Crew:
                 await self._recorder.wait_for_case(job.case.name)  # it may be decided then
             if await self._may_begin(job.id):
                 paid = job.begun.calls if job.begun else ()
-                calls = Calls(self._models.complete, paid=paid)
+                cache = self._plan.cache
+                cached = cache.of_trial(job.trial) if cache else None
+                calls = Calls(self._models.complete, paid=paid, cached=cached)
                 execution = self._executions[job.id] = _Execution(job, calls)
                 try:
                     # Nothing is awaited in between: a cancellation must not lose what has come out.

@@ -129,5 +129,12 @@ def add_run_options(parser: ArgumentParser) -> None:
     reports("--report", help=f"Write a report, repeatable: {', '.join(KIND_NAMES)}.")
     flag("--no-progress", help="No progress bar.")
     add("--site", metavar="URL", help="Address used in printed links. Default: TOUCHSTONE_SITE.")
+    add(
+        "--cache",
+        type=Path,
+        metavar="DIR",
+        help="With files in a temporary database: keep answers of models in this folder, and do not "
+        "ask the identical question again.",
+    )
     add_reading_options(parser)
     add_env_file(parser)

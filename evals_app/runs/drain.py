@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from ctypes import c_double
 from decimal import Decimal
 from functools import lru_cache
+from pathlib import Path
 from typing import ParamSpec, TypeVar
 
 from asgiref.sync import sync_to_async
@@ -13,6 +14,7 @@ from django.utils.crypto import salted_hmac
 from evals_app.engine.desk import Begun, Job, Orders, Outcome, Plan, Report, Signal
 from evals_app.engine.execution import execute
 from evals_app.engine.judging import Recipe
+from evals_app.engine.llm.answer_cache import AnswerCache, secret_in
 from evals_app.engine.llm.purse import Account
 from evals_app.formats.snapshot import SnapshotSpec
 from evals_app.models import Attachment, EvaluationSteps, Run
@@ -35,6 +37,8 @@ def plan_of(run: Run) -> Plan:
     types = {kind.slug: kind.json_schema for kind in frozen.entity_types}
     first = run.grades_of or run  # whose conversations they are
     started_at = first.created_at.isoformat()
+    secret = salted_hmac("evals_app.judge", str(first.pk)).digest()
+    folder = Path(settings.ANSWER_CACHE) if settings.ANSWER_CACHE else None
     return Plan(
         suite=frozen.suite,
         agent=frozen.agent,
@@ -44,7 +48,8 @@ def plan_of(run: Run) -> Plan:
         similarity=frozen.similarity,
         steps=frozen.evaluation_steps,
         scripted={agent.slug: agent for agent in frozen.scripted},
-        secret=salted_hmac("evals_app.judge", str(first.pk)).digest(),
+        secret=secret if folder is None else secret_in(folder),  # equal prompts in each run
+        cache=None if folder is None else AnswerCache(folder, frozen.providers),
         execution_s=settings.EVALS_EXECUTION_S,
         has_ceiling=run.max_cost_usd is not None or ceilings_for(run.created_by_id).exists(),
         inventory=frozen.inventory,

@@ -7,6 +7,7 @@ from dataclasses import asdict
 from itertools import groupby
 from typing import Any
 
+from django.conf import settings
 from django.db import transaction
 from django.db.models import Count, IntegerField, Min, Q, Sum
 from django.db.models.fields.json import KT
@@ -33,6 +34,12 @@ log = logging.getLogger(__name__)
 TOTALS = (
     *("agent_prompt_tokens", "agent_response_tokens", "agent_cost_usd"),
     *("judge_prompt_tokens", "judge_response_tokens", "judge_cost_usd"),
+)
+
+
+_CACHED = (
+    "A cache of answers was in use (--cache): what models had answered before was not asked again and "
+    "cost nothing. In the JSON, turns and checks say which answers came from it."
 )
 
 
@@ -167,6 +174,8 @@ def sum_up(run: Run, results: CaseResults | None = None) -> RunSummary:
 def _left_out(run: Run) -> Iterator[str]:
     if count := run.disabled_case_count:
         yield f"{count:,} disabled {'case was' if count == 1 else 'cases were'} left out."
+    if settings.ANSWER_CACHE:
+        yield _CACHED
     yield from left_out_in_words(run.regrading.get("left_out", {}))
 
 

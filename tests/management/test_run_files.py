@@ -139,6 +139,7 @@ def test_in_a_chosen_database_files_are_imported_and_forecast(
         pytest.param(["evals/echo.agent.yaml"], "no suite", id="no suite"),
         pytest.param(["missing.yaml"], "missing.yaml", id="no file"),
         pytest.param(["evals", "--format", "natve"], "Did you mean 'native'", id="no format"),
+        pytest.param(["evals", "--cache", "answers"], "temporary", id="a cache for a site"),
         pytest.param(["greetings", "--var", "A=b"], "--var", id="a variable without files"),
         pytest.param(["greetings", "--format", "native"], "--format", id="a format without files"),
     ],

@@ -3,13 +3,15 @@
 import base64
 import json
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from evals_app.engine.files import sha256_of
+from evals_app.engine.llm.answer_cache import FROM_CACHE
 from evals_app.engine.trial import Trial
-from evals_app.models import Assertion, Attachment, ModelPrice, Provider, Run
+from evals_app.models import Assertion, Attachment, ModelPrice, Provider, Run, Suite
 from evals_app.runs.freeze import CannotStartError
 from evals_app.runs.shift import work
 from evals_app.runs.start import start_run
@@ -101,6 +103,32 @@ def test_a_model_uses_the_world_and_a_model_judges_it(server: ModelServer) -> No
     stored = [run.snapshot.content, str(execution.transcript.trial), str(list(values))]
     assert KEY_VARIABLE in stored[0]
     assert not any(KEY in text for text in stored)
+
+
+def test_a_later_run_is_answered_from_a_cache_for_nothing_and_says_so(
+    server: ModelServer, settings: Any, tmp_path: Path
+) -> None:
+    settings.ANSWER_CACHE = str(tmp_path / "answers")
+    server.answers(play)
+    first = make_run()
+    work()
+    asked = len(server.requests)
+
+    again = start_run(Suite.objects.get())
+    work()
+
+    for run in (first, again):
+        run.refresh_from_db()
+    assert len(server.requests) == asked
+    assert (again.verdict, again.spent_usd) == ("passed", 0)
+    assert (again.agent_cost_usd, again.judge_cost_usd) == (0, 0)
+    assert again.agent_prompt_tokens == first.agent_prompt_tokens
+    execution = again.executions.get()
+    (turn,) = execution.transcript.trial["turns"]
+    assert turn["notes"] == [FROM_CACHE]
+    assert execution.grades.get(type="llm_judge").calls[0]["is_reused"] is True
+    assert "cache" in str(again.summary["notes"])
+    assert not again.spending.exists()
 
 
 def play_chat(request: Json) -> Answer:

@@ -4,6 +4,7 @@ The path of one call, from a turn to the wire and back:
 
     conversation  Conversation.run -> agents.open_session -> ModelSession.respond   who asks, and with which tools
     replay        Calls             a paid call of an interrupted conversation is answered from the record
+    answer_cache    TrialAnswers    in a pipeline, the identical call of an earlier run, too
     models        Models.complete -> _persist          attempts until one succeeds or the patience is over
     provider        Provider.entered                   waits for a rate limit, a free slot, the pace, the budget
     provider        Provider.paid                      books what the attempt cost

@@ -9,6 +9,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
+from evals_app.engine.llm.answer_cache import TrialAnswers
 from evals_app.engine.llm.call import Complete, ModelCall, ModelReply
 
 
@@ -24,11 +25,18 @@ class Calls:
     """Completes the calls of one execution: the same question as before gets the same reply.
 
     `paid` is what `made()` returned when the conversation was interrupted. `doing` says in words what
-    a call is waiting for, empty while none waits.
+    a call is waiting for, empty while none waits. `cached` are answers of earlier runs.
     """
 
-    def __init__(self, complete: Complete, *, paid: Sequence[PaidCall] = ()) -> None:
+    def __init__(
+        self,
+        complete: Complete,
+        *,
+        paid: Sequence[PaidCall] = (),
+        cached: TrialAnswers | None = None,
+    ) -> None:
         self._complete = complete
+        self._cached = cached
         self._made: list[tuple[ModelCall, ModelReply]] = []
         self._paid: defaultdict[str, list[ModelReply]] = defaultdict(list)
         for call in paid:
@@ -36,8 +44,19 @@ class Calls:
         self.doing = ""
 
     async def __call__(self, call: ModelCall) -> ModelReply:
-        reply = self._replayed(call) or await self._complete(replace(call, tell=self._tell))
+        reply = self._replayed(call) or await self._answered(call)
         self._made.append((call, reply))
+        return reply
+
+    async def _answered(self, call: ModelCall) -> ModelReply:
+        asked = replace(call, tell=self._tell)
+        if self._cached is None:
+            return await self._complete(asked)
+        name = self._cached.name_of(call)
+        if known := self._cached.find(name):
+            return known
+        reply = await self._complete(asked)
+        self._cached.keep(name, reply)
         return reply
 
     def made(self) -> list[PaidCall]:

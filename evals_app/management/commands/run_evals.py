@@ -9,12 +9,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from django.conf import settings
 from django.core.management import call_command
 from rich.console import Console
 
 from evals_app.checks import FOR_COMMANDS
 from evals_app.documents import run_document, runs_document
 from evals_app.engine.forecast import Forecast
+from evals_app.engine.llm.answer_cache import secret_in
 from evals_app.management import INTERRUPTED, scratch, usage_error
 from evals_app.management.choosing import Choice, choose, named_runs
 from evals_app.management.console import (
@@ -80,6 +82,8 @@ class Command(RunsCommand):
     def work(self, options: dict[str, Any], console: Console) -> None:
         is_ci = options["ci"]
         _refuse_what_does_not_fit(options)
+        if options["cache"]:
+            settings.ANSWER_CACHE = str(_cache(options["cache"]))
         site = None if scratch.is_temporary() else address_of_pages(options)
         if paths := paths_of(options["suites"]):
             options["suites"] = self._import(paths, options)
@@ -248,6 +252,19 @@ class Command(RunsCommand):
         sys.exit(INTERRUPTED)
 
 
+def _cache(folder: Path) -> Path:
+    """Return a folder for answers of models, made if it is missing.
+
+    Raises:
+        CommandError: it cannot be written.
+    """
+    try:
+        secret_in(folder)
+    except OSError as error:
+        raise usage_error(f"--cache: {folder} cannot be written: {error.strerror}.") from error
+    return folder.absolute()
+
+
 def _kept(options: dict[str, Any]) -> Path | None:
     """Have the results of a temporary database written to a folder if no other file is named.
 
@@ -281,6 +298,11 @@ def _refuse_what_does_not_fit(options: dict[str, Any]) -> None:
                 f"--{option.replace('_', '-').replace('dialect', 'format')} is about files to read; "
                 "name files or folders to run."
             )
+    if options["cache"] and not scratch.is_temporary():
+        raise usage_error(
+            "--cache needs files in a temporary database: name files, and set neither DATABASE_URL nor "
+            "TOUCHSTONE_DATA_DIR."
+        )
     if options["baseline"] is not None and scratch.is_temporary():
         raise usage_error(
             "--baseline compares with a stored run, but the files are run in a temporary database; "
