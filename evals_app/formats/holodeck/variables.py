@@ -87,7 +87,7 @@ class Filling:
             )
         if name not in self.environment:
             hint = near(name, self.environment)
-            return f"The environment variable {name} is not set.{hint} Set it, and import again."
+            return f"The environment variable {name} is not set.{hint} Set it, or use --var."
         if fault := text_fault(self.environment[name]):
             return f"The environment variable {name} cannot be used. {fault}"
         return None
