@@ -14,6 +14,7 @@ from django.core.management.base import BaseCommand
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from evals_app import COMMAND
 from evals_app.engine.llm.pricing import usd_text
 from evals_app.management import usage_error
 from evals_app.management.comparison import print_matrix
@@ -216,7 +217,7 @@ def _print_why_it_stopped(run: Run, write: Callable[[str], None], *, site: str |
     """Print why a run stopped before its end; with a site, also how to resume it."""
     if run.cancelled + run.not_run == 0:
         return
-    resume = f"manage.py run_evals --resume {run.pk}"
+    resume = f"{COMMAND} run_evals --resume {run.pk}"
     to_go_on = "" if site is None else f" To go on: {resume}"
     if run.reached_ceiling in {Run.Ceiling.PERSON, Run.Ceiling.SITE}:
         write(f"  {Run.Ceiling(run.reached_ceiling).label} was reached.{to_go_on}")

@@ -8,6 +8,7 @@ from django.core.management.base import BaseCommand
 from django.db import OperationalError, ProgrammingError
 from pydantic import TypeAdapter, ValidationError
 
+from evals_app import COMMAND
 from evals_app.engine.spec import Slug
 from evals_app.formats.foreign import slug_of
 from evals_app.formats.yaml_text import write_yaml
@@ -23,9 +24,9 @@ _SUITE = """\
 # A suite: conversations with one agent, and what must be true of its answers.
 # What follows a # is explained to you, or switched off: take the # away to use it.
 #
-#   manage.py import_evals FILE --dry-run    checks this file and changes nothing
-#   manage.py import_evals FILE              brings it to the site; do so after each edit
-#   manage.py run_evals SLUG                 runs the conversations
+#   {command} import_evals FILE --dry-run    checks this file and changes nothing
+#   {command} import_evals FILE              brings it to the site; do so after each edit
+#   {command} run_evals SLUG                 runs the conversations
 
 # Its name for people; its name in commands and addresses, which stays; the agent's slug.
 {head}
@@ -81,7 +82,7 @@ _FIXTURE = """\
 # A fixture: data that an agent's tools find and change. Each conversation works on a copy of its
 # own, so nothing has to be put back afterwards.
 #
-#   manage.py import_evals FILE    brings it to the site; do so after each edit
+#   {command} import_evals FILE    brings it to the site; do so after each edit
 #
 # A suite uses it by its slug: fixtures: [SLUG]
 
@@ -133,7 +134,7 @@ def suite_starter(slug: str, *, agent: str) -> str:
     _check_slug(slug)
     _check_slug(agent)
     return schema_line("suite") + _SUITE.format(
-        head=_head(suite=_title(slug), slug=slug, agent=agent)
+        command=COMMAND, head=_head(suite=_title(slug), slug=slug, agent=agent)
     )
 
 
@@ -144,7 +145,9 @@ def fixture_starter(slug: str) -> str:
         CommandError: the slug is not valid.
     """
     _check_slug(slug)
-    return schema_line("fixture") + _FIXTURE.format(head=_head(name=_title(slug), slug=slug))
+    return schema_line("fixture") + _FIXTURE.format(
+        command=COMMAND, head=_head(name=_title(slug), slug=slug)
+    )
 
 
 def _title(slug: str) -> str:
@@ -203,4 +206,4 @@ def write_starter(
     if slug in stored_slugs(model):
         message = f"A {kind} {slug!r} exists already; importing this file would replace it."
         command.stderr.write(f"warning: {message}", command.style.WARNING)
-    command.stdout.write(f"{shown} is written. Edit it, then: manage.py import_evals {shown}")
+    command.stdout.write(f"{shown} is written. Edit it, then: {COMMAND} import_evals {shown}")

@@ -102,7 +102,7 @@ def _module(name: str) -> types.ModuleType:
         hint = near(last, [module.name for module in pkgutil.iter_modules(path)])
         message = f"There is no module {missing}.{hint}"
         raise LoadError(
-            f"{message} Modules are searched in the folder of manage.py and in PYTHONPATH."
+            f"{message} Modules are searched in the project folder and in PYTHONPATH."
         ) from exc
 
 

@@ -8,6 +8,7 @@ from django.contrib.auth import get_user_model
 from django.core.management.base import BaseCommand
 from django.utils import timezone
 
+from evals_app import COMMAND
 from evals_app.checks import FOR_COMMANDS
 from evals_app.management import usage_error
 from evals_app.management.numbers import days
@@ -53,7 +54,7 @@ class Command(BaseCommand):
             known = [person.get_username() for person in users.order_by("username")[:1000]]
             message = f"There is no active user {options['user']!r}.{near(options['user'], known)}"
             if not known:
-                message += " Create one: manage.py createsuperuser"
+                message += f" Create one: {COMMAND} createsuperuser"
             raise usage_error(message)
         days_left = options["days"]
         expires_at = timezone.now() + timedelta(days=days_left) if days_left else None

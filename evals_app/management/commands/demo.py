@@ -16,6 +16,7 @@ from django.core.management.base import BaseCommand, CommandError
 from rich.console import Console
 from rich.table import Table
 
+from evals_app import COMMAND
 from evals_app.checks import FOR_COMMANDS
 from evals_app.engine.trial import Verdict
 from evals_app.library.examples import import_examples
@@ -83,7 +84,7 @@ class Command(BaseCommand):
             password = secrets.token_urlsafe(12)
             users.create_superuser("admin", password=password)
             console.print("[bold]Sign in as admin with the password[/]", password, highlight=False)
-            console.print("It is shown only once; `manage.py changepassword admin` sets another.")
+            console.print(f"It is shown only once; `{COMMAND} changepassword admin` sets another.")
         try:
             report = import_examples(Rights(user=users.filter(is_superuser=True).first()))
         except EditedError as error:

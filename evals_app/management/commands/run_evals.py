@@ -13,6 +13,7 @@ from django.conf import settings
 from django.core.management import call_command
 from rich.console import Console
 
+from evals_app import COMMAND
 from evals_app.checks import FOR_COMMANDS
 from evals_app.documents import run_document, runs_document
 from evals_app.engine.forecast import Forecast
@@ -243,11 +244,11 @@ class Command(RunsCommand):
             self.stderr.write(f"Run {run.pk} continues: {run_link(run, site=site)}")
         if going_on:
             numbers = " ".join(str(run.pk) for run in going_on)
-            self.stderr.write(f"To watch again: manage.py run_evals --attach {numbers}")
-            self.stderr.write(f"To cancel: manage.py run_evals --cancel {numbers}")
+            self.stderr.write(f"To watch again: {COMMAND} run_evals --attach {numbers}")
+            self.stderr.write(f"To cancel: {COMMAND} run_evals --cancel {numbers}")
         if going_on and has_own_workers:
             self.stderr.write(
-                "The workers stop with this command. --attach or `manage.py worker` starts them again."
+                f"The workers stop with this command. --attach or `{COMMAND} worker` starts them again."
             )
         sys.exit(INTERRUPTED)
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from rich.console import Console
 
+from evals_app import COMMAND
 from evals_app.checks import FOR_COMMANDS
 from evals_app.documents import settlement_details
 from evals_app.management import INTERRUPTED, usage_error
@@ -124,7 +125,7 @@ class Command(RunsCommand):
         if stop:
             self.stderr.write(
                 f"Settlement {settlement.pk} continues while a worker runs. To watch again:"
-                f" manage.py settle --attach {settlement.pk}. To cancel: manage.py settle --cancel"
+                f" {COMMAND} settle --attach {settlement.pk}. To cancel: {COMMAND} settle --cancel"
                 f" {settlement.pk}"
             )
             sys.exit(INTERRUPTED)
@@ -151,7 +152,7 @@ class Command(RunsCommand):
 def _refuse_what_does_not_fit(options: dict[str, Any]) -> None:
     existing = next((name for name in ("attach", "cancel") if options[name]), "")
     if not existing and len(options["runs"]) != 2:  # noqa: PLR2004 - base and head
-        raise usage_error("Name two runs, the earlier one first: manage.py settle 9 12")
+        raise usage_error(f"Name two runs, the earlier one first: {COMMAND} settle 9 12")
     of_a_start = ("runs", "with_better", "max_cost", "forecast", "yes")
     if existing and any(options[name] for name in of_a_start):
         raise usage_error(
