@@ -12,6 +12,7 @@ from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
 
+from evals_app.engine.mcp_servers import McpServer, read_servers
 from fixtures_app.ground.words import nearest
 
 YES = ("1", "true", "yes", "on")
@@ -98,6 +99,15 @@ def mapping(name: str) -> dict[str, str]:
             f'{name} is not a JSON object of strings; expected for example {{"name": "value"}}.'
         )
     return value
+
+
+def mcp_servers(name: str, *, relative_to: Path) -> dict[str, McpServer]:
+    """Return MCP servers by their names; messages never repeat values, which may be secrets."""
+    try:
+        return read_servers(text(name, ""), os.environ, folder=relative_to)
+    except ValueError as error:
+        end = "" if str(error).endswith((".", "?")) else "."
+        raise ImproperlyConfigured(f"{name} is not valid: {error}{end}") from None
 
 
 def folder(name: str, default: str, *, relative_to: Path) -> Path:

@@ -235,7 +235,7 @@ EVALS_COMMANDS = environment.names("EVALS_COMMANDS")
 EVALS_PRIVATE_HOSTS = environment.names("EVALS_PRIVATE_HOSTS")
 EVALS_HEADER_VARIABLES = environment.names("EVALS_HEADER_VARIABLES", ["AGENT_*"])
 EVALS_KEY_VARIABLES = environment.names("EVALS_KEY_VARIABLES", [*USUAL_KEYS, "PROVIDER_*"])
-EVALS_MCP_SERVERS = environment.mapping("EVALS_MCP_SERVERS")
+EVALS_MCP_SERVERS = environment.mcp_servers("EVALS_MCP_SERVERS", relative_to=PROJECT)
 
 # REST
 
@@ -307,6 +307,8 @@ LOGGING = {
         "httpx2": {"level": "WARNING"},
         "axes": {"level": "WARNING"},
         "django-q": {"level": "WARNING"},
+        # Its errors reach us as exceptions; its own lines could quote an address with a key.
+        "mcp": {"level": "CRITICAL"},
     },
 }
 

@@ -12,6 +12,8 @@ from typing import Any
 
 from pydantic import AfterValidator, ValidationInfo
 
+from evals_app.engine.mcp_servers import McpServer
+
 # Passed as pydantic's context: what was permitted when it was written is read without checking again.
 FROZEN: Mapping[str, bool] = MappingProxyType({"is_frozen": True})
 
@@ -32,8 +34,8 @@ class Permits:
     (`name`, `name:port`) are hosts of private networks that may be called. `variables` are
     environment variables that headers may contain; a name may end in *. `keys` are variables with
     keys of model APIs, as `NAME` or `NAME@host`.
-    `mcp_servers` maps the name of each MCP server to its address or command line, `interpreters` the
-    name of each Python, in which agents may run, to its path.
+    `mcp_servers` are the MCP servers by their names; `interpreters` maps the name of each Python, in
+    which agents may run, to its path.
     """
 
     modules: tuple[str, ...] = ()
@@ -41,7 +43,7 @@ class Permits:
     hosts: tuple[str, ...] = ()
     variables: tuple[str, ...] = ()
     keys: tuple[str, ...] = ()
-    mcp_servers: Mapping[str, str] = field(default_factory=dict)
+    mcp_servers: Mapping[str, McpServer] = field(default_factory=dict)
     interpreters: Mapping[str, str] = field(default_factory=dict)
 
     def module(self, name: str) -> bool:

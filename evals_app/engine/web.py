@@ -5,7 +5,15 @@ import codecs
 import json
 import re
 import socket
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Iterable,
+    Mapping,
+    Sequence,
+)
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
 from http import HTTPStatus
@@ -256,9 +264,14 @@ class Web:
 
     def hide(self, text: str) -> str:
         """Return a text without secrets."""
-        for secret in self._secrets:
-            text = text.replace(secret, _HIDDEN)
-        return text
+        return without_secrets(text, self._secrets)
+
+
+def without_secrets(text: str, secrets: Iterable[str]) -> str:
+    """Hide secrets in a text; where one contains another, the longer one comes first."""
+    for secret in secrets:
+        text = text.replace(secret, _HIDDEN)
+    return text
 
 
 def _json(body: Any) -> bytes:

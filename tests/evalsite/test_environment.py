@@ -1,4 +1,3 @@
-import json
 import stat
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -12,7 +11,6 @@ from django.db import connection
 from evalsite import environment
 
 HERE = Path("/srv/touchstone")
-ADDRESSES = {"docs": "https://docs.example/mcp"}
 
 
 @pytest.mark.parametrize(
@@ -25,7 +23,7 @@ ADDRESSES = {"docs": "https://docs.example/mcp"}
         pytest.param(
             environment.names, [" a.example, b.example,, "], ["a.example", "b.example"], id="list"
         ),
-        pytest.param(environment.mapping, [json.dumps(ADDRESSES)], ADDRESSES, id="mapping"),
+        pytest.param(environment.mapping, ['{"a": "/b"}'], {"a": "/b"}, id="mapping"),
         pytest.param(environment.mapping, [""], {}, id="no mapping"),
         pytest.param(environment.seconds, ["2", "2.0"], 2.0, id="duration"),
         pytest.param(environment.seconds, [""], 45.0, id="no duration"),
@@ -50,8 +48,9 @@ def test_a_variable_is_read(
     ("read", "given", "expected"),
     [
         (environment.flag, "maybe", "1, true, yes, on"),
-        (lambda name: environment.log_level(name, "INFO"), "loud", "debug"),
         *((environment.mapping, given, "name") for given in ("docs", "[]", '{"a": 1}', '{"a"')),
+        (lambda name: environment.log_level(name, "INFO"), "loud", "debug"),
+        (lambda name: environment.mcp_servers(name, relative_to=HERE), "[1]", "JSON object"),
         *(
             (lambda name: environment.seconds(name, 45), given, "45")
             for given in ("soon", "0", "-1", "inf", "nan", "4,5")

@@ -2,21 +2,26 @@
 
 import asyncio
 import importlib
-import shlex
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from evals_app.engine.agents.headers import forms_of
 from evals_app.engine.agents.tool_calls import json_or_text, tool_error, tool_result
 from evals_app.engine.errors import ConfigurationError, ToolError
+from evals_app.engine.mcp_servers import McpServer, Program
 from evals_app.engine.permits import permits
+from evals_app.engine.template import in_texts
 from evals_app.engine.tool_spec import McpTools
+from evals_app.engine.web import without_secrets
 from fixtures_app.ground.quoting import shortened
 from fixtures_app.ground.words import near
 
 if TYPE_CHECKING:
     import mcp
     import mcp_types
+    from mcp.client._transport import Transport
 
 START_S = 30.0
 CALL_S = 60.0
@@ -25,11 +30,20 @@ _MOST_PAGES = 50
 MISSING = "The package for MCP is not installed: pip install 'touchstone[mcp]'."
 
 
+_Hide = Callable[[str], str]  # hides the secrets of a server in a text
+
+
 class McpTool:
     """One tool of a server, under the name by which the agent calls it."""
 
     def __init__(
-        self, name: str, tool: "mcp_types.Tool", *, client: "mcp.Client", retrieval: str | None
+        self,
+        name: str,
+        tool: "mcp_types.Tool",
+        *,
+        client: "mcp.Client",
+        retrieval: str | None,
+        hidden: "_Hide" = str,
     ) -> None:
         self.name = name
         self.description = tool.description or ""
@@ -37,6 +51,7 @@ class McpTool:
         self.retrieval = retrieval
         self._remote_name = tool.name
         self._client = client
+        self._hidden = hidden
 
     async def call(self, args: Mapping[str, Any]) -> Any:
         try:
@@ -45,8 +60,9 @@ class McpTool:
         except TimeoutError:
             return tool_error("timeout", f"{self.name} did not answer within {CALL_S:g} s.")
         except Exception as exc:  # noqa: BLE001 - whatever breaks in the server or on the way
-            return tool_error("unavailable", shortened(f"{type(exc).__name__}: {exc}"))
-        return _result(self.name, result)
+            why = self._hidden(f"{type(exc).__name__}: {exc}")
+            return tool_error("unavailable", shortened(why))
+        return in_texts(_result(self.name, result), self._hidden)
 
 
 @asynccontextmanager
@@ -57,8 +73,8 @@ async def connect(tools: McpTools) -> AsyncIterator[Sequence[McpTool]]:
         ConfigurationError: there is no such server or tool, or no package for MCP.
         ToolError: the server does not answer.
     """
-    address = permits().mcp_servers.get(tools.mcp)
-    if address is None:
+    server = permits().mcp_servers.get(tools.mcp)
+    if server is None:
         raise ConfigurationError(
             f"There is no MCP server {tools.mcp!r}. The operator lists them in EVALS_MCP_SERVERS."
         )
@@ -67,11 +83,13 @@ async def connect(tools: McpTools) -> AsyncIterator[Sequence[McpTool]]:
         await asyncio.to_thread(importlib.import_module, "mcp")
     except ImportError:
         raise ConfigurationError(MISSING) from None
+    secrets = sorted(forms_of(server.secrets), key=len, reverse=True)
+    hidden: _Hide = partial(without_secrets, secrets=secrets)
     ready: asyncio.Future[tuple[mcp.Client, list[mcp_types.Tool]]]
     ready = asyncio.get_running_loop().create_future()
     leave = asyncio.Event()
     # A task of its own: an error of the connection must not cancel the conversation.
-    keeper = asyncio.create_task(_keep(address, ready, leave))
+    keeper = asyncio.create_task(_keep(server, ready, leave))
     try:
         try:
             async with asyncio.timeout(START_S):
@@ -80,9 +98,9 @@ async def connect(tools: McpTools) -> AsyncIterator[Sequence[McpTool]]:
             why = f"it did not answer within {START_S:g} s"
             raise ToolError(f"The MCP server {tools.mcp} cannot be used: {why}.") from None
         except Exception as exc:  # noqa: BLE001 - whatever breaks in the server or on the way
-            why = shortened(str(exc) or type(exc).__name__)
+            why = shortened(hidden(str(exc) or type(exc).__name__))
             raise ToolError(f"The MCP server {tools.mcp} cannot be used: {why}") from None
-        yield _chosen(tools, offered, client)
+        yield _chosen(tools, offered, client, hidden)
     finally:
         leave.set()
         if not ready.done():
@@ -91,7 +109,7 @@ async def connect(tools: McpTools) -> AsyncIterator[Sequence[McpTool]]:
 
 
 async def _keep(
-    address: str,
+    listed: McpServer,
     ready: "asyncio.Future[tuple[mcp.Client, list[mcp_types.Tool]]]",
     leave: asyncio.Event,
 ) -> None:
@@ -99,16 +117,37 @@ async def _keep(
     import mcp  # noqa: PLC0415 - an extra
 
     try:
-        server: str | mcp.StdioServerParameters = address
-        if not address.startswith(("http://", "https://")):
-            program, *args = shlex.split(address)
-            server = mcp.StdioServerParameters(command=program, args=args)
-        async with mcp.Client(server, read_timeout_seconds=CALL_S) as client:
+        async with (
+            _spoken_to(listed) as server,
+            mcp.Client(server, read_timeout_seconds=CALL_S) as client,
+        ):
             ready.set_result((client, await _offered(client)))
             await leave.wait()
     except Exception as exc:  # noqa: BLE001 - passed to the waiting caller; later calls fail by themselves
         if not ready.done():
             ready.set_exception(_cause(exc))
+
+
+@asynccontextmanager
+async def _spoken_to(listed: McpServer) -> "AsyncIterator[mcp.StdioServerParameters | Transport]":
+    """Return how the client of the package reaches a server."""
+    import mcp  # noqa: PLC0415 - an extra
+
+    if isinstance(listed, Program):
+        yield mcp.StdioServerParameters(
+            command=listed.command, args=listed.args, env=listed.env, cwd=listed.cwd
+        )
+    elif listed.type == "sse":
+        from mcp.client.sse import sse_client  # noqa: PLC0415
+
+        yield sse_client(listed.url, headers=listed.headers)
+    else:
+        import httpx2  # noqa: PLC0415
+        from mcp.client.streamable_http import streamable_http_client  # noqa: PLC0415
+
+        # Patience is measured around each call; headers go to no other host.
+        async with httpx2.AsyncClient(headers=listed.headers, timeout=CALL_S) as http:
+            yield streamable_http_client(listed.url, http_client=http)
 
 
 async def _offered(client: "mcp.Client") -> "list[mcp_types.Tool]":
@@ -129,7 +168,10 @@ def _cause(error: Exception) -> Exception:
 
 
 def _chosen(
-    tools: McpTools, offered: "Sequence[mcp_types.Tool]", client: "mcp.Client"
+    tools: McpTools,
+    offered: "Sequence[mcp_types.Tool]",
+    client: "mcp.Client",
+    hidden: _Hide,
 ) -> list[McpTool]:
     by_name = {tool.name: tool for tool in offered}
     for name in tools.tools:
@@ -137,7 +179,7 @@ def _chosen(
             hint = near(name, by_name) or f" Its tools: {', '.join(by_name)}."
             raise ConfigurationError(f"The MCP server {tools.mcp} has no tool {name!r}.{hint}")
     return [
-        McpTool(name, by_name[remote], client=client, retrieval=tools.retrieval)
+        McpTool(name, by_name[remote], client=client, retrieval=tools.retrieval, hidden=hidden)
         for name, remote in tools.names.items()
     ]
 

@@ -1,5 +1,6 @@
 """A small MCP server for tests: over its standard streams, or with a port as argument over HTTP."""
 
+import json
 import os
 import sys
 import time
@@ -7,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from mcp.server import MCPServer
+from mcp.server.mcpserver import Context
 
 server = MCPServer("Library")
 
@@ -55,10 +57,22 @@ def key() -> str:
     return os.environ.get("ANTHROPIC_API_KEY", "none")
 
 
+@server.tool()
+def surroundings(context: Context[Any, Any]) -> str:
+    """Tells its environment, its folder and the headers of the request as one text of JSON."""
+    request = context.request_context.request
+    headers = dict(request.headers) if request is not None else {}
+    return json.dumps({"env": dict(os.environ), "cwd": str(Path.cwd()), "headers": headers})
+
+
 if __name__ == "__main__":
     if len(sys.argv) > 2:
         Path(sys.argv[2]).write_text(str(os.getpid()))
     if len(sys.argv) > 1 and sys.argv[1] != "stdio":
-        server.run("streamable-http", host="127.0.0.1", port=int(sys.argv[1]))
+        port = int(sys.argv[1])
+        if os.environ.get("KIND") == "sse":
+            server.run("sse", host="127.0.0.1", port=port)
+        else:
+            server.run("streamable-http", host="127.0.0.1", port=port)
     else:
         server.run("stdio")

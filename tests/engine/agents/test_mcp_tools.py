@@ -1,5 +1,6 @@
 """Tools of a real MCP server, over its standard streams and over HTTP."""
 
+import json
 import os
 import shlex
 import socket
@@ -7,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -23,14 +25,13 @@ pytest.importorskip("mcp", reason="the package for MCP is not installed")
 pytestmark = pytest.mark.anyio
 
 SERVER = Path(__file__).with_name("mcp_server.py")
+INHERITED = ("HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER")
 STDIO = shlex.join([sys.executable, str(SERVER), "stdio"])
 
 
 @pytest.fixture(autouse=True)
 def _permitted() -> Iterator[None]:
-    with permitting(
-        mcp_servers={"library": STDIO, "gone": "/nowhere/at-all", "cat": "cat", "open": "run '"}
-    ):
+    with permitting(mcp_servers={"library": STDIO, "gone": "/nowhere/at-all", "cat": "cat"}):
         yield
 
 
@@ -51,11 +52,13 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-@pytest.fixture
-def http_server() -> Iterator[str]:
+@contextmanager
+def http_server(kind: str = "http") -> Iterator[str]:
     """The same server, over HTTP."""
     port = free_port()
-    with subprocess.Popen([sys.executable, str(SERVER), str(port)]) as process:
+    with subprocess.Popen(
+        [sys.executable, str(SERVER), str(port)], env=os.environ | {"KIND": kind}
+    ) as process:
         until = time.monotonic() + 20
         while time.monotonic() < until:
             try:
@@ -63,7 +66,7 @@ def http_server() -> Iterator[str]:
                 break
             except OSError:
                 time.sleep(0.05)
-        yield f"http://127.0.0.1:{port}/mcp"
+        yield f"http://127.0.0.1:{port}/{'sse' if kind == 'sse' else 'mcp'}"
         process.terminate()
 
 
@@ -85,11 +88,63 @@ async def test_named_tools_come_with_what_the_server_says_of_them_and_give_json_
     assert books["books"] == [{"id": "b-1", "text": "All about Rivers"}]
 
 
-async def test_tools_are_called_over_http(http_server: str) -> None:
-    with permitting(mcp_servers={"library": http_server}):
-        books = await call(make_tools("find"), "library.find", title="Rivers")
+@pytest.mark.parametrize("kind", ["http", "sse"])
+async def test_tools_are_called_over_http_with_headers_that_no_result_repeats(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DOCS_TOKEN", "hunter2-hunter2")
+    headers = {"Authorization": "Bearer ${DOCS_TOKEN}", "X-Team": "evals"}
+    with (
+        http_server(kind) as url,
+        permitting(mcp_servers={"library": {"url": url, "headers": headers, "type": kind}}),
+    ):
+        async with connect(make_tools("find", "surroundings")) as (find, surroundings):
+            books = await find.call({"title": "Rivers"})
+            seen = json.loads((await surroundings.call({}))["result"])["headers"]
 
     assert books["books"][0]["text"] == "All about Rivers"
+    assert seen["x-team"] == "evals"
+    assert seen["authorization"].startswith("Bearer ")
+    assert "hunter2" not in seen["authorization"]
+
+
+async def test_a_program_gets_its_folder_and_only_the_variables_that_are_listed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DOCS_TOKEN", "hunter2-hunter2")
+    monkeypatch.setenv("OPENAI_API_KEY", "secret")
+    command, *args = shlex.split(STDIO)
+    server = {
+        "command": command,
+        "args": args,
+        "env": {"TOKEN": "${DOCS_TOKEN}", "LEVEL": "${NO_SUCH:-debug}"},
+        "cwd": str(tmp_path),
+    }
+    with permitting(mcp_servers={"mcpServers": {"library": server}}):
+        seen = json.loads(
+            (await call(make_tools("surroundings"), "library.surroundings"))["result"]
+        )
+
+    assert seen["cwd"] == str(tmp_path)
+    assert seen["env"]["LEVEL"] == "debug"
+    assert "hunter2" not in seen["env"]["TOKEN"]
+    assert set(seen["env"]) <= {"TOKEN", "LEVEL", *INHERITED, "LC_CTYPE"}
+
+
+async def test_a_refused_request_does_not_reveal_its_address_or_headers(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("DOCS_TOKEN", "hunter2-hunter2")
+    server = {
+        "url": f"http://127.0.0.1:{free_port()}/${{DOCS_TOKEN}}",
+        "headers": {"X-Key": "${DOCS_TOKEN}"},
+    }
+    with permitting(mcp_servers={"library": server}), pytest.raises(ToolError) as refused:
+        async with connect(make_tools()):
+            pass
+
+    assert "hunter2" not in str(refused.value)
+    assert "hunter2" not in caplog.text
 
 
 @pytest.mark.parametrize(
@@ -160,7 +215,7 @@ async def test_tools_that_nobody_has_are_a_mistake_in_what_was_written(
 async def test_a_server_that_does_not_start_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mcp_tools, "START_S", 5.0)
 
-    for server in ("gone", "cat", "open"):
+    for server in ("gone", "cat"):
         with pytest.raises(ToolError, match=f"The MCP server {server} cannot be used"):
             async with connect(make_tools(server=server)):
                 pass
