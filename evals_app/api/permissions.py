@@ -35,13 +35,17 @@ class MeetsNeeds(BasePermission):
         if need is None:
             return True  # the view does not have this method and answers so
         token = token_of(request)
-        if token is not None and _RANKS[Scope(token.scope)] < _RANKS[need.scope]:
-            raise PermissionDenied(
-                f"This requires a token with scope {need.scope}; yours has {token.scope}."
-            )
-        for permission in need.permissions:
-            require(request, permission)
+        scope = None if token is None else Scope(token.scope)
+        if lack := lacking(need, user=request.user, scope=scope):
+            raise PermissionDenied(lack)
         return True
+
+
+def lacking(need: Need, *, user: Any, scope: ApiToken.Scope | None) -> str:
+    """Say what a user lacks, or their token with this scope; empty if nothing."""
+    if scope is not None and _RANKS[scope] < _RANKS[need.scope]:
+        return f"This requires a token with scope {need.scope}; yours has {scope}."
+    return next((why for name in need.permissions if (why := _lack(user, name))), "")
 
 
 def require(request: Request, permission: str) -> None:
@@ -50,8 +54,11 @@ def require(request: Request, permission: str) -> None:
     Raises:
         PermissionDenied: it is missing.
     """
-    user: Any = request.user
-    if not user.has_perm(permission):
-        raise PermissionDenied(
-            f"The user {user.get_username()} does not have permission {permission}."
-        )
+    if lack := _lack(request.user, permission):
+        raise PermissionDenied(lack)
+
+
+def _lack(user: Any, permission: str) -> str:
+    if user.has_perm(permission):
+        return ""
+    return f"The user {user.get_username()} does not have permission {permission}."

@@ -62,19 +62,30 @@ class Runs(ListEndpoint):
     )
     def post(self, request: Request) -> Response:
         body = read_body(StartRun, request.data)
-        key = _idempotency_key(request, body)
-        if key is not None and (known := _started_before(key)) is not None:
-            return Response(run_details(known.pk))
-        user: Any = request.user
-        suite, agent = suite_and_agent(body, user)
-        try:
-            run = start_run(suite, by=user, agent=agent, idempotency_key=key, **body.choices())
-        except IntegrityError:
-            # Two equal requests came at the same moment, and the other one was first.
-            if key is None or (known := _started_before(key)) is None:
-                raise
-            return Response(run_details(known.pk))
-        return created(run)
+        key = request.headers.get("Idempotency-Key")
+        run, is_new = started(body, key=key, user=request.user)
+        return created(run) if is_new else Response(run_details(run.pk))
+
+
+def started(body: StartRun, *, key: str | None, user: Any) -> tuple[Run, bool]:
+    """Start a run, or return the one that this Idempotency-Key started; and whether it is new.
+
+    Raises:
+        RefusedError: something does not exist, or the key does not fit.
+        CannotStartError: something that the run needs is missing.
+    """
+    stored = None if key is None else _stored_key(key, body, user)
+    if stored is not None and (known := _started_before(stored)) is not None:
+        return known, False
+    suite, agent = suite_and_agent(body, user)
+    try:
+        run = start_run(suite, by=user, agent=agent, idempotency_key=stored, **body.choices())
+    except IntegrityError:
+        # Two equal requests came at the same moment, and the other one was first.
+        if stored is None or (known := _started_before(stored)) is None:
+            raise
+        return known, False
+    return run, True
 
 
 def created(run: Run) -> Response:
@@ -83,18 +94,15 @@ def created(run: Run) -> Response:
     return Response(run_details(run.pk), status=201, headers={"Location": address})
 
 
-def _idempotency_key(request: Request, body: StartRun) -> str | None:
-    """Return the key as it is stored: user, key and body.
+def _stored_key(given: str, body: StartRun, user: Any) -> str:
+    """Return a key as it is stored: user, key and body.
 
     Raises:
         RefusedError: it is empty or too long.
     """
-    given = request.headers.get("Idempotency-Key")
-    if given is None:
-        return None
     if not 0 < len(given) <= 200:  # noqa: PLR2004 - plenty
         raise refused_at("Idempotency-Key", "An Idempotency-Key must have 1 to 200 characters.")
-    name = f"{request.user.pk}:{_sha256(given)}"
+    name = f"{user.pk}:{_sha256(given)}"
     return f"{name}:{_sha256(body.model_dump_json(exclude_defaults=True))}"
 
 
