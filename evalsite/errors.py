@@ -1,4 +1,4 @@
-"""Answers to requests that failed: JSON below /api/, a page elsewhere."""
+"""Answers to requests that failed: JSON for programs, a page elsewhere."""
 
 import re
 import sys
@@ -16,7 +16,7 @@ from evals_app.api.problems import MEDIA_TYPE, problem_body
 from evalsite.logs import is_away
 
 RETRY_AFTER_S = 10
-API = "/api/"
+PROGRAMS = ("/api/", "/mcp")  # read JSON, no pages
 
 _BUSY = "Someone else is saving a lot of data right now."
 _SILENT = "The database does not answer."
@@ -163,7 +163,7 @@ def _came_from(request: HttpRequest) -> str:
 
 
 def _is_api(request: HttpRequest) -> bool:
-    return request.path.startswith(API)
+    return request.path.startswith(PROGRAMS)
 
 
 def _problem(status: int, detail: str) -> HttpResponse:

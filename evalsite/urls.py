@@ -20,6 +20,7 @@ urlpatterns = [
     path("admin/invitation/", include("evals_app.admin.invitations")),
     path("admin/", admin.site.urls),
     path("api/", include("evals_app.api.urls")),
+    path("", include("evals_app.mcp.urls")),
     path("metrics", metrics, name="metrics"),
 ]
 

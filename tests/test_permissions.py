@@ -328,11 +328,14 @@ REST: dict[str, dict[str, Scoped]] = {
     "api/schema/": {"GET": ("read", "")},
     "api/docs/": {"GET": ("read", "")},
     "api/": {},  # whatever else is below it
+    # What each tool needs is tested with the tools.
+    "mcp/": {"POST": ("read", "")},
+    "mcp": {"POST": ("read", "")},
     "metrics": {"GET": ("read", "view_run")},
 }
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 SCOPES = ("read", "run", "author")
-NO_SESSIONS = {"metrics"}
+NO_SESSIONS = {"metrics", "mcp/", "mcp"}
 
 # By model: what may be chosen for rows of a list, and what is offered beside "Save".
 ACTIONS: dict[str, dict[str, str]] = {

@@ -143,7 +143,9 @@ def _file(path: Path) -> str:
 
 def _server(name: str, written: Any, place: _Place, environ: Mapping[str, str]) -> McpServer:
     if not _SLUG.fullmatch(name):
-        raise place.problem("the name may contain only a-z, 0-9 and single hyphens between them")
+        raise place.problem(
+            "a name has lower-case letters, digits and single hyphens, for example docs"
+        )
     if isinstance(written, str):
         written = _short(written, place)
     if not isinstance(written, dict):

@@ -1,0 +1,382 @@
+"""Tools for what people write: list it, read it, check it, write it, look up how."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Annotated, Any
+
+from asgiref.sync import async_to_sync
+from django.core.exceptions import PermissionDenied
+from django.db.models import Q, QuerySet
+from pydantic import Field
+
+from evals_app.api.bodies import ImportedFile, RunId, read_body
+from evals_app.api.problems import RefusedError, refused_at, unknown
+from evals_app.api.written import sound
+from evals_app.engine.graders import ALIASES, GRADERS, GROUPS
+from evals_app.engine.spec import Slug, Spec
+from evals_app.engine.suite import AssertionSpec
+from evals_app.engine.trial import GradeStatus, Trial
+from evals_app.engine.trying import try_check as grade_pasted
+from evals_app.formats.importing import SourceFile
+from evals_app.formats.native import write_native
+from evals_app.library.changes import Change, ImportReport
+from evals_app.library.downloads import download_fixture, download_suite
+from evals_app.library.files import ChangedSinceError, edited_words, import_files
+from evals_app.library.rights import Rights
+from evals_app.mcp.guide import page, pages
+from evals_app.mcp.tool import Caller, Parted, lines_of
+from evals_app.models import Agent, Execution, Suite, Transcript
+from evals_app.reports.assertions import COMMON, FAMILIES, option_table, reference_of
+from evals_app.reports.figures import counted, percent
+from evals_app.runs.standing import standings, with_last_runs
+from fixtures_app.ground.words import near
+from fixtures_app.models import Fixture
+
+MOST_LISTED = 500
+_DIFFERENCES = 20
+_MAY_TRY = [
+    f"evals_app.{action}_{row}" for row in ("case", "suite") for action in ("add", "change")
+]
+
+
+class Search(Parted):
+    """What to list."""
+
+    text: Annotated[
+        str, Field(max_length=200, description="Only those whose slug or name contains this.")
+    ] = ""
+
+
+class OneSlug(Parted):
+    """What to read."""
+
+    slug: Slug
+
+
+class CheckTypes(Parted):
+    """Which check types to list."""
+
+    text: Annotated[
+        str, Field(max_length=200, description="Only types whose name or purpose contains this.")
+    ] = ""
+
+
+class OneCheckType(Parted):
+    """Which check type to describe."""
+
+    type: Annotated[str, Field(min_length=1, max_length=200)]
+
+
+class Page(Parted):
+    """Which page to read."""
+
+    page: Annotated[
+        str, Field(max_length=200, description="Name of a page; leave it out to list all pages.")
+    ] = ""
+
+
+class Files(Parted):
+    """Files to check."""
+
+    files: Annotated[
+        list[ImportedFile],
+        Field(
+            min_length=1,
+            max_length=1000,
+            description="Files that belong together, each with its path in your project, such as"
+            " evals/refunds.suite.yaml, and its whole content.",
+        ),
+    ]
+    agent: Annotated[
+        Slug | None, Field(description="The agent to test, for files of other systems.")
+    ] = None
+
+
+class FilesToWrite(Files):
+    """Files to write."""
+
+    version: Annotated[
+        str,
+        Field(
+            max_length=64,
+            description="The version that check_files returned: nothing is written if someone has"
+            " changed something since.",
+        ),
+    ] = ""
+    replace: Annotated[
+        bool,
+        Field(description="Replace even what someone edited on the site since its last import."),
+    ] = False
+
+
+class OneCheck(Spec):
+    """A check to try."""
+
+    check: Annotated[
+        dict[str, Any],
+        Field(description="The check as in a file: its type, its options and the common keys."),
+    ]
+    reply: Annotated[
+        str | None,
+        Field(description="The reply to grade. Leave it out to grade that of the execution."),
+    ] = None
+    expected: Annotated[str | None, Field(description="The expected answer of the turn.")] = None
+    execution: Annotated[
+        RunId | None,
+        Field(description="An execution whose conversation the check sees, with its tool calls."),
+    ] = None
+    turn: Annotated[
+        int | None, Field(ge=1, le=1000, description="Its turn; left out: the last one.")
+    ] = None
+
+
+class _Written(Spec):
+    """Lets the usual validation read a check."""
+
+    check: AssertionSpec
+
+
+def list_suites(caller: Caller, given: Search) -> str:
+    """List current suites, with their standing for those who may see runs."""
+    suites: list[Any] = _found(Suite.objects.current().select_related("agent"), given.text)
+    words: list[str] = [""] * len(suites)
+    if caller.user.has_perm("evals_app.view_run"):
+        shown = with_last_runs(Suite.objects.filter(pk__in=[suite.pk for suite in suites]))
+        by_key = {suite.pk: suite for suite in shown}
+        found = standings([by_key[suite.pk] for suite in suites])
+        words = [f": {_standing(one.verdict_run)}" for one in found]
+    rows = [
+        f"- {suite.slug} “{suite.name}”, agent {suite.agent.slug}"
+        + (f", tags {', '.join(suite.tags)}" if suite.tags else "")
+        + word
+        for suite, word in zip(suites, words, strict=True)
+    ]
+    return _listed(rows, "suite")
+
+
+def _standing(run: Any) -> str:
+    if run is None:
+        return "never run as a whole"
+    return f"run {run.pk} {run.verdict}, {percent(run.pass_rate)} of its cases passed"
+
+
+def list_agents(_caller: Caller, given: Search) -> str:
+    """List agents."""
+    rows = [
+        f"- {agent.slug} “{agent.name}”, driver {agent.driver}"
+        + (f", model {agent.model}" if agent.model else "")
+        for agent in _found(Agent.objects.all(), given.text)
+    ]
+    return _listed(rows, "agent")
+
+
+def list_fixtures(_caller: Caller, given: Search) -> str:
+    """List fixtures."""
+    rows = [
+        f"- {fixture.slug} “{fixture.name}”" + _about(fixture.description)
+        for fixture in _found(Fixture.objects.all(), given.text)
+    ]
+    return _listed(rows, "fixture")
+
+
+def _about(description: str) -> str:
+    first = description.strip().partition("\n")[0]
+    return f": {first[:200]}" if first else ""
+
+
+def _found(rows: QuerySet[Any], text: str) -> list[Any]:
+    wanted = Q(slug__icontains=text) | Q(name__icontains=text) if text else Q()
+    return list(rows.filter(wanted).order_by("slug")[: MOST_LISTED + 1])
+
+
+def _listed(rows: Sequence[str], noun: str) -> str:
+    more = [f"There are more: search with text. The first {MOST_LISTED} are shown."]
+    shown = [*rows[:MOST_LISTED], *(more if len(rows) > MOST_LISTED else [])]
+    return lines_of(shown, empty=f"There is no such {noun}.")
+
+
+def read_suite(_caller: Caller, given: OneSlug) -> str:
+    """Return a suite as its file."""
+    return _file(lambda slug: download_suite(slug).content, given.slug, "suite", Suite)
+
+
+def read_agent(_caller: Caller, given: OneSlug) -> str:
+    """Return an agent as its file."""
+    return _file(_agent_file, given.slug, "agent", Agent)
+
+
+def _agent_file(slug: str) -> bytes:
+    row = Agent.objects.filter(slug=slug).first()
+    if row is None:
+        raise LookupError(slug)
+    return write_native(row.to_spec())
+
+
+def read_fixture(_caller: Caller, given: OneSlug) -> str:
+    """Return a fixture as its file."""
+    return _file(lambda slug: download_fixture(slug).content, given.slug, "fixture", Fixture)
+
+
+def _file(read: Callable[[str], bytes], slug: str, what: str, model: type[Any]) -> str:
+    try:
+        return sound(lambda: read(slug)).decode()
+    except LookupError:
+        hint = near(slug, model.objects.values_list("slug", flat=True))
+        raise refused_at("slug", f"There is no {what} {slug!r}.{hint}") from None
+
+
+def list_checks(_caller: Caller, given: CheckTypes) -> str:
+    """List check types, family by family."""
+    text = given.text.casefold()
+    parts = []
+    for family, title in FAMILIES.items():
+        shown = [
+            f"- {reference.kind}: {reference.first}"
+            for kind, grader in GRADERS.items()
+            if grader.family == family
+            for reference in [reference_of(kind)]
+            if text in f"{reference.kind} {reference.first} {reference.in_words}".casefold()
+        ]
+        if shown:
+            parts.append("\n".join([f"{title}:", *shown]))
+    return "\n\n".join(parts) or "There is no such check type. Leave text out to list all."
+
+
+def describe_check(_caller: Caller, given: OneCheckType) -> str:
+    """Describe a check type: when it passes, its options, and an example."""
+    _require_type(given.type, "type")
+    kind = ALIASES[given.type][0] if given.type in ALIASES else given.type
+    if kind in GROUPS:
+        key, members = GROUPS[kind]
+        return f"{kind} with {key}: call describe_check with one of {', '.join(members)}."
+    reference = reference_of(kind)
+    common = [
+        f"- {key}: {meaning} Default: {default}." for key, (default, meaning) in COMMON.items()
+    ]
+    parts = [
+        f"{kind}: {reference.first}",
+        f"For example: {reference.in_words}",
+        reference.scoring,
+        f"Model calls: {reference.calls}.",
+        option_table(reference.grader),
+        f"```yaml\n{reference.example}```",
+        "\n".join(["Common keys:", *common]),
+    ]
+    return "\n\n".join(filter(None, parts))
+
+
+def _require_type(kind: str, keys: str) -> None:
+    """Refuse an unknown type with the nearest one."""
+    if kind not in {*GRADERS, *ALIASES, *GROUPS}:
+        raise unknown(kind, [*GRADERS], what="check type", keys=keys)
+
+
+def read_guide(_caller: Caller, given: Page) -> str:
+    """Return a page of the guide, or the list of pages."""
+    known = pages()
+    name = given.page.removesuffix(".md")
+    if not name:
+        return "\n".join(f"- {slug}: {title}" for slug, title in known.items())
+    if name not in known:
+        raise unknown(name, known, what="page", keys="page")
+    return page(name)
+
+
+def check_files(caller: Caller, given: Files) -> str:
+    """Report what writing files would do."""
+    report = _import(caller, given, dry_run=True)
+    parts = ["Nothing is wrong. Writing these files would do this:", *_changes(report)]
+    if report.edited:
+        parts += [
+            *(edited_words(change) for change in report.edited),
+            "write_files refuses that without replace: true.",
+        ]
+    return "\n".join([*parts, *_remarks(report), f"version: {report.before}"])
+
+
+def write_files(caller: Caller, given: FilesToWrite) -> str:
+    """Write files."""
+    before = [given.version] if given.version else []
+    try:
+        report = _import(caller, given, replace=given.replace, before=before)
+    except ChangedSinceError:
+        message = (
+            "Someone changed something of this since: call check_files again. Nothing was written."
+        )
+        raise refused_at("version", message) from None
+    return "\n".join(["This was written:", *_changes(report), *_remarks(report)])
+
+
+def _import(caller: Caller, given: Files, **how: Any) -> ImportReport:
+    files = [SourceFile(file.path, file.content.encode()) for file in given.files]
+
+    def approve(report: ImportReport) -> None:
+        is_blind = not (how.get("dry_run") or how.get("before"))
+        replaces = any(change.what == "updated" for change in report.changes)
+        if is_blind and replaces and caller.token is not None and caller.token.requires_if_match:
+            message = "This token requires it: send the version that check_files returned."
+            raise refused_at("version", message)
+
+    return import_files(
+        files, agent=given.agent, rights=Rights.of(caller.user), approve=approve, **how
+    )
+
+
+def _changes(report: ImportReport) -> list[str]:
+    return [line for change in report.changes for line in _change(change)]
+
+
+def _change(change: Change) -> Iterable[str]:
+    cases = f" {change.cases}" if str(change.cases) else ""
+    yield f"- {change.what}: {change.kind} {change.slug}.{cases}"
+    for difference in change.differences[:_DIFFERENCES]:
+        before, after = (value or "nothing" for value in (difference.before, difference.after))
+        yield f"  - {difference.keys}: {before} -> {after}"
+    if (more := len(change.differences) - _DIFFERENCES) > 0:
+        yield f"  - and {more:,} more differences"
+
+
+def _remarks(report: ImportReport) -> list[str]:
+    return [
+        *(f"Warning: {warning}" for warning in report.warnings),
+        *(f"Left out, because it is not supported here: {loss}" for loss in report.losses),
+    ]
+
+
+def try_check(caller: Caller, given: OneCheck) -> str:
+    """Grade one check on a reply."""
+    if not any(map(caller.user.has_perm, _MAY_TRY)):
+        raise PermissionDenied(
+            f"The user {caller.user.get_username()} may not write cases, and so not try checks."
+        )
+    _require_type(str(given.check.get("type", "")), "check.type")
+    check = read_body(_Written, {"check": given.check}).check
+    last = None if given.execution is None else _conversation(caller, given.execution)
+    reply = given.reply
+    if reply is None:
+        if last is None:
+            raise refused_at("reply", "Send a reply, or an execution whose reply is graded.")
+        turns = last.turns[: given.turn or None]
+        if not turns or (given.turn or 0) > len(last.turns):
+            ran = counted(len(last.turns), "turn")
+            raise refused_at("turn", f"The conversation of this execution has {ran}.")
+        reply = turns[-1].reply
+    grade = async_to_sync(grade_pasted)(
+        check, reply=reply, turn=given.turn, expected=given.expected, last=last
+    )
+    if grade.status is not GradeStatus.OK:
+        return f"{grade.status.value}: {grade.reason}"
+    verdict = {True: "passed", False: "failed", None: "informational only"}[grade.passed]
+    score = "" if grade.score is None else f" (score {grade.score:.2f})"
+    return f"{verdict}{score}: {grade.reason}"
+
+
+def _conversation(caller: Caller, pk: int) -> Trial:
+    caller.require("evals_app.view_execution")
+    row = Execution.objects.filter(pk=pk).values("source_id").first()
+    if row is None:
+        raise refused_at("execution", f"There is no execution {pk}.")
+    stored = Transcript.objects.filter(pk=row["source_id"] or pk).first()
+    trial = None if stored is None else stored.to_trial()
+    if trial is None:
+        raise RefusedError(f"The conversation of execution {pk} is not stored, so send a reply.")
+    return trial

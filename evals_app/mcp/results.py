@@ -1,0 +1,386 @@
+"""Tools for runs: forecast them, start them, read how they went and why, compare them."""
+
+import json
+import time
+from collections.abc import Iterable, Iterator
+from threading import BoundedSemaphore
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from evals_app.api.bodies import Ceiling, RunId, StartRun, suite_and_agent
+from evals_app.api.problems import refused_at
+from evals_app.api.runs import started
+from evals_app.documents import execution_details, execution_rows, run_rows
+from evals_app.documents.reports import results_of
+from evals_app.engine.comparison import Change
+from evals_app.engine.llm.pricing import usd_text
+from evals_app.engine.spec import Name, Slug, Spec
+from evals_app.library.rights import Rights
+from evals_app.mcp.tool import Caller, Parted, lines_of
+from evals_app.models import Execution, Run
+from evals_app.reports.answers import Json
+from evals_app.reports.comparison import counts_in_words, finding, headline, outcome_text
+from evals_app.reports.conversations import (
+    NO_CALLS,
+    REMOVED,
+    changed_data,
+    grade_state,
+    messages,
+    quote_of,
+    speaker,
+    turn_errors,
+)
+from evals_app.reports.figures import counted, duration, percent, score_text
+from evals_app.reports.forecasts import in_words
+from evals_app.reports.gates import gate_texts
+from evals_app.reports.notes import run_notes
+from evals_app.reports.reviewed import verdict_with_people
+from evals_app.reports.run_json import execution_row_json, run_json
+from evals_app.runs.cancel import cancel_run as stop
+from evals_app.runs.ceilings import month_left
+from evals_app.runs.comparing import CannotCompareError
+from evals_app.runs.comparing import compare_runs as compare
+from evals_app.runs.forecast import forecast
+from evals_app.runs.workers import live_workers
+
+MOST_RUNS = 50
+MOST_EXECUTIONS = 500
+MOST_CASES = 500
+LONGEST_WAIT_S = 20
+MOST_CHARS = 4_000  # of one message, one result of a tool, one reason
+_SHORT = 300  # characters of a reason in a list
+_EVERY_S = 0.3
+
+# A call that waits keeps a thread of the web server: some threads must stay free.
+_WAITING = BoundedSemaphore(2)
+
+Show = Literal["failed", "errored", "passed", "all"]
+
+
+class StartLimitedRun(StartRun):
+    """A run to start."""
+
+    max_cost_usd: Annotated[
+        Ceiling, Field(description="The run stops before a call that could cost more than this.")
+    ]
+    idempotency_key: Annotated[
+        str | None,
+        Field(
+            min_length=1,
+            max_length=200,
+            description="With the same key again, the answer is the same run; no other is started.",
+        ),
+    ] = None
+
+
+class OneRun(Parted):
+    """The run to read."""
+
+    run: RunId
+    show: Annotated[
+        Show | None,
+        Field(description="Executions to list; left out: those that failed or errored."),
+    ] = None
+    wait_s: Annotated[
+        int,
+        Field(
+            ge=0,
+            le=LONGEST_WAIT_S,
+            description="How many seconds to wait for the end of the run, if it is still going on.",
+        ),
+    ] = 0
+
+
+class JustRun(Spec):
+    """A run."""
+
+    run: RunId
+
+
+class FindRuns(Spec):
+    """Which runs to list."""
+
+    suite: Annotated[Slug | None, Field(description="Only runs of this suite.")] = None
+    verdict: Annotated[
+        Literal["passed", "failed", "inconclusive"] | None,
+        Field(description="Only runs with this verdict."),
+    ] = None
+    before: Annotated[
+        RunId | None, Field(description="Only runs before this one, for the next part.")
+    ] = None
+
+
+class OneExecution(Parted):
+    """The execution to explain: by its number, or by its run and case."""
+
+    execution: RunId | None = None
+    run: Annotated[
+        RunId | None, Field(description="With case: its first execution that failed.")
+    ] = None
+    case: Annotated[Name | None, Field(description="Name of a case of the run.")] = None
+
+
+class TwoRuns(Parted):
+    """The runs to compare."""
+
+    base: Annotated[RunId, Field(description="The run to compare with.")]
+    head: Annotated[RunId, Field(description="The run that may be better or worse.")]
+
+
+def list_runs(_caller: Caller, given: FindRuns) -> str:
+    """List runs, newest first."""
+    rows = run_rows()
+    if given.suite is not None:
+        rows = rows.filter(suite_slug=given.suite)
+    if given.verdict is not None:
+        rows = rows.filter(verdict=given.verdict)
+    if given.before is not None:
+        rows = rows.filter(pk__lt=given.before)
+    found = list(rows.order_by("-pk")[: MOST_RUNS + 1])
+    lines = [f"- {_run_line(run_json(row))}" for row in found[:MOST_RUNS]]
+    if len(found) > MOST_RUNS:
+        lines.append(f"There are more: call list_runs with before: {found[MOST_RUNS - 1]['id']}.")
+    return lines_of(lines, empty="There is no such run.")
+
+
+def _run_line(run: Json) -> str:
+    model = f", model {run['model']}" if run["model"] else ""
+    covers = f"; not the whole suite: {run['covers']}" if run["covers"] else ""
+    state = run["verdict"] or run["status"]
+    return (
+        f"run {run['id']}: suite {run['suite']}, agent {run['agent']}{model}: {state};"
+        f" {_counts(run)}{covers}; created {run['created_at'][:16]}"
+    )
+
+
+def _counts(run: Json) -> str:
+    counts = run["counts"]
+    kinds = [kind for kind in counts if kind != "total" and counts[kind]]
+    numbers = ", ".join(f"{counts[kind]:,} {kind.replace('_', ' ')}" for kind in kinds)
+    return f"{numbers or 'nothing'} of {counted(counts['total'], 'execution')}"
+
+
+def forecast_run(caller: Caller, given: StartRun) -> str:
+    """Say what a run would probably take."""
+    suite, agent = suite_and_agent(given, caller.user)
+    by = caller.user.pk
+    expected = forecast(suite, by=by, agent=agent, **given.choices())
+    return in_words(expected, max_cost_usd=given.max_cost_usd, month_left_usd=month_left(by))
+
+
+def start_run(caller: Caller, given: StartLimitedRun) -> str:
+    """Start a run."""
+    body = StartRun(**given.model_dump(exclude={"idempotency_key"}))
+    run, is_new = started(body, key=given.idempotency_key, user=caller.user)
+    did = "was started" if is_new else "was started before with this idempotency_key"
+    text = f"Run {run.pk} {did}: {counted(run.total, 'execution')}."
+    if not live_workers().exists():
+        text += " No worker is alive, so it waits until the operator starts one."
+    return f"{text} Follow it: read_run with run: {run.pk} and wait_s: {LONGEST_WAIT_S}."
+
+
+def cancel_run(_caller: Caller, given: JustRun) -> str:
+    """Stop a run."""
+    stop(_find(given.run))
+    return f"Run {given.run} is being stopped; running conversations end within two seconds."
+
+
+def read_run(_caller: Caller, given: OneRun) -> str:
+    """Say how a run went, failures first."""
+    _find(given.run)
+    note = (
+        ""
+        if _wait(given.run, given.wait_s)
+        else "This did not wait, because other callers are waiting already. "
+    )
+    run = results_of(_find(given.run), link=_no_link).run
+    lines = [note + _run_line(run), *_outcome(run), *_executions(run, given.show)]
+    return "\n".join(lines)
+
+
+def _no_link(_model: str, _key: int) -> str:
+    return ""
+
+
+def _find(pk: int) -> Run:
+    run = Run.objects.filter(pk=pk).defer("summary").first()
+    if run is None:
+        raise refused_at("run", f"There is no run {pk}. Call list_runs for those that exist.")
+    return run
+
+
+def _wait(pk: int, seconds: int) -> bool:
+    """Wait until a run has ended; False if there was no thread to spare."""
+    if not seconds or not _is_open(pk):
+        return True
+    if not _WAITING.acquire(blocking=False):
+        return False
+    try:
+        until = time.monotonic() + seconds
+        while _is_open(pk) and time.monotonic() < until:
+            time.sleep(_EVERY_S)
+    finally:
+        _WAITING.release()
+    return True
+
+
+def _is_open(pk: int) -> bool:
+    return Run.objects.filter(pk=pk, status__in=[Run.Status.QUEUED, Run.Status.RUNNING]).exists()
+
+
+def _outcome(run: Json) -> Iterator[str]:
+    if run["status"] in ("queued", "running"):
+        done = run["progress"]
+        yield f"It has not ended: {done['done']:,} of {done['total']:,} executions are done."
+    scale = run["score_scale"]
+    if run["pass_rate"] is not None:
+        yield (
+            f"Cases passed: {percent(run['pass_rate'])}; score {score_text(run['score'], scale=scale)};"
+            f" cost {usd_text(run['cost_usd'])}; took {duration(run['duration_ms'])}."
+        )
+    yield from run_notes(run)
+    for gate in run["gates"] or ():
+        state = {True: "passed", False: "missed", None: "unknown"}[gate["passed"]]
+        why = f" ({gate['reason']})" if gate["reason"] else ""
+        yield f"Gate {': '.join(gate_texts(gate, scale=scale))}: {state}{why}"
+
+
+def _executions(run: Json, show: Show | None) -> Iterator[str]:
+    """List executions, by default those that failed, then those that errored."""
+    kinds = [show] if show else ["failed", "errored"]
+    rows = execution_rows().filter(run=run["id"]).order_by("position", "trial")
+    shown: list[Any] = []
+    for kind in kinds:
+        wanted = rows if kind == "all" else rows.filter(verdict=kind)
+        shown += wanted[: MOST_EXECUTIONS + 1 - len(shown)]
+    if not shown:
+        yield f"No execution {' or '.join(kinds)}." if show != "all" else "No execution."
+        return
+    yield "Executions:"
+    for row in shown[:MOST_EXECUTIONS]:
+        yield f"- {_execution_line(execution_row_json(row))}"
+    if len(shown) > MOST_EXECUTIONS:
+        yield f"- and more than the {MOST_EXECUTIONS} that are listed"
+    yield "For a conversation with its grades, call why_failed with the number of the execution."
+
+
+def _execution_line(row: Json) -> str:
+    state = row["verdict"] or row["status"]
+    cause = f", cause {row['cause']}" if row["cause"] else ""
+    if people := verdict_with_people(row):
+        state += f" ({people})"
+    reason = f": {_short(row['reason'], _SHORT)}" if row["reason"] else ""
+    return (
+        f"execution {row['id']}, case “{row['case']}”, trial {row['trial']}: {state}{cause}{reason}"
+    )
+
+
+def why_failed(_caller: Caller, given: OneExecution) -> str:
+    """Return the grades and the conversation of an execution, what failed first."""
+    pk = _execution(given)
+    execution = execution_details(pk)
+    if execution is None:
+        raise refused_at("execution", f"There is no execution {pk}.")
+    scale = Run.objects.values_list("score_scale", flat=True).get(pk=execution["run"])
+    head = [f"Run {execution['run']}, {_execution_line(execution)}"]
+    if execution["score"] is not None:
+        head.append(f"Score: {score_text(execution['score'], scale=scale)}")
+    return "\n".join(
+        [*head, "", *_grades(execution["grades"] or ()), "", *_conversation(execution)]
+    )
+
+
+def _execution(given: OneExecution) -> int:
+    """Return which execution is meant."""
+    if given.execution is not None:
+        return given.execution
+    if given.run is None or given.case is None:
+        raise refused_at("execution", "Send an execution, or a run and a case.")
+    run = _find(given.run)
+    rows = Execution.objects.filter(run=run, case=given.case).order_by("trial")
+    found = dict(rows.values_list("pk", "verdict"))
+    if not found:
+        raise refused_at("case", f"Run {run.pk} has no case {given.case!r}. read_run lists them.")
+    failed = [pk for pk, verdict in found.items() if verdict in ("failed", "errored")]
+    return (failed or [*found])[0]
+
+
+_ORDER = ("failed", "error", "ungraded", "passed", "informational", "not_applicable")
+
+
+def _grades(grades: Iterable[Json]) -> Iterator[str]:
+    yield "Checks, what failed first:"
+    by_state = sorted(grades, key=lambda grade: _ORDER.index(grade_state(grade)))
+    for grade in by_state:
+        where = "whole conversation" if grade["turn"] is None else f"turn {grade['turn']}"
+        score = "" if grade["score"] is None else f", score {grade['score']:.2f}"
+        yield f"- {grade_state(grade)}: {grade['name']} ({grade['type']}, {where}{score})"
+        if grade["reason"]:
+            yield f"  {_short(grade['reason'], MOST_CHARS)}"
+        for quote in grade["evidence"][:5]:
+            yield f"  quote: {_short(quote_of(quote), _SHORT)}"
+    if not by_state:
+        yield "- none"
+
+
+def _conversation(execution: Json) -> Iterator[str]:
+    if execution["messages"] is None:
+        yield REMOVED if execution["verdict"] else "There is no conversation yet."
+        return
+    yield "Conversation:"
+    for message, calls in messages(execution):
+        if message is not None:
+            yield f"[{speaker(message)}] {_short(message['content'], MOST_CHARS)}"
+        for call in calls:
+            outcome = call["error"] or _json(call["result"])
+            args = _short(_json(call["args"]), MOST_CHARS)
+            yield f"  tool {call['name']}({args}) -> {_short(outcome, MOST_CHARS)}"
+    for label, error in turn_errors(execution):
+        yield f"{label}: {_short(error, MOST_CHARS)}"
+    if execution["tool_calls"] is None:
+        yield NO_CALLS
+    if changes := changed_data(execution):
+        yield f"Changes in the world: {_short(_json(changes), MOST_CHARS)}"
+    for warning in execution["warnings"] or ():
+        yield f"Warning: {warning}"
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _short(text: str, most: int) -> str:
+    if len(text) <= most:
+        return text
+    return f"{text[:most]} … {len(text) - most:,} more characters"
+
+
+def compare_runs(caller: Caller, given: TwoRuns) -> str:
+    """Compare two runs: the verdict, the numbers, what differs, and each case that changed."""
+    try:
+        comparison = compare([given.base, given.head])
+    except CannotCompareError as error:
+        raise refused_at("", str(error)) from error
+    if not Rights.of(caller.user).may_see_everything():
+        comparison = comparison.without_values()
+    head, scale = comparison.heads[0], comparison.base.score_scale
+    lines = [
+        f"Run {given.head} against run {given.base}: {headline(head.cases)}",
+        finding(head.cases),
+        f"Cases: {counts_in_words(head.cases.counts)}",
+        *(f"{row.label}: {' -> '.join(row.values)}" for row in comparison.matrix),
+    ]
+    for part in head.differences or ():
+        lines += [
+            f"{part.part}: {value.keys}: {value.before or 'nothing'} -> {value.after or 'nothing'}"
+            for value in part.values
+        ]
+    changed = (case for case in comparison.cases.chosen() if case.change is not Change.SAME)
+    for number, case in enumerate(changed):
+        if number == MOST_CASES:
+            lines.append("- and more cases")
+            break
+        outcomes = " -> ".join(outcome_text(outcome, scale=scale) for outcome in case.outcomes)
+        lines.append(f"- {case.change.value}: “{case.name}”: {outcomes}")
+    return "\n".join(lines)

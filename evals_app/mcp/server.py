@@ -1,0 +1,115 @@
+"""The protocol: a server of the package for MCP that answers from the table of tools."""
+
+import importlib
+import json
+from collections.abc import Callable
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+from asgiref.sync import sync_to_async
+from django.core.exceptions import PermissionDenied
+
+from evals_app import __version__
+from evals_app.mcp.guide import resources
+from evals_app.mcp.table import INSTRUCTIONS, TOOLS
+from evals_app.mcp.tool import Caller, Tool, call_tool
+from fixtures_app.ground.words import near
+
+if TYPE_CHECKING:
+    import mcp_types
+    from mcp.server.lowlevel import Server
+
+NAME = "touchstone"
+
+
+def is_installed() -> bool:
+    """Whether the package for MCP, an extra, is there."""
+    return find_spec("mcp") is not None
+
+
+def make_server(who: Callable[[], Caller]) -> "Server[Any]":
+    """Return a server that acts as `who`, who is asked again for each call."""
+    # An extra, which takes a second to import.
+    types = importlib.import_module("mcp_types")
+    lowlevel = importlib.import_module("mcp.server.lowlevel")
+    # Rows are read in the thread of the caller, which has the connection to the database.
+    permitted = sync_to_async(_permitted)
+    call = sync_to_async(call_tool)
+
+    async def list_tools(_context: Any, _params: Any) -> "mcp_types.ListToolsResult":
+        tools = [_described(tool) for tool in await permitted(who)]
+        return types.ListToolsResult(tools=tools)  # type: ignore[no-any-return]
+
+    async def call_one(
+        _context: Any, params: "mcp_types.CallToolRequestParams"
+    ) -> "mcp_types.CallToolResult":
+        answer = await call(TOOLS, params.name, params.arguments or {}, who=who)
+        text = types.TextContent(type="text", text=answer.text)
+        return types.CallToolResult(content=[text], is_error=answer.is_error)  # type: ignore[no-any-return]
+
+    async def list_resources(_context: Any, _params: Any) -> "mcp_types.ListResourcesResult":
+        listed = [
+            types.Resource(
+                uri=resource.uri,
+                name=resource.name,
+                title=resource.title,
+                mime_type=resource.media_type,
+            )
+            for resource in resources().values()
+        ]
+        return types.ListResourcesResult(resources=listed)  # type: ignore[no-any-return]
+
+    async def read_resource(
+        _context: Any, params: "mcp_types.ReadResourceRequestParams"
+    ) -> "mcp_types.ReadResourceResult":
+        uri = str(params.uri)
+        resource = resources().get(uri)
+        if resource is None:
+            from mcp.shared.exceptions import MCPError  # noqa: PLC0415 - an extra
+
+            message = f"There is no resource {uri!r}.{near(uri, resources())}"
+            raise MCPError(types.INVALID_PARAMS, message)
+        content = types.TextResourceContents(
+            uri=resource.uri, mime_type=resource.media_type, text=resource.read()
+        )
+        return types.ReadResourceResult(contents=[content])  # type: ignore[no-any-return]
+
+    server: Server[Any] = lowlevel.Server(
+        NAME,
+        title="Touchstone",
+        version=__version__,
+        instructions=INSTRUCTIONS,
+        on_list_tools=list_tools,
+        on_call_tool=call_one,
+        on_list_resources=list_resources,
+        on_read_resource=read_resource,
+    )
+    return server
+
+
+def _permitted(who: Callable[[], Caller]) -> list[Tool]:
+    """Return the tools that a caller may call; none once the caller is no longer valid."""
+    try:
+        caller = who()
+    except PermissionDenied:
+        return []
+    return [tool for tool in TOOLS.values() if not caller.lack(tool.need)]
+
+
+def _described(tool: Tool) -> "mcp_types.Tool":
+    import mcp_types as types  # noqa: PLC0415 - an extra
+
+    example = json.dumps(tool.example, ensure_ascii=False)
+    return types.Tool(
+        name=tool.name,
+        title=tool.title,
+        description=f"{tool.description} For example: {example}",
+        input_schema=tool.schema(),
+        annotations=types.ToolAnnotations(
+            title=tool.title,
+            read_only_hint=tool.is_read_only,
+            destructive_hint=tool.is_destructive,
+            idempotent_hint=tool.is_read_only,
+            open_world_hint=False,
+        ),
+    )

@@ -1,0 +1,231 @@
+"""The tools, in the order in which a client lists them."""
+
+from evals_app.api.bodies import StartRun
+from evals_app.api.permissions import Need, Scope
+from evals_app.mcp import authored, results
+from evals_app.mcp.tool import Tool
+from evals_app.runs.rights import RUNNING
+from evals_app.throttles import CheckTrials, Uploads
+
+_SUITES = Need(Scope.READ, "evals_app.view_suite")
+_AGENTS = Need(Scope.READ, "evals_app.view_agent")
+_FIXTURES = Need(Scope.READ, "fixtures_app.view_fixture")
+_RUNS = Need(Scope.READ, "evals_app.view_run")
+_RUN = Need(Scope.RUN, *RUNNING)
+_ANYONE = Need(Scope.READ)
+_AUTHORS = Need(Scope.AUTHOR)  # what files may contain is checked when they are read
+
+INSTRUCTIONS = """\
+Touchstone evaluates LLM agents. A suite has cases; a case is a conversation with an agent; checks \
+grade its replies. A run executes a suite; an execution is one trial of one case in it.
+To write: look up check types with list_checks and describe_check and the keys of files with \
+read_guide (page: files), write YAML files in the project, call check_files until nothing is wrong, \
+then write_files. To run: forecast_run, start_run with a cost limit, read_run until it has ended, \
+why_failed for each failure. Fix what was wrong, write again, run again, compare_runs. \
+A failing case may show an error of the agent: never weaken a check only to make it pass."""
+
+_SUITE_FILE = """\
+suite: Refunds
+slug: refunds
+agent: shop
+cases:
+  - name: Asks for a refund
+    turns:
+      - user: I want my money back.
+        assertions: [{type: contains, value: refund}]
+"""
+_FILES = {"files": [{"path": "evals/refunds.suite.yaml", "content": _SUITE_FILE}]}
+
+_TABLE = (
+    Tool(
+        "list_suites",
+        "List suites",
+        "List the suites: slug, name, agent, tags, and how the last whole run of each ended.",
+        authored.Search,
+        {"text": "refund"},
+        _SUITES,
+        authored.list_suites,
+    ),
+    Tool(
+        "list_agents",
+        "List agents",
+        "List the agents that can be tested: slug, name, driver and model.",
+        authored.Search,
+        {},
+        _AGENTS,
+        authored.list_agents,
+    ),
+    Tool(
+        "list_fixtures",
+        "List fixtures",
+        "List the fixtures, the data sets that the tools of agents read and change.",
+        authored.Search,
+        {},
+        _FIXTURES,
+        authored.list_fixtures,
+    ),
+    Tool(
+        "list_runs",
+        "List runs",
+        "List runs, newest first: suite, agent, verdict and how many executions passed and failed.",
+        results.FindRuns,
+        {"suite": "refunds", "verdict": "failed"},
+        _RUNS,
+        results.list_runs,
+    ),
+    Tool(
+        "list_checks",
+        "List check types",
+        "List the types of checks with what each verifies. describe_check has their options.",
+        authored.CheckTypes,
+        {"text": "json"},
+        _ANYONE,
+        authored.list_checks,
+    ),
+    Tool(
+        "describe_check",
+        "Describe a check type",
+        "Read when a check of a type passes, how it scores, its options, and an example in YAML.",
+        authored.OneCheckType,
+        {"type": "contains"},
+        _ANYONE,
+        authored.describe_check,
+    ),
+    Tool(
+        "read_guide",
+        "Read the guide",
+        "Read a page of the guide; without page, list the pages. files has the keys of every kind of"
+        " file, assertions all checks, own-agents how your own agent is called.",
+        authored.Page,
+        {"page": "files"},
+        _ANYONE,
+        authored.read_guide,
+    ),
+    Tool(
+        "read_suite",
+        "Read a suite",
+        "Read a suite with its cases and checks, as the YAML file that people write.",
+        authored.OneSlug,
+        {"slug": "refunds"},
+        _SUITES,
+        authored.read_suite,
+    ),
+    Tool(
+        "read_agent",
+        "Read an agent",
+        "Read an agent with its prompt, tools and rules, as the YAML file that people write.",
+        authored.OneSlug,
+        {"slug": "shop"},
+        _AGENTS,
+        authored.read_agent,
+    ),
+    Tool(
+        "read_fixture",
+        "Read a fixture",
+        "Read a fixture with its data, as the YAML file that people write.",
+        authored.OneSlug,
+        {"slug": "shop"},
+        Need(Scope.READ, "fixtures_app.view_fixture", "fixtures_app.view_entitytype"),
+        authored.read_fixture,
+    ),
+    Tool(
+        "check_files",
+        "Check files",
+        "Check files of suites, agents, fixtures and providers without writing anything. Every error"
+        " is reported with file, line and the nearest valid name; without errors, what would change,"
+        " and a version to pass to write_files.",
+        authored.Files,
+        _FILES,
+        _AUTHORS,
+        authored.check_files,
+        rate=Uploads,
+    ),
+    Tool(
+        "write_files",
+        "Write files",
+        "Import files of suites, agents, fixtures and providers: all of them, or with any error none."
+        " A suite is replaced as a whole: cases that its file does not have are deleted. Call"
+        " check_files first.",
+        authored.FilesToWrite,
+        _FILES,
+        _AUTHORS,
+        authored.write_files,
+        is_read_only=False,
+        is_destructive=True,
+        rate=Uploads,
+    ),
+    Tool(
+        "try_check",
+        "Try a check",
+        "Grade one check on a reply at once, without a run; nothing is stored. Checks that need a"
+        " model or your own code cannot be tried. With execution, the check sees that conversation.",
+        authored.OneCheck,
+        {"check": {"type": "contains", "value": "refund"}, "reply": "Your refund is on its way."},
+        _AUTHORS,
+        authored.try_check,
+        rate=CheckTrials,
+    ),
+    Tool(
+        "forecast_run",
+        "Forecast a run",
+        "Estimate how many conversations and model calls a run takes, how long and how much it costs."
+        " Starts nothing.",
+        StartRun,
+        {"suite": "refunds"},
+        _RUNS,
+        results.forecast_run,
+    ),
+    Tool(
+        "start_run",
+        "Start a run",
+        "Start a run of a suite, or of some of its cases or tags, with the suite's agent or another"
+        " one. It stops before it would cost more than max_cost_usd.",
+        results.StartLimitedRun,
+        {"suite": "refunds", "cases": ["Asks for a refund"], "max_cost_usd": 0.5},
+        _RUN,
+        results.start_run,
+        is_read_only=False,
+    ),
+    Tool(
+        "read_run",
+        "Read a run",
+        "Read how a run went, or how far it is: verdict, numbers, gates, and the executions that"
+        " failed or errored. With wait_s, wait for its end first.",
+        results.OneRun,
+        {"run": 12, "wait_s": 20},
+        _RUNS,
+        results.read_run,
+    ),
+    Tool(
+        "why_failed",
+        "Read why an execution failed",
+        "Read one execution: each check with its reason, what failed first, then the conversation with"
+        " its tool calls and what changed in the world.",
+        results.OneExecution,
+        {"run": 12, "case": "Asks for a refund"},
+        Need(Scope.READ, "evals_app.view_run", "evals_app.view_execution"),
+        results.why_failed,
+    ),
+    Tool(
+        "compare_runs",
+        "Compare runs",
+        "Compare a run with an earlier one: which cases got worse or better, whether that is more than"
+        " chance, and what differs in how they were started.",
+        results.TwoRuns,
+        {"base": 11, "head": 12},
+        _RUNS,
+        results.compare_runs,
+    ),
+    Tool(
+        "cancel_run",
+        "Cancel a run",
+        "Stop a run. Results that it already has are kept.",
+        results.JustRun,
+        {"run": 12},
+        _RUN,
+        results.cancel_run,
+        is_read_only=False,
+        is_destructive=True,
+    ),
+)
+TOOLS = {tool.name: tool for tool in _TABLE}

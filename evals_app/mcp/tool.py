@@ -1,0 +1,190 @@
+"""What a tool is, who may call it, and how its answer and its errors are written."""
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Annotated, Any
+
+from django.core.exceptions import PermissionDenied
+from django.db import InterfaceError, OperationalError
+from pydantic import Field
+
+from evals_app.api.bodies import read_body
+from evals_app.api.pagination import LARGEST
+from evals_app.api.permissions import Need, Scope, lacking
+from evals_app.api.problems import RefusedError, error_at, problem_response
+from evals_app.api.throttles import TooOften
+from evals_app.engine.spec import Spec
+from evals_app.formats.problems import keys_text
+from evals_app.models import ApiToken
+from evals_app.throttles import Rate
+from fixtures_app.ground.json_data import json_problems
+from fixtures_app.ground.words import near
+
+PART_CHARS = 16_000  # of one answer: a model reads it
+MOST_PROBLEMS = 50
+_INTERNAL = "An internal error occurred. The server log has the details."
+_SILENT = "The database does not answer. Nothing was saved; try again in a moment."
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """A person, or a token of theirs, whose scope then limits what they may."""
+
+    user: Any
+    scope: ApiToken.Scope
+    token: ApiToken | None = None
+
+    @classmethod
+    def of_token(cls, token: ApiToken) -> "Caller":
+        return cls(token.user, Scope(token.scope), token)
+
+    def lack(self, need: Need) -> str:
+        """Say what is missing; empty if nothing."""
+        return lacking(need, user=self.user, scope=self.scope)
+
+    def require(self, *permissions: str) -> None:
+        """Check permissions.
+
+        Raises:
+            PermissionDenied: one is missing.
+        """
+        if lack := self.lack(Need(Scope.READ, *permissions)):
+            raise PermissionDenied(lack)
+
+    def count(self, rate: type[Rate]) -> None:
+        """Count something that may be done only so often.
+
+        Raises:
+            TooOften: it was done too often.
+        """
+        counting = rate()
+        if not counting.allow_request(SimpleNamespace(user=self.user), None):
+            raise TooOften(counting.wait())
+
+
+class Parted(Spec):
+    """Arguments of a tool whose answer may be long."""
+
+    cursor: Annotated[
+        int,
+        Field(ge=0, le=LARGEST, description="Where the next part of a long answer begins."),
+    ] = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """A tool: `run` returns its answer as text for a model.
+
+    `example` are valid arguments. A tool that is destructive may replace or delete what people
+    wrote.
+    """
+
+    name: str
+    title: str
+    description: str
+    arguments: type[Spec]
+    example: Mapping[str, Any]
+    need: Need
+    run: Callable[[Caller, Any], str]
+    is_read_only: bool = True
+    is_destructive: bool = False
+    rate: type[Rate] | None = None
+
+    def schema(self) -> dict[str, Any]:
+        """Return the JSON Schema of its arguments."""
+        schema = self.arguments.model_json_schema()
+        schema.pop("description", None)
+        return schema
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a tool answers."""
+
+    text: str
+    is_error: bool = False
+
+
+def call_tool(
+    tools: Mapping[str, Tool], name: str, arguments: Mapping[str, Any], *, who: Callable[[], Caller]
+) -> Answer:
+    """Call a tool in the name of `who`; whatever is wrong is an answer that says how to fix it."""
+    tool = tools.get(name)
+    if tool is None:
+        message = f"There is no tool {name!r}.{near(name, tools)} Tools: {', '.join(tools)}."
+        return Answer(message, is_error=True)
+    try:
+        return Answer(_called(tool, arguments, who()))
+    except Exception as error:  # noqa: BLE001 - the caller is a model: it gets words
+        return Answer(_explained(error), is_error=True)
+
+
+def _called(tool: Tool, arguments: Mapping[str, Any], caller: Caller) -> str:
+    if lack := caller.lack(tool.need):
+        raise PermissionDenied(lack)
+    refuse_unstorable(arguments)
+    given = read_body(tool.arguments, dict(arguments))
+    if tool.rate is not None:
+        caller.count(tool.rate)
+    return part(tool.run(caller, given), tool, given)
+
+
+def refuse_unstorable(arguments: Mapping[str, Any]) -> None:
+    """Refuse what no database stores, as REST does: NUL characters, endless nesting and the like.
+
+    Raises:
+        RefusedError: with each place.
+    """
+    problems = json_problems(dict(arguments))
+    errors = [error_at(keys_text(problem.loc), problem.message) for problem in problems]
+    if errors:
+        raise RefusedError("The arguments contain values that cannot be stored.", errors=errors)
+
+
+def part(text: str, tool: Tool, given: Spec) -> str:
+    """Return the part of a long text that `cursor` asks for, and where the next one begins."""
+    start = given.cursor if isinstance(given, Parted) else 0
+    end = start + PART_CHARS
+    if start and start >= len(text):
+        return f"Nothing is left: the whole answer has {len(text):,} characters."
+    if end >= len(text):
+        return text[start:]
+    end = max(text.rfind("\n", start, end) + 1, start + PART_CHARS // 2)
+    return (
+        f"{text[start:end].rstrip()}\n\n[Characters {start:,} to {end:,} of {len(text):,}. For the"
+        f" next part, call {tool.name} with the same arguments and cursor: {end}]"
+    )
+
+
+def _explained(error: Exception) -> str:
+    """Put an error into words, those that REST has for it."""
+    if isinstance(error, OperationalError | InterfaceError):
+        logger.warning("A tool of the MCP server found no database.", exc_info=error)
+        return _SILENT
+    response = problem_response(error, {})
+    if response is None:
+        logger.error("A tool of the MCP server failed.", exc_info=error)
+        return _INTERNAL
+    errors = response.data["errors"]
+    if len(errors) == 1 and errors[0]["message"] in response.data["detail"]:
+        return _line(errors[0])
+    lines = [f"- {_line(one)}" for one in errors[:MOST_PROBLEMS]]
+    if (more := len(errors) - MOST_PROBLEMS) > 0:
+        lines.append(f"- and {more:,} more")
+    title = str(response.data["detail"]) if not errors else f"{len(errors)} errors:"
+    return "\n".join([title, *lines])
+
+
+def _line(error: Mapping[str, Any]) -> str:
+    place = ":".join(str(error[key]) for key in ("path", "line", "column") if error.get(key))
+    found = f" (found {error['value']})" if error["value"] not in (None, "") and place else ""
+    return ": ".join(filter(None, (place, error["keys"], str(error["message"])))) + found
+
+
+def lines_of(lines: Sequence[str], *, empty: str) -> str:
+    """Return a list as text, or what to say if it is empty."""
+    return "\n".join(lines) if lines else empty

@@ -1,0 +1,303 @@
+"""The tools of the MCP server over rows: what they answer, and what they refuse."""
+
+import itertools
+import re
+from collections.abc import Mapping
+from threading import BoundedSemaphore
+from typing import Any
+
+import pytest
+
+from evals_app.api.permissions import Scope
+from evals_app.engine.graders import ALIASES, GRADERS, GROUPS
+from evals_app.library.files import import_files
+from evals_app.mcp import results
+from evals_app.mcp.table import TOOLS
+from evals_app.mcp.tool import PART_CHARS, Answer, Caller, call_tool
+from evals_app.models import ApiToken, Run, Suite
+from evals_app.runs.cancel import cancel_run
+from tests.api.clients import SUITE, make_user, start_talks
+from tests.library.written import AGENT, JUDGE
+from tests.makers import make_execution, make_grade, make_run, make_suite, make_trial
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def files() -> Mapping[str, Any]:
+    """Two agents and a suite of two cases as files to write."""
+    sources = (AGENT, JUDGE, SUITE)
+    return {"files": [{"path": file.path, "content": file.content.decode()} for file in sources]}
+
+
+def call(name: str, arguments: Mapping[str, Any], *, who: Caller | None = None) -> Answer:
+    caller = who or Caller(make_user(), Scope.AUTHOR)
+    return call_tool(TOOLS, name, arguments, who=lambda: caller)
+
+
+def text(name: str, who: Caller | None = None, **arguments: Any) -> str:
+    answer = call(name, arguments, who=who)
+    assert not answer.is_error, answer.text
+    return answer.text
+
+
+def refusal(name: str, who: Caller | None = None, **arguments: Any) -> str:
+    answer = call(name, arguments, who=who)
+    assert answer.is_error, answer.text
+    return answer.text
+
+
+def test_what_people_wrote_is_listed_and_read(files: Mapping[str, Any]) -> None:
+    import_files([AGENT, JUDGE, SUITE])
+    make_run({"Greets": ["passed"]}, suite=Suite.objects.get(slug="talks"), is_whole=True)
+
+    assert "talks “Talks”, agent shop, tags all: run " in text("list_suites")
+    assert text("list_agents", text="STRICT").splitlines() == [
+        "- strict “Strict judge”, driver scripted"
+    ]
+    assert "no such fixture" in text("list_fixtures")
+    assert "suite: Talks" in text("read_suite", slug="talks")
+    assert "agent: Shop" in text("read_agent", slug="shop")
+    assert "Did you mean 'talks'?" in refusal("read_suite", slug="talk")
+    may_see = Caller(make_user(["evals_app.view_suite"]), Scope.READ)
+    assert text("list_suites", may_see).endswith("tags all")  # not how it went
+
+
+def test_checks_and_the_guide_can_be_looked_up() -> None:
+    assert "- contains: " in text("list_checks")
+    assert "contains" not in text("list_checks", text="latency")
+    for kind in (*GRADERS, *ALIASES, *GROUPS):
+        assert text("describe_check", type=kind)
+    assert "Did you mean 'contains'?" in refusal("describe_check", type="contians")
+    assert "- files: Files" in text("read_guide")
+    assert text("read_guide", page="files.md").startswith("# Files")
+    assert "Did you mean 'files'?" in refusal("read_guide", page="fils")
+
+
+def test_files_are_checked_without_writing_them_and_written_if_nothing_changed_since(
+    files: Mapping[str, Any],
+) -> None:
+    caller = Caller(make_user(), Scope.AUTHOR)
+    checked = text("check_files", caller, **files)
+    version = checked.rpartition("version: ")[2]
+    assert not Suite.objects.exists()
+
+    assert "created: suite talks" in text("write_files", caller, **files, version=version)
+    assert "Someone changed" in refusal("write_files", caller, **files, version=version)
+    assert "unchanged: suite talks" in text("write_files", caller, **files)
+
+
+def test_every_error_of_a_file_has_its_place(files: Mapping[str, Any]) -> None:
+    content = SUITE.content.decode().replace("user: refund", "usr: refund")
+    wrong = content.replace("agent: shop", "agent: shoop")
+    broken = [*files["files"][:2], {"path": SUITE.path, "content": wrong}]
+
+    lines = refusal("check_files", files=broken).splitlines()
+
+    assert re.fullmatch(r"\d+ errors:", lines[0])
+    assert all(line.startswith("- talks.suite.yaml:") for line in lines[1:])
+    assert "Did you mean 'shop'?" in "".join(lines)
+    assert "Did you mean 'user'?" in "".join(lines)
+
+
+def test_an_edit_on_the_site_is_replaced_only_on_request(files: Mapping[str, Any]) -> None:
+    import_files([AGENT, JUDGE, SUITE])
+    Suite.objects.update(name="Edited")
+
+    assert "replace: true" in text("check_files", **files)
+    assert "edited" in refusal("write_files", **files)
+    assert Suite.objects.get().name == "Edited"
+    text("write_files", **files, replace=True)
+    assert Suite.objects.get().name == "Talks"
+
+
+def test_a_token_that_requires_versions_overwrites_nothing_blindly(
+    files: Mapping[str, Any],
+) -> None:
+    import_files([AGENT, JUDGE, SUITE])
+    token, _ = ApiToken.issue(
+        name="agent", user=make_user(), scope="author", requires_if_match=True
+    )
+    caller = Caller.of_token(token)
+    changed = SUITE.content.decode().replace("Greets", "Says hello")
+    new = {"files": [{"path": SUITE.path, "content": changed}]}
+
+    assert "version" in refusal("write_files", caller, **new)
+    version = text("check_files", caller, **new).rpartition("version: ")[2]
+    assert "updated: suite talks" in text("write_files", caller, **new, version=version)
+
+
+@pytest.mark.parametrize(
+    ("check", "arguments", "words"),
+    [
+        pytest.param(
+            {"type": "contains", "value": "way"}, {"reply": "On its way"}, "passed", id="+"
+        ),
+        pytest.param(
+            {"type": "contains", "value": "no"}, {"reply": "On its way"}, "failed", id="-"
+        ),
+        pytest.param({"type": "contians"}, {"reply": "a"}, "Did you mean 'contains'?", id="typo"),
+        pytest.param({"type": "contains", "value": "a"}, {}, "Send a reply", id="no reply"),
+        pytest.param({"type": "rubric", "criteria": ["Kind"]}, {"reply": "a"}, "", id="judged"),
+        pytest.param(
+            {"type": "contains", "value": "a"}, {"execution": 9}, "no execution 9", id="9"
+        ),
+    ],
+)
+def test_a_check_is_tried_on_a_reply(
+    check: dict[str, Any], arguments: dict[str, Any], words: str
+) -> None:
+    assert words in call("try_check", {"check": check, **arguments}).text
+
+
+def test_a_check_is_tried_on_the_conversation_of_an_execution() -> None:
+    execution = make_execution(make_run([]), trial=make_trial(reply="On its way"))
+    check = {"type": "contains", "value": "way"}
+
+    assert text("try_check", check=check, execution=execution.pk).startswith("passed")
+    assert "1 turn" in refusal("try_check", check=check, execution=execution.pk, turn=2)
+    writer = Caller(make_user(["evals_app.change_case"]), Scope.AUTHOR)
+    refused = refusal("try_check", writer, check=check, execution=execution.pk)
+    assert "view_execution" in refused
+
+
+def test_a_run_is_forecast_and_started_once_with_the_same_key() -> None:
+    import_files([AGENT, JUDGE, SUITE])
+    caller = Caller(make_user(), Scope.RUN)
+    start = {"suite": "talks", "max_cost_usd": 0.5, "idempotency_key": "a"}
+
+    assert "Runs 2 conversations." in text("forecast_run", caller, suite="talks")
+    assert not Run.objects.exists()
+    first, second = text("start_run", caller, **start), text("start_run", caller, **start)
+    assert "was started before" in second
+    assert Run.objects.get().max_cost_usd == 0.5
+    assert "No worker is alive" in first
+    assert "new key" in refusal("start_run", caller, **(start | {"tags": ["money"]}))
+    assert "max_cost_usd" in refusal("start_run", caller, suite="talks")
+    assert "Did you mean 'talks'?" in refusal("start_run", caller, suite="talk", max_cost_usd=1)
+
+
+def test_a_run_that_goes_on_is_read_and_cancelled() -> None:
+    run = start_talks()
+
+    assert "0 of 2 executions are done" in text("read_run", run=run.pk)
+    text("cancel_run", run=run.pk)
+    assert "2 cancelled of 2 executions" in text("read_run", run=run.pk)
+    assert "no run 999" in refusal("read_run", run=999)
+
+
+def test_callers_that_wait_leave_most_threads_free(monkeypatch: pytest.MonkeyPatch) -> None:
+    run, waiting = start_talks(), BoundedSemaphore(1)
+    monkeypatch.setattr(results, "_WAITING", waiting)
+
+    with waiting:
+        assert "did not wait" in text("read_run", run=run.pk, wait_s=20)
+    cancel_run(run)
+    assert "did not wait" not in text("read_run", run=run.pk, wait_s=20)
+
+
+def test_a_run_lists_failures_before_errors_and_others_on_request() -> None:
+    run = make_run({"Works": ["passed"], "Breaks": ["errored"], "Fails": ["failed", "passed"]})
+
+    lines = text("read_run", run=run.pk).splitlines()
+    listed = [line for line in lines if line.startswith("- execution")]
+    assert ["Fails" in listed[0], "Breaks" in listed[1], len(listed)] == [True, True, 2]
+    assert text("read_run", run=run.pk, show="all").count("- execution") == 4
+    assert "No execution failed" in text("read_run", run=make_run().pk)
+
+
+def test_runs_are_listed_newest_first_and_narrowed() -> None:
+    old, new = make_run(["failed"]), make_run(["passed"])
+
+    lines = text("list_runs", suite="refunds").splitlines()
+    assert [f"run {new.pk}:" in lines[0], f"run {old.pk}:" in lines[1]] == [True, True]
+    assert f"run {old.pk}:" in text("list_runs", before=new.pk)
+    assert f"run {new.pk}:" not in text("list_runs", verdict="failed")
+    assert "no such run" in text("list_runs", suite="nothing")
+
+
+def test_why_an_execution_failed_shows_what_failed_first_and_cuts_what_is_long() -> None:
+    run = make_run([])
+    grades = [
+        make_grade(),
+        make_grade(label="Says sorry", passed=False, score=0.0, reason="There is no sorry."),
+    ]
+    make_execution(run, "Long", trial=make_trial(reply="x" * 9_000), grades=grades, state="failed")
+
+    why = text("why_failed", run=run.pk, case="Long")
+
+    assert why.index("- failed: Says sorry") < why.index("- passed: ")
+    assert "There is no sorry." in why
+    assert "5,000 more characters" in why
+    assert len(why) < PART_CHARS
+    assert "no case 'Short'" in refusal("why_failed", run=run.pk, case="Short")
+    assert "execution" in refusal("why_failed", run=run.pk)
+    assert "no execution 999" in refusal("why_failed", execution=999)
+
+
+def test_two_runs_are_compared_and_values_stay_hidden_from_those_who_may_not_see_them() -> None:
+    suite = make_suite()
+    base, head = (make_run({"Works": [state]}, suite=suite) for state in ("passed", "failed"))
+
+    compared = text("compare_runs", base=base.pk, head=head.pk)
+    assert "1 case got worse" in compared
+    assert "- worse: “Works”: passed" in compared
+    only_runs = Caller(make_user(["evals_app.view_run"]), Scope.READ)
+    assert "1 case got worse" in text("compare_runs", only_runs, base=base.pk, head=head.pk)
+    assert "999" in refusal("compare_runs", base=base.pk, head=999)
+
+
+RUNNING = {"evals_app.view_run", "evals_app.add_run"}
+NEEDS: dict[str, tuple[str, set[str]]] = {
+    **dict.fromkeys(("list_suites", "read_suite"), ("read", {"evals_app.view_suite"})),
+    **dict.fromkeys(("list_agents", "read_agent"), ("read", {"evals_app.view_agent"})),
+    "list_fixtures": ("read", {"fixtures_app.view_fixture"}),
+    "read_fixture": ("read", {"fixtures_app.view_fixture", "fixtures_app.view_entitytype"}),
+    **dict.fromkeys(
+        ("list_runs", "read_run", "forecast_run", "compare_runs"), ("read", {"evals_app.view_run"})
+    ),
+    "why_failed": ("read", {"evals_app.view_run", "evals_app.view_execution"}),
+    **dict.fromkeys(("list_checks", "describe_check", "read_guide"), ("read", set())),
+    **dict.fromkeys(("check_files", "write_files", "try_check"), ("author", set())),
+    **dict.fromkeys(("start_run", "cancel_run"), ("run", RUNNING)),
+}
+
+
+def test_each_tool_needs_a_scope_and_permissions() -> None:
+    found = {
+        name: (tool.need.scope.value, set(tool.need.permissions)) for name, tool in TOOLS.items()
+    }
+
+    assert found == NEEDS
+    assert {name for name, tool in TOOLS.items() if not tool.is_read_only} == {
+        "write_files",
+        "start_run",
+        "cancel_run",
+    }
+
+
+def test_who_may_write_nothing_may_neither_check_files_nor_try_checks(
+    files: Mapping[str, Any],
+) -> None:
+    nobody = Caller(make_user([]), Scope.AUTHOR)
+
+    for name, arguments in (
+        ("check_files", files),
+        ("write_files", files),
+        ("try_check", {"check": {"type": "contains", "value": "a"}, "reply": "a"}),
+    ):
+        assert "may not" in refusal(name, nobody, **arguments)
+
+
+@pytest.mark.parametrize(
+    ("name", "scope"), [("check_files", "uploads"), ("try_check", "check_trials")]
+)
+def test_uploads_and_tried_checks_are_counted(name: str, scope: str, settings: Any) -> None:
+    known = settings.REST_FRAMEWORK["DEFAULT_THROTTLE_RATES"]
+    rates = {**known, scope: "2/min"}
+    settings.REST_FRAMEWORK = {**settings.REST_FRAMEWORK, "DEFAULT_THROTTLE_RATES": rates}
+    caller = Caller(make_user(), Scope.AUTHOR)
+
+    answers = [call(name, TOOLS[name].example, who=caller).text for _ in itertools.repeat(0, 3)]
+
+    assert ["Too many requests" in answer for answer in answers] == [False, False, True]
