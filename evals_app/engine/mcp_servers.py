@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr, ValidationError
 
+from fixtures_app.ground.strict_json import fault_of, read_strictly
 from fixtures_app.ground.words import near
 
 _WRAPPER = "mcpServers"
@@ -17,6 +18,7 @@ _SLUG = re.compile(r"[a-z0-9]+(?:[-_][a-z0-9]+)*")
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 # What every program gets anyway, as the package for MCP decides.
 _INHERITED = ("HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER")
+_SECRET_CHARS = 8  # shorter values, such as a port, are no secrets, and appear in results by chance
 _EXAMPLE = '{"docs": {"url": "https://docs.example.org/mcp"}}'
 
 
@@ -107,14 +109,10 @@ def read_servers(
     if text[0] not in "{[":
         text = _file(folder / Path(text.removeprefix("@")).expanduser())
     try:
-        written = json.loads(text)
-    except ValueError as error:
-        where = (
-            f" (line {error.lineno}, column {error.colno})"
-            if isinstance(error, json.JSONDecodeError)
-            else ""
-        )
-        raise ValueError(f"this is not valid JSON{where}") from None
+        written = read_strictly(text)
+    except json.JSONDecodeError as error:
+        where = f"line {error.lineno}, column {error.colno}"
+        raise ValueError(f"this is not valid JSON: {fault_of(error)} ({where})") from None
     if not isinstance(written, dict):
         raise ValueError(f"expected a JSON object of servers by their names, such as {_EXAMPLE}")  # noqa: TRY004 - one kind of error
     place = _Place(())
@@ -198,7 +196,7 @@ class _Filling:
     def _variable(self, found: re.Match[str], place: _Place) -> str:
         name, default = found.groups()
         if given := self._environ.get(name):
-            if name not in _INHERITED:
+            if name not in _INHERITED and len(given) >= _SECRET_CHARS:
                 self.secrets[given] = None
             return given
         if default is None:

@@ -8,7 +8,13 @@ import pytest
 
 from evals_app.engine.mcp_servers import Address, McpServer, Program, read_servers
 
-ENVIRON = {"DOCS_TOKEN": "hunter2", "HOST": "docs.example", "HOME": "/home/ada", "EMPTY": ""}
+ENVIRON = {
+    "DOCS_TOKEN": "hunter2-hunter2",
+    "PORT": "8080",
+    "HOST": "docs.example",
+    "HOME": "/home/ada",
+    "EMPTY": "",
+}
 DOCS = {"url": "https://docs.example/mcp"}
 
 
@@ -59,6 +65,7 @@ def test_a_file_is_read_by_its_path(tmp_path: Path) -> None:
     [
         pytest.param("[1]", ["JSON object"], id="a list"),
         pytest.param("{", ["not valid JSON", "line 1"], id="no JSON"),
+        pytest.param('{"a": "x", "a": "y"}', ["'a'"], id="the same name twice"),
         pytest.param("/nowhere/mcp.json", ["'/nowhere/mcp.json'"], id="no file"),
         pytest.param({"mcpServers": []}, ["mcpServers: "], id="a list of servers"),
         pytest.param({"mcpServers": {}, "inputs": []}, ["'inputs'"], id="more keys"),
@@ -101,13 +108,13 @@ def test_values_are_secret_if_a_variable_or_a_header_for_signing_in_has_them() -
         {
             "a": {**DOCS, "headers": {"X-Key": "${DOCS_TOKEN}", "Accept": "text/plain"}},
             "b": {**DOCS, "headers": {"authorization": "Bearer written-out"}},
-            "c": {"command": "x", "env": {"TOKEN": "${DOCS_TOKEN}", "AT": "${HOME}/docs"}},
+            "c": {"command": "x", "env": {"TOKEN": "${DOCS_TOKEN}", "AT": "${HOME}/${PORT}"}},
         }
     )
 
     assert {name: server.secrets for name, server in servers.items()} == {
-        "a": ("hunter2",),
+        "a": ("hunter2-hunter2",),
         "b": ("written-out",),
-        "c": ("hunter2",),
+        "c": ("hunter2-hunter2",),
     }
     assert not any("hunter2" in repr(server) for server in servers.values())

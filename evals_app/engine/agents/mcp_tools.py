@@ -27,6 +27,7 @@ START_S = 30.0
 CALL_S = 60.0
 MAX_RESULT_CHARS = 1_000_000
 _MOST_PAGES = 50
+_STREAM_S = 300.0
 MISSING = "The package for MCP is not installed: pip install 'touchstone[mcp]'."
 
 
@@ -43,7 +44,7 @@ class McpTool:
         *,
         client: "mcp.Client",
         retrieval: str | None,
-        hidden: "_Hide" = str,
+        hidden: _Hide = str,
     ) -> None:
         self.name = name
         self.description = tool.description or ""
@@ -145,8 +146,9 @@ async def _spoken_to(listed: McpServer) -> "AsyncIterator[mcp.StdioServerParamet
         import httpx2  # noqa: PLC0415
         from mcp.client.streamable_http import streamable_http_client  # noqa: PLC0415
 
-        # Patience is measured around each call; headers go to no other host.
-        async with httpx2.AsyncClient(headers=listed.headers, timeout=CALL_S) as http:
+        # A server may keep a stream of messages open; calls have a limit of their own.
+        timeout = httpx2.Timeout(START_S, read=_STREAM_S)
+        async with httpx2.AsyncClient(headers=listed.headers, timeout=timeout) as http:
             yield streamable_http_client(listed.url, http_client=http)
 
 
