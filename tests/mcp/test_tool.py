@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import AnonymousUser
+from django.core.exceptions import PermissionDenied
 from jsonschema import Draft202012Validator
 from pydantic import ValidationError
 
@@ -116,6 +117,16 @@ def test_a_caller_needs_the_scope_and_the_permissions(scope: str, user: Any, wor
 
     assert answer.is_error == bool(words)
     assert (words or "said") in answer.text
+
+
+def test_a_caller_who_is_no_longer_valid_is_an_answer() -> None:
+    def gone() -> Caller:
+        raise PermissionDenied("The token is gone.")
+
+    answer = call_tool({"say": make_tool(None)}, "say", {}, who=gone)
+
+    assert answer.is_error
+    assert "The token is gone." in answer.text
 
 
 def test_an_internal_error_reveals_nothing_but_is_logged(caplog: pytest.LogCaptureFixture) -> None:
