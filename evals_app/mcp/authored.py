@@ -137,20 +137,20 @@ class _Written(Spec):
 
 def list_suites(caller: Caller, given: Search) -> str:
     """List current suites, with their standing for those who may see runs."""
-    suites: list[Any] = _found(Suite.objects.current().select_related("agent"), given.text)
-    words: list[str] = [""] * len(suites)
-    if caller.user.has_perm("evals_app.view_run"):
-        shown = with_last_runs(Suite.objects.filter(pk__in=[suite.pk for suite in suites]))
-        by_key = {suite.pk: suite for suite in shown}
-        found = standings([by_key[suite.pk] for suite in suites])
-        words = [f": {_standing(one.verdict_run)}" for one in found]
-    rows = [
-        f"- {suite.slug} “{suite.name}”, agent {suite.agent.slug}"
-        + (f", tags {', '.join(suite.tags)}" if suite.tags else "")
-        + word
-        for suite, word in zip(suites, words, strict=True)
+    rows: QuerySet[Any] = Suite.objects.current().select_related("agent")
+    if not caller.user.has_perm("evals_app.view_run"):
+        return _listed([_suite_line(suite) for suite in _found(rows, given.text)], "suite")
+    suites = _found(with_last_runs(rows), given.text)
+    lines = [
+        f"{_suite_line(suite)}: {_standing(standing.verdict_run)}"
+        for suite, standing in zip(suites, standings(suites), strict=True)
     ]
-    return _listed(rows, "suite")
+    return _listed(lines, "suite")
+
+
+def _suite_line(suite: Suite) -> str:
+    tags = f", tags {', '.join(suite.tags)}" if suite.tags else ""
+    return f"- {suite.slug} “{suite.name}”, agent {suite.agent.slug}{tags}"
 
 
 def _standing(run: Any) -> str:
@@ -284,13 +284,12 @@ def read_guide(_caller: Caller, given: Page) -> str:
 def check_files(caller: Caller, given: Files) -> str:
     """Report what writing files would do."""
     report = _import(caller, given, dry_run=True)
-    parts = ["Nothing is wrong. Writing these files would do this:", *_changes(report)]
+    parts = [f"Nothing is wrong. version: {report.before}", "write_files would do this:"]
+    parts += _changes(report)
     if report.edited:
-        parts += [
-            *(edited_words(change) for change in report.edited),
-            "write_files refuses that without replace: true.",
-        ]
-    return "\n".join([*parts, *_remarks(report), f"version: {report.before}"])
+        parts += map(edited_words, report.edited)
+        parts.append("write_files refuses that without replace: true.")
+    return "\n".join([*parts, *_remarks(report)])
 
 
 def write_files(caller: Caller, given: FilesToWrite) -> str:

@@ -47,6 +47,10 @@ def refusal(name: str, who: Caller | None = None, **arguments: Any) -> str:
     return answer.text
 
 
+def version_in(checked: str) -> str:
+    return str(re.findall(r"version: (\w+)", checked)[0])
+
+
 def test_what_people_wrote_is_listed_and_read(files: Mapping[str, Any]) -> None:
     import_files([AGENT, JUDGE, SUITE])
     make_run({"Greets": ["passed"]}, suite=Suite.objects.get(slug="talks"), is_whole=True)
@@ -79,7 +83,7 @@ def test_files_are_checked_without_writing_them_and_written_if_nothing_changed_s
 ) -> None:
     caller = Caller(make_user(), Scope.AUTHOR)
     checked = text("check_files", caller, **files)
-    version = checked.rpartition("version: ")[2]
+    version = version_in(checked)
     assert not Suite.objects.exists()
 
     assert "created: suite talks" in text("write_files", caller, **files, version=version)
@@ -123,7 +127,7 @@ def test_a_token_that_requires_versions_overwrites_nothing_blindly(
     new = {"files": [{"path": SUITE.path, "content": changed}]}
 
     assert "version" in refusal("write_files", caller, **new)
-    version = text("check_files", caller, **new).rpartition("version: ")[2]
+    version = version_in(text("check_files", caller, **new))
     assert "updated: suite talks" in text("write_files", caller, **new, version=version)
 
 
