@@ -19,6 +19,7 @@ from evals_app.models import (
     Provider,
     Review,
     ReviewTask,
+    Schedule,
     Settlement,
 )
 from fixtures_app.library import save_fixture
@@ -92,10 +93,12 @@ def samples_for(settings: Any) -> Samples:
         "entitytype": EntityType.objects.get(),
         "user": User.objects.create_user("sample"),
         "monthlyceiling": MonthlyCeiling.objects.create(max_usd=5),
+        "schedule": Schedule.objects.create(owner=root),
         "group": Group.objects.create(name="Readers"),
     }
     parts = {name: row.pk for name, row in rows.items()}
     parts |= {"runs": run.pk, "executions": execution.pk, "settlements": settlement.pk}
+    parts |= {"schedules": rows["schedule"].pk}
     parts |= {"start": run.pk, "stored": Assertion.objects.get(turn__case=case).pk}
     parts |= {"grade": grade.pk, "only": "all", "tasks": task.pk, "position": 1}
     parts |= {"digest": yardstick.digest}

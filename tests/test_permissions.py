@@ -54,7 +54,7 @@ OUR_MODELS = {
     "fixtures_app": ("fixture", "entitytype"),
     "evals_app": (
         *("suite", "case", "agent", "provider", "evaluationsteps"),
-        *("run", "execution", "apitoken", "monthlyceiling"),
+        *("run", "execution", "apitoken", "monthlyceiling", "schedule"),
     ),
     "auth": ("user", "group"),
 }
@@ -99,6 +99,7 @@ _SETTLEMENT = "admin/evals_app/settlement/"
 _JUDGES = "admin/evals_app/judgetally/"
 _TASK = "admin/evals_app/reviewtask/"
 _SEES_CEILINGS = "view_monthlyceiling|change_monthlyceiling"
+_SEES_SCHEDULES = "view_schedule|change_schedule"
 _EXECUTION = "admin/evals_app/execution/<int:pk>/"
 
 PAGES: dict[str, Need] = {
@@ -243,6 +244,18 @@ PAGES: dict[str, Need] = {
             "POST": "change_monthlyceiling view_user",
         },
     ),
+    **pages(
+        "evals_app",
+        "schedule",
+        add=f"add_schedule {RUNNING}",
+        delete=f"delete_schedule {RUNNING}",
+        # Without the right to start runs, who may change one may read it.
+        change={"GET": _SEES_SCHEDULES, "POST": f"change_schedule {RUNNING}"},
+    ),
+    "admin/evals_app/schedule/next-times/": {
+        "GET": f"{_SEES_SCHEDULES}|add_schedule",
+        "POST": NOBODY,
+    },
     **read_only("execution"),
     f"{_EXECUTION}live/": "view_execution|change_execution",
     f"{_EXECUTION}strip/": {"GET": "view_execution|change_execution", "POST": NOBODY},
@@ -293,6 +306,15 @@ REST: dict[str, dict[str, Scoped]] = {
     "api/review-tasks/<int:pk>/close/": {"POST": ("author", REVIEWING)},
     "api/runs/<int:pk>/regrade/": {"POST": ("run", RUNNING)},
     "api/runs/<int:pk>/regrade/forecast/": {"POST": ("read", "view_run")},
+    "api/schedules/": {
+        "GET": ("read", "view_schedule"),
+        "POST": ("run", f"add_schedule {RUNNING}"),
+    },
+    "api/schedules/<int:pk>/": {
+        "GET": ("read", "view_schedule"),
+        "PUT": ("run", f"change_schedule {RUNNING}"),
+        "DELETE": ("run", f"delete_schedule {RUNNING}"),
+    },
     "api/settlements/": {"GET": ("read", "view_run"), "POST": ("run", RUNNING)},
     "api/settlements/forecast/": {"POST": ("read", "view_run")},
     "api/settlements/<int:pk>/": {"GET": ("read", "view_run")},
@@ -351,6 +373,7 @@ ACTIONS: dict[str, dict[str, str]] = {
     "user": {"delete_selected": NOBODY},
     "group": {"delete_selected": SUPERUSER},
     "monthlyceiling": {"delete_selected": "delete_monthlyceiling view_user"},
+    "schedule": {"delete_selected": f"delete_schedule {RUNNING}"},
 }
 
 

@@ -10,6 +10,7 @@ from evals_app.admin import (  # noqa: F401 - each one registers its pages
     review_tasks,
     roles,
     runs,
+    schedules,
     settlements,
     spending,
     suites,

@@ -20,6 +20,7 @@ from evals_app.models import (
     Provider,
     ReviewTask,
     Run,
+    Schedule,
     Settlement,
     Spending,
     Suite,
@@ -39,6 +40,7 @@ _GROUPS: dict[str, list[tuple[type[Model], str, str]]] = {
     "Run and review": [
         (Run, "play_circle", "Runs"),
         (Execution, "rate_review", "Executions"),
+        (Schedule, "schedule", "Schedules"),
         (ReviewTask, "task_alt", "To check"),
         (Settlement, "balance", "Settlements"),
         (JudgeTally, "gavel", "Judges"),

@@ -14,8 +14,8 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_http_methods, require_POST
 from unfold.widgets import UnfoldAdminEmailInputWidget, UnfoldAdminTextInputWidget
 
+from evals_app.engine.rhythm import time_zones
 from evals_app.models import ApiToken, Profile
-from evals_app.models.profiles import time_zones
 from fixtures_app.ground.quoting import shortened
 from fixtures_app.ground.words import near
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from django.contrib import messages
+from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.db.models import Q
 from django.http import Http404, HttpRequest, HttpResponse
@@ -37,7 +37,7 @@ from evals_app.admin.suite_cases import (
 )
 from evals_app.admin.trends import suite_trend
 from evals_app.library.rights import Rights
-from evals_app.models import Case, Run, Suite
+from evals_app.models import Case, Run, Schedule, Suite
 from evals_app.reports.figures import score_text
 from evals_app.reports.reviewed import rate_with_people
 from evals_app.runs.forecast import informing_judges
@@ -90,6 +90,7 @@ class SuitePages(ModelAdmin):
             "buttons": buttons,
             "menu": menu,
             "case_add_url": _add_url(request, suite),
+            **_schedules_of(request, suite),
             **(_results_of_note(suite) if request.user.has_perm("evals_app.view_run") else {}),
         }
 
@@ -284,6 +285,16 @@ def _add_url(request: HttpRequest, suite: Suite) -> str:
     if not request.user.has_perm("evals_app.add_case"):
         return ""
     return f"{reverse('admin:evals_app_case_add')}?suite={suite.pk}"
+
+
+def _schedules_of(request: HttpRequest, suite: Suite) -> dict[str, Any]:
+    """Return the schedules of a suite, and where to write one, for who may see and write them."""
+    pages = admin.site.get_model_admin(Schedule)
+    sees = pages.has_view_permission(request)
+    rows = suite.schedules.order_by("next_at", "pk") if sees else ()
+    is_offered = pages.has_add_permission(request) and suite.archived_at is None and not rows
+    url = f"{reverse('admin:evals_app_schedule_add')}?suites={suite.pk}"
+    return {"schedules": rows, "schedule_url": url if is_offered else ""}
 
 
 def _results_of_note(suite: Any) -> dict[str, Any]:

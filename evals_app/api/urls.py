@@ -23,6 +23,7 @@ from evals_app.api.run_actions import (
     ResumeRun,
 )
 from evals_app.api.runs import ForecastRun, OneExecution, OneRun, RunExecutions, Runs
+from evals_app.api.schedules import OneSchedule, Schedules
 from evals_app.api.settlements import (
     CancelSettlement,
     ForecastSettlement,
@@ -62,6 +63,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("review-tasks/<int:pk>/close/", CloseReviewTask.as_view(), name="review-task-close"),
     path("runs/<int:pk>/regrade/", Regrade.as_view(), name="run-regrade"),
     path("runs/<int:pk>/regrade/forecast/", ForecastRegrade.as_view(), name="run-regrade-forecast"),
+    path("schedules/", Schedules.as_view(), name="schedules"),
+    path("schedules/<int:pk>/", OneSchedule.as_view(), name="schedule"),
     path("settlements/", Settlements.as_view(), name="settlements"),
     path("settlements/forecast/", ForecastSettlement.as_view(), name="settlement-forecast"),
     path("settlements/<int:pk>/", OneSettlement.as_view(), name="settlement"),

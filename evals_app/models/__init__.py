@@ -10,6 +10,7 @@ from evals_app.models.providers import ModelPrice, Provider, ProviderState
 from evals_app.models.results import CaseResult, Execution, GradeResult, PaidCalls, Transcript
 from evals_app.models.reviews import Review, ReviewedVerdict, ReviewItem, ReviewTask
 from evals_app.models.runs import Run, Snapshot, SnapshotCase
+from evals_app.models.schedules import DueRun, Schedule
 from evals_app.models.settlements import Settlement
 from evals_app.models.spending import MonthlyCeiling, Spending
 from evals_app.models.suites import Assertion, Case, Suite, Turn
@@ -23,6 +24,7 @@ __all__ = [
     "Attachment",
     "Case",
     "CaseResult",
+    "DueRun",
     "EvaluationSteps",
     "Execution",
     "GradeResult",
@@ -39,6 +41,7 @@ __all__ = [
     "ReviewTask",
     "ReviewedVerdict",
     "Run",
+    "Schedule",
     "Settlement",
     "Snapshot",
     "SnapshotCase",

@@ -1,11 +1,12 @@
 """What people choose for themselves."""
 
-from functools import cache
 from typing import Any
-from zoneinfo import ZoneInfo, available_timezones
+from zoneinfo import ZoneInfo
 
 from django.conf import settings
 from django.db import models
+
+from evals_app.engine.rhythm import time_zones
 
 
 class Profile(models.Model):
@@ -19,13 +20,6 @@ class Profile(models.Model):
 
     def __str__(self) -> str:
         return f"{self.user}: {self.time_zone}"
-
-
-@cache
-def time_zones() -> tuple[str, ...]:
-    """Return the names of time zones, as in Europe/Zurich."""
-    places = (name for name in available_timezones() if "/" in name)
-    return ("UTC", *sorted(name for name in places if not name.startswith(("Etc/", "SystemV/"))))
 
 
 def zone_of(person: Any) -> ZoneInfo | None:

@@ -39,7 +39,10 @@ _WRITTEN = (
     *("evals_app.suite", "evals_app.case", "evals_app.agent"),
     *("fixtures_app.fixture", "fixtures_app.entitytype"),
 )
-_READ = ("evals_app.run", "evals_app.execution", "evals_app.evaluationsteps")
+_READ = (
+    *("evals_app.run", "evals_app.execution", "evals_app.evaluationsteps"),
+    "evals_app.schedule",
+)
 _SEEING = _rights("view", *_WRITTEN, *_READ)
 _OWN_TOKENS = _rights("view add change delete", "evals_app.apitoken")
 
@@ -61,8 +64,14 @@ ROLES = (
     ),
     Role(
         "Runner",
-        "Sees what a viewer sees. Starts runs, which may cost money, cancels and settles them.",
-        (*_SEEING, *_rights("add", "evals_app.run"), *_OWN_TOKENS),
+        "Sees what a viewer sees. Starts and schedules runs, which may cost money, cancels and"
+        " settles them.",
+        (
+            *_SEEING,
+            *_rights("add", "evals_app.run"),
+            *_rights("add change delete", "evals_app.schedule"),
+            *_OWN_TOKENS,
+        ),
     ),
     Role(
         "Reviewer",

@@ -24,6 +24,7 @@ from evals_app.runs.providers import kinds_in_use
 from evals_app.runs.queues import Flag
 from evals_app.runs.reap import reap
 from evals_app.runs.retention import ensure_schedule
+from evals_app.runs.schedules import start_due_runs
 from evals_app.runs.sentinel import Sentinel
 from evals_app.runs.shift import GRACE
 from evals_app.runs.watchdog import SILENT_S, Restarts, Watchdog, is_work_waiting
@@ -154,9 +155,10 @@ class LocalCluster:
         self._sentinel.start()
 
     def _do_chores(self) -> float:
-        """Reap and announce ourselves; return the seconds until this is due again."""
+        """Reap, start what is due and announce ourselves; return the seconds until this is due again."""
         try:
             reap()
+            start_due_runs()
             announce(processes=settings.WORKERS)
             is_waiting = is_work_waiting()
         except AWAY as error:

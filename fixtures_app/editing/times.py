@@ -1,6 +1,6 @@
 """How pages show moments: in one style, in the time zone of the person who reads."""
 
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, tzinfo
 
 from django import template
 from django.contrib.humanize.templatetags.humanize import naturaltime
@@ -36,9 +36,9 @@ def _marked(at: datetime, text: str) -> SafeString:
     )
 
 
-def exact_moment(at: datetime) -> str:
-    """Return "22 Nov 2026, 19:03:07 (UTC+1, Europe/Zurich)"."""
-    local = timezone.localtime(at)
+def exact_moment(at: datetime, zone: tzinfo | None = None) -> str:
+    """Return "22 Nov 2026, 19:03:07 (UTC+1, Europe/Zurich)", in the reader's zone unless given."""
+    local = timezone.localtime(at, zone)
     return f"{date_format(local)}, {local:%H:%M:%S} ({zone_of(local)})"
 
 

@@ -28,7 +28,8 @@ def test_the_side_bar_leads_to_every_screen() -> None:
         "": ["Dashboard", "Help"],
         "Write": ["Suites", "Cases", "Agents", "Fixtures", "Entity types", "Evaluation steps"],
         "Run and review": [
-            *("Runs", "Executions", "To check", "Settlements", "Judges", "Spending"),
+            *("Runs", "Executions", "Schedules", "To check", "Settlements", "Judges"),
+            "Spending",
         ],
         "Set up": ["Providers", "Monthly ceilings", "API tokens", "People", "Roles"],
     }

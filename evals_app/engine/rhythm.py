@@ -1,0 +1,134 @@
+"""When something repeats: every hour, every day, on weekdays, or as a cron line says."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from itertools import islice, pairwise, takewhile
+from typing import Annotated, Literal
+from zoneinfo import ZoneInfo, available_timezones
+
+from cronsim import CronSim, CronSimError
+from pydantic import Field, ValidationInfo, field_validator
+
+from evals_app.engine.permits import checked, shaped
+from evals_app.engine.spec import Spec
+from fixtures_app.ground.words import near
+
+Cadence = Literal["hourly", "daily", "weekdays", "cron"]
+CLOSEST = timedelta(minutes=5)  # between two moments
+_COMPARED = 100  # so many moments show how close a line comes
+_FIELDS = "minute hour day-of-month month day-of-week"
+_YEAR = timedelta(days=366)
+_START = datetime(2024, 1, 1, tzinfo=UTC)
+
+
+@cache
+def time_zones() -> tuple[str, ...]:
+    """Return the names of time zones, as in Europe/Zurich."""
+    places = (name for name in available_timezones() if "/" in name)
+    return ("UTC", *sorted(name for name in places if not name.startswith(("Etc/", "SystemV/"))))
+
+
+def _zone_problem(name: str) -> str | None:
+    if name in time_zones():
+        return None
+    return f"{name!r} is not a time zone. Write it as Europe/Zurich.{near(name, time_zones())}"
+
+
+def _cron_problem(line: str) -> str | None:
+    """Say why a cron line cannot be used; an empty one is no line."""
+    fields = line.split()
+    if not fields:
+        return None
+    if len(fields) != len(_FIELDS.split()):
+        return (
+            f"{line!r} has {len(fields)} fields. Write five: {_FIELDS}, for example 0 3 * * 1-5 for"
+            " 03:00 from Monday to Friday."
+        )
+    try:
+        moments = CronSim(line, _START)
+    except CronSimError as error:
+        field = str(error).removeprefix("Bad ")
+        written = dict(zip(_FIELDS.split(), fields, strict=True)).get(field, line)
+        return f"{written!r} is not a valid {field}. The five fields are: {_FIELDS}."
+    first = next(moments, None)
+    if first is None:
+        return f"{line!r} never comes."
+    year = takewhile(lambda moment: moment < first + _YEAR, moments)
+    if any(
+        later - earlier < CLOSEST for earlier, later in pairwise([first, *islice(year, _COMPARED)])
+    ):
+        minutes = CLOSEST.seconds // 60
+        return f"{line!r} comes more often than every {minutes} minutes."
+    return None
+
+
+class Rhythm(Spec):
+    """How often something is due, and at what time of the day in which time zone."""
+
+    cadence: Cadence = Field("daily", title="How often", description="cron: as the cron line says.")
+    at: Annotated[
+        str, shaped(r"(?:[01][0-9]|2[0-3]):[0-5][0-9]", "Write the time like this: 03:00.")
+    ] = Field(
+        "03:00",
+        title="At",
+        description="A time of the day. Every hour: only the minutes count.",
+    )
+    cron: Annotated[str, checked(_cron_problem)] = Field(
+        "",
+        max_length=100,
+        validate_default=True,
+        title="Cron line",
+        description=f"Five fields: {_FIELDS}. For example 0 3 * * 1-5.",
+    )
+    time_zone: Annotated[str, checked(_zone_problem)] = Field(
+        "UTC", max_length=100, title="Time zone", description="For example Europe/Zurich."
+    )
+
+    @field_validator("cron")
+    @classmethod
+    def _only_where_it_counts(cls, cron: str, info: ValidationInfo) -> str:
+        cadence = info.data.get("cadence")  # None: it is not valid itself
+        if cadence == "cron" and not cron.strip():
+            raise ValueError(f"Enter a cron line with five fields: {_FIELDS}.")
+        if cron.strip() and cadence not in {"cron", None}:
+            raise ValueError("This counts only with the cadence cron. Choose it, or clear this.")
+        return cron.strip()
+
+    @property
+    def line(self) -> str:
+        """The same as a cron line."""
+        hour, minute = (int(part) for part in self.at.split(":"))
+        lines = {
+            "hourly": f"{minute} * * * *",
+            "daily": f"{minute} {hour} * * *",
+            "weekdays": f"{minute} {hour} * * 1-5",
+        }
+        return lines.get(self.cadence, self.cron)
+
+    @property
+    def zone(self) -> ZoneInfo:
+        return ZoneInfo(self.time_zone)
+
+    @property
+    def in_words(self) -> str:
+        """How often and when: "every day at 03:00"."""
+        if self.cadence == "cron":
+            words = CronSim(self.cron, _START).explain()
+            return words[:1].lower() + words[1:]
+        if self.cadence == "hourly":
+            return f"every hour at minute {self.at[-2:]}"
+        return f"{'every day' if self.cadence == 'daily' else 'Monday to Friday'} at {self.at}"
+
+    def moments(self, *, after: datetime) -> Iterator[datetime]:
+        """Yield the moments after one, in UTC.
+
+        A time that the change to summer time skips comes right after the gap; one that comes twice
+        in autumn counts once.
+        """
+        for moment in CronSim(self.line, after.astimezone(self.zone)):
+            yield moment.astimezone(UTC)
+
+    def next(self, *, after: datetime) -> datetime | None:
+        """Return the first moment after one."""
+        return next(self.moments(after=after), None)
