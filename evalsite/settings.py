@@ -19,7 +19,7 @@ DATA_DIR = environment.folder(
     "TOUCHSTONE_DATA_DIR", "touchstone-data" if IS_INSTALLED else "var", relative_to=PROJECT
 )
 
-SITE = environment.web_address("TOUCHSTONE_SITE", "http://127.0.0.1:8000")  # of links in commands
+SITE = environment.web_address("TOUCHSTONE_SITE", "http://127.0.0.1:8000")  # of links in commands and messages
 
 # Safety
 

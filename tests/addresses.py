@@ -21,6 +21,7 @@ from evals_app.models import (
     ReviewTask,
     Schedule,
     Settlement,
+    Webhook,
 )
 from fixtures_app.library import save_fixture
 from fixtures_app.models import EntityType, Fixture
@@ -94,11 +95,14 @@ def samples_for(settings: Any) -> Samples:
         "user": User.objects.create_user("sample"),
         "monthlyceiling": MonthlyCeiling.objects.create(max_usd=5),
         "schedule": Schedule.objects.create(owner=root),
+        # Nothing listens there.
+        "webhook": Webhook.objects.create(name="Chat", url="http://127.0.0.1:9/"),
         "group": Group.objects.create(name="Readers"),
     }
     parts = {name: row.pk for name, row in rows.items()}
     parts |= {"runs": run.pk, "executions": execution.pk, "settlements": settlement.pk}
-    parts |= {"schedules": rows["schedule"].pk}
+    parts |= {"schedules": rows["schedule"].pk, "webhooks": rows["webhook"].pk}
+    parts |= {"delivery": rows["webhook"].deliveries.create(body="{}").pk}
     parts |= {"start": run.pk, "stored": Assertion.objects.get(turn__case=case).pk}
     parts |= {"grade": grade.pk, "only": "all", "tasks": task.pk, "position": 1}
     parts |= {"digest": yardstick.digest}

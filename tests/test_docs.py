@@ -2,6 +2,8 @@
 
 import json
 import re
+from dataclasses import fields
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ from evals_app.engine.agents.reply import _KEYS as REPLY_KEYS
 from evals_app.engine.agents.reply import parse_reply, read_reply
 from evals_app.engine.agents.session import Exchange, Setting
 from evals_app.engine.permits import FROZEN
+from evals_app.engine.signature import secret_text, signed_headers
 from evals_app.engine.trial import Message, ToolCall, Usage
 from evals_app.engine.web import Web
 from evals_app.formats.dialects import DIALECTS
@@ -32,6 +35,7 @@ from evals_app.reports.answers import (
     Limit,
     RunDetails,
 )
+from evals_app.reports.notices import Names, Notice, notice_json
 from tests.agent_server import Asked, Sent, WebServer
 from tests.engine.permitting import permitting
 from tests.screenshots import PICTURES
@@ -430,6 +434,31 @@ def test_the_function_of_the_page_answers() -> None:
 
     assert reply.text == "Order 1042 is sent."
     assert reply.tool_calls[0].result == {"state": "sent"}
+
+
+def test_the_function_of_the_page_checks_the_signature_of_a_message() -> None:
+    module: dict[str, Any] = {}
+    exec(blocks("webhooks.md", "python")[0], module)  # noqa: S102 - our own page
+    body, now = b'{"type": "test"}', datetime.now(UTC)
+    headers = signed_headers(b"key", message_id="1", at=now, body=body)
+    old = signed_headers(b"key", message_id="1", at=now - timedelta(hours=1), body=body)
+    secret, other = secret_text(b"key"), secret_text(b"other")
+
+    assert module["is_genuine"](secret, headers, body)
+    assert not module["is_genuine"](secret, headers, body + b" ")
+    assert not module["is_genuine"](secret, old, body)
+    assert not module["is_genuine"](other, headers, body)
+
+
+def test_the_message_of_the_page_is_one() -> None:
+    written = json.loads(blocks("webhooks.md", "json")[0])
+    names = {field.name: None for field in fields(Notice)} | {"failed": Names(), "worse": Names()}
+    notice = Notice(**names | {"cases": 1, "cases_passed": 1, "verdict": "failed"})  # type: ignore[arg-type]
+
+    sent = notice_json(notice, at=datetime.now(UTC))
+
+    assert written.keys() == sent.keys()
+    assert written["data"].keys() == sent["data"].keys()
 
 
 # Words of the dictionary that only developers meet.

@@ -54,7 +54,7 @@ OUR_MODELS = {
     "fixtures_app": ("fixture", "entitytype"),
     "evals_app": (
         *("suite", "case", "agent", "provider", "evaluationsteps"),
-        *("run", "execution", "apitoken", "monthlyceiling", "schedule"),
+        *("run", "execution", "apitoken", "monthlyceiling", "schedule", "webhook"),
     ),
     "auth": ("user", "group"),
 }
@@ -256,6 +256,13 @@ PAGES: dict[str, Need] = {
         "GET": f"{_SEES_SCHEDULES}|add_schedule",
         "POST": NOBODY,
     },
+    **pages("evals_app", "webhook"),
+    "admin/evals_app/webhook/<int:pk>/test/": {"GET": NOBODY, "POST": "change_webhook"},
+    "admin/evals_app/webhook/<int:pk>/secret/": "change_webhook",
+    "admin/evals_app/webhook/<int:pk>/deliveries/<int:delivery>/again/": {
+        "GET": NOBODY,
+        "POST": "change_webhook",
+    },
     **read_only("execution"),
     f"{_EXECUTION}live/": "view_execution|change_execution",
     f"{_EXECUTION}strip/": {"GET": "view_execution|change_execution", "POST": NOBODY},
@@ -314,6 +321,20 @@ REST: dict[str, dict[str, Scoped]] = {
         "GET": ("read", "view_schedule"),
         "PUT": ("run", f"change_schedule {RUNNING}"),
         "DELETE": ("run", f"delete_schedule {RUNNING}"),
+    },
+    "api/webhooks/": {
+        "GET": ("read", "view_webhook"),
+        "POST": ("author", "add_webhook"),
+    },
+    "api/webhooks/<int:pk>/": {
+        "GET": ("read", "view_webhook"),
+        "PUT": ("author", "change_webhook"),
+        "DELETE": ("author", "delete_webhook"),
+    },
+    "api/webhooks/<int:pk>/test/": {"POST": ("author", "change_webhook")},
+    "api/webhooks/<int:pk>/deliveries/": {"GET": ("read", "view_webhook")},
+    "api/webhooks/<int:pk>/deliveries/<int:delivery>/again/": {
+        "POST": ("author", "change_webhook")
     },
     "api/settlements/": {"GET": ("read", "view_run"), "POST": ("run", RUNNING)},
     "api/settlements/forecast/": {"POST": ("read", "view_run")},

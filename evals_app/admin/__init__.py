@@ -16,4 +16,5 @@ from evals_app.admin import (  # noqa: F401 - each one registers its pages
     suites,
     tokens,
     users,
+    webhooks,
 )

@@ -24,6 +24,7 @@ from evals_app.models import (
     Settlement,
     Spending,
     Suite,
+    Webhook,
 )
 from fixtures_app.models import EntityType, Fixture
 
@@ -50,6 +51,7 @@ _GROUPS: dict[str, list[tuple[type[Model], str, str]]] = {
         (Provider, "hub", "Providers"),
         (MonthlyCeiling, "savings", "Monthly ceilings"),
         (ApiToken, "key", "API tokens"),
+        (Webhook, "send", "Webhooks"),
         (User, "person", "People"),
         (Group, "group", "Roles"),
     ],

@@ -1,8 +1,7 @@
 """Schedules over REST: list, create, read, change, delete."""
 
-from typing import Annotated, Any, ClassVar, Literal, cast
+from typing import Annotated, Any, ClassVar, Literal
 
-from django.contrib.admin.models import DELETION, LogEntry
 from django.db.models import QuerySet
 from django.http import Http404
 from django.urls import reverse
@@ -18,7 +17,7 @@ from evals_app.api.problems import RefusedError, error_at
 from evals_app.engine.permits import checked
 from evals_app.engine.rhythm import Rhythm
 from evals_app.engine.spec import Slug
-from evals_app.library.edits import note_edit
+from evals_app.library.edits import note_deletion, note_edit
 from evals_app.models import Agent, Schedule, Suite
 from evals_app.models.schedules import RHYTHM
 from evals_app.reports.answers import in_json
@@ -115,8 +114,8 @@ class OneSchedule(OneEndpoint):
         responses=responses(None, 404, status=204),
     )
     def delete(self, request: Request, pk: int) -> Response:
-        schedule, user = _find(pk), cast("Any", request.user)
-        LogEntry.objects.log_actions(user.pk, [schedule], DELETION, single_object=True)
+        schedule = _find(pk)
+        note_deletion(schedule, user=request.user)
         schedule.delete()
         return Response(status=204)
 

@@ -31,6 +31,7 @@ from evals_app.api.settlements import (
     Settlements,
 )
 from evals_app.api.spending import SpendingOfMonth
+from evals_app.api.webhooks import Deliveries, OneWebhook, SendAgain, TestWebhook, Webhooks
 from evals_app.api.written import (
     Agents,
     Fixtures,
@@ -65,6 +66,15 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("runs/<int:pk>/regrade/forecast/", ForecastRegrade.as_view(), name="run-regrade-forecast"),
     path("schedules/", Schedules.as_view(), name="schedules"),
     path("schedules/<int:pk>/", OneSchedule.as_view(), name="schedule"),
+    path("webhooks/", Webhooks.as_view(), name="webhooks"),
+    path("webhooks/<int:pk>/", OneWebhook.as_view(), name="webhook"),
+    path("webhooks/<int:pk>/test/", TestWebhook.as_view(), name="webhook-test"),
+    path("webhooks/<int:pk>/deliveries/", Deliveries.as_view(), name="webhook-deliveries"),
+    path(
+        "webhooks/<int:pk>/deliveries/<int:delivery>/again/",
+        SendAgain.as_view(),
+        name="webhook-again",
+    ),
     path("settlements/", Settlements.as_view(), name="settlements"),
     path("settlements/forecast/", ForecastSettlement.as_view(), name="settlement-forecast"),
     path("settlements/<int:pk>/", OneSettlement.as_view(), name="settlement"),

@@ -111,14 +111,21 @@ def _name(host: str) -> str:
 
 
 def url_problem(url: str, *, permitted: Iterable[str]) -> str | None:
+    """Say why a URL that everyone can see cannot be called, as far as that is known."""
+    if problem := reach_problem(url, permitted=permitted):
+        return problem
+    # Only for what an author wrote: a tool argument may be named key.
+    if _SECRETIVE.search(read_url(url).path):
+        return "Everyone can see the address. Put keys in a header instead: {env: NAME}."
+    return None
+
+
+def reach_problem(url: str, *, permitted: Iterable[str]) -> str | None:
     """Say why a URL cannot be called, as far as that is known without looking up its name."""
     try:
         target = read_url(url)
     except ValueError as exc:
         return str(exc)
-    # Only for what an author wrote: a tool argument may be named key.
-    if _SECRETIVE.search(target.path):
-        return "Everyone can see the address. Put keys in a header instead: {env: NAME}."
     if target.host == "localhost" or target.host.endswith(".localhost"):
         return why_refused("127.0.0.1", target, permitted=permitted)
     try:

@@ -172,20 +172,28 @@ class Web:
         headers: Mapping[str, str],
         body: Any = None,
         form: Mapping[str, str] | None = None,
+        content: bytes | None = None,
         most_bytes: int,
         hides: bool = True,
     ) -> Answer:
         """Send one request and wait for the whole answer; its time is bounded by the caller.
 
-        `body` is sent as JSON, `form` as the fields of a form. Unless it `hides` them, secrets stay
-        in the answer.
+        `body` is sent as JSON, `form` as the fields of a form, `content` as it is. Unless it `hides`
+        them, secrets stay in the answer.
 
         Raises:
             WebError: no answer, a redirect, or an answer that is too long or compressed.
             ConfigurationError: the address is not one that may be called.
         """
         sending = self.sending(
-            method, url, headers=headers, body=body, form=form, most_bytes=most_bytes, hides=hides
+            method,
+            url,
+            headers=headers,
+            body=body,
+            form=form,
+            content=content,
+            most_bytes=most_bytes,
+            hides=hides,
         )
         async with sending as arriving:
             return await arriving.whole()
@@ -199,6 +207,7 @@ class Web:
         headers: Mapping[str, str],
         body: Any = None,
         form: Mapping[str, str] | None = None,
+        content: bytes | None = None,
         most_bytes: int,
         hides: bool = True,
     ) -> AsyncIterator[Arriving]:
@@ -211,7 +220,6 @@ class Web:
         # A few compressed bytes could fill the memory.
         sent |= {"accept-encoding": "identity", "user-agent": "touchstone"}
         sent |= {name.lower(): value for name, value in headers.items()}
-        content = None
         if body is not None:
             content = _json(body)
             sent["content-type"] = "application/json"

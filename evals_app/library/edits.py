@@ -80,6 +80,11 @@ def note_edit(row: Model, *, user: Any, note: str, is_new: bool = False) -> None
     LogEntry.objects.log_actions(author.pk, [row], flag, change_message=note, single_object=True)
 
 
+def note_deletion(row: Model, *, user: Any) -> None:
+    """Leave an entry for an object that is about to be deleted."""
+    LogEntry.objects.log_actions(user.pk, [row], DELETION, single_object=True)
+
+
 def _entries(
     kind: Kind, changes: Iterable[Change], user_id: int, at: datetime, note: str
 ) -> Iterable[LogEntry]:

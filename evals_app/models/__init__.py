@@ -5,6 +5,7 @@ from evals_app.models.attachments import Attachment
 from evals_app.models.evaluation_steps import EvaluationSteps
 from evals_app.models.judges import JudgeTally
 from evals_app.models.leases import Lease, Tally, Worker
+from evals_app.models.notices import Delivery, Webhook
 from evals_app.models.profiles import Profile
 from evals_app.models.providers import ModelPrice, Provider, ProviderState
 from evals_app.models.results import CaseResult, Execution, GradeResult, PaidCalls, Transcript
@@ -24,6 +25,7 @@ __all__ = [
     "Attachment",
     "Case",
     "CaseResult",
+    "Delivery",
     "DueRun",
     "EvaluationSteps",
     "Execution",
@@ -50,6 +52,7 @@ __all__ = [
     "Tally",
     "Transcript",
     "Turn",
+    "Webhook",
     "Worker",
     "Yardstick",
 ]

@@ -19,6 +19,7 @@ from django.db import connection, connections
 from django_q import cluster as q_cluster
 
 from evals_app.engine.llm.models import preload
+from evals_app.runs.notices import deliver_due, has_due
 from evals_app.runs.patience import AWAY
 from evals_app.runs.providers import kinds_in_use
 from evals_app.runs.queues import Flag
@@ -81,6 +82,7 @@ class LocalCluster:
         self.grace_s = grace_s
         self.kinds = kinds
         self._sentinel: BaseProcess | None = None
+        self._courier: BaseProcess | None = None
         self._restarts = Restarts()
         self._start_at: float | None = None  # None: not to be started (again)
         self._chores_at = 0.0
@@ -136,6 +138,7 @@ class LocalCluster:
             self._stop.set()
             self._sign_off(lambda: announce(processes=settings.WORKERS, is_draining=True))
             self._await_end(self._sentinel, give_up=give_up)
+        self._end_courier()
         for note in (reap, retire):
             self._sign_off(note)
 
@@ -159,6 +162,7 @@ class LocalCluster:
         try:
             reap()
             start_due_runs()
+            self._send_messages()
             announce(processes=settings.WORKERS)
             is_waiting = is_work_waiting()
         except AWAY as error:
@@ -174,6 +178,21 @@ class LocalCluster:
             is_work_waiting=is_waiting, now=time.monotonic()
         )
         return _between_chores()
+
+    def _send_messages(self) -> None:
+        """Send what waits in a process of its own: receivers may be slow, and workers busy."""
+        if (self._courier is not None and self._courier.is_alive()) or not has_due():
+            return
+        connections.close_all()  # a connection must not cross a fork
+        self._courier = q_cluster.get_mp_context().Process(target=deliver_due, name="courier")
+        self._courier.start()
+
+    def _end_courier(self) -> None:
+        """End the process that sends messages; another worker sends what it took."""
+        if self._courier is not None:
+            self._courier.join(IMPATIENT_S)
+            self._courier.kill()
+            self._courier.join(5)
 
     def _problem(self, sentinel: BaseProcess) -> str:
         """Return what is wrong with the processes; nothing if they work as far as we can see."""

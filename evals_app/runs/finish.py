@@ -23,6 +23,7 @@ from evals_app.reports.run_json import AT_LEAST, JUDGE_NOISE, RUBRIC_ITEMS
 from evals_app.runs import events
 from evals_app.runs.baselines import regressions_of
 from evals_app.runs.facts import CHUNK, facts_of, with_rules_of
+from evals_app.runs.notices import note_end
 from evals_app.runs.reviewed import UndecidableError, write_run
 from evals_app.runs.reviewing import carry_reviews
 from evals_app.runs.settle import advance_safely
@@ -87,6 +88,7 @@ def _close(run: Run) -> str:
         **result,
         **sums,
     )
+    note_end(run, verdict=result["verdict"])
     _note_people(run)
     count_run(result["verdict"])
     return str(result["verdict"])

@@ -33,6 +33,7 @@ from evals_app.models import (
     Turn,
 )
 from evals_app.models.suites import remove_forgotten_staged
+from evals_app.runs.notices import forget_deliveries
 from evals_app.runs.schedules import forget_due_runs
 
 log = logging.getLogger(__name__)
@@ -173,6 +174,7 @@ def prune_as_scheduled() -> dict[str, int]:
     until = time.monotonic() + PRUNE_S
     remove_forgotten_staged()
     forget_due_runs()
+    forget_deliveries()
     files = remove_unnamed_files()
     if files:
         log.info("Removed %d files that nothing names.", files)

@@ -31,7 +31,7 @@ def test_the_side_bar_leads_to_every_screen() -> None:
             *("Runs", "Executions", "Schedules", "To check", "Settlements", "Judges"),
             "Spending",
         ],
-        "Set up": ["Providers", "Monthly ceilings", "API tokens", "People", "Roles"],
+        "Set up": ["Providers", "Monthly ceilings", "API tokens", "Webhooks", "People", "Roles"],
     }
 
 

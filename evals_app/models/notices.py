@@ -1,0 +1,117 @@
+"""Who outside hears of the end of runs, and what was sent to them."""
+
+import secrets
+import uuid
+
+from django.db import models
+from django.db.models import Q
+from django.utils.crypto import salted_hmac
+
+from evals_app.engine.addresses import read_url
+from evals_app.engine.signature import secret_text
+from evals_app.models.runs import Run
+from evals_app.models.suites import Suite
+
+
+def new_nonce() -> str:
+    """Return a text that no one can guess."""
+    return secrets.token_hex(16)
+
+
+class Wishes(models.Model):
+    """Which ends of runs someone wants to hear of."""
+
+    on_end = models.BooleanField("a run has ended", default=False)
+    on_failure = models.BooleanField("a run did not pass", default=True)
+    on_worse = models.BooleanField("a case got worse than in the baseline", default=True)
+
+    class Meta:
+        abstract = True
+
+    def event_of(self, *, has_failed: bool, is_worse: bool) -> str:
+        """Return what an end is to them: the strongest event that they want; empty: nothing."""
+        if self.on_worse and is_worse:
+            return "worse"
+        if self.on_failure and has_failed:
+            return "failed"
+        return "ended" if self.on_end else ""
+
+
+class Webhook(Wishes):
+    """An address that is sent a message. The address may be a secret: pages show its host alone.
+
+    The key that signs is made of the secret key of the site and `nonce`, so the database alone
+    does not contain it.
+    """
+
+    class Format(models.TextChoices):
+        JSON = "json", "JSON, signed (Standard Webhooks)"
+        SLACK = "slack", "A message for Slack or a similar chat"
+
+    name = models.CharField(max_length=200)
+    url = models.CharField(max_length=2000)
+    format = models.CharField(max_length=5, choices=Format, default=Format.JSON)
+    suites = models.ManyToManyField(Suite, blank=True, related_name="+")
+    is_enabled = models.BooleanField(default=True)
+    nonce = models.CharField(max_length=32, default=new_nonce, editable=False)
+    created_at = models.DateTimeField(auto_now_add=True)
+    updated_at = models.DateTimeField(auto_now=True)
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def host(self) -> str:
+        return read_url(self.url).authority
+
+    @property
+    def key(self) -> bytes:
+        """The key that signs its messages."""
+        return salted_hmac("evals_app.webhook", self.nonce, algorithm="sha256").digest()
+
+    @property
+    def secret(self) -> str:
+        return secret_text(self.key)
+
+    def renew_secret(self) -> None:
+        """Use another key from now on."""
+        self.nonce = new_nonce()
+
+
+class Delivery(models.Model):
+    """A message, from the transaction that ended its run until it arrived or was given up.
+
+    `body` is written by the first attempt, so that every attempt sends the same. While a process
+    sends it, `next_at` is the time after which another one may.
+    """
+
+    class State(models.TextChoices):
+        WAITING = "waiting", "Waiting"
+        DELIVERED = "delivered", "Delivered"
+        FAILED = "failed", "Given up"
+        DROPPED = "dropped", "Not wanted"
+
+    webhook = models.ForeignKey(Webhook, models.CASCADE, related_name="deliveries")
+    run = models.ForeignKey(Run, models.CASCADE, null=True, related_name="deliveries")
+    message_id = models.UUIDField(default=uuid.uuid4, editable=False)
+    event = models.CharField(max_length=6, blank=True)  # blank until it is first sent
+    body = models.TextField(blank=True)
+    state = models.CharField(max_length=9, choices=State, default=State.WAITING)
+    attempts = models.PositiveSmallIntegerField(default=0)
+    next_at = models.DateTimeField(null=True)
+    status_code = models.PositiveSmallIntegerField(null=True)  # of the last attempt
+    answer = models.TextField(blank=True)
+    problem = models.TextField(blank=True)
+    attempted_at = models.DateTimeField(null=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        verbose_name_plural = "deliveries"
+        default_permissions = ()  # whoever sees the webhook sees this
+        indexes = [
+            models.Index(fields=["next_at"], name="delivery_due", condition=Q(state="waiting")),
+            models.Index(fields=["webhook", "-id"], name="delivery_by_webhook"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.event or 'message'} {self.message_id}"

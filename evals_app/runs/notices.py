@@ -1,0 +1,345 @@
+"""Send messages about runs that have ended: noted with the end, delivered until they arrive.
+
+A message is written in the transaction that ends its run, so none is lost. Whoever sends it moves its
+time first, so no two processes send it at once. A process that dies while it sends leaves it to the
+next one, which may repeat it with the same id: receivers tell by that.
+"""
+
+import asyncio
+import itertools
+import json
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from asgiref.sync import async_to_sync
+from django.conf import settings
+from django.db import transaction
+from django.db.models import F, Q, QuerySet
+from django.urls import reverse
+from django.utils import timezone
+
+from evals_app.engine.addresses import is_named, read_url
+from evals_app.engine.comparison import Change, change_of
+from evals_app.engine.errors import ConfigurationError, WebError
+from evals_app.engine.permits import permits
+from evals_app.engine.signature import signed_headers
+from evals_app.engine.trial import total_cost
+from evals_app.engine.web import Answer, Web
+from evals_app.models import CaseResult, Delivery, Run, Webhook
+from evals_app.reports.notices import MOST_NAMES, Event, Names, Notice, notice_json, slack_json
+from evals_app.runs.comparing import case_outcomes
+from evals_app.runs.patience import AWAY
+
+log = logging.getLogger(__name__)
+
+TIMEOUT_S = 10.0  # of one attempt
+AT_ONCE = 20
+# After each failed attempt; a day in all. Then a message is given up.
+PAUSES = tuple(timedelta(minutes=minutes) for minutes in (1, 10, 60, 6 * 60, 17 * 60))
+_TAKEN = timedelta(minutes=2)  # as long a process has for the messages that it took
+_MOST_BYTES = 100_000
+_EXCERPT = 500
+KEEP = timedelta(days=30)  # of what was delivered or given up
+
+Send = Callable[["Message"], Awaitable[Answer]]
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """What is sent, and where to."""
+
+    url: str
+    headers: Mapping[str, str]
+    body: bytes
+
+
+# Noting the end of a run
+
+
+def note_end(run: Run, *, verdict: str) -> None:
+    """Write a message for each webhook that may want to hear of the end; inside its transaction."""
+    if run.is_tryout or run.settlement_id is not None:
+        return
+    wanted = Q(on_end=True)
+    if run.stop_reason != Run.StopReason.CANCELLED and verdict != Run.Verdict.PASSED:
+        wanted |= Q(on_failure=True)
+    if run.baseline_id is not None:
+        wanted |= Q(on_worse=True)
+    about_suite = Q(suites=None) | Q(suites=run.suite_id)
+    hooks = Webhook.objects.filter(wanted, about_suite, is_enabled=True).distinct()
+    now = timezone.now()
+    Delivery.objects.bulk_create(Delivery(webhook=hook, run=run, next_at=now) for hook in hooks)
+
+
+# Sending
+
+
+def has_due() -> bool:
+    """Whether a message waits to be sent now."""
+    return _due(timezone.now()).exists()
+
+
+def _due(now: datetime) -> QuerySet[Delivery]:
+    return Delivery.objects.filter(state=Delivery.State.WAITING, next_at__lte=now)
+
+
+def deliver_due(now: datetime | None = None, send: Send | None = None) -> int:
+    """Send what is due, some messages at once; return how many arrived."""
+    arrived = 0
+    while taken := _take(now or timezone.now()):
+        arrived += _deliver_all(_written(taken), send or send_message)
+    return arrived
+
+
+def _take(now: datetime) -> list[Delivery]:
+    """Return messages that no other process sends for a while, with one attempt more."""
+    with transaction.atomic():
+        due = _due(now).order_by("next_at", "pk").select_for_update(skip_locked=True)
+        keys = list(due.values_list("pk", flat=True)[:AT_ONCE])
+        rows = Delivery.objects.filter(pk__in=keys)
+        rows.update(next_at=now + _TAKEN, attempts=F("attempts") + 1, attempted_at=now)
+    return list(rows.select_related("webhook", "run__suite", "run__created_by").order_by("pk"))
+
+
+def _written(taken: Iterable[Delivery]) -> Sequence[Delivery]:
+    """Write the bodies of messages that have none; return those that are wanted."""
+    wanted = []
+    for delivery in taken:
+        try:
+            is_wanted = _write(delivery)
+        except AWAY:
+            raise
+        except Exception:
+            log.exception("Message %s cannot be written.", delivery.message_id)
+            problem = "An internal error in Touchstone; the log of the worker has the reason."
+            _settle(delivery, Delivery.State.FAILED, problem=problem)
+            continue
+        if is_wanted:
+            wanted.append(delivery)
+        else:
+            _settle(delivery, Delivery.State.DROPPED)
+    return wanted
+
+
+def _write(delivery: Delivery) -> bool:
+    """Write the body of a message unless it has one; return whether it is wanted at all."""
+    if not delivery.webhook.is_enabled and delivery.event != "test":
+        return False
+    if delivery.body or delivery.run is None:
+        return bool(delivery.body)
+    hook, run = delivery.webhook, delivery.run
+    worse = _worse(run)
+    event = hook.event_of(has_failed=_has_failed(run), is_worse=bool(worse and worse.count))
+    if not event:
+        return False
+    delivery.event = event
+    delivery.body = _body(hook, notice_of(run, event=event, worse=worse))  # type: ignore[arg-type]  # one of them
+    delivery.save(update_fields=["event", "body"])
+    return True
+
+
+def _body(hook: Webhook, notice: Notice) -> str:
+    is_slack = hook.format == Webhook.Format.SLACK
+    body = slack_json(notice) if is_slack else notice_json(notice, at=timezone.now())
+    return json.dumps(body, ensure_ascii=False)
+
+
+def _deliver_all(deliveries: Sequence[Delivery], send: Send) -> int:
+    """Send messages side by side, and note what came of each; return how many arrived."""
+    answers = async_to_sync(_attempts)(deliveries, send)
+    return sum(itertools.starmap(_note, zip(deliveries, answers, strict=True)))
+
+
+async def _attempts(deliveries: Sequence[Delivery], send: Send) -> Sequence[Answer | str]:
+    return await asyncio.gather(*(_attempt(delivery, send) for delivery in deliveries))
+
+
+async def _attempt(delivery: Delivery, send: Send) -> Answer | str:
+    """Send a message once; return the answer, or why there is none."""
+    body = delivery.body.encode()
+    headers = {"content-type": "application/json"}
+    if delivery.webhook.format == Webhook.Format.JSON:
+        headers |= signed_headers(
+            delivery.webhook.key,
+            message_id=str(delivery.message_id),
+            at=timezone.now(),
+            body=body,
+        )
+    try:
+        async with asyncio.timeout(TIMEOUT_S):
+            return await send(Message(delivery.webhook.url, headers, body))
+    except TimeoutError:
+        return f"It did not answer within {TIMEOUT_S:.0f} seconds."
+    except (WebError, ConfigurationError) as error:
+        return str(error)
+
+
+async def send_message(message: Message) -> Answer:
+    """Send a message to an address that may be called.
+
+    Raises:
+        WebError: no answer, a redirect, or an answer that is too long.
+        ConfigurationError: the address is not one that may be called.
+    """
+    target = read_url(message.url)
+    # The path may be a secret: some answers repeat it.
+    async with Web(secrets=[message.url, target.path.strip("/")]) as web:
+        return await web.ask(
+            "POST",
+            message.url,
+            headers=message.headers,
+            content=message.body,
+            most_bytes=_MOST_BYTES,
+        )
+
+
+def _note(delivery: Delivery, answer: Answer | str) -> bool:
+    """Note what came of an attempt; return whether the message arrived."""
+    noted: dict[str, Any] = {"status_code": None, "answer": "", "problem": ""}
+    if isinstance(answer, str):
+        noted["problem"] = answer
+    else:
+        noted |= {"status_code": answer.status, "answer": _excerpt(delivery.webhook, answer)}
+    is_there = isinstance(answer, Answer) and answer.is_ok
+    if is_there:
+        _settle(delivery, Delivery.State.DELIVERED, **noted)
+    elif delivery.attempts > len(PAUSES):
+        _settle(delivery, Delivery.State.FAILED, **noted)
+    else:
+        pause = PAUSES[delivery.attempts - 1]
+        _settle(delivery, Delivery.State.WAITING, next_at=timezone.now() + pause, **noted)
+    return is_there
+
+
+def _excerpt(hook: Webhook, answer: Answer) -> str:
+    """Return the beginning of an answer; nothing of a host in a private network."""
+    if is_named(read_url(hook.url), permits().hosts):
+        return ""
+    return " ".join(answer.text[: 4 * _EXCERPT].split())[:_EXCERPT]
+
+
+def _settle(
+    delivery: Delivery, state: str, *, next_at: datetime | None = None, **noted: object
+) -> None:
+    """Note what came of an attempt, unless another process has the message by now."""
+    ours = Delivery.objects.filter(pk=delivery.pk, attempts=delivery.attempts)
+    ours.update(state=state, next_at=next_at, **noted)
+
+
+# What is sent
+
+
+def notice_of(run: Run, *, event: Event, worse: Names | None) -> Notice:
+    """Return what a message says of a run that has ended."""
+    results = CaseResult.objects.filter(run=run)
+    failed = results.filter(verdict=Run.Verdict.FAILED)
+    names = list(failed.order_by("position").values_list("name", flat=True)[:MOST_NAMES])
+    cost = total_cost([run.agent_cost_usd, run.judge_cost_usd])
+    return Notice(
+        event=event,
+        run=run.pk,
+        suite=run.suite_slug,
+        suite_name=run.suite_name,
+        agent=run.agent_slug,
+        agent_name=run.agent_name,
+        model=run.model,
+        status=run.status,
+        verdict=run.verdict,
+        stop_reason=run.stop_reason,
+        in_short=run.in_short,
+        cases=results.count(),
+        cases_passed=results.filter(verdict=Run.Verdict.PASSED).count(),
+        cost_usd=None if cost is None else float(cost),
+        created_by=run.created_by.get_username() if run.created_by else "",
+        started_at=run.started_at,
+        finished_at=run.finished_at,
+        failed=Names(first=names, count=failed.count()),
+        baseline=None if worse is None else run.baseline_id,
+        worse=worse,
+        url=site_url("admin:evals_app_run_change", run.pk),
+        compare_url=_compare_url(run) if worse is not None else "",
+    )
+
+
+def site_url(name: str, *args: object) -> str:
+    """Return the whole address of a page."""
+    return f"{settings.SITE.rstrip('/')}{reverse(name, args=args)}"
+
+
+def _compare_url(run: Run) -> str:
+    return f"{site_url('admin:evals_app_run_compare')}?run={run.baseline_id}&run={run.pk}"
+
+
+def _has_failed(run: Run) -> bool:
+    return run.status == Run.Status.FINISHED and run.verdict != Run.Verdict.PASSED
+
+
+def _worse(run: Run) -> Names | None:
+    """Return the cases that got worse than in the baseline of a run; None if it has none."""
+    if run.baseline_id is None or run.baseline is None:
+        return None
+    before, after = case_outcomes(run.baseline), case_outcomes(run)
+    worse = [
+        name
+        for name, outcome in after.items()
+        if change_of(before.get(name), outcome) is Change.WORSE
+    ]
+    return Names(first=worse[:MOST_NAMES], count=len(worse))
+
+
+# What people do
+
+
+def send_again(delivery: Delivery) -> bool:
+    """Send a message once more, with the same id; False if it is still on its way."""
+    over = Delivery.objects.filter(
+        pk=delivery.pk, state__in=[Delivery.State.DELIVERED, Delivery.State.FAILED]
+    )
+    return bool(over.update(state=Delivery.State.WAITING, next_at=timezone.now(), attempts=0))
+
+
+def send_test(hook: Webhook) -> Delivery:
+    """Send a message about a made-up run now; return what came of it."""
+    now = timezone.now()
+    notice = Notice(
+        event="test",
+        run=0,
+        suite="example",
+        suite_name="Example suite",
+        agent="example",
+        agent_name="Example agent",
+        model="",
+        status="finished",
+        verdict="failed",
+        stop_reason="",
+        in_short="run 0: failed",
+        cases=3,
+        cases_passed=1,
+        cost_usd=0.0,
+        created_by="",
+        started_at=now,
+        finished_at=now,
+        failed=Names(first=["Asks for a refund", "Loses an order"], count=2),
+        baseline=0,
+        worse=Names(first=["Asks for a refund"], count=1),
+    )
+    delivery = Delivery.objects.create(
+        webhook=hook,
+        event="test",
+        body=_body(hook, notice),
+        attempts=len(PAUSES) + 1,  # once, whatever comes of it
+        next_at=now + _TAKEN,
+        attempted_at=now,
+    )
+    _deliver_all([delivery], send_message)
+    delivery.refresh_from_db()
+    return delivery
+
+
+def forget_deliveries() -> int:
+    """Remove messages that were delivered or given up long ago; count them."""
+    old = Delivery.objects.filter(created_at__lt=timezone.now() - KEEP)
+    return old.exclude(state=Delivery.State.WAITING).delete()[0]
