@@ -7,7 +7,7 @@ import secrets
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
@@ -19,6 +19,8 @@ YES = ("1", "true", "yes", "on")
 NO = ("0", "false", "no", "off")
 LOG_LEVELS = ("debug", "info", "warning", "error", "critical")
 SCHEMES = ("sqlite", "postgres", "postgresql")
+# smtp encrypts with STARTTLS, smtps from the start, smtp+plain not at all.
+MAIL_PORTS = {"smtp": 587, "smtps": 465, "smtp+plain": 25}
 REDIS_SCHEMES = ("redis", "rediss", "unix")
 
 # Variables that begin like those of this site, and must be one of them.
@@ -238,6 +240,40 @@ def web_address(name: str, default: str) -> str:
             f"{name} is {address!r}; expected an address such as https://evals.example.org."
         )
     return address
+
+
+class MailServer(NamedTuple):
+    """Where e-mail is handed over, and how the connection is encrypted."""
+
+    host: str
+    port: int
+    user: str
+    password: str
+    scheme: str
+
+
+def mail_server(name: str) -> MailServer | None:
+    """Return a mail server given as `smtp://user:password@host:port`; None if not set.
+
+    Messages never repeat the address, because it may contain a password.
+    """
+    address = text(name, "")
+    if not address:
+        return None
+    parts = _parts(name, address)
+    if parts.scheme not in MAIL_PORTS or not parts.hostname:
+        known = ", ".join(f"{scheme}://" for scheme in MAIL_PORTS)
+        raise ImproperlyConfigured(
+            f"{name} is not the address of a mail server; expected one that begins with {known},"
+            " for example smtp://user:password@mail.example.org:587."
+        )
+    return MailServer(
+        parts.hostname,
+        parts.port or MAIL_PORTS[parts.scheme],
+        unquote(parts.username or ""),
+        unquote(parts.password or ""),
+        parts.scheme,
+    )
 
 
 def redis_address(name: str) -> str:

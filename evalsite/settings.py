@@ -237,6 +237,18 @@ EVALS_HEADER_VARIABLES = environment.names("EVALS_HEADER_VARIABLES", ["AGENT_*"]
 EVALS_KEY_VARIABLES = environment.names("EVALS_KEY_VARIABLES", [*USUAL_KEYS, "PROVIDER_*"])
 EVALS_MCP_SERVERS = environment.mcp_servers("EVALS_MCP_SERVERS", relative_to=PROJECT)
 
+# E-mail, to people who ask for it
+
+_mail = environment.mail_server("TOUCHSTONE_EMAIL_URL")
+HAS_MAIL_SERVER = _mail is not None
+EMAIL_BACKEND = f"django.core.mail.backends.{'smtp' if _mail else 'dummy'}.EmailBackend"
+if _mail:
+    EMAIL_HOST, EMAIL_PORT = _mail.host, _mail.port
+    EMAIL_HOST_USER, EMAIL_HOST_PASSWORD = _mail.user, _mail.password
+    EMAIL_USE_TLS, EMAIL_USE_SSL = _mail.scheme == "smtp", _mail.scheme == "smtps"
+EMAIL_TIMEOUT = 10
+DEFAULT_FROM_EMAIL = environment.text("TOUCHSTONE_EMAIL_FROM", "touchstone@localhost")
+
 # REST
 
 # How many proxies of the operator are in front: their entries in X-Forwarded-For have the client's

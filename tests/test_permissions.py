@@ -152,6 +152,7 @@ PAGES: dict[str, Need] = {
     f"{_SUITE}<int:pk>/results/": {"GET": "view_run view_suite|change_suite", "POST": NOBODY},
     f"{_SUITE}<int:pk>/notable/": {"GET": "view_run view_suite|change_suite", "POST": NOBODY},
     f"{_SUITE}<int:pk>/judges/": {"GET": "view_suite|change_suite", "POST": NOBODY},
+    f"{_SUITE}<int:pk>/email/": "view_run view_suite|change_suite",
     f"{_SUITE}<int:pk>/run-size/": {"GET": RUNNING, "POST": NOBODY},
     f"{_SUITE}run/": f"{RUNNING} view_suite",
     f"{_SUITE}run/size/": {"GET": f"{RUNNING} view_suite", "POST": NOBODY},
@@ -278,6 +279,7 @@ PAGES: dict[str, Need] = {
     **pages("auth", "user", add="add_user change_user", delete=NOBODY),
     "admin/auth/user/<path:object_id>/link/": "change_user",
     "admin/profile/": STAFF,
+    "admin/profile/email/": STAFF,
     "admin/profile/time-zone/": {"GET": NOBODY, "POST": STAFF},
     "admin/invitation/<uidb64>/<token>/": ANYBODY,  # the link itself is the permission
     **pages(

@@ -14,8 +14,9 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_http_methods, require_POST
 from unfold.widgets import UnfoldAdminEmailInputWidget, UnfoldAdminTextInputWidget
 
+from evals_app.admin.mail_wishes import mail_about_own_runs
 from evals_app.engine.rhythm import time_zones
-from evals_app.models import ApiToken, Profile
+from evals_app.models import ApiToken, MailWish, Profile
 from fixtures_app.ground.quoting import shortened
 from fixtures_app.ground.words import near
 
@@ -98,11 +99,13 @@ def profile(request: HttpRequest) -> HttpResponse:
         messages.success(request, "Your profile is saved.")
         return redirect("profile")
     has_tokens = admin.site.get_model_admin(ApiToken).has_view_permission(request)
+    wishes = MailWish.objects.filter(person=person).order_by("suite__name")
     context = {
         **admin.site.each_context(request),
         "title": "Your profile",
         "form": form,
         "roles": [group.name for group in person.groups.order_by("pk")],
+        "mail_suites": [wish.suite for wish in wishes.exclude(suite=None).select_related("suite")],
         "has_tokens": has_tokens,
         "tokens": ApiToken.objects.filter(user=person).order_by("-pk") if has_tokens else (),
     }
@@ -128,5 +131,6 @@ def choose_time_zone(request: HttpRequest) -> HttpResponse:
 
 urlpatterns = [
     path("", admin.site.admin_view(profile), name="profile"),
+    path("email/", admin.site.admin_view(mail_about_own_runs), name="profile_email"),
     path("time-zone/", admin.site.admin_view(choose_time_zone), name="choose_time_zone"),
 ]

@@ -115,6 +115,9 @@ class SuitePages(ModelAdmin):
         if last is not None and may_run(request):
             dialog = {"path": regrade_url(last), "icon": "change_circle", "dialog": True}
             menu.insert(0, {"title": regrade_label(last), **dialog})
+        if request.user.has_perm("evals_app.view_run"):
+            url = reverse("admin:evals_app_suite_email", args=[suite.pk])
+            menu.append({"title": "E-mail me about its runs", "icon": "send", "path": url})
         url = reverse("admin:evals_app_suite_history", args=[suite.pk])
         menu.append({"title": "History of changes", "icon": "manage_history", "path": url})
         return buttons, menu

@@ -23,6 +23,7 @@ from evals_app.admin.examples import examples_to_remove, load_examples
 from evals_app.admin.exporting import export_everything, export_fixture
 from evals_app.admin.first_sheet import read_first_sheet
 from evals_app.admin.importing import import_page, sample_to_fill_in
+from evals_app.admin.mail_wishes import mail_about_suite
 from evals_app.admin.permissions import refused_upload, requires
 from evals_app.admin.reference import check_reference
 from evals_app.admin.regrades import offer_to_try
@@ -201,6 +202,7 @@ class SuiteAdmin(Archiving, SuitePages, RunsSuites, ExportsSuites, Duplicating, 
     def get_urls(self) -> list[URLPattern]:
         pages: list[tuple[str, Callable[..., HttpResponse], str]] = [
             ("<int:pk>/run-size/", require_GET(self.run_size), "suite_run_size"),
+            ("<int:pk>/email/", mail_about_suite, "suite_email"),
             ("import/", self.import_files, "suite_import"),
             ("import/sample/", require_GET(sample_to_fill_in), "suite_import_sample"),
             ("import/first-sheet/", require_POST(read_first_sheet), "first_sheet"),

@@ -5,7 +5,7 @@ from evals_app.models.attachments import Attachment
 from evals_app.models.evaluation_steps import EvaluationSteps
 from evals_app.models.judges import JudgeTally
 from evals_app.models.leases import Lease, Tally, Worker
-from evals_app.models.notices import Delivery, Webhook
+from evals_app.models.notices import Delivery, MailWish, Webhook
 from evals_app.models.profiles import Profile
 from evals_app.models.providers import ModelPrice, Provider, ProviderState
 from evals_app.models.results import CaseResult, Execution, GradeResult, PaidCalls, Transcript
@@ -32,6 +32,7 @@ __all__ = [
     "GradeResult",
     "JudgeTally",
     "Lease",
+    "MailWish",
     "ModelPrice",
     "MonthlyCeiling",
     "PaidCalls",

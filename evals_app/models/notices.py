@@ -3,8 +3,10 @@
 import secrets
 import uuid
 
+from django.conf import settings
 from django.db import models
 from django.db.models import Q
+from django.db.models.functions import Coalesce
 from django.utils.crypto import salted_hmac
 
 from evals_app.engine.addresses import read_url
@@ -78,8 +80,27 @@ class Webhook(Wishes):
         self.nonce = new_nonce()
 
 
+class MailWish(Wishes):
+    """Which e-mails a person asked for: about a suite, or without one about the runs they start."""
+
+    person = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.CASCADE, related_name="+", db_index=False
+    )
+    suite = models.ForeignKey(Suite, models.CASCADE, null=True, related_name="+")
+
+    class Meta:
+        default_permissions = ()  # people change their own
+        constraints = [
+            # To a unique constraint, no suite would differ from no suite.
+            models.UniqueConstraint("person", Coalesce("suite", 0), name="mail_wish_unique")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.person}: {self.suite or 'runs they start'}"
+
+
 class Delivery(models.Model):
-    """A message, from the transaction that ended its run until it arrived or was given up.
+    """A message to a webhook or a person, from the transaction that ended its run until it arrived or was given up.
 
     `body` is written by the first attempt, so that every attempt sends the same. While a process
     sends it, `next_at` is the time after which another one may.
@@ -91,10 +112,14 @@ class Delivery(models.Model):
         FAILED = "failed", "Given up"
         DROPPED = "dropped", "Not wanted"
 
-    webhook = models.ForeignKey(Webhook, models.CASCADE, related_name="deliveries")
+    webhook = models.ForeignKey(Webhook, models.CASCADE, null=True, related_name="deliveries")
+    person = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.CASCADE, null=True, related_name="+"
+    )
     run = models.ForeignKey(Run, models.CASCADE, null=True, related_name="deliveries")
     message_id = models.UUIDField(default=uuid.uuid4, editable=False)
     event = models.CharField(max_length=6, blank=True)  # blank until it is first sent
+    subject = models.CharField(max_length=300, blank=True)  # of an e-mail
     body = models.TextField(blank=True)
     state = models.CharField(max_length=9, choices=State, default=State.WAITING)
     attempts = models.PositiveSmallIntegerField(default=0)
@@ -108,6 +133,12 @@ class Delivery(models.Model):
     class Meta:
         verbose_name_plural = "deliveries"
         default_permissions = ()  # whoever sees the webhook sees this
+        constraints = [
+            models.CheckConstraint(
+                name="delivery_has_one_receiver",
+                condition=Q(webhook__isnull=True) ^ Q(person__isnull=True),
+            )
+        ]
         indexes = [
             models.Index(fields=["next_at"], name="delivery_due", condition=Q(state="waiting")),
             models.Index(fields=["webhook", "-id"], name="delivery_by_webhook"),

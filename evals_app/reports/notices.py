@@ -10,6 +10,7 @@ from evals_app.reports.answers import Json, in_json
 
 Event = Literal["ended", "failed", "worse", "test"]
 MOST_NAMES = 20  # of cases, in each list
+_MOST_SUBJECT = 200
 _MOST_CHARS = 2900  # of a section: Slack allows 3000
 
 _HEADS = {
@@ -140,7 +141,8 @@ def _escaped(text: str) -> str:
 
 def mail_subject(notice: Notice) -> str:
     """Return the subject of an e-mail, in one line."""
-    return " ".join(notice.headline.split()).rstrip(".")
+    subject = " ".join(notice.headline.split()).rstrip(".")
+    return subject if len(subject) <= _MOST_SUBJECT else f"{subject[: _MOST_SUBJECT - 1]}…"
 
 
 def mail_text(notice: Notice) -> str:

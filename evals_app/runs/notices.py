@@ -12,10 +12,12 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from smtplib import SMTPException
+from typing import TYPE_CHECKING, Any
 
 from asgiref.sync import async_to_sync
 from django.conf import settings
+from django.core.mail import EmailMessage
 from django.db import transaction
 from django.db.models import F, Q, QuerySet
 from django.urls import reverse
@@ -28,10 +30,22 @@ from evals_app.engine.permits import permits
 from evals_app.engine.signature import signed_headers
 from evals_app.engine.trial import total_cost
 from evals_app.engine.web import Answer, Web
-from evals_app.models import CaseResult, Delivery, Run, Webhook
-from evals_app.reports.notices import MOST_NAMES, Event, Names, Notice, notice_json, slack_json
+from evals_app.models import CaseResult, Delivery, MailWish, Run, Webhook
+from evals_app.reports.notices import (
+    MOST_NAMES,
+    Event,
+    Names,
+    Notice,
+    mail_subject,
+    mail_text,
+    notice_json,
+    slack_json,
+)
 from evals_app.runs.comparing import case_outcomes
 from evals_app.runs.patience import AWAY
+
+if TYPE_CHECKING:
+    from evals_app.models.notices import Wishes
 
 log = logging.getLogger(__name__)
 
@@ -42,6 +56,8 @@ PAUSES = tuple(timedelta(minutes=minutes) for minutes in (1, 10, 60, 6 * 60, 17 
 _TAKEN = timedelta(minutes=2)  # as long a process has for the messages that it took
 _MOST_BYTES = 100_000
 _EXCERPT = 500
+_TAKEN_BY_SERVER = 250  # in SMTP
+STRONGEST_FIRST: tuple[Event, ...] = ("worse", "failed", "ended")
 KEEP = timedelta(days=30)  # of what was delivered or given up
 
 Send = Callable[["Message"], Awaitable[Answer]]
@@ -60,7 +76,7 @@ class Message:
 
 
 def note_end(run: Run, *, verdict: str) -> None:
-    """Write a message for each webhook that may want to hear of the end; inside its transaction."""
+    """Write a message to each webhook and person who may want to hear; inside the transaction."""
     if run.is_tryout or run.settlement_id is not None:
         return
     wanted = Q(on_end=True)
@@ -71,7 +87,25 @@ def note_end(run: Run, *, verdict: str) -> None:
     about_suite = Q(suites=None) | Q(suites=run.suite_id)
     hooks = Webhook.objects.filter(wanted, about_suite, is_enabled=True).distinct()
     now = timezone.now()
-    Delivery.objects.bulk_create(Delivery(webhook=hook, run=run, next_at=now) for hook in hooks)
+    Delivery.objects.bulk_create(
+        [
+            *(Delivery(webhook=hook, run=run, next_at=now) for hook in hooks),
+            *(Delivery(person_id=person, run=run, next_at=now) for person in _people(run, wanted)),
+        ]
+    )
+
+
+def _people(run: Run, wanted: Q) -> Iterable[int]:
+    """Return who may want an e-mail about a run; no one without a mail server."""
+    if not settings.HAS_MAIL_SERVER:
+        return ()
+    wishes = _wishes_about(run).filter(wanted).order_by()
+    return wishes.values_list("person", flat=True).distinct()
+
+
+def _wishes_about(run: Run) -> QuerySet[MailWish]:
+    own = Q(suite=None, person=run.created_by_id)
+    return MailWish.objects.filter(own | Q(suite__isnull=False, suite=run.suite_id))
 
 
 # Sending
@@ -101,7 +135,9 @@ def _take(now: datetime) -> list[Delivery]:
         keys = list(due.values_list("pk", flat=True)[:AT_ONCE])
         rows = Delivery.objects.filter(pk__in=keys)
         rows.update(next_at=now + _TAKEN, attempts=F("attempts") + 1, attempted_at=now)
-    return list(rows.select_related("webhook", "run__suite", "run__created_by").order_by("pk"))
+    return list(
+        rows.select_related("webhook", "person", "run__suite", "run__created_by").order_by("pk")
+    )
 
 
 def _written(taken: Iterable[Delivery]) -> Sequence[Delivery]:
@@ -126,19 +162,34 @@ def _written(taken: Iterable[Delivery]) -> Sequence[Delivery]:
 
 def _write(delivery: Delivery) -> bool:
     """Write the body of a message unless it has one; return whether it is wanted at all."""
-    if not delivery.webhook.is_enabled and delivery.event != "test":
+    if not _is_reachable(delivery):
         return False
     if delivery.body or delivery.run is None:
         return bool(delivery.body)
-    hook, run = delivery.webhook, delivery.run
+    run, hook = delivery.run, delivery.webhook
     worse = _worse(run)
-    event = hook.event_of(has_failed=_has_failed(run), is_worse=bool(worse and worse.count))
-    if not event:
+    about: Iterable[Wishes] = (
+        [hook] if hook else _wishes_about(run).filter(person=delivery.person_id)
+    )
+    ends = {"has_failed": _has_failed(run), "is_worse": bool(worse and worse.count)}
+    wanted = {wishes.event_of(**ends) for wishes in about}
+    event = next((event for event in STRONGEST_FIRST if event in wanted), None)
+    if event is None:
         return False
+    notice = notice_of(run, event=event, worse=worse)
     delivery.event = event
-    delivery.body = _body(hook, notice_of(run, event=event, worse=worse))  # type: ignore[arg-type]  # one of them
-    delivery.save(update_fields=["event", "body"])
+    delivery.body = _body(hook, notice) if hook else mail_text(notice)
+    delivery.subject = "" if hook else mail_subject(notice)
+    delivery.save(update_fields=["event", "body", "subject"])
     return True
+
+
+def _is_reachable(delivery: Delivery) -> bool:
+    """Whether the receiver still gets messages: a webhook is enabled, a person may see runs."""
+    if delivery.webhook is not None:
+        return delivery.webhook.is_enabled or delivery.event == "test"
+    person: Any = delivery.person
+    return bool(person.email) and person.has_perm("evals_app.view_run")
 
 
 def _body(hook: Webhook, notice: Notice) -> str:
@@ -159,22 +210,41 @@ async def _attempts(deliveries: Sequence[Delivery], send: Send) -> Sequence[Answ
 
 async def _attempt(delivery: Delivery, send: Send) -> Answer | str:
     """Send a message once; return the answer, or why there is none."""
+    hook = delivery.webhook
+    if hook is None:
+        return await asyncio.to_thread(_mail, delivery)
     body = delivery.body.encode()
     headers = {"content-type": "application/json"}
-    if delivery.webhook.format == Webhook.Format.JSON:
+    if hook.format == Webhook.Format.JSON:
         headers |= signed_headers(
-            delivery.webhook.key,
+            hook.key,
             message_id=str(delivery.message_id),
             at=timezone.now(),
             body=body,
         )
     try:
         async with asyncio.timeout(TIMEOUT_S):
-            return await send(Message(delivery.webhook.url, headers, body))
+            return await send(Message(hook.url, headers, body))
     except TimeoutError:
         return f"It did not answer within {TIMEOUT_S:.0f} seconds."
     except (WebError, ConfigurationError) as error:
         return str(error)
+
+
+def _mail(delivery: Delivery) -> Answer | str:
+    """Hand an e-mail to the mail server; its own time limit applies."""
+    person: Any = delivery.person
+    mail = EmailMessage(
+        delivery.subject,
+        delivery.body,
+        to=[person.email],
+        headers={"Message-ID": f"<{delivery.message_id}@touchstone>"},
+    )
+    try:
+        mail.send()
+    except (SMTPException, OSError) as error:
+        return f"The mail server did not take it: {error}"
+    return Answer(_TAKEN_BY_SERVER, "")
 
 
 async def send_message(message: Message) -> Answer:
@@ -202,7 +272,8 @@ def _note(delivery: Delivery, answer: Answer | str) -> bool:
     if isinstance(answer, str):
         noted["problem"] = answer
     else:
-        noted |= {"status_code": answer.status, "answer": _excerpt(delivery.webhook, answer)}
+        hook = delivery.webhook
+        noted |= {"status_code": answer.status, "answer": _excerpt(hook, answer) if hook else ""}
     is_there = isinstance(answer, Answer) and answer.is_ok
     if is_there:
         _settle(delivery, Delivery.State.DELIVERED, **noted)

@@ -225,6 +225,33 @@ def test_what_is_no_address_of_pages_is_refused(
         environment.web_address("SITE", "http://127.0.0.1")
 
 
+@pytest.mark.parametrize(
+    ("given", "server"),
+    [
+        ("", None),
+        ("smtp://ann:p%40ss@mail.example.org", ("mail.example.org", 587, "ann", "p@ss", "smtp")),
+        ("smtps://mail.example.org:4465", ("mail.example.org", 4465, "", "", "smtps")),
+        ("smtp+plain://localhost", ("localhost", 25, "", "", "smtp+plain")),
+    ],
+)
+def test_a_mail_server_is_an_address(
+    given: str, server: tuple[object, ...] | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MAIL", given)
+
+    assert environment.mail_server("MAIL") == server
+
+
+@pytest.mark.parametrize("given", ["mail.example.org", "http://x:secret@y", "smtp://u:secret@"])
+def test_what_is_no_mail_server_is_refused(given: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MAIL", given)
+
+    with pytest.raises(ImproperlyConfigured, match=r"^MAIL .*smtp://") as caught:
+        environment.mail_server("MAIL")
+
+    assert "secret" not in str(caught.value)
+
+
 # The secret key
 
 

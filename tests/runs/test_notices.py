@@ -3,15 +3,18 @@
 import json
 from collections.abc import Callable
 from datetime import timedelta
+from smtplib import SMTPException
 from typing import Any
 
 import pytest
 from asgiref.sync import sync_to_async
+from django.contrib.auth.models import Permission, User
+from django.core import mail
 from django.utils import timezone
 
 from evals_app.engine.errors import WebError
 from evals_app.engine.web import Answer
-from evals_app.models import Agent, Delivery, Run, Suite, Webhook
+from evals_app.models import Agent, Delivery, MailWish, Run, Suite, Webhook
 from evals_app.runs.cancel import cancel_run
 from evals_app.runs.notices import (
     PAUSES,
@@ -251,6 +254,86 @@ def test_an_address_of_this_machine_that_is_not_permitted_is_not_called() -> Non
 
     assert delivery.state == "failed"
     assert "EVALS_PRIVATE_HOSTS" in delivery.problem
+
+
+# E-mail
+
+
+def person(name: str = "ann", **columns: Any) -> User:
+    ann = User.objects.create_user(name, **{"email": f"{name}@example.org"} | columns)
+    ann.user_permissions.set(Permission.objects.filter(codename="view_run"))
+    return ann
+
+
+def test_people_get_one_email_about_what_they_asked_for(settings: Any) -> None:
+    settings.HAS_MAIL_SERVER = True
+    suite = make_suite(["hello", "bye"])
+    ann, bob = person(), person("bob")
+    MailWish.objects.create(person=ann, suite=suite, on_end=True)
+    MailWish.objects.create(person=ann, suite=None)
+    MailWish.objects.create(person=bob, suite=None)
+
+    finished(suite, by=ann)
+    deliver(Receiver())
+
+    (sent,) = mail.outbox
+    assert (sent.to, sent.subject) == (
+        *(["ann@example.org"], "Greetings failed: 1 of 2 cases passed"),
+    )
+    assert "* case 2" in sent.body
+    assert Delivery.objects.get().state == "delivered"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param(lambda _: User.objects.update(email=""), id="no address"),
+        pytest.param(lambda _: User.objects.update(is_active=False), id="inactive"),
+        pytest.param(lambda ann: ann.user_permissions.clear(), id="may not see runs"),
+        pytest.param(lambda _: MailWish.objects.all().delete(), id="does not want it any more"),
+    ],
+)
+def test_nobody_gets_an_email_who_may_not(settings: Any, change: Callable[[User], Any]) -> None:
+    settings.HAS_MAIL_SERVER = True
+    ann = person()
+    MailWish.objects.create(person=ann, suite=None)
+    finished(make_suite(["bye"]), by=ann)
+
+    change(ann)
+    deliver(Receiver())
+
+    assert mail.outbox == []
+    assert Delivery.objects.get().state == "dropped"
+
+
+def test_without_a_mail_server_nothing_is_written() -> None:
+    ann = person()
+    MailWish.objects.create(person=ann, suite=None)
+
+    finished(make_suite(["bye"]), by=ann)
+
+    assert not Delivery.objects.exists()
+
+
+def test_an_email_that_the_server_does_not_take_is_sent_again(
+    settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.HAS_MAIL_SERVER = True
+    ann = person()
+    MailWish.objects.create(person=ann, suite=None)
+    finished(make_suite(["bye"]), by=ann)
+
+    def refuse(*_: object) -> int:
+        raise SMTPException("Try later.")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("django.core.mail.backends.locmem.EmailBackend.send_messages", refuse)
+        deliver(Receiver())
+
+    delivery = Delivery.objects.get()
+    assert (delivery.state, "Try later." in delivery.problem) == ("waiting", True)
+    deliver_due(delivery.next_at)
+    assert len(mail.outbox) == 1
 
 
 def test_old_messages_are_removed_but_not_what_waits() -> None:
