@@ -22,6 +22,7 @@ MORE = {
     "admin/evals_app/suite/<path:object_id>/export-table/": 13,
     "admin/evals_app/suite/<int:pk>/run-size/": 27,
     "admin/evals_app/suite/remove-examples/": 29,
+    "admin/evals_app/suite/<path:object_id>/delete/": 13,
     "admin/evals_app/run/<int:pk>/regrade/": 15,
 }
 

@@ -77,11 +77,11 @@ class ScheduleForm(VersionedForm):
     class Meta:
         model = Schedule
         fields = (
-            *("suites", "cadence", "at", "is_enabled", "name", "time_zone", "cron"),
+            *("suites", "frequency", "at", "is_enabled", "name", "time_zone", "cron"),
             *("agent", "model", "trials", "max_cost_usd", "baseline"),
         )
         labels = {
-            "cadence": "How often",
+            "frequency": "How often",
             "cron": "Cron line",
             "is_enabled": "Enabled",
             "agent": "Other agent",
@@ -89,7 +89,7 @@ class ScheduleForm(VersionedForm):
             "baseline": "Compare with",
         }
         help_texts = {
-            "cron": f"Only for “{Schedule.Cadence.CRON.label}”. {_ABOUT['cron']}",
+            "cron": f"Only for “{Schedule.Frequency.CRON.label}”. {_ABOUT['cron']}",
             "name": "Leave blank to call it by its time.",
             "agent": "Leave blank to test the suites' own agents.",
             "model": "As provider/model. Leave blank for the agents' own.",
@@ -138,7 +138,7 @@ class ScheduleAdmin(Editor):
     ordering = ["-pk"]
     when_empty = "A schedule runs suites by itself, for example every night."
     fieldsets = [
-        (None, {"fields": ["suites", "cadence", "at"]}),
+        (None, {"fields": ["suites", "frequency", "at"]}),
         (
             "How its runs start",
             {

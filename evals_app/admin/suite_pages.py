@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import URLPattern, path, reverse
@@ -129,7 +129,8 @@ class SuitePages(ModelAdmin):
     def _page(self, request: HttpRequest, pk: int, *, tab: str) -> tuple[Any, dict[str, Any]]:
         if not self.has_view_permission(request):
             raise PermissionDenied
-        suite = get_object_or_404(with_last_runs(Suite.objects.select_related("agent")), pk=pk)
+        suites = with_schedules(with_last_runs(Suite.objects.select_related("agent")))
+        suite = get_object_or_404(suites, pk=pk)
         context = self.admin_site.each_context(request) | {"opts": self.opts, "title": suite.name}
         return suite, context | self.head(request, suite, tab=tab)
 
@@ -290,12 +291,19 @@ def _add_url(request: HttpRequest, suite: Suite) -> str:
     return f"{reverse('admin:evals_app_case_add')}?suite={suite.pk}"
 
 
-def _schedules_of(request: HttpRequest, suite: Suite) -> dict[str, Any]:
+def with_schedules(suites: QuerySet[Suite]) -> QuerySet[Any]:
+    """Note whether suites have schedules, so that those of most pages need not be read."""
+    rows = Schedule.suites.through.objects.filter(suite=OuterRef("pk"))
+    return suites.annotate(is_scheduled=Exists(rows))
+
+
+def _schedules_of(request: HttpRequest, suite: Any) -> dict[str, Any]:
     """Return the schedules of a suite, and where to write one, for who may see and write them."""
     pages = admin.site.get_model_admin(Schedule)
-    sees = pages.has_view_permission(request)
+    sees = pages.has_view_permission(request) and suite.is_scheduled
     rows = suite.schedules.order_by("next_at", "pk") if sees else ()
-    is_offered = pages.has_add_permission(request) and suite.archived_at is None and not rows
+    is_free = suite.archived_at is None and not suite.is_scheduled
+    is_offered = pages.has_add_permission(request) and is_free
     url = f"{reverse('admin:evals_app_schedule_add')}?suites={suite.pk}"
     return {"schedules": rows, "schedule_url": url if is_offered else ""}
 

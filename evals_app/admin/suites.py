@@ -39,7 +39,7 @@ from evals_app.admin.starting import (
 )
 from evals_app.admin.suite_exports import ExportsSuites
 from evals_app.admin.suite_form import GATES, SuiteForm
-from evals_app.admin.suite_pages import SuitePages
+from evals_app.admin.suite_pages import SuitePages, with_schedules
 from evals_app.admin.tag_choices import offer_tags
 from evals_app.library.rights import Rights
 from evals_app.models import Suite
@@ -139,7 +139,7 @@ class SuiteAdmin(Archiving, SuitePages, RunsSuites, ExportsSuites, Duplicating, 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Suite]:
         rows: QuerySet[Suite] = super().get_queryset(request)
         rows = rows.select_related("agent")
-        return with_last_runs(rows.annotate(case_count=Count("cases")))
+        return with_schedules(with_last_runs(rows.annotate(case_count=Count("cases"))))
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
         return SuiteList

@@ -14,7 +14,7 @@ from evals_app.engine.permits import checked, shaped
 from evals_app.engine.spec import Spec
 from fixtures_app.ground.words import near
 
-Cadence = Literal["hourly", "daily", "weekdays", "cron"]
+Frequency = Literal["hourly", "daily", "weekdays", "cron"]
 CLOSEST = timedelta(minutes=5)  # between two moments
 _COMPARED = 100  # so many moments show how close a line comes
 _FIELDS = "minute hour day-of-month month day-of-week"
@@ -66,7 +66,9 @@ def _cron_problem(line: str) -> str | None:
 class Rhythm(Spec):
     """How often something is due, and at what time of the day in which time zone."""
 
-    cadence: Cadence = Field("daily", title="How often", description="cron: as the cron line says.")
+    frequency: Frequency = Field(
+        "daily", title="How often", description="cron: as the cron line says."
+    )
     at: Annotated[
         str, shaped(r"(?:[01][0-9]|2[0-3]):[0-5][0-9]", "Write the time like this: 03:00.")
     ] = Field(
@@ -88,11 +90,11 @@ class Rhythm(Spec):
     @field_validator("cron")
     @classmethod
     def _only_where_it_counts(cls, cron: str, info: ValidationInfo) -> str:
-        cadence = info.data.get("cadence")  # None: it is not valid itself
-        if cadence == "cron" and not cron.strip():
+        frequency = info.data.get("frequency")  # None: it is not valid itself
+        if frequency == "cron" and not cron.strip():
             raise ValueError(f"Enter a cron line with five fields: {_FIELDS}.")
-        if cron.strip() and cadence not in {"cron", None}:
-            raise ValueError("This counts only with the cadence cron. Choose it, or clear this.")
+        if cron.strip() and frequency not in {"cron", None}:
+            raise ValueError("This counts only with the frequency cron. Choose it, or clear this.")
         return cron.strip()
 
     @property
@@ -104,7 +106,7 @@ class Rhythm(Spec):
             "daily": f"{minute} {hour} * * *",
             "weekdays": f"{minute} {hour} * * 1-5",
         }
-        return lines.get(self.cadence, self.cron)
+        return lines.get(self.frequency, self.cron)
 
     @property
     def zone(self) -> ZoneInfo:
@@ -113,12 +115,12 @@ class Rhythm(Spec):
     @property
     def in_words(self) -> str:
         """How often and when: "every day at 03:00"."""
-        if self.cadence == "cron":
+        if self.frequency == "cron":
             words = CronSim(self.cron, _START).explain()
             return words[:1].lower() + words[1:]
-        if self.cadence == "hourly":
+        if self.frequency == "hourly":
             return f"every hour at minute {self.at[-2:]}"
-        return f"{'every day' if self.cadence == 'daily' else 'Monday to Friday'} at {self.at}"
+        return f"{'every day' if self.frequency == 'daily' else 'Monday to Friday'} at {self.at}"
 
     def moments(self, *, after: datetime) -> Iterator[datetime]:
         """Yield the moments after one, in UTC.

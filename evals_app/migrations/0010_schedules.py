@@ -29,7 +29,7 @@ class Migration(migrations.Migration):
                 ),
                 ("name", models.CharField(blank=True, max_length=200)),
                 (
-                    "cadence",
+                    "frequency",
                     models.CharField(
                         choices=[
                             ("hourly", "Every hour"),

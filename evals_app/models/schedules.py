@@ -22,7 +22,7 @@ class Schedule(models.Model):
     `next_at` is null while it is disabled, and where its time never comes.
     """
 
-    class Cadence(models.TextChoices):
+    class Frequency(models.TextChoices):
         HOURLY = "hourly", "Every hour"
         DAILY = "daily", "Every night (or day)"
         WEEKDAYS = "weekdays", "Monday to Friday"
@@ -35,7 +35,7 @@ class Schedule(models.Model):
 
     name = models.CharField(max_length=200, blank=True)
     suites = models.ManyToManyField(Suite, related_name="schedules")
-    cadence = models.CharField(max_length=8, choices=Cadence, default=Cadence.DAILY)
+    frequency = models.CharField(max_length=8, choices=Frequency, default=Frequency.DAILY)
     at = models.CharField(max_length=5, default="03:00")
     cron = models.CharField(max_length=100, blank=True)
     time_zone = models.CharField(max_length=100, default="UTC")

@@ -5,7 +5,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from evals_app.engine.rhythm import Cadence
+from evals_app.engine.rhythm import Frequency
 from evals_app.reports.answers import Answer
 
 
@@ -25,7 +25,7 @@ class ScheduleAnswer(Answer):
     id: int
     name: str
     suites: list[str] = Field(description="Slugs.")
-    cadence: Cadence
+    frequency: Frequency
     at: str
     cron: str
     time_zone: str

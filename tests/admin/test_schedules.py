@@ -25,7 +25,7 @@ def test_three_fields_make_a_nightly_run(admin_client: Client, admin_user: User)
     page.post(at="02:30")
 
     schedule = Schedule.objects.get()
-    assert (schedule.cadence, schedule.at, schedule.time_zone) == (
+    assert (schedule.frequency, schedule.at, schedule.time_zone) == (
         *("daily", "02:30", "Europe/Zurich"),
     )
     assert list(schedule.suites.all()) == [suite]
@@ -76,7 +76,7 @@ def test_why_it_does_not_start_is_on_its_page_and_in_the_list(admin_client: Clie
     ("answers", "field", "word"),
     [
         ({"at": ""}, "at", "03:00"),
-        ({"cadence": "cron"}, "cron", "five fields"),
+        ({"frequency": "cron"}, "cron", "five fields"),
         ({"model": "no model"}, "model", "provider/"),
         ({"max_cost_usd": "0"}, "max_cost_usd", "above 0"),
     ],
@@ -97,8 +97,8 @@ def test_errors_are_at_their_fields(
 @pytest.mark.parametrize(
     ("query", "word"),
     [
-        ("cadence=daily&at=03:00&time_zone=zurich&cron=", "Europe/Zurich"),
-        ("cadence=cron&at=03:00&time_zone=UTC&cron=1+2", "2 fields"),
+        ("frequency=daily&at=03:00&time_zone=zurich&cron=", "Europe/Zurich"),
+        ("frequency=cron&at=03:00&time_zone=UTC&cron=1+2", "2 fields"),
         ("", "required"),
     ],
 )

@@ -57,8 +57,8 @@ def test_a_schedule_is_created_listed_changed_and_deleted(client: APIClient) -> 
         ({"suites": ["refund"]}, "suites[0]"),
         ({"suites": ["refunds"], "agent": "gone"}, "agent"),
         ({"suites": ["refunds"], "model": "gpt"}, "model"),
-        ({"suites": ["refunds"], "cadence": "cron", "cron": "x"}, "cron"),
-        ({"suites": ["refunds"], "cadence": "sometimes"}, "cadence"),
+        ({"suites": ["refunds"], "frequency": "cron", "cron": "x"}, "cron"),
+        ({"suites": ["refunds"], "frequency": "sometimes"}, "frequency"),
         ({"suites": ["refunds"], "trails": 2}, "trails"),
     ],
 )

@@ -21,12 +21,16 @@ def moments(after: str, count: int, **rhythm: Any) -> list[str]:
 @pytest.mark.parametrize(
     ("rhythm", "after", "expected"),
     [
-        ({"cadence": "hourly", "at": "03:20"}, "2026-11-26T10:20", ["11-26 11:20", "11-26 12:20"]),
+        (
+            {"frequency": "hourly", "at": "03:20"},
+            "2026-11-26T10:20",
+            ["11-26 11:20", "11-26 12:20"],
+        ),
         ({"at": "03:00"}, "2026-11-26T02:59", ["11-26 03:00", "11-27 03:00"]),
         ({"at": "03:00"}, "2026-11-26T03:00", ["11-27 03:00", "11-28 03:00"]),
-        ({"cadence": "weekdays"}, "2026-11-27T04:00", ["11-30 03:00", "12-01 03:00"]),
+        ({"frequency": "weekdays"}, "2026-11-27T04:00", ["11-30 03:00", "12-01 03:00"]),
         (
-            {"cadence": "cron", "cron": "0 22 * * FRI"},
+            {"frequency": "cron", "cron": "0 22 * * FRI"},
             "2026-11-26T00:00",
             ["11-27 22:00", "12-04 22:00"],
         ),
@@ -49,7 +53,7 @@ def moments(after: str, count: int, **rhythm: Any) -> list[str]:
             id="a time that is skipped",
         ),
         pytest.param(
-            {"cadence": "hourly", "at": "00:30", **ZURICH},
+            {"frequency": "hourly", "at": "00:30", **ZURICH},
             "2026-10-24T23:45",
             ["10-25 00:30", "10-25 01:30"],
             id="both hours of the same name",
@@ -68,15 +72,15 @@ def test_moments_follow_the_clock_of_the_zone(
         ({"at": "3am"}, "at", "03:00"),
         ({"at": "24:00"}, "at", "03:00"),
         ({"time_zone": "Europe/Zürich"}, "time_zone", "Did you mean 'Europe/Zurich'"),
-        ({"cadence": "cron"}, "cron", "five"),
-        ({"cadence": "cron", "cron": "0 3 * *"}, "cron", "4 fields"),
-        ({"cadence": "cron", "cron": "@daily"}, "cron", "1 fields"),
-        ({"cadence": "cron", "cron": "61 3 * * *"}, "cron", "'61' is not a valid minute"),
-        ({"cadence": "cron", "cron": "0 3 * * FRY"}, "cron", "'FRY' is not a valid day-of-week"),
-        ({"cadence": "cron", "cron": "0 3 30 2 *"}, "cron", "'30' is not a valid day-of-month"),
-        ({"cadence": "cron", "cron": "* * * * *"}, "cron", "5 minutes"),
-        ({"cadence": "cron", "cron": "0,3 4 1 * *"}, "cron", "5 minutes"),
-        ({"cron": "0 3 * * *"}, "cron", "cadence"),
+        ({"frequency": "cron"}, "cron", "five"),
+        ({"frequency": "cron", "cron": "0 3 * *"}, "cron", "4 fields"),
+        ({"frequency": "cron", "cron": "@daily"}, "cron", "1 fields"),
+        ({"frequency": "cron", "cron": "61 3 * * *"}, "cron", "'61' is not a valid minute"),
+        ({"frequency": "cron", "cron": "0 3 * * FRY"}, "cron", "'FRY' is not a valid day-of-week"),
+        ({"frequency": "cron", "cron": "0 3 30 2 *"}, "cron", "'30' is not a valid day-of-month"),
+        ({"frequency": "cron", "cron": "* * * * *"}, "cron", "5 minutes"),
+        ({"frequency": "cron", "cron": "0,3 4 1 * *"}, "cron", "5 minutes"),
+        ({"cron": "0 3 * * *"}, "cron", "frequency"),
     ],
 )
 def test_a_time_that_is_not_one_is_explained(rhythm: dict[str, Any], field: str, word: str) -> None:
@@ -91,10 +95,10 @@ def test_a_time_that_is_not_one_is_explained(rhythm: dict[str, Any], field: str,
 @pytest.mark.parametrize(
     ("rhythm", "words"),
     [
-        ({"cadence": "hourly", "at": "00:05"}, "every hour at minute 05"),
+        ({"frequency": "hourly", "at": "00:05"}, "every hour at minute 05"),
         ({"at": "03:00"}, "every day at 03:00"),
-        ({"cadence": "weekdays", "at": "22:15"}, "Monday to Friday at 22:15"),
-        ({"cadence": "cron", "cron": "*/30 8-17 * * *"}, "every 30th minute"),
+        ({"frequency": "weekdays", "at": "22:15"}, "Monday to Friday at 22:15"),
+        ({"frequency": "cron", "cron": "*/30 8-17 * * *"}, "every 30th minute"),
     ],
 )
 def test_it_is_put_into_words(rhythm: dict[str, Any], words: str) -> None:
