@@ -19,7 +19,9 @@ DATA_DIR = environment.folder(
     "TOUCHSTONE_DATA_DIR", "touchstone-data" if IS_INSTALLED else "var", relative_to=PROJECT
 )
 
-SITE = environment.web_address("TOUCHSTONE_SITE", "http://127.0.0.1:8000")  # of links in commands and messages
+SITE = environment.web_address(
+    "TOUCHSTONE_SITE", "http://127.0.0.1:8000"
+)  # of links in commands and messages
 
 # Safety
 

@@ -37,8 +37,7 @@ class Names:
 class Notice:
     """What others hear of a run that has ended: no text of a conversation.
 
-    `worse` is None if the run was compared with nothing. `url` and `compare_url` are empty where the
-    address of the site is not known.
+    `worse` is None if the run was compared with nothing; then `compare_url` is empty, too.
     """
 
     event: Event

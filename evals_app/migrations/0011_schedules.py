@@ -13,7 +13,7 @@ import evals_app.models.notices
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("evals_app", "0008_reviews"),
+        ("evals_app", "0010_outside_agents"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
