@@ -57,6 +57,12 @@ class CheckTrials(RateOfPerson):
     scope = "check_trials"
 
 
+class SpansSent(RateOfPerson):
+    """Requests with spans: many agents at once may use one person's tokens."""
+
+    scope = "spans"
+
+
 class AgentTests(RateOfPerson):
     """Requests of a person to agents that are not saved yet."""
 

@@ -19,7 +19,8 @@ from django.views.decorators.http import require_safe
 from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.request import Request
 
-from evals_app.api.auth import KEYWORD, TokenAuthentication
+from evals_app.api.auth import KEYWORD, TokenAuthentication, token_of
+from evals_app.api.permissions import Scope, includes
 from evals_app.api.throttles import Callers, Strangers
 from evals_app.models import Execution, Lease, ProviderState, Run, Spending, Tally
 from evals_app.models.leases import series
@@ -55,6 +56,9 @@ def _refusal(request: HttpRequest) -> HttpResponse | None:
             return _refuse(429, "Too many requests.", **{"Retry-After": rate.retry_after})
     if not user.is_authenticated:
         return _refuse(401, reason, **{"WWW-Authenticate": KEYWORD})
+    token = token_of(asked)
+    if token is None or not includes(token.scope, Scope.READ):
+        return _refuse(403, "The scope of this token does not include reading.")
     if not user.has_perm("evals_app.view_run"):
         return _refuse(403, "The user of this token lacks permission evals_app.view_run.")
     return None

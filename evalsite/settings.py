@@ -268,6 +268,7 @@ REST_FRAMEWORK = {
         "strangers": environment.rate("TOUCHSTONE_REST_STRANGERS_PER_MINUTE", 60, "min"),
         "uploads": environment.rate("TOUCHSTONE_UPLOADS_PER_HOUR", 300, "hour"),
         "check_trials": environment.rate("TOUCHSTONE_CHECK_TRIALS_PER_MINUTE", 60, "min"),
+        "spans": environment.rate("TOUCHSTONE_SPANS_PER_MINUTE", 6000, "min"),
         "agent_tests": environment.rate("TOUCHSTONE_AGENT_TESTS_PER_HOUR", 60, "hour"),
     },
     "DEFAULT_PAGINATION_CLASS": "evals_app.api.pagination.NewestFirst",

@@ -359,6 +359,7 @@ REST: dict[str, dict[str, Scoped]] = {
     "api/spending/": {"GET": ("read", "view_run")},
     "api/files/": {"POST": ("author", "change_case")},
     "api/files/<slug:sha256>/": {"GET": ("read", "view_case")},
+    "api/otlp/v1/traces": {"POST": ("spans", "add_run")},
     "api/import/": {"POST": ("author", IMPORTING)},
     "api/suites/": {"GET": ("read", "view_suite")},
     "api/suites/<slug:slug>/": {"GET": ("read", "view_suite"), "PUT": ("author", IMPORTING)},
@@ -379,7 +380,13 @@ REST: dict[str, dict[str, Scoped]] = {
     "metrics": {"GET": ("read", "view_run")},
 }
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
-SCOPES = ("read", "run", "author")
+# By scope that an address asks: the scopes of tokens that are enough.
+SCOPES = {
+    "spans": ("spans", "run", "author"),
+    "read": ("read", "run", "author"),
+    "run": ("run", "author"),
+    "author": ("author",),
+}
 NO_SESSIONS = {"metrics", "mcp/", "mcp"}
 
 # By model: what may be chosen for rows of a list, and what is offered beside "Save".
@@ -609,7 +616,7 @@ def test_rest_lets_in_whom_the_table_names_and_nobody_else(samples: Samples) -> 
             )
             yield f"a token of {who.name}", people.token(person, "author"), may
         for scope in SCOPES:
-            enough = SCOPES.index(scope) >= SCOPES.index(wanted)
+            enough = scope in SCOPES[wanted]
             yield f"a token of scope {scope}", people.token(everybody, scope), enough
 
     def visits() -> Iterator[tuple[str, bool, bool]]:

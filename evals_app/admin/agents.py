@@ -30,7 +30,7 @@ from evals_app.admin.spec_form import SpecForm, explained, field_of
 from evals_app.admin.starting_points import cards
 from evals_app.admin.talking import TalksToAgent
 from evals_app.admin.trends import MOST_SUITES, suites_of, trend_of
-from evals_app.engine.agent_spec import AgentSettings, AgentSpec, misplaced
+from evals_app.engine.agent_spec import SPANS_WAIT_S, AgentSettings, AgentSpec, misplaced
 from evals_app.engine.spec import PREFIXES, ModelSpec, mark_of
 from evals_app.engine.template import without_foreign
 from evals_app.formats.problems import Loc
@@ -87,7 +87,7 @@ class AgentForm(SpecForm, VersionedForm):
         fields = (
             *("name", "slug", "description", "driver", "model", "system_prompt"),
             *("url", "headers", "protocol", "request", "remote_model"),
-            *("interpreter", "callable", "command"),
+            *("interpreter", "callable", "command", "tool_calls_from", "spans_wait_s"),
         )
         widgets = {
             "description": UnfoldAdminTextareaWidget(attrs={"rows": 2}),
@@ -102,6 +102,9 @@ class AgentForm(SpecForm, VersionedForm):
             "request": "The JSON that your agent expects, with {{input}} where the message goes. "
             "Also: {{history}}, {{messages}}, {{session_id}}, {{channel}}, "
             "{{context_params.NAME}}, {{case}}, {{trial}}, {{clock}}, {{files}}.",
+            "tool_calls_from": "Spans are read for turns whose reply states no tool calls.",
+            "spans_wait_s": "After the last reply of a conversation, until all its spans have"
+            f" arrived. Leave blank for {SPANS_WAIT_S:g}.",
             "tools": "What the agent may use. They read and change its own copy of the fixtures.",
             "rules": "The first rule that matches the message answers. Drag a rule to move it.",
         }
@@ -287,6 +290,13 @@ class AgentAdmin(BeginsSomewhere, TalksToAgent, Duplicating, RunsSuitesOfAgent, 
         ("Prompt", {"fields": ["system_prompt"], "classes": ["only-model", "only-chat"]}),
         ("Python", {"fields": ["callable", "interpreter"], "classes": ["only-python"]}),
         ("Program", {"fields": ["command"], "classes": ["only-command"]}),
+        (
+            "Tool calls",
+            {
+                "fields": ["tool_calls_from", "spans_wait_s"],
+                "classes": ["only-http", "only-python", "only-command"],
+            },
+        ),
         ("Rules", {"fields": ["rules"], "classes": ["only-scripted"]}),
         ("Tools", {"fields": ["tools", "own_tools"], "classes": ["only-model", "only-scripted"]}),
         ("Limits", {"fields": list(_SETTINGS), "classes": ["only-model"]}),

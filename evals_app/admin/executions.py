@@ -40,6 +40,7 @@ from evals_app.admin.reviewing import ReviewActions, Reviews, people_verdict
 from evals_app.admin.run_progress import running_line
 from evals_app.admin.runs import SuiteFilter, run_name
 from evals_app.admin.side_by_side import side_by_side_url
+from evals_app.admin.span_lines import spans_context
 from evals_app.admin.starting import may_run
 from evals_app.admin.transcripts import (
     final_lines,
@@ -321,6 +322,7 @@ def _review(execution: Execution, reviews: Reviews) -> dict[str, Any]:
         "summary": _summary(execution),
         "failure_reason": execution.summary.get("response_criteria_failure_reason"),
         **_numbers(execution, trial, scale=scale),
+        **spans_context(trial),
         "world": world_lines(trial.world_changes if trial else {}),
         "journal": json_text(list(trial.world_journal)) if trial and trial.world_journal else "",
         "context_params": json_text(trial.context_params) if trial and trial.context_params else "",

@@ -18,7 +18,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from evals_app.api.auth import KEYWORD
+from evals_app.api.auth import KEYWORD, token_of
+from evals_app.api.permissions import Scope, includes
 from evals_app.api.problems import problem
 from evals_app.api.throttles import Counted
 from evals_app.reports.answers import Json
@@ -64,7 +65,11 @@ class MaySeeDocs(BasePermission):
     def has_permission(self, request: Request, view: APIView) -> bool:
         if settings.API_DOCS == "off":
             raise Http404
-        return settings.API_DOCS == "public" or bool(request.user.is_authenticated)
+        token = token_of(request)
+        is_in = request.user.is_authenticated and (
+            token is None or includes(token.scope, Scope.READ)
+        )
+        return settings.API_DOCS == "public" or bool(is_in)
 
 
 class Schema(Counted, SpectacularAPIView):

@@ -11,8 +11,19 @@ from evals_app.api.auth import token_of
 from evals_app.models import ApiToken
 
 Scope = ApiToken.Scope
-_RANKS = {Scope.READ: 0, Scope.RUN: 1, Scope.AUTHOR: 2}
+# What a token with each scope may do.
+_INCLUDED = {
+    Scope.SPANS: {Scope.SPANS},
+    Scope.READ: {Scope.READ},
+    Scope.RUN: {Scope.SPANS, Scope.READ, Scope.RUN},
+    Scope.AUTHOR: set(Scope),
+}
 _SAFE = {"HEAD": "GET", "OPTIONS": "GET"}
+
+
+def includes(scope: str, needed: Scope) -> bool:
+    """Whether a token with this scope may do what needs another one."""
+    return needed in _INCLUDED[Scope(scope)]
 
 
 class Need:
@@ -43,7 +54,7 @@ class MeetsNeeds(BasePermission):
 
 def lacking(need: Need, *, user: Any, scope: ApiToken.Scope | None) -> str:
     """Say what a user lacks, or their token with this scope; empty if nothing."""
-    if scope is not None and _RANKS[scope] < _RANKS[need.scope]:
+    if scope is not None and not includes(scope, need.scope):
         return f"This requires a token with scope {need.scope}; yours has {scope}."
     return next((why for name in need.permissions if (why := _lack(user, name))), "")
 

@@ -31,6 +31,7 @@ from evals_app.api.settlements import (
     Settlements,
 )
 from evals_app.api.spending import SpendingOfMonth
+from evals_app.api.traces import Traces
 from evals_app.api.webhooks import Deliveries, OneWebhook, SendAgain, TestWebhook, Webhooks
 from evals_app.api.written import (
     Agents,
@@ -86,6 +87,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("yardsticks/", Yardsticks.as_view(), name="yardsticks"),
     path("yardsticks/<slug:digest>/", OneYardstick.as_view(), name="yardstick"),
     path("spending/", SpendingOfMonth.as_view(), name="spending"),
+    # As OpenTelemetry has it: the address of a site's collector is /api/otlp.
+    path("otlp/v1/traces", Traces.as_view(), name="otlp-traces"),
     path("files/", Attachments.as_view(), name="files"),
     path("files/<slug:sha256>/", AttachmentContent.as_view(), name="file"),
     path("import/", Import.as_view(), name="import"),

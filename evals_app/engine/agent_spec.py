@@ -38,7 +38,9 @@ from fixtures_app.ground.spec_errors import located, taken_apart
 
 Driver = Literal["model", "http", "python", "command", "scripted"]
 Protocol = Literal["json", "openai-chat"]
+CallSource = Literal["reply", "spans"]
 
+_OF_OUTSIDE = ("tool_calls_from", "spans_wait_s")
 # The keys that each driver uses; others would have no effect. Judges use a scripted agent's prompt
 # and model.
 KEYS: Mapping[str, tuple[str, ...]] = {
@@ -47,12 +49,14 @@ KEYS: Mapping[str, tuple[str, ...]] = {
         *("url", "headers", "protocol", "request", "response", "stream", "poll"),
         *("oauth", "pace"),
         *("remote_model", "system_prompt"),
+        *_OF_OUTSIDE,
     ),
-    "python": ("callable", "interpreter"),
-    "command": ("command",),
+    "python": ("callable", "interpreter", *_OF_OUTSIDE),
+    "command": ("command", *_OF_OUTSIDE),
     "scripted": ("rules", "tools", "system_prompt", "model", "settings"),
 }
 MAX_LANE_CHARS = 100
+SPANS_WAIT_S = 15.0  # most exporters send every 5 s
 OUTSIDE = frozenset({"http", "python", "command"})  # they bring tools and models of their own
 _NEEDED = {
     "model": ("model", "a model, for example anthropic/claude-haiku-5-5"),
@@ -267,6 +271,21 @@ class AgentSpec(Spec):
         title="Program and arguments",
         description="For driver command: a program that the operator permits, and its arguments.",
     )
+    tool_calls_from: CallSource = Field(
+        default="reply",
+        title="Tool calls from",
+        description="For drivers http, python and command. reply: what its replies state."
+        " spans: what it sends by OpenTelemetry, for turns whose reply states no tool_calls.",
+    )
+    spans_wait_s: float | None = Field(
+        default=None,
+        title="Max wait for spans (s)",
+        description="After the last reply of a conversation, until all its spans have arrived. By"
+        f" default, {SPANS_WAIT_S:g}.",
+        json_schema_extra=SECONDS,
+        gt=0,
+        le=300,
+    )
     tools: list[AnyTool] = Field(
         default_factory=list,
         title="Tools of fixtures",
@@ -299,6 +318,13 @@ class AgentSpec(Spec):
             return None
         slug = f"agent:{self.slug}"[:MAX_LANE_CHARS]
         return Lane(slug, self.pace.max_concurrency, self.pace.requests_per_minute)
+
+    @property
+    def spans_waited_s(self) -> float | None:
+        """Return how long its spans are waited for; None if they are not read."""
+        if self.tool_calls_from != "spans":
+            return None
+        return self.spans_wait_s or SPANS_WAIT_S
 
     @property
     def world_tools(self) -> list[str]:
@@ -357,6 +383,9 @@ def _misfits(written: Mapping[str, Any]) -> list[InitErrorDetails]:
     if not written.get(needed):
         message = f"An agent with driver {driver} needs {example}."
         errors.append(located("needed_key", message, (needed,), written.get(needed)))
+    if written.get("tool_calls_from") != "spans" and written.get("spans_wait_s") is not None:
+        message = "spans_wait_s has no effect without tool_calls_from: spans."
+        errors.append(located("foreign_key", message, ("spans_wait_s",), written["spans_wait_s"]))
     for key, drivers in misplaced(written).items():
         http = f"http with protocol {_PROTOCOLS[key]}" if key in _PROTOCOLS else "http"
         owners = " or ".join(http if owner == "http" else owner for owner in drivers)

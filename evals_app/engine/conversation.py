@@ -170,6 +170,11 @@ class Conversation:
                 self.spend(record.cost_usd)
 
     @property
+    def trace_id(self) -> str | None:
+        """The trace that an external agent is sent."""
+        return self._session_id if self.agent.driver in OUTSIDE else None
+
+    @property
     def doing(self) -> str:
         """Say in words how far it is."""
         turn = min(len(self._turns) + 1, len(self.case.turns))
@@ -193,7 +198,7 @@ class Conversation:
             warnings=self._warnings,
             is_scripted=self.agent.driver == "scripted",
             started_at=self.started_at,
-            trace_id=self._session_id if self.agent.driver == "http" else None,
+            trace_id=self.trace_id,
             is_outside=self.agent.driver in OUTSIDE,
             clock=self.case.clock or "",
             tools=self._known_tools,

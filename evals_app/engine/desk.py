@@ -17,6 +17,7 @@ from evals_app.engine.llm.replay import PaidCall
 from evals_app.engine.outside_spec import Lane
 from evals_app.engine.scoring import Decision
 from evals_app.engine.similarity import SimilaritySpec
+from evals_app.engine.spans import Received
 from evals_app.engine.spec import ModelSpec, ProviderSpec
 from evals_app.engine.suite import AssertionSpec, CaseSpec, SuiteSpec
 from evals_app.engine.trial import (
@@ -205,6 +206,12 @@ class Desk(Protocol):
 
     async def keep(self, begun: Mapping[int, Begun]) -> None:
         """Keep what conversations that are handed back have paid for, by job."""
+
+    async def open_trace(self, job_id: int, trace_id: str) -> None:
+        """Have the spans of a conversation kept that is about to begin."""
+
+    async def read_spans(self, known: Mapping[str, int]) -> Mapping[str, Received]:
+        """Return what has arrived of these traces, if that is more spans than are known."""
 
     async def read_file(self, sha256: str) -> bytes:
         """Return the content of a file that cases show.

@@ -5,6 +5,7 @@ EngineError
 ├── ReplyMismatchError          an agent's replies are not as it is described: errored, cause `case`
 ├── JudgeError                  the judge could not grade: ungraded, cause `judge`
 ├── CodeError                   the operator's code failed: a grade in error, or an AgentError
+├── CallsMissingError           spans of the agent did not arrive: checks of its calls are not graded
 ├── ToolError                   a server of tools cannot be reached: errored, cause `tool`
 ├── WebError                    a server that an author named: an AgentError, or a tool's error
 ├── ConfigurationError          the run cannot work as written: refused before it starts
@@ -54,6 +55,10 @@ class JudgeError(EngineError):
 
 class CodeError(EngineError):
     """The operator's code failed or took too long; the message is shown to people."""
+
+
+class CallsMissingError(EngineError):
+    """It is unknown what the agent called; the message says why."""
 
 
 class ToolError(EngineError):

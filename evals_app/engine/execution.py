@@ -20,6 +20,7 @@ from evals_app.engine.conversation import Conversation, variables_of
 from evals_app.engine.desk import Begun, Desk, Job, Outcome, Plan, Report, Signal
 from evals_app.engine.errors import EngineError
 from evals_app.engine.feeding import Feeder
+from evals_app.engine.gathering import Gatherer
 from evals_app.engine.grading import NO_AIDS, grade_trial
 from evals_app.engine.judging import Answers, Steps
 from evals_app.engine.llm.models import Models
@@ -88,6 +89,7 @@ class _Execution:
     job: Job
     calls: Calls
     conversation: Conversation | None = None
+    is_waiting: bool = False  # for spans
     is_graded: bool = False
 
     @property
@@ -97,6 +99,8 @@ class _Execution:
             return self.calls.doing
         if self.is_graded or self.job.stored:
             return "being graded"
+        if self.is_waiting:
+            return "waiting for its spans"
         return self.conversation.doing if self.conversation else "about to begin"
 
 
@@ -125,6 +129,7 @@ class _Crew:
             run_code=callables.grade,
         )
         self._line = Line(plan.agent.lane, book=desk.book) if plan.agent.lane else None
+        self._gatherer = Gatherer(desk)
         self._signal = Signal.GO
         self._feeder = Feeder(desk, slots)
         self._recorder = Recorder(self._record)
@@ -242,7 +247,13 @@ class _Crew:
             spend=partial(self._purse.settle, Decimal(0), use=_BY_OUTSIDE_AGENT),
             started_at=job.begun.started_at if job.begun else "",
         )
-        return await execution.conversation.run()
+        wait_s = self._plan.agent.spans_waited_s
+        if wait_s is None:
+            return await execution.conversation.run()
+        await self._desk.open_trace(job.id, execution.conversation.trace_id or "")
+        trial = await execution.conversation.run()
+        execution.is_waiting = True
+        return await self._gatherer.gather(trial, wait_s=wait_s)
 
     def _note_broken_off(self, execution: _Execution) -> None:
         """Keep the transcript, or the paid calls, of a conversation that the desk ends."""

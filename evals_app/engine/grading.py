@@ -6,9 +6,16 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from evals_app.engine.aids import Aids
-from evals_app.engine.errors import NO_JUDGE, CodeError, JudgeError, ProviderError
+from evals_app.engine.errors import (
+    NO_JUDGE,
+    CallsMissingError,
+    CodeError,
+    JudgeError,
+    ProviderError,
+)
 from evals_app.engine.graders import AidedGrader, JudgedGrader, PlainGrader
 from evals_app.engine.graders.base import Need
+from evals_app.engine.graders.calls import missing_calls
 from evals_app.engine.graders.effort import failed_by_agent
 from evals_app.engine.inventory import NOTHING_KNOWN, Inventory
 from evals_app.engine.limits import grade_limits, ungraded_by
@@ -130,6 +137,8 @@ async def grade_check(
         return Grade.ungraded(Cause.PROVIDER, reason).but(calls=exc.calls)
     except CodeError as exc:
         return Grade.broken(str(exc), Cause.CASE)
+    except CallsMissingError as exc:
+        return missing_calls(str(exc))
     except MemoryError:
         return Grade.broken("This check needed more memory than a worker may use.")
     except Exception as exc:  # noqa: BLE001 - a broken grader is a result, never a lost run

@@ -13,6 +13,7 @@ from typing import Any, Literal, Protocol, Self
 
 from pydantic import TypeAdapter
 
+from evals_app.engine.errors import CallsMissingError
 from evals_app.engine.journal import WorldState
 
 
@@ -158,7 +159,8 @@ class TurnRecord:
     case expects: kept for people, never shown to the agent. `latency_ms` is the agent's own time; waiting for a provider is in `waited_ms`. `cost_usd` None is unknown.
     `journal_end` counts the changes of the world up to its end; None in transcripts from before it
     was recorded. `reports_calls` is False if the agent does not report its tool calls: no calls in
-    `messages` then means nothing.
+    `messages` then means nothing. `span_id` is the turn in the trace that the agent was sent.
+    `calls_missing` says why calls are unknown though the agent sends spans of them.
     """
 
     index: int
@@ -178,6 +180,8 @@ class TurnRecord:
     files: tuple[ShownFile, ...] = ()
     journal_end: int | None = None
     reports_calls: bool = True
+    span_id: str = ""
+    calls_missing: str = ""
 
     @property
     def tool_calls(self) -> tuple[ToolCall, ...]:
@@ -206,7 +210,8 @@ class Trial:
 
     `turns` are those that ran; `planned_turns` how many the case has. `world_changes` is the
     difference between the world before and after, `world_journal` each change as it happened.
-    `trace_id` was sent to an agent over HTTP with each message, so that its own traces can be found.
+    `trace_id` was sent to an external agent with each message, so that its own traces can be found.
+    `span_count` is how many spans of it were read; None: the agent sends none.
     `is_outside`: the agent brings tools of its own and never touches this world. `clock` is the
     case's frozen moment, empty if it has none; `tools` are those of the agent, as far as they are known.
     """
@@ -230,6 +235,7 @@ class Trial:
     is_outside: bool = False
     clock: str = ""
     tools: tuple[KnownTool, ...] = ()
+    span_count: int | None = None
 
     @property
     def usage(self) -> Usage:
@@ -309,7 +315,12 @@ class View:
 
     @property
     def tool_calls(self) -> tuple[ToolCall, ...]:
-        return tuple(call for turn in self.turns for call in turn.tool_calls)
+        """What was called in the turns in view.
+
+        Raises:
+            CallsMissingError: it is unknown, because spans did not arrive.
+        """
+        return tuple(call for turn in self.turns for call in _calls_of(turn))
 
     @property
     def reports_calls(self) -> bool:
@@ -387,8 +398,14 @@ class View:
         return text
 
 
+def _calls_of(turn: TurnRecord) -> tuple[ToolCall, ...]:
+    if turn.calls_missing:
+        raise CallsMissingError(turn.calls_missing)
+    return turn.tool_calls
+
+
 def _looked_up(turns: Iterable[TurnRecord]) -> bool:
-    return any(call.chunks or call.is_retrieval for turn in turns for call in turn.tool_calls)
+    return any(call.chunks or call.is_retrieval for turn in turns for call in _calls_of(turn))
 
 
 def _without_duplicates(chunks: Iterable[Chunk]) -> tuple[Chunk, ...]:

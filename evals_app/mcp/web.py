@@ -3,17 +3,17 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
-from typing import Any
+from typing import Any, ClassVar
 
 from asgiref.sync import async_to_sync
 from django.http import HttpResponse
 from rest_framework.parsers import BaseParser
-from rest_framework.permissions import IsAuthenticated
 from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 
 from evals_app.api.auth import TokenAuthentication
 from evals_app.api.parsers import MAX_BODY, BytesParser
+from evals_app.api.permissions import MeetsNeeds, Need, Scope
 from evals_app.api.problems import RefusedError
 from evals_app.api.reports import AnyRenderer
 from evals_app.api.throttles import Counted
@@ -28,7 +28,8 @@ class Mcp(Counted):
     """Requests of MCP clients, with the tokens of REST; no session lets a browser in."""
 
     authentication_classes = [TokenAuthentication]
-    permission_classes = [IsAuthenticated]
+    needs: ClassVar = {"POST": Need(Scope.READ)}
+    permission_classes = [MeetsNeeds]
     parser_classes: Sequence[type[BaseParser]] = [BytesParser]
     renderer_classes: Sequence[type[JSONRenderer]] = [AnyRenderer]
     schema = None  # it has its own way of describing itself

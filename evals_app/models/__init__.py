@@ -16,6 +16,7 @@ from evals_app.models.settlements import Settlement
 from evals_app.models.spending import MonthlyCeiling, Spending
 from evals_app.models.suites import Assertion, Case, Suite, Turn
 from evals_app.models.tokens import ApiToken
+from evals_app.models.traces import Trace, TraceSpan
 from evals_app.models.yardsticks import Yardstick
 
 __all__ = [
@@ -51,6 +52,8 @@ __all__ = [
     "Spending",
     "Suite",
     "Tally",
+    "Trace",
+    "TraceSpan",
     "Transcript",
     "Turn",
     "Webhook",

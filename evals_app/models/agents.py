@@ -26,6 +26,10 @@ class Agent(Importable):
         JSON = "json", "JSON"
         OPENAI_CHAT = "openai-chat", "Chat completions"
 
+    class CallSource(models.TextChoices):
+        REPLY = "reply", "Its replies"
+        SPANS = "spans", "Spans that it sends (OpenTelemetry)"
+
     slug = models.SlugField(max_length=100, unique=True)
     name = models.CharField(max_length=200)
     description = models.TextField(blank=True)
@@ -46,6 +50,8 @@ class Agent(Importable):
     interpreter = models.CharField(max_length=100, blank=True, default="")
     callable = models.CharField(max_length=300, blank=True, default="")
     command = models.JSONField(default=list, blank=True)
+    tool_calls_from = models.CharField(max_length=10, choices=CallSource, default=CallSource.REPLY)
+    spans_wait_s = models.FloatField(null=True, blank=True)
     tools = models.JSONField(default=list, blank=True)
     settings = models.JSONField(default=dict, blank=True)
     rules = models.JSONField(default=list, blank=True)

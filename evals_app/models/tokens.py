@@ -14,6 +14,7 @@ class ApiToken(models.Model):
     """A key to the REST API. Only its SHA-256 is stored, so it is shown once."""
 
     class Scope(models.TextChoices):
+        SPANS = "spans", "Send spans"
         READ = "read", "Read"
         RUN = "run", "Read and run"
         AUTHOR = "author", "Read, run and write"

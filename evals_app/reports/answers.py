@@ -488,7 +488,7 @@ class ExecutionDetails(ExecutionRow):
     turns: list[Turn] | None
     world_changes: JsonObject | None
     trace_id: str | None = Field(
-        description="Sent to an agent over HTTP: the trace in its `traceparent`."
+        description="Sent to an external agent: the trace in its `traceparent`."
     )
     warnings: list[str] | None
 

@@ -16,6 +16,7 @@ from evals_app.engine.execution import execute
 from evals_app.engine.judging import Recipe
 from evals_app.engine.llm.answer_cache import AnswerCache, secret_in
 from evals_app.engine.llm.purse import Account
+from evals_app.engine.spans import Received
 from evals_app.formats.snapshot import SnapshotSpec
 from evals_app.models import Attachment, EvaluationSteps, Run
 from evals_app.runs.budget import settle_and_reserve
@@ -25,6 +26,7 @@ from evals_app.runs.lease import HeldLease
 from evals_app.runs.patience import patiently
 from evals_app.runs.providers import book_calls, know
 from evals_app.runs.record import storable
+from evals_app.runs.traces import open_trace, read_spans
 from fixtures_app.tools import ToolWorld
 
 P = ParamSpec("P")
@@ -112,6 +114,12 @@ class DrainDesk:
 
     async def book(self, provider: str, count: int) -> float:
         return await self._here(book_calls, 0.0)(self._limited[provider], count)
+
+    async def open_trace(self, job_id: int, trace_id: str) -> None:
+        await self._here(open_trace, None)(job_id, trace_id)
+
+    async def read_spans(self, known: Mapping[str, int]) -> Mapping[str, Received]:
+        return await self._here(read_spans, {})(known)
 
     async def read_file(self, sha256: str) -> bytes:
         return await self._here(_read_content, b"")(sha256)

@@ -29,6 +29,7 @@ from evals_app.models import (
     Run,
     SnapshotCase,
     Suite,
+    Trace,
     Transcript,
     Turn,
 )
@@ -137,6 +138,8 @@ def prune_run(run: Run) -> Pruned | None:
 
 def _prune_executions(ids: list[int]) -> Pruned:
     transcripts, judged, paid_calls = _prunable(ids)
+    # Before the transcripts: whose conversation stays is read from the same rows.
+    Trace.objects.filter(execution__in=transcripts.values("pk")).delete()
     return Pruned(transcripts.delete()[0], judged.update(calls=[]), paid_calls.delete()[0])
 
 

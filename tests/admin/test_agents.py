@@ -231,8 +231,18 @@ def test_tools_keep_their_order_beside_those_that_come_and_go(admin_client: Clie
             id="command",
         ),
         pytest.param(
-            {"driver": "python", "callable": f"{OUR_MODULE}.agents:analyst"},
-            {"driver": "python", "callable": f"{OUR_MODULE}.agents:analyst"},
+            {
+                "driver": "python",
+                "callable": f"{OUR_MODULE}.agents:analyst",
+                "tool_calls_from": "spans",
+                "spans_wait_s": "20 s",
+            },
+            {
+                "driver": "python",
+                "callable": f"{OUR_MODULE}.agents:analyst",
+                "tool_calls_from": "spans",
+                "spans_wait_s": 20.0,
+            },
             id="python",
         ),
     ],
@@ -304,6 +314,7 @@ def test_variables_of_another_system_are_kept_as_text_with_a_warning(admin_clien
         pytest.param(
             HTTP, {"request": '{"a": "{{inputt}}"}'}, "Request: Unknown variable", id="request"
         ),
+        pytest.param(HTTP, {"spans_wait_s": "5 s"}, "Max wait for spans: ", id="no spans"),
         pytest.param(
             HTTP,
             {"response_tool_calls": "data", "response_name": "tool"},

@@ -11,6 +11,7 @@ from evals_app.engine.execution import execute
 from evals_app.engine.judging import Recipe
 from evals_app.engine.llm.purse import Account
 from evals_app.engine.scoring import Decision
+from evals_app.engine.spans import Received
 from evals_app.engine.suite import CaseSpec
 from evals_app.engine.trial import Verdict
 from tests.engine.makers import CRASH, ECHO, LATE, make_agent, make_case, make_suite, make_world
@@ -51,6 +52,8 @@ class Desk:
         self.signal = Signal.GO
         self.refused: set[int] = set()
         self.files: dict[str, bytes] = {}
+        self.traces: dict[str, int] = {}
+        self.on_look: Callable[[Mapping[str, int]], Mapping[str, Received]] | None = None
         self.is_ours = True
         self.on_begin: Callable[[], Awaitable[object]] | None = None
         self.on_record: Callable[[], Awaitable[object]] | None = None
@@ -98,6 +101,12 @@ class Desk:
 
     async def keep(self, begun: Mapping[int, Begun]) -> None:
         self.kept |= begun
+
+    async def open_trace(self, job_id: int, trace_id: str) -> None:
+        self.traces[trace_id] = job_id
+
+    async def read_spans(self, known: Mapping[str, int]) -> Mapping[str, Received]:
+        return {} if self.on_look is None else self.on_look(known)
 
     async def read_file(self, sha256: str) -> bytes:
         return self.files[sha256]

@@ -275,6 +275,18 @@ def test_an_agent_is_driven_as_it_says() -> None:
         ),
         pytest.param(MODEL | {"url": "http://a"}, "url", "driver http", id="an address"),
         pytest.param(
+            MODEL | {"tool_calls_from": "spans"},
+            "tool_calls_from",
+            "driver http or python or command",
+            id="spans of a model",
+        ),
+        pytest.param(
+            HTTP | {"spans_wait_s": 5},
+            "spans_wait_s",
+            "tool_calls_from",
+            id="a wait for no spans",
+        ),
+        pytest.param(
             MODEL | {"tools": ["entity.get", {"name": "entity.get", "rules": [{"result": 1}]}]},
             "tools.1",
             "'entity.get'",
@@ -322,10 +334,11 @@ def test_everything_that_is_wrong_is_shown_at_once() -> None:
         HTTP | {"stream": {"format": "sse"}, "oauth": OAUTH, "pace": {"max_concurrency": 2}},
         HTTP | {"request": {"a": ["{{messages}}"]}, "response": {"text": "$", "input_tokens": "n"}},
         {"driver": "python", "callable": f"{OUR_MODULE}.agents:analyst"},
+        HTTP | {"tool_calls_from": "spans", "spans_wait_s": 5},
         {"driver": "scripted", "rules": [{"reply": "a"}], "system_prompt": "Hi", **MODEL},
         MODEL | {"tools": ["entity.get", {"name": "a", "rules": [{"error": "No."}]}]},
     ],
-    ids=["http", "openai-chat", "stream", "own JSON", "python", "scripted", "model"],
+    ids=["http", "openai-chat", "stream", "own JSON", "python", "spans", "scripted", "model"],
 )
 def test_an_agent_of_each_kind_comes_back_from_json(changes: dict[str, Any]) -> None:
     agent = make_agent(**changes)

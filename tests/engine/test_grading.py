@@ -780,3 +780,26 @@ async def test_a_pass_that_may_have_been_talked_into_says_so(
 
     assert ("instructions for the judge" in graded.reason) is is_said
     assert graded.score == 0.6
+
+
+@pytest.mark.parametrize(
+    ("check", "is_graded"),
+    [
+        ({"type": "tool_called", "value": "find"}, False),
+        ({"type": "tool_not_called", "value": "find"}, False),
+        ({"type": "chunks_fetched", "chunks": ["returns"]}, False),
+        (HELLO, True),
+    ],
+)
+async def test_calls_that_did_not_arrive_keep_only_checks_of_calls_from_being_graded(
+    check: dict[str, Any], *, is_graded: bool
+) -> None:
+    case = make_case(turns=[turn(assertions=[check])])
+    trial = make_trial(make_turn("hello", reports_calls=False, calls_missing="No span arrived."))
+
+    (graded,) = await grade_trial(
+        trial, case=case, suite=make_suite(case), aids_for=lambda *_: NO_AIDS
+    )
+
+    assert (graded.grade.passed is not None) == is_graded
+    assert ("No span arrived." in graded.grade.reason) != is_graded

@@ -198,6 +198,15 @@ def test_a_limit_of_calls_is_not_kept_by_keeping_them_secret() -> None:
     assert (graded.grade.status, graded.grade.cause) == UNKNOWN
 
 
+def test_calls_whose_spans_did_not_arrive_are_unknown_and_say_why() -> None:
+    turn = make_turn(reports_calls=False, calls_missing="No span arrived.")
+
+    (graded,) = limits_of(make_trial(turn), max_tool_calls=3)
+
+    assert (graded.grade.status, graded.grade.cause) == UNKNOWN
+    assert "No span arrived." in graded.grade.reason
+
+
 def test_calls_of_a_turn_that_failed_are_unknown_because_the_agent_failed() -> None:
     trial = make_trial(make_turn("", error="HTTP 500", reports_calls=False))
 

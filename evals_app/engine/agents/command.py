@@ -4,7 +4,7 @@ It reads the message on standard input and writes its reply on standard output: 
 `reply`. Its environment has AGENTURA_HISTORY, the conversation so far as JSON
 `[{"role", "content"}]`, and TOUCHSTONE_SESSION_ID, TOUCHSTONE_CASE, TOUCHSTONE_TRIAL,
 TOUCHSTONE_CLOCK (empty if time is not frozen), TOUCHSTONE_CHANNEL and
-TOUCHSTONE_CONTEXT_PARAMS (JSON). Any exit code except 0 is an error.
+TOUCHSTONE_CONTEXT_PARAMS (JSON), and TRACEPARENT (W3C Trace Context). Any exit code except 0 is an error.
 """
 
 import json
@@ -44,7 +44,7 @@ class CommandSession:
                 ran = await self._callables.run(
                     [program_path(program) or program, *arguments],
                     message=_bytes(exchange.user),
-                    variables=_variables(request),
+                    variables=_variables(request, self._outside.traceparent(exchange)),
                     most_bytes=MAX_REPLY_BYTES,
                 )
             except CodeError as exc:
@@ -64,7 +64,7 @@ def _failure(program: str, ran: Ran) -> str | None:
     return f"{program} ended with {ran.ending}{f': {wrote}' if wrote else '.'}"
 
 
-def _variables(request: Mapping[str, Any]) -> dict[str, bytes]:
+def _variables(request: Mapping[str, Any], traceparent: str) -> dict[str, bytes]:
     history = _bytes(json.dumps(request["history"], ensure_ascii=False))
     if len(history) > _MAX_VARIABLE_BYTES:
         raise ConfigurationError(
@@ -79,6 +79,7 @@ def _variables(request: Mapping[str, Any]) -> dict[str, bytes]:
         "TOUCHSTONE_CLOCK": _bytes(request["clock"] or ""),
         "TOUCHSTONE_CHANNEL": _bytes(request["channel"] or ""),
         "TOUCHSTONE_CONTEXT_PARAMS": _bytes(json.dumps(request["context_params"])),
+        "TRACEPARENT": _bytes(traceparent),
     }
 
 

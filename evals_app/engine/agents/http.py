@@ -8,7 +8,6 @@ the token counts are known, and the tools that it asks for are recorded without 
 import asyncio
 import json
 import os
-import secrets
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import aclosing, nullcontext, suppress
@@ -83,7 +82,7 @@ class HttpSession:
             token = await self._token_value(exchange)
             place = self._line.place(exchange) if self._line else nullcontext()
             async with place:
-                answered = await self._answered(exchange, body, self._sent_headers(token))
+                answered = await self._answered(exchange, body, self._sent_headers(exchange, token))
             if isinstance(answered, AgentReply):
                 return answered
             if answered.status == HTTPStatus.UNAUTHORIZED and self._token and not is_token_new:
@@ -125,7 +124,7 @@ class HttpSession:
         with exchange.waiting("still waiting for an access token"):
             return await self._token.value()
 
-    def _sent_headers(self, token: str | None) -> dict[str, str]:
+    def _sent_headers(self, exchange: Exchange, token: str | None) -> dict[str, str]:
         headers = {}
         for name, value in self._headers.items():
             if AGENT_SESSION not in value:
@@ -134,9 +133,7 @@ class HttpSession:
                 headers[name] = value.replace(AGENT_SESSION, header_text(self._agent_session))
         if token:
             headers["Authorization"] = f"Bearer {token}"
-        # W3C Trace Context: the execution is one trace, each turn a span of it.
-        span = secrets.token_hex(8)
-        return {**headers, "traceparent": f"00-{self._setting.session_id}-{span}-01"}
+        return {**headers, "traceparent": self._outside.traceparent(exchange)}
 
     async def _pause(self, answer: Answer, exchange: Exchange, *, retries: int) -> None:
         """Wait before the message is sent again, if the agent asks for it and there is time.

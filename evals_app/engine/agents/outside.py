@@ -41,6 +41,10 @@ class Outside:
             **({"files": [_file(file) for file in exchange.files]} if exchange.files else {}),
         }
 
+    def traceparent(self, exchange: Exchange) -> str:
+        """Return the W3C Trace Context: the execution is one trace, each turn a span of it."""
+        return f"00-{self._setting.session_id}-{exchange.span_id}-01"
+
     @contextmanager
     def asking(self, exchange: Exchange) -> Iterator[None]:
         """If the turn fails, note that its tokens, cost and calls are unknown."""

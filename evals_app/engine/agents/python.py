@@ -1,7 +1,7 @@
 """The python driver: an agent that is a function, sync or async, of a module that is permitted.
 
-It is given those of `input history session_id channel context_params case trial clock files` that it
-has parameters for (its first parameter is the message, whatever its name), and returns a text or the JSON of
+It is given those of `input history session_id channel context_params case trial clock files
+traceparent` that it has parameters for (its first parameter is the message, whatever its name), and returns a text or the JSON of
 `reply`. One process answers all turns of a conversation, so that state that the module keeps for
 a session is there in the next turn.
 """
@@ -43,6 +43,7 @@ class PythonSession:
         loaded = await self._ready(exchange)
         takes_files = loaded.takes(self._reference, "files")
         request = self._outside.request(exchange, takes_files=takes_files)
+        request["traceparent"] = self._outside.traceparent(exchange)
         with self._outside.asking(exchange):
             try:
                 value = await loaded.call(self._reference, "agent", request)

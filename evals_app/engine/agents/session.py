@@ -1,6 +1,7 @@
 """What a driver is, and the notes it takes while it answers."""
 
 import asyncio
+import secrets
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -51,7 +52,8 @@ class Exchange:
 
     `clock` gives seconds. `waited_s` is the time that was not the agent's; drivers add to it.
     `paused_s` is how long the turn's timer stood still. `replayed_s` is time spent on it earlier,
-    in an interrupted conversation. `pending` says in words what it is waiting for.
+    in an interrupted conversation. `pending` says in words what it is waiting for. `span_id` is the
+    turn in the trace that external agents are sent.
     """
 
     index: int
@@ -71,6 +73,7 @@ class Exchange:
     paused_s: float = 0.0
     replayed_s: float = 0.0
     pending: str = ""
+    span_id: str = field(default_factory=lambda: secrets.token_hex(8))
     _started: float = 0.0
     _ended: float | None = None
     _timer: asyncio.Timeout | None = None
@@ -165,6 +168,7 @@ class Exchange:
             expected=expected,
             cost_usd=total_cost(self.costs),
             reports_calls=self.reports_calls,
+            span_id=self.span_id,
             files=tuple(ShownFile(e.name, e.media_type, len(e.data)) for e in self.files),
         )
 

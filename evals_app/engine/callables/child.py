@@ -79,6 +79,8 @@ class Functions:
         function, argument = self._functions[reference, purpose], request["argument"]
         if purpose == "grader":
             return result_as_json(self._finished(function(context_from(argument))))
+        # As programs get it, for libraries that read it there.
+        os.environ["TRACEPARENT"] = argument.get("traceparent", "")
         return self._finished(call_agent(function, argument, reference))
 
     _DO = {"load": _load, "call": _call}

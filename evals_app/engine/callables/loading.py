@@ -18,7 +18,7 @@ Purpose = Literal["grader", "agent"]
 # What an agent is sent with each message; it gets those that it has parameters for.
 AGENT_FIELDS = (
     *("input", "history", "session_id", "channel", "context_params"),
-    *("case", "trial", "clock", "files"),
+    *("case", "trial", "clock", "files", "traceparent"),
 )
 
 # Where graders written for HoloDeck import the contract from.

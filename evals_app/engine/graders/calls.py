@@ -57,6 +57,11 @@ def unreported_calls() -> Grade:
     return Grade.ungraded(Cause.CASE, "The agent does not report its tool calls.")
 
 
+def missing_calls(why: str) -> Grade:
+    """Return the grade where calls are unknown that the agent does report."""
+    return Grade.ungraded(Cause.CASE, f"The tool calls are unknown. {why}")
+
+
 def call_text(call: ToolCall) -> str:
     """Show a call as people know it: entity.query({"type": "order"})."""
     return f"{shortened(call.name, _NAME_CHARS)}({json_text(call.args)})"

@@ -33,7 +33,8 @@ class Command(BaseCommand):
             "--scope",
             choices=ApiToken.Scope.values,
             default=ApiToken.Scope.READ.value,
-            help="read; run: also start and stop runs; author: also write. Default: read.",
+            help="spans: only send spans of agents; read; run: also start and stop runs, and send"
+            " spans; author: also write. Default: read.",
         )
         parser.add_argument(
             "--require-if-match",

@@ -13,6 +13,7 @@ from django.core.management.base import BaseCommand
 from django.db import close_old_connections
 
 from evals_app.api.auth import note_use
+from evals_app.api.permissions import Scope, includes
 from evals_app.checks import FOR_COMMANDS
 from evals_app.engine.agents.mcp_tools import MISSING
 from evals_app.management import usage_error
@@ -43,7 +44,7 @@ class Command(BaseCommand):
         )
         parser.add_argument(
             "--scope",
-            choices=ApiToken.Scope.values,
+            choices=[scope.value for scope in Scope if includes(scope, Scope.READ)],
             help="With --user: read; run: also start and stop runs; author: also write. Default: author.",
         )
 

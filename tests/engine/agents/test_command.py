@@ -86,6 +86,7 @@ async def test_it_is_shown_what_was_said_and_where_it_is(program: Program) -> No
         echo "$TOUCHSTONE_CASE|$TOUCHSTONE_CHANNEL|$TOUCHSTONE_CONTEXT_PARAMS"
         echo "$TOUCHSTONE_TRIAL|$TOUCHSTONE_CLOCK"
         echo "${#TOUCHSTONE_SESSION_ID} $1"
+        echo "$TRACEPARENT"
         """,
     )
 
@@ -103,6 +104,7 @@ async def test_it_is_shown_what_was_said_and_where_it_is(program: Program) -> No
         'Greeting|api|{"tier": "gold"}',
         f"1|{CLOCK}",
         "32 --quick; echo injected",
+        f"00-{trial.trace_id}-{trial.turns[0].span_id}-01",
     ]
 
 

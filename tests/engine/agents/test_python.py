@@ -65,6 +65,22 @@ async def test_it_answers_turn_by_turn_and_reports_what_it_did(functions: Functi
     assert (trial.usage, trial.cost_usd) == (Usage(0, 0), Decimal(0))
 
 
+async def test_each_turn_is_a_span_of_the_trace(functions: Functions) -> None:
+    code = """
+        import os
+
+        def it(message, traceparent):
+            return f"{traceparent} {os.environ['TRACEPARENT'] == traceparent}"
+        """
+
+    trial = await functions.converse(code, "one", "two")
+
+    assert [turn.reply for turn in trial.turns] == [
+        f"00-{trial.trace_id}-{turn.span_id}-01 True" for turn in trial.turns
+    ]
+    assert trial.turns[0].span_id != trial.turns[1].span_id
+
+
 async def test_it_is_shown_everything_that_its_parameters_ask_for(functions: Functions) -> None:
     code = """
         async def it(message, *, history, session_id, channel, context_params, case, **more):

@@ -26,6 +26,7 @@ TOLD: dict[str, Any] = {
     "case": "Greeting",
     "trial": 1,
     "clock": None,
+    "traceparent": "00-5e55-01",
 }
 
 
