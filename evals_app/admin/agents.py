@@ -104,7 +104,7 @@ class AgentForm(SpecForm, VersionedForm):
             "{{context_params.NAME}}, {{case}}, {{trial}}, {{clock}}, {{files}}.",
             "tool_calls_from": "Spans are read for turns whose reply states no tool calls.",
             "spans_wait_s": "After the last reply of a conversation, until all its spans have"
-            f" arrived. Leave blank for {SPANS_WAIT_S:g}.",
+            f" arrived. Leave blank for {SPANS_WAIT_S:g} s.",
             "tools": "What the agent may use. They read and change its own copy of the fixtures.",
             "rules": "The first rule that matches the message answers. Drag a rule to move it.",
         }

@@ -281,7 +281,7 @@ class AgentSpec(Spec):
         default=None,
         title="Max wait for spans (s)",
         description="After the last reply of a conversation, until all its spans have arrived. By"
-        f" default, {SPANS_WAIT_S:g}.",
+        f" default, {SPANS_WAIT_S:g} s.",
         json_schema_extra=SECONDS,
         gt=0,
         le=300,
