@@ -112,6 +112,32 @@ def mcp_servers(name: str, *, relative_to: Path) -> dict[str, McpServer]:
         raise ImproperlyConfigured(f"{name} is not valid: {error}{end}") from None
 
 
+def collector_address(name: str) -> str:
+    """Return an address that begins with http:// or https://; empty if not set."""
+    address = text(name, "")
+    if address:
+        parts = _parts(name, address)
+        if parts.scheme not in {"http", "https"} or not parts.hostname or parts.username:
+            # Without the address, which may contain a password.
+            raise ImproperlyConfigured(
+                f"{name} is not a valid address; expected for example http://127.0.0.1:4318."
+            )
+    return address
+
+
+def header_values(name: str) -> dict[str, str]:
+    """Return headers written as `name=value,name=value`, with percent-encoded values."""
+    headers = {}
+    for item in names(name):
+        header, equals, value = item.partition("=")
+        if not equals or not header.strip():
+            raise ImproperlyConfigured(
+                f"{name} is not a list of headers; expected name=value, separated by commas."
+            )
+        headers[header.strip()] = unquote(value.strip())
+    return headers
+
+
 def folder(name: str, default: str, *, relative_to: Path) -> Path:
     """Return a folder that only this user can access; create it if it is missing."""
     path = relative_to / text(name, default)

@@ -223,6 +223,10 @@ EVALS_MAX_EXECUTIONS = environment.count("EVALS_MAX_EXECUTIONS", 100_000)  # of 
 # 0: transcripts are kept forever.
 EVALS_KEEP_TRANSCRIPTS_DAYS = environment.count("EVALS_KEEP_TRANSCRIPTS_DAYS", 0, least=0)
 METRICS = environment.flag("TOUCHSTONE_METRICS")  # /metrics, for holders of a token
+# Where executions are exported as traces, with the names that OpenTelemetry has for it.
+OTLP_ENDPOINT = environment.collector_address("OTEL_EXPORTER_OTLP_ENDPOINT")
+OTLP_HEADERS = environment.header_values("OTEL_EXPORTER_OTLP_HEADERS")
+OTLP_WITH_CONTENT = environment.flag("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT")
 EVALS_MEMORY_MB = environment.count("EVALS_MEMORY_MB", 4096)
 ANSWER_CACHE = ""  # folder of answers of models; only `run_evals --cache` sets it
 EVALS_JUDGE_MODEL = environment.text("EVALS_JUDGE_MODEL", "anthropic/claude-haiku-5-5")

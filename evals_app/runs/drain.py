@@ -19,6 +19,7 @@ from evals_app.engine.llm.purse import Account
 from evals_app.engine.spans import Received
 from evals_app.formats.snapshot import SnapshotSpec
 from evals_app.models import Attachment, EvaluationSteps, Run
+from evals_app.reports.otlp import Source
 from evals_app.runs.budget import settle_and_reserve
 from evals_app.runs.ceilings import ceilings_for
 from evals_app.runs.heart import Heart
@@ -26,6 +27,7 @@ from evals_app.runs.lease import HeldLease
 from evals_app.runs.patience import patiently
 from evals_app.runs.providers import book_calls, know
 from evals_app.runs.record import storable
+from evals_app.runs.telemetry import Exporter
 from evals_app.runs.traces import open_trace, read_spans
 from fixtures_app.tools import ToolWorld
 
@@ -66,11 +68,13 @@ async def drain(
     grace: c_double,
     is_closing: Callable[[], bool],
     pulse_s: Callable[[], float],
+    exporter: Exporter | None = None,
 ) -> None:
     """Work on the run of a lease; `grace` and `is_closing` are those of its heart."""
     plan = await sync_to_async(_plan_of_run)(lease.run_id)
     heart = Heart(lease, plan.limited, grace=grace, is_closing=is_closing)
-    await execute(plan, DrainDesk(lease, plan, heart), slots=lease.slots, pulse_s=pulse_s)
+    desk = DrainDesk(lease, plan, heart, exporter)
+    await execute(plan, desk, slots=lease.slots, pulse_s=pulse_s)
 
 
 def _plan_of_run(run_id: int) -> Plan:
@@ -90,7 +94,11 @@ class DrainDesk:
     and again on a new connection while the database is away and the lease lasts.
     """
 
-    def __init__(self, lease: HeldLease, plan: Plan, heart: Heart) -> None:
+    def __init__(
+        self, lease: HeldLease, plan: Plan, heart: Heart, exporter: Exporter | None = None
+    ) -> None:
+        self._exporter = exporter
+        self._source = Source(lease.run_id, plan.suite.suite, plan.agent.agent)
         self._lease = lease
         self._limited = {limited.slug: limited for limited in plan.limited}
         self._heart = heart
@@ -102,7 +110,10 @@ class DrainDesk:
         return await self._here(self._lease.begin, set())(ids)
 
     async def record(self, outcomes: Sequence[Outcome]) -> bool:
-        return await self._here(self._lease.record, lost=False)(outcomes)
+        is_ours = await self._here(self._lease.record, lost=False)(outcomes)
+        if is_ours and self._exporter is not None:
+            self._exporter.add(outcomes, self._source)
+        return is_ours
 
     async def pulse(self, report: Report) -> Orders:
         return await self._here(self._heart.beat, Orders(Signal.LOST))(report)

@@ -22,6 +22,7 @@ from evals_app.engine import at_work
 from evals_app.runs.drain import drain
 from evals_app.runs.lease import HeldLease, end_lease, open_lease, settle
 from evals_app.runs.patience import AWAY, patiently
+from evals_app.runs.telemetry import Exporter, exporting
 from evals_app.runs.waiting import call_workers, next_run
 
 log = logging.getLogger(__name__)
@@ -52,6 +53,7 @@ class Shift:
 
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
+        self._exporter: Exporter | None = None
         self._leases: list[HeldLease] = []
         self._broken: set[int] = set()  # runs that cannot be worked on here
         # Not all at the same time.
@@ -62,6 +64,7 @@ class Shift:
         # in their way.
         async with (
             standing_still_kills(after_s=settings.EVALS_LEASE_S),
+            exporting() as self._exporter,
             asyncio.TaskGroup() as group,
         ):
             at_work: set[asyncio.Task[None]] = set()
@@ -111,7 +114,11 @@ class Shift:
         at_work.RUN.set(lease.run_id)
         try:
             await drain(
-                lease, grace=GRACE, is_closing=lambda: self.is_closing, pulse_s=self._pulse_s
+                lease,
+                grace=GRACE,
+                is_closing=lambda: self.is_closing,
+                pulse_s=self._pulse_s,
+                exporter=self._exporter,
             )
         except Exception:
             log.exception("Run %d cannot be worked on.", lease.run_id)

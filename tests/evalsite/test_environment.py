@@ -25,6 +25,17 @@ HERE = Path("/srv/touchstone")
         ),
         pytest.param(environment.mapping, ['{"a": "/b"}'], {"a": "/b"}, id="mapping"),
         pytest.param(environment.mapping, [""], {}, id="no mapping"),
+        pytest.param(
+            environment.collector_address, ["http://a:4318"], "http://a:4318", id="address"
+        ),
+        pytest.param(environment.collector_address, [""], "", id="no address"),
+        pytest.param(
+            environment.header_values,
+            ["a=Bearer%20x, b = y=z "],
+            {"a": "Bearer x", "b": "y=z"},
+            id="headers",
+        ),
+        pytest.param(environment.header_values, [""], {}, id="no headers"),
         pytest.param(environment.seconds, ["2", "2.0"], 2.0, id="duration"),
         pytest.param(environment.seconds, [""], 45.0, id="no duration"),
         pytest.param(environment.count, ["1"], 1, id="count"),
@@ -48,6 +59,11 @@ def test_a_variable_is_read(
     ("read", "given", "expected"),
     [
         (environment.flag, "maybe", "1, true, yes, on"),
+        *(
+            (environment.collector_address, given, "http")
+            for given in ("collector:4318", "ftp://a", "http://", "http://user:pw@a")
+        ),
+        *((environment.header_values, given, "name") for given in ("secret", "a=b,secret", "=b")),
         *((environment.mapping, given, "name") for given in ("docs", "[]", '{"a": 1}', '{"a"')),
         (lambda name: environment.log_level(name, "INFO"), "loud", "debug"),
         (lambda name: environment.mcp_servers(name, relative_to=HERE), "[1]", "JSON object"),
