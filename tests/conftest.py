@@ -45,7 +45,7 @@ hypothesis.settings.register_profile(
 hypothesis.settings.register_profile("exploring", deadline=None, max_examples=500)
 hypothesis.settings.load_profile("same each time")
 
-OURS = ("TOUCHSTONE_", "EVALS_")
+OURS = ("TOUCHSTONE_", "EVALS_", "OTEL_")
 DATA = Path(tempfile.mkdtemp(prefix="touchstone-tests-"))
 given_database = os.environ.get(TEST_DATABASE)
 for name in list(os.environ):

@@ -7,7 +7,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("evals_app", "0010_outside_agents"),
+        ("evals_app", "0011_schedules"),
     ]
 
     operations = [
