@@ -131,10 +131,11 @@ def samples_for(settings: Any) -> Samples:
         "admin/invitation/<uidb64>/<token>/": "/admin/invitation/MQ/made-up/",
     }
     urls |= {
-        route: f"/{route.replace('<slug:slug>', suite.slug)}"
+        route: f"/{route.replace('<slug:slug>', suite.slug).replace('<int:pk>', str(case.pk))}"
         for route in rest
         if "suites/" in route
     }
+    urls["api/providers/<slug:slug>/"] = f"/api/providers/{rows['provider'].slug}/"
     bodies = {
         "admin/evals_app/suite/<int:pk>/cases/": {"up": case.pk},
         "admin/evals_app/execution/<int:pk>/review/": {"word": "comment", "reason": "Hm."},

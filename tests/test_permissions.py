@@ -293,6 +293,17 @@ PAGES: dict[str, Need] = {
 
 # By address: method -> the scope that a token needs, and the permissions of its user.
 Scoped = tuple[str, str]
+
+
+def written(model: str, *, deleting: str = "") -> dict[str, Scoped]:
+    """Return what the address of an object asks that files may hold."""
+    return {
+        "GET": ("read", f"view_{model}"),
+        "PUT": ("author", IMPORTING),
+        "DELETE": ("author", deleting or f"delete_{model}"),
+    }
+
+
 REST: dict[str, dict[str, Scoped]] = {
     "api/runs/": {"GET": ("read", "view_run"), "POST": ("run", RUNNING)},
     "api/runs/forecast/": {"POST": ("read", "view_run")},
@@ -362,15 +373,26 @@ REST: dict[str, dict[str, Scoped]] = {
     "api/otlp/v1/traces": {"POST": ("spans", "add_run")},
     "api/import/": {"POST": ("author", IMPORTING)},
     "api/suites/": {"GET": ("read", "view_suite")},
-    "api/suites/<slug:slug>/": {"GET": ("read", "view_suite"), "PUT": ("author", IMPORTING)},
+    "api/suites/<slug:slug>/": written("suite", deleting="change_suite"),
+    "api/suites/<slug:slug>/restore/": {"POST": ("author", "change_suite")},
+    "api/suites/<slug:slug>/cases/": {
+        "GET": ("read", "view_case"),
+        "POST": ("author", "view_suite add_case"),
+    },
+    "api/suites/<slug:slug>/cases/<int:pk>/": {
+        "GET": ("read", "view_case"),
+        "PUT": ("author", "view_suite change_case"),
+        "DELETE": ("author", "delete_case"),
+    },
     "api/suites/<slug:slug>/export/": {"GET": ("read", "view_suite")},
     "api/suites/<slug:slug>/cases/history/": {"GET": ("read", "view_run")},
     "api/export/": {"GET": ("read", EXPORTING)},
     "api/agents/": {"GET": ("read", "view_agent")},
-    "api/agents/<slug:slug>/": {"GET": ("read", "view_agent")},
+    "api/agents/<slug:slug>/": written("agent"),
     "api/fixtures/": {"GET": ("read", "view_fixture")},
-    "api/fixtures/<slug:slug>/": {"GET": ("read", "view_fixture")},
+    "api/fixtures/<slug:slug>/": written("fixture"),
     "api/providers/": {"GET": ("read", "view_provider")},
+    "api/providers/<slug:slug>/": written("provider"),
     "api/schema/": {"GET": ("read", "")},
     "api/docs/": {"GET": ("read", "")},
     "api/": {},  # whatever else is below it

@@ -1,6 +1,6 @@
-"""Conditions of a PUT: If-Match and If-None-Match (RFC 9110)."""
+"""Conditions of a PUT or DELETE: If-Match and If-None-Match (RFC 9110)."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Self
@@ -12,6 +12,9 @@ from evals_app.api.auth import token_of
 from evals_app.api.problems import BLANK, RefusedError
 
 _ANY = "*"
+_CHANGED = (
+    "Someone changed this after you read it. Read it again, and send your change with the new ETag."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +36,7 @@ class Condition:
         match, none = request.headers.get("If-Match"), request.headers.get("If-None-Match")
         if none is not None and none.strip() != _ANY:
             raise RefusedError(
-                "A PUT accepts only * as If-None-Match: write only if it does not exist."
+                "Only * is accepted as If-None-Match here: write only if it does not exist."
             )
         tags = parse_etags(match) if match is not None else []
         is_any = match is None or _ANY in tags
@@ -46,13 +49,13 @@ class Condition:
             is_required=token is not None and token.requires_if_match,
         )
 
-    def require(self, *, is_new: bool) -> None:
-        """Check the conditions; versions are compared elsewhere.
+    def require(self, current: Callable[[], str] | None) -> None:
+        """Check the conditions; `current` returns the version of what exists, None if nothing does.
 
         Raises:
             RefusedError: one is not met.
         """
-        failed = HTTPStatus.PRECONDITION_FAILED
+        failed, is_new = HTTPStatus.PRECONDITION_FAILED, current is None
         if self.must_exist and is_new:
             raise RefusedError(
                 "If-Match was sent, but this does not exist yet.", status=failed, kind=BLANK
@@ -64,6 +67,8 @@ class Condition:
         if self.is_required and not is_new and not self.must_exist:
             message = "This token requires If-Match: send the ETag that GET returned."
             raise RefusedError(message, status=HTTPStatus.PRECONDITION_REQUIRED, kind=BLANK)
+        if self.versions and current is not None and current() not in self.versions:
+            raise RefusedError(_CHANGED, status=failed, kind=BLANK)
 
 
 def _version(tag: str) -> str:

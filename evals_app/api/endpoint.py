@@ -22,13 +22,24 @@ from evals_app.reports.answers import Answer
 W = TypeVar("W", bound=str)
 V = TypeVar("V", bound="type[ListEndpoint | OneEndpoint]")
 
+ETAG = OpenApiParameter(
+    "ETag",
+    str,
+    OpenApiParameter.HEADER,
+    response=[200, 201],
+    description="Identifies this version.",
+)
 FIELDS = OpenApiParameter("fields", str, description="Return only these top-level keys: a,b.")
 
 
 def responses(answer: Any, *refused: int, status: int = 200) -> dict[tuple[int, str], Any]:
     """Describe the answer of an endpoint, and the statuses of its problems."""
-    problems = {(code, MEDIA_TYPE): Problem for code in (400, 401, 403, 429, 503, *refused)}
-    return {(status, "application/json"): answer, **problems}
+    return {(status, "application/json"): answer, **problems(*refused)}
+
+
+def problems(*refused: int) -> dict[tuple[int, str], Any]:
+    """Describe the problems that any endpoint may answer, and those of some more statuses."""
+    return {(code, MEDIA_TYPE): Problem for code in (400, 401, 403, 429, 503, *refused)}
 
 
 class Endpoint(Counted):

@@ -11,7 +11,7 @@ from rest_framework.request import Request
 
 from evals_app.api.endpoint import Endpoint, one_of, responses
 from evals_app.api.permissions import Need, Scope, require
-from evals_app.api.written import sound
+from evals_app.api.writing import sound
 from evals_app.library.downloads import Download, download, download_suite
 from evals_app.library.exporting import FORMS
 

@@ -8,7 +8,7 @@ from django.db.models import Exists, OuterRef, QuerySet
 from django_filters import rest_framework as filters
 
 from evals_app.api.pagination import LARGEST
-from evals_app.models import CaseResult, Execution, Review, Run, Settlement, Suite, Yardstick
+from evals_app.models import Case, CaseResult, Execution, Review, Run, Settlement, Suite, Yardstick
 from evals_app.models.reviews import IS_LABEL
 from evals_app.models.suites import SuiteQuerySet
 from evals_app.runs.history import COUNTED
@@ -104,6 +104,16 @@ class SuiteFilters(filters.FilterSet):  # type: ignore[misc]
         if self.form.cleaned_data["archived"] == "true":
             return queryset.exclude(archived_at=None)
         return queryset.current()
+
+
+class CaseFilters(filters.FilterSet):  # type: ignore[misc]
+    """Filters of the cases of a suite."""
+
+    name = filters.CharFilter(label="The whole name.")
+
+    class Meta:
+        model = Case
+        fields: list[str] = []
 
 
 class ExecutionFilters(filters.FilterSet):  # type: ignore[misc]

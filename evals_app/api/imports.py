@@ -135,7 +135,7 @@ class Import(Endpoint):
                     "files": {"type": "array", "items": {"type": "string", "format": "binary"}}
                 },
             },
-            "application/yaml": OpenApiTypes.STR,
+            "application/yaml": OpenApiTypes.BINARY,
         },
         responses=responses(ImportAnswer, 409),
     )

@@ -59,6 +59,12 @@ class ByPosition(NewestFirst):
     ordering = ("position", "trial")
 
 
+class ByPlace(NewestFirst):
+    """In the order that people gave them."""
+
+    ordering = ("position", "id")
+
+
 class ByNumber(_Sized, PageNumberPagination):
     """Pages of a list that is in memory, by their number."""
 

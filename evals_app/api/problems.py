@@ -42,6 +42,7 @@ CANNOT_START = "urn:touchstone:cannot-start"
 KEY_REUSED = "urn:touchstone:idempotency-key-reused"
 STALE_ROW = "urn:touchstone:stale-row"
 EDITED = "urn:touchstone:edited"
+IN_USE = "urn:touchstone:in-use"
 
 TITLES = {
     INVALID_REQUEST: "The request is not valid",
@@ -50,6 +51,7 @@ TITLES = {
     KEY_REUSED: "This Idempotency-Key was used for another request",
     STALE_ROW: "The stored object is no longer valid",
     EDITED: "This would replace an edit, or an object from another file",
+    IN_USE: "Something else uses this",
 }
 
 _REPLACE = "Send replace=true to replace it; export it first to keep a copy."

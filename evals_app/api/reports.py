@@ -11,7 +11,7 @@ from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from evals_app.api.endpoint import Endpoint, one_of, responses
+from evals_app.api.endpoint import Endpoint, one_of, problems, responses
 from evals_app.api.permissions import Need, Scope, require
 from evals_app.api.runs import VIEW, find_run
 from evals_app.documents.reports import report
@@ -26,7 +26,6 @@ _KIND = OpenApiParameter(
     + " ".join(f"{name}: {kind.title}." for name, kind in KINDS.items()),
 )
 _FILES = {(200, kind.media_type.partition(";")[0]): OpenApiTypes.BINARY for kind in KINDS.values()}
-_PROBLEMS = {key: shape for key, shape in responses(None, 404).items() if shape}
 
 
 class AnyRenderer(JSONRenderer):
@@ -48,7 +47,7 @@ class RunReport(Endpoint):
         description="Kinds with conversations (html, folder, json) also require view_execution. "
         "The schema of json is at /api/runs/report-schema/.",
         parameters=[_KIND],
-        responses={**_FILES, **_PROBLEMS},
+        responses={**_FILES, **problems(404)},
     )
     def get(self, request: Request, pk: int) -> StreamingHttpResponse:
         kind = one_of(request, "kind", KIND_NAMES) or "json"

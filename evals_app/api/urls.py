@@ -4,6 +4,7 @@ from django.urls import URLPattern, URLResolver, path, re_path
 
 from evals_app.api.attachments import AttachmentContent, Attachments
 from evals_app.api.case_making import CaseOfExecution
+from evals_app.api.cases import Cases, OneCase
 from evals_app.api.comparisons import CompareRuns
 from evals_app.api.exports import Export, SuiteExport
 from evals_app.api.history import CaseHistory
@@ -38,8 +39,10 @@ from evals_app.api.written import (
     Fixtures,
     OneAgent,
     OneFixture,
+    OneProvider,
     OneSuite,
     Providers,
+    RestoreSuite,
     Suites,
 )
 from evals_app.api.yardsticks import OneYardstick, Yardsticks
@@ -95,6 +98,9 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("export/", Export.as_view(), name="export"),
     path("suites/", Suites.as_view(), name="suites"),
     path("suites/<slug:slug>/", OneSuite.as_view(), name="suite"),
+    path("suites/<slug:slug>/restore/", RestoreSuite.as_view(), name="suite-restore"),
+    path("suites/<slug:slug>/cases/", Cases.as_view(), name="cases"),
+    path("suites/<slug:slug>/cases/<int:pk>/", OneCase.as_view(), name="case"),
     path("suites/<slug:slug>/export/", SuiteExport.as_view(), name="suite-export"),
     path("suites/<slug:slug>/cases/history/", CaseHistory.as_view(), name="case-history"),
     path("agents/", Agents.as_view(), name="agents"),
@@ -102,6 +108,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("fixtures/", Fixtures.as_view(), name="fixtures"),
     path("fixtures/<slug:slug>/", OneFixture.as_view(), name="fixture"),
     path("providers/", Providers.as_view(), name="providers"),
+    path("providers/<slug:slug>/", OneProvider.as_view(), name="provider"),
     path("schema/", Schema.as_view(), name="schema"),
     path("docs/", Docs.as_view(url_name="api:schema"), name="docs"),
     re_path(r"", NotFound.as_view(), name="not-found"),

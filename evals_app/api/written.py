@@ -1,79 +1,40 @@
 """What people write: suites, agents, fixtures and providers."""
 
-from collections.abc import Callable
 from datetime import date, datetime
-from http import HTTPStatus
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar
 
 from django.db.models import Prefetch
-from django.http import HttpResponse
-from django.utils.cache import get_conditional_response
-from django.utils.http import quote_etag
-from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter, extend_schema
-from pydantic import BaseModel, Field, ValidationError
+from django.http import Http404
+from drf_spectacular.utils import extend_schema
+from pydantic import Field
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from evals_app.api.conditions import Condition
-from evals_app.api.endpoint import FIELDS, ListEndpoint, OneEndpoint, describe_get, responses
+from evals_app.api.bodies import Nothing, read_body
+from evals_app.api.endpoint import Endpoint, ListEndpoint, describe_get, responses
 from evals_app.api.filters import SuiteFilters
-from evals_app.api.imports import ImportAnswer, import_json
-from evals_app.api.parsers import YAML_PARSERS, JsonParser
 from evals_app.api.permissions import Need, Scope
-from evals_app.api.problems import (
-    BLANK,
-    INVALID_FILES,
-    RefusedError,
-    refused_at,
-    refused_data,
-    stale,
-)
+from evals_app.api.writing import DELETED, Stored, WrittenEndpoint, describe_written
 from evals_app.engine.agent_spec import AgentSpec
-from evals_app.engine.spec import MaxTokensParameter, ProviderKind
+from evals_app.engine.spec import MaxTokensParameter, ProviderKind, ProviderSpec
 from evals_app.engine.suite import SuiteSpec
-from evals_app.formats.importing import SourceData, SourceFile
-from evals_app.formats.problems import FormatError
-from evals_app.library.changes import ImportReport
-from evals_app.library.files import ChangedSinceError, import_files, version_of_suite
-from evals_app.library.rights import Rights
+from evals_app.library.changes import ImportReport, Kind
+from evals_app.library.deleting import archive_suite, delete_written, restore_suite
+from evals_app.library.files import version_of
 from evals_app.models import Agent, ModelPrice, Provider, Suite
-from evals_app.models.concurrency import one_moment
 from evals_app.reports.answers import Answer, Json
 from fixtures_app.library import fixture_specs
 from fixtures_app.models import Fixture
 from fixtures_app.spec import FixtureSpec
 
-S = TypeVar("S")
-
+_AUTHOR = Need(Scope.AUTHOR)  # what is written decides: see library.rights
 _SUITES = Need(Scope.READ, "evals_app.view_suite")
 _AGENTS = Need(Scope.READ, "evals_app.view_agent")
 _FIXTURES = Need(Scope.READ, "fixtures_app.view_fixture")
+_PROVIDERS = Need(Scope.READ, "evals_app.view_provider")
+_ARCHIVE = Need(Scope.AUTHOR, "evals_app.change_suite")  # as on the pages of the admin
 
-_EDIT = "Written over REST."
-_ETAG = OpenApiParameter(
-    "ETag",
-    str,
-    OpenApiParameter.HEADER,
-    response=[200, 201],
-    description="Identifies this version.",
-)
-_IF_MATCH = OpenApiParameter(
-    "If-Match",
-    str,
-    OpenApiParameter.HEADER,
-    description="The ETag of the version that this replaces.",
-)
-_IF_NONE_MATCH = OpenApiParameter(
-    "If-None-Match",
-    str,
-    OpenApiParameter.HEADER,
-    enum=["*"],
-    description="Write only if it does not exist.",
-)
-_CHANGED = (
-    "Someone changed this after you read it. Read it again, and send your change with the new ETag."
-)
+_IN_USE = "It is refused (409) while suites, archived ones too, use it."
 # In the order of files.
 _PRICES = ModelPrice.objects.order_by("model", "is_batch", "valid_from", "above_prompt_tokens")
 
@@ -87,6 +48,7 @@ class SuiteRow(Answer):
     description: str
     tags: list[str]
     baseline: int | None = Field(description="The run that later runs are compared with.")
+    archived_at: datetime | None = Field(description="null: it is not archived.")
     updated_at: datetime
 
 
@@ -151,97 +113,55 @@ class Suites(ListEndpoint):
     filterset_class = SuiteFilters
 
     def row_json(self, row: Suite) -> Json:
-        return SuiteRow.of_object(row, agent=row.agent.slug, baseline=row.baseline_id)
+        return _suite_json(row)
 
 
-def sound(read: Callable[[], S]) -> S:
-    """Read a spec from rows; rows of an older version may no longer be valid."""
-    try:
-        with one_moment():
-            return read()
-    except ValidationError as exc:
-        raise stale(exc) from exc
+def _suite_json(row: Suite) -> Json:
+    return SuiteRow.of_object(row, agent=row.agent.slug, baseline=row.baseline_id)
 
 
-def _spec_json(spec: BaseModel | None) -> Json | None:
-    return None if spec is None else spec.model_dump(mode="json", by_alias=True)
-
-
-class OneSuite(OneEndpoint):
+@describe_written(
+    "suites",
+    deleting="It is hidden from lists and cannot run until someone restores it; its runs and results"
+    " are kept. Its cases stay in it. An archived suite does not change.",
+)
+class OneSuite(WrittenEndpoint):
     """One suite with its cases."""
 
-    needs: ClassVar = {"GET": _SUITES, "PUT": Need(Scope.AUTHOR)}
-    parser_classes = [JsonParser, *YAML_PARSERS]
-    etag: str  # of what was read
+    needs: ClassVar = {"GET": _SUITES, "PUT": _AUTHOR, "DELETE": _ARCHIVE}
+    kind = "suite"
+    answer = SuiteSpec
+
+    def stored(self, key: str) -> Stored | None:
+        for row in Suite.objects.with_everything().filter(slug=key):
+            spec = row.to_spec()
+            return Stored(spec, version_of("suite", spec, archived_at=row.archived_at))
+        return None
+
+    def remove(self, row: Suite, user: Any) -> None:
+        archive_suite(row, by=user)
+
+
+class RestoreSuite(Endpoint):
+    """Restore an archived suite."""
+
+    needs: ClassVar = {"POST": _ARCHIVE}
 
     @extend_schema(
-        operation_id="suites_get",
-        summary="Read a suite with its cases",
-        description="The header `ETag` identifies this version of the suite; send it with PUT as "
-        "`If-Match`. With `If-None-Match`, the answer is 304 if nothing has changed.",
-        parameters=[FIELDS, _ETAG],
-        responses={**responses(SuiteSpec, 404, 409), (304, None): None},
+        operation_id="suites_restore",
+        summary="Restore an archived suite",
+        description="It returns to the lists and can run again. One that is not archived does not "
+        "change.",
+        request=None,
+        responses=responses(SuiteRow, 404),
     )
-    def get(self, request: Request, **named: Any) -> HttpResponse:
-        answer = super().get(request, **named)
-        answer.headers["ETag"] = self.etag
-        return get_conditional_response(request, etag=self.etag, response=answer) or answer
-
-    def read(self, key: str) -> Json | None:
-        suites = Suite.objects.with_everything().filter(slug=key)
-        read = sound(lambda: next(((row, row.to_spec()) for row in suites), None))
-        if read is None:
-            return None
-        self.etag = quote_etag(version_of_suite(*read))
-        return _spec_json(read[1])
-
-    @extend_schema(
-        operation_id="suites_put",
-        summary="Write a suite with its cases",
-        description="The body is the spec, as in the answer of GET or in a native file. Cases "
-        "that are not in it are deleted. With `If-Match`, it is refused (412) if someone else has "
-        "changed the suite; a token can require this header (428). `If-None-Match: *` writes only "
-        "a suite that does not exist yet.",
-        parameters=[_IF_MATCH, _IF_NONE_MATCH, _ETAG],
-        request={"application/json": SuiteSpec, "application/yaml": OpenApiTypes.STR},
-        responses={(201, "application/json"): ImportAnswer, **responses(ImportAnswer, 412, 428)},
-    )
-    def put(self, request: Request, slug: str) -> Response:
-        rights = Rights.of(request.user)
-        rights.require_some()  # before the body is read
-        condition = Condition.of(request)
-        body: Any = request.data
-        path = f"{slug}.suite.yaml"
-        is_yaml = isinstance(body, bytes)
-        source = SourceFile(path, body) if is_yaml else SourceData(path, body)
-
-        def approve(report: ImportReport) -> None:
-            written = report.changes[0]
-            if written.slug != slug:
-                message = f"The slug in the address is {slug!r}, but in the body {written.slug!r}."
-                raise refused_at("slug", message, written.slug)
-            condition.require(is_new=written.what == "created")
-
-        try:
-            report = import_files(
-                [source],
-                dialect="native",
-                before=condition.versions,
-                edit=_EDIT,
-                rights=rights,
-                approve=approve,
-            )
-        except ChangedSinceError as exc:
-            raise RefusedError(_CHANGED, status=HTTPStatus.PRECONDITION_FAILED, kind=BLANK) from exc
-        except FormatError as exc:
-            if is_yaml:
-                raise
-            # JSON is not a file: it has keys, but no lines.
-            raise refused_data(exc.problems, kind=INVALID_FILES) from exc
-        status = 201 if report.changes[0].what == "created" else 200
-        answer = Response(import_json(report, dry_run=False), status=status)
-        answer.headers["ETag"] = quote_etag(report.after)
-        return answer
+    def post(self, request: Request, slug: str) -> Response:
+        read_body(Nothing, request.data)
+        row = Suite.objects.filter(slug=slug).first()
+        if row is None:
+            raise Http404
+        restore_suite(row, by=request.user)
+        return Response(_suite_json(Suite.objects.select_related("agent").get(pk=row.pk)))
 
 
 @describe_get("agents_list", "List agents")
@@ -258,16 +178,24 @@ class Agents(ListEndpoint):
         return AgentRow.of_object(row, model=row.model or None)
 
 
-@describe_get("agents_get", "Read an agent", 404, 409)
-class OneAgent(OneEndpoint):
+@describe_written("agents", deleting=_IN_USE)
+class OneAgent(WrittenEndpoint):
     """One agent."""
 
-    needs: ClassVar = {"GET": _AGENTS}
+    needs: ClassVar = {
+        "GET": _AGENTS,
+        "PUT": _AUTHOR,
+        "DELETE": Need(Scope.AUTHOR, "evals_app.delete_agent"),
+    }
+    kind = "agent"
     answer = AgentSpec
 
-    def read(self, key: str) -> Json | None:
+    def stored(self, key: str) -> Stored | None:
         row = Agent.objects.filter(slug=key).first()
-        return None if row is None else _spec_json(sound(row.to_spec))
+        return None if row is None else _stored(self.kind, row.to_spec())
+
+    def remove(self, row: Agent, user: Any) -> None:
+        delete_written(row, by=user, note=DELETED)
 
 
 @describe_get("fixtures_list", "List fixtures")
@@ -282,22 +210,39 @@ class Fixtures(ListEndpoint):
         return FixtureRow.of_object(row)
 
 
-@describe_get("fixtures_get", "Read a fixture", 404, 409)
-class OneFixture(OneEndpoint):
+@describe_written("fixtures", deleting=_IN_USE)
+class OneFixture(WrittenEndpoint):
     """One fixture, with the entity types of the site."""
 
-    needs: ClassVar = {"GET": _FIXTURES}
+    needs: ClassVar = {
+        "GET": _FIXTURES,
+        "PUT": _AUTHOR,
+        "DELETE": Need(Scope.AUTHOR, "fixtures_app.delete_fixture"),
+    }
+    kind = "fixture"
     answer = FixtureSpec
+    after: str
 
-    def read(self, key: str) -> Json | None:
-        return _spec_json(sound(lambda: next(iter(fixture_specs([key])), None)))
+    def stored(self, key: str) -> Stored | None:
+        specs = fixture_specs([key])
+        return _stored(self.kind, specs[0]) if specs else None
+
+    def note_written(self, slug: str) -> None:
+        # A body need not repeat all types, but the answer of GET has them.
+        self.after = self.version(slug)
+
+    def version_written(self, report: ImportReport) -> str:
+        return self.after
+
+    def remove(self, row: Fixture, user: Any) -> None:
+        delete_written(row, by=user, note=DELETED)
 
 
 @describe_get("providers_list", "List providers, and whether their keys are set")
 class Providers(ListEndpoint):
     """All providers."""
 
-    needs: ClassVar = {"GET": Need(Scope.READ, "evals_app.view_provider")}
+    needs: ClassVar = {"GET": _PROVIDERS}
     queryset = Provider.objects.prefetch_related(Prefetch("prices", _PRICES))
     answer = ProviderRow
 
@@ -309,3 +254,33 @@ class Providers(ListEndpoint):
             max_tokens_parameter=row.max_tokens_parameter or None,
             prices=[Price.of_object(price) for price in row.prices.all()],
         )
+
+
+@describe_written(
+    "providers",
+    deleting="Runs that have started keep it. Agents whose models it offered cannot run until there"
+    " is a provider with its slug again.",
+)
+class OneProvider(WrittenEndpoint):
+    """One provider with the prices of its models: the name of the variable with its key, never the key."""
+
+    needs: ClassVar = {
+        "GET": _PROVIDERS,
+        "PUT": _AUTHOR,
+        "DELETE": Need(Scope.AUTHOR, "evals_app.delete_provider"),
+    }
+    kind = "provider"
+    answer = ProviderSpec
+
+    def stored(self, key: str) -> Stored | None:
+        row = (
+            Provider.objects.prefetch_related(Prefetch("prices", _PRICES)).filter(slug=key).first()
+        )
+        return None if row is None else _stored(self.kind, row.to_spec())
+
+    def remove(self, row: Provider, user: Any) -> None:
+        delete_written(row, by=user, note=DELETED)
+
+
+def _stored(kind: Kind, spec: Any) -> Stored:
+    return Stored(spec, version_of(kind, spec))

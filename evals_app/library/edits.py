@@ -80,9 +80,9 @@ def note_edit(row: Model, *, user: Any, note: str, is_new: bool = False) -> None
     LogEntry.objects.log_actions(author.pk, [row], flag, change_message=note, single_object=True)
 
 
-def note_deletion(row: Model, *, user: Any) -> None:
+def note_deletion(row: Model, *, user: Any, note: str = "") -> None:
     """Leave an entry for an object that is about to be deleted."""
-    LogEntry.objects.log_actions(user.pk, [row], DELETION, single_object=True)
+    LogEntry.objects.log_actions(user.pk, [row], DELETION, change_message=note, single_object=True)
 
 
 def _entries(

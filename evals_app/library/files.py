@@ -17,6 +17,7 @@ from pydantic import ValidationError
 
 from evals_app.engine.callables.references import importing_within
 from evals_app.engine.llm.keys import no_judge, why_unreachable
+from evals_app.engine.permits import FROZEN
 from evals_app.engine.spec import read_model
 from evals_app.engine.suite import SuiteSpec
 from evals_app.formats.attached import FindFile, FindPaths, files_of
@@ -83,6 +84,7 @@ def import_files(
     edit: str = "",
     rights: Rights = EVERYTHING,
     approve: Callable[[ImportReport], None] = lambda _: None,
+    written: Callable[[], None] = lambda: None,
     **reading: Unpack[Reading],
 ) -> ImportReport:
     """Save everything in the files in one transaction; a dry run only reports the differences.
@@ -93,7 +95,8 @@ def import_files(
     from another file, are replaced only with `replace`. `edit` means that this is itself such an
     edit, and is its text in the history. `rights` are those of the user, and are checked before
     anything is read; no message reveals what they may not see. `approve` is called with the report
-    before anything is saved, and may raise an error.
+    before anything is saved, and may raise an error: nothing that is stored has changed when it is
+    saved. `written` is called in the transaction that has saved it.
 
     Everything is read, compared and prepared without a transaction. The one that writes begins only
     if nothing that it was compared with has changed.
@@ -127,8 +130,27 @@ def import_files(
             if report.edited and not replace:
                 raise EditedError(report.edited)
             with set_aside():
-                if prepared.save(unless_changed_from=state, note=edit or _IMPORTED):
+                note = edit or _IMPORTED
+                if prepared.save(unless_changed_from=state, note=note, written=written):
                     return report
+
+
+def read_case(suite: Suite, data: Any, *, rights: Rights) -> tuple[SuiteSpec, list[Problem]]:
+    """Read a case in JSON as an import of its suite would: the suite with this case alone, and warnings.
+
+    Nothing is written, and no other case is read.
+
+    Raises:
+        PermissionDenied: the user may not see the suite.
+        FormatError: with every problem; the case is `cases[0]`.
+        pydantic.ValidationError: the stored suite no longer validates.
+    """
+    head = SuiteSpec.model_validate(suite.written_head(), context=FROZEN)
+    written = head.model_dump(mode="json", by_alias=True) | {"cases": [data]}
+    source = SourceData(f"{suite.slug}.suite.yaml", written)
+    with importing_within(_CODE_S):
+        imported = _read([source], _known(rights), rights, {"dialect": "native"})
+    return imported.suites[0].spec, imported.warnings
 
 
 @contextmanager
@@ -228,7 +250,7 @@ class _Prepared:
         changes += [Change("suite", slug, "archived") for slug in self._gone]
         self.report = ImportReport(changes, imported.warnings, imported.losses, *_versions(entries))
 
-    def save(self, *, unless_changed_from: Any, note: str) -> bool:
+    def save(self, *, unless_changed_from: Any, note: str, written: Callable[[], None]) -> bool:
         """Write everything; return False, with nothing written, if that state has changed."""
         # Contents that nothing names are invisible, and are removed at night.
         Attachment.objects.store(self._imported.contents.values())
@@ -246,6 +268,7 @@ class _Prepared:
                     return False
                 self._write(suites, imported_at)
                 note_changes(self.report.changes, user=self._user, at=now, note=note)
+                written()
         finally:
             suites.clean_up()
         return True
@@ -333,9 +356,12 @@ def _versions(entries: Mapping[Kind, Iterable[Compared[Any]]]) -> tuple[str, str
     return before, _version((kind, slug, entry.digest, None) for kind, slug, entry in rows)
 
 
-def version_of_suite(row: Suite, spec: SuiteSpec) -> str:
-    """Return the version of a suite: `before` of an import of it alone."""
-    return _version([("suite", row.slug, digest_of(spec), row.archived_at)])
+def version_of(kind: Kind, spec: Any, *, archived_at: datetime | None = None) -> str:
+    """Return the version of what is stored: `after` of an import of it alone.
+
+    That of a fixture includes its entity types, so it is not the one of an import.
+    """
+    return _version([(kind, spec.slug, digest_of(spec), archived_at)])
 
 
 def _version(stored: Iterable[tuple[Kind, str, str, datetime | None]]) -> str:

@@ -151,12 +151,37 @@ def add_case(suite: Suite, spec: CaseSpec) -> Case:
     Raises:
         ValueError: the suite has a case with this name.
     """
-    Suite.objects.select_for_update().get(pk=suite.pk)  # two people may add one at the same moment
-    if suite.cases.filter(name=spec.name).exists():
-        raise ValueError(f"The suite {suite.name} already has a case “{spec.name}”.")
+    _take_name(suite, spec)
     last = suite.cases.aggregate(last=models.Max("position"))["last"]
     _create_cases([_CaseToWrite(spec, 0 if last is None else last + 1)], suite=suite)
     return suite.cases.get(name=spec.name)
+
+
+@transaction.atomic
+def change_case(case: Case, spec: CaseSpec) -> Saved:
+    """Write a spec over a case, which keeps its row and its place; say whether it differs.
+
+    Raises:
+        ValueError: another case of the suite has this name.
+    """
+    before = readable(case)
+    if before is not None and same(before, spec):
+        return "unchanged"
+    suite: Any = case.suite
+    _take_name(suite, spec, but=case.pk)
+    for name, value in CASE.values(spec).items():
+        setattr(case, name, value)
+    case.save()
+    empty_cases([case.pk])
+    _fill_cases([(case, spec)])
+    return "updated"
+
+
+def _take_name(suite: Suite, spec: CaseSpec, *, but: int | None = None) -> None:
+    """Refuse a name that another case has; two people may take it at the same moment."""
+    Suite.objects.select_for_update().get(pk=suite.pk)
+    if suite.cases.filter(name=spec.name).exclude(pk=but).exists():
+        raise ValueError(f"The suite {suite.name} already has a case “{spec.name}”.")
 
 
 class SuiteWriting:

@@ -2,13 +2,15 @@ import json
 from typing import Any
 
 import pytest
+from django.contrib.admin.models import DELETION, LogEntry
 from rest_framework.test import APIClient
 
 from evals_app.api.written import AgentRow, FixtureRow, Price, ProviderRow, SuiteRow
 from evals_app.formats.importing import SourceFile
 from evals_app.formats.native import write_native
 from evals_app.library.files import EditedError, import_files
-from evals_app.models import Agent, ApiToken, Assertion, Case, Suite
+from evals_app.models import Agent, ApiToken, Assertion, Case, Provider, Suite
+from fixtures_app.models import Fixture
 from tests.api.clients import make_client, send
 from tests.library.written import EVERYTHING, PROVIDER, SUITE
 
@@ -298,6 +300,158 @@ def test_an_archived_suite_that_is_written_is_restored(client: APIClient) -> Non
         }
     ]
     assert Suite.objects.get().archived_at is None
+
+
+# Agents, fixtures and providers
+
+
+WRITTEN = {
+    "suites": ("refunds", {"description": "Changed"}),
+    "agents": ("strict", {"description": "Changed"}),
+    "fixtures": ("orders", {"description": "Changed"}),
+    "providers": ("proxy", {"requests_per_minute": 7}),
+}
+
+
+@pytest.mark.parametrize("noun", WRITTEN)
+def test_each_kind_is_read_changed_and_changed_back_under_its_versions(
+    client: APIClient, noun: str
+) -> None:
+    slug, change = WRITTEN[noun]
+    path = f"/api/{noun}/{slug}/"
+    read = client.get(path)
+    spec, first = read.json(), read.headers["ETag"]
+
+    def written(body: object, etag: str) -> Any:
+        return client.put(path, body, format="json", headers={"If-Match": etag})
+
+    same = written(spec, first)
+    changed = written(spec | change, first)
+    late = written(spec, first)
+    again = client.get(path)
+    back = written(spec, changed.headers["ETag"])
+
+    assert [same.status_code, changed.status_code, back.status_code] == [200, 200, 200], same.json()
+    assert same.json()["changes"][-1]["what"] == "unchanged"
+    assert late.status_code == 412
+    assert again.json() == spec | change
+    assert again.headers["ETag"] == changed.headers["ETag"] != first
+    assert back.headers["ETag"] == same.headers["ETag"] == first
+    assert client.get(path, headers={"If-None-Match": first}).status_code == 304
+
+
+@pytest.mark.parametrize("noun", WRITTEN)
+def test_each_kind_is_created_once(client: APIClient, noun: str) -> None:
+    spec = client.get(f"/api/{noun}/{WRITTEN[noun][0]}/").json() | {"slug": "new"}
+
+    answers = [
+        client.put(f"/api/{noun}/new/", spec, format="json", headers={"If-None-Match": "*"})
+        for _ in range(2)
+    ]
+
+    assert [answer.status_code for answer in answers] == [201, 412], answers[0].json()
+    assert client.get(f"/api/{noun}/new/").headers["ETag"] == answers[0].headers["ETag"]
+
+
+def test_a_fixture_has_another_version_when_one_of_its_types_changes(client: APIClient) -> None:
+    read = client.get("/api/fixtures/orders/")
+    spec = read.json()
+    spec["entity_types"][0]["schema"]["description"] = "Changed"
+    client.put("/api/fixtures/orders/", spec, format="json")
+
+    late = client.put(
+        "/api/fixtures/orders/",
+        read.json(),
+        format="json",
+        headers={"If-Match": read.headers["ETag"]},
+    )
+
+    assert late.status_code == 412
+
+
+@pytest.mark.parametrize(
+    ("noun", "change", "keys"),
+    [
+        pytest.param("agents", {"driver": "htttp"}, "driver", id="agent"),
+        pytest.param("agents", {"slug": "other"}, "slug", id="another slug"),
+        pytest.param("fixtures", {"entities": [{"ref": "a"}]}, "entities[0].type", id="fixture"),
+        pytest.param("providers", {"api_key_env": "HOME"}, "api_key_env", id="variable"),
+        pytest.param("providers", {"base_url": "http://10.0.0.1/v1"}, "base_url", id="address"),
+    ],
+)
+def test_what_is_wrong_with_a_spec_is_shown_by_its_keys(
+    client: APIClient, noun: str, change: dict[str, Any], keys: str
+) -> None:
+    path = f"/api/{noun}/{WRITTEN[noun][0]}/"
+    before = client.get(path)
+
+    refused = client.put(path, before.json() | change, format="json")
+
+    assert refused.status_code == 400, refused.json()
+    assert keys in {error["keys"] for error in refused.json()["errors"]}
+    assert client.get(path).headers["ETag"] == before.headers["ETag"]
+
+
+def test_a_spec_of_another_kind_is_refused(client: APIClient) -> None:
+    spec = client.get("/api/agents/strict/").json()
+
+    assert client.put("/api/providers/strict/", spec, format="json").status_code == 400
+
+
+# Deleting
+
+
+@pytest.mark.parametrize(
+    ("noun", "model"), [("agents", Agent), ("fixtures", Fixture), ("providers", Provider)]
+)
+def test_what_nothing_uses_is_deleted(client: APIClient, noun: str, model: Any) -> None:
+    spec = client.get(f"/api/{noun}/{WRITTEN[noun][0]}/").json() | {"slug": "new"}
+    etag = client.put(f"/api/{noun}/new/", spec, format="json").headers["ETag"]
+    path = f"/api/{noun}/new/"
+
+    late = client.delete(path, headers={"If-Match": '"x"'})
+    deleted = client.delete(path, headers={"If-Match": etag})
+    again = client.delete(path)
+
+    assert [late.status_code, deleted.status_code, again.status_code] == [412, 204, 404]
+    assert not model.objects.filter(slug="new").exists()
+    assert LogEntry.objects.filter(action_flag=DELETION).count() == 1
+
+
+@pytest.mark.parametrize("path", ["/api/agents/shop/", "/api/fixtures/orders/"])
+def test_what_a_suite_uses_is_not_deleted(client: APIClient, path: str) -> None:
+    Suite.objects.archive()
+
+    refused = client.delete(path)
+    unseen = make_client(
+        "author", ["evals_app.delete_agent", "fixtures_app.delete_fixture"]
+    ).delete(path)
+
+    assert refused.status_code == unseen.status_code == 409
+    assert [error["value"] for error in refused.json()["errors"]] == ["refunds"]
+    assert "refunds" not in unseen.content.decode()
+    assert client.get(path).status_code == 200
+
+
+def test_a_suite_that_is_deleted_is_archived_and_can_be_restored(client: APIClient) -> None:
+    first = client.delete("/api/suites/refunds/")
+    again = client.delete("/api/suites/refunds/")
+    listed = client.get("/api/suites/").json()["results"]
+    archived = Suite.objects.get().archived_at
+    restored = [client.post("/api/suites/refunds/restore/") for _ in range(2)]
+
+    assert [first.status_code, again.status_code, listed] == [204, 204, []]
+    assert archived is not None
+    assert [answer.json()["archived_at"] for answer in restored] == [None, None]
+    assert client.post("/api/suites/nothing/restore/").status_code == 404
+    notes = LogEntry.objects.filter(content_type__model="suite").order_by("pk")
+    assert [row.change_message for row in notes][-2:] == ["Archived.", "Restored."]
+
+
+def test_a_token_that_requires_the_condition_deletes_nothing_unseen(client: APIClient) -> None:
+    ApiToken.objects.update(requires_if_match=True)
+
+    assert client.delete("/api/suites/refunds/").status_code == 428
 
 
 # Conditions
