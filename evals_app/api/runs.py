@@ -5,18 +5,29 @@ from typing import Any, ClassVar
 
 from django.db import IntegrityError
 from django.db.models import QuerySet
-from django.http import Http404
+from django.http import Http404, HttpResponse
 from django.urls import reverse
+from django.utils.cache import get_conditional_response
+from django.utils.http import quote_etag
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from evals_app.api.bodies import StartRun, read_body, suite_and_agent
-from evals_app.api.endpoint import Endpoint, ListEndpoint, OneEndpoint, describe_get, responses
+from evals_app.api.endpoint import (
+    ETAG,
+    FIELDS,
+    Endpoint,
+    ListEndpoint,
+    OneEndpoint,
+    describe_get,
+    responses,
+)
 from evals_app.api.filters import ExecutionFilters, RunFilters
 from evals_app.api.pagination import ByPosition
 from evals_app.api.permissions import Need, Scope
 from evals_app.api.problems import KEY_REUSED, RefusedError, refused_at
+from evals_app.api.waiting import WAIT, seconds_to_wait, wait_until
 from evals_app.documents import execution_details, execution_rows, run_details, run_rows
 from evals_app.models import Execution, Run
 from evals_app.reports.answers import ExecutionDetails, ExecutionRow, RunDetails, RunRow
@@ -26,10 +37,16 @@ from evals_app.runs.ceilings import month_left
 from evals_app.runs.forecast import forecast
 from evals_app.runs.rights import RUNNING
 from evals_app.runs.start import start_run
+from fixtures_app.ground.json_data import canonical
 
 VIEW = Need(Scope.READ, "evals_app.view_run")
 RUN = Need(Scope.RUN, *RUNNING)
 
+_NOT_MODIFIED = 304
+_STEPS = (
+    *("status", "passed", "failed", "errored", "skipped", "cancelled", "not_run"),
+    *("spent_usd", "reserved_usd", "unsettled_usd", "started_at"),
+)
 _KEY = OpenApiParameter(
     "Idempotency-Key",
     str,
@@ -148,15 +165,52 @@ class ForecastRun(Endpoint):
         return Response(forecast_json(expected, month_left_usd=month_left(by)))
 
 
-@describe_get("runs_get", "Read a run", 404)
 class OneRun(OneEndpoint):
     """One run: verdict, counters, cases and gates."""
 
     needs: ClassVar = {"GET": VIEW}
     answer = RunDetails
+    parameters = ("fields", "wait")
 
     def read(self, key: int) -> dict[str, Any] | None:
         return run_details(key)
+
+    @extend_schema(
+        operation_id="runs_get",
+        summary="Read a run",
+        description="With `wait`, the answer comes when the run has ended, or after so many seconds."
+        " With `If-None-Match` as well, it comes when anything has changed since the answer with "
+        "that `ETag`, else 304. Where many requests wait already, it comes at once.",
+        parameters=[FIELDS, WAIT, ETAG],
+        responses={**responses(RunDetails, 404), (304, None): None},
+    )
+    def get(self, request: Request, pk: int) -> HttpResponse:
+        seconds = seconds_to_wait(request)
+        state = _state(pk) if seconds else None  # before the answer, or a step could be missed
+        answer = self._answer(request, pk)
+
+        def is_done() -> bool:
+            nonlocal answer, state
+            before, state = state, _state(pk)
+            if state != before:
+                answer = self._answer(request, pk)
+            has_news = "If-None-Match" in request.headers and answer.status_code != _NOT_MODIFIED
+            return has_news or state is None or state[0] not in Run.OPEN
+
+        if seconds:
+            wait_until(is_done, seconds=seconds)
+        return answer
+
+    def _answer(self, request: Request, pk: int) -> HttpResponse:
+        answer = super().get(request, pk=pk)
+        content = canonical(answer.data)  # type: ignore[attr-defined]  # an answer of REST framework
+        answer.headers["ETag"] = etag = quote_etag(_sha256(content))
+        return get_conditional_response(request, etag=etag, response=answer) or answer
+
+
+def _state(pk: int) -> tuple[Any, ...] | None:
+    """Return what changes with every step of a run, read by one cheap query."""
+    return Run.objects.filter(pk=pk).values_list(*_STEPS).first()
 
 
 @describe_get("runs_executions", "List the executions of a run", 404)
