@@ -1,8 +1,10 @@
 """JSON Schema of what people write: of parts of the REST API, and of native files for editors."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 from pydantic import BaseModel
+from pydantic.json_schema import GenerateJsonSchema
 
 from evals_app.engine.agent_spec import AgentSpec
 from evals_app.engine.files import FileSpec
@@ -54,19 +56,48 @@ def model_schema(
     # What people write differs from these classes.
     if AssertionSpec.__name__ in parts:
         kinds = list(_checks(parts, reference, with_aliases=with_aliases))
-        parts |= {AssertionSpec.__name__: {"oneOf": kinds}}
+        by_type = {"oneOf": kinds} if with_aliases else _by_type(kinds, parts, reference)
+        parts |= {AssertionSpec.__name__: by_type}
         parts.pop("Grader", None)
     for spec, text in _TEXTS.items():
-        if spec.__name__ in parts:
-            name = {"type": "string", "description": text}
-            parts[spec.__name__] = {"anyOf": [name, parts[spec.__name__]]}
+        if (name := spec.__name__) in parts:
+            in_short = {"type": "string", "minLength": 1, "description": text}
+            parts[f"{name}InFull"] = parts[name]
+            in_full = {"$ref": reference.format(model=f"{name}InFull")}
+            parts[name] = {"anyOf": [in_short, in_full]}
     if CaseSpec.__name__ in parts:
         parts[CaseSpec.__name__]["required"].remove("name")  # else it is numbered
     return whole, parts
 
 
+class _Enumerated(GenerateJsonSchema):
+    """Describes a single word as an enumeration: clients tell that apart from other alternatives."""
+
+    def literal_schema(self, schema: Any) -> Json:
+        described = super().literal_schema(schema)
+        if "const" in described:
+            described["enum"] = [described.pop("const")]
+        return described
+
+
 def _schema(model: type[BaseModel], reference: str) -> Json:
-    return model.model_json_schema(mode="validation", ref_template=reference)
+    return model.model_json_schema(
+        mode="validation", ref_template=reference, schema_generator=_Enumerated
+    )
+
+
+def _by_type(kinds: Iterable[Json], parts: Json, reference: str) -> Json:
+    """Make each type of check a part of its own: a client that is made of this has a class for it."""
+    places = {}
+    for kind in kinds:
+        name = kind.pop("title")
+        part = f"{GRADERS[name].__name__}Check"
+        parts[part] = kind
+        places[name] = reference.format(model=part)
+    return {
+        "oneOf": [{"$ref": place} for place in places.values()],
+        "discriminator": {"propertyName": "type", "mapping": places},
+    }
 
 
 def _checks(parts: Json, reference: str, *, with_aliases: bool) -> Iterator[Json]:
