@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from evals_app.api.endpoint import Endpoint, responses
+from evals_app.api.endpoint import Endpoint, problems, responses
 from evals_app.api.parsers import BytesParser
 from evals_app.api.permissions import Need, Scope
 from evals_app.api.problems import refused_at
@@ -91,7 +91,7 @@ class AttachmentContent(Endpoint):
     @extend_schema(
         operation_id="files_get",
         summary="Read a stored file",
-        responses={(200, "application/octet-stream"): OpenApiTypes.BINARY},
+        responses={(200, "application/octet-stream"): OpenApiTypes.BINARY, **problems()},
     )
     def get(self, request: Request, sha256: str) -> HttpResponse:
         row = Attachment.objects.filter(pk=sha256).first()

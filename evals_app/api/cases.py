@@ -142,8 +142,8 @@ class OneCase(VersionedEndpoint):
         parameters=[FIELDS, ETAG],
         responses={**responses(CaseSpec, 404, 409), (304, None): None},
     )
-    def get(self, request: Request, slug: str, pk: int) -> HttpResponse:
-        return super().get(request, key=(slug, pk))
+    def get(self, request: Request, **named: Any) -> HttpResponse:
+        return super().get(request, key=(named["slug"], named["pk"]))
 
     @extend_schema(
         operation_id="cases_put",

@@ -10,9 +10,11 @@ from pydantic import BaseModel
 from rest_framework.generics import GenericAPIView
 from rest_framework.mixins import ListModelMixin
 from rest_framework.parsers import BaseParser
+from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from evals_app.api.pagination import LARGEST
 from evals_app.api.parsers import JsonParser
 from evals_app.api.permissions import MeetsNeeds, Need
 from evals_app.api.problems import MEDIA_TYPE, Problem, refused_at, unknown
@@ -39,7 +41,13 @@ def responses(answer: Any, *refused: int, status: int = 200) -> dict[tuple[int, 
 
 def problems(*refused: int) -> dict[tuple[int, str], Any]:
     """Describe the problems that any endpoint may answer, and those of some more statuses."""
-    return {(code, MEDIA_TYPE): Problem for code in (400, 401, 403, 429, 503, *refused)}
+    return {(code, MEDIA_TYPE): Problem for code in (400, 401, 403, 404, 406, 429, 503, *refused)}
+
+
+class AnyRenderer(JSONRenderer):
+    """Lets clients accept whatever they like; problems are JSON all the same."""
+
+    media_type = "*/*"
 
 
 class Endpoint(Counted):
@@ -56,6 +64,10 @@ class Endpoint(Counted):
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)
+        if not hasattr(self, (request.method or "").lower()):
+            self.http_method_not_allowed(request)  # whatever its parameters are
+        if any(isinstance(key, int) and key > LARGEST for key in kwargs.values()):
+            raise Http404  # no database can look for it
         known = [*self.parameters, "format"]
         for name in request.query_params:
             if name not in known:
@@ -68,11 +80,15 @@ class ListEndpoint(ABC, Endpoint, ListModelMixin, GenericAPIView[Any]):
     answer: ClassVar[type[Answer]]
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        filters: Collection[str] = ()
         if request.method in {"GET", "HEAD"}:
-            filters = getattr(self, "filterset_class", None)
-            known = ["cursor", "page_size", "fields", *(filters.base_filters if filters else ())]
-            self.parameters = known  # type: ignore[misc]
+            filters = getattr(getattr(self, "filterset_class", None), "base_filters", ())
+            self.parameters = ["cursor", "page_size", "fields", *filters]  # type: ignore[misc]
         super().initial(request, *args, **kwargs)
+        for name in filters:
+            if request.query_params.get(name) == "":
+                # The filter would be left out, and everything returned.
+                raise refused_at(name, f"{name} has no value; leave it out to see everything.")
 
     @abstractmethod
     def row_json(self, row: Any) -> dict[str, Any]:
@@ -94,7 +110,7 @@ class OneEndpoint(ABC, Endpoint):
     """One thing with all its keys, unless `fields=` names some of them."""
 
     answer: ClassVar[type[BaseModel]]
-    parameters = ("fields",)
+    parameters: ClassVar[Sequence[str]] = ("fields",)
 
     @abstractmethod
     def read(self, key: Any) -> dict[str, Any] | None:

@@ -9,9 +9,10 @@ from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 
-from evals_app.api.endpoint import Endpoint, one_of, responses
+from evals_app.api.endpoint import AnyRenderer, Endpoint, one_of, problems
 from evals_app.api.permissions import Need, Scope, require
 from evals_app.api.writing import sound
+from evals_app.engine.files import media_type
 from evals_app.library.downloads import Download, download, download_suite
 from evals_app.library.exporting import FORMS
 
@@ -21,22 +22,12 @@ _MORE = (
     "evals_app.view_agent",
     *("fixtures_app.view_fixture", "fixtures_app.view_entitytype"),
 )
-_PROBLEMS = {key: shape for key, shape in responses(None, 404, 409).items() if shape}
+_PROBLEMS = problems(404, 409)
+_FILES = {
+    (200, kind): OpenApiTypes.BINARY
+    for kind in ("application/zip", media_type("a.xlsx"), media_type("a.csv"))
+}
 _AS = OpenApiParameter("as", str, enum=FORMS, description="Format; default: native.")
-
-
-class YamlRenderer(JSONRenderer):
-    """Lets clients ask for YAML; problems are JSON all the same."""
-
-    media_type = "application/yaml"
-    format = "yaml"
-
-
-class ZipRenderer(JSONRenderer):
-    """Lets clients ask for an archive; problems are JSON all the same."""
-
-    media_type = "application/zip"
-    format = "zip"
 
 
 class SuiteExport(Endpoint):
@@ -44,7 +35,7 @@ class SuiteExport(Endpoint):
 
     needs: ClassVar = {"GET": _SUITES}
     parameters = ("as",)
-    renderer_classes: Sequence[type[JSONRenderer]] = [YamlRenderer, ZipRenderer, JSONRenderer]
+    renderer_classes: Sequence[type[JSONRenderer]] = [AnyRenderer]
 
     @extend_schema(
         operation_id="suites_export",
@@ -52,11 +43,7 @@ class SuiteExport(Endpoint):
         description="As a native YAML file, or in another format with everything it needs; an archive "
         "if that takes several files.",
         parameters=[_AS],
-        responses={
-            (200, "application/yaml"): OpenApiTypes.STR,
-            (200, "application/zip"): OpenApiTypes.BINARY,
-            **_PROBLEMS,
-        },
+        responses={(200, "application/yaml"): OpenApiTypes.ANY, **_FILES, **_PROBLEMS},
     )
     def get(self, request: Request, slug: str) -> HttpResponse:
         form = one_of(request, "as", FORMS) or "native"
@@ -80,7 +67,7 @@ class Export(Endpoint):
 
     needs: ClassVar = {"GET": _SUITES}
     parameters = ("as",)
-    renderer_classes: Sequence[type[JSONRenderer]] = [ZipRenderer, JSONRenderer]
+    renderer_classes: Sequence[type[JSONRenderer]] = [AnyRenderer]
 
     @extend_schema(
         operation_id="export",
@@ -89,7 +76,7 @@ class Export(Endpoint):
         "attached files. The archive can be imported again. Providers are left out for users without the "
         "permission to view them.",
         parameters=[_AS],
-        responses={(200, "application/zip"): OpenApiTypes.BINARY, **_PROBLEMS},
+        responses={**_FILES, **_PROBLEMS},
     )
     def get(self, request: Request) -> HttpResponse:
         _require_everything(request)

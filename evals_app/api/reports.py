@@ -11,7 +11,7 @@ from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from evals_app.api.endpoint import Endpoint, one_of, problems, responses
+from evals_app.api.endpoint import AnyRenderer, Endpoint, one_of, problems, responses
 from evals_app.api.permissions import Need, Scope, require
 from evals_app.api.runs import VIEW, find_run
 from evals_app.documents.reports import report
@@ -25,13 +25,11 @@ _KIND = OpenApiParameter(
     description="Default: json. "
     + " ".join(f"{name}: {kind.title}." for name, kind in KINDS.items()),
 )
-_FILES = {(200, kind.media_type.partition(";")[0]): OpenApiTypes.BINARY for kind in KINDS.values()}
-
-
-class AnyRenderer(JSONRenderer):
-    """Lets clients accept whatever they like; problems are JSON all the same."""
-
-    media_type = "*/*"
+_JSON = "application/json"
+_MEDIA_TYPES = [kind.media_type.partition(";")[0] for kind in KINDS.values()]
+_FILES = {
+    (200, name): OpenApiTypes.ANY if name == _JSON else OpenApiTypes.BINARY for name in _MEDIA_TYPES
+}
 
 
 class RunReport(Endpoint):

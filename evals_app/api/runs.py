@@ -184,8 +184,8 @@ class OneRun(OneEndpoint):
         parameters=[FIELDS, WAIT, ETAG],
         responses={**responses(RunDetails, 404), (304, None): None},
     )
-    def get(self, request: Request, pk: int) -> HttpResponse:
-        seconds = seconds_to_wait(request)
+    def get(self, request: Request, **named: Any) -> HttpResponse:
+        pk, seconds = named["pk"], seconds_to_wait(request)
         state = _state(pk) if seconds else None  # before the answer, or a step could be missed
         answer = self._answer(request, pk)
 

@@ -177,7 +177,7 @@ def change_case(case: Case, spec: CaseSpec) -> Saved:
     return "updated"
 
 
-def _take_name(suite: Suite, spec: CaseSpec, *, but: int | None = None) -> None:
+def _take_name(suite: Suite, spec: CaseSpec, *, but: int = 0) -> None:
     """Refuse a name that another case has; two people may take it at the same moment."""
     Suite.objects.select_for_update().get(pk=suite.pk)
     if suite.cases.filter(name=spec.name).exclude(pk=but).exists():

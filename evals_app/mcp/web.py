@@ -12,10 +12,10 @@ from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 
 from evals_app.api.auth import TokenAuthentication
+from evals_app.api.endpoint import AnyRenderer
 from evals_app.api.parsers import MAX_BODY, BytesParser
 from evals_app.api.permissions import MeetsNeeds, Need, Scope
 from evals_app.api.problems import RefusedError
-from evals_app.api.reports import AnyRenderer
 from evals_app.api.throttles import Counted
 from evals_app.engine.agents.mcp_tools import MISSING
 from evals_app.mcp.server import is_installed, make_server

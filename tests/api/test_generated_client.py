@@ -23,7 +23,12 @@ from tests.api.clients import make_user
 # As docs/rest.md has it: bodies that are files.
 FILES = dict.fromkeys(("application/yaml", "application/zip"), "application/octet-stream")
 NAME = "touchstone_client"
-WRITTEN = {"suites": Suite, "agents": Agent, "fixtures": Fixture, "providers": Provider}
+WRITTEN: dict[str, Any] = {
+    "suites": Suite,
+    "agents": Agent,
+    "fixtures": Fixture,
+    "providers": Provider,
+}
 
 
 @pytest.fixture

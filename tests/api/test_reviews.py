@@ -99,7 +99,8 @@ def test_what_does_not_exist_is_not_found(grade: GradeResult) -> None:
 
     assert client.get(address(10**9)).status_code == 404
     assert client.post(address(10**9), {"passed": True}, format="json").status_code == 404
-    assert client.delete(address(grade.execution, 10**9)).status_code == 404
+    for missing in (address(grade.execution, 10**9), address(2**63, 1), address(1, 2**63)):
+        assert client.delete(missing).status_code == 404
 
 
 def test_a_null_verdict_says_that_one_cannot_tell(grade: GradeResult) -> None:
