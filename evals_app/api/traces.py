@@ -13,7 +13,7 @@ from rest_framework.parsers import BaseParser
 from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 
-from evals_app.api.endpoint import Endpoint, responses
+from evals_app.api.endpoint import AnyRenderer, Endpoint, responses
 from evals_app.api.parsers import MAX_BODY, BytesParser, TooLargeError
 from evals_app.api.permissions import Need, Scope
 from evals_app.api.problems import RefusedError
@@ -37,20 +37,13 @@ class SpansInJsonParser(BytesParser):
     media_type = JSON
 
 
-class ProtobufRenderer(JSONRenderer):
-    """Lets clients ask for Protobuf; problems are JSON all the same."""
-
-    media_type = PROTOBUF
-    format = "protobuf"
-
-
 class Traces(Endpoint):
     """Receive spans."""
 
     needs: ClassVar = {"POST": Need(Scope.SPANS, "evals_app.add_run")}
     throttle_classes: Sequence[type[Rate]] = (SpansSent, Strangers)
     parser_classes: Sequence[type[BaseParser]] = [ProtobufParser, SpansInJsonParser]
-    renderer_classes: Sequence[type[JSONRenderer]] = [JSONRenderer, ProtobufRenderer]
+    renderer_classes: Sequence[type[JSONRenderer]] = [AnyRenderer]
 
     @extend_schema(
         operation_id="otlp_traces",

@@ -21,7 +21,9 @@ from fixtures_app.models import Fixture
 from tests.api.clients import make_user
 
 # As docs/rest.md has it: bodies that are files.
-FILES = dict.fromkeys(("application/yaml", "application/zip"), "application/octet-stream")
+FILES = dict.fromkeys(
+    ("application/yaml", "application/zip", "application/x-protobuf"), "application/octet-stream"
+)
 NAME = "touchstone_client"
 WRITTEN: dict[str, Any] = {
     "suites": Suite,
