@@ -67,6 +67,8 @@ if IS_POSTGRESQL:
 else:
     # A file, not memory: live servers and worker processes open the same database.
     DATABASE["TEST"] = {"NAME": str(DATA / "test.sqlite3")}
+# A process that runs thousands of tests grows larger than a worker may.
+settings.Q_CLUSTER["max_rss"] *= 10
 # Servers of tests collect static files; the pages of this process do not name those.
 settings.STORAGES["staticfiles"] = {
     "BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"

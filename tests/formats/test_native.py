@@ -11,7 +11,7 @@ from evals_app.formats.native import file_name, read_native, write_native
 from evals_app.formats.yaml_source import read_yaml
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=40)
-FULL_TEXT = TEXT.filter(bool)
+FULL_TEXT = TEXT.filter(str.strip)
 NAME = FULL_TEXT
 RUBRIC = TEXT.map(lambda text: f"- Is kind\n{text}")
 SLUG = st.from_regex(r"[a-z0-9]{1,8}(-[a-z0-9]{1,8})?", fullmatch=True)
