@@ -39,6 +39,7 @@ class Site:
     @property
     def environment(self) -> dict[str, str]:
         own = {"TOUCHSTONE_DATA_DIR": str(self.folder), "DATABASE_URL": self.address}
+        own["TOUCHSTONE_LOG_LEVEL"] = "WARNING"
         return {**clean_environment(), **own, **self.variables}
 
     def manage(self, *arguments: str) -> None:

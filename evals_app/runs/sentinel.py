@@ -18,6 +18,9 @@ from evals_app.runs.queues import Flag, MessageQueue, Timer
 
 log = logging.getLogger(__name__)
 
+# Workers give way to a web server and a database on the same machine: people wait for those.
+NICE = 10
+
 
 class PatientBroker:
     """A broker that has nothing to give while it is away, instead of failing, and stores no statistics.
@@ -80,6 +83,7 @@ class Sentinel(q_cluster.Sentinel):  # type: ignore[misc]  # django-q2 is untype
     def start(self) -> None:
         # A group of its own, so that the command can kill all of it at once.
         os.setpgrp()
+        os.nice(NICE)
         # Only the command reacts to SIGTERM. A service manager may send it to all processes, and work that
         # the command wants finished or handed back would be lost. (SIGINT is ignored already.)
         signal.signal(signal.SIGTERM, signal.SIG_IGN)

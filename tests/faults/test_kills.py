@@ -1,5 +1,6 @@
 """Processes that are killed, stopped or stuck, at work and at rest: nothing is lost or doubled."""
 
+import os
 import random
 import signal
 import time
@@ -9,6 +10,7 @@ import pytest
 from django_q.models import Success
 
 from evals_app.models import Execution, Lease, Worker
+from evals_app.runs.sentinel import NICE
 from evals_app.runs.watchdog import MOST_RESTARTS
 from evals_app.runs.workers import is_process
 from tests.faults.crew import (
@@ -41,6 +43,7 @@ def test_a_worker_process_killed_at_work(child_environment: dict[str, str], tmp_
 def test_processes_killed_at_rest(child_environment: dict[str, str], tmp_path: Path) -> None:
     with crew(child_environment, tmp_path) as hurt:
         victims = hurt.hands
+        assert {os.getpriority(os.PRIO_PROCESS, victim) for victim in victims} == {NICE}
         # One after the other: each that dies would take the lock that it waits with along.
         for victim in victims:
             send(signal.SIGKILL, victim)
