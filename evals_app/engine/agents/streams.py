@@ -201,6 +201,14 @@ class _Events:
         return bool(piece)
 
 
+def _begins_as_object(event: Event) -> bool:
+    return event.data.lstrip().startswith("{")
+
+
+def _not_json(event: Event) -> AgentError:
+    return AgentError(f"An event of the agent's stream is not valid JSON: {shortened(event.data)}")
+
+
 def _bounded(text: str) -> str:
     if len(text) > 2 * MAX_REPLY_BYTES:  # the text of the reply, and everything beside it
         raise AgentError(_TOO_LONG)
@@ -214,6 +222,7 @@ class OurPieces(_Events):
         super().__init__(text_events)
         self._found: dict[str, Any] = {}
         self._is_begun = False
+        self._is_in_objects = False  # the text, not by itself
 
     def add(self, event: Event) -> bool:
         if is_end(event):
@@ -223,13 +232,15 @@ class OurPieces(_Events):
             raise AgentError(f"An event of the agent's stream is a list: {shortened(event.data)}")
         is_text = self._has_text(event, value)
         if isinstance(value, str):
+            if self._is_in_objects and _begins_as_object(event):
+                raise _not_json(event)  # it is cut off
             self._is_begun |= is_text
             return is_text and self._add_text(value)
         has_more = False
         for key, part in value.items():
             if key in {"output", "result"} and part is not None:
                 if is_text:
-                    self._is_begun = True
+                    self._is_begun = self._is_in_objects = True
                     has_more |= self._add_text(as_text(part))
             elif isinstance(part, list) and isinstance(known := self._found.get(key), list):
                 known.extend(part)
@@ -267,10 +278,8 @@ class PlacedPieces(_Events):
         value = self._value(event)
         if isinstance(value, str):
             # Server-sent events with names of their own need not be JSON: a ping, for example.
-            if self._paths["text"] and not event.name:
-                raise AgentError(
-                    f"An event of the agent's stream is not valid JSON: {shortened(event.data)}"
-                )
+            if self._paths["text"] and (not event.name or _begins_as_object(event)):
+                raise _not_json(event)
         elif isinstance(value, dict) and len(self._keys) < _MOST_KEYS:
             self._keys.update(dict.fromkeys(value))
         has_more = self._note_text(event, value)

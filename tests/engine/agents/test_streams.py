@@ -183,6 +183,13 @@ TOO_MUCH = [{"delta": {"text": "a"}, "steps": [{"tool": "x" * 1_000_000}]}] * 3
         pytest.param(PLACES, [{"error": {"message": "No money."}}], "No money", id="by its key"),
         pytest.param(None, [{"output": "a"}, {"error": "Oops"}], "Oops", id="our key"),
         pytest.param(PLACES, ['{"delta": {"te'], "not valid JSON", id="cut"),
+        pytest.param(
+            PLACES,
+            [{"delta": {"text": "a"}}, Event('{"delta": {"te', "delta")],
+            "not valid JSON",
+            id="a named event is cut",
+        ),
+        pytest.param(None, [{"output": "a"}, '{"outp'], "not valid JSON", id="our keys are cut"),
         pytest.param(PLACES, [{"delta": {"text": 5}}], "has 5 at", id="no text"),
         pytest.param(PLACES, [{"dleta": 1}], "delta.text.*dleta", id="nowhere"),
         pytest.param(PLACES, ['{"a": 1, "a": 2}'], "twice", id="a key twice"),
@@ -201,8 +208,15 @@ def test_a_broken_stream_is_the_agents_error(
         own(*values, places=places)
 
 
+def test_text_in_pieces_may_begin_like_json() -> None:
+    reply, _ = own({"model": "m"}, '{"refund": ', "true}", places=None)
+
+    assert reply.text == '{"refund": true}'
+
+
 def test_a_named_event_need_not_be_json() -> None:
-    reply, _ = own(Event("12:00", "ping"), {"delta": {"text": "a"}})
+    ping, line = Event("12:00", "ping"), Event("[INFO] Ready.", "log")
+    reply, _ = own(ping, line, {"delta": {"text": "a"}})
 
     assert reply.text == "a"
 
