@@ -11,7 +11,7 @@ import json
 import os
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import quote_plus
 from weakref import WeakKeyDictionary
@@ -114,9 +114,9 @@ class AccessToken:
 
 def _read(answer: Answer, url: str, *, asked_at: float, hide: Callable[[str], str]) -> _Token:
     if not answer.is_ok:
-        message = hide(
-            f"There is no access token for the agent: {url} answered with {answer.problem}"
-        )
+        # Hidden before it is cut: half a secret would not be recognised.
+        problem = replace(answer, text=hide(answer.text)).problem
+        message = f"There is no access token for the agent: {url} answered with {problem}"
         is_busy = answer.status == _TOO_MANY or answer.status >= _LEAST_SERVER_ERROR
         raise UnavailableError(message) if is_busy else ConfigurationError(message)
     try:
