@@ -15,6 +15,7 @@ from evals_app.runs.record import storable
 
 MOST_SPANS = 1_000  # of a conversation
 MOST_BYTES = 4_000_000  # of their JSON
+ID_CHARS = 16  # of a span: hexadecimal digits
 ACCEPTED_AFTER = timedelta(hours=1)  # the end of an execution: shown, but no longer graded
 
 
@@ -31,9 +32,12 @@ def receive(sent: Sequence[tuple[str, Span]]) -> Counter[str]:
     running = Q(execution__status=Execution.Status.RUNNING)
     ended = Q(execution__finished_at__gt=timezone.now() - ACCEPTED_AFTER)
     by_trace: dict[str, list[Span]] = {}
-    for trace_id, span in sent:
-        by_trace.setdefault(trace_id, []).append(span)
     refused: Counter[str] = Counter()
+    for trace_id, span in sent:
+        if len(span.span_id) == ID_CHARS:
+            by_trace.setdefault(trace_id, []).append(span)
+        else:
+            refused["without an id of 8 bytes"] += 1
     with transaction.atomic():
         rows = Trace.objects.filter(running | ended, pk__in=by_trace).order_by("pk")
         for trace in rows.select_for_update(of=("self",)):

@@ -63,6 +63,14 @@ def test_spans_of_other_traces_are_counted_and_not_kept() -> None:
     assert TraceSpan.objects.count() == 1
 
 
+@pytest.mark.parametrize("span_id", ["", "1" * 18])
+def test_a_span_without_a_valid_id_is_counted_and_keeps_no_other_back(span_id: str) -> None:
+    an_execution()
+
+    assert receive([(TRACE, a_span(span_id)), (TRACE, a_span())]).total() == 1
+    assert TraceSpan.objects.get().span_id == "1" * 16
+
+
 def test_what_is_sent_twice_is_kept_once() -> None:
     an_execution()
 
