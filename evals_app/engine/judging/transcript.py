@@ -66,6 +66,8 @@ def _turn(number: int, turn: TurnRecord, *, is_graded: bool) -> Iterator[Piece]:
         yield from _calls(number, message)
     if messages:
         yield from _calls(number, messages[-1])
+    if turn.calls_missing:
+        yield Piece(number, "note", "The tool calls of this turn are unknown.")
     yield Piece(number, "assistant", _IN_SUBMISSION if is_graded else turn.reply)
     if turn.error is not None:
         yield Piece(number, "error of the agent", turn.error)

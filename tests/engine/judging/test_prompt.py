@@ -122,6 +122,14 @@ def test_an_error_of_the_agent_is_shown() -> None:
     )
 
 
+def test_a_judge_reads_that_tool_calls_are_unknown() -> None:
+    turn = dataclasses.replace(make_turn("Done."), calls_missing="No span arrived.")
+
+    submission = blocks_of(build(View(make_trial(turn))))["SUBMISSION"]
+
+    assert "note]\nThe tool calls of this turn are unknown." in submission
+
+
 def test_an_empty_answer_is_named_and_empty_blocks_are_left_out() -> None:
     trial = make_trial(make_turn(""))
 
