@@ -121,7 +121,7 @@ class WrittenEndpoint(VersionedEndpoint):
         """Delete or archive a row.
 
         Raises:
-            InUseError: suites use it.
+            InUseError: suites or schedules use it.
         """
 
     def put(self, request: Request, slug: str) -> Response:
@@ -186,11 +186,11 @@ class WrittenEndpoint(VersionedEndpoint):
         return Response(status=204)
 
     def _in_use(self, slug: str, error: InUseError, user: Any) -> RefusedError:
-        if not user.has_perm("evals_app.view_suite"):
-            message = f"Suites that you may not see use the {self.kind} {slug!r}."
+        if not user.has_perm(f"evals_app.view_{error.kind}"):
+            message = f"{error.kind.title()}s that you may not see use the {self.kind} {slug!r}."
             return RefusedError(message, status=409, kind=IN_USE)
-        message = f"These suites use the {self.kind} {slug!r}: {error}."
-        errors = [error_at("", f"The suite {name!r} uses it.", name) for name in error.suites]
+        message = f"These {error.kind}s use the {self.kind} {slug!r}: {error}."
+        errors = [error_at("", f"The {error.kind} {name!r} uses it.", name) for name in error.users]
         return RefusedError(message, status=409, kind=IN_USE, errors=errors)
 
 

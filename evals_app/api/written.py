@@ -178,7 +178,10 @@ class Agents(ListEndpoint):
         return AgentRow.of_object(row, model=row.model or None)
 
 
-@describe_written("agents", deleting=_IN_USE)
+@describe_written(
+    "agents",
+    deleting="It is refused (409) while suites, archived ones too, or schedules use it.",
+)
 class OneAgent(WrittenEndpoint):
     """One agent."""
 

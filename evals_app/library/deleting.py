@@ -1,22 +1,23 @@
 """Delete what people wrote, unless something uses it; suites are archived instead."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 from django.db import transaction
 
 from evals_app.library.edits import note_deletion, note_edit
-from evals_app.models import Agent, Case, Provider, Suite
+from evals_app.models import Agent, Case, Provider, Schedule, Suite
 from evals_app.models.suites import delete_cases
 from fixtures_app.models import Fixture
 
 
 class InUseError(Exception):
-    """What should be deleted is used by suites: their slugs."""
+    """What should be deleted is used: by the suites with these slugs, or these schedules."""
 
-    def __init__(self, suites: Sequence[str]) -> None:
-        super().__init__(", ".join(suites))
-        self.suites = suites
+    def __init__(self, kind: Literal["suite", "schedule"], users: Sequence[str]) -> None:
+        super().__init__(", ".join(users))
+        self.kind = kind
+        self.users = users
 
 
 @transaction.atomic
@@ -24,14 +25,16 @@ def delete_written(row: Agent | Fixture | Provider, *, by: Any, note: str) -> No
     """Delete an agent, a fixture or a provider.
 
     Raises:
-        InUseError: suites use it.
+        InUseError: suites or schedules use it.
     """
-    # Locked, so that no suite begins to use it.
+    # Locked, so that nothing begins to use it.
     type(row)._default_manager.select_for_update().get(pk=row.pk)  # noqa: SLF001 - how Django names it
     if not isinstance(row, Provider):
         users = list(row.suites.order_by("slug").values_list("slug", flat=True))
         if users:
-            raise InUseError(users)
+            raise InUseError("suite", users)
+    if isinstance(row, Agent) and (schedules := Schedule.objects.filter(agent=row).order_by("pk")):
+        raise InUseError("schedule", list(map(str, schedules)))
     note_deletion(row, user=by, note=note)
     row.delete()
 

@@ -9,7 +9,7 @@ from evals_app.api.written import AgentRow, FixtureRow, Price, ProviderRow, Suit
 from evals_app.formats.importing import SourceFile
 from evals_app.formats.native import write_native
 from evals_app.library.files import EditedError, import_files
-from evals_app.models import Agent, ApiToken, Assertion, Case, Provider, Suite
+from evals_app.models import Agent, ApiToken, Assertion, Case, Provider, Schedule, Suite
 from fixtures_app.models import Fixture
 from tests.api.clients import make_client, send
 from tests.library.written import EVERYTHING, PROVIDER, SUITE
@@ -431,6 +431,19 @@ def test_what_a_suite_uses_is_not_deleted(client: APIClient, path: str) -> None:
     assert [error["value"] for error in refused.json()["errors"]] == ["refunds"]
     assert "refunds" not in unseen.content.decode()
     assert client.get(path).status_code == 200
+
+
+def test_an_agent_that_a_schedule_tests_is_not_deleted(client: APIClient) -> None:
+    spec = client.get("/api/agents/shop/").json() | {"slug": "new"}
+    client.put("/api/agents/new/", spec, format="json")
+    Schedule.objects.create(name="Every night", agent=Agent.objects.get(slug="new"))
+
+    refused = client.delete("/api/agents/new/")
+    unseen = make_client("author", ["evals_app.delete_agent"]).delete("/api/agents/new/")
+
+    assert refused.status_code == unseen.status_code == 409
+    assert [error["value"] for error in refused.json()["errors"]] == ["Every night"]
+    assert "night" not in unseen.content.decode()
 
 
 def test_a_suite_that_is_deleted_is_archived_and_can_be_restored(client: APIClient) -> None:
