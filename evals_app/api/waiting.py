@@ -35,13 +35,14 @@ def seconds_to_wait(request: Request) -> int:
     return int(given)
 
 
-def wait_until(is_done: Callable[[], bool], *, seconds: float) -> None:
-    """Ask again and again; return at once if as many as may wait in this process already do."""
+def wait_until(is_done: Callable[[], bool], *, seconds: float) -> bool:
+    """Ask again and again; False, at once, if as many as may wait in this process already do."""
     if not PLACES.acquire(blocking=False):
-        return
+        return False
     try:
         end = monotonic() + seconds
         while not is_done() and (left := end - monotonic()) > 0:
             sleep(min(left, PAUSE_S))
     finally:
         PLACES.release()
+    return True

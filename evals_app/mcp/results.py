@@ -1,9 +1,7 @@
 """Tools for runs: forecast them, start them, read how they went and why, compare them."""
 
 import json
-import time
 from collections.abc import Iterable, Iterator
-from threading import BoundedSemaphore
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -11,6 +9,7 @@ from pydantic import Field
 from evals_app.api.bodies import Ceiling, RunId, StartRun, suite_and_agent
 from evals_app.api.problems import refused_at
 from evals_app.api.runs import started
+from evals_app.api.waiting import wait_until
 from evals_app.documents import execution_details, execution_rows, run_rows
 from evals_app.documents.reports import results_of
 from evals_app.engine.comparison import Change
@@ -50,10 +49,6 @@ MOST_CASES = 500
 LONGEST_WAIT_S = 20
 MOST_CHARS = 4_000  # of one message, one result of a tool, one reason
 _SHORT = 300  # characters of a reason in a list
-_EVERY_S = 0.3
-
-# A call that waits keeps a thread of the web server: some threads must stay free.
-_WAITING = BoundedSemaphore(2)
 
 Show = Literal["failed", "errored", "passed", "all"]
 
@@ -214,15 +209,7 @@ def _wait(pk: int, seconds: int) -> bool:
     """Wait until a run has ended; False if there was no thread to spare."""
     if not seconds or not _is_open(pk):
         return True
-    if not _WAITING.acquire(blocking=False):
-        return False
-    try:
-        until = time.monotonic() + seconds
-        while _is_open(pk) and time.monotonic() < until:
-            time.sleep(_EVERY_S)
-    finally:
-        _WAITING.release()
-    return True
+    return wait_until(lambda: not _is_open(pk), seconds=seconds)
 
 
 def _is_open(pk: int) -> bool:

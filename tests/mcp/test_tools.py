@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from evals_app.api import waiting
 from evals_app.api.permissions import Scope
 from evals_app.engine.graders import ALIASES, GRADERS, GROUPS
 from evals_app.library.files import import_files
-from evals_app.mcp import results
 from evals_app.mcp.table import TOOLS
 from evals_app.mcp.tool import PART_CHARS, Answer, Caller, call_tool
 from evals_app.models import ApiToken, Run, Suite
@@ -191,10 +191,10 @@ def test_a_run_that_goes_on_is_read_and_cancelled() -> None:
 
 
 def test_callers_that_wait_leave_most_threads_free(monkeypatch: pytest.MonkeyPatch) -> None:
-    run, waiting = start_talks(), BoundedSemaphore(1)
-    monkeypatch.setattr(results, "_WAITING", waiting)
+    run, places = start_talks(), BoundedSemaphore(1)
+    monkeypatch.setattr(waiting, "PLACES", places)
 
-    with waiting:
+    with places:
         assert "did not wait" in text("read_run", run=run.pk, wait_s=20)
     cancel_run(run)
     assert "did not wait" not in text("read_run", run=run.pk, wait_s=20)
