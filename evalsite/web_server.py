@@ -75,6 +75,16 @@ def post_worker_init(_worker: Any) -> None:
         Thread(target=requests.add_until, args=[Event()], daemon=True).start()
 
 
+def worker_exit(_server: Any, _worker: Any) -> None:
+    """Add what this process has counted since the last time."""
+    from django.conf import settings  # noqa: PLC0415 - as above
+
+    from evalsite.access_log import requests  # noqa: PLC0415
+
+    if settings.METRICS:
+        requests.add()
+
+
 logger_class = Log
 worker_class = PatientWorker
 threads = 16

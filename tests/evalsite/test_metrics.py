@@ -15,6 +15,7 @@ from evals_app.models import ApiToken, Lease, ProviderState, Spending, Tally, Wo
 from evals_app.runs.tallies import BUCKETS, duration
 from evalsite import access_log
 from evalsite.metrics import Metric
+from evalsite.web_server import worker_exit
 from tests.api.clients import make_user
 from tests.makers import make_run, make_suite
 
@@ -212,6 +213,16 @@ def test_requests_are_counted_where_metrics_are_switched_on(
         'touchstone_http_requests_total{method="other",status="401"}': 1,
     }
     assert metrics["touchstone_http_request_seconds_count"] == 4
+
+
+def test_requests_are_counted_when_a_process_of_the_web_server_ends(
+    client: Client, headers: dict[str, str]
+) -> None:
+    client.get("/nothing")
+
+    worker_exit(None, None)
+
+    assert numbers(client, headers)["touchstone_http_request_seconds_count"] == 1
 
 
 def test_requests_wait_for_a_database_that_is_away(monkeypatch: pytest.MonkeyPatch) -> None:
