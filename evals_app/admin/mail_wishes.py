@@ -7,12 +7,14 @@ from django.conf import settings
 from django.contrib import admin, messages
 from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
+from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
 from django.views.decorators.http import require_http_methods
 from unfold.widgets import UnfoldBooleanWidget
 
+from evals_app.library.edits import note_deletion, note_edit
 from evals_app.models import MailWish, Suite
 
 WISHES = ("on_end", "on_failure", "on_worse")
@@ -35,10 +37,7 @@ def mail_wish_page(request: HttpRequest, suite: Suite | None) -> HttpResponse:
     posted = request.POST if request.method == "POST" else None
     form = MailWishForm(posted, instance=wish or nothing)
     if form.is_valid():
-        if any(form.cleaned_data.values()):
-            form.save()
-        elif wish is not None:
-            wish.delete()
+        _write(form, wish)
         messages.success(request, "Your choice is saved.")
         return redirect("admin:evals_app_suite_cases", suite.pk) if suite else redirect("profile")
     context = {
@@ -50,6 +49,23 @@ def mail_wish_page(request: HttpRequest, suite: Suite | None) -> HttpResponse:
         "email": User.objects.values_list("email", flat=True).get(pk=person.pk),
     }
     return TemplateResponse(request, "admin/evals_app/people/email.html", context)
+
+
+@transaction.atomic
+def _write(form: MailWishForm, wish: MailWish | None) -> None:
+    person: Any = form.instance.person
+    if not form.has_changed():
+        return
+    if any(form.cleaned_data.values()):
+        note_edit(form.save(), user=person, note=_words(form), is_new=wish is None)
+    elif wish is not None:
+        note_deletion(wish, user=person)
+        wish.delete()
+
+
+def _words(form: MailWishForm) -> str:
+    chosen = [form.fields[name].label for name in WISHES if form.cleaned_data[name]]
+    return f"Asked for e-mails when: {', '.join(map(str, chosen))}."
 
 
 @require_http_methods(["GET", "POST"])

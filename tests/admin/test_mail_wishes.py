@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from django.contrib.admin.models import ADDITION, CHANGE, DELETION, LogEntry
 from django.contrib.auth.models import User
 from django.test import Client
 
@@ -24,8 +25,11 @@ def test_a_person_asks_for_emails_and_stops_them(admin_client: Client, admin_use
     admin_client.post(OWN, {"on_end": "on"})
     assert MailWish.objects.get().on_end
 
+    admin_client.post(OWN, {"on_end": "on"})
     admin_client.post(OWN, {})
     assert not MailWish.objects.exists()
+    flags = LogEntry.objects.order_by("pk").values_list("action_flag", flat=True)
+    assert list(flags) == [ADDITION, CHANGE, DELETION]
 
 
 def test_a_suite_is_asked_about_on_its_own_and_listed_on_the_profile(admin_client: Client) -> None:
