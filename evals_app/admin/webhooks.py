@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 from django import forms
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
+from django.db.models import Q
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
@@ -65,7 +66,11 @@ class WebhookForm(forms.ModelForm):
         if "suites" not in self.fields:  # read-only pages have none
             return
         suites: Any = self.fields["suites"]
-        suites.queryset = Suite.objects.current().order_by("name", "slug")
+        # Archived ones that are chosen stay: without them it would hear of all suites.
+        chosen = self.instance.suites.values("pk") if self.instance.pk else []
+        suites.queryset = Suite.objects.filter(Q(archived_at=None) | Q(pk__in=chosen)).order_by(
+            "name", "slug"
+        )
         self.initial["url"] = ""
         self.fields["url"].help_text = (
             f"Now at {self.instance.host}, and not shown. Leave blank to keep it."

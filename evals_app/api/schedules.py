@@ -2,6 +2,7 @@
 
 from typing import Annotated, Any, ClassVar, Literal
 
+from django.db import transaction
 from django.db.models import QuerySet
 from django.http import Http404
 from django.urls import reverse
@@ -115,8 +116,9 @@ class OneSchedule(OneEndpoint):
     )
     def delete(self, request: Request, pk: int) -> Response:
         schedule = _find(pk)
-        note_deletion(schedule, user=request.user)
-        schedule.delete()
+        with transaction.atomic():
+            note_deletion(schedule, user=request.user)
+            schedule.delete()
         return Response(status=204)
 
 
@@ -136,8 +138,9 @@ def _write(schedule: Schedule, request: Request) -> Schedule:
     for name in (*RHYTHM, "name", "trials", "max_cost_usd", "is_enabled"):
         setattr(schedule, name, getattr(body, name))
     schedule.agent, schedule.model, schedule.baseline = agent, body.model or "", body.baseline or ""
-    save_schedule(schedule, suites=suites, by=user)
-    note_edit(schedule, user=user, note="Written over REST.", is_new=is_new)
+    with transaction.atomic():
+        save_schedule(schedule, suites=suites, by=user)
+        note_edit(schedule, user=user, note="Written over REST.", is_new=is_new)
     return schedule
 
 

@@ -2,6 +2,7 @@
 
 from typing import Annotated, Any, ClassVar, Literal
 
+from django.db import transaction
 from django.db.models import QuerySet
 from django.http import Http404
 from django.urls import reverse
@@ -114,8 +115,9 @@ class OneWebhook(OneEndpoint):
     )
     def delete(self, request: Request, pk: int) -> Response:
         hook = _find(pk)
-        note_deletion(hook, user=request.user)
-        hook.delete()
+        with transaction.atomic():
+            note_deletion(hook, user=request.user)
+            hook.delete()
         return Response(status=204)
 
 
@@ -205,9 +207,10 @@ def _write(hook: Webhook, request: Request) -> Webhook:
     for name in ("name", "format", "on_end", "on_failure", "on_worse", "is_enabled"):
         setattr(hook, name, getattr(body, name))
     hook.url = body.url or hook.url
-    hook.save()
-    hook.suites.set(suites)
-    note_edit(hook, user=user, note="Written over REST.", is_new=is_new)
+    with transaction.atomic():  # without its suites it would hear of all
+        hook.save()
+        hook.suites.set(suites)
+        note_edit(hook, user=user, note="Written over REST.", is_new=is_new)
     return hook
 
 

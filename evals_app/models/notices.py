@@ -2,11 +2,14 @@
 
 import secrets
 import uuid
+from typing import Any
 
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Coalesce
+from django.db.models.signals import pre_delete
+from django.dispatch import receiver
 from django.utils.crypto import salted_hmac
 
 from evals_app.engine.addresses import read_url
@@ -78,6 +81,17 @@ class Webhook(Wishes):
     def renew_secret(self) -> None:
         """Use another key from now on."""
         self.nonce = new_nonce()
+
+
+@receiver(pre_delete, sender=Suite)
+def _disable_webhooks_without_suites(
+    instance: Suite, origin: Suite | models.QuerySet[Suite], **_: object
+) -> None:
+    """Disable webhooks that are about nothing else: without suites they would hear of all."""
+    gone: Any = [origin.pk] if isinstance(origin, Suite) else origin.values("pk")
+    about_others = Webhook.suites.through.objects.exclude(suite__in=gone).values("webhook")
+    hooks = Webhook.objects.filter(suites=instance).exclude(pk__in=about_others)
+    hooks.update(is_enabled=False)
 
 
 class MailWish(Wishes):

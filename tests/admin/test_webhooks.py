@@ -6,7 +6,7 @@ import pytest
 from django.contrib.admin.models import LogEntry
 from django.test import Client
 
-from evals_app.models import Webhook
+from evals_app.models import Suite, Webhook
 from tests.agent_server import Sent, WebServer
 from tests.authored import a_case, write_suite
 from tests.page_form import open_page
@@ -43,6 +43,19 @@ def test_the_address_stays_if_it_is_left_blank(admin_client: Client) -> None:
 
     hook.refresh_from_db()
     assert (hook.name, hook.url) == ("Other", SECRET)
+
+
+def test_an_archived_suite_stays_chosen_so_that_it_does_not_become_all(
+    admin_client: Client,
+) -> None:
+    suite = write_suite([a_case()])
+    hook = Webhook.objects.create(name="Team", url=SECRET)
+    hook.suites.add(suite)
+    Suite.objects.archive()
+
+    open_page(admin_client, f"{LIST}{hook.pk}/change/").post(name="Other")
+
+    assert list(hook.suites.all()) == [suite]
 
 
 @pytest.mark.parametrize(

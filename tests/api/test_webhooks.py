@@ -10,6 +10,7 @@ from rest_framework.test import APIClient
 from evals_app.models import ApiToken, Webhook
 from evals_app.reports.webhooks import DeliveryAnswer, NewWebhook, WebhookAnswer
 from tests.agent_server import Sent, WebServer
+from tests.authored import a_case, write_suite
 
 pytestmark = pytest.mark.django_db
 
@@ -66,6 +67,22 @@ def test_bad_input_is_refused_at_its_place(
 
     assert refused.status_code == 400
     assert [error["keys"] for error in refused.json()["errors"]] == [key]
+    assert not Webhook.objects.exists()
+
+
+def test_a_webhook_never_exists_without_its_suites(
+    client: APIClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    suite = write_suite([a_case()])
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Webhook.suites.related_manager_cls, "set", interrupted)
+
+    with pytest.raises(KeyboardInterrupt):
+        client.post(URL, {"name": "x", "url": SECRET, "suites": [suite.slug]}, format="json")
+
     assert not Webhook.objects.exists()
 
 

@@ -27,7 +27,7 @@ from evals_app.runs.notices import (
 )
 from evals_app.runs.reap import reap
 from tests.agent_server import Asked, Sent, WebServer
-from tests.runs.suites import finished, make_suite, start
+from tests.runs.suites import finished, make_agent, make_suite, start
 
 pytestmark = pytest.mark.django_db
 
@@ -150,6 +150,24 @@ def test_a_webhook_of_some_suites_hears_of_no_other() -> None:
 
 
 def test_a_message_that_does_not_arrive_is_sent_again_for_a_day_and_then_given_up() -> None:
+def test_a_webhook_whose_suites_are_deleted_does_not_hear_of_all_others() -> None:
+    agent = make_agent()
+    one, two, three, four = (
+        make_suite(["bye"], slug=slug, agent=agent) for slug in ("one", "two", "three", "four")
+    )
+    alone, both = make_hook(), make_hook()
+    alone.suites.set([one])
+    both.suites.set([two, three])
+
+    one.delete()
+    two.delete()
+    assert list(Webhook.objects.filter(is_enabled=True)) == [both]
+
+    both.suites.add(four)
+    Suite.objects.all().delete()
+    assert not Webhook.objects.filter(is_enabled=True).exists()
+
+
     hook = make_hook()
     failed()
     receiver = Receiver(500, WebError("The connection broke."), 302, 404, 500, 500)
