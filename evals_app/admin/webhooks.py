@@ -23,7 +23,7 @@ from evals_app.engine.addresses import reach_problem
 from evals_app.engine.permits import permits
 from evals_app.library.edits import note_edit
 from evals_app.models import Delivery, Suite, Webhook
-from evals_app.runs.notices import send_again, send_test
+from evals_app.runs.notices import TESTED, send_again, send_test
 from fixtures_app.editing.times import moment
 
 if TYPE_CHECKING:
@@ -190,6 +190,7 @@ class WebhookAdmin(ModelAdmin):
     def test(self, request: HttpRequest, pk: int) -> HttpResponse:
         """Send a message about a made-up run."""
         hook = self._found(request, pk)
+        note_edit(hook, user=request.user, note=TESTED)
         delivery = send_test(hook)
         if delivery.state == Delivery.State.DELIVERED:
             messages.success(

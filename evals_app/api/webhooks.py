@@ -21,7 +21,7 @@ from evals_app.engine.spec import Slug, Spec
 from evals_app.library.edits import note_deletion, note_edit
 from evals_app.models import Delivery, Suite, Webhook
 from evals_app.reports.webhooks import DeliveryAnswer, NewWebhook, WebhookAnswer
-from evals_app.runs.notices import send_again, send_test
+from evals_app.runs.notices import TESTED, send_again, send_test
 from fixtures_app.ground.words import near
 
 VIEW = Need(Scope.READ, "evals_app.view_webhook")
@@ -135,7 +135,9 @@ class TestWebhook(Endpoint):
     )
     def post(self, request: Request, pk: int) -> Response:
         read_body(Nothing, request.data)
-        return Response(_delivery(send_test(_find(pk))))
+        hook = _find(pk)
+        note_edit(hook, user=request.user, note=TESTED)
+        return Response(_delivery(send_test(hook)))
 
 
 @describe_get("webhooks_deliveries", "List the messages of a webhook", 404)

@@ -62,6 +62,8 @@ KEEP = timedelta(days=30)  # of what was delivered or given up
 
 Send = Callable[["Message"], Awaitable[Answer]]
 
+TESTED = "Sent a test."  # in the history of a webhook
+
 
 @dataclass(frozen=True, slots=True)
 class Message:

@@ -92,7 +92,7 @@ def test_a_test_is_sent_shown_and_can_be_repeated(admin_client: Client) -> None:
     admin_client.post(f"{LIST}{hook.pk}/deliveries/{delivery.pk}/again/")
 
     assert hook.deliveries.get().state == "waiting"
-    assert LogEntry.objects.count() == 1
+    assert LogEntry.objects.count() == 2
 
 
 def test_a_new_secret_replaces_the_old_one(admin_client: Client) -> None:

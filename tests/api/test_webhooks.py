@@ -96,3 +96,4 @@ def test_a_test_is_sent_listed_and_repeated(client: APIClient) -> None:
     assert client.get(f"{URL}{hook.pk}/deliveries/").json()["results"] == [tested]
     again = client.post(f"{URL}{hook.pk}/deliveries/{tested['id']}/again/")
     assert again.json()["state"] == "waiting"
+    assert LogEntry.objects.count() == 2
