@@ -43,6 +43,7 @@ from evals_app.reports.notices import (
 )
 from evals_app.runs.comparing import case_outcomes
 from evals_app.runs.patience import AWAY
+from evals_app.runs.record import storable
 
 if TYPE_CHECKING:
     from evals_app.models.notices import Wishes
@@ -57,12 +58,13 @@ _TAKEN = timedelta(minutes=2)  # as long a process has for the messages that it 
 _MOST_BYTES = 100_000
 _EXCERPT = 500
 _TAKEN_BY_SERVER = 250  # in SMTP
+_INTERNAL = "An internal error in Touchstone; the log of the worker has the reason."
 STRONGEST_FIRST: tuple[Event, ...] = ("worse", "failed", "ended")
 KEEP = timedelta(days=30)  # of what was delivered or given up
 
-Send = Callable[["Message"], Awaitable[Answer]]
-
 TESTED = "Sent a test."  # in the history of a webhook
+
+Send = Callable[["Message"], Awaitable[Answer]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +121,9 @@ def has_due() -> bool:
 
 
 def _due(now: datetime) -> QuerySet[Delivery]:
-    return Delivery.objects.filter(state=Delivery.State.WAITING, next_at__lte=now)
+    due = Delivery.objects.filter(state=Delivery.State.WAITING, next_at__lte=now)
+    # A command that has no mail server leaves e-mails to the processes that have one.
+    return due if settings.HAS_MAIL_SERVER else due.filter(person=None)
 
 
 def deliver_due(now: datetime | None = None, send: Send | None = None) -> int:
@@ -152,8 +156,7 @@ def _written(taken: Iterable[Delivery]) -> Sequence[Delivery]:
             raise
         except Exception:
             log.exception("Message %s cannot be written.", delivery.message_id)
-            problem = "An internal error in Touchstone; the log of the worker has the reason."
-            _settle(delivery, Delivery.State.FAILED, problem=problem)
+            _settle(delivery, Delivery.State.FAILED, problem=_INTERNAL)
             continue
         if is_wanted:
             wanted.append(delivery)
@@ -207,7 +210,16 @@ def _deliver_all(deliveries: Sequence[Delivery], send: Send) -> int:
 
 
 async def _attempts(deliveries: Sequence[Delivery], send: Send) -> Sequence[Answer | str]:
-    return await asyncio.gather(*(_attempt(delivery, send) for delivery in deliveries))
+    return await asyncio.gather(*(_safely(delivery, send) for delivery in deliveries))
+
+
+async def _safely(delivery: Delivery, send: Send) -> Answer | str:
+    """Send a message once; an error that no one expected keeps no other message waiting."""
+    try:
+        return await _attempt(delivery, send)
+    except Exception:
+        log.exception("Message %s cannot be sent.", delivery.message_id)
+        return _INTERNAL
 
 
 async def _attempt(delivery: Delivery, send: Send) -> Answer | str:
@@ -276,6 +288,7 @@ def _note(delivery: Delivery, answer: Answer | str) -> bool:
     else:
         hook = delivery.webhook
         noted |= {"status_code": answer.status, "answer": _excerpt(hook, answer) if hook else ""}
+    noted = storable(noted)
     is_there = isinstance(answer, Answer) and answer.is_ok
     if is_there:
         _settle(delivery, Delivery.State.DELIVERED, **noted)

@@ -41,8 +41,9 @@ def make_hook(**columns: Any) -> Webhook:
 class Receiver:
     """Receives messages, and answers with what a test says: a status, or an error to raise."""
 
-    def __init__(self, *answers: int | Exception) -> None:
+    def __init__(self, *answers: int | Exception, answer_text: str = "Thanks.") -> None:
         self.answers = list(answers)
+        self.text = answer_text
         self.got: list[Message] = []
 
     async def __call__(self, message: Message) -> Answer:
@@ -50,7 +51,7 @@ class Receiver:
         answer = self.answers.pop(0) if self.answers else 200
         if isinstance(answer, Exception):
             raise answer
-        return Answer(answer, "Thanks.")
+        return Answer(answer, self.text)
 
     @property
     def bodies(self) -> list[dict[str, Any]]:
@@ -149,7 +150,6 @@ def test_a_webhook_of_some_suites_hears_of_no_other() -> None:
     assert not has_due()
 
 
-def test_a_message_that_does_not_arrive_is_sent_again_for_a_day_and_then_given_up() -> None:
 def test_a_webhook_whose_suites_are_deleted_does_not_hear_of_all_others() -> None:
     agent = make_agent()
     one, two, three, four = (
@@ -168,6 +168,7 @@ def test_a_webhook_whose_suites_are_deleted_does_not_hear_of_all_others() -> Non
     assert not Webhook.objects.filter(is_enabled=True).exists()
 
 
+def test_a_message_that_does_not_arrive_is_sent_again_for_a_day_and_then_given_up() -> None:
     hook = make_hook()
     failed()
     receiver = Receiver(500, WebError("The connection broke."), 302, 404, 500, 500)
@@ -215,6 +216,27 @@ def test_a_late_process_does_not_undo_what_a_later_one_noted() -> None:
     deliver(Overtaken(500))
 
     assert Delivery.objects.get().state == "delivered"
+
+
+def test_an_error_that_no_one_expected_keeps_no_other_message_waiting() -> None:
+    make_hook()
+    make_hook()
+    finished(make_suite(["bye"]))
+
+    deliver(Receiver(RuntimeError("Oops")))
+
+    waiting, delivered = Delivery.objects.order_by("-state")
+    assert (waiting.state, delivered.state) == ("waiting", "delivered")
+    assert "internal error" in waiting.problem
+
+
+def test_an_answer_that_postgresql_cannot_store_is_noted() -> None:
+    make_hook(url="https://hooks.example.org/in")
+    finished(make_suite(["bye"]))
+
+    deliver(Receiver(answer_text="N\x00L"))
+
+    assert Delivery.objects.get().answer == "N\ufffdL"
 
 
 def test_a_message_can_be_sent_again_with_the_same_id() -> None:
@@ -331,6 +353,19 @@ def test_without_a_mail_server_nothing_is_written() -> None:
     finished(make_suite(["bye"]), by=ann)
 
     assert not Delivery.objects.exists()
+
+
+def test_a_process_without_a_mail_server_leaves_emails_to_others(settings: Any) -> None:
+    settings.HAS_MAIL_SERVER = True
+    ann = person()
+    MailWish.objects.create(person=ann, suite=None)
+    finished(make_suite(["bye"]), by=ann)
+
+    settings.HAS_MAIL_SERVER = False
+    assert not has_due()
+    deliver(Receiver())
+
+    assert Delivery.objects.get().state == "waiting"
 
 
 def test_an_email_that_the_server_does_not_take_is_sent_again(
