@@ -44,15 +44,16 @@ class Calls:
         self.doing = ""
 
     async def __call__(self, call: ModelCall) -> ModelReply:
-        reply = self._replayed(call) or await self._answered(call)
+        # Counted even if it is replayed: the next equal question is another vote.
+        name = self._cached.name_of(call) if self._cached else ""
+        reply = self._replayed(call) or await self._answered(call, name)
         self._made.append((call, reply))
         return reply
 
-    async def _answered(self, call: ModelCall) -> ModelReply:
+    async def _answered(self, call: ModelCall, name: str) -> ModelReply:
         asked = replace(call, tell=self._tell)
         if self._cached is None:
             return await self._complete(asked)
-        name = self._cached.name_of(call)
         if known := self._cached.find(name):
             return known
         reply = await self._complete(asked)

@@ -70,6 +70,17 @@ async def test_equal_questions_of_one_execution_are_votes(tmp_path: Path) -> Non
     assert [reply.text for reply in again] == ["Answer 1", "Answer 2", "Answer 3"]
 
 
+async def test_a_vote_that_was_interrupted_is_not_repeated_as_the_next_one(tmp_path: Path) -> None:
+    model, cache = Model(), AnswerCache(tmp_path, [HERE])
+    begun = Calls(model, cached=cache.of_trial(1))
+    await begun(make_call())
+
+    resumed = Calls(model, paid=begun.made(), cached=cache.of_trial(1))
+    again = [await resumed(make_call()) for _ in range(2)]
+
+    assert [reply.text for reply in again] == ["Answer 1", "Answer 2"]
+
+
 @pytest.mark.parametrize(
     ("call", "how"),
     [
