@@ -201,14 +201,19 @@ def _turn_with(turn: TurnRecord, tree: Tree, received: Received, *, waited_s: fl
     calls = calls_of(spans, tree)
     models = [span for span in spans if span.kind == "model"]
     message = (Message("assistant", "", calls),) if calls else ()
-    note = f"Tool calls, tokens and model are those of {_number(spans)}."
+    notes = [f"Tool calls, tokens and model are those of {_number(spans)}."]
+    if tree.has_gaps or not tree.is_enclosed(turn.span_id):
+        notes.append(
+            "The span around the turn, or the parent of a span, did not arrive within"
+            f" {waited_s:g} s, so other spans may be missing, too."
+        )
     return replace(
         turn,
         messages=(*message, *turn.messages),
         reports_calls=True,
         usage=turn.usage if turn.usage != Usage() else usage_of(spans, tree),
         model=turn.model or _model_of(models),
-        notes=(*turn.notes, note),
+        notes=(*turn.notes, *notes),
     )
 
 

@@ -355,6 +355,20 @@ def test_what_did_not_arrive_is_unknown_and_says_so(
         assert bool(turn.calls_missing) == bool(why)
 
 
+@pytest.mark.parametrize(
+    ("spans", "is_noted"),
+    [
+        pytest.param((ROOT, span("t", TOOL)), False, id="all"),
+        pytest.param((ROOT, span("t", TOOL, below="missing")), True, id="no parent"),
+        pytest.param((span("t", TOOL, below=TURN),), True, id="no span around the turn"),
+    ],
+)
+def test_what_may_be_missing_is_noted(spans: tuple[Span, ...], *, is_noted: bool) -> None:
+    (turn,) = with_spans(a_trial({}), Received(spans), waited_s=15).turns
+
+    assert any("may be missing" in note for note in turn.notes) == is_noted
+
+
 def test_a_failed_turn_is_not_waited_for() -> None:
     failed = a_trial({"error": "It broke."})
 
