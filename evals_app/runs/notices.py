@@ -12,6 +12,7 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import cache
 from smtplib import SMTPException
 from typing import TYPE_CHECKING, Any
 
@@ -149,9 +150,10 @@ def _take(now: datetime) -> list[Delivery]:
 def _written(taken: Iterable[Delivery]) -> Sequence[Delivery]:
     """Write the bodies of messages that have none; return those that are wanted."""
     wanted = []
+    worse_of = cache(_worse)  # several messages may be about one run, of many cases
     for delivery in taken:
         try:
-            is_wanted = _write(delivery)
+            is_wanted = _write(delivery, worse_of)
         except AWAY:
             raise
         except Exception:
@@ -165,14 +167,14 @@ def _written(taken: Iterable[Delivery]) -> Sequence[Delivery]:
     return wanted
 
 
-def _write(delivery: Delivery) -> bool:
+def _write(delivery: Delivery, worse_of: Callable[[Run], Names | None]) -> bool:
     """Write the body of a message unless it has one; return whether it is wanted at all."""
     if not _is_reachable(delivery):
         return False
     if delivery.body or delivery.run is None:
         return bool(delivery.body)
     run, hook = delivery.run, delivery.webhook
-    worse = _worse(run)
+    worse = worse_of(run)
     about: Iterable[Wishes] = (
         [hook] if hook else _wishes_about(run).filter(person=delivery.person_id)
     )

@@ -12,10 +12,13 @@ from django.contrib.auth.models import Permission, User
 from django.core import mail
 from django.utils import timezone
 
+from evals_app.engine.comparison import CaseOutcome
 from evals_app.engine.errors import WebError
 from evals_app.engine.web import Answer
 from evals_app.models import Agent, Delivery, MailWish, Run, Suite, Webhook
+from evals_app.runs import notices
 from evals_app.runs.cancel import cancel_run
+from evals_app.runs.comparing import case_outcomes
 from evals_app.runs.notices import (
     PAUSES,
     Message,
@@ -139,6 +142,24 @@ def test_a_message_names_cases_numbers_and_links(settings: Any) -> None:
     assert (data["verdict"], data["cases"], data["cases_passed"]) == ("failed", 2, 0)
     assert data["worse"] == {"count": 2, "names": ["case 1", "case 2"]}
     assert data["failed"] == data["worse"]
+
+
+def test_a_run_is_compared_once_for_all_of_its_messages(monkeypatch: pytest.MonkeyPatch) -> None:
+    make_hook()
+    make_hook(name="Other")
+    got_worse()
+    read: list[Run] = []
+
+    def outcomes(run: Run) -> dict[str, CaseOutcome]:
+        read.append(run)
+        return case_outcomes(run)
+
+    monkeypatch.setattr(notices, "case_outcomes", outcomes)
+    receiver = Receiver()
+    deliver(receiver)
+
+    assert [body["type"] for body in receiver.bodies] == ["run.worse", "run.worse"]
+    assert len(read) == 2  # it, and its baseline
 
 
 def test_a_webhook_of_some_suites_hears_of_no_other() -> None:
