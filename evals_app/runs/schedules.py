@@ -138,8 +138,11 @@ def problems_of(schedule: Schedule) -> Iterator[str]:
         yield "Its time never comes, or cannot be read here. Save it again."
     if problem := owner_problem(schedule):
         yield problem
-    if not schedule.suites.exists():
+    suites = schedule.suites.all()
+    if not suites:
         yield "It has no suite."
+    elif all(suite.archived_at for suite in suites):
+        yield "Its suites are archived. Restore them, or choose others."
 
 
 def next_times(schedule: Schedule, *, count: int = 5) -> list[datetime]:

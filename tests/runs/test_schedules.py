@@ -11,7 +11,7 @@ from django.test import TestCase
 
 from evals_app.models import DueRun, Run, Schedule, Suite
 from evals_app.runs import schedules as module
-from evals_app.runs.schedules import note_due, start_due_runs
+from evals_app.runs.schedules import note_due, problems_of, start_due_runs
 from evals_app.runs.shift import work
 from evals_app.runs.start import start_run
 from tests.runs.suites import make_agent, make_suite
@@ -45,6 +45,15 @@ def fire(now: datetime = NIGHT) -> list[Run]:
 
 def outcomes() -> list[tuple[str, str]]:
     return list(DueRun.objects.order_by("pk").values_list("state", "why"))
+
+
+def test_a_schedule_says_that_nothing_starts_while_its_suites_are_archived() -> None:
+    schedule = nightly()
+    assert not list(problems_of(schedule))
+
+    Suite.objects.archive()
+
+    assert "archived" in " ".join(problems_of(schedule))
 
 
 def test_nothing_starts_before_its_time() -> None:
