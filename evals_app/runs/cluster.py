@@ -19,7 +19,7 @@ from django.db import connection, connections
 from django_q import cluster as q_cluster
 
 from evals_app.engine.llm.models import preload
-from evals_app.runs.notices import deliver_due, has_due
+from evals_app.runs.notices import TIMEOUT_S, deliver_due, has_due
 from evals_app.runs.patience import AWAY
 from evals_app.runs.providers import kinds_in_use
 from evals_app.runs.queues import Flag
@@ -38,6 +38,7 @@ ANNOUNCE_S = 10.0
 RETRY_S = 1.0  # how often a database that is away is asked
 LEEWAY_S = 10.0  # beyond the grace, before processes are killed
 IMPATIENT_S = 3.0  # the same after a second signal
+COURIER_S = TIMEOUT_S + 1  # what the messages that wait get at the end: one attempt
 _PATIENCE = 2  # so many more signals kill everything
 _PR_SET_PDEATHSIG = 1
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -138,6 +139,7 @@ class LocalCluster:
             self._stop.set()
             self._sign_off(lambda: announce(processes=settings.WORKERS, is_draining=True))
             self._await_end(self._sentinel, give_up=give_up)
+        self._sign_off(self._send_messages)  # no other worker may come for long
         self._end_courier()
         for note in (reap, retire):
             self._sign_off(note)
@@ -190,7 +192,7 @@ class LocalCluster:
     def _end_courier(self) -> None:
         """End the process that sends messages; another worker sends what it took."""
         if self._courier is not None:
-            self._courier.join(IMPATIENT_S)
+            self._courier.join(COURIER_S if GRACE.value else IMPATIENT_S)
             self._courier.kill()
             self._courier.join(5)
 

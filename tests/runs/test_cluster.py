@@ -7,6 +7,7 @@ import sys
 import pytest
 from django.core.management import CommandError, call_command
 
+from evals_app.models import Delivery, Webhook
 from evals_app.runs.cluster import (
     CannotWorkError,
     Interrupted,
@@ -15,6 +16,8 @@ from evals_app.runs.cluster import (
     parent_death_signal,
 )
 from evals_app.runs.workers import announce, retire
+from tests.agent_server import Sent, WebServer
+from tests.runs.suites import finished, make_suite
 
 
 def test_signals_are_counted_while_it_listens() -> None:
@@ -34,6 +37,19 @@ def test_a_cluster_that_died_too_often_is_no_longer_looked_after() -> None:
 
     with pytest.raises(CannotWorkError, match="died too often"):
         look_after(never_started, stop=Interrupted())
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")  # as below
+def test_messages_about_the_last_runs_are_sent_before_a_command_ends() -> None:
+    with WebServer(lambda _: Sent.json({})) as server:
+        Webhook.objects.create(name="Team", url=f"http://localhost:{server.port}/in", on_end=True)
+        finished(make_suite(cases=1))
+
+        LocalCluster(grace_s=1.0).stop()
+
+    assert [request.method for request in server.asked] == ["POST"]
+    assert Delivery.objects.get().state == Delivery.State.DELIVERED
 
 
 # A process of the tests may have threads left over, of which Python 3.12 warns.
