@@ -70,7 +70,7 @@ def main() -> None:
                 raise
             problem = " ".join(str(error).split())
             if isinstance(error, DATABASE_FAULTS):
-                problem = f"The database cannot be used. Does it run, is it migrated? ({problem})"
+                problem = f"The database cannot be used. Is it running, and has it been migrated? ({problem})"
             refuse(problem)
 
 

@@ -130,14 +130,14 @@ class AddressForm(forms.Form):
         max_length=_MOST_CHARS,
         widget=_mono(6),
         label="Address, or a curl command",
-        help_text="As you would call your agent in a terminal. Keys in it are not stored.",
+        help_text="The address of your agent, or the curl command that calls it. Keys in it are not stored.",
     )
     reply = forms.CharField(
         required=False,
         max_length=_MOST_CHARS,
         widget=_mono(6),
-        label="A reply of your agent",
-        help_text="Paste one that you have recorded, or send the command once to get one.",
+        label="A reply from your agent",
+        help_text="Paste a recorded reply, or press “Send it once” below to get one.",
     )
 
     def clean_request(self) -> Pasted:

@@ -102,9 +102,9 @@ class AgentForm(SpecForm, VersionedForm):
             "request": "The JSON that your agent expects, with {{input}} where the message goes. "
             "Also: {{history}}, {{messages}}, {{session_id}}, {{channel}}, "
             "{{context_params.NAME}}, {{case}}, {{trial}}, {{clock}}, {{files}}.",
-            "tool_calls_from": "Spans are read for turns whose reply states no tool calls.",
-            "spans_wait_s": "After the last reply of a conversation, until all its spans have"
-            f" arrived. Leave blank for {SPANS_WAIT_S:g} s.",
+            "tool_calls_from": "With spans, turns whose reply has tool calls still use those.",
+            "spans_wait_s": "How long to wait for late spans after the last reply of a"
+            f" conversation. Leave blank for {SPANS_WAIT_S:g} s.",
             "tools": "What the agent may use. They read and change its own copy of the fixtures.",
             "rules": "The first rule that matches the message answers. Drag a rule to move it.",
         }
@@ -251,7 +251,7 @@ class AgentAdmin(BeginsSomewhere, TalksToAgent, Duplicating, RunsSuitesOfAgent, 
             {"fields": ["url", "headers", "protocol", "stream_format"], "classes": ["only-http"]},
         ),
         (
-            "JSON of its own",
+            "Its own JSON",
             {
                 "fields": ["request", *agent_parts.names_of("response"), "stream_text_events"],
                 "classes": ["only-json"],
@@ -261,12 +261,12 @@ class AgentAdmin(BeginsSomewhere, TalksToAgent, Duplicating, RunsSuitesOfAgent, 
             },
         ),
         (
-            "It answers later",
+            "Agent answers later",
             {
                 "fields": agent_parts.names_of("poll"),
                 "classes": ["only-json", "collapse"],
-                "description": "For an agent that answers with a job at first (202 Accepted)."
-                " Touchstone asks for the result until it is there.",
+                "description": "For an agent that first answers with a job (202 Accepted)."
+                " Touchstone then checks for the result until it is ready.",
             },
         ),
         (
@@ -274,16 +274,16 @@ class AgentAdmin(BeginsSomewhere, TalksToAgent, Duplicating, RunsSuitesOfAgent, 
             {
                 "fields": agent_parts.names_of("oauth"),
                 "classes": ["only-http", "collapse"],
-                "description": "For an agent behind OAuth 2 (client credentials). The token is sent"
-                " with each message and stored nowhere.",
+                "description": "For an agent that requires OAuth 2 (client credentials). The token"
+                " is sent with each message and never stored.",
             },
         ),
         (
-            "Pace",
+            "Rate limits",
             {
                 "fields": agent_parts.names_of("pace"),
                 "classes": ["only-http", "collapse"],
-                "description": "For all runs and workers together.",
+                "description": "Apply to all runs and workers together.",
             },
         ),
         ("Chat completions", {"fields": ["remote_model"], "classes": ["only-chat"]}),

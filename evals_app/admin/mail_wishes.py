@@ -38,7 +38,7 @@ def mail_wish_page(request: HttpRequest, suite: Suite | None) -> HttpResponse:
     form = MailWishForm(posted, instance=wish or nothing)
     if form.is_valid():
         _write(form, wish)
-        messages.success(request, "Your choice is saved.")
+        messages.success(request, "Your choice was saved.")
         return redirect("admin:evals_app_suite_cases", suite.pk) if suite else redirect("profile")
     context = {
         **admin.site.each_context(request),

@@ -1,4 +1,4 @@
-"""Schedules in the admin: suites that run by themselves."""
+"""Schedules in the admin: suites that run automatically."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -36,7 +36,7 @@ from evals_app.runs.schedules import (
     save_schedule,
 )
 from fixtures_app.editing.editor import Editor, VersionedForm
-from fixtures_app.editing.times import exact_moment, moment
+from fixtures_app.editing.times import day_and_time, moment
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -56,7 +56,7 @@ class ScheduleForm(VersionedForm):
     )
     at = forms.CharField(
         required=False,
-        label="At",
+        label="Time",
         initial="03:00",
         widget=UnfoldAdminTextInputWidget(attrs={"type": "time"}),
     )
@@ -71,7 +71,7 @@ class ScheduleForm(VersionedForm):
     )
     max_cost_usd = CeilingField(
         required=False,
-        help_text="Each run stops before it would exceed this. Leave blank for no limit.",
+        help_text="Each run stops before it would cost more. Leave blank for no limit.",
     )
 
     class Meta:
@@ -82,7 +82,7 @@ class ScheduleForm(VersionedForm):
         )
         labels = {
             "frequency": "How often",
-            "cron": "Cron line",
+            "cron": "Cron expression",
             "is_enabled": "Enabled",
             "agent": "Other agent",
             "model": "Other model",
@@ -90,9 +90,9 @@ class ScheduleForm(VersionedForm):
         }
         help_texts = {
             "cron": f"Only for “{Schedule.Frequency.CRON.label}”. {_ABOUT['cron']}",
-            "name": "Leave blank to call it by its time.",
-            "agent": "Leave blank to test the suites' own agents.",
-            "model": "As provider/model. Leave blank for the agents' own.",
+            "name": "Leave blank to name it after its time.",
+            "agent": "Leave blank to test each suite's own agent.",
+            "model": "Written as provider/model. Leave blank to use the agent's own.",
         }
         widgets = {"model": ModelInput()}
 
@@ -105,7 +105,7 @@ class ScheduleForm(VersionedForm):
         suites.label_from_instance = lambda suite: f"{suite.name} ({suite.agent.name})"
         agent: Any = self.fields["agent"]
         agent.label_from_instance = agent_label
-        self.fields["at"].help_text = f"{_ABOUT['at']} In the time zone of this schedule."
+        self.fields["at"].help_text = f"{_ABOUT['at']}"
 
     def clean_model(self) -> str:
         model: str = self.cleaned_data["model"]
@@ -127,7 +127,7 @@ class ScheduleForm(VersionedForm):
 
 @admin.register(Schedule)
 class ScheduleAdmin(Editor):
-    """Schedules: who may start runs may write them, and they run in the name of who saved them last."""
+    """Schedules: people who may start runs may write them; each runs as the person who saved it last."""
 
     form = ScheduleForm
     change_form_template = "admin/evals_app/schedule.html"
@@ -136,7 +136,7 @@ class ScheduleAdmin(Editor):
     list_select_related = ["owner"]
     search_fields = ["name", "suites__name"]
     ordering = ["-pk"]
-    when_empty = "A schedule runs suites by itself, for example every night."
+    when_empty = "A schedule runs suites automatically, for example every night."
     fieldsets = [
         (None, {"fields": ["suites", "frequency", "at"]}),
         (
@@ -147,7 +147,7 @@ class ScheduleAdmin(Editor):
             },
         ),
         (
-            "Name, time zone and cron",
+            "Name, time zone and cron expression",
             {"fields": ["name", "is_enabled", "time_zone", "cron"], "classes": ["collapse"]},
         ),
     ]
@@ -184,7 +184,7 @@ class ScheduleAdmin(Editor):
     def next_run(self, schedule: Schedule) -> str:
         return moment(schedule.next_at)
 
-    @display(description="Last time")
+    @display(description="Last run")
     def last_run(self, schedule: Schedule) -> SafeString:
         return _lines(map(_due_line, last_due_runs(schedule)))
 
@@ -197,7 +197,8 @@ class ScheduleAdmin(Editor):
         if not schedule.is_enabled:
             return badge("none", word="Disabled")
         if problems := list(problems_of(schedule)):
-            return format_html("{} {}", badge("error", word="Will not start"), " ".join(problems))
+            sign = badge("error", word="Will not start")
+            return format_html("<div>{} {}</div>", sign, " ".join(problems))
         return badge("queued", word="Enabled")
 
     # The page
@@ -260,11 +261,11 @@ class ScheduleAdmin(Editor):
 def _shown(schedule: Schedule) -> list[str]:
     """Return the next times in the zone of the schedule."""
     zone = schedule.rhythm.zone if schedule.next_at else None
-    return [exact_moment(at, zone) for at in next_times(schedule)]
+    return [day_and_time(at, zone) for at in next_times(schedule)]
 
 
 def _due_line(due: DueRun) -> SafeString:
-    """Return what came of a suite at a time when it was due."""
+    """Return the result of a suite at a time when it was due."""
     if due.run is not None:
         url = reverse("admin:evals_app_run_change", args=[due.run.pk])
         return format_html(

@@ -298,7 +298,7 @@ def with_schedules(suites: QuerySet[Suite]) -> QuerySet[Any]:
 
 
 def _schedules_of(request: HttpRequest, suite: Any) -> dict[str, Any]:
-    """Return the schedules of a suite, and where to write one, for who may see and write them."""
+    """Return the schedules of a suite, and where to add one, for people who may see and write them."""
     pages = admin.site.get_model_admin(Schedule)
     sees = pages.has_view_permission(request) and suite.is_scheduled
     rows = suite.schedules.order_by("next_at", "pk") if sees else ()

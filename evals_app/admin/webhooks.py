@@ -1,4 +1,4 @@
-"""Webhooks in the admin: addresses that hear of the end of runs, and what was sent to them."""
+"""Webhooks in the admin: addresses that get messages when runs end, and what was sent to them."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -72,10 +72,11 @@ class WebhookForm(forms.ModelForm):
             "name", "slug"
         )
         self.initial["url"] = ""
+        self.fields["url"].required = not self.instance.pk
         self.fields["url"].help_text = (
-            f"Now at {self.instance.host}, and not shown. Leave blank to keep it."
+            f"The current address is at {self.instance.host}. Leave blank to keep it."
             if self.instance.pk
-            else "It may contain a secret, so pages will show its host alone."
+            else "It may contain a secret, so after saving, pages show only its host."
         )
 
     def clean_url(self) -> str:
@@ -89,7 +90,7 @@ class WebhookForm(forms.ModelForm):
     def clean(self) -> dict[str, Any]:
         cleaned: dict[str, Any] = super().clean() or self.cleaned_data
         if not any(cleaned.get(wish) for wish in WISHES):
-            self.add_error(WISHES[0], "Choose at least one of the three.")
+            self.add_error(WISHES[0], "Choose at least one of these three.")
         return cleaned
 
 
@@ -99,12 +100,12 @@ class WebhookAdmin(ModelAdmin):
 
     form = WebhookForm
     change_form_template = "admin/evals_app/webhook/page.html"
-    list_display = ["name", "host", "show_format", "hears_of", "last", "is_enabled"]
+    list_display = ["name", "host", "show_format", "hears_of", "last", "enabled"]
     search_fields = ["name"]
     ordering = ["name", "pk"]
     when_empty = (
-        "A webhook sends a message to a program or a chat when a run has ended, did not pass, or is"
-        " worse than its baseline."
+        "A webhook sends a message to a program or a chat when a run ends, does not pass, or has a"
+        " case that is worse than in the baseline."
     )
     fieldsets = [
         (None, {"fields": ["name", "url", "format"]}),
@@ -124,15 +125,19 @@ class WebhookAdmin(ModelAdmin):
     def show_format(self, hook: Webhook) -> str:
         return hook.format.upper() if hook.format == Webhook.Format.JSON else "Chat"
 
-    @display(description="When")
+    @display(description="When a run")
     def hears_of(self, hook: Webhook) -> str:
-        words = {"on_end": "ended", "on_failure": "did not pass", "on_worse": "got worse"}
+        words = {"on_end": "ends", "on_failure": "does not pass", "on_worse": "is worse"}
         return ", ".join(word for wish, word in words.items() if getattr(hook, wish))
 
     @display(description="Last message")
     def last(self, hook: Webhook) -> SafeString | str:
         last = hook.deliveries.exclude(state=Delivery.State.DROPPED).order_by("-pk").first()
-        return _sign(last) if last else ""
+        return format_html("<div>{}</div>", _sign(last)) if last else ""
+
+    @display(description="Enabled", boolean=True)
+    def enabled(self, hook: Webhook) -> bool:
+        return hook.is_enabled
 
     # The page
 
@@ -197,7 +202,7 @@ class WebhookAdmin(ModelAdmin):
                 request, f"{hook.host} accepted the test (status {delivery.status_code})."
             )
         else:
-            messages.error(request, f"The test did not arrive. {_why(delivery)}")
+            messages.error(request, f"The test was not delivered. {_why(delivery)}")
         return redirect("admin:evals_app_webhook_change", hook.pk)
 
     def again(self, request: HttpRequest, pk: int, delivery: int) -> HttpResponse:
@@ -206,9 +211,9 @@ class WebhookAdmin(ModelAdmin):
         row = get_object_or_404(hook.deliveries, pk=delivery)
         if send_again(row):
             note_edit(hook, user=request.user, note=f"Sent message {row.message_id} again.")
-            messages.success(request, "A worker sends it again in a moment.")
+            messages.success(request, "A worker will send it again in a moment.")
         else:
-            messages.warning(request, "This message is still on its way.")
+            messages.warning(request, "This message is still being sent.")
         return redirect("admin:evals_app_webhook_change", hook.pk)
 
     def _found(self, request: HttpRequest, pk: int) -> Webhook:
@@ -228,6 +233,6 @@ def _sign(delivery: Delivery) -> SafeString:
 
 
 def _why(delivery: Delivery) -> str:
-    status = f"It answered with status {delivery.status_code}." if delivery.status_code else ""
-    answer = f"It said: {delivery.answer}" if delivery.answer else ""
+    status = f"The answer had status {delivery.status_code}." if delivery.status_code else ""
+    answer = f"Answer: {delivery.answer}" if delivery.answer else ""
     return " ".join(filter(None, [delivery.problem, status, answer]))

@@ -56,8 +56,8 @@ class CaseRow(Answer):
     name: str
     description: str
     tags: list[str]
-    enabled: bool = Field(description="Runs leave a disabled case out.")
-    trials: int | None = Field(description="null: as many as the suite says.")
+    enabled: bool = Field(description="Runs skip a disabled case.")
+    trials: int | None = Field(description="null: as many as the suite sets.")
 
 
 class CaseWritten(Answer):
@@ -149,7 +149,7 @@ class OneCase(VersionedEndpoint):
         operation_id="cases_put",
         summary="Change a case",
         description="The body is a case, as in the answer of GET; keys that are left out get their "
-        "defaults. It keeps its id and its place, with another name too. With `If-Match`, it is "
+        "defaults. It keeps its id and its place, even if its name changes. With `If-Match`, it is "
         "refused (412) if someone else has changed the case; a token can require this header (428).",
         parameters=[IF_MATCH, ETAG],
         request=CaseSpec,

@@ -178,9 +178,9 @@ class OneRun(OneEndpoint):
     @extend_schema(
         operation_id="runs_get",
         summary="Read a run",
-        description="With `wait`, the answer comes when the run has ended, or after so many seconds."
+        description="With `wait`, the answer comes when the run has ended, or after that many seconds."
         " With `If-None-Match` as well, it comes when anything has changed since the answer with "
-        "that `ETag`, else 304. Where many requests wait already, it comes at once.",
+        "that `ETag`, or else is 304. If many requests are waiting already, it comes immediately.",
         parameters=[FIELDS, WAIT, ETAG],
         responses={**responses(RunDetails, 404), (304, None): None},
     )

@@ -41,9 +41,9 @@ def _need(what: str) -> Need:
 
 
 class WriteSchedule(Rhythm):
-    """A schedule, as a whole: what is left out has its default."""
+    """A whole schedule: what is left out gets its default."""
 
-    name: Annotated[str, Field(max_length=200, description="Empty: made of its suites.")] = ""
+    name: Annotated[str, Field(max_length=200, description="Empty: named after its time.")] = ""
     suites: Annotated[list[Slug], Field(min_length=1, max_length=100)]
     agent: Annotated[Slug | None, Field(description="Slug; replaces the suites' own agents.")] = (
         None
@@ -80,7 +80,7 @@ class Schedules(ListEndpoint):
 
     @extend_schema(
         operation_id="schedules_create",
-        summary="Create a schedule, which runs in the caller's name",
+        summary="Create a schedule, which runs as the caller",
         request=WriteSchedule,
         responses=responses(ScheduleDetails, status=201),
     )
@@ -102,7 +102,7 @@ class OneSchedule(OneEndpoint):
 
     @extend_schema(
         operation_id="schedules_replace",
-        summary="Change a schedule, which then runs in the caller's name",
+        summary="Change a schedule, which then runs as the caller",
         request=WriteSchedule,
         responses=responses(ScheduleDetails, 404),
     )
@@ -111,7 +111,7 @@ class OneSchedule(OneEndpoint):
 
     @extend_schema(
         operation_id="schedules_delete",
-        summary="Delete a schedule; its runs stay",
+        summary="Delete a schedule; its runs are kept",
         responses=responses(None, 404, status=204),
     )
     def delete(self, request: Request, pk: int) -> Response:
@@ -130,7 +130,7 @@ def _find(pk: int) -> Schedule:
 
 
 def _write(schedule: Schedule, request: Request) -> Schedule:
-    """Store what a request says."""
+    """Store what a request contains."""
     is_new = schedule.pk is None
     body = read_body(WriteSchedule, request.data)
     user: Any = request.user
@@ -145,7 +145,7 @@ def _write(schedule: Schedule, request: Request) -> Schedule:
 
 
 def _named(body: WriteSchedule, user: Any) -> tuple[list[Suite], Agent | None]:
-    """Return the suites and the agent that a body names; names are suggested to who may see them.
+    """Return the suites and the agent that a body names; names are suggested to people who may see them.
 
     Raises:
         RefusedError: one of them does not exist.

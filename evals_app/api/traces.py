@@ -47,9 +47,9 @@ class Traces(Endpoint):
 
     @extend_schema(
         operation_id="otlp_traces",
-        summary="Send spans of an agent",
-        description="An ExportTraceServiceRequest of OpenTelemetry (OTLP/HTTP), also compressed with"
-        " gzip. Spans are accepted whose trace id is that of a conversation of an agent with"
+        summary="Send an agent's spans",
+        description="An ExportTraceServiceRequest of OpenTelemetry (OTLP/HTTP), optionally compressed"
+        " with gzip. Spans are accepted if their trace id is that of a conversation of an agent with"
         " `tool_calls_from: spans`. `partial_success` counts the others.",
         request={
             PROTOBUF: OpenApiTypes.BINARY,

@@ -39,14 +39,14 @@ _Url = Annotated[
 
 
 class WriteWebhook(Spec):
-    """A webhook, as a whole: what is left out has its default."""
+    """A whole webhook: what is left out gets its default."""
 
     name: Annotated[str, Field(min_length=1, max_length=200)]
     url: Annotated[
         _Url | None, Field(description="Needed to create one; null keeps what is stored.")
     ] = None
     format: Literal["json", "slack"] = "json"
-    on_end: Annotated[bool, Field(description="Any run has ended.")] = False
+    on_end: Annotated[bool, Field(description="A run has ended.")] = False
     on_failure: Annotated[bool, Field(description="A run did not pass.")] = True
     on_worse: Annotated[bool, Field(description="A case is worse than in the baseline.")] = True
     suites: Annotated[list[Slug], Field(max_length=100, description="Empty: all.")] = Field(
@@ -129,7 +129,7 @@ class TestWebhook(Endpoint):
 
     @extend_schema(
         operation_id="webhooks_test",
-        summary="Send a test, about a run that does not exist; the answer is what came of it",
+        summary="Send a test about a made-up run; the answer has the result",
         request=None,
         responses=responses(DeliveryAnswer, 404),
     )
@@ -163,7 +163,7 @@ class SendAgain(Endpoint):
     @extend_schema(
         operation_id="webhooks_send_again",
         summary="Send a message again, with the same id",
-        description="A message that is still on its way does not change.",
+        description="This does nothing if the message is still being sent.",
         request=None,
         responses=responses(DeliveryAnswer, 404),
     )
@@ -188,7 +188,7 @@ def _find(pk: int) -> Webhook:
 
 
 def _write(hook: Webhook, request: Request) -> Webhook:
-    """Store what a request says.
+    """Store what a request contains.
 
     Raises:
         RefusedError: the address is missing, or a suite does not exist.
@@ -203,7 +203,7 @@ def _write(hook: Webhook, request: Request) -> Webhook:
         if slug not in {suite.slug for suite in suites}
     ]
     if body.url is None and is_new:
-        errors.append(error_at("url", "Write the address that messages go to."))
+        errors.append(error_at("url", "Enter the address that messages go to."))
     if errors:
         raise RefusedError(errors[0]["message"], errors=errors)
     for name in ("name", "format", "on_end", "on_failure", "on_worse", "is_enabled"):

@@ -136,7 +136,7 @@ class WrittenEndpoint(VersionedEndpoint):
         def approve(report: ImportReport) -> None:
             change = self._change(report)
             if change.slug != slug:
-                message = f"The slug in the address is {slug!r}, but in the body {change.slug!r}."
+                message = f"The slug is {slug!r} in the address, but {change.slug!r} in the body."
                 raise refused_at("slug", message, change.slug)
             is_new = change.what == "created"
             condition.require(None if is_new else lambda: self.version(slug))
@@ -165,7 +165,7 @@ class WrittenEndpoint(VersionedEndpoint):
         return next(change for change in report.changes if change.kind == self.kind)
 
     def note_written(self, slug: str) -> None:
-        """Do what belongs into the transaction that has written the object."""
+        """Do what belongs in the transaction that has written the object."""
 
     def version_written(self, report: ImportReport) -> str:
         """Return the version that was written."""

@@ -34,7 +34,7 @@ _FIXTURES = Need(Scope.READ, "fixtures_app.view_fixture")
 _PROVIDERS = Need(Scope.READ, "evals_app.view_provider")
 _ARCHIVE = Need(Scope.AUTHOR, "evals_app.change_suite")  # as on the pages of the admin
 
-_IN_USE = "It is refused (409) while suites, archived ones too, use it."
+_IN_USE = "This is refused (409) while suites, even archived ones, use it."
 # In the order of files.
 _PRICES = ModelPrice.objects.order_by("model", "is_batch", "valid_from", "above_prompt_tokens")
 
@@ -122,8 +122,8 @@ def _suite_json(row: Suite) -> Json:
 
 @describe_written(
     "suites",
-    deleting="It is hidden from lists and cannot run until someone restores it; its runs and results"
-    " are kept. Its cases stay in it. An archived suite does not change.",
+    deleting="The suite is hidden from lists and cannot run until someone restores it. It keeps its"
+    " cases, runs and results. If it is archived already, nothing changes.",
 )
 class OneSuite(WrittenEndpoint):
     """One suite with its cases."""
@@ -150,8 +150,8 @@ class RestoreSuite(Endpoint):
     @extend_schema(
         operation_id="suites_restore",
         summary="Restore an archived suite",
-        description="It returns to the lists and can run again. One that is not archived does not "
-        "change.",
+        description="It returns to the lists and can run again. If it is not archived, nothing "
+        "changes.",
         request=None,
         responses=responses(SuiteRow, 404),
     )
@@ -180,7 +180,7 @@ class Agents(ListEndpoint):
 
 @describe_written(
     "agents",
-    deleting="It is refused (409) while suites, archived ones too, or schedules use it.",
+    deleting="This is refused (409) while suites, even archived ones, or schedules use it.",
 )
 class OneAgent(WrittenEndpoint):
     """One agent."""
@@ -261,7 +261,7 @@ class Providers(ListEndpoint):
 
 @describe_written(
     "providers",
-    deleting="Runs that have started keep it. Agents whose models it offered cannot run until there"
+    deleting="Runs that have started keep using it. Agents that use its models cannot run until there"
     " is a provider with its slug again.",
 )
 class OneProvider(WrittenEndpoint):

@@ -226,7 +226,7 @@ class AgentSpec(Spec):
     stream: StreamSpec | None = Field(
         default=None,
         title="Stream",
-        description="For driver http: how it sends its reply in pieces. By default, as a whole.",
+        description="For driver http: how it sends its reply in pieces. By default, all at once.",
     )
     poll: PollSpec | None = Field(
         default=None,
@@ -238,12 +238,12 @@ class AgentSpec(Spec):
         default=None,
         title="Access token",
         description="For driver http: where it gets an access token (OAuth 2 client credentials). By"
-        " default, headers alone have its keys.",
+        " default, none.",
     )
     pace: PaceSpec | None = Field(
         default=None,
         title="Pace",
-        description="For driver http: how often it is called. By default, as often as runs do.",
+        description="For driver http: how often it may be called. By default, no limit.",
     )
     remote_model: str | None = Field(
         default=None,
@@ -258,8 +258,8 @@ class AgentSpec(Spec):
     ) = Field(
         default=None,
         title="Interpreter",
-        description="For driver python: the name of a Python with packages of its own, if the operator"
-        " has set one up. By default, the Python of Touchstone.",
+        description="For driver python: the name of a Python with other packages, if the operator has"
+        " set one up. By default, Touchstone's own Python.",
     )
     callable: Annotated[str, Field(max_length=300), AfterValidator(_importable)] | None = Field(
         default=None,
@@ -274,13 +274,13 @@ class AgentSpec(Spec):
     tool_calls_from: CallSource = Field(
         default="reply",
         title="Tool calls from",
-        description="For drivers http, python and command. reply: what its replies state."
-        " spans: what it sends by OpenTelemetry, for turns whose reply states no tool_calls.",
+        description="For drivers http, python and command. reply: from its replies."
+        " spans: from OpenTelemetry spans that it sends, for turns whose reply has no tool_calls.",
     )
     spans_wait_s: float | None = Field(
         default=None,
         title="Max wait for spans (s)",
-        description="After the last reply of a conversation, until all its spans have arrived. By"
+        description="How long to wait for late spans after the last reply of a conversation. By"
         f" default, {SPANS_WAIT_S:g} s.",
         json_schema_extra=SECONDS,
         gt=0,
@@ -419,7 +419,7 @@ def _not_together(agent: AgentSpec) -> Iterator[InitErrorDetails]:
             message = "The access token is sent in this header. Remove it, or leave oauth out."
             yield located("oauth", message, ("headers", name), "")
     if agent.stream is not None and agent.poll is not None:
-        message = "An agent answers in pieces or later, not both. Leave out stream or poll."
+        message = "An agent can answer in pieces or later, not both. Leave out stream or poll."
         yield located("stream", message, ("poll",), None)
     if agent.stream is None or agent.protocol != "openai-chat":
         return

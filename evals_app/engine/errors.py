@@ -31,7 +31,7 @@ class AgentError(EngineError):
 
 
 class ReplyMismatchError(EngineError):
-    """The agent answers in another way than its description says; the message is shown to people."""
+    """The agent answers in a way that its description does not allow; the message is shown to people."""
 
 
 # The reason of a judged check without a judge.
@@ -58,7 +58,7 @@ class CodeError(EngineError):
 
 
 class CallsMissingError(EngineError):
-    """It is unknown what the agent called; the message says why."""
+    """The agent's tool calls are unknown; the message says why."""
 
 
 class ToolError(EngineError):

@@ -114,14 +114,14 @@ def read_servers(
         where = f"line {error.lineno}, column {error.colno}"
         raise ValueError(f"this is not valid JSON: {fault_of(error)} ({where})") from None
     if not isinstance(written, dict):
-        raise ValueError(f"expected a JSON object of servers by their names, such as {_EXAMPLE}")  # noqa: TRY004 - one kind of error
+        raise ValueError(f"expected a JSON object with servers by name, such as {_EXAMPLE}")  # noqa: TRY004 - one kind of error
     place = _Place(())
     if _WRAPPER in written:
         if others := [key for key in written if key != _WRAPPER]:
             raise ValueError(f"unknown key {others[0]!r} beside {_WRAPPER}")
         written, place = written[_WRAPPER], _Place((_WRAPPER,))
         if not isinstance(written, dict):
-            raise place.problem("expected an object of servers by their names")
+            raise place.problem("expected an object with servers by name")
     return {
         name: _server(name, server, place.key(name), environ) for name, server in written.items()
     }
@@ -142,7 +142,7 @@ def _file(path: Path) -> str:
 def _server(name: str, written: Any, place: _Place, environ: Mapping[str, str]) -> McpServer:
     if not _SLUG.fullmatch(name):
         raise place.problem(
-            "a name has lower-case letters, digits and single hyphens, for example docs"
+            "a name may have only lower-case letters, digits and single hyphens, for example docs"
         )
     if isinstance(written, str):
         written = _short(written, place)

@@ -1,4 +1,4 @@
-"""What a person writes about how an agent over HTTP is called: how often, and with which token."""
+"""The spec of how an agent over HTTP is called: how often, and with which token."""
 
 from dataclasses import dataclass
 from typing import Annotated, Literal, Self
@@ -21,19 +21,19 @@ JOB = "{{job}}"
 
 
 class PaceSpec(Spec):
-    """How often an agent is called, by all processes together. Each message is one call."""
+    """How often an agent may be called, by all processes together. Each message is one call."""
 
     max_concurrency: int | None = Field(
         default=None,
-        title="Messages at once",
-        description="At most so many messages at the same time. By default, no limit.",
+        title="Parallel messages",
+        description="The most messages to send at the same time. By default, no limit.",
         ge=1,
         le=10_000,
     )
     requests_per_minute: int | None = Field(
         default=None,
         title="Messages per minute",
-        description="At most so many messages a minute, evenly spread. By default, no limit.",
+        description="The most messages to send per minute, evenly spread. By default, no limit.",
         ge=1,
         le=100_000,
     )
@@ -62,26 +62,26 @@ class OAuthSpec(Spec):
     """
 
     token_url: CalledUrl = Field(
-        title="Address of the token",
+        title="Token address",
         description="Where tokens are issued, for example https://login.example.org/oauth/token.",
     )
-    client_id: _TEXT = Field(title="Client id", description="The name of the client there.")
+    client_id: _TEXT = Field(title="Client id", description="The client's name on that server.")
     client_secret: Annotated[FromEnvironment, checked(_secret_problem, once=True)] = Field(
         title="Client secret",
-        description="Name of the environment variable that has it. In files: {env: NAME}.",
+        description="Name of the environment variable with the secret. In files: {env: NAME}.",
     )
     scope: _TEXT | None = Field(
-        default=None, title="Scope", description="What to ask for. By default, nothing."
+        default=None, title="Scope", description="The scope to request. By default, none."
     )
     audience: _TEXT | None = Field(
         default=None,
         title="Audience",
-        description="For whom the token is, if the server asks for it. By default, left out.",
+        description="The API that the token is for, if the server requires it. By default, left out.",
     )
     secret_in: Literal["header", "body"] = Field(
         default="header",
-        title="Client secret is sent in",
-        description="How the server expects id and secret.",
+        title="Send the client secret in",
+        description="Where the server expects the id and the secret.",
         json_schema_extra={"words": {"header": "The header", "body": "The body"}},
     )
 
@@ -90,15 +90,15 @@ _STATES = list[Annotated[str, Field(min_length=1, max_length=200)]]
 
 
 class PollSpec(Spec):
-    """How to wait for an agent that answers later: it answers with a job, which is asked for.
+    """How to wait for an agent that answers later: it first answers with a job.
 
-    The first answer has status 202, or the id of the job. The job is asked for with GET and the same
+    The first answer has status 202, or the id of the job. The job is requested with GET and the same
     headers until it is done, within the time limit of the turn.
     """
 
     interval_s: float = Field(
-        title="Ask for the result every",
-        description="The pause between two questions. Fill it in if your agent answers with a job.",
+        title="Interval",
+        description="How often to check for the result. Fill this in if your agent answers with a job.",
         json_schema_extra=SECONDS,
         ge=0.1,
         le=300,
@@ -113,39 +113,39 @@ class PollSpec(Spec):
         | None
     ) = Field(
         default=None,
-        title="Address of the job",
-        description=f"With {JOB} where its id goes. By default, the Location header of the first"
+        title="Job address",
+        description=f"Write {JOB} where its id goes. By default, the Location header of the first"
         " answer, on the same host as the agent.",
     )
     job: Place | None = Field(
         default=None,
-        title="Id of the job",
+        title="Job id",
         description=f"Where the first answer has it, for example job.id. Needed for {JOB}.",
     )
     state: Place | None = Field(
         default=None,
-        title="State of the job",
-        description="Where the answers say how far it is, for example status. By default, a job is"
-        " done once its answer has another status than 202.",
+        title="Job state",
+        description="Where the answers have the state, for example status. By default, a job is done"
+        " once its answer has a status other than 202.",
     )
     done: _STATES = Field(
         default=["done", "completed", "succeeded", "success", "finished"],
-        title="States that are done",
-        description="Case is ignored.",
+        title="Done states",
+        description="States that mean the result is ready. Case is ignored.",
         min_length=1,
         max_length=50,
     )
     failed: _STATES = Field(
         default=["failed", "error", "cancelled", "canceled", "expired"],
-        title="States that have failed",
-        description="The turn fails. In any other state the job is waited for. Case is ignored.",
+        title="Failed states",
+        description="States that fail the turn. In any other state, Touchstone waits. Case is ignored.",
         min_length=1,
         max_length=50,
     )
     result: Place | None = Field(
         default=None,
         title="Result",
-        description="Where the last answer has the reply. By default, all of it.",
+        description="Where the last answer has the reply. By default, the whole answer.",
     )
 
     @model_validator(mode="after")

@@ -1,4 +1,4 @@
-"""When something repeats: every hour, every day, on weekdays, or as a cron line says."""
+"""When something repeats: every hour, every day, on weekdays, or at the times of a cron expression."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -32,11 +32,13 @@ def time_zones() -> tuple[str, ...]:
 def _zone_problem(name: str) -> str | None:
     if name in time_zones():
         return None
-    return f"{name!r} is not a time zone. Write it as Europe/Zurich.{near(name, time_zones())}"
+    return (
+        f"{name!r} is not a time zone. Write one such as Europe/Zurich.{near(name, time_zones())}"
+    )
 
 
 def _cron_problem(line: str) -> str | None:
-    """Say why a cron line cannot be used; an empty one is no line."""
+    """Say why a cron expression cannot be used; it may be empty."""
     fields = line.split()
     if not fields:
         return None
@@ -53,13 +55,13 @@ def _cron_problem(line: str) -> str | None:
         return f"{written!r} is not a valid {field}. The five fields are: {_FIELDS}."
     first = next(moments, None)
     if first is None:
-        return f"{line!r} never comes."
+        return f"{line!r} never occurs."
     year = takewhile(lambda moment: moment < first + _YEAR, moments)
     if any(
         later - earlier < CLOSEST for earlier, later in pairwise([first, *islice(year, _COMPARED)])
     ):
         minutes = CLOSEST.seconds // 60
-        return f"{line!r} comes more often than every {minutes} minutes."
+        return f"{line!r} occurs more often than every {minutes} minutes."
     return None
 
 
@@ -67,20 +69,20 @@ class Rhythm(Spec):
     """How often something is due, and at what time of the day in which time zone."""
 
     frequency: Frequency = Field(
-        "daily", title="How often", description="cron: as the cron line says."
+        "daily", title="How often", description="cron: at the times of the cron expression."
     )
     at: Annotated[
         str, shaped(r"(?:[01][0-9]|2[0-3]):[0-5][0-9]", "Write the time like this: 03:00.")
     ] = Field(
         "03:00",
-        title="At",
-        description="A time of the day. Every hour: only the minutes count.",
+        title="Time",
+        description="For every hour, only the minutes count.",
     )
     cron: Annotated[str, checked(_cron_problem)] = Field(
         "",
         max_length=100,
         validate_default=True,
-        title="Cron line",
+        title="Cron expression",
         description=f"Five fields: {_FIELDS}. For example 0 3 * * 1-5.",
     )
     time_zone: Annotated[str, checked(_zone_problem)] = Field(
@@ -92,14 +94,14 @@ class Rhythm(Spec):
     def _only_where_it_counts(cls, cron: str, info: ValidationInfo) -> str:
         frequency = info.data.get("frequency")  # None: it is not valid itself
         if frequency == "cron" and not cron.strip():
-            raise ValueError(f"Enter a cron line with five fields: {_FIELDS}.")
+            raise ValueError(f"Enter a cron expression with five fields: {_FIELDS}.")
         if cron.strip() and frequency not in {"cron", None}:
-            raise ValueError("This counts only with the frequency cron. Choose it, or clear this.")
+            raise ValueError("This applies only to the frequency cron. Choose that, or clear this.")
         return cron.strip()
 
     @property
     def line(self) -> str:
-        """The same as a cron line."""
+        """The same as a cron expression."""
         hour, minute = (int(part) for part in self.at.split(":"))
         lines = {
             "hourly": f"{minute} * * * *",
@@ -119,7 +121,7 @@ class Rhythm(Spec):
             words = CronSim(self.cron, _START).explain()
             return words[:1].lower() + words[1:]
         if self.frequency == "hourly":
-            return f"every hour at minute {self.at[-2:]}"
+            return f"every hour at {self.at[-3:]}"
         return f"{'every day' if self.frequency == 'daily' else 'Monday to Friday'} at {self.at}"
 
     def moments(self, *, after: datetime) -> Iterator[datetime]:

@@ -190,7 +190,7 @@ def _turn_with(turn: TurnRecord, tree: Tree, received: Received, *, waited_s: fl
     spans = tree.of_turn(turn.span_id)
     if turn.reports_calls:
         if any(span.kind == "tool" for span in spans):
-            note = "The reply states its tool calls, so those of its spans are not used."
+            note = "The reply has tool calls, so those in its spans are not used."
             return replace(turn, notes=(*turn.notes, note))
         return turn
     if turn.error is not None and not tree.is_enclosed(turn.span_id):
@@ -201,7 +201,7 @@ def _turn_with(turn: TurnRecord, tree: Tree, received: Received, *, waited_s: fl
     calls = calls_of(spans, tree)
     models = [span for span in spans if span.kind == "model"]
     message = (Message("assistant", "", calls),) if calls else ()
-    notes = [f"Tool calls, tokens and model are those of {_number(spans)}."]
+    notes = [f"Tool calls, tokens and model come from {_number(spans)}."]
     if tree.has_gaps or not tree.is_enclosed(turn.span_id):
         notes.append(
             "The span around the turn, or the parent of a span, did not arrive within"
@@ -228,8 +228,8 @@ def _missing(
         )
     if tree.strays:
         return (
-            f"The parents of {_number(tree.strays)} did not arrive, so it is unknown to which turns"
-            " they belong."
+            f"The parents of {_number(tree.strays)} did not arrive, so it is unclear which turns they"
+            " belong to."
         )
     if not spans:
         return f"No span of this turn arrived within {waited_s:g} s of the last reply."

@@ -1,4 +1,4 @@
-"""What a person writes about an agent with JSON of its own: the request, and places in its reply.
+"""The spec of an agent with its own JSON: the request, and places in its reply.
 
 A reply may arrive as a stream of events; the places then begin at each event.
 """
@@ -72,7 +72,7 @@ Place = Annotated[str, Field(min_length=1), checked(_path_problem)]
 class Places(Spec):
     """Where the JSON of an agent has what Touchstone reads: paths such as `messages[-1].content`.
 
-    `$` is all of it. The paths of the parts of a tool call begin at the call.
+    `$` is all of it. The paths of the parts of a tool call are relative to the call.
     """
 
     text: Place = Field(
@@ -114,9 +114,9 @@ class Places(Spec):
 
     session_id: Place | None = Field(
         default=None,
-        title="Session of the agent",
-        description="Where the reply has the id of a session that your agent opens. The next turn"
-        f" sends it as {AGENT_SESSION}, in the request or in a header.",
+        title="Agent's session id",
+        description="Where the reply has the id of a session that your agent opened. The next turn"
+        f" sends it back as {AGENT_SESSION}, in the request or in a header.",
     )
 
     @model_validator(mode="after")
@@ -138,24 +138,24 @@ class Places(Spec):
 class StreamSpec(Spec):
     """How an agent sends its reply in pieces: a stream of events.
 
-    The places of the reply begin at each event. The pieces of the text are joined, lists of tool
-    calls, too; of other values the last one counts. A data of `[DONE]` ends the stream.
+    The places of the reply are relative to each event. The pieces of the text are joined, and so are
+    lists of tool calls; of other values, the last one counts. The data `[DONE]` ends the stream.
     """
 
     format: Literal["sse", "ndjson"] = Field(
-        title="The reply arrives",
+        title="Reply arrives",
         description="How your agent sends it.",
         json_schema_extra={
             "words": {
-                "sse": "In pieces: server-sent events",
-                "ndjson": "In pieces: lines of JSON",
+                "sse": "In pieces, as server-sent events",
+                "ndjson": "In pieces, as lines of JSON",
             },
-            "none": "As a whole",
+            "none": "All at once",
         },
     )
     text_events: list[Annotated[str, Field(min_length=1, max_length=200)]] = Field(
         default_factory=list,
-        title="Events with text",
+        title="Text events",
         description="Names of the events whose text belongs to the reply: the name of a server-sent"
         " event, or what its JSON has under type. By default, all events.",
         max_length=50,

@@ -28,7 +28,7 @@ def add_reading_options(parser: ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME",
-        help="Leave out this column of spreadsheets. May be repeated.",
+        help="Ignore this column of spreadsheets. May be repeated.",
     )
     add(
         "--map-column",
@@ -44,7 +44,7 @@ def add_reading_options(parser: ArgumentParser) -> None:
         default=[],
         type=variable,
         metavar="NAME=VALUE",
-        help="Fill ${NAME} in files with this value, before the environment. May be repeated.",
+        help="Replace ${NAME} in files with this value, before the environment. May be repeated.",
     )
 
 
@@ -56,7 +56,7 @@ def add_env_file(parser: ArgumentParser) -> None:
         default=[],
         type=Path,
         metavar="FILE",
-        help="Read environment variables from this file; those that are set already stay. May be "
+        help="Read environment variables from this file; those already set keep their values. May be "
         "repeated.",
     )
 

@@ -68,8 +68,8 @@ def paths_of(suites: Sequence[str]) -> list[str]:
     paths = [argument for argument in suites if _is_path(argument)]
     if slugs := [argument for argument in suites if argument not in paths] if paths else []:
         raise usage_error(
-            f"{paths[0]} is a path and {slugs[0]} the slug of a suite; name either files and "
-            "folders, or suites of the database."
+            f"{paths[0]} is a path and {slugs[0]} is the slug of a suite; name either files and "
+            "folders, or suites in the database."
         )
     return paths
 
@@ -93,12 +93,12 @@ def add_run_options(parser: ArgumentParser) -> None:
     cases = partial(group.add_argument, action="append", default=[])
     cases("--case", metavar="TEXT", help="Part of a case's name.")
     cases("--case-exact", metavar="NAME", help="A case's whole name.")
-    add("--tag", action="append", default=[], help="A tag of case or suite.")
+    add("--tag", action="append", default=[], help="A tag of a case or suite.")
     several = partial(add, action="append", default=[])
     several(
         "--agent",
         metavar="SLUG",
-        help="Agent to test instead, and for files that name none; several: a run with each.",
+        help="Agent to test instead, also for files that name none; several: a run with each.",
     )
     several("--model", help="provider/model to use instead; several: a run with each.")
     add("--trials", type=whole(most=100), help="How often to run each case.")
@@ -134,7 +134,7 @@ def add_run_options(parser: ArgumentParser) -> None:
         type=Path,
         metavar="DIR",
         help="With files in a temporary database: keep answers of models in this folder, and do not "
-        "ask the identical question again.",
+        "send the same request again.",
     )
     add_reading_options(parser)
     add_env_file(parser)

@@ -87,7 +87,7 @@ class Files(Parted):
         ),
     ]
     agent: Annotated[
-        Slug | None, Field(description="The agent to test, for files of other systems.")
+        Slug | None, Field(description="The agent to test, for files of other tools.")
     ] = None
 
 
@@ -98,8 +98,8 @@ class FilesToWrite(Files):
         str,
         Field(
             max_length=64,
-            description="The version that check_files returned: nothing is written if someone has"
-            " changed something since.",
+            description="The version from check_files: nothing is written if someone has changed"
+            " something since.",
         ),
     ] = ""
     replace: Annotated[
@@ -117,7 +117,7 @@ class OneCheck(Spec):
     ]
     reply: Annotated[
         str | None,
-        Field(description="The reply to grade. Leave it out to grade that of the execution."),
+        Field(description="The reply to grade. Default: the reply of the execution."),
     ] = None
     expected: Annotated[str | None, Field(description="The expected answer of the turn.")] = None
     execution: Annotated[
@@ -125,7 +125,8 @@ class OneCheck(Spec):
         Field(description="An execution whose conversation the check sees, with its tool calls."),
     ] = None
     turn: Annotated[
-        int | None, Field(ge=1, le=1000, description="Its turn; left out: the last one.")
+        int | None,
+        Field(ge=1, le=1000, description="The turn of the execution. Default: the last one."),
     ] = None
 
 
@@ -189,7 +190,7 @@ def _found(rows: QuerySet[Any], text: str) -> list[Any]:
 
 
 def _listed(rows: Sequence[str], noun: str) -> str:
-    more = [f"There are more: search with text. The first {MOST_LISTED} are shown."]
+    more = [f"Only the first {MOST_LISTED} are shown. To find others, send text."]
     shown = [*rows[:MOST_LISTED], *(more if len(rows) > MOST_LISTED else [])]
     return lines_of(shown, empty=f"There is no such {noun}.")
 
@@ -284,11 +285,11 @@ def read_guide(_caller: Caller, given: Page) -> str:
 def check_files(caller: Caller, given: Files) -> str:
     """Report what writing files would do."""
     report = _import(caller, given, dry_run=True)
-    parts = [f"Nothing is wrong. version: {report.before}", "write_files would do this:"]
+    parts = [f"No errors. version: {report.before}", "write_files would make these changes:"]
     parts += _changes(report)
     if report.edited:
         parts += map(edited_words, report.edited)
-        parts.append("write_files refuses that without replace: true.")
+        parts.append("write_files refuses this unless you send replace: true.")
     return "\n".join([*parts, *_remarks(report)])
 
 
@@ -299,10 +300,10 @@ def write_files(caller: Caller, given: FilesToWrite) -> str:
         report = _import(caller, given, replace=given.replace, before=before)
     except ChangedSinceError:
         message = (
-            "Someone changed something of this since: call check_files again. Nothing was written."
+            "Someone has changed something since: call check_files again. Nothing was written."
         )
         raise refused_at("version", message) from None
-    return "\n".join(["This was written:", *_changes(report), *_remarks(report)])
+    return "\n".join(["Written:", *_changes(report), *_remarks(report)])
 
 
 def _import(caller: Caller, given: Files, **how: Any) -> ImportReport:
@@ -312,7 +313,7 @@ def _import(caller: Caller, given: Files, **how: Any) -> ImportReport:
         is_blind = not (how.get("dry_run") or how.get("before"))
         replaces = any(change.what == "updated" for change in report.changes)
         if is_blind and replaces and caller.token is not None and caller.token.requires_if_match:
-            message = "This token requires it: send the version that check_files returned."
+            message = "This token requires a version: send the one from check_files."
             raise refused_at("version", message)
 
     return import_files(
@@ -345,7 +346,7 @@ def try_check(caller: Caller, given: OneCheck) -> str:
     """Grade one check on a reply."""
     if not any(map(caller.user.has_perm, _MAY_TRY)):
         raise PermissionDenied(
-            f"The user {caller.user.get_username()} may not write cases, and so not try checks."
+            f"The user {caller.user.get_username()} may not write cases, so they cannot try checks."
         )
     _require_type(str(given.check.get("type", "")), "check.type")
     check = read_body(_Written, {"check": given.check}).check
@@ -353,11 +354,11 @@ def try_check(caller: Caller, given: OneCheck) -> str:
     reply = given.reply
     if reply is None:
         if last is None:
-            raise refused_at("reply", "Send a reply, or an execution whose reply is graded.")
+            raise refused_at("reply", "Send a reply, or an execution whose reply to grade.")
         turns = last.turns[: given.turn or None]
         if not turns or (given.turn or 0) > len(last.turns):
             ran = counted(len(last.turns), "turn")
-            raise refused_at("turn", f"The conversation of this execution has {ran}.")
+            raise refused_at("turn", f"The conversation of this execution has only {ran}.")
         reply = turns[-1].reply
     grade = async_to_sync(grade_pasted)(
         check, reply=reply, turn=given.turn, expected=given.expected, last=last

@@ -64,7 +64,7 @@ class StartLimitedRun(StartRun):
         Field(
             min_length=1,
             max_length=200,
-            description="With the same key again, the answer is the same run; no other is started.",
+            description="A second call with the same key returns the same run and starts no other.",
         ),
     ] = None
 
@@ -75,14 +75,14 @@ class OneRun(Parted):
     run: RunId
     show: Annotated[
         Show | None,
-        Field(description="Executions to list; left out: those that failed or errored."),
+        Field(description="Executions to list. Default: those that failed or errored."),
     ] = None
     wait_s: Annotated[
         int,
         Field(
             ge=0,
             le=LONGEST_WAIT_S,
-            description="How many seconds to wait for the end of the run, if it is still going on.",
+            description="How many seconds to wait for the run to end, if it is still in progress.",
         ),
     ] = 0
 
@@ -102,7 +102,8 @@ class FindRuns(Spec):
         Field(description="Only runs with this verdict."),
     ] = None
     before: Annotated[
-        RunId | None, Field(description="Only runs before this one, for the next part.")
+        RunId | None,
+        Field(description="Only runs before this one, to read the next part of the list."),
     ] = None
 
 
@@ -120,7 +121,7 @@ class TwoRuns(Parted):
     """The runs to compare."""
 
     base: Annotated[RunId, Field(description="The run to compare with.")]
-    head: Annotated[RunId, Field(description="The run that may be better or worse.")]
+    head: Annotated[RunId, Field(description="The later run, which may be better or worse.")]
 
 
 def list_runs(_caller: Caller, given: FindRuns) -> str:
@@ -171,7 +172,7 @@ def start_run(caller: Caller, given: StartLimitedRun) -> str:
     did = "was started" if is_new else "was started before with this idempotency_key"
     text = f"Run {run.pk} {did}: {counted(run.total, 'execution')}."
     if not live_workers().exists():
-        text += " No worker is alive, so it waits until the operator starts one."
+        text += " No worker is running, so it waits until the operator starts one."
     return f"{text} Follow it: read_run with run: {run.pk} and wait_s: {LONGEST_WAIT_S}."
 
 
@@ -187,7 +188,7 @@ def read_run(_caller: Caller, given: OneRun) -> str:
     note = (
         ""
         if _wait(given.run, given.wait_s)
-        else "This did not wait, because other callers are waiting already. "
+        else "This call did not wait, because too many others are waiting. "
     )
     run = results_of(_find(given.run), link=_no_link).run
     lines = [note + _run_line(run), *_outcome(run), *_executions(run, given.show)]
@@ -248,7 +249,7 @@ def _executions(run: Json, show: Show | None) -> Iterator[str]:
     for row in shown[:MOST_EXECUTIONS]:
         yield f"- {_execution_line(execution_row_json(row))}"
     if len(shown) > MOST_EXECUTIONS:
-        yield f"- and more than the {MOST_EXECUTIONS} that are listed"
+        yield f"- and more; only {MOST_EXECUTIONS} are listed"
     yield "For a conversation with its grades, call why_failed with the number of the execution."
 
 
@@ -297,7 +298,7 @@ _ORDER = ("failed", "error", "ungraded", "passed", "informational", "not_applica
 
 
 def _grades(grades: Iterable[Json]) -> Iterator[str]:
-    yield "Checks, what failed first:"
+    yield "Checks, failed ones first:"
     by_state = sorted(grades, key=lambda grade: _ORDER.index(grade_state(grade)))
     for grade in by_state:
         where = "whole conversation" if grade["turn"] is None else f"turn {grade['turn']}"

@@ -19,10 +19,10 @@ INSTRUCTIONS = """\
 Touchstone evaluates LLM agents. A suite has cases; a case is a conversation with an agent; checks \
 grade its replies. A run executes a suite; an execution is one trial of one case in it.
 To write: look up check types with list_checks and describe_check and the keys of files with \
-read_guide (page: files), write YAML files in the project, call check_files until nothing is wrong, \
-then write_files. To run: forecast_run, start_run with a cost limit, read_run until it has ended, \
+read_guide (page: files), write YAML files in the project, call check_files until there are no \
+errors, then write_files. To run: forecast_run, start_run with a cost limit, read_run until it has ended, \
 why_failed for each failure. Fix what was wrong, write again, run again, compare_runs. \
-A failing case may show an error of the agent: never weaken a check only to make it pass."""
+A failing case may show that the agent is wrong: never weaken a check only to make it pass."""
 
 _SUITE_FILE = """\
 suite: Refunds
@@ -76,7 +76,7 @@ _TABLE = (
     Tool(
         "list_checks",
         "List check types",
-        "List the types of checks with what each verifies. describe_check has their options.",
+        "List the types of checks and what each verifies. describe_check has their options.",
         authored.CheckTypes,
         {"text": "json"},
         _ANYONE,
@@ -85,7 +85,7 @@ _TABLE = (
     Tool(
         "describe_check",
         "Describe a check type",
-        "Read when a check of a type passes, how it scores, its options, and an example in YAML.",
+        "Read when checks of a type pass, how they are scored, their options, and an example in YAML.",
         authored.OneCheckType,
         {"type": "contains"},
         _ANYONE,
@@ -95,7 +95,7 @@ _TABLE = (
         "read_guide",
         "Read the guide",
         "Read a page of the guide; without page, list the pages. files has the keys of every kind of"
-        " file, assertions all checks, own-agents how your own agent is called.",
+        " file, assertions has all checks, own-agents explains how your own agent is called.",
         authored.Page,
         {"page": "files"},
         _ANYONE,
@@ -132,8 +132,8 @@ _TABLE = (
         "check_files",
         "Check files",
         "Check files of suites, agents, fixtures and providers without writing anything. Every error"
-        " is reported with file, line and the nearest valid name; without errors, what would change,"
-        " and a version to pass to write_files.",
+        " is reported with file, line and the nearest valid name; without errors, it reports what"
+        " would change, and a version to pass to write_files.",
         authored.Files,
         _FILES,
         _AUTHORS,
@@ -143,7 +143,7 @@ _TABLE = (
     Tool(
         "write_files",
         "Write files",
-        "Import files of suites, agents, fixtures and providers: all of them, or with any error none."
+        "Import files of suites, agents, fixtures and providers: all of them, or none if any has an error."
         " A suite is replaced as a whole: cases that its file does not have are deleted. Call"
         " check_files first.",
         authored.FilesToWrite,
@@ -189,7 +189,7 @@ _TABLE = (
     Tool(
         "read_run",
         "Read a run",
-        "Read how a run went, or how far it is: verdict, numbers, gates, and the executions that"
+        "Read how a run went, or its progress so far: verdict, numbers, gates, and the executions that"
         " failed or errored. With wait_s, wait for its end first.",
         results.OneRun,
         {"run": 12, "wait_s": 20},

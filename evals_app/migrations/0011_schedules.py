@@ -33,9 +33,9 @@ class Migration(migrations.Migration):
                     models.CharField(
                         choices=[
                             ("hourly", "Every hour"),
-                            ("daily", "Every night (or day)"),
+                            ("daily", "Every day or night"),
                             ("weekdays", "Monday to Friday"),
-                            ("cron", "As a cron line says (advanced)"),
+                            ("cron", "Cron expression (advanced)"),
                         ],
                         default="daily",
                         max_length=8,
@@ -57,8 +57,8 @@ class Migration(migrations.Migration):
                     models.CharField(
                         blank=True,
                         choices=[
-                            ("", "As the gates of the suite say"),
-                            ("pinned", "The baseline of the suite: no case may get worse"),
+                            ("", "What the suite's gates compare with"),
+                            ("pinned", "The suite's baseline: no case may get worse"),
                             ("latest", "The last whole run: no case may get worse"),
                         ],
                         max_length=6,
@@ -155,15 +155,15 @@ class Migration(migrations.Migration):
                         auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
                     ),
                 ),
-                ("on_end", models.BooleanField(default=False, verbose_name="a run has ended")),
+                ("on_end", models.BooleanField(default=False, verbose_name="a run ends")),
                 (
                     "on_failure",
-                    models.BooleanField(default=True, verbose_name="a run did not pass"),
+                    models.BooleanField(default=True, verbose_name="a run does not pass"),
                 ),
                 (
                     "on_worse",
                     models.BooleanField(
-                        default=True, verbose_name="a case got worse than in the baseline"
+                        default=True, verbose_name="a case is worse than in the baseline"
                     ),
                 ),
                 ("name", models.CharField(max_length=200)),
@@ -173,7 +173,7 @@ class Migration(migrations.Migration):
                     models.CharField(
                         choices=[
                             ("json", "JSON, signed (Standard Webhooks)"),
-                            ("slack", "A message for Slack or a similar chat"),
+                            ("slack", "Message for Slack or a similar chat"),
                         ],
                         default="json",
                         max_length=5,
@@ -217,7 +217,7 @@ class Migration(migrations.Migration):
                             ("waiting", "Waiting"),
                             ("delivered", "Delivered"),
                             ("failed", "Given up"),
-                            ("dropped", "Not wanted"),
+                            ("dropped", "Dropped"),
                         ],
                         default="waiting",
                         max_length=9,
@@ -272,15 +272,15 @@ class Migration(migrations.Migration):
                         auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
                     ),
                 ),
-                ("on_end", models.BooleanField(default=False, verbose_name="a run has ended")),
+                ("on_end", models.BooleanField(default=False, verbose_name="a run ends")),
                 (
                     "on_failure",
-                    models.BooleanField(default=True, verbose_name="a run did not pass"),
+                    models.BooleanField(default=True, verbose_name="a run does not pass"),
                 ),
                 (
                     "on_worse",
                     models.BooleanField(
-                        default=True, verbose_name="a case got worse than in the baseline"
+                        default=True, verbose_name="a case is worse than in the baseline"
                     ),
                 ),
                 (

@@ -1,4 +1,4 @@
-"""Who outside hears of the end of runs, and what was sent to them."""
+"""Who is notified when runs end, and what was sent to them."""
 
 import secrets
 import uuid
@@ -24,11 +24,11 @@ def new_nonce() -> str:
 
 
 class Wishes(models.Model):
-    """Which ends of runs someone wants to hear of."""
+    """Which ends of runs someone wants to be notified of."""
 
-    on_end = models.BooleanField("a run has ended", default=False)
-    on_failure = models.BooleanField("a run did not pass", default=True)
-    on_worse = models.BooleanField("a case got worse than in the baseline", default=True)
+    on_end = models.BooleanField("a run ends", default=False)
+    on_failure = models.BooleanField("a run does not pass", default=True)
+    on_worse = models.BooleanField("a case is worse than in the baseline", default=True)
 
     class Meta:
         abstract = True
@@ -43,15 +43,15 @@ class Wishes(models.Model):
 
 
 class Webhook(Wishes):
-    """An address that is sent a message. The address may be a secret: pages show its host alone.
+    """An address that gets messages. The address may be a secret: pages show only its host.
 
-    The key that signs is made of the secret key of the site and `nonce`, so the database alone
+    The signing key is derived from the secret key of the site and `nonce`, so the database alone
     does not contain it.
     """
 
     class Format(models.TextChoices):
         JSON = "json", "JSON, signed (Standard Webhooks)"
-        SLACK = "slack", "A message for Slack or a similar chat"
+        SLACK = "slack", "Message for Slack or a similar chat"
 
     name = models.CharField(max_length=200)
     url = models.CharField(max_length=2000)
@@ -124,7 +124,7 @@ class Delivery(models.Model):
         WAITING = "waiting", "Waiting"
         DELIVERED = "delivered", "Delivered"
         FAILED = "failed", "Given up"
-        DROPPED = "dropped", "Not wanted"
+        DROPPED = "dropped", "Dropped"
 
     webhook = models.ForeignKey(Webhook, models.CASCADE, null=True, related_name="deliveries")
     person = models.ForeignKey(

@@ -1,4 +1,4 @@
-"""Schedules: suites that run by themselves, and what came of each time that one was due."""
+"""Schedules: suites that run automatically, and the result of each time that one was due."""
 
 from typing import Any
 
@@ -17,20 +17,20 @@ RHYTHM = tuple(Rhythm.model_fields)
 
 
 class Schedule(models.Model):
-    """Suites, how they run, and when. It runs in the name of its owner: whoever saved it last.
+    """Suites, how they run, and when. It runs as its owner: the person who saved it last.
 
     `next_at` is null while it is disabled, and where its time never comes.
     """
 
     class Frequency(models.TextChoices):
         HOURLY = "hourly", "Every hour"
-        DAILY = "daily", "Every night (or day)"
+        DAILY = "daily", "Every day or night"
         WEEKDAYS = "weekdays", "Monday to Friday"
-        CRON = "cron", "As a cron line says (advanced)"
+        CRON = "cron", "Cron expression (advanced)"
 
     class Baseline(models.TextChoices):
-        OWN = "", "As the gates of the suite say"
-        PINNED = "pinned", "The baseline of the suite: no case may get worse"
+        OWN = "", "What the suite's gates compare with"
+        PINNED = "pinned", "The suite's baseline: no case may get worse"
         LATEST = "latest", "The last whole run: no case may get worse"
 
     name = models.CharField(max_length=200, blank=True)
@@ -70,7 +70,7 @@ class Schedule(models.Model):
         try:
             return f"{self.rhythm.in_words}, {self.time_zone}"
         except ValidationError:
-            return f"at a time that cannot be read here, {self.time_zone}"
+            return f"at an invalid time, {self.time_zone}"
 
     @property
     def rhythm(self) -> Rhythm:
@@ -131,6 +131,6 @@ class DueRun(models.Model):
         return f"schedule:{self.schedule_id}:{self.suite_id}:{self.due_at.isoformat()}"
 
     def settle(self, state: State, *, run: Run | None = None, why: str = "") -> None:
-        """Note what came of it; only the first word counts."""
+        """Note the result; only the first one counts."""
         waiting = DueRun.objects.filter(pk=self.pk, state=self.State.DUE)
         waiting.update(state=state, run=run, why=why)

@@ -35,7 +35,7 @@ class Names:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Notice:
-    """What others hear of a run that has ended: no text of a conversation.
+    """What a message says about a run that has ended: no text of a conversation.
 
     `worse` is None if the run was compared with nothing; then `compare_url` is empty, too.
     """

@@ -37,11 +37,11 @@ class ScheduleAnswer(Answer):
     baseline: Literal["latest", "pinned"] | None
     is_enabled: bool
     owner: str | None = Field(
-        description="The person in whose name it runs: who saved it last. null: deleted."
+        description="The person it runs as: who saved it last. null: deleted."
     )
-    problems: list[str] = Field(description="What keeps it from starting runs.")
+    problems: list[str] = Field(description="What prevents it from starting runs.")
     next_at: datetime | None
-    last: list[DueRunAnswer] = Field(description="What came of the last time it was due.")
+    last: list[DueRunAnswer] = Field(description="The results of the last time it was due.")
     created_at: datetime
     updated_at: datetime
 

@@ -39,8 +39,8 @@ TOTALS = (
 
 
 _CACHED = (
-    "A cache of answers was in use (--cache): what models had answered before was not asked again and "
-    "cost nothing. In the JSON, turns and checks say which answers came from it."
+    "Cached answers were used (--cache): requests that models had answered before were not sent again "
+    "and cost nothing. In the JSON, turns and checks show which answers came from the cache."
 )
 
 

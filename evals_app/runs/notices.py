@@ -59,7 +59,7 @@ _TAKEN = timedelta(minutes=2)  # as long a process has for the messages that it 
 _MOST_BYTES = 100_000
 _EXCERPT = 500
 _TAKEN_BY_SERVER = 250  # in SMTP
-_INTERNAL = "An internal error in Touchstone; the log of the worker has the reason."
+_INTERNAL = "Internal error in Touchstone. The worker's log has the reason."
 STRONGEST_FIRST: tuple[Event, ...] = ("worse", "failed", "ended")
 KEEP = timedelta(days=30)  # of what was delivered or given up
 
@@ -81,7 +81,7 @@ class Message:
 
 
 def note_end(run: Run, *, verdict: str) -> None:
-    """Write a message to each webhook and person who may want to hear; inside the transaction."""
+    """Write a message to each webhook and person who may want one; inside the transaction."""
     if run.is_tryout or run.settlement_id is not None:
         return
     wanted = Q(on_end=True)
@@ -206,7 +206,7 @@ def _body(hook: Webhook, notice: Notice) -> str:
 
 
 def _deliver_all(deliveries: Sequence[Delivery], send: Send) -> int:
-    """Send messages side by side, and note what came of each; return how many arrived."""
+    """Send messages in parallel and note each result; return how many arrived."""
     answers = async_to_sync(_attempts)(deliveries, send)
     return sum(itertools.starmap(_note, zip(deliveries, answers, strict=True)))
 
@@ -242,7 +242,7 @@ async def _attempt(delivery: Delivery, send: Send) -> Answer | str:
         async with asyncio.timeout(TIMEOUT_S):
             return await send(Message(hook.url, headers, body))
     except TimeoutError:
-        return f"It did not answer within {TIMEOUT_S:.0f} seconds."
+        return f"There was no answer within {TIMEOUT_S:.0f} seconds."
     except (WebError, ConfigurationError) as error:
         return str(error)
 
@@ -259,7 +259,7 @@ def _mail(delivery: Delivery) -> Answer | str:
     try:
         mail.send()
     except (SMTPException, OSError) as error:
-        return f"The mail server did not take it: {error}"
+        return f"The mail server did not accept it: {error}"
     return Answer(_TAKEN_BY_SERVER, "")
 
 
@@ -283,7 +283,7 @@ async def send_message(message: Message) -> Answer:
 
 
 def _note(delivery: Delivery, answer: Answer | str) -> bool:
-    """Note what came of an attempt; return whether the message arrived."""
+    """Note the result of an attempt; return whether the message arrived."""
     noted: dict[str, Any] = {"status_code": None, "answer": "", "problem": ""}
     if isinstance(answer, str):
         noted["problem"] = answer
@@ -312,7 +312,7 @@ def _excerpt(hook: Webhook, answer: Answer) -> str:
 def _settle(
     delivery: Delivery, state: str, *, next_at: datetime | None = None, **noted: object
 ) -> None:
-    """Note what came of an attempt, unless another process has the message by now."""
+    """Note the result of an attempt, unless another process has the message by now."""
     ours = Delivery.objects.filter(pk=delivery.pk, attempts=delivery.attempts)
     ours.update(state=state, next_at=next_at, **noted)
 
@@ -321,7 +321,7 @@ def _settle(
 
 
 def notice_of(run: Run, *, event: Event, worse: Names | None) -> Notice:
-    """Return what a message says of a run that has ended."""
+    """Return what a message says about a run that has ended."""
     results = CaseResult.objects.filter(run=run)
     failed = results.filter(verdict=Run.Verdict.FAILED)
     names = list(failed.order_by("position").values_list("name", flat=True)[:MOST_NAMES])
@@ -390,7 +390,7 @@ def send_again(delivery: Delivery) -> bool:
 
 
 def send_test(hook: Webhook) -> Delivery:
-    """Send a message about a made-up run now; return what came of it."""
+    """Send a message about a made-up run now; return the result."""
     now = timezone.now()
     notice = Notice(
         event="test",

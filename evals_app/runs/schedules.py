@@ -33,9 +33,9 @@ KEEP = timedelta(days=90)  # of what came of due times
 
 
 def save_schedule(schedule: Schedule, *, suites: Sequence[Suite], by: "User") -> None:
-    """Store a schedule. From now on it runs in the name of the person who saves it.
+    """Store a schedule. From now on it runs as the person who saves it.
 
-    Otherwise who may change a schedule could spend the money of someone else.
+    Otherwise people who may change a schedule could spend someone else's money.
     """
     schedule.owner = by
     schedule.next_at = next_time(schedule, after=timezone.now())
@@ -51,7 +51,7 @@ def next_time(schedule: Schedule, *, after: datetime) -> datetime | None:
     try:
         return schedule.rhythm.next(after=after)
     except ValidationError:
-        log.exception("The time of schedule %d cannot be read.", schedule.pk)
+        log.exception("The time of schedule %d is not valid.", schedule.pk)
         return None
 
 
@@ -70,7 +70,7 @@ def start_due_runs(now: datetime | None = None) -> None:
             raise
         except Exception:
             log.exception("Suite %s cannot be started by schedule %d.", due.suite, due.schedule_id)
-            why = "An internal error in Touchstone; the log of the worker has the reason."
+            why = "Internal error in Touchstone. The worker's log has the reason."
             due.settle(DueRun.State.REFUSED, why=why)
 
 
@@ -104,7 +104,7 @@ def start_due_run(due: DueRun) -> None:
         due.settle(DueRun.State.REFUSED, why=problem)
         return
     if going := _still_going(due):
-        why = f"Run {going}, which this schedule started before, was still in progress."
+        why = f"Run {going}, which this schedule started earlier, was still in progress."
         due.settle(DueRun.State.SKIPPED, why=why)
         return
     try:
@@ -124,18 +124,18 @@ def start_due_run(due: DueRun) -> None:
 
 def owner_problem(schedule: Schedule) -> str:
     """Say why a schedule may not start runs; empty if it may. Ceilings are compared at the start."""
-    again = "Someone who may start runs has to save it; it then runs in their name."
+    again = "To fix this, someone who may start runs must save it; it then runs as them."
     if schedule.owner is None:
-        return f"Its owner was deleted. {again}"
+        return f"The person who saved it last was deleted. {again}"
     if not schedule.owner.has_perms(RUNNING):
-        return f"{schedule.owner} may not start runs any more. {again}"
+        return f"{schedule.owner}, who saved it last, may no longer start runs. {again}"
     return ""
 
 
 def problems_of(schedule: Schedule) -> Iterator[str]:
-    """Say what keeps a schedule from starting anything, as far as that is known before."""
+    """Say what prevents a schedule from starting anything, as far as that is known in advance."""
     if schedule.is_enabled and schedule.next_at is None:
-        yield "Its time never comes, or cannot be read here. Save it again."
+        yield "Its time is not valid or never occurs. Change it and save."
     if problem := owner_problem(schedule):
         yield problem
     suites = schedule.suites.all()
@@ -154,7 +154,7 @@ def next_times(schedule: Schedule, *, count: int = 5) -> list[datetime]:
 
 
 def last_due_runs(schedule: Schedule) -> list[DueRun]:
-    """Return what came of the last time a schedule was due, suite by suite."""
+    """Return the results of the last time a schedule was due, suite by suite."""
     last = schedule.due_runs.order_by("-due_at").values("due_at")[:1]
     rows = schedule.due_runs.filter(due_at=Subquery(last)).select_related("suite", "run__suite")
     return list(rows.defer("run__summary").order_by("suite__name", "pk"))
@@ -180,6 +180,6 @@ def _still_going(due: DueRun) -> int | None:
 
 
 def forget_due_runs() -> int:
-    """Remove what came of due times long ago; count it."""
+    """Remove the results of due times long ago; count them."""
     old = DueRun.objects.filter(due_at__lt=timezone.now() - KEEP)
     return old.exclude(state=DueRun.State.DUE).delete()[0]

@@ -91,7 +91,7 @@ class Exporter:
             problem = "See above."
         if problem:
             if not self.dropped:  # once is enough
-                log.warning("The collector of traces did not take executions. %s", problem)
+                log.warning("The trace collector did not accept executions. %s", problem)
             self.dropped += len(batch)
 
     def _body(self, batch: Sequence[tuple[Outcome, Source, datetime]]) -> object:

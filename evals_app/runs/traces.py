@@ -42,7 +42,7 @@ def receive(sent: Sequence[tuple[str, Span]]) -> Counter[str]:
         rows = Trace.objects.filter(running | ended, pk__in=by_trace).order_by("pk")
         for trace in rows.select_for_update(of=("self",)):
             if more := _store(trace, by_trace.pop(trace.pk)):
-                refused["more than is stored of a conversation"] += more
+                refused["more than can be stored for one conversation"] += more
     if unknown := sum(map(len, by_trace.values())):
         refused["not of a conversation that is running or has just ended"] += unknown
     return refused

@@ -36,15 +36,21 @@ def _marked(at: datetime, text: str) -> SafeString:
     )
 
 
-def exact_moment(at: datetime, zone: tzinfo | None = None) -> str:
-    """Return "22 Nov 2026, 19:03:07 (UTC+1, Europe/Zurich)", in the reader's zone unless given."""
-    local = timezone.localtime(at, zone)
+def exact_moment(at: datetime) -> str:
+    """Return "22 Nov 2026, 19:03:07 (UTC+1, Europe/Zurich)"."""
+    local = timezone.localtime(at)
     return f"{date_format(local)}, {local:%H:%M:%S} ({zone_of(local)})"
 
 
 def shown(at: datetime) -> str:
     """Return "22 Nov 2026, 19:03"."""
     return date_format(timezone.localtime(at), "DATETIME_FORMAT")
+
+
+def day_and_time(at: datetime, zone: tzinfo | None) -> str:
+    """Return "Sun, 22 Nov 2026, 19:03", in the reader's zone if none is given."""
+    local = timezone.localtime(at, zone)
+    return f"{date_format(local, 'D')}, {date_format(local, 'DATETIME_FORMAT')}"
 
 
 def clock(at: datetime | None) -> str:

@@ -327,10 +327,10 @@ def test_variables_of_another_system_are_kept_as_text_with_a_warning(admin_clien
             "Client secret: The operator does not permit HOME",
             id="secret that is not permitted",
         ),
-        pytest.param(LATER, {"poll_job": "id"}, "Id of the job: Write {{job}}", id="job"),
-        pytest.param(HTTP, {"poll_state": "state"}, "Ask for the result every: ", id="no interval"),
+        pytest.param(LATER, {"poll_job": "id"}, "Job id: Write {{job}}", id="job"),
+        pytest.param(HTTP, {"poll_state": "state"}, "Interval: ", id="no interval"),
         pytest.param(
-            HTTP, {"stream_text_events": ["a"]}, "The reply arrives: ", id="events of no stream"
+            HTTP, {"stream_text_events": ["a"]}, "Reply arrives: ", id="events of no stream"
         ),
         pytest.param(
             OWN_JSON,

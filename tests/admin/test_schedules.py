@@ -69,7 +69,7 @@ def test_why_it_does_not_start_is_on_its_page_and_in_the_list(admin_client: Clie
     schedule.suites.set([suite])
 
     for url in (LIST, f"{LIST}{schedule.pk}/change/"):
-        assert "gone may not start runs" in admin_client.get(url).content.decode()
+        assert "no longer start runs" in admin_client.get(url).content.decode()
 
 
 @pytest.mark.parametrize(

@@ -95,7 +95,7 @@ def test_a_time_that_is_not_one_is_explained(rhythm: dict[str, Any], field: str,
 @pytest.mark.parametrize(
     ("rhythm", "words"),
     [
-        ({"frequency": "hourly", "at": "00:05"}, "every hour at minute 05"),
+        ({"frequency": "hourly", "at": "00:05"}, "every hour at :05"),
         ({"at": "03:00"}, "every day at 03:00"),
         ({"frequency": "weekdays", "at": "22:15"}, "Monday to Friday at 22:15"),
         ({"frequency": "cron", "cron": "*/30 8-17 * * *"}, "every 30th minute"),

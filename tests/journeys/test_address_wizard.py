@@ -31,7 +31,7 @@ def test_an_agent_with_json_of_its_own_is_added_tested_and_talked_to(visit: Visi
         page.get_by_label("curl command").fill(f"curl {server.url} -d '{body}'")
 
         page.get_by_role("button", name="Send it once").click()
-        expect(page.get_by_label("A reply of your agent")).to_have_value(server_said())
+        expect(page.get_by_label("A reply from your agent")).to_have_value(server_said())
         for question, choice in (
             ("message", "question"),
             ("answer", "reply in data"),

@@ -27,7 +27,7 @@ def test_a_suite_runs_every_night(visit: Visit) -> None:
     page = visit("evals_app_suite_cases", suite.pk)
     page.get_by_role("link", name="Run it every night").click()
     expect(page.get_by_label("Refunds (Shop)")).to_be_checked()
-    page.get_by_label("At", exact=True).fill("02:30")
+    page.get_by_label("Time", exact=True).fill("02:30")
     expect(page.get_by_text("every day at 02:30")).to_be_visible()
     expect(page.locator("[hx-get] ol li")).to_have_count(5)
     page.get_by_role("button", name="Save", exact=True).click()

@@ -22,7 +22,7 @@ def test_a_webhook_is_added_and_tested(visit: Visit) -> None:
         page.get_by_role("button", name="Save", exact=True).click()
         expect(page.get_by_label("Signing secret")).to_have_value(re.compile("^whsec_"))
 
-        page.get_by_role("link", name="I have copied it").click()
+        page.get_by_role("link", name="Back to the webhook").click()
         page.get_by_role("button", name="Send a test").click()
 
         expect(page.get_by_text("Delivered")).to_be_visible()

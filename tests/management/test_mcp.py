@@ -74,7 +74,7 @@ def test_it_acts_as_a_token_until_that_is_gone_and_notes_its_use(
         pytest.param(["--token-env", "NOT_SET"], "NOT_SET is not set", id="no variable"),
         pytest.param(["--token-env", "WRONG"], "WRONG has no valid token", id="wrong token"),
         pytest.param(
-            ["--token-env", "WRONG", "--scope", "read"], "a scope of its own", id="scope and token"
+            ["--token-env", "WRONG", "--scope", "read"], "has its own scope", id="scope and token"
         ),
     ],
 )

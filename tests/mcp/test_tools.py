@@ -87,7 +87,7 @@ def test_files_are_checked_without_writing_them_and_written_if_nothing_changed_s
     assert not Suite.objects.exists()
 
     assert "created: suite talks" in text("write_files", caller, **files, version=version)
-    assert "Someone changed" in refusal("write_files", caller, **files, version=version)
+    assert "call check_files again" in refusal("write_files", caller, **files, version=version)
     assert "unchanged: suite talks" in text("write_files", caller, **files)
 
 
@@ -175,7 +175,7 @@ def test_a_run_is_forecast_and_started_once_with_the_same_key() -> None:
     first, second = text("start_run", caller, **start), text("start_run", caller, **start)
     assert "was started before" in second
     assert Run.objects.get().max_cost_usd == 0.5
-    assert "No worker is alive" in first
+    assert "No worker is running" in first
     assert "new key" in refusal("start_run", caller, **(start | {"tags": ["money"]}))
     assert "max_cost_usd" in refusal("start_run", caller, suite="talks")
     assert "Did you mean 'talks'?" in refusal("start_run", caller, suite="talk", max_cost_usd=1)

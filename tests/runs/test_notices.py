@@ -248,7 +248,7 @@ def test_an_error_that_no_one_expected_keeps_no_other_message_waiting() -> None:
 
     waiting, delivered = Delivery.objects.order_by("-state")
     assert (waiting.state, delivered.state) == ("waiting", "delivered")
-    assert "internal error" in waiting.problem
+    assert "Internal error" in waiting.problem
 
 
 def test_an_answer_that_postgresql_cannot_store_is_noted() -> None:

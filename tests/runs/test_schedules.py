@@ -125,8 +125,8 @@ def _archived(schedule: Schedule) -> None:
 @pytest.mark.parametrize(
     ("change", "word"),
     [
-        (_no_rights, "ann may not start runs"),
-        (_inactive, "ann may not start runs"),
+        (_no_rights, "no longer start runs"),
+        (_inactive, "no longer start runs"),
         (_deleted, "deleted"),
         (_archived, "archived"),
     ],

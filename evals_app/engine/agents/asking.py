@@ -59,7 +59,7 @@ async def send_once(
     if answer.status == HTTPStatus.ACCEPTED:
         raise AgentError(
             "The agent answers later (202 Accepted). Paste the reply that it has in the end, and fill"
-            " in “It answers later” on the page of the agent."
+            " in “Agent answers later” on the page of the agent."
         )
     return answer.text
 

@@ -179,7 +179,7 @@ class HttpSession:
             raise ReplyMismatchError(
                 f"The agent answers in pieces ({answer.media_type or 'without a media type'}), which"
                 f" its description does not say. Write stream: {{format: {found}}}, or choose it"
-                " under “The reply arrives” on the page of the agent."
+                " under “Reply arrives” on the page of the agent."
             )
         if self._agent.protocol == "openai-chat":
             return chat_reply(answer.text)

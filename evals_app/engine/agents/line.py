@@ -26,7 +26,7 @@ class Line:
     async def place(self, exchange: Exchange) -> AsyncIterator[None]:
         """Wait until a message may be sent; the wait is not the agent's time."""
         async with AsyncExitStack() as place:
-            with exchange.waiting("still waiting for its turn with the agent"):
+            with exchange.waiting("still waiting for a free slot of the agent"):
                 await place.enter_async_context(self._slots)
                 if self._pace is not None:
                     await self._pace()

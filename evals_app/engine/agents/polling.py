@@ -1,4 +1,4 @@
-"""Agents that answer later: the first answer names a job, which is asked for until it is done."""
+"""Agents that answer later: the first answer names a job, which is requested until it is done."""
 
 import json
 import time
@@ -97,8 +97,8 @@ class Job:
         location = answer.headers.get("location", "")
         if not location:
             raise AgentError(
-                f"The agent answered with status {answer.status} and no Location header. Write in"
-                " poll.url where its result is."
+                f"The agent answered with status {answer.status} and no Location header. Set"
+                " poll.url to the address of its result."
             )
         url = urljoin(self._agent_url, location)
         try:
@@ -109,8 +109,8 @@ class Job:
         if (there.scheme, there.authority) != (here.scheme, here.authority):
             raise AgentError(
                 self._web.hide(
-                    f"The agent's job is on another host: {shortened(url)}. If that is right, write"
-                    " its address in poll.url."
+                    f"The agent's job is on another host: {shortened(url)}. If that is correct, set"
+                    " poll.url to its address."
                 )
             )
         return url

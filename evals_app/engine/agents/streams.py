@@ -301,7 +301,7 @@ class PlacedPieces(_Events):
         if not isinstance(piece, str):
             raise AgentError(
                 f"An event of the agent's stream has {described(piece)} at {self._places.text};"
-                " it should be a text."
+                " it should be text."
             )
         self._is_begun = True
         return self._add_text(piece)
@@ -323,7 +323,7 @@ class PlacedPieces(_Events):
         if not isinstance(found, list):
             raise AgentError(
                 f"An event of the agent's stream has {described(found)} at"
-                f" {self._places.tool_calls}; it should be a list of tool calls, or one."
+                f" {self._places.tool_calls}; it should be a list of tool calls, or one call."
             )
         self._found.setdefault(part, []).extend(found)
         return bool(found)

@@ -18,7 +18,7 @@ from pydantic import TypeAdapter, ValidationError
 from evals_app.engine.llm.call import ModelCall, ModelReply
 from evals_app.engine.spec import ProviderSpec
 
-FROM_CACHE = "An answer came from the cache, not from the model: it cost nothing this time."
+FROM_CACHE = "An answer came from the cache, not from the model, so it cost nothing."
 _VERSION = 1  # of the files
 _SECRET = "secret"  # noqa: S105 - the name of a file
 

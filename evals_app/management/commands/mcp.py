@@ -23,7 +23,7 @@ from evals_app.mcp.tool import Caller
 from evals_app.models import ApiToken
 from fixtures_app.ground.words import near
 
-_GONE = "The token or the user of this server is no longer valid. Start it again with another one."
+_GONE = "The token or user of this server is no longer valid. Start it again with another one."
 
 
 class Command(BaseCommand):
@@ -32,15 +32,15 @@ class Command(BaseCommand):
     requires_system_checks = FOR_COMMANDS
 
     help = (
-        "An MCP server over stdin and stdout, which a coding agent on this machine starts. It acts as"
-        " a user, or as a token. Exit code: 0 when the agent leaves, 2 wrong usage."
+        "Run an MCP server over stdin and stdout, for a coding agent on this machine to start. It acts"
+        " as a user or with a token. Exit code: 0 when the agent disconnects, 2 wrong usage."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         who = parser.add_mutually_exclusive_group(required=True)
-        who.add_argument("--user", metavar="NAME", help="User that it acts as.")
+        who.add_argument("--user", metavar="NAME", help="User to act as.")
         who.add_argument(
-            "--token-env", metavar="VARIABLE", help="Environment variable with a token of REST."
+            "--token-env", metavar="VARIABLE", help="Environment variable with an API token."
         )
         parser.add_argument(
             "--scope",
@@ -52,7 +52,7 @@ class Command(BaseCommand):
         if not is_installed():
             raise usage_error(MISSING)
         if options["token_env"] and options["scope"]:
-            raise usage_error("--scope goes with --user: a token has a scope of its own.")
+            raise usage_error("--scope needs --user: a token has its own scope.")
         who = _of_token(options["token_env"]) if options["token_env"] else _of_user(options)
         # Every line of the package about a message would fill the log of the coding agent.
         logging.getLogger("mcp").setLevel(logging.CRITICAL)

@@ -27,7 +27,7 @@ class Command(BaseCommand):
             "--dir",
             type=Path,
             default=Path(FOLDER),
-            help=f"Folder to write to; made if it is missing. Default: {FOLDER}.",
+            help=f"Folder to write to; created if it is missing. Default: {FOLDER}.",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
