@@ -46,6 +46,7 @@ from evals_app.models import Run, Suite
 from evals_app.reports.figures import UNKNOWN, score_text, token_sum
 from evals_app.reports.kinds import KIND_NAMES
 from evals_app.reports.reviewed import WITH_PEOPLE, people_note
+from evals_app.runs.schedules import schedule_of
 from fixtures_app.editing.times import moment
 
 
@@ -173,6 +174,7 @@ class RunAdmin(Comparisons, CaseHistories, GradesAgain, RunActions):
         context |= self._live_context(request, run) | {
             "title": f"Run {run.pk}",
             "frozen": frozen(run),
+            "schedule": schedule_of(run),
             "transcripts": _transcripts(run),
             "pruned_at": _with_transcripts(run).pruned_at,
             **made_from(run),

@@ -99,6 +99,8 @@ class DueRun(models.Model):
     many processes see it.
     """
 
+    KEYS = "schedule:"  # how the keys of their runs begin
+
     class State(models.TextChoices):
         DUE = "due", "Starting"
         STARTED = "started", "Started"
@@ -128,7 +130,7 @@ class DueRun(models.Model):
     @property
     def key(self) -> str:
         """The key of its run, of which there can be one."""
-        return f"schedule:{self.schedule_id}:{self.suite_id}:{self.due_at.isoformat()}"
+        return f"{self.KEYS}{self.schedule_id}:{self.suite_id}:{self.due_at.isoformat()}"
 
     def settle(self, state: State, *, run: Run | None = None, why: str = "") -> None:
         """Note the result; only the first one counts."""

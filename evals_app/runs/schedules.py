@@ -160,6 +160,13 @@ def last_due_runs(schedule: Schedule) -> list[DueRun]:
     return list(rows.defer("run__summary").order_by("suite__name", "pk"))
 
 
+def schedule_of(run: Run) -> Schedule | None:
+    """Return the schedule that started a run, as long as that is stored."""
+    if not (run.idempotency_key or "").startswith(DueRun.KEYS):
+        return None
+    return Schedule.objects.filter(due_runs__run=run).first()
+
+
 def model_problem(name: str) -> str | None:
     """Say why a text does not name a model; an empty one replaces none."""
     if not name:

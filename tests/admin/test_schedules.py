@@ -6,8 +6,10 @@ import pytest
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import User
 from django.test import Client
+from django.utils import timezone
 
-from evals_app.models import Profile, Schedule
+from evals_app.models import Profile, Run, Schedule
+from evals_app.runs.schedules import start_due_runs
 from tests.authored import a_case, client_who_may, write_suite
 from tests.page_form import open_page
 
@@ -35,6 +37,21 @@ def test_three_fields_make_a_nightly_run(admin_client: Client, admin_user: User)
     assert "02:30" in admin_client.get(LIST).content.decode()
     head = admin_client.get(f"/admin/evals_app/suite/{suite.pk}/cases/").content.decode()
     assert f"{LIST}{schedule.pk}/change/" in head
+
+
+def test_a_run_names_the_schedule_that_started_it(admin_client: Client) -> None:
+    suite = write_suite([a_case()])
+    open_page(admin_client, f"{LIST}add/?suites={suite.pk}").post()
+    Schedule.objects.update(next_at=timezone.now())
+    start_due_runs()
+    url = f"/admin/evals_app/run/{Run.objects.get().pk}/change/"
+    link = f"{LIST}{Schedule.objects.get().pk}/change/"
+
+    assert link in admin_client.get(url).content.decode()
+
+    Schedule.objects.all().delete()
+
+    assert link not in admin_client.get(url).content.decode()
 
 
 def test_the_page_of_a_suite_offers_it(admin_client: Client) -> None:
