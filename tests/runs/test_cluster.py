@@ -15,6 +15,7 @@ from evals_app.runs.cluster import (
     look_after,
     parent_death_signal,
 )
+from evals_app.runs.shift import GRACE
 from evals_app.runs.workers import announce, retire
 from tests.agent_server import Sent, WebServer
 from tests.runs.suites import finished, make_suite
@@ -47,6 +48,7 @@ def test_messages_about_the_last_runs_are_sent_before_a_command_ends() -> None:
         finished(make_suite(cases=1))
 
         LocalCluster(grace_s=1.0).stop()
+        GRACE.value = -1.0  # this process goes on
 
     assert [request.method for request in server.asked] == ["POST"]
     assert Delivery.objects.get().state == Delivery.State.DELIVERED
