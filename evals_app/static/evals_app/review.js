@@ -82,8 +82,9 @@
     if (event.key === "Escape") closeForm(form);
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) form.requestSubmit();
   });
-  // Who opened a form writes in it next, and who said something is still at the same grade.
-  document.addEventListener("htmx:afterSwap", (event) => {
+  // Who opened a form writes in it next, and who said something is still at the same grade. Only once
+  // it is settled: before that, its buttons and keys do nothing yet.
+  document.addEventListener("htmx:afterSettle", (event) => {
     const { target, elt } = event.detail;
     const form = target.closest?.(".people-form");
     if (form) return form.querySelector("select, textarea")?.focus();
