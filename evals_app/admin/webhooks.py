@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 from django import forms
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
-from django.db.models import Q
+from django.db.models import Prefetch, Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
@@ -117,6 +117,11 @@ class WebhookAdmin(ModelAdmin):
 
     # The list
 
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Webhook]:
+        latest = Delivery.objects.exclude(state=Delivery.State.DROPPED).order_by("-pk")[:1]
+        hooks: QuerySet[Webhook] = super().get_queryset(request)
+        return hooks.prefetch_related(Prefetch("deliveries", latest, to_attr="latest"))
+
     @display(description="Host")
     def host(self, hook: Webhook) -> str:
         return hook.host
@@ -132,8 +137,8 @@ class WebhookAdmin(ModelAdmin):
 
     @display(description="Last message")
     def last(self, hook: Webhook) -> SafeString | str:
-        last = hook.deliveries.exclude(state=Delivery.State.DROPPED).order_by("-pk").first()
-        return format_html("<div>{}</div>", _sign(last)) if last else ""
+        latest: list[Delivery] = hook.latest  # type: ignore[attr-defined]  # by get_queryset
+        return format_html("<div>{}</div>", _sign(latest[0])) if latest else ""
 
     @display(description="Enabled", boolean=True)
     def enabled(self, hook: Webhook) -> bool:
