@@ -103,11 +103,13 @@ class AccessToken:
                     hides=False,  # it may be a token that was fetched before
                 )
         except WebError as exc:
-            raise UnavailableError(f"There is no access token for the agent. {exc}") from None
+            raise UnavailableError(
+                f"The agent's access token could not be fetched. {exc}"
+            ) from None
         except TimeoutError:
             raise UnavailableError(
-                f"There is no access token for the agent: {spec.token_url} did not answer within"
-                f" {_FETCH_S:g} s."
+                f"The agent's access token could not be fetched: {spec.token_url} did not answer"
+                f" within {_FETCH_S:g} s."
             ) from None
         return _read(answer, spec.token_url, asked_at=asked_at, hide=self._web.hide)
 
@@ -116,7 +118,7 @@ def _read(answer: Answer, url: str, *, asked_at: float, hide: Callable[[str], st
     if not answer.is_ok:
         # Hidden before it is cut: half a secret would not be recognised.
         problem = replace(answer, text=hide(answer.text)).problem
-        message = f"There is no access token for the agent: {url} answered with {problem}"
+        message = f"The agent's access token could not be fetched: {url} answered with {problem}"
         is_busy = answer.status == _TOO_MANY or answer.status >= _LEAST_SERVER_ERROR
         raise UnavailableError(message) if is_busy else ConfigurationError(message)
     try:

@@ -23,7 +23,7 @@ from evals_app.mcp.tool import Caller
 from evals_app.models import ApiToken
 from fixtures_app.ground.words import near
 
-_GONE = "The token or user of this server is no longer valid. Start it again with another one."
+_GONE = "This token or user is no longer valid. Restart the server with another one."
 
 
 class Command(BaseCommand):
