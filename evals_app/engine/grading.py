@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from evals_app.engine.aids import Aids
+from evals_app.engine.callables.contract import share_of
 from evals_app.engine.errors import (
     NO_JUDGE,
     CallsMissingError,
@@ -220,11 +221,14 @@ def _view(
 
 
 def _in_range(grade: Grade) -> Grade:
-    if grade.score is None or 0.0 <= grade.score <= 1.0:
+    if grade.score is None:
         return grade
     if math.isnan(grade.score):
         return Grade.broken("This check failed with an error: its score is not a number.")
-    return grade.but(score=min(1.0, max(0.0, grade.score)))
+    if (score := share_of(grade.score)) is None:
+        reason = f"This check failed with an error: its score is {grade.score:g}, outside 0 to 1."
+        return Grade.broken(reason)
+    return grade.but(score=score)
 
 
 def _with_doubt(assertion: AssertionSpec, grade: Grade) -> Grade:

@@ -302,9 +302,9 @@ def _contains() -> type[Grader]:
 
 
 @pytest.mark.parametrize(
-    ("score", "kept"), [(-0.5, 0.0), (1.5, 1.0), (0.5, 0.5), (math.inf, 1.0), (None, None)]
+    ("score", "kept"), [(-1e-12, 0.0), (1 + 1e-12, 1.0), (0.5, 0.5), (None, None)]
 )
-async def test_scores_are_clamped(
+async def test_scores_are_kept_but_for_what_rounding_added(
     monkeypatch: pytest.MonkeyPatch, score: float | None, kept: float | None
 ) -> None:
     use(monkeypatch, lambda _: Grade(score, passed=True, reason="So."))
@@ -314,8 +314,11 @@ async def test_scores_are_clamped(
     assert (graded.score, graded.passed) == (kept, True)
 
 
-async def test_a_score_that_is_no_number_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    use(monkeypatch, lambda _: Grade(math.nan, passed=True, reason="So."))
+@pytest.mark.parametrize("score", [math.nan, math.inf, -0.5, 1.5, 20.0])
+async def test_a_score_outside_0_to_1_is_an_error(
+    monkeypatch: pytest.MonkeyPatch, score: float
+) -> None:
+    use(monkeypatch, lambda _: Grade(score, passed=True, reason="So."))
 
     graded = await grade_of({"type": "fake"})
 

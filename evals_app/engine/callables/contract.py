@@ -8,6 +8,8 @@ from decimal import Decimal
 from numbers import Real
 from typing import Any
 
+_ROUNDING = 1e-9  # 0.1 + 0.2 + 0.7 is a little more than 1
+
 
 @dataclass(frozen=True)
 class ToolInvocation:
@@ -68,8 +70,8 @@ def context_from(written: Mapping[str, Any]) -> GraderContext:
 def result_as_json(result: Any) -> dict[str, Any]:
     """Write a result as JSON: score, passed, reason, details.
 
-    Any object with a `score` is accepted. A score outside 0 to 1 becomes the nearer end, and
-    `clamped_from` in the details is the original.
+    Any object with a `score` is accepted. A score outside 0 to 1 is refused: on a scale to 100,
+    1 would be nearly nothing, and counted as if it were everything.
 
     Raises:
         TypeError, ValueError: it is not a result; the message says what was expected.
@@ -87,18 +89,25 @@ def result_as_json(result: Any) -> dict[str, Any]:
     reason = getattr(result, "reason", None)
     if score is None or not math.isfinite(score):
         raise ValueError(f"score is {result.score!r:.200}; expected a number from 0 to 1")
+    if (kept := share_of(score)) is None:
+        raise ValueError(
+            f"score is {score:.12g}; expected a number from 0 to 1. Scale it in the function; divide a"
+            " percentage by 100"
+        )
     if given is not None and not isinstance(passed, bool):
         raise TypeError(f"passed is {given!r:.200}; expected True, False or None")
-    kept = min(1.0, max(0.0, float(score)))
-    if not reason and kept != score:
-        reason = f"It returned {score:g}, which counts as {kept:g}: scores range from 0 to 1."
-    details = _json_object(getattr(result, "details", None))
     return {
         "score": kept,
         "passed": passed,
         "reason": None if reason is None else str(reason),
-        "details": details if kept == score else details | {"clamped_from": score},
+        "details": _json_object(getattr(result, "details", None)),
     }
+
+
+def share_of(score: float) -> float | None:
+    """Return a score from 0 to 1, without what rounding added; None if it is outside."""
+    kept = min(1.0, max(0.0, float(score)))
+    return kept if abs(kept - score) <= _ROUNDING else None
 
 
 def _plain(value: Any) -> bool | float | None:

@@ -31,11 +31,12 @@ class Code(AidedGrader):
 
     In a final check they describe the whole conversation; `turn_input` and `agent_response` are those
     of its last turn. The function may be async. It returns a `GraderResult(score, passed, reason, details)` from
-    `evals_app.engine.callables`, True, False, or a score. If it does not set `passed`, the
+    `evals_app.engine.callables`, True, False, or a score from 0 to 1. If it does not set `passed`, the
     score must reach the `threshold`, or 0.5 if none is set. Graders written for HoloDeck run unchanged.
 
-    It runs in a separate process without access to the API keys. If it raises an exception or takes
-    longer than `timeout_s`, the check is an error, or with `fail_on_error` a failure.
+    It runs in a separate process without access to the API keys. If it raises an exception, takes
+    longer than `timeout_s` or returns a score outside 0 to 1, the check is an error, or with
+    `fail_on_error` a failure.
     """
 
     label: ClassVar[str] = "A Python function approves"

@@ -35,20 +35,8 @@ class Half:
         pytest.param(1, written(1.0), id="a whole number is a score"),
         pytest.param(Decimal("0.25"), written(0.25), id="a decimal"),
         pytest.param(Half(), written(0.5), id="a number of numpy's"),
-        pytest.param(
-            1.5,
-            written(
-                1.0,
-                reason="It returned 1.5, which counts as 1: scores range from 0 to 1.",
-                details={"clamped_from": 1.5},
-            ),
-            id="above the scale",
-        ),
-        pytest.param(
-            GraderResult(-0.5, reason="Worse.", details={"n": 1}),
-            written(0.0, reason="Worse.", details={"n": 1, "clamped_from": -0.5}),
-            id="below the scale",
-        ),
+        pytest.param(0.1 + 0.2 + 0.7 + 1e-12, written(1.0), id="rounded up beyond 1"),
+        pytest.param(-1e-12, written(0.0), id="rounded down below 0"),
         pytest.param(GraderResult(0.4), written(0.4), id="a result that leaves the verdict open"),
         pytest.param(
             GraderResult(1.0, passed=False, reason="Because.", details={"n": (1, 2)}),
@@ -83,6 +71,12 @@ class _Other:
         pytest.param(math.inf, "score is inf; expected a number from 0 to 1", id="infinity"),
         pytest.param(GraderResult(-math.inf), "score is -inf", id="infinity below"),
         pytest.param(10**400, "score is inf", id="beyond any float"),
+        pytest.param(20, "score is 20; expected a number from 0 to 1.*divide", id="a percentage"),
+        pytest.param(2.0, "score is 2; expected", id="stars"),
+        pytest.param(GraderResult(20, reason="Because."), "score is 20", id="of 100, in a result"),
+        pytest.param(GraderResult(5, passed=True), "score is 5", id="though it passes"),
+        pytest.param(1 + 1e-8, "score is 1.00000001; expected", id="more than rounding"),
+        pytest.param(-0.5, "score is -0.5; expected", id="below the scale"),
         pytest.param(_Other(score="good"), "score is 'good'; expected a number", id="a word"),
         pytest.param(
             _Other(passed=1), "passed is 1; expected True, False or None", id="1 for True"

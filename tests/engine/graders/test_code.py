@@ -215,7 +215,6 @@ WHOLE = {"scope": "conversation"}
         pytest.param("return 0.5", {"threshold": 0.6}, (0.5, False), id="below the threshold"),
         pytest.param("return 0.2", {"threshold": 0.2}, (0.2, True), id="at the threshold"),
         pytest.param("return True", {"threshold": 1.0}, (1.0, True), id="its own verdict counts"),
-        pytest.param("return 5", {}, (1.0, True), id="above the scale"),
         pytest.param("return it.turn_config['word'] in it.agent_response", {}, PASS, id="config"),
         pytest.param("return it.turn_index", {"threshold": 1}, PASS, id="from 0"),
         pytest.param("return 'Hi.' in it.agent_response", WHOLE, PASS, id="whole conversation"),
@@ -238,6 +237,29 @@ async def test_what_it_raises_is_an_error_of_the_check(operator_code: OperatorCo
     assert (result.grade.status, result.grade.cause) == (GradeStatus.ERROR, Cause.CASE)
     assert "failed: KeyError: 'amount' (" in result.grade.reason
     assert result.fail_on_error
+
+
+@pytest.mark.parametrize(
+    ("code", "shown"),
+    [
+        pytest.param("return 5", "score is 5", id="stars"),
+        pytest.param("return -0.5", "score is -0.5", id="below 0"),
+        pytest.param(
+            "from evals_app.engine.callables import GraderResult as It;"
+            " return It(score=20, passed=True, reason='20 of 100 points')",
+            "score is 20",
+            id="of 100, with a verdict and a reason of its own",
+        ),
+    ],
+)
+async def test_a_score_on_another_scale_is_an_error_of_the_check(
+    operator_code: OperatorCode, code: str, shown: str
+) -> None:
+    result = await graded_by(operator_code.function(f"def it(it): {code}"), TRIAL, threshold=0.9)
+
+    assert (result.grade.status, result.grade.cause) == (GradeStatus.ERROR, Cause.CASE)
+    assert (result.grade.score, result.grade.passed) == (None, None)
+    assert shown in result.grade.reason
 
 
 def test_a_check_is_called_after_its_function_unless_it_has_a_name() -> None:
