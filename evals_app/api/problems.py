@@ -40,6 +40,7 @@ INVALID_REQUEST = "urn:touchstone:invalid-request"
 INVALID_FILES = "urn:touchstone:invalid-files"
 CANNOT_START = "urn:touchstone:cannot-start"
 KEY_REUSED = "urn:touchstone:idempotency-key-reused"
+BEING_PREPARED = "urn:touchstone:being-prepared"
 STALE_ROW = "urn:touchstone:stale-row"
 EDITED = "urn:touchstone:edited"
 IN_USE = "urn:touchstone:in-use"
@@ -49,6 +50,7 @@ TITLES = {
     INVALID_FILES: "The files cannot be imported",
     CANNOT_START: "The run cannot start",
     KEY_REUSED: "This Idempotency-Key was used for another request",
+    BEING_PREPARED: "The run of this Idempotency-Key is being prepared",
     STALE_ROW: "The stored object is no longer valid",
     EDITED: "This would replace an edit, or an object from another file",
     IN_USE: "Something else uses this",
@@ -87,7 +89,10 @@ class Problem(Answer):
 
 
 class RefusedError(APIException):
-    """A request that is refused; `errors` have the reasons and their places."""
+    """A request that is refused; `errors` have the reasons and their places.
+
+    `retry_after`: seconds after which the same request may be accepted.
+    """
 
     def __init__(
         self,
@@ -96,19 +101,26 @@ class RefusedError(APIException):
         status: int = HTTPStatus.BAD_REQUEST,
         kind: str = INVALID_REQUEST,
         errors: Iterable[Json] = (),
+        retry_after: int | None = None,
     ) -> None:
         super().__init__(detail)
         self.status_code = status
         self.kind = kind
         self.errors = list(errors)
+        self.headers = {} if retry_after is None else {"Retry-After": str(retry_after)}
 
 
 def problem(
-    status: int, detail: str, *, kind: str = BLANK, errors: Iterable[Json] = ()
+    status: int,
+    detail: str,
+    *,
+    kind: str = BLANK,
+    errors: Iterable[Json] = (),
+    headers: Mapping[str, str] | None = None,
 ) -> Response:
     """Return a problem as a response."""
     body = problem_body(status, detail, kind=kind, errors=errors)
-    return Response(body, status=status, content_type=MEDIA_TYPE)
+    return Response(body, status=status, content_type=MEDIA_TYPE, headers=headers)
 
 
 def problem_body(
@@ -153,7 +165,13 @@ def problem_response(exc: Exception, context: dict[str, Any]) -> Response | None
 
 def _own_problem(exc: Exception) -> Response | None:
     if isinstance(exc, RefusedError):
-        return problem(exc.status_code, str(exc.detail), kind=exc.kind, errors=exc.errors)
+        return problem(
+            exc.status_code,
+            str(exc.detail),
+            kind=exc.kind,
+            errors=exc.errors,
+            headers=exc.headers,
+        )
     if isinstance(exc, FormatError):
         errors = [file_error(fault) for fault in exc.problems if fault.level == "error"]
         return problem(400, _first(errors), kind=INVALID_FILES, errors=errors)

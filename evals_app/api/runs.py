@@ -26,7 +26,7 @@ from evals_app.api.endpoint import (
 from evals_app.api.filters import ExecutionFilters, RunFilters
 from evals_app.api.pagination import ByPosition
 from evals_app.api.permissions import Need, Scope
-from evals_app.api.problems import KEY_REUSED, RefusedError, refused_at
+from evals_app.api.problems import BEING_PREPARED, KEY_REUSED, RefusedError, refused_at
 from evals_app.api.waiting import WAIT, seconds_to_wait, wait_until
 from evals_app.documents import execution_details, execution_rows, run_details, run_rows
 from evals_app.models import Execution, Run
@@ -35,6 +35,7 @@ from evals_app.reports.forecasts import ForecastAnswer, forecast_json
 from evals_app.reports.run_json import execution_row_json, run_json
 from evals_app.runs.ceilings import month_left
 from evals_app.runs.forecast import forecast
+from evals_app.runs.preparing import abandon_if_silent
 from evals_app.runs.rights import RUNNING
 from evals_app.runs.start import start_run
 from fixtures_app.ground.json_data import canonical
@@ -43,6 +44,7 @@ VIEW = Need(Scope.READ, "evals_app.view_run")
 RUN = Need(Scope.RUN, *RUNNING)
 
 _NOT_MODIFIED = 304
+_RETRY_AFTER_S = 5  # while a run is being prepared
 _STEPS = (
     *("status", "passed", "failed", "errored", "skipped", "cancelled", "not_run"),
     *("spent_usd", "reserved_usd", "unsettled_usd", "started_at"),
@@ -140,8 +142,10 @@ def _started_before(key: str) -> Run | None:
         message = f"This Idempotency-Key started run {run.pk} with another body; use a new key."
         raise RefusedError(message, status=409, kind=KEY_REUSED)
     if run is not None and run.status == Run.PREPARING:
+        if abandon_if_silent(run):
+            return None
         message = f"Run {run.pk} of this Idempotency-Key is being prepared; try again in a moment."
-        raise RefusedError(message, status=409, kind=KEY_REUSED)
+        raise RefusedError(message, status=409, kind=BEING_PREPARED, retry_after=_RETRY_AFTER_S)
     return run
 
 

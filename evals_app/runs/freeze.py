@@ -150,8 +150,8 @@ class Frozen:
         )
         return snapshot
 
-    def complete(self, snapshot: Snapshot) -> None:
-        """Write the cases of the row of this content, unless they are there."""
+    def complete(self, snapshot: Snapshot) -> Iterator[int]:
+        """Write the cases of the row of this content, unless they are there; yield after each batch."""
         if snapshot.is_complete:
             return
         rows = (
@@ -161,6 +161,7 @@ class Frozen:
         for part in in_parts(rows):
             # Another start of the same content may be writing them too.
             SnapshotCase.objects.bulk_create(part, ignore_conflicts=True)
+            yield len(part)
         Snapshot.objects.filter(pk=snapshot.pk).update(is_complete=True)
 
 

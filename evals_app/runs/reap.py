@@ -23,10 +23,10 @@ from evals_app.runs.drain import plan_of
 from evals_app.runs.finish import close_if_over
 from evals_app.runs.lease import cases_of
 from evals_app.runs.patience import AWAY
+from evals_app.runs.preparing import remove_abandoned
 from evals_app.runs.record import write_outcomes
 from evals_app.runs.settle import advance_safely
 from evals_app.runs.skipping import stopping_rate
-from evals_app.runs.start import forget_unprepared
 from evals_app.runs.waiting import call_workers
 from evals_app.runs.workers import is_process
 
@@ -35,7 +35,6 @@ log = logging.getLogger(__name__)
 MOST_ATTEMPTS = 3  # at the third death of its worker an execution is given up
 KEEP_FAILURES = timedelta(days=7)
 FORGET_WORKERS = timedelta(hours=1)
-PREPARED_WITHIN = timedelta(minutes=10)  # without a sign of life of who writes its executions
 
 
 def reap() -> int:
@@ -62,10 +61,7 @@ def reap() -> int:
         advance_safely(settlement_id)
     died = [row.pk for row in Worker.objects.filter(host=here) if not is_process(row.pid)]
     Worker.objects.filter(Q(pk__in=died) | Q(seen_at__lt=Now() - FORGET_WORKERS)).delete()
-    for run in Run.everything.filter(
-        status=Run.PREPARING, waiting_since__lt=Now() - PREPARED_WITHIN
-    ):
-        forget_unprepared(run)
+    remove_abandoned()
     call_workers()
     Failure.objects.filter(stopped__lt=Now() - KEEP_FAILURES).delete()
     return reaped

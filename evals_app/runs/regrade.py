@@ -17,7 +17,7 @@ from pydantic import ValidationError
 
 from evals_app.engine.spec import ModelSpec, read_model
 from evals_app.formats.snapshot import SnapshotSpec, conversation_digest, read_case
-from evals_app.models import Execution, Run, Snapshot, Suite, Transcript
+from evals_app.models import Execution, Run, Suite, Transcript
 from evals_app.reports.judges import judges_text
 from evals_app.reports.regrading import left_out_in_words
 from evals_app.runs.ceilings import is_paid, tightest
@@ -109,7 +109,7 @@ def regrade(
             head=regrading.head,
             plan=regrading.planned,
             total=len(regrading.planned),
-            complete=_complete if frozen is None else frozen.complete,
+            complete=None if frozen is None else frozen.complete,
             concurrency=regrading.head.suite.concurrency,
             suite=run.suite,
             judge=regrading.judges,
@@ -122,10 +122,6 @@ def regrade(
             grades_of=run.grades_of or run,
             regrading=regrading.stored(),
         )
-
-
-def _complete(snapshot: Snapshot) -> None:
-    """Write nothing: the snapshot of a run that has ended has its cases."""
 
 
 @contextmanager

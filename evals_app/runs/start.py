@@ -11,7 +11,8 @@ from django.db.models.functions import Now
 from evals_app.formats.snapshot import SnapshotSpec
 from evals_app.models import Execution, Run, Snapshot, Suite
 from evals_app.reports.judges import judges_text
-from evals_app.runs.freeze import AT_ONCE, CannotStartError, Choices, freeze, in_parts
+from evals_app.runs.freeze import CannotStartError, Choices, freeze
+from evals_app.runs.preparing import forget_unprepared, show_life, write_executions
 from evals_app.runs.providers import know
 from evals_app.runs.select import Variant, nothing_chosen
 from evals_app.runs.waiting import call_workers
@@ -132,15 +133,18 @@ def create_run(
     plan: Iterable[tuple[str, int, int] | Planned],
     total: int,
     timeout_s: float | None = None,
-    complete: Callable[[Snapshot], None] = lambda _: None,
+    complete: Callable[[Snapshot], Iterable[int]] | None = None,
     **columns: Any,
 ) -> Run:
     """Write a run with its executions, and wake workers.
 
-    `head` is the snapshot without its cases, which `complete` writes where they are missing;
-    `plan` has `total` executions, `columns` are more ones of the run.
+    `head` is the snapshot without its cases, which `complete` writes in batches where they are
+    missing; `plan` has `total` executions, `columns` are more ones of the run.
     The executions are written a few in each transaction, so that others can write too; the run is
     out of sight until all are there. Reapers remove what a process that dies leaves behind.
+
+    Raises:
+        CannotStartError: this process was silent for so long that a reaper gave the run up.
     """
     with transaction.atomic():  # the idempotency key may be taken
         run = Run.everything.create(
@@ -152,8 +156,11 @@ def create_run(
             **columns,
         )
     try:
-        complete(snapshot)
-        _write_executions(run, plan)
+        for _ in complete(snapshot) if complete else ():
+            show_life(run)
+        write_executions(
+            run, (Execution(run=run, **Planned(*planned)._asdict()) for planned in plan)
+        )
         run.providers.set(know(provider.slug for provider in head.providers))
         Run.everything.filter(pk=run.pk).update(
             **_coverage(run),
@@ -167,21 +174,6 @@ def create_run(
         raise
     transaction.on_commit(call_workers)
     return Run.objects.get(pk=run.pk)
-
-
-def _write_executions(run: Run, plan: Iterable[tuple[str, int, int] | Planned]) -> None:
-    executions = (Execution(run=run, **Planned(*planned)._asdict()) for planned in plan)
-    for part in in_parts(executions):
-        Execution.objects.bulk_create(part)
-        Run.everything.filter(pk=run.pk).update(waiting_since=Now())  # a sign of life
-
-
-def forget_unprepared(run: Run) -> None:
-    """Remove a run that was never ready, some of its executions at a time."""
-    rows = Execution.objects.filter(run=run).order_by("pk")
-    while ids := list(rows.values_list("pk", flat=True)[:AT_ONCE]):
-        Execution.objects.filter(pk__in=ids).delete()
-    run.delete()
 
 
 def _columns(head: SnapshotSpec) -> dict[str, Any]:

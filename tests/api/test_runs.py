@@ -1,9 +1,10 @@
 from base64 import b64encode
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
 import pytest
+from django.utils import timezone
 from rest_framework.test import APIClient
 
 from evals_app.api import runs
@@ -123,6 +124,25 @@ def test_the_same_key_gives_the_same_run(client: APIClient) -> None:
     assert first.json()["id"] == second.json()["id"] != third.json()["id"]
     assert conflict.json()["type"] == "urn:touchstone:idempotency-key-reused"
     assert Run.objects.count() == 3
+
+
+@pytest.mark.usefixtures("suite")
+def test_a_key_is_free_again_once_whoever_prepared_its_run_is_silent(
+    client: APIClient, settings: Any
+) -> None:
+    first = start(client, {"suite": "talks"}, "key").json()["id"]
+    Run.objects.update(status=Run.PREPARING)
+    wait = start(client, {"suite": "talks"}, "key")
+    silent_for = timedelta(seconds=settings.EVALS_LEASE_S + 5)
+    Run.everything.update(waiting_since=timezone.now() - silent_for)
+    again = start(client, {"suite": "talks"}, "key")
+
+    assert wait.status_code == 409
+    assert wait.json()["type"] == "urn:touchstone:being-prepared"
+    assert 0 < int(wait.headers["Retry-After"]) <= settings.EVALS_LEASE_S
+    assert again.status_code == 201
+    assert again.json()["id"] != first
+    assert start(client, {"suite": "talks"}, "key").json()["id"] == again.json()["id"]
 
 
 @pytest.mark.usefixtures("suite")

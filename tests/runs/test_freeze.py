@@ -126,7 +126,7 @@ def test_what_follows_a_script_needs_no_price() -> None:
 def stored(suite: Suite, **options: Any) -> Snapshot:
     with freeze(suite, **({"environ": ENVIRON} | options)) as frozen:
         snapshot = frozen.snapshot()
-        frozen.complete(snapshot)
+        list(frozen.complete(snapshot))
     snapshot.refresh_from_db()
     return snapshot
 

@@ -8,6 +8,7 @@ from django.utils import timezone
 
 from evals_app.models import Execution, Run, Snapshot, SnapshotCase, Suite, Turn
 from evals_app.runs.freeze import CannotStartError
+from evals_app.runs.preparing import show_life
 from evals_app.runs.reap import reap
 from evals_app.runs.rerun import rerun
 from evals_app.runs.select import Variant
@@ -89,7 +90,7 @@ def parts(monkeypatch: pytest.MonkeyPatch) -> list[int]:
             yield [row]
 
     # Thousands of rows take a while.
-    monkeypatch.setattr("evals_app.runs.start.in_parts", note)
+    monkeypatch.setattr("evals_app.runs.preparing.in_parts", note)
     return seen
 
 
@@ -109,7 +110,7 @@ def test_a_start_that_fails_halfway_leaves_nothing(monkeypatch: pytest.MonkeyPat
         raise OSError(message)
 
     # A full disk cannot be had otherwise.
-    monkeypatch.setattr("evals_app.runs.start.in_parts", break_after_one)
+    monkeypatch.setattr("evals_app.runs.preparing.in_parts", break_after_one)
     with pytest.raises(OSError, match="full"):
         start_run(make_suite(cases=3))
 
@@ -117,15 +118,56 @@ def test_a_start_that_fails_halfway_leaves_nothing(monkeypatch: pytest.MonkeyPat
     assert not Execution.objects.exists()
 
 
-def test_what_a_process_left_that_died_while_it_prepared_a_run_is_removed() -> None:
+def test_what_a_process_left_that_died_while_it_prepared_a_run_is_removed(settings: Any) -> None:
     left, fresh = start_run(make_suite()), start_run(make_suite(slug="b", agent=make_agent("b")))
     Run.objects.update(status="preparing")
-    Run.everything.filter(pk=left.pk).update(waiting_since=timezone.now() - timedelta(hours=1))
+    silent_for = timedelta(seconds=settings.EVALS_LEASE_S + 5)
+    Run.everything.filter(pk=left.pk).update(waiting_since=timezone.now() - silent_for)
 
     reap()
 
     assert list(Run.everything.values_list("pk", flat=True)) == [fresh.pk]
     assert not Execution.objects.filter(run_id=left.pk).exists()
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize(("cases", "batches"), [("new", 6), ("stored", 3)])
+def test_each_batch_is_a_sign_of_life(
+    monkeypatch: pytest.MonkeyPatch, cases: str, batches: int
+) -> None:
+    suite = make_suite(cases=3)
+    if cases == "stored":
+        start_run(suite)
+    monkeypatch.setattr("evals_app.runs.freeze.AT_ONCE", 1)
+    seen = []
+
+    def note(run: Run) -> None:
+        show_life(run)
+        seen.append(run)
+
+    for module in ("start", "preparing"):
+        monkeypatch.setattr(f"evals_app.runs.{module}.show_life", note)
+    start_run(suite)
+
+    assert len(seen) == batches
+
+
+@pytest.mark.django_db(transaction=True)
+def test_who_prepares_a_run_that_was_given_up_writes_no_more_of_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def sleep_too_long(rows: Any) -> Any:
+        yield [next(rows)]
+        Run.everything.update(waiting_since=timezone.now() - timedelta(hours=1))
+        reap()
+        yield list(rows)
+
+    monkeypatch.setattr("evals_app.runs.preparing.in_parts", sleep_too_long)
+    with pytest.raises(CannotStartError, match="given up"):
+        start_run(make_suite(cases=3))
+
+    assert not Run.everything.exists()
+    assert not Execution.objects.exists()
 
 
 def test_a_snapshot_that_another_start_left_unfinished_is_completed() -> None:
