@@ -100,6 +100,13 @@ def note_end(run: Run, *, verdict: str) -> None:
     )
 
 
+def drop_waiting(run: Run) -> None:
+    """Drop the messages about an end of a run that have not arrived: it is resumed."""
+    run.deliveries.filter(state=Delivery.State.WAITING).update(
+        state=Delivery.State.DROPPED, next_at=None
+    )
+
+
 def _people(run: Run, wanted: Q) -> Iterable[int]:
     """Return who may want an e-mail about a run; no one without a mail server."""
     if not settings.HAS_MAIL_SERVER:
@@ -174,6 +181,8 @@ def _write(delivery: Delivery, worse_of: Callable[[Run], Names | None]) -> bool:
     if delivery.body or delivery.run is None:
         return bool(delivery.body)
     run, hook = delivery.run, delivery.webhook
+    if run.is_open:
+        return False  # it was resumed a moment ago
     worse = worse_of(run)
     about: Iterable[Wishes] = (
         [hook] if hook else _wishes_about(run).filter(person=delivery.person_id)
@@ -312,8 +321,13 @@ def _excerpt(hook: Webhook, answer: Answer) -> str:
 def _settle(
     delivery: Delivery, state: str, *, next_at: datetime | None = None, **noted: object
 ) -> None:
-    """Note the result of an attempt, unless another process has the message by now."""
+    """Note the result of an attempt, unless another process has the message by now.
+
+    What was dropped while it was being sent is not sent again.
+    """
     ours = Delivery.objects.filter(pk=delivery.pk, attempts=delivery.attempts)
+    if state == Delivery.State.WAITING:
+        ours = ours.filter(state=state)
     ours.update(state=state, next_at=next_at, **noted)
 
 

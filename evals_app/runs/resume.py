@@ -12,6 +12,7 @@ from evals_app.runs.cancel import AT_ONCE
 from evals_app.runs.ceilings import is_paid, tightest
 from evals_app.runs.finish import TOTALS
 from evals_app.runs.freeze import CannotStartError
+from evals_app.runs.notices import drop_waiting
 from evals_app.runs.waiting import call_workers
 
 
@@ -42,6 +43,7 @@ def resume_run(run: Run, *, max_cost_usd: Decimal | None = None) -> None:
         locked.case_results.all().delete()  # they are summed up again
         _requeue_cancelled(locked)
         locked.save()
+        drop_waiting(locked)
         transaction.on_commit(call_workers)
     run.refresh_from_db()
 

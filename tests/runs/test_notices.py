@@ -29,6 +29,8 @@ from evals_app.runs.notices import (
     send_test,
 )
 from evals_app.runs.reap import reap
+from evals_app.runs.resume import resume_run
+from evals_app.runs.shift import work
 from tests.agent_server import Asked, Sent, WebServer
 from tests.runs.suites import finished, make_agent, make_suite, start
 
@@ -126,6 +128,48 @@ def test_a_run_sends_one_message_about_the_strongest_event_that_is_wanted(
     assert [body["data"]["run"] for body in receiver.bodies] == [run.pk] * (expected is not None)
     assert not has_due()
     assert not hook.deliveries.filter(state="waiting").exists()
+
+
+@pytest.mark.parametrize(
+    ("before", "got"),
+    [
+        pytest.param([], ["finished"], id="its first end was not sent yet"),
+        pytest.param([503], ["cancelled", "finished"], id="its first end could not be sent"),
+        pytest.param([200], ["cancelled", "finished"], id="its first end was sent"),
+    ],
+)
+def test_a_run_that_is_resumed_sends_a_message_about_its_last_end(
+    before: list[int], got: list[str]
+) -> None:
+    make_hook(on_end=True)
+    run = cancelled()
+    receiver = Receiver(*before)
+    if before:
+        deliver(receiver)
+
+    resume_run(run)
+    deliver(receiver)  # while it goes on
+    work()
+    deliver(receiver)
+
+    assert [body["data"]["status"] for body in receiver.bodies] == got
+    states = ["delivered" if before == [200] else "dropped", "delivered"]
+    assert list(Delivery.objects.order_by("pk").values_list("state", flat=True)) == states
+    assert not has_due()
+
+
+def test_an_attempt_that_fails_after_its_run_was_resumed_is_not_repeated() -> None:
+    make_hook(on_end=True)
+    run = cancelled()
+
+    async def resume_meanwhile(_: Message) -> Answer:
+        await sync_to_async(resume_run)(run)
+        return Answer(503, "")
+
+    deliver_due(send=resume_meanwhile)
+
+    assert Delivery.objects.get().state == "dropped"
+    assert not has_due()
 
 
 def test_a_message_names_cases_numbers_and_links(settings: Any) -> None:
