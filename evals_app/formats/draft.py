@@ -303,18 +303,33 @@ def suite_warnings(suite: SuiteSpec, place: Place) -> Iterator[Problem]:
             there: Loc = (*here, "turns", t)
             for _, message in missed_by_expected(turn.expected, suite.assertions_for(turn)):
                 yield place((*there, "expected"), message, level="warning")
-        if suite.asserts_nothing(case):
-            message = (
-                f"Case {case.name!r} checks nothing: it has no check with a weight and no limit. "
-                "Its executions will end in an error."
-            )
-            yield place(here, message, value="", level="warning")
         if (longest := case.turn_timeout_s * len(case.turns)) > MAX_CASE_S:
             message = (
                 f"The turns of case {case.name!r} may take {longest:g} s together. A "
                 f"conversation is stopped after {MAX_CASE_S} s."
             )
             yield place((*here, "turn_timeout_s"), message, level="warning")
+
+
+def unchecked_cases(draft: Draft) -> Iterator[Problem]:
+    """Warn of cases that check nothing: of each, or once if no case of the suite checks anything."""
+    suite = draft.spec
+    if not isinstance(suite, SuiteSpec):
+        return
+    unchecked = [(c, case) for c, case in enumerate(suite.cases) if suite.asserts_nothing(case)]
+    if 1 < len(suite.cases) == len(unchecked):
+        message = (
+            f"None of the {len(unchecked):,} cases checks anything: they have no check with a "
+            "weight and no limit. All executions will end in an error."
+        )
+        yield draft.place(("cases", 0), message, value="", level="warning")
+        return
+    for c, case in unchecked:
+        message = (
+            f"Case {case.name!r} checks nothing: it has no check with a weight and no limit. "
+            "Its executions will end in an error."
+        )
+        yield draft.place(("cases", c), message, value="", level="warning")
 
 
 def _swamped(suite: SuiteSpec, place: Place) -> Iterator[Problem]:

@@ -32,6 +32,7 @@ from evals_app.formats.draft import (
     hollow_parts,
     informing,
     parts_in,
+    unchecked_cases,
 )
 from evals_app.formats.foreign import Around
 from evals_app.formats.json_lines import read_json_lines
@@ -335,7 +336,7 @@ def _compared(
     schemas |= _schemas(opened)
     problems = [*misdeclared, *unopened]
     for draft in drafts:
-        problems += [*draft.problems, *hollow_parts(draft)]
+        problems += [*draft.problems, *hollow_parts(draft), *unchecked_cases(informing(draft))]
     problems += check_slugs(drafts)
     problems += check_references(drafts, known, unread=unread)
     holdings = Holdings(known.abilities, known.contents_of, schemas, known.hidden)

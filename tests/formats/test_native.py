@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from evals_app.engine.permits import OUR_COMMAND
-from evals_app.formats.draft import MODELS, Kind
+from evals_app.formats.draft import MODELS, Kind, unchecked_cases
 from evals_app.formats.native import file_name, read_native, write_native
 from evals_app.formats.yaml_source import read_yaml
 
@@ -343,7 +343,8 @@ def test_a_file_is_named_after_slug_and_kind() -> None:
 def warnings_of(content: str, kind: Kind = "suite") -> list[str]:
     draft = read_native(read_yaml("x.yaml", content.encode()), kind)
     assert {problem.level for problem in draft.problems} <= {"warning"}
-    return [f"{problem.line}: {problem.message}" for problem in draft.problems]
+    problems = (*draft.problems, *unchecked_cases(draft))
+    return [f"{problem.line}: {problem.message}" for problem in problems]
 
 
 def suite_with(case: str) -> str:

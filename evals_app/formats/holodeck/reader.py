@@ -73,12 +73,11 @@ def _read_file(
             source.say((), "This file has no agent, no metrics and no test cases.")
         drafts.append(_unsound(source, None))
     *others, last = drafts
-    problems = last.problems
     if not source.is_sound:
         # What was left out because it is not sound gives doubts that do not matter.
-        problems = tuple(item for item in problems if item.level == "error")
+        last = last.without_spec()
     unfilled |= source.unfilled
-    return [*others, replace(last, problems=(*source.problems, *problems))]
+    return [*others, replace(last, problems=(*source.problems, *last.problems))]
 
 
 def _suite(source: Source, file: AgentFile, tested: Tested, models: Models) -> Draft:

@@ -239,8 +239,6 @@ class Evaluation:
         for k, (_, spot) in enumerate(checks):
             places.note((*there, "assertions", k), spot.document, spot.loc)
         turn["assertions"] = [check for check, _ in checks]
-        if case.assertions and not checks:
-            case.spot.lose("None of its assertions could be imported, so this test checks nothing.")
         return turn
 
 

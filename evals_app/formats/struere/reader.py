@@ -90,7 +90,9 @@ def read_suite(
     problems = [problem for problem in problems if problem.keys not in covered] + lint.problems
     problems += surprises(document, Suite)
     if isinstance(spec, SuiteSpec):
-        problems += suite_warnings(spec, place)
+        linted = {problem.keys for problem in lint.problems}
+        # The lint and the grader may see the same pattern.
+        problems += (item for item in suite_warnings(spec, place) if item.keys not in linted)
         problems += _channel_warnings(spec, place)
         if kept:
             message = (
@@ -99,7 +101,7 @@ def read_suite(
             )
             problems.append(document.problem(("slug",), message, level="warning"))
     references = tuple(_references(data)) if isinstance(data, dict) else ()
-    return Draft("suite", "struere", document, data, spec, references, _unique(problems), place)
+    return Draft("suite", "struere", document, data, spec, references, tuple(problems), place)
 
 
 def read_fixture(document: Document) -> Draft:
@@ -268,16 +270,3 @@ def _lint_assertion(
             "hardly ever match. Double a backslash only inside double quotes. Here write it once."
         )
         lint.problems.append(document.problem((*loc, "value"), message, level="warning"))
-
-
-def _unique(problems: Sequence[Problem]) -> tuple[Problem, ...]:
-    """Keep one warning for each place: the lint and the grader may see the same pattern."""
-    warned: set[tuple[int, int]] = set()
-    kept = []
-    for problem in problems:
-        if problem.level == "warning":
-            if (problem.line, problem.column) in warned:
-                continue
-            warned.add((problem.line, problem.column))
-        kept.append(problem)
-    return tuple(kept)

@@ -109,12 +109,10 @@ def _suite(sheet: Sheet, named: Json, settings: Json, around: Around) -> Draft:
     agent = settings.get("agent", around.agent)
     data = {**named, **settings, "agent": agent or _NOBODY, "cases": cases}
     draft = drafted("suite", "table", sheet.table, data, place=sheet.place)
-    if sheet.problems:
+    if reported := {problem.keys for problem in sheet.problems if problem.level == "error"}:
         # What follows from an error is not an error of its own.
-        reported = {problem.keys for problem in sheet.problems}
-        errors = (
-            problem for problem in draft.without_spec().problems if problem.keys not in reported
-        )
+        draft = draft.without_spec()
+        errors = (problem for problem in draft.problems if problem.keys not in reported)
         draft = replace(draft, problems=tuple(errors))
     if agent is None:
         sheet.problems.append(NoAgent(sheet.table.path, 1, 1, sheet.name, "", _NO_AGENT))

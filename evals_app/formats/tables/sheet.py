@@ -204,9 +204,7 @@ class Sheet:
             return
         is_left_out = plain(header) in LEFT_OUT
         if is_left_out or (self.table.overlooks and not is_misspelt(header)):
-            message = (
-                f"{header!r} does not describe a question or an expected answer. It is left out."
-            )
+            message = f"There is no column for {header!r} here. It is left out."
             self.report(self.header, n, message, level="loss")
             return
         hint = near_header(header) or f" Known: {', '.join(HEADERS)}."

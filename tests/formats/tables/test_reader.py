@@ -454,6 +454,52 @@ def test_a_case_that_asserts_nothing_is_warned_of() -> None:
     assert "checks nothing" in warning.message
 
 
+OWNED = '"owner": "Ann"'
+
+
+@pytest.mark.parametrize(
+    ("rows", "keys", "word"),
+    [
+        pytest.param(
+            [f'{{"input": "a", "expected": "x", {OWNED}}}', f'{{"input": "b", {OWNED}}}'],
+            "[1].input",
+            "checks nothing",
+            id="a case without checks",
+        ),
+        pytest.param(
+            [f'{{"input": "a", "expected": "many", "check": "number", {OWNED}}}'],
+            "[0].expected",
+            "number",
+            id="an expected text that fails its own check",
+        ),
+        pytest.param(
+            [f'{{"input": "a", "not contains": "12", {OWNED}}}'],
+            "[0]['not contains']",
+            "whole_words",
+            id="a check that finds part of a number",
+        ),
+    ],
+)
+def test_a_loss_silences_no_warning(rows: list[str], keys: str, word: str) -> None:
+    imported = read("\n".join(rows), "rows.jsonl")
+
+    assert [loss.keys for loss in imported.losses] == ["[0].owner"]
+    (warning,) = imported.warnings
+    assert word in warning.message
+    assert warning.keys == keys.replace("'", '"')
+
+
+def test_a_suite_that_checks_nothing_at_all_is_warned_of_once() -> None:
+    rows = "".join(f'{{"question": "{n}", "expected_tool": "search"}}\n' for n in range(3))
+    imported = read(rows, "rows.jsonl")
+
+    (warning,) = imported.warnings
+    assert "None of the 3 cases" in warning.message
+    (loss,) = imported.losses
+    assert loss.keys == "[0].expected_tool"
+    assert "expected answer" not in loss.message
+
+
 @pytest.mark.parametrize(
     ("header", "lost"),
     [
