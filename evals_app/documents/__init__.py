@@ -8,7 +8,16 @@ from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery, Sum
 from django.db.models.fields.json import KT
 
 from evals_app.engine.settling import Suspect
-from evals_app.models import CaseResult, Execution, GradeResult, Review, Run, Settlement, Transcript
+from evals_app.models import (
+    CaseResult,
+    Execution,
+    GradeResult,
+    Review,
+    Run,
+    Settlement,
+    Transcript,
+    of_each_conversation,
+)
 from evals_app.models.reviews import IS_LABEL
 from evals_app.reports.answers import Json, Row
 from evals_app.reports.run_json import (
@@ -65,16 +74,17 @@ def case_results(run_id: int) -> Iterator[Json]:
 
 def _tokens_of_cases(run_id: int) -> Iterator[Row]:
     """Return the tokens of each case by column, None where they are unknown for a trial."""
-    sums = {name: Sum(name) for name in TOKEN_COLUMNS}
-    known = {f"known_{name}": Count(name) for name in TOKEN_COLUMNS}
-    ended = Count("pk", filter=Q(status=Execution.Status.FINISHED))
+    counted = {name: of_each_conversation(name) for name in TOKEN_COLUMNS}
+    ended = Q(status=Execution.Status.FINISHED)
+    unknown = {
+        f"unknown_{name}": Count("pk", filter=ended & where & Q(**{name: None}))
+        for name, where in counted.items()
+    }
+    sums = {name: Sum(name, filter=where) for name, where in counted.items()}
     cases: QuerySet[Execution, dict[str, Any]] = Execution.objects.values(*_GROUP)
-    rows = cases.filter(run=run_id).annotate(ended=ended, **known).annotate(**sums)
+    rows = cases.filter(run=run_id).annotate(**unknown).annotate(**sums)
     for row in rows.order_by("position").iterator(CASES_AT_ONCE):
-        yield {
-            name: row[name] if row[f"known_{name}"] == row["ended"] else None
-            for name in TOKEN_COLUMNS
-        }
+        yield {name: None if row[f"unknown_{name}"] else row[name] for name in TOKEN_COLUMNS}
 
 
 def settlement_rows() -> QuerySet[Settlement, dict[str, Any]]:

@@ -201,7 +201,7 @@ def decide_with_people(
     decision = decide(trial, graded, suite=suite)
     if not_the_agent is None:
         return decision
-    return Decision(Verdict.ERRORED, decision.score, Cause.CASE, not_the_agent)
+    return Decision(Verdict.ERRORED, None, Cause.CASE, not_the_agent)
 
 
 def _graded(

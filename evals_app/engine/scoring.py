@@ -2,7 +2,7 @@
 
 import math
 from array import array
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from decimal import Decimal
 from itertools import groupby
@@ -41,7 +41,10 @@ SOME_SKIPPED = "Scores, times and costs are those of the trials that ran; others
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """How an execution ended; `cause` is None exactly when it passed."""
+    """How an execution ended; `cause` is None exactly when it passed.
+
+    What errored has no score: part of it is unknown.
+    """
 
     verdict: Verdict
     score: float | None
@@ -51,9 +54,9 @@ class Decision:
 
 def decide(trial: Trial, graded: Sequence[GradedAssertion], *, suite: SuiteSpec) -> Decision:
     """Return the verdict of an execution."""
-    score = execution_score(graded)
     if trial.failure is not None:
-        return Decision(Verdict.ERRORED, score, trial.failure.cause, trial.failure.message)
+        return Decision(Verdict.ERRORED, None, trial.failure.cause, trial.failure.message)
+    score = execution_score(graded)
     causes = _causes(trial, graded, suite=suite)
     if not causes:
         is_decided = any(check.decides and check.grade.passed is not None for check in graded)
@@ -63,7 +66,7 @@ def decide(trial: Trial, graded: Sequence[GradedAssertion], *, suite: SuiteSpec)
         return Decision(Verdict.PASSED, score)
     cause, reason = _gravest(causes)
     if cause.is_error:
-        return Decision(Verdict.ERRORED, score, cause, reason)
+        return Decision(Verdict.ERRORED, None, cause, reason)
     if undecided := [problem for problem in causes if problem[0].is_error]:
         reason = f"{reason} Also not graded: {_gravest(undecided)[1]}"
     # A conversation that broke off, or exceeded a limit, gets nothing for what went before.
@@ -209,7 +212,8 @@ class Fact:
     """What the summary of a run needs from an execution; `verdict` None if it has not ended.
 
     `turn_ms` are the turns that ended by themselves; None is one that the agent failed. `cost_usd`
-    is the agent's; a cost that is None is unknown. `is_skipped`: its case was decided before.
+    is the agent's; a cost that is None is unknown. `is_skipped`: its case was decided before. `source`
+    names the conversation that it grades again: the agent had it once, however often it is graded.
     """
 
     case: str
@@ -219,6 +223,12 @@ class Fact:
     cost_usd: Decimal | None = None
     judge_cost_usd: Decimal | None = None
     is_skipped: bool = False
+    source: int | None = None
+
+    @property
+    def is_graded(self) -> bool:
+        """Whether it counts in rates and means: it has a verdict, and did not error."""
+        return self.verdict is not None and self.verdict is not Verdict.ERRORED
 
 
 def turn_times(trial: Trial) -> list[float | None]:
@@ -374,6 +384,37 @@ def is_failed(counts: Counts, gates: Sequence[GateResult], suite: SuiteSpec) -> 
     return by_cases or any(gate.passed is False for gate in gates)
 
 
+class Effort:
+    """What the executions of a run took and cost, as its gates and averages count it.
+
+    Averages leave out what errored; `everyone` is all that was spent.
+    """
+
+    def __init__(self) -> None:
+        self.times = TurnTimes()
+        self.agent, self.everyone = Spending(), Spending()
+
+    def add(self, trials: Iterable[Fact]) -> None:
+        """Add the trials of a case."""
+        ended = [fact for fact in trials if fact.verdict is not None and not fact.is_skipped]
+        for fact in _each_conversation_once(ended):
+            self.everyone.add(total_cost([fact.cost_usd, fact.judge_cost_usd]))
+        for fact in _each_conversation_once(fact for fact in ended if fact.is_graded):
+            self.times.add(fact.turn_ms)
+            if fact.turn_ms:
+                self.agent.add(fact.cost_usd)
+
+
+def _each_conversation_once(gradings: Iterable[Fact]) -> Iterator[Fact]:
+    """Return gradings; only the first one of a conversation has what the agent took for it."""
+    seen: set[int] = set()
+    for fact in gradings:
+        is_repeated = fact.source in seen
+        if fact.source is not None:
+            seen.add(fact.source)
+        yield replace(fact, turn_ms=(), cost_usd=Decimal(0)) if is_repeated else fact
+
+
 class _Sums:
     """The sums of a run so far."""
 
@@ -381,9 +422,8 @@ class _Sums:
         self._regressions = regressions
         self._counts = Counts()
         self._scores = array("d")
-        self._times = TurnTimes()
+        self._effort = Effort()
         self._has_skipped = False
-        self._agent, self._everyone = Spending(), Spending()
         self._pass_at_k, self._pass_hat_k = _MeansByK(), _MeansByK()
 
     def add(self, case: CaseSummary, trials: Sequence[Fact]) -> None:
@@ -395,13 +435,7 @@ class _Sums:
         self._has_skipped |= case.skipped > 0
         self._pass_at_k.add(case.pass_at_k)
         self._pass_hat_k.add(case.pass_hat_k)
-        for fact in trials:
-            if fact.is_skipped or fact.verdict is None:
-                continue
-            self._everyone.add(total_cost([fact.cost_usd, fact.judge_cost_usd]))
-            self._times.add(fact.turn_ms)
-            if fact.turn_ms:
-                self._agent.add(fact.cost_usd)
+        self._effort.add(trials)
 
     def end(self, suite: SuiteSpec, notes: Sequence[str]) -> RunSummary:
         score, counts = mean(self._scores), self._counts
@@ -409,9 +443,9 @@ class _Sums:
             suite.gates,
             score=score,
             pass_rate=counts.pass_rate,
-            times=self._times,
-            agent=self._agent,
-            everyone=self._everyone,
+            times=self._effort.times,
+            agent=self._effort.agent,
+            everyone=self._effort.everyone,
             regressions=self._regressions,
         )
         none_passed = counts.is_dead and not is_failed(counts, gates, suite)
@@ -420,8 +454,8 @@ class _Sums:
             verdict=counts.verdict(gates, suite),
             score=score,
             pass_rate=counts.pass_rate,
-            median_ms=self._times.percentile(0.5),
-            p95_ms=self._times.percentile(P95),
+            median_ms=self._effort.times.percentile(0.5),
+            p95_ms=self._effort.times.percentile(P95),
             gates=gates,
             notes=(*notes, *(note for note, applies in more.items() if applies)),
             # The cases whose trials all ran are no fair sample.

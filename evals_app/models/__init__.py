@@ -8,7 +8,14 @@ from evals_app.models.leases import Lease, Tally, Worker
 from evals_app.models.notices import Delivery, MailWish, Webhook
 from evals_app.models.profiles import Profile
 from evals_app.models.providers import ModelPrice, Provider, ProviderState
-from evals_app.models.results import CaseResult, Execution, GradeResult, PaidCalls, Transcript
+from evals_app.models.results import (
+    CaseResult,
+    Execution,
+    GradeResult,
+    PaidCalls,
+    Transcript,
+    of_each_conversation,
+)
 from evals_app.models.reviews import Review, ReviewedVerdict, ReviewItem, ReviewTask
 from evals_app.models.runs import Run, Snapshot, SnapshotCase
 from evals_app.models.schedules import DueRun, Schedule
@@ -59,4 +66,5 @@ __all__ = [
     "Webhook",
     "Worker",
     "Yardstick",
+    "of_each_conversation",
 ]

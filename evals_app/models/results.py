@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from django.db import models
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q
 from django.db.models.functions import Now
 from pydantic import ValidationError
 
@@ -105,6 +105,22 @@ class Execution(models.Model):
 
     def __str__(self) -> str:
         return f"{self.case} (trial {self.trial})" if self.trial > 1 else self.case
+
+
+def of_each_conversation(column: str) -> Q:
+    """Return which executions count in the sum of a column over a run.
+
+    A run may grade each conversation several times: the agent took part once, in the first.
+    """
+    if not column.startswith("agent_"):
+        return Q()
+    earlier = Execution.objects.filter(
+        run=OuterRef("run"),
+        source=OuterRef("source"),
+        status=Execution.Status.FINISHED,
+        pk__lt=OuterRef("pk"),
+    )
+    return Q(source=None) | ~Q(Exists(earlier))
 
 
 class CaseResult(models.Model):

@@ -129,12 +129,20 @@ def total_json(runs: Sequence[Row]) -> Json:
         "counts": {name: sum(run[name] for run in runs) for name in Counts.KEYS},
         "tokens": {
             side: {
-                kind: _sum(run["tokens"][side][kind] for run in answers) for kind in TokenCount.KEYS
+                kind: _sum(_tokens_of(run, side)[kind] for run in answers)
+                for kind in TokenCount.KEYS
             }
             for side in Tokens.KEYS
         },
         **_costs(*(_sum(_cost_of(run, side) for run in runs) for side in Tokens.KEYS)),
     }
+
+
+def _tokens_of(answer: Json, side: str) -> Json:
+    """Return the tokens of a side of a run; those of an agent that was not asked again count there."""
+    was_asked = side == "judge" or answer["grades_of"] is None
+    tokens: Json = answer["tokens"][side]
+    return tokens if was_asked else dict.fromkeys(tokens, 0)
 
 
 def _cost_of(run: Row, side: str) -> Decimal | None:

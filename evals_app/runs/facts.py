@@ -34,10 +34,10 @@ def facts_of(
     wanted = run.executions.all() if cases is None else run.executions.filter(case__in=cases)
     rows = wanted.order_by("position", "trial").values_list(
         *("case", "verdict", "score", "turn_ms", "agent_cost_usd", "judge_cost_usd"),
-        *("status", "pk"),
+        *("status", "source", "pk"),
     )
-    for case, *result, turn_ms, cost, judge_cost, status, pk in rows.iterator(CHUNK):
+    for case, *result, turn_ms, cost, judge_cost, status, source, pk in rows.iterator(CHUNK):
         verdict, score = others.get(pk, result)
         known = Verdict(verdict) if verdict else None
         is_skipped = status == Execution.Status.SKIPPED
-        yield Fact(case, known, score, tuple(turn_ms), cost, judge_cost, is_skipped)
+        yield Fact(case, known, score, tuple(turn_ms), cost, judge_cost, is_skipped, source)

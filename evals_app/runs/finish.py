@@ -17,7 +17,7 @@ from pydantic import ValidationError
 from evals_app.engine.scoring import ONLY_EFFORT, CaseSummary, RunSummary, summarise_run
 from evals_app.engine.statistics import flip_rate
 from evals_app.formats.snapshot import SnapshotSpec, case_digest, read_case
-from evals_app.models import CaseResult, Execution, GradeResult, Run
+from evals_app.models import CaseResult, Execution, GradeResult, Run, of_each_conversation
 from evals_app.reports.regrading import left_out_in_words
 from evals_app.reports.run_json import AT_LEAST, JUDGE_NOISE, RUBRIC_ITEMS
 from evals_app.runs import events
@@ -184,15 +184,22 @@ def _left_out(run: Run) -> Iterator[str]:
 def _sums(run: Run) -> tuple[dict[str, Any], dict[str, float]]:
     """Return sums of tokens and cost, None where one is unknown, and what is known of those."""
     finished = run.executions.filter(status=Execution.Status.FINISHED)
-    sums = finished.aggregate(*map(Sum, TOTALS), *map(Count, ("pk", *TOTALS)))
-    known = {name: sums[f"{name}__sum"] for name in TOTALS}
-    whole = {name for name in TOTALS if sums[f"{name}__count"] == sums["pk__count"]}
+    counted = {name: of_each_conversation(name) for name in TOTALS}
+    sums = finished.aggregate(
+        **{f"sum_{name}": Sum(name, filter=where) for name, where in counted.items()},
+        **{
+            f"unknown_{name}": Count("pk", filter=where & Q(**{name: None}))
+            for name, where in counted.items()
+        },
+    )
+    known = {name: sums[f"sum_{name}"] for name in TOTALS}
     at_least = {
         name: float(total) if name.endswith("_usd") else total
         for name, total in known.items()
-        if name not in whole and total
+        if total and sums[f"unknown_{name}"]
     }
-    return {name: known[name] if name in whole else None for name in TOTALS}, at_least
+    exact = {name: None if sums[f"unknown_{name}"] else total for name, total in known.items()}
+    return exact, at_least
 
 
 def rubric_items(run: Run) -> dict[str, int] | None:

@@ -232,7 +232,7 @@ def test_what_is_not_the_agents_fault_counts_in_no_rate() -> None:
 
     assert decided is not None
     assert (decided.verdict, decided.cause) == (Verdict.ERRORED, Cause.CASE)
-    assert decided.reason == "The case is wrong."
+    assert (decided.score, decided.reason) == (None, "The case is wrong.")
 
 
 def test_a_check_that_only_informs_still_does() -> None:

@@ -172,14 +172,14 @@ def test_the_score_of_a_run_is_the_mean_of_its_cases_however_many_trials_they_ha
     assert [case.name for case in cases] == ["a", "b", "c", "d"]
 
 
-def test_latencies_are_those_of_all_turns_that_ended_by_themselves() -> None:
-    errored = Fact("a", ERRORED, None, (21.0,))
+def test_latencies_are_those_of_graded_conversations() -> None:
+    errored = Fact("a", ERRORED, None, (21.0, 22.0, 23.0))
     waiting = Fact("a", None, None, (8000.0,))
     ended = Fact("a", PASSED, 1.0, tuple(float(n) for n in range(1, 21)))
 
     summary = summarise_run([errored, waiting, ended], suite=make_suite())
 
-    assert (summary.median_ms, summary.p95_ms) == (11.0, 20.0)
+    assert (summary.median_ms, summary.p95_ms) == (10.0, 19.0)
 
 
 @pytest.mark.parametrize(
@@ -363,7 +363,7 @@ def test_gates_that_are_not_set_are_not_checked() -> None:
 def test_a_gate_says_how_many_costs_are_unknown() -> None:
     suite = make_suite(gates={"max_cost_per_call_usd": 1})
 
-    (gate,) = summarise_run([costly(PASSED, "0.1"), costly(ERRORED, None)], suite=suite).gates
+    (gate,) = summarise_run([costly(PASSED, "0.1"), costly(FAILED, None)], suite=suite).gates
 
     assert (gate.actual, gate.passed) == (None, None)
     assert "1 of 2" in gate.reason
@@ -384,16 +384,31 @@ def costly(
     return Fact("a", verdict, None, (100.0,) * turns, cost, judged)
 
 
-def test_a_call_costs_what_executions_cost_for_each_turn_that_was_measured() -> None:
+def test_a_call_costs_what_graded_executions_cost_for_each_turn_that_was_measured() -> None:
     summary = cost_gates(
         costly(PASSED, "0.1", turns=1),
-        costly(FAILED, "0.1"),
-        costly(ERRORED, "0.3"),
+        costly(FAILED, "0.2"),
+        costly(ERRORED, "0.9"),
         costly(ERRORED, "9", turns=0),
         costly(None, "9"),
     )
 
     assert summary["max_cost_per_call_usd"] == 0.1
+
+
+def test_a_conversation_that_is_graded_again_and_again_took_and_cost_its_agent_once() -> None:
+    gradings = [
+        Fact("a", verdict, 1.0, (slow,), Decimal("0.1"), Decimal("0.01"), source=source)
+        for source, slow, verdicts in [(7, 10.0, (ERRORED, PASSED, PASSED)), (8, 30.0, (PASSED,))]
+        for verdict in verdicts
+    ]
+
+    summary = summarise_run(
+        gradings, suite=make_suite(gates={"max_cost_per_call_usd": 1, "max_cost_usd": 1})
+    )
+
+    assert (summary.median_ms, summary.p95_ms) == (10.0, 30.0)
+    assert [gate.actual for gate in summary.gates] == [0.1, pytest.approx(0.24)]
 
 
 def test_a_run_costs_what_agent_and_judge_cost_in_all_that_ended() -> None:
@@ -410,7 +425,7 @@ def test_a_run_costs_what_agent_and_judge_cost_in_all_that_ended() -> None:
         pytest.param([costly(PASSED, None)], (None, None), id="of the agent"),
         pytest.param([costly(PASSED, "0.2", None)], (0.1, None), id="of the judge"),
         pytest.param(
-            [costly(PASSED, "0.2"), costly(ERRORED, None)], (None, None), id="of what errored"
+            [costly(PASSED, "0.2"), costly(ERRORED, None)], (0.1, None), id="of what errored"
         ),
         pytest.param(
             [costly(PASSED, "0.2"), costly(ERRORED, None, turns=0)],

@@ -4,6 +4,7 @@ import json
 import random
 from collections.abc import Callable
 from datetime import timedelta
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -11,6 +12,8 @@ from asgiref.sync import async_to_sync
 from django.db.models.functions import Now
 from django.utils import timezone
 
+from evals_app.admin.run_results import results
+from evals_app.documents import run_details, runs_document
 from evals_app.engine.execution import write_off
 from evals_app.library.baselines import why_no_baseline
 from evals_app.models import (
@@ -73,6 +76,34 @@ def test_where_nothing_changed_the_results_are_the_same(suite: str) -> None:
     counts = ("total", "passed", "failed", "errored", "not_run", "verdict", "score", "status")
     assert [getattr(again, name) for name in counts] == [getattr(run, name) for name in counts]
     assert (again.grades_of, again.is_whole, again.rerun_of) == (run, False, None)
+
+
+def test_what_the_agent_took_is_counted_once_however_often_its_conversations_are_graded() -> None:
+    run = run_suite(["hello", "bye"])
+    took = {
+        "agent_prompt_tokens": 100,
+        "agent_response_tokens": 7,
+        "agent_cost_usd": Decimal("0.01"),
+    }
+    run.executions.update(**took)
+    for transcript in Transcript.objects.filter(execution__run=run):
+        usage = {"input_uncached": 100, "output": 7}
+        transcript.trial["turns"][0] |= {"usage": usage, "cost_usd": "0.01"}
+        transcript.save()
+
+    again = graded_again(run, trials=5)
+
+    answer = run_details(again.pk)
+    assert answer is not None
+    assert (answer["counts"]["total"], answer["tokens"]["agent"]) == (
+        10,
+        {"prompt": 200, "response": 14},
+    )
+    assert answer["cost_parts_usd"]["agent"] == 0.02
+    assert [case["tokens"]["agent"]["prompt"] for case in answer["cases"]] == [100, 100]
+    assert dict(results(again)["numbers"])[f"Agent tokens in run {run.pk}"].startswith("200 ")
+    total = runs_document([again])["total"]
+    assert (total["tokens"]["agent"]["prompt"], total["cost_parts_usd"]["agent"]) == (0, 0.0)
 
 
 def test_the_agent_is_not_asked_and_no_conversation_is_stored_twice() -> None:
