@@ -190,7 +190,7 @@ def execution_summary(
         "response_criteria_failure_reason": " ".join(reasons) or None,
         "prompt_tokens": trial.usage.prompt_tokens,
         "response_tokens": trial.usage.response_tokens,
-        "execution_time_ms": round(trial.time_ms, 3),
+        "execution_time_ms": trial.time_ms,
         "tool_calls": [call.name for call in trial.tool_calls] if trial.reports_calls else None,
     }
 

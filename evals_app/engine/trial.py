@@ -250,9 +250,9 @@ class Trial:
         return total_cost([turn.cost_usd for turn in self.turns])
 
     @property
-    def time_ms(self) -> float:
-        """The agent's time over all turns; waiting for a provider is not in it."""
-        return sum(turn.latency_ms for turn in self.turns)
+    def time_ms(self) -> float | None:
+        """The agent's time over all turns, without waiting for a provider; None if none began."""
+        return round(sum(turn.latency_ms for turn in self.turns), 3) if self.turns else None
 
     @property
     def tool_calls(self) -> tuple[ToolCall, ...]:

@@ -44,7 +44,10 @@ class Answer(BaseModel):
     @classmethod
     def of(cls, row: Row = _NOTHING, **values: Any) -> Json:
         """Return the answer: `values`, and for all other keys the columns of the same names."""
-        return {key: values[key] if key in values else in_json(row[key]) for key in cls.KEYS}
+        return {
+            key: _rounded(key, values[key] if key in values else in_json(row[key]))
+            for key in cls.KEYS
+        }
 
     @classmethod
     def of_object(cls, source: object, **values: Any) -> Json:
@@ -56,6 +59,11 @@ class Answer(BaseModel):
 def in_json(value: Any) -> Any:
     """Return a value as JSON has it: decimals as numbers, moments and days as text."""
     return _IN_JSON[kind](value) if (kind := type(value)) in _IN_JSON else value
+
+
+def _rounded(key: str, value: Any) -> Any:
+    """Return a duration to the microsecond: what a clock adds to that is noise."""
+    return round(value, 3) if key.endswith("_ms") and isinstance(value, float) else value
 
 
 Interval = Annotated[
@@ -303,7 +311,9 @@ class Summary(Answer):
     response_criteria_failure_reason: str | None
     prompt_tokens: int | None
     response_tokens: int | None
-    execution_time_ms: float = Field(description="The agent's own time, all turns.")
+    execution_time_ms: float | None = Field(
+        description="The agent's own time, all turns; null: no turn began."
+    )
     tool_calls: list[str] | None = Field(
         description="In order; null where the agent does not report its calls."
     )
@@ -342,7 +352,9 @@ class ExecutionRow(Answer):
     duration_ms: float | None = Field(
         description="From start to end, including waiting and the judge."
     )
-    time_ms: float | None = Field(description="The agent's own time, all turns.")
+    time_ms: float | None = Field(
+        description="The agent's own time, all turns; null: no turn began."
+    )
     tokens: Tokens
     cost_usd: float | None = Field(
         description="Agent and judge; the judge alone if it has a `source`. null: unknown."

@@ -108,6 +108,7 @@ def test_a_trial_adds_up_its_turns() -> None:
 
     assert trial.usage == Usage(20, 10)
     assert trial.time_ms == 24.0
+    assert trial.but(turns=()).time_ms is None
     assert [call.name for call in trial.tool_calls] == ["entity.query", "entity.get"]
     assert not trial.ended_early
 

@@ -47,6 +47,29 @@ def test_an_answer_takes_what_is_not_given_from_the_row(stored: Any, answered: A
     assert from_object == expected
 
 
+class Times(Answer):
+    took_ms: float | None
+    max_ms: int | None
+    score: float
+
+
+@pytest.mark.parametrize(
+    ("took_ms", "answered"),
+    [
+        pytest.param(147.2409409998363, 147.241, id="noise of a clock"),
+        pytest.param(0.0004, 0.0, id="less than a microsecond"),
+        pytest.param(12.5, 12.5, id="nothing to round"),
+        pytest.param(None, None, id="unknown"),
+    ],
+)
+def test_durations_are_rounded_to_microseconds_and_nothing_else_is(
+    took_ms: float | None, answered: float | None
+) -> None:
+    row = {"took_ms": took_ms, "max_ms": 20_000, "score": 1 / 3}
+
+    assert Times.of(row) == {"took_ms": answered, "max_ms": 20_000, "score": 1 / 3}
+
+
 def test_a_key_that_nothing_gives_is_an_error() -> None:
     with pytest.raises(KeyError, match="second"):
         Sample.of({"first": "a"})

@@ -161,7 +161,7 @@ def import_native(suite: dict[str, Any]) -> None:
     import_files([SourceFile("shop.suite.yaml", json.dumps(written | suite).encode())])
 
 
-def test_speed_is_measured_where_the_agent_reports_no_cost() -> None:
+def test_no_gate_is_decided_where_the_agent_reports_no_cost_and_so_nothing_is_graded() -> None:
     with (
         WebServer(lambda _: Sent.json({"output": "4"})) as server,
         permitting(hosts=(server.host,)),
@@ -171,10 +171,8 @@ def test_speed_is_measured_where_the_agent_reports_no_cost() -> None:
 
     gates = {gate["name"]: gate for gate in run.summary["gates"]}
     assert run.verdict == "inconclusive"
-    assert gates["max_p95_ms"]["passed"] is True
-    assert gates["max_p95_ms"]["actual"] == run.summary["p95_ms"] > 0
-    assert gates["max_cost_per_call_usd"]["passed"] is None
-    assert "2 of 2" in gates["max_cost_per_call_usd"]["reason"]
+    assert gates["max_p95_ms"]["passed"] is gates["max_cost_per_call_usd"]["passed"] is None
+    assert gates["max_p95_ms"]["actual"] is run.summary["p95_ms"] is None
     for row in run.executions.all():
         assert row.cause == "case"
         assert "estimated_cost_usd" in row.reason

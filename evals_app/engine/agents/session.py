@@ -152,6 +152,7 @@ class Exchange:
     def record(self, *, error: str | None = None, expected: str | None = None) -> TurnRecord:
         """Freeze what happened; `expected` comes from the case, the agent has not seen it."""
         ended = self.clock() if self._ended is None else self._ended
+        took_s = ended - self._started + self.replayed_s - self.waited_s
         return TurnRecord(
             index=self.index,
             user=self.user,
@@ -159,8 +160,8 @@ class Exchange:
             messages=tuple(self.messages),
             error=error,
             usage=total_usage(self.usages) if self.usages else Usage(),
-            latency_ms=max(0.0, (ended - self._started + self.replayed_s - self.waited_s) * 1000),
-            waited_ms=self.waited_s * 1000,
+            latency_ms=round(max(0.0, took_s) * 1000, 3),
+            waited_ms=round(self.waited_s * 1000, 3),
             first_token_ms=self.first_token_ms,
             model=self.model,
             attempts=tuple(self.attempts),
