@@ -66,6 +66,7 @@ class AidMaker:
             compare=self._compare(assertion),
             run_code=self.shared.run_code,
             key=key,
+            threshold=assertion.threshold,
             opened_world=self.opened_world,
         )
 

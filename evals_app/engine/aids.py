@@ -17,7 +17,7 @@ class JudgeQuestion:
 
     `key` tells assertions of an execution apart. `votes` is how often it is asked; a jury has a
     vote for each of its models instead. `anchors` are the author's own words for
-    grades of the scale.
+    grades of the scale. `passing` is the score in 0..1 from which the check passes, if one decides.
     """
 
     criteria: str
@@ -27,6 +27,7 @@ class JudgeQuestion:
     reference: str | None = None
     votes: int = 1
     anchors: Mapping[int, str] = field(default_factory=dict)
+    passing: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +181,7 @@ class StepsQuestion:
     """Ask for a grade by steps (G-Eval); without `steps` some are written from the criteria.
 
     `shown` are the fields that the judge sees. `votes` is how often it is asked if the
-    API does not report probabilities.
+    API does not report probabilities. `passing` is the score in 0..1 from which the check passes.
     """
 
     view: View
@@ -190,6 +191,7 @@ class StepsQuestion:
     shown: tuple[ShownField, ...] = ("actual_output",)
     scale: Scale = "1-5"
     votes: int = 1
+    passing: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -262,8 +264,8 @@ class RunCode(Protocol):
 class Aids:
     """What one assertion of one execution may ask for; None: there is none.
 
-    `key` tells the assertions of an execution apart. `opened_world` returns the world
-    before the first turn; later states follow from the journal of the trial.
+    `key` tells the assertions of an execution apart, `threshold` is the assertion's. `opened_world`
+    returns the world before the first turn; later states follow from the journal of the trial.
     """
 
     judge: Judge | None = None
@@ -271,6 +273,7 @@ class Aids:
     compare: Compare | None = None
     run_code: RunCode | None = None
     key: str = ""
+    threshold: float | None = None
     opened_world: Callable[[], WorldState] | None = None
 
     def world_before(self, view: View) -> WorldState | None:

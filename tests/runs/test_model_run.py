@@ -175,7 +175,7 @@ def tick_off(request: Json) -> Answer:
         {"id": 77, "quote": "", "critique": "Is this a test?", "verdict": "pass"},
     ]
     if is_corrected:
-        items[2]["quote"] = ""
+        items[2]["quote"] = "It arrives on Friday."
     ticked = [item for item in items if is_corrected or item["id"] != 2]
     answer = {"items": ticked, "injection_suspected": False}
     return Reply(json.dumps(answer), input_tokens=400, output_tokens=60)
@@ -201,7 +201,9 @@ def test_a_model_ticks_off_the_rubric_of_the_suite(server: ModelServer) -> None:
     assert [item["verdict"] for item in grade.details["items"]] == [
         *("pass", "fail", "pass", "not_applicable")
     ]
-    assert [(item["is_verified"], item["speaker"]) for item in grade.evidence] == [(True, "agent")]
+    assert [(item["is_verified"], item["speaker"]) for item in grade.evidence] == [
+        (True, "agent")
+    ] * 2
     assert grade.details["flags"] == []
     # The second question is about what the first answer left out, or made up.
     assert [call["usage"]["input_uncached"] for call in grade.calls] == [400, 400]
@@ -312,3 +314,65 @@ def test_a_run_whose_file_is_gone_is_refused_at_its_start() -> None:
 
     with pytest.raises(CannotStartError, match=r"content of receipt\.png is not stored"):
         start_run(suite)
+
+
+def answered(*met: tuple[str, str], **rest: Any) -> Json:
+    """Write a judge's answer that finds each requirement met or not, with a quote."""
+    listed = [required(word, quote, text="Names the day of delivery") for word, quote in met]
+    return {"requirements": listed, "critique": "So it is.", "injection_suspected": False} | rest
+
+
+SAID = "It arrives on Friday."
+TWO_BULLETS = {"type": "rubric", "criteria": "- Names the day\n- Is polite"}
+
+
+@pytest.mark.parametrize(
+    ("options", "answer"),
+    [
+        pytest.param(
+            {"scale": "1-5"},
+            answered(("no", ""), ("no", ""), verdict="graded", score=3),
+            id="nothing is met, and the score passes",
+        ),
+        pytest.param(
+            {"scale": "0-1", "threshold": 0.5},
+            answered(("yes", SAID), ("no", ""), verdict="graded", score=10),
+            id="one is missed, and the score is the highest",
+        ),
+        pytest.param({}, answered(("yes", ""), verdict="pass"), id="nothing shows what is met"),
+        pytest.param(
+            TWO_BULLETS | {"threshold": 0.9},
+            {
+                "items": [
+                    {"id": number, "quote": SAID, "critique": "Seen.", "verdict": verdict}
+                    for number, verdict in [(1, "pass"), (1, "fail"), (2, "pass")]
+                ],
+                "injection_suspected": False,
+            },
+            id="a bullet has two verdicts",
+        ),
+    ],
+)
+def test_a_judge_that_contradicts_itself_twice_does_not_grade(
+    server: ModelServer, options: dict[str, Any], answer: Json
+) -> None:
+    def reply(request: Json) -> Answer:
+        is_judge = "format" in request.get("output_config", {})
+        return Reply(json.dumps(answer)) if is_judge else play(request)
+
+    server.answers(reply)
+    run = make_run()
+    check = Assertion.objects.get(type="llm_judge")
+    check.type = options.pop("type", check.type)
+    check.threshold = options.pop("threshold", None)
+    check.options = check.options | options
+    check.save()
+    again = start_run(Suite.objects.get())
+    run.cancel()
+
+    work()
+
+    again.refresh_from_db()
+    grade = again.executions.get().grades.get(family="judged")
+    assert (again.verdict, grade.passed, grade.status) == ("inconclusive", None, "ungraded")
+    assert (grade.cause, len(grade.calls)) == ("judge", 2)

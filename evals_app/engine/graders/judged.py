@@ -98,7 +98,10 @@ class LlmJudge(VotingGrader):
       mean to you: without them, judges disagree about 2, 3 and 4
     * `0-1`: tenths. Passes when the score reaches the `threshold`; without one it only informs
 
-    A judge whose answer contradicts its own list is asked again. With `votes` or a `jury` of models,
+    A judge whose answer contradicts its own list is asked again: with no requirement met the score is
+    below the middle and does not pass, and the highest score needs every requirement. So is one that
+    finds something met without a quote, unless the criteria forbid it ("promises no refund") or set a
+    condition for it ("if asked, ..."). With `votes` or a `jury` of models,
     `pass_fail` takes the majority and stops asking as soon as it is certain; the other scales take
     the median. The check is not graded if votes are tied, or if the judge refuses, cannot decide, or
     twice contradicts itself or answers off the scale (with several votes: more than half of them).
@@ -166,6 +169,7 @@ class LlmJudge(VotingGrader):
             reference=view.expected_text,
             votes=self.votes,
             anchors={int(grade): words for grade, words in self.anchors.items()},
+            passing=None if self.scale == "pass_fail" else threshold,
         )
         answer = await judge(question)
         passed = self._passes(answer, threshold)
@@ -209,8 +213,9 @@ class Rubric(VotingGrader):
     one it only informs. If no bullet applies, the check is not applicable.
 
     Only a bullet worded as a condition ("If the order is late, ...") can be not applicable. A bullet
-    is met only if the judge's quote comes from the agent or from its tools. If the judge skips a
-    bullet or breaks these rules, it is asked again; a bullet that is then still open is undecided,
+    is met only if the judge's quote comes from the agent or from its tools; only a bullet that forbids
+    something, or sets a condition, is met without one. If the judge skips a bullet, gives it two
+    verdicts or breaks these rules, it is asked again; a bullet that is then still open is undecided,
     neither met nor missed. If that could change the outcome, or there is no `threshold`, the rubric
     is not graded, which is an error of the judge.
 
@@ -259,7 +264,9 @@ class Rubric(VotingGrader):
     async def judge(self, view: View, judge: Judge, *, key: str, threshold: float | None) -> Grade:
         if not self.checklist.items:
             question = JudgeQuestion(
-                self.criteria, "0-1", view, key, view.expected_text, votes=self.votes
+                *(self.criteria, "0-1", view, key, view.expected_text),
+                votes=self.votes,
+                passing=threshold,
             )
             return _grade(await judge(question), "0-1", passed=None, threshold=threshold)
         answer = await judge.tick_off(

@@ -1,6 +1,7 @@
 """What graders share whose question takes a judge several small verdicts."""
 
 from abc import abstractmethod
+from dataclasses import replace
 from typing import ClassVar, Literal
 
 from evals_app.engine.aids import Aids, RagQuestion, StepsQuestion
@@ -23,7 +24,10 @@ class MeasuredGrader(AidedGrader):
     async def grade_with(self, view: View, aids: Aids) -> Grade:
         if aids.measure is None:
             raise JudgeError(NO_JUDGE)
-        measured = await aids.measure(self.question(view, key=aids.key))
+        question = self.question(view, key=aids.key)
+        if isinstance(question, StepsQuestion):
+            question = replace(question, passing=aids.threshold)
+        measured = await aids.measure(question)
         if measured.score is not None:
             grade = Grade.scored(measured.score, measured.reason).but(highest=measured.highest)
         elif measured.cause is not None:

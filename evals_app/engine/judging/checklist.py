@@ -21,7 +21,7 @@ from evals_app.engine.judging.evidence import Shown, objection
 from evals_app.engine.judging.flags import flags_of
 from evals_app.engine.judging.inquiry import Inquiry
 from evals_app.engine.judging.items import Judged, judge_items
-from evals_app.engine.judging.languages import is_conditional
+from evals_app.engine.judging.languages import is_conditional, is_forbidding
 from evals_app.engine.judging.prompt import JudgePrompt
 from evals_app.engine.judging.replies import CANNOT_GRADE, UNDECIDED, Form, Opinion
 from evals_app.engine.judging.votes import Ballot, all_at_once, calls_of, poll, refuse_ungraded
@@ -55,7 +55,7 @@ async def tick_off(
                 prompt_for=prompt_for,
                 purpose="rubric",
                 inquiry=inquiry,
-                weigh=partial(_weighed, shown=shown),
+                weigh=partial(_weighed, shown=shown, is_scripted=asker.is_scripted),
             )
         except (JudgeError, ProviderError) as exc:
             exc.calls = tuple(inquiry.calls)
@@ -82,16 +82,18 @@ def _orders(items: Sequence[ChecklistItem], nonce: str) -> Iterator[list[Checkli
         yield [item for group in groups for item in group]
 
 
-def _weighed(item: ChecklistItem, opinion: Opinion, *, shown: Shown) -> Opinion:
+def _weighed(item: ChecklistItem, opinion: Opinion, *, shown: Shown, is_scripted: bool) -> Opinion:
     """Look the quote up, and note what contradicts the verdict."""
     has_quote = bool(opinion.quote.strip())
     evidence = shown.look_up(opinion.quote, str(item.id)) if has_quote else None
     problem = _against_verdict(item, opinion.verdict, evidence)
+    if opinion.verdict == "pass" and not (has_quote or is_scripted or _is_met_by_nothing(item)):
+        problem = "It asks for something, so a pass needs a quote: the passage that shows it."
     return replace(opinion, evidence=evidence, objection=problem or "")
 
 
 def _against_verdict(item: ChecklistItem, verdict: str, evidence: Evidence | None) -> str | None:
-    if verdict == "not_applicable" and not _has_condition(item):
+    if verdict == "not_applicable" and not any(map(is_conditional, _introduced(item))):
         return "It sets no condition, so it applies to every answer: say pass or fail."
     if evidence is None or verdict not in {"pass", "fail"}:
         return None
@@ -100,10 +102,15 @@ def _against_verdict(item: ChecklistItem, verdict: str, evidence: Evidence | Non
     return None if is_fair else objection(evidence)
 
 
-def _has_condition(item: ChecklistItem) -> bool:
-    """Return whether an item, or what introduces it, is worded as a condition."""
+def _is_met_by_nothing(item: ChecklistItem) -> bool:
+    """Return whether an item forbids something or sets a condition, which need not arise."""
+    return any(is_forbidding(text) or is_conditional(text) for text in _introduced(item))
+
+
+def _introduced(item: ChecklistItem) -> list[str]:
+    """Return an item, and what introduces it: headings, and lines that end with a colon."""
     above = [line for line in item.under if line.startswith("#") or line.rstrip().endswith(":")]
-    return any(map(is_conditional, [item.text, *above]))
+    return [item.text, *above]
 
 
 def _answer(

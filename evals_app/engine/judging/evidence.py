@@ -136,6 +136,15 @@ class MadeUpError(UnreadableError):
     twice = "The judge twice quoted what the agent never said, so the agent is not graded."
 
 
+class UnshownError(UnreadableError):
+    """An answer that finds something met and quotes nothing that shows it."""
+
+    twice = (
+        "The judge twice found something met without quoting what shows it, so the agent is not"
+        " graded."
+    )
+
+
 def refuse_made_up(met: Iterable[Evidence], others: Iterable[Evidence] = ()) -> None:
     """Refuse an answer that rests on made up quotes.
 

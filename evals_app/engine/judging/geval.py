@@ -14,7 +14,13 @@ from evals_app.engine.judging.composing import NO_CONTEXT
 from evals_app.engine.judging.dialogue import as_shown, dialogue_of
 from evals_app.engine.judging.evidence import Shown, refuse_made_up
 from evals_app.engine.judging.inquiry import Inquiry
-from evals_app.engine.judging.prompt import BY_REQUIREMENTS, FORM, GRADED, SCORE_KEY
+from evals_app.engine.judging.prompt import (
+    BY_REQUIREMENTS,
+    FORM,
+    GRADED,
+    NOTHING_SHOWS_IT,
+    SCORE_KEY,
+)
 from evals_app.engine.judging.steps import FIELDS, Recipe, Steps
 from evals_app.engine.judging.transcript import MAX_TRANSCRIPT_CHARS, Piece, cut
 from evals_app.engine.judging.verdict import Verdict, read_scripted, read_verdict, verdict_schema
@@ -44,7 +50,7 @@ them.
 - First list, as requirements, what {yardstick} ask for. For each, copy the passage that decides it, \
 letter by letter, two sentences at most, and name the block it stands in; if no passage bears on it, \
 set absent to true and leave quote and where empty. Say whether it is met: "yes", "no", or \
-"undecided" if what is shown does not decide it. Met only in part is "no"."""
+"undecided" if what is shown does not decide it. Met only in part is "no". {nothing}"""
 
 _SCALES: dict[Scale, str] = {
     "1-5": f"""\
@@ -73,7 +79,8 @@ async def measure_by_steps(question: StepsQuestion, inquiry: Inquiry, *, steps: 
     used = question.steps or await steps.of(recipe, inquiry)
     prompt, pieces = _prompt(question, used, inquiry)
     shown = Shown(pieces)
-    grading = _Grading(prompt, question.scale, shown)
+    criteria = "\n".join([question.criteria, *used])
+    grading = _Grading(prompt, question.scale, shown, criteria, question.passing)
     ballots = await grading.poll(inquiry.asker, votes=question.votes)
     inquiry.calls += calls_of(ballots)
     verdict, how = grading.outcome(ballots, of=question.votes)
@@ -114,6 +121,8 @@ class _Grading:
     prompt: Prompt
     scale: Scale
     shown: Shown
+    criteria: str
+    passing: float | None
     probabilities: dict[int, float] | None = None
 
     async def poll(self, asker: Asker, *, votes: int) -> list[Ballot[Verdict]]:
@@ -130,10 +139,12 @@ class _Grading:
         return await poll([voter] * votes, self._ask, next_round=next_round)
 
     async def _ask(self, asker: Asker) -> tuple[Verdict, tuple[JudgeCall, ...]]:
-        read_words = read_scripted if asker.is_scripted else read_verdict
-
         def read(text: str) -> Verdict:
-            verdict = read_words(text, scale=self.scale)
+            verdict = (
+                read_scripted(text, self.scale)
+                if asker.is_scripted
+                else read_verdict(text, self.scale, criteria=self.criteria, passing=self.passing)
+            )
             # Steps may compare the answer with any block, so whose words they are does not matter.
             refuse_made_up((), verdict.looked_up(self.shown)[1])
             return verdict
@@ -189,7 +200,7 @@ def _prompt(
     yardstick = "CRITERIA and STEPS" if criteria.strip() else "STEPS"
     seen = "; ".join(FIELDS[name] for name in FIELDS if name in question.shown)
     form = FORM.format(order=yardstick, language=yardstick)
-    rules = _RULES.format(yardstick=yardstick, fields=seen)
+    rules = _RULES.format(yardstick=yardstick, fields=seen, nothing=NOTHING_SHOWS_IT)
     prompt = inquiry.prompt(
         "geval",
         rules=f"{rules}\n\n{_SCALES[question.scale]}",

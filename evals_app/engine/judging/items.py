@@ -1,9 +1,9 @@
 """Many small verdicts: our own numbered list of items, and the judge's verdict on each.
 
-What is counted comes from our list, never from a reply. Verdicts are joined by id: the first of an
-id counts, ids that we did not give are ignored. Items without a verdict, and those whose verdict
-is invalid (its quote is made up), are asked about again; those that then have none are UNDECIDED,
-which counts neither for the agent nor against it. Up to 40 items make a call; all calls are made side by
+What is counted comes from our list, never from a reply. Verdicts are joined by id: of equal ones the
+first counts, ids that we did not give are ignored. Items without a verdict, with verdicts that
+contradict each other, and those whose verdict is invalid (its quote is made up), are asked about
+again; those that then have none are UNDECIDED, which counts neither for the agent nor against it. Up to 40 items make a call; all calls are made side by
 side.
 """
 
@@ -155,12 +155,14 @@ class _Question(Generic[N]):
         return Judged({item.id: _final(opinions.get(item.id)) for item in items}, reply.about_all)
 
     def _weighed(self, items: Sequence[N], reply: Reply) -> dict[int, Opinion]:
-        by_id = {item.id: item for item in items}
-        opinions: dict[int, Opinion] = {}
+        given: dict[int, list[Opinion]] = {}
         for number, opinion in reply.opinions:
-            if number in by_id and number not in opinions:
-                opinions[number] = self.weigh(by_id[number], opinion)
-        return opinions
+            given.setdefault(number, []).append(opinion)
+        return {
+            item.id: _contradicted(given[item.id]) or self.weigh(item, given[item.id][0])
+            for item in items
+            if item.id in given
+        }
 
     async def _reply(self, items: Sequence[N], prompt: Prompt, inquiry: Inquiry) -> Reply:
         scripted = partial(read_scripted_reply, form=self.form, ids=[item.id for item in items])
@@ -173,6 +175,15 @@ class _Question(Generic[N]):
         )
         inquiry.injection_suspected |= reply.injection_suspected
         return reply
+
+
+def _contradicted(opinions: Sequence[Opinion]) -> Opinion | None:
+    """Return the opinion on an item that has different verdicts; None if they agree."""
+    verdicts = list(dict.fromkeys(opinion.verdict for opinion in opinions))
+    if len(verdicts) == 1:
+        return None
+    said = " and ".join(verdicts)
+    return replace(opinions[0], objection=f"The judge gave it several verdicts: {said}.")
 
 
 def _final(opinion: Opinion | None) -> Opinion:

@@ -10,7 +10,6 @@ from evals_app.engine.aids import (
     ChecklistQuestion,
     JudgeAnswer,
     JudgeQuestion,
-    Scale,
 )
 from evals_app.engine.errors import JudgeError
 from evals_app.engine.judging.asking import Asker
@@ -54,7 +53,7 @@ class ModelJudge:
         voters = self._voters(question.votes)
         ballots = await poll(
             voters,
-            partial(_verdict, prompt=prompt, scale=question.scale, shown=shown),
+            partial(_verdict, prompt=prompt, question=question, shown=shown),
             next_round=until_decided if question.scale == "pass_fail" else all_at_once,
         )
         votes = votes_of(ballots) if len(voters) > 1 else ()
@@ -106,12 +105,16 @@ class ModelJudge:
 
 
 async def _verdict(
-    asker: Asker, *, prompt: JudgePrompt, scale: Scale, shown: Shown
+    asker: Asker, *, prompt: JudgePrompt, question: JudgeQuestion, shown: Shown
 ) -> tuple[Verdict, tuple[JudgeCall, ...]]:
-    read_words = read_scripted if asker.is_scripted else read_verdict
+    scale = question.scale
+    criteria = "\n".join([question.criteria, *question.anchors.values()])
 
     def read(text: str) -> Verdict:
-        verdict = read_words(text, scale=scale)
+        if asker.is_scripted:
+            verdict = read_scripted(text, scale)
+        else:
+            verdict = read_verdict(text, scale, criteria=criteria, passing=question.passing)
         quotes = [(required.is_met, required.evidence) for required in verdict.looked_up(shown)[0]]
         refuse_made_up(
             [quote for is_met, quote in quotes if quote and is_met],

@@ -73,8 +73,56 @@ _ASKED = re.compile(
 )
 _AROUND = re.compile(r"[\s.,:;!?()\[\]{}\"'*_`\u2013\u2014-]+")
 
+_PROHIBITIONS = NEGATIONS | _words(
+    """
+    avoid avoids avoiding refrain refrains refraining exclude excludes omit omits forbid forbids
+    forbidden prohibit prohibited only solely exclusively exceed exceeds
+    vermeidet vermeiden verzichtet unterlässt nur ausschließlich verboten höchstens
+    évite éviter évitez sauf seulement uniquement interdit
+    evita evitar evite solo sólo únicamente solamente prohibido prohibida
+    evitare soltanto vietato só somente apenas proibido
+    vermijd vermijdt vermijden alleen slechts hoogstens
+    unika undvik undviker undgår undgå älä älkää только избегает yalnızca sadece kaçın
+    """  # noqa: RUF001 - as they are written
+)
+_BOUNDS = re.compile(
+    r"n['\u2019]t\b|\b(?:free (?:of|from)|at most|(?:fewer|less|shorter|longer|more) than|instead of"
+    r"|up to \d|under \d|within \d|max(?:imum|imal|\.)?)\b|ない|ません|禁止|避け|避免|금지|않|없"
+)
+# "Says that no refund is due" asks for a sentence with a "no"; it forbids nothing. But "says nothing
+# of a refund" does.
+_REPORTED = re.compile(
+    r"\b(?:say|tell|stat|explain|inform|confirm|admit|warn|clarif|acknowledg|point out|make clear"
+    r"|nam|mention|quot)(?:s|es|ing|ies|ed|y|e)?\b(?!(?: \w+){0,3} (?:nothing|none|neither|no one)\b)"
+    r"(?! (?:no|only)\b(?! \w+ (?:is|are|was|were|can|will|has|have)\b))"
+    r"(?:(?! and | but )[^.,;:\n])*"
+)
+
 
 def is_conditional(text: str) -> bool:
     """Return whether a requirement is worded as a condition: if, when, unless ..."""
     plain = _ASKED.sub("", " ".join(text.casefold().split()))
     return bool(_CONDITIONS.intersection(_AROUND.split(plain))) or bool(_PHRASES.search(plain))
+
+
+def is_forbidding(text: str) -> bool:
+    """Return whether a requirement is worded as a prohibition: not, no, avoids, at most ...
+
+    One that asks for a sentence with such a word in it is none.
+    """
+    plain = _REPORTED.sub("", text.casefold())
+    words = _AROUND.split(plain)
+    in_a_row = any(word in plain for word in ("不", "没", "沒", "無", "无", "非", "未"))
+    return in_a_row or not _PROHIBITIONS.isdisjoint(words) or bool(_BOUNDS.search(plain))
+
+
+def is_met_by_nothing(requirement: str, criteria: str) -> bool:
+    """Return whether a requirement may be met where nothing bears on it.
+
+    It forbids something, or sets a condition, which need not arise; and so do the criteria that it
+    was taken from, or the judge has only worded it so.
+    """
+    return any(
+        is_worded(requirement) and is_worded(criteria)
+        for is_worded in (is_forbidding, is_conditional)
+    )

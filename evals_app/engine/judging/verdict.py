@@ -7,7 +7,7 @@ from the requirements; a judge that answers something else has contradicted itse
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal, NoReturn
 
@@ -16,7 +16,8 @@ from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints
 from evals_app.engine.aids import Requirement, Scale
 from evals_app.engine.errors import JudgeError
 from evals_app.engine.judging.asking import ContradictionError, UnreadableError
-from evals_app.engine.judging.evidence import Shown
+from evals_app.engine.judging.evidence import Shown, UnshownError
+from evals_app.engine.judging.languages import is_met_by_nothing
 from evals_app.engine.judging.objects import (
     StrictReply,
     checked,
@@ -25,13 +26,17 @@ from evals_app.engine.judging.objects import (
     reply_schema,
 )
 from evals_app.engine.judging.transcript import cut
+from evals_app.engine.statistics import at_least
 from evals_app.engine.trial import Evidence
+from fixtures_app.ground.quoting import quoted, shortened
 
 # Criteria may define what 0.25 and 0.75 mean.
 _TENTHS: list[float] = [0, 1, 2, 2.5, 3, 4, 5, 6, 7, 7.5, 8, 9, 10]
 _MET: dict[str, bool | None] = {"yes": True, "no": False, "undecided": None}
 _LITTLE = 0.25  # of the best score: what meets everything does not get less
+_HALF = 0.5  # of the best score: what meets nothing gets less
 _MOST_SHOWN = 20
+_MOST_NAMED = 3
 MAX_CHARS = 2000  # of a critique, or a quote: what a person reads
 SCRIPTED_CRITIQUE = "Scripted verdict."
 _SCRIPTED: dict[str, Any] = {
@@ -135,11 +140,16 @@ def verdict_schema(scale: Scale) -> dict[str, Any]:
     return reply_schema(_ANSWERS[scale])
 
 
-def read_verdict(text: str, scale: Scale) -> Verdict:
+def read_verdict(
+    text: str, scale: Scale, *, criteria: str = "", passing: float | None = None
+) -> Verdict:
     """Read a reply: the last balanced JSON object in it.
 
+    `passing` is the score in 0..1 from which the check passes, None if that is not known.
+
     Raises:
-        UnreadableError: there is none, it is not of the schema, or it contradicts itself.
+        UnreadableError: there is none, it is not of the schema, it contradicts itself, or nothing
+            shows what it finds met.
         JudgeError: it cannot grade.
     """
     data = read_object(text)
@@ -149,9 +159,32 @@ def read_verdict(text: str, scale: Scale) -> Verdict:
         raise UnreadableError("requirements: list what the criteria require, at least one thing.")
     if not all(requirement.requirement.strip() for requirement in answer.requirements):
         raise UnreadableError("requirements: one of them is empty. Say in each what is required.")
-    if problem := _contradiction(answer, scale):
+    if problem := _contradiction(answer, scale, passing):
         raise ContradictionError(problem)
-    return _verdict(answer, scale)
+    verdict = _verdict(answer, scale)
+    _refuse_unshown(answer.requirements, criteria)
+    return verdict
+
+
+def _refuse_unshown(requirements: Sequence[_Requirement], criteria: str) -> None:
+    """Refuse what is met without a quote, unless the criteria only forbid it or set a condition.
+
+    Raises:
+        UnshownError: something is.
+    """
+    unshown = [
+        quoted(shortened(one.requirement))
+        for one in requirements
+        if one.met == "yes"
+        and not one.quote.strip()
+        and not is_met_by_nothing(one.requirement, criteria)
+    ]
+    if unshown:
+        raise UnshownError(
+            f"{', '.join(unshown[:_MOST_NAMED])}: met, and no passage shows it. Quote the passage"
+            " letter by letter. If there is none, it is not met: only what forbids something, or"
+            " sets a condition that does not arise, is met by nothing."
+        )
 
 
 def refuse_verdict_first(data: Mapping[str, Any], *, after: str) -> None:
@@ -183,7 +216,7 @@ def _verdict(answer: _AnyAnswer, scale: Scale) -> Verdict:
     return Verdict(raw, graded, critique, requirements, answer.injection_suspected)
 
 
-def _contradiction(answer: _AnyAnswer, scale: Scale) -> str:
+def _contradiction(answer: _AnyAnswer, scale: Scale, passing: float | None) -> str:
     """Explain how a verdict contradicts its requirements; empty if it does not."""
     met = {requirement.met for requirement in answer.requirements}
     if isinstance(answer, _PassFail):
@@ -197,9 +230,20 @@ def _contradiction(answer: _AnyAnswer, scale: Scale) -> str:
     _, share = _on_scale(scale, answer.verdict, answer.score)
     if met == {"yes"} and share < _LITTLE:
         return f"All requirements are met, and the score is only {answer.score:g}."
-    if met == {"no"} and share > 1 - _LITTLE:
-        return f"No requirement is met, and the score is as high as {answer.score:g}."
+    if "yes" not in met and not _is_low(share, passing):
+        return (
+            f"No requirement is met, and the score is as high as {answer.score:g}: half of the best"
+            " score, or a score that passes, needs something that is met."
+        )
+    if met != {"yes"} and share == 1:
+        return f"Not every requirement is met, and the score is {answer.score:g}, the highest there is."
     return ""
+
+
+def _is_low(share: float, passing: float | None) -> bool:
+    """Return whether a score says that nothing is met."""
+    passes = passing is not None and passing > 0 and at_least(share, passing)
+    return share < _HALF and not passes
 
 
 def _requirement(given: _Requirement) -> Requirement:

@@ -40,7 +40,7 @@ def asked_about(call: ModelCall) -> list[int]:
 
 
 def passing(call: ModelCall) -> ModelReply:
-    return answer(*map(entry, asked_about(call)))
+    return answer(*(entry(n, quote="It comes on Friday.") for n in asked_about(call)))
 
 
 async def ticked(model: FakeModel, *texts: str, votes: int = 1) -> ChecklistAnswer:
@@ -87,7 +87,7 @@ async def test_a_judge_that_cannot_tell_leaves_an_item_undecided_and_is_not_aske
     ("verdict", "quote", "is_fair"),
     [
         pytest.param("pass", "It comes on Friday.", True, id="the agent's words"),
-        pytest.param("pass", "", True, id="nothing to quote"),
+        pytest.param("pass", "", False, id="nothing at all"),
         pytest.param("pass", "It comes on Monday.", False, id="nobody's words"),
         pytest.param("pass", "The fee is 6 euros", False, id="another number"),
         pytest.param("pass", "Tell me the day", False, id="the user's words"),
@@ -113,7 +113,29 @@ async def test_a_verdict_whose_quote_is_made_up_is_asked_for_again_and_then_unde
     expected = verdict if is_fair and verdict != "cannot_grade" else None
     assert verdicts(result) == [expected]
     if not is_fair:
-        assert f"“{quote}”" in text_of(model.asked[1])
+        assert (f"“{quote}”" if quote else "needs a quote") in text_of(model.asked[1])
+
+
+@pytest.mark.parametrize(
+    ("item", "is_fair"),
+    [
+        pytest.param(ChecklistItem(1, "Promises no refund"), True, id="forbids"),
+        pytest.param(ChecklistItem(1, "Promises a refund", ("## Must not",)), True, id="heading"),
+        pytest.param(ChecklistItem(1, "If it is late, apologises"), True, id="a condition"),
+        pytest.param(ChecklistItem(1, "Names the day"), False, id="asks for something"),
+        pytest.param(ChecklistItem(1, "Names it", ("Not for fun.",)), False, id="a remark"),
+    ],
+)
+async def test_only_what_forbids_something_or_sets_a_condition_passes_without_a_quote(
+    item: ChecklistItem, *, is_fair: bool
+) -> None:
+    model = FakeModel(lambda _: answer(entry(1)))
+
+    result = await make_judge(model).tick_off(
+        ChecklistQuestion((item,), view_of_two(REPLY), key="0")
+    )
+
+    assert (verdicts(result), len(model.asked)) == (["pass"], 1) if is_fair else ([None], 2)
 
 
 # Conditions.

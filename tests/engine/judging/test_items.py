@@ -82,13 +82,13 @@ def words(outcome: Judged) -> list[str]:
                 {
                     **verdicts(),
                     "verdicts": [
-                        *verdicts("good", "good", "good")["verdicts"],
-                        *verdicts("bad", "bad", "bad")["verdicts"],
+                        *verdicts("good", "bad", "good")["verdicts"],
+                        *verdicts("good", "bad", "good")["verdicts"],
                     ],
                 }
             ],
-            ["good", "good", "good"],
-            id="of two verdicts the first counts",
+            ["good", "bad", "good"],
+            id="the same twice",
         ),
         pytest.param(
             [verdicts("good", "bad", "good", "good", "bad", "good")],
@@ -153,6 +153,41 @@ async def test_a_provider_that_fails_the_second_time_is_no_silence_of_the_judge(
 
 
 # Opinions that cannot stand.
+
+
+TWICE = {
+    **verdicts(),
+    "verdicts": verdicts("good", "good")["verdicts"] + verdicts("bad")["verdicts"],
+}
+
+
+@pytest.mark.parametrize(
+    ("second", "expected"),
+    [
+        pytest.param(verdicts("bad"), ["bad", "good"], id="it decides"),
+        pytest.param(TWICE, [UNDECIDED, "good"], id="it does it again"),
+        pytest.param(verdicts(), [UNDECIDED, "good"], id="it says nothing"),
+    ],
+)
+async def test_verdicts_on_an_item_that_contradict_each_other_are_asked_for_again(
+    second: Any, expected: list[str]
+) -> None:
+    model = FakeModel(TWICE, second)
+
+    outcome = await judged(model, 2)
+
+    assert words(outcome) == expected
+    first, again = map(prompt_of, model.asked)
+    assert ("item 2" in first, "item 2" in again) == (True, False)
+    assert "good and bad" in again
+
+
+async def test_a_script_that_contradicts_itself_is_undecided_at_once() -> None:
+    model = FakeModel(TWICE)
+    inquiry = make_inquiry(model, is_scripted=True)
+
+    assert words(await judged(model, 2, inquiry=inquiry)) == [UNDECIDED, "good"]
+    assert len(model.asked) == 1
 
 
 def against_bad(item: Item, opinion: Opinion) -> Opinion:

@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -39,7 +40,7 @@ async def test_a_verdict_becomes_an_answer() -> None:
     (evidence,) = answer.evidence
     assert (evidence.quote, evidence.turn, evidence.is_verified) == ("comes on Friday", 2, True)
     (call,) = answer.calls
-    assert (call.model, call.reply, call.prompt_version) == ("claude-haiku-5-5-x", verdict(), 2)
+    assert (call.model, call.reply, call.prompt_version) == ("claude-haiku-5-5-x", verdict(), 3)
 
 
 async def test_the_model_is_asked_as_the_suite_says() -> None:
@@ -94,21 +95,6 @@ async def test_without_a_verdict_there_is_no_answer(replies: list[ModelReply], s
             ("injection",),
             id="noticed by us",
         ),
-        pytest.param(
-            "It comes on Friday.",
-            {"requirements": [required(quote="") | {"absent": False}]},
-            ("unverified",),
-            id="no quote",
-        ),
-        pytest.param(
-            "It comes on Friday.",
-            {"requirements": [required(quote="")]},
-            (),
-            id="nothing bears on it",
-        ),
-        pytest.param(
-            "", {"requirements": [required(quote="") | {"absent": False}]}, (), id="empty"
-        ),
     ],
 )
 async def test_what_a_person_should_look_at_is_flagged_and_the_score_stays(
@@ -118,6 +104,61 @@ async def test_what_a_person_should_look_at_is_flagged_and_the_score_stays(
 
     assert answer.flags == flags
     assert answer.raw == 4
+
+
+@pytest.mark.parametrize(
+    ("criteria", "requirement", "flags"),
+    [
+        pytest.param("Does not promise a refund", "promises no refund", (), id="forbids"),
+        pytest.param("If asked, names the price", "if asked, names the price", (), id="condition"),
+        pytest.param("Names the date", "date", None, id="asks for something"),
+        pytest.param("Names the date", "does not leave the date out", None, id="reworded"),
+        pytest.param("Names no price, but a date", "date", None, id="forbids something else"),
+        pytest.param("Says that no refund is due", "says that no refund is due", None, id="said"),
+    ],
+)
+@pytest.mark.parametrize("is_absent", [True, False])
+async def test_what_is_met_without_a_quote_is_asked_for_again_unless_it_is_forbidden(
+    criteria: str, requirement: str, flags: tuple[str, ...] | None, *, is_absent: bool
+) -> None:
+    listed = [required(quote="", text=requirement) | {"absent": is_absent}]
+    model = FakeModel(lambda _: verdict(None, verdict="pass", requirements=listed))
+    question = JudgeQuestion(criteria, "pass_fail", make_question().view, key="0")
+
+    if flags is None:
+        with pytest.raises(JudgeError, match="quot"):
+            await make_judge(model)(question)
+        assert requirement in text_of(model.asked[1])
+        return
+    answer = await make_judge(model)(question)
+
+    assert (answer.raw, len(model.asked)) == ("pass", 1)
+    assert answer.flags == (() if is_absent else ("unverified",))
+
+
+@pytest.mark.parametrize(
+    ("passing", "score", "is_fair"),
+    [
+        pytest.param(None, 2, True, id="below the middle"),
+        pytest.param(None, 3, False, id="passes by itself"),
+        pytest.param(0.25, 2, False, id="passes by a low threshold"),
+        pytest.param(0.25, 1, True, id="below it"),
+        pytest.param(0.75, 3, False, id="half of the best score"),
+        pytest.param(0.0, 2, True, id="a threshold that nothing fails"),
+    ],
+)
+async def test_what_meets_nothing_does_not_pass(
+    passing: float | None, score: int, *, is_fair: bool
+) -> None:
+    model = FakeModel(lambda _: verdict(score, "no", "no"))
+    question = replace(make_question(), passing=passing)
+
+    if not is_fair:
+        with pytest.raises(JudgeError, match="contradicted"):
+            await make_judge(model)(question)
+        assert len(model.asked) == 2
+        return
+    assert (await make_judge(model)(question)).raw == score
 
 
 async def test_what_the_criteria_require_comes_with_the_answer() -> None:
@@ -354,19 +395,10 @@ async def test_a_checklist_is_ticked_off() -> None:
     assert (answer.voters, answer.flags, len(answer.calls)) == ((), (), 1)
 
 
-@pytest.mark.parametrize(
-    ("verdict", "flags"),
-    [
-        pytest.param("pass", ("unverified",), id="what is there can be quoted"),
-        pytest.param("fail", (), id="what is missing cannot"),
-    ],
-)
-async def test_a_judge_that_quotes_nothing_may_have_a_reason(
-    verdict: str, flags: tuple[str, ...]
-) -> None:
-    judge = make_judge(FakeModel(ticks(verdict, quote="")))
+async def test_a_judge_that_misses_something_cannot_quote_it() -> None:
+    judge = make_judge(FakeModel(ticks("fail", quote="")))
 
-    assert (await judge.tick_off(make_checklist("Names the day"))).flags == flags
+    assert (await judge.tick_off(make_checklist("Names the day"))).flags == ()
 
 
 async def test_the_bullets_of_votes_go_by_majority() -> None:

@@ -1,6 +1,6 @@
 import pytest
 
-from evals_app.engine.judging.languages import is_conditional
+from evals_app.engine.judging.languages import is_conditional, is_forbidding
 
 
 @pytest.mark.parametrize(
@@ -35,3 +35,41 @@ def test_a_requirement_that_is_a_condition_is_known_by_its_words(
     text: str, *, is_one: bool
 ) -> None:
     assert is_conditional(text) is is_one
+
+
+@pytest.mark.parametrize(
+    ("text", "is_one"),
+    [
+        pytest.param("Does not promise a refund", True, id="does not"),
+        pytest.param("Doesn't mention the price", True, id="contracted"),
+        pytest.param("Never blames the customer", True, id="never"),
+        pytest.param("Mentions no price", True, id="mentions no"),
+        pytest.param("Says nothing about the price", True, id="says nothing"),
+        pytest.param("Tells the user nothing of it", True, id="tells nothing"),
+        pytest.param("Is free of jargon", True, id="free of"),
+        pytest.param("Avoids jargon", True, id="avoids"),
+        pytest.param("At most three sentences", True, id="at most"),
+        pytest.param("Explains the delay, without blame", True, id="explains without"),
+        pytest.param("Explains the delay and promises nothing", True, id="explains and nothing"),
+        pytest.param("Answers only with the day", True, id="only"),
+        pytest.param("Verspricht keine Erstattung", True, id="German"),
+        pytest.param("Ne promet pas de remboursement", True, id="French"),
+        pytest.param("No promete un reembolso", True, id="Spanish"),
+        pytest.param("Не обещает возврат", True, id="Russian"),  # noqa: RUF001
+        pytest.param("不承诺退款", True, id="Chinese"),
+        pytest.param("返金を約束しない", True, id="Japanese"),
+        pytest.param("Names the amount", False, id="asks"),
+        pytest.param("Is polite", False, id="a tone"),
+        pytest.param("Says that no refund is due", False, id="a sentence with a no"),
+        pytest.param("Says no refund is due", False, id="without that"),
+        pytest.param("Explains why it is not possible", False, id="explains why not"),
+        pytest.param("States that it cannot be cancelled", False, id="states that it cannot"),
+        pytest.param("Tells the customer it is not in stock", False, id="tells"),
+        pytest.param("Nennt den Betrag", False, id="German, asks"),
+        pytest.param("Notes the day", False, id="a part of a word"),
+    ],
+)
+def test_a_requirement_that_forbids_something_is_known_by_its_words(
+    text: str, *, is_one: bool
+) -> None:
+    assert is_forbidding(text) is is_one

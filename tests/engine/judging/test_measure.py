@@ -18,7 +18,7 @@ FAITHFULNESS = RagQuestion(metric="faithfulness", view=VIEW)
 CLAIMS = claims("Books can be returned within 30 days.")
 SUPPORTED = sourced("supported 1: accepted for 30 days")
 GRADED = {
-    "requirements": [required(quote="")],
+    "requirements": [required(quote="returned within 30 days")],
     "critique": "Good.",
     "injection_suspected": False,
     "verdict": "graded",

@@ -49,12 +49,12 @@ def quotes_of(verdict: Verdict) -> list[tuple[str, str]]:
     [
         pytest.param("1-5", answer(score=1), 1, 0.0, id="1 of 5"),
         pytest.param("1-5", answer(score=4), 4, 0.75, id="4 of 5"),
-        pytest.param("1-5", answer(score=5), 5, 1.0, id="5 of 5"),
+        pytest.param("1-5", answer("yes", score=5), 5, 1.0, id="5 of 5"),
         pytest.param("0-1", answer(score=0), 0.0, 0.0, id="no tenths"),
         pytest.param("0-1", answer(score=7), 0.7, 0.7, id="seven tenths"),
         pytest.param("0-1", answer(score=2.5), 0.25, 0.25, id="a quarter"),
         pytest.param("0-1", answer(score=7.5), 0.75, 0.75, id="three quarters"),
-        pytest.param("0-1", answer(score=10), 1.0, 1.0, id="ten tenths"),
+        pytest.param("0-1", answer("yes", score=10), 1.0, 1.0, id="ten tenths"),
         pytest.param("0-10", answer(score=7), 7, 0.7, id="7 of 10"),
         pytest.param("pass_fail", pass_fail("pass"), "pass", 1.0, id="pass"),
         pytest.param("pass_fail", pass_fail("fail"), "fail", 0.0, id="fail"),
@@ -160,6 +160,14 @@ CONTRADICTIONS = [
     pytest.param("pass_fail", pass_fail("cannot_grade", "no", "undecided"), id="one is missed"),
     pytest.param("1-5", answer("yes", "yes", score=1), id="all met, lowest"),
     pytest.param("1-5", answer("no", score=5), id="none met, highest"),
+    pytest.param("1-5", answer("no", "no", score=3), id="none met, and it passes"),
+    pytest.param("1-5", answer("no", "undecided", score=3), id="none known to be met"),
+    pytest.param("0-1", answer("no", score=5), id="none met, five tenths"),
+    pytest.param("0-10", answer("no", score=5), id="none met, five"),
+    pytest.param("1-5", answer("yes", "no", score=5), id="one missed, highest"),
+    pytest.param("0-1", answer("yes", "no", score=10), id="one missed, ten tenths"),
+    pytest.param("0-10", answer("yes", "no", score=10), id="one missed, ten"),
+    pytest.param("1-5", answer("yes", "undecided", score=5), id="one undecided, highest"),
     pytest.param("1-5", answer("undecided", score=3), id="graded, and all are undecided"),
     pytest.param("1-5", answer("no", verdict="cannot_grade"), id="could be graded"),
     pytest.param("0-1", answer("yes", score=0), id="all met, no tenth"),
@@ -176,7 +184,9 @@ def test_a_verdict_follows_from_what_is_required(scale: Scale, data: dict[str, A
 
 
 def test_what_is_partly_met_may_have_a_score_between() -> None:
-    assert read_verdict(json.dumps(answer("no", score=4)), "1-5").raw == 4
+    assert read_verdict(json.dumps(answer("yes", "no", score=4)), "1-5").raw == 4
+    assert read_verdict(json.dumps(answer("no", score=2)), "1-5").raw == 2
+    assert read_verdict(json.dumps(answer("no", score=4)), "0-10").raw == 4
     assert read_verdict(json.dumps(answer("yes", score=3)), "0-10").raw == 3
 
 
