@@ -89,12 +89,8 @@ def _existing(user: Any) -> dict[str, bool]:
 
 
 def _worse(suites: Sequence[SuiteLine]) -> list[dict[str, Any]]:
-    """Return suites with cases that passed in their previous whole run and fail now."""
-    pairs = {
-        line.points[-1].run.pk: line.previous.run.pk
-        for line in suites
-        if line.previous and line.points[-1].run.verdict != Run.Verdict.PASSED
-    }
+    """Return suites with cases that got worse since their previous whole run."""
+    pairs = {line.points[-1].run.pk: line.previous.run.pk for line in suites if line.previous}
     worse = worse_cases(pairs) if pairs else {}
     compare = reverse("admin:evals_app_run_compare")
     return [

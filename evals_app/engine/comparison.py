@@ -12,9 +12,16 @@ from enum import StrEnum
 from itertools import product
 from typing import NamedTuple
 
+from evals_app.engine.statistics import fisher_exact
 from evals_app.engine.trial import Verdict
 
 MOST_RUNS = 10  # compared at once
+
+# How rarely chance must explain a fall from trials that disagreed already: where the verdict of the
+# case changed, and where it failed before, too. Most cases with such trials fail in both runs, and
+# at the first level every second comparison of 200 cases with 20 trials would accuse one of them.
+BY_CHANCE = 0.05
+BY_CHANCE_UNSEEN = 0.001
 
 _EXACT = 12  # differences: all 2 ** 12 choices of signs are counted
 _FLIPS = 5_000
@@ -25,8 +32,10 @@ _NOISE = 1e-9
 class Change(StrEnum):
     """What happened to a case, in the order in which pages show them."""
 
-    WORSE = "worse"  # it passed, and fails now
-    FLAKY = "flaky"  # its verdict differs, but its trials disagreed before
+    WORSE = "worse"  # it fails now, and chance does not explain the fall
+    FLAKY = (
+        "flaky"  # its verdict differs, but chance may be the reason: its trials disagreed before
+    )
     BETTER = "better"
     UNDECIDED = "undecided"  # one of its verdicts is missing
     CHANGED = "changed"  # its content differs: the results cannot be compared
@@ -89,10 +98,26 @@ def change_of(base: CaseOutcome | None, head: CaseOutcome | None) -> Change:
     if not (base.is_decided and head.is_decided):
         return Change.UNDECIDED
     if base.verdict is head.verdict:
-        return Change.SAME
-    if base.is_mixed:
+        return _change_of_failed(base, head) if base.verdict is Verdict.FAILED else Change.SAME
+    is_worse = head.verdict is Verdict.FAILED
+    low, high = (head, base) if is_worse else (base, head)
+    if base.is_mixed and _chance_of(low, high) > BY_CHANCE:
         return Change.FLAKY
-    return Change.WORSE if head.verdict is Verdict.FAILED else Change.BETTER
+    return Change.WORSE if is_worse else Change.BETTER
+
+
+def _change_of_failed(base: CaseOutcome, head: CaseOutcome) -> Change:
+    """Return what happened to a case that failed before and fails now."""
+    if base.passed == head.passed == 0:  # as most of them
+        return Change.SAME
+    if _chance_of(head, base) <= BY_CHANCE_UNSEEN:
+        return Change.WORSE
+    return Change.BETTER if _chance_of(base, head) <= BY_CHANCE_UNSEEN else Change.SAME
+
+
+def _chance_of(low: CaseOutcome, high: CaseOutcome) -> float:
+    """Return how likely the first passes so seldom, or more seldom, if both pass equally often."""
+    return fisher_exact(low.passed, low.graded, high.passed, high.graded)
 
 
 def matched(

@@ -59,8 +59,8 @@ class Regressions:
     """How the cases of a run, given one by one, differ from those of its baseline.
 
     `baseline` names that run, `base` has its cases, `digests` the content of this run's cases by name
-    (see `comparison.CaseOutcome`), `remarks` are sentences on what was measured differently. A case can have
-    got worse only if all its graded trials passed in the baseline and its content is the same.
+    (see `comparison.CaseOutcome`), `remarks` are sentences on what was measured differently. What counts as
+    worse is what `comparison.change_of` says.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class Regressions:
     ) -> None:
         self.baseline = baseline
         self.digests = digests
-        self.passed_before = 0  # those of them that are decided now
+        self.judged = 0  # cases that got worse, or passed before and did not
         self.undecided_now = 0  # passed before, too
         self._base = base
         self._remarks = remarks
@@ -90,9 +90,9 @@ class Regressions:
             self._worse.append(head.name)
         if base is None or change is Change.CHANGED:
             return
-        if base.verdict is Verdict.PASSED and not base.is_mixed:
-            self.passed_before += head.is_decided
+        if base.verdict is Verdict.PASSED:
             self.undecided_now += not head.is_decided
+        self.judged += _is_judged(base, change)
         if base.score is not None and head.score is not None:
             for scores, score in zip(self._scores, (base.score, head.score), strict=True):
                 scores.append(score)
@@ -118,8 +118,8 @@ class Regressions:
         more = self.worse - len(self._worse)
         named = f": {names}{f' and {more:,} more' if more else ''}" if names else ""
         first = (
-            f"{self.worse:,} of {_counted(self.passed_before, 'case')} that passed in"
-            f" {self.baseline} got worse{named}."
+            f"{self.worse:,} of {_counted(self.judged, 'case')} got worse than in {self.baseline}"
+            f"{named}."
         )
         return f"{first} {self.apart()}".rstrip()
 
@@ -138,6 +138,12 @@ class Regressions:
         ]
         first = [f"Not counted: {', '.join(parts)}."] if parts else []
         return " ".join([*first, *self._remarks])
+
+
+def _is_judged(base: CaseOutcome, change: Change) -> bool:
+    """Whether a case got worse, or passed in the baseline and did not."""
+    passed = base.verdict is Verdict.PASSED and change not in {Change.FLAKY, Change.UNDECIDED}
+    return passed or change is Change.WORSE
 
 
 # Cases that neither got worse nor show that nothing did.
@@ -232,7 +238,7 @@ def _not_worse(limit: int | None, regressions: Regressions | None) -> GateResult
     if regressions is None:
         return GateResult(name, limit, None, None, NO_BASELINE)
     reason, worse, undecided = regressions.in_words(), regressions.worse, regressions.undecided_now
-    if not regressions.passed_before + undecided:
+    if not regressions.judged + undecided:
         first = f"No case that passed in {regressions.baseline} can be compared with this run."
         return GateResult(name, limit, None, None, f"{first} {regressions.apart()}".rstrip())
     if worse <= limit < worse + undecided:

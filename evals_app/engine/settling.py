@@ -5,14 +5,13 @@ trials of each version the pass rates are compared. The trials that raised the s
 tested: a case is often only suspected because it was unlucky, and would be so again.
 """
 
-import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
-from functools import lru_cache
 from typing import Any, Self
 
-from evals_app.engine.comparison import CaseOutcome, Change, change_of, matched
+from evals_app.engine.comparison import BY_CHANCE, CaseOutcome, Change, change_of, matched
+from evals_app.engine.statistics import fisher_exact
 
 ENOUGH_TRIALS = 3  # of a case: with fewer, runs miss many cases that got worse
 LEAST_GAP = 0.15  # of two pass rates; below it more trials would hardly find a difference
@@ -66,6 +65,9 @@ class Trials:
     passed: int = 0
     failed: int = 0
 
+    def __add__(self, more: "Trials") -> "Trials":
+        return Trials(self.passed + more.passed, self.failed + more.failed)
+
     @property
     def graded(self) -> int:
         return self.passed + self.failed
@@ -110,10 +112,10 @@ class Suspect:
         if self.state is State.DECIDED:
             is_worse = self.direction is Direction.WORSE
             return Finding.REALLY_WORSE if is_worse else Finding.REALLY_BETTER
-        all_of_base = Trials(
-            self.base_before.passed + self.base.passed, self.base_before.failed + self.base.failed
-        )
-        return Finding.WAS_FLAKY if all_of_base.is_mixed else Finding.CANNOT_TELL
+        base, head = self.base_before + self.base, self.head_before + self.head
+        if base.is_mixed and chance_of_gap(base, head, self.direction) > BY_CHANCE:
+            return Finding.WAS_FLAKY
+        return Finding.CANNOT_TELL
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -254,27 +256,10 @@ def discoveries(ps: Sequence[float], *, alpha: float) -> set[int]:
 
 def p_value(suspect: Suspect) -> float:
     """Return the chance of such a gap if both versions pass equally often; 1 without trials."""
-    if suspect.direction is Direction.WORSE:
-        return fisher_exact(suspect.head, suspect.base)
-    return fisher_exact(suspect.base, suspect.head)
+    return chance_of_gap(suspect.base, suspect.head, suspect.direction)
 
 
-def fisher_exact(one: Trials, other: Trials) -> float:
-    """Return how likely `one` passes so seldom, or more seldom, if both pass equally often.
-
-    One-sided: the suspicion, which comes from other trials, names the direction.
-
-    Source: Fisher, Journal of the Royal Statistical Society 98 (1935), 39-82.
-    """
-    return _fisher_exact(one.passed, one.graded, other.passed, other.graded)
-
-
-@lru_cache(maxsize=4096)  # the same few counts come again and again
-def _fisher_exact(passed: int, graded: int, others_passed: int, others_graded: int) -> float:
-    in_all = passed + others_passed
-    least = max(0, in_all - others_graded)
-    ways = sum(
-        math.comb(graded, count) * math.comb(others_graded, in_all - count)
-        for count in range(least, passed + 1)
-    )
-    return ways / math.comb(graded + others_graded, in_all)
+def chance_of_gap(base: Trials, head: Trials, direction: Direction) -> float:
+    """Return how likely the head is so much worse, or better, if both pass equally often."""
+    low, high = (head, base) if direction is Direction.WORSE else (base, head)
+    return fisher_exact(low.passed, low.graded, high.passed, high.graded)

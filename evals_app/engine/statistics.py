@@ -3,6 +3,7 @@
 import math
 import statistics
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 _NOISE = 1e-9  # of binary fractions: 0.7 + 0.1 is less than 0.8
 
@@ -27,6 +28,23 @@ def wilson_interval(passed: int, total: int, *, z: float = 1.959964) -> tuple[fl
     half = z / (1 + z * z / total) * math.sqrt(rate * (1 - rate) / total + (z / total / 2) ** 2)
     # Rounding must not put the rate itself outside.
     return max(0.0, min(rate, centre - half)), min(1.0, max(rate, centre + half))
+
+
+@lru_cache(maxsize=4096)  # the same few counts come again and again
+def fisher_exact(passed: int, graded: int, others_passed: int, others_graded: int) -> float:
+    """Return how likely so few of `graded` trials pass, or fewer, if the others pass equally often.
+
+    One-sided: whoever asks knows which of the two may be worse.
+
+    Source: Fisher, Journal of the Royal Statistical Society 98 (1935), 39-82.
+    """
+    in_all = passed + others_passed
+    least = max(0, in_all - others_graded)
+    ways = sum(
+        math.comb(graded, count) * math.comb(others_graded, in_all - count)
+        for count in range(least, passed + 1)
+    )
+    return ways / math.comb(graded + others_graded, in_all)
 
 
 def pass_at_k(passed: int, total: int, k: int) -> float:

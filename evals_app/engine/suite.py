@@ -90,7 +90,7 @@ class GatesSpec(Spec):
     max_regressions: int | None = Field(
         default=None,
         title="Cases that got worse, at most",
-        description="For example, 0 requires that no case fails that passed in the baseline.",
+        description="For example, 0 requires that no case got worse since the baseline.",
         ge=0,
     )
     max_score_drop: float | None = Field(

@@ -37,11 +37,14 @@ class ChangeWords(NamedTuple):
 
 
 CHANGES: Mapping[Change, ChangeWords] = {
-    Change.WORSE: ChangeWords("Worse", "It passed before and fails now."),
-    Change.FLAKY: ChangeWords(
-        "Flaky before", "Its verdict is different, but its trials already disagreed before."
+    Change.WORSE: ChangeWords(
+        "Worse", "It fails now. Before, all its trials passed, or clearly more of them."
     ),
-    Change.BETTER: ChangeWords("Better", "It failed before and passes now."),
+    Change.FLAKY: ChangeWords(
+        "Flaky before",
+        "Its verdict is different, but its trials already disagreed before, so it may be chance.",
+    ),
+    Change.BETTER: ChangeWords("Better", "It failed before, and does better now."),
     Change.UNDECIDED: ChangeWords("Undecided", "One of the runs has no verdict on it."),
     Change.CHANGED: ChangeWords(
         "Changed", "The case was edited between the runs, so its results cannot be compared."

@@ -54,9 +54,13 @@ class ComparedRun(RunRow):
 class ChangeCounts(Answer):
     """Cases by what happened to them."""
 
-    worse: int = Field(description="Passed in the base, fails now.")
-    flaky: int = Field(description="Another verdict, but its trials already disagreed in the base.")
-    better: int = Field(description="Failed in the base, passes now.")
+    worse: int = Field(
+        description="Fails now; in the base all trials passed, or more than chance explains."
+    )
+    flaky: int = Field(
+        description="Another verdict, but its trials already disagreed in the base: it may be chance."
+    )
+    better: int = Field(description="The other way round: failed in the base, and does better.")
     undecided: int = Field(description="One of the verdicts is missing.")
     changed: int = Field(description="The content differs, so the results cannot be compared.")
     new: int = Field(description="Not in the base.")

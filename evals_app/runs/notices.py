@@ -157,7 +157,7 @@ def _take(now: datetime) -> list[Delivery]:
 def _written(taken: Iterable[Delivery]) -> Sequence[Delivery]:
     """Write the bodies of messages that have none; return those that are wanted."""
     wanted = []
-    worse_of = cache(_worse)  # several messages may be about one run, of many cases
+    worse_of = cache(worse_than_baseline)  # several messages may be about one run, of many cases
     for delivery in taken:
         try:
             is_wanted = _write(delivery, worse_of)
@@ -379,7 +379,7 @@ def _has_failed(run: Run) -> bool:
     return run.status == Run.Status.FINISHED and run.verdict != Run.Verdict.PASSED
 
 
-def _worse(run: Run) -> Names | None:
+def worse_than_baseline(run: Run) -> Names | None:
     """Return the cases that got worse than in the baseline of a run; None if it has none."""
     if run.baseline_id is None or run.baseline is None:
         return None

@@ -6,6 +6,7 @@ from typing import Any
 
 from django.db.models import F, OuterRef, Q, QuerySet, Subquery
 
+from evals_app.engine.comparison import Change, change_of
 from evals_app.engine.trial import Verdict
 from evals_app.models import CaseResult, Run, Suite
 
@@ -55,22 +56,21 @@ def standing(suite: Any, runs: Mapping[int, Run]) -> Standing:
     )
 
 
-_WORSE = (Verdict.FAILED, Verdict.ERRORED)
-
-
 def worse_cases(pairs: Mapping[int, int]) -> dict[int, list[str]]:
-    """Return the names of cases that passed in an earlier run and no longer do in a later, by run.
+    """Return the names of cases that got worse from an earlier run to a later one, by the later one.
 
-    `pairs` has the earlier run of each; cases that people edited in between do not count.
+    `pairs` has the earlier run of each.
     """
-    not_passed = Q(run__in=pairs.keys(), verdict__in=_WORSE)
-    names = CaseResult.objects.filter(not_passed).values("name")
-    passed_before = Q(run__in=pairs.values(), verdict=Verdict.PASSED, name__in=names)
-    rows = CaseResult.objects.filter(not_passed | passed_before).order_by("run", "position")
-    results = list(rows.values_list("run", "name", "digest", "verdict"))
-    passed = {result[:3] for result in results if result[3] == Verdict.PASSED}
+    # What does not fail now did not get worse.
+    failed = Q(run__in=pairs.keys(), verdict=Verdict.FAILED)
+    names = CaseResult.objects.filter(failed).values("name")
+    before = Q(run__in=pairs.values(), name__in=names)
+    rows = CaseResult.objects.filter(failed | before).order_by("run", "position")
+    results = list(rows.defer("pass_at_k", "pass_hat_k"))
+    known = {(result.run_id, result.name): result.outcome for result in results}
     worse: dict[int, list[str]] = {}
-    for run, name, digest, verdict in results:
-        if verdict in _WORSE and (pairs.get(run), name, digest) in passed:
+    for (run, name), outcome in known.items():
+        earlier = known.get((pairs[run], name)) if run in pairs else None
+        if earlier and change_of(earlier, outcome) is Change.WORSE:
             worse.setdefault(run, []).append(name)
     return worse

@@ -46,6 +46,28 @@ def outcome(
         pytest.param(
             outcome(2, 1, min_rate=0.6), outcome(0, 3), Change.FLAKY, id="was mixed, fails now"
         ),
+        pytest.param(
+            outcome(19, 1, min_rate=0.8), outcome(0, 20), Change.WORSE, id="one unlucky trial"
+        ),
+        pytest.param(
+            outcome(0, 20), outcome(19, 1, min_rate=0.8), Change.BETTER, id="one unlucky trial now"
+        ),
+        pytest.param(
+            outcome(1, 19), outcome(20, 0), Change.BETTER, id="was mixed, rose beyond chance"
+        ),
+        pytest.param(
+            outcome(4, 1, min_rate=0.8), outcome(0, 5), Change.WORSE, id="1 of 42 by chance"
+        ),
+        pytest.param(
+            outcome(4, 1, min_rate=0.8), outcome(1, 4), Change.FLAKY, id="1 of 10 by chance"
+        ),
+        pytest.param(outcome(1, 0), outcome(0, 1), Change.WORSE, id="a single trial each"),
+        pytest.param(outcome(19, 1), outcome(0, 20), Change.WORSE, id="failed before, collapsed"),
+        pytest.param(outcome(0, 20), outcome(19, 1), Change.BETTER, id="still fails, rose"),
+        pytest.param(outcome(4, 1), outcome(0, 5), Change.SAME, id="failed before, fell a little"),
+        pytest.param(
+            outcome(3, 0), outcome(2, 1, min_rate=0.6), Change.SAME, id="passes, with a trial less"
+        ),
         pytest.param(outcome(3, 0), outcome(0, 0, errored=3), Change.UNDECIDED, id="errored now"),
         pytest.param(outcome(0, 0), outcome(3, 0), Change.UNDECIDED, id="did not run before"),
         pytest.param(outcome(3, 0), outcome(0, 3, digest="b"), Change.CHANGED, id="rewritten"),

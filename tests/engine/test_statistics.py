@@ -7,10 +7,12 @@ from fractions import Fraction
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 
 from evals_app.engine.statistics import (
     at_least,
     deviation,
+    fisher_exact,
     mean,
     pass_at_k,
     pass_hat_k,
@@ -18,6 +20,7 @@ from evals_app.engine.statistics import (
     wilson_interval,
 )
 
+FEW = st.integers(0, 25)
 COUNTS = st.integers(1, 100).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))
 
 
@@ -147,3 +150,14 @@ def test_the_rank_is_exact_whatever_the_number_of_values(count: int) -> None:
 )
 def test_a_bound_is_reached_but_for_rounding(value: float, bound: float, *, reaches: bool) -> None:
     assert at_least(value, bound) is reaches
+
+
+@given(FEW, FEW, FEW, FEW)
+def test_fisher_agrees_with_scipy(
+    passed: int, failed: int, others: int, others_failed: int
+) -> None:
+    expected = stats.fisher_exact([[passed, failed], [others, others_failed]], "less").pvalue
+
+    p = fisher_exact(passed, passed + failed, others, others + others_failed)
+
+    assert p == pytest.approx(expected, abs=1e-12)

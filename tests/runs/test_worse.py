@@ -1,0 +1,118 @@
+"""What counts as worse is the same wherever it is asked: one table, every place that answers."""
+
+from typing import Any, NamedTuple
+
+import pytest
+from django.core.management import call_command
+
+from evals_app.engine.comparison import Change, change_of
+from evals_app.engine.gates import Regressions, Spending, TurnTimes, check_gates
+from evals_app.engine.settling import find_suspects
+from evals_app.engine.suite import GatesSpec
+from evals_app.models import CaseResult, Run
+from evals_app.runs.comparing import case_outcomes, compare_runs
+from evals_app.runs.notices import worse_than_baseline
+from evals_app.runs.standing import worse_cases
+from tests.makers import make_run
+
+pytestmark = pytest.mark.django_db
+
+STEADY = "Steady"  # a case that passes in both runs
+
+
+class Row(NamedTuple):
+    """Passed and failed trials of a case in the base and in the head."""
+
+    base: tuple[int, int]
+    head: tuple[int, int]
+    min_pass_rate: float = 1.0
+
+
+WORSE = [
+    pytest.param(Row((3, 0), (0, 3)), id="all passed before, none passes now"),
+    pytest.param(Row((3, 0), (2, 1)), id="all passed before, fails now"),
+    pytest.param(Row((1, 0), (0, 1)), id="one trial each"),
+    pytest.param(Row((19, 1), (0, 20), 0.8), id="one unlucky trial, then none passes"),
+    pytest.param(Row((4, 1), (0, 5), 0.8), id="beyond its own trials"),
+    pytest.param(Row((19, 1), (0, 20)), id="failed before by one trial, then none passes"),
+]
+NOT_WORSE = [
+    pytest.param(Row((4, 1), (2, 3), 0.8), id="its own trials may explain it"),
+    pytest.param(Row((3, 0), (2, 1), 0.6), id="same verdict, one trial fewer"),
+    pytest.param(Row((2, 1), (1, 2)), id="failed before, one trial fewer"),
+    pytest.param(Row((0, 3), (3, 0)), id="better"),
+]
+
+
+def run_of(trials: tuple[int, int], row: Row) -> Run:
+    """Write a run of two cases, of which one has these trials."""
+    passed, failed = trials
+    states = ["passed"] * passed + ["failed"] * failed
+    run = make_run({"A": states, STEADY: ["passed"]})
+    verdict = "passed" if passed / (passed + failed) >= row.min_pass_rate else "failed"
+    CaseResult.objects.filter(run=run, name="A").update(verdict=verdict)
+    return run
+
+
+def both(row: Row) -> tuple[Run, Run]:
+    return run_of(row.base, row), run_of(row.head, row)
+
+
+def by_outcome(base: Run, head: Run) -> bool:
+    before, after = case_outcomes(base), case_outcomes(head)
+    return change_of(before["A"], after["A"]) is Change.WORSE
+
+
+def by_comparison(base: Run, head: Run) -> bool:
+    (cases,) = (entry.cases for entry in compare_runs([base.pk, head.pk]).heads)
+    return cases.counts.get(Change.WORSE, 0) == 1
+
+
+def by_gate(base: Run, head: Run) -> bool:
+    regressions = Regressions("run 1", case_outcomes(base), digests={})
+    for outcome in case_outcomes(head).values():
+        regressions.add(outcome)
+    nothing: dict[str, Any] = {"score": None, "pass_rate": None, "times": TurnTimes()}
+    nothing |= {"agent": Spending(), "everyone": Spending()}
+    (gate,) = check_gates(GatesSpec(max_regressions=0), **nothing, regressions=regressions)
+    assert ("“A”" in gate.reason) is (gate.passed is False)
+    return gate.passed is False
+
+
+def by_notice(base: Run, head: Run) -> bool:
+    Run.objects.filter(pk=head.pk).update(baseline=base)
+    worse = worse_than_baseline(Run.objects.get(pk=head.pk))
+    return worse is not None and list(worse.first) == ["A"]
+
+
+def by_dashboard(base: Run, head: Run) -> bool:
+    return worse_cases({head.pk: base.pk}) == {head.pk: ["A"]}
+
+
+PLACES = [by_outcome, by_comparison, by_gate, by_notice, by_dashboard]
+
+
+@pytest.mark.parametrize("row", WORSE)
+def test_a_fall_that_chance_does_not_explain_is_worse_everywhere(row: Row) -> None:
+    base, head = both(row)
+
+    assert [place.__name__ for place in PLACES if not place(base, head)] == []
+    assert exit_code(base, head) == 1
+    suspicion = find_suspects(case_outcomes(base), case_outcomes(head))
+    assert [suspect.name for suspect in suspicion.suspects] == ["A"]
+
+
+@pytest.mark.parametrize("row", NOT_WORSE)
+def test_what_chance_may_explain_is_worse_nowhere(row: Row) -> None:
+    base, head = both(row)
+
+    assert [place.__name__ for place in PLACES if place(base, head)] == []
+    assert exit_code(base, head) == 0
+
+
+def exit_code(base: Run, head: Run) -> int:
+    try:
+        call_command("compare_runs", str(base.pk), str(head.pk), "--json")
+    except SystemExit as ended:
+        return int(ended.code or 0)
+    return 0
