@@ -15,9 +15,8 @@ from evals_app.engine.errors import (
     ProviderError,
 )
 from evals_app.engine.graders import AidedGrader, JudgedGrader, PlainGrader
-from evals_app.engine.graders.base import Need
+from evals_app.engine.graders.base import Need, failed_by_agent, too_long
 from evals_app.engine.graders.calls import missing_calls
-from evals_app.engine.graders.effort import failed_by_agent
 from evals_app.engine.inventory import NOTHING_KNOWN, Inventory
 from evals_app.engine.limits import grade_limits, ungraded_by
 from evals_app.engine.statistics import at_least
@@ -157,6 +156,8 @@ async def _graded_by_kind(
     grader = assertion.grader
     if isinstance(grader, PlainGrader):
         return grader.grade(view)
+    if isinstance(grader, JudgedGrader) and (refused := too_long(view.reply, grader.most_bytes)):
+        return refused
     aids = aids_for(assertion, key)
     if aids is NO_AIDS and view.trial.failure is not None:
         return ungraded_by(view.trial.failure)

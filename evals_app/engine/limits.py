@@ -6,8 +6,9 @@ from decimal import Decimal
 from typing import NamedTuple
 
 from evals_app.engine.case_spec import LimitsSpec
+from evals_app.engine.graders.base import unanswered_turn
 from evals_app.engine.graders.calls import missing_calls, unreported_calls
-from evals_app.engine.graders.effort import unanswered_turn, unknown_cost, unknown_usage
+from evals_app.engine.graders.effort import unknown_cost, unknown_usage
 from evals_app.engine.llm.pricing import usd_text
 from evals_app.engine.trial import Cause, Failure, Grade, GradedAssertion, Trial
 
@@ -102,7 +103,7 @@ def _grade(
     if actual is None:
         if limit.key == "max_tool_calls":
             missing = [turn.calls_missing for turn in trial.turns if turn.calls_missing]
-            return missing_calls(missing[0]) if missing else unreported_calls()
+            return missing_calls(missing[0]) if missing else unreported_calls(trial.turns)
         if limit.key == "max_cost_usd":
             return unknown_cost(trial.turns)
         return unknown_usage(trial.turns, limit.label)

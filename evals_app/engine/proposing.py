@@ -20,7 +20,6 @@ from evals_app.engine.expecting import (
     happenings,
 )
 from evals_app.engine.graders.base import PlainGrader
-from evals_app.engine.graders.tools import error_of
 from evals_app.engine.limits import LIMITS
 from evals_app.engine.llm.pricing import usd_text
 from evals_app.engine.matchers import equal
@@ -36,6 +35,7 @@ from evals_app.engine.parting import (
     taken_apart,
 )
 from evals_app.engine.phrases import Phrase, phrases_of
+from evals_app.engine.tool_results import error_of
 from evals_app.engine.trial import ToolCall, Trial, TurnRecord, View
 from fixtures_app.ground.quoting import listed, quoted, shortened
 

@@ -15,6 +15,7 @@ from typing import Any
 from evals_app.engine.agents.reply import RETRIEVED
 from evals_app.engine.agents.tool_calls import json_or_text, tool_result
 from evals_app.engine.spec import MOST
+from evals_app.engine.tool_results import mcp_error
 from evals_app.engine.trial import Chunk, Message, ToolCall, Trial, TurnRecord, Usage, total_usage
 
 _NS_IN_MS = 1_000_000
@@ -293,7 +294,7 @@ def _call(span: Span, asked: Mapping[str, dict[str, Any]]) -> ToolCall:
         name,
         arguments,
         tool_result(name, result),
-        span.error or error,
+        span.error or error or mcp_error(result),
         duration_ms=span.duration_ms,
     )
 

@@ -113,14 +113,15 @@ class Chunk:
 class ToolCall:
     """One call of a tool: what the agent asked and what it got.
 
-    `is_retrieval` means that the tool looks up knowledge; no chunks then means that it found none.
+    `duration_ms` None is unknown. `is_retrieval` means that the tool looks up knowledge; no chunks
+    then means that it found none.
     """
 
     name: str
     args: dict[str, Any]
     result: Any = None
     error: str | None = None
-    duration_ms: float = 0.0
+    duration_ms: float | None = None
     chunks: tuple[Chunk, ...] = ()
     is_retrieval: bool = False
 
@@ -326,6 +327,11 @@ class View:
     def reports_calls(self) -> bool:
         """Whether `tool_calls` is all that was called."""
         return all(turn.reports_calls for turn in self.turns)
+
+    @property
+    def reports_lookups(self) -> bool:
+        """Whether `chunks` is all that was looked up."""
+        return all(turn.reports_calls or _looked_up([turn]) for turn in self.turns)
 
     @property
     def chunks(self) -> tuple[Chunk, ...]:

@@ -461,7 +461,7 @@ class ToolCall(Answer):
     args: JsonObject
     result: Any
     error: str | None
-    duration_ms: float
+    duration_ms: float | None = Field(description="null: the agent does not report it.")
 
 
 class ShownFile(Answer):

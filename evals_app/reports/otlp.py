@@ -13,6 +13,7 @@ from datetime import datetime
 from typing import Any
 
 from evals_app.engine.desk import Outcome
+from evals_app.engine.tool_results import error_of
 from evals_app.engine.trial import GradedAssertion, JudgeCall, ToolCall, TurnRecord, Usage, Verdict
 from fixtures_app.ground.quoting import shortened
 
@@ -148,16 +149,19 @@ class _Writer:
         attributes: JsonObject = {
             "gen_ai.operation.name": "execute_tool",
             "gen_ai.tool.name": call.name,
+            "touchstone.duration": None if call.duration_ms is not None else "unknown",
         }
         if self._with_content:
             attributes["gen_ai.tool.call.arguments"] = _text(json.dumps(call.args))
             attributes["gen_ai.tool.call.result"] = _text(json.dumps(call.result))
-        ended = began + _duration(call.duration_ms)
-        failed = {"error.type": "tool"} if call.error else {}
+        # A span has an end, even if nobody knows when that was.
+        ended = began + _duration(call.duration_ms or 0)
+        is_failed = error_of(call) is not None
+        failed = {"error.type": "tool"} if is_failed else {}
         span = self._span(
             f"execute_tool {call.name}", began, ended, attributes | failed, parent=parent
         )
-        return span | {"status": {"code": _ERROR} if call.error else {}}
+        return span | {"status": {"code": _ERROR} if is_failed else {}}
 
     def _judge(self, call: JudgeCall, began: int) -> JsonObject:
         attributes: JsonObject = {

@@ -20,6 +20,7 @@ from evals_app.engine.aids import (
 )
 from evals_app.engine.errors import JudgeError, RateLimitedError
 from evals_app.engine.graders import Grader, PlainGrader
+from evals_app.engine.graders.base import MAX_TEXT_BYTES
 from evals_app.engine.grading import NO_AIDS, grade_trial
 from evals_app.engine.inventory import Abilities, Inventory
 from evals_app.engine.suite import AssertionSpec
@@ -783,6 +784,26 @@ async def test_a_pass_that_may_have_been_talked_into_says_so(
 
     assert ("instructions for the judge" in graded.reason) is is_said
     assert graded.score == 0.6
+
+
+@pytest.mark.parametrize(
+    ("size", "cause", "asked"),
+    [
+        pytest.param(MAX_TEXT_BYTES, None, 1, id="the longest that a judge reads"),
+        pytest.param(MAX_TEXT_BYTES + 1, Cause.AGENT, 0, id="longer"),
+    ],
+)
+async def test_a_judge_reads_the_whole_reply_or_none_of_it(
+    size: int, cause: Cause | None, asked: int
+) -> None:
+    judge = FakeJudge()
+
+    (graded,) = await grade(
+        make_trial(make_turn("x" * size)), turn(assertions=[POLITE]), judge=judge
+    )
+
+    assert (graded.grade.cause, len(judge.asked)) == (cause, asked)
+    assert graded.grade.passed is (cause is None)
 
 
 @pytest.mark.parametrize(

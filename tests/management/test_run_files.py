@@ -163,3 +163,22 @@ def test_a_temporary_database_has_nothing_to_compare_with(
 
     with pytest.raises(CommandError, match="--baseline"):
         call_command("run_evals", str(evals), "--baseline", "latest")
+
+
+def test_calls_that_an_agent_does_not_report_are_not_graded(evals: Path) -> None:
+    (evals / ".env").write_text("EVALS_COMMANDS=cat\n", encoding="utf-8")
+    agent = "agent: Echo\nslug: echo\ndriver: command\ncommand: [cat]\n"
+    (evals / "evals" / "echo.agent.yaml").write_text(agent, encoding="utf-8")
+    turn = "turns: [{{user: Hi, assertions: [{{type: {}, value: find}}]}}]"
+    kinds = ("tool_called", "tool_not_called")
+    cases = ", ".join(f"{{name: {kind}, {turn.format(kind)}}}" for kind in kinds)
+    suite = f"suite: Calls\nslug: calls\nagent: echo\ncases: [{cases}]\n"
+    (evals / "evals" / "greetings.suite.yaml").write_text(suite, encoding="utf-8")
+
+    process = started(evals, "evals", "--no-progress", "--env-file", ".env")
+    _, err = process.communicate(timeout=120)
+
+    assert process.returncode == 3, err
+    written = (evals / "touchstone-results" / "results.json").read_text(encoding="utf-8")
+    executions = json.loads(written)["executions"]
+    assert {(one["verdict"], one["cause"]) for one in executions} == {("errored", "case")}

@@ -85,6 +85,12 @@ def test_turns_are_the_spans_that_the_agent_was_sent() -> None:
         ("open", {}, None),
     ]
     assert calls[0].duration_ms == 5.0
+    lengths = {
+        span.attributes["gen_ai.tool.name"]: span.attributes.get("touchstone.duration")
+        for span in spans.values()
+        if span.kind == "tool"
+    }
+    assert lengths == {"find": None, "open": "unknown"}
     assert usage_of([spans[TURN]], tree) == Usage(10, 5, cache_read=4)
     assert spans["b" * 16].error is not None
     assert spans["b" * 16].start_ns == spans[TURN].end_ns

@@ -29,6 +29,7 @@ from pydantic_core import ErrorDetails
 from evals_app.engine.agents.session import Exchange
 from evals_app.engine.errors import AgentError, ReplyMismatchError
 from evals_app.engine.spec import MOST
+from evals_app.engine.tool_results import mcp_error
 from evals_app.engine.trial import Chunk, Message, ToolCall, Usage
 from fixtures_app.ground.json_paths import path_text
 from fixtures_app.ground.nesting import TOO_DEEP, is_too_deep
@@ -81,9 +82,9 @@ class _Call(_Part):
         return value
 
     def read(self) -> ToolCall:
-        error = None if self.error is None else _message_of(self.error)
+        error = mcp_error(self.result) if self.error is None else _message_of(self.error)
         return ToolCall(
-            self.name, self.args or {}, self.result, error, duration_ms=self.duration_ms or 0.0
+            self.name, self.args or {}, self.result, error, duration_ms=self.duration_ms
         )
 
 

@@ -14,6 +14,7 @@ from evals_app.engine.agents.mcp_tools import connect
 from evals_app.engine.agents.tool_calls import CheckedTool, tool_error
 from evals_app.engine.errors import ConfigurationError
 from evals_app.engine.matchers import mismatches
+from evals_app.engine.tool_results import mcp_error
 from evals_app.engine.tool_spec import AnyTool, CannedTool, HttpTool, McpTools
 from evals_app.engine.trial import Chunk, Tool, ToolCall, World
 from evals_app.engine.web import Web
@@ -131,7 +132,7 @@ def _error_of(result: Any) -> str | None:
     error = result.get("error") if isinstance(result, Mapping) else None
     if isinstance(error, Mapping) and "message" in error:
         return str(error["message"])
-    return None
+    return mcp_error(result)
 
 
 def result_text(call: ToolCall) -> str:

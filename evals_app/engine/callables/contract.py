@@ -13,13 +13,16 @@ _ROUNDING = 1e-9  # 0.1 + 0.2 + 0.7 is a little more than 1
 
 @dataclass(frozen=True)
 class ToolInvocation:
-    """A call of a tool. `bytes` is the size of its result, written as JSON."""
+    """A call of a tool. `bytes` is the size of its result, written as JSON.
+
+    `duration_ms` is None if the agent does not report it.
+    """
 
     name: str
     args: dict[str, Any]
     result: Any = None
     bytes: int = 0
-    duration_ms: float = 0.0
+    duration_ms: float | None = None
     error: str | None = None
 
 
@@ -28,7 +31,8 @@ class GraderContext:
     """A turn, or at the end the whole conversation, as a grader sees it.
 
     `turn_index` counts from 0; None is the whole conversation, whose `turn_input` is the last
-    message. `retrieval_context` None: nothing was looked up. `turn_config` is the case's
+    message. `reports_calls` False: `tool_invocations` is not all that was called, because the agent
+    does not report it. `retrieval_context` None: nothing was looked up. `turn_config` is the case's
     `config`. `world_before` and `world_after` are `{"entities": [...], "relations": [...]}`
     before and after what the grader sees; None if there is no world to compare.
     """
@@ -43,6 +47,7 @@ class GraderContext:
     turn_config: dict[str, Any] = field(default_factory=dict)
     world_before: dict[str, Any] | None = None
     world_after: dict[str, Any] | None = None
+    reports_calls: bool = True
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,10 @@ from pydantic import Field
 from evals_app.engine.aids import Aids, Judge
 from evals_app.engine.inventory import Named, names_in
 from evals_app.engine.spec import SHARE, ModelSpec, Spec
-from evals_app.engine.trial import Cause, Evidence, Family, Grade, GradeStatus, View
+from evals_app.engine.trial import Cause, Evidence, Family, Grade, TurnRecord, View
 
-# In UTF-8. A longer text is an error: checking half a reply would prove nothing.
+# In UTF-8, of checks that take long or cost money; those that only search read whatever agents may
+# answer. A longer reply is the agent's failure: checking half of it would prove nothing.
 MAX_TEXT_BYTES = 200_000
 
 Need = Literal["expected", "context"]
@@ -57,6 +58,8 @@ class Grader(Spec):
     usual_threshold: ClassVar[float | None] = None
     # Reads text, so that `scope` says which text.
     reads_text: ClassVar[bool] = False
+    # The longest reply that it reads; None: as long as replies may be.
+    most_bytes: ClassVar[int | None] = None
     # Has a score but no verdict of its own: only a threshold decides.
     only_scores: ClassVar[bool] = False
 
@@ -143,11 +146,11 @@ class TextGrader(PlainGrader):
     reads_text: ClassVar[bool] = True
 
     def grade(self, view: View) -> Grade:
-        return too_long(view.reply) or self.grade_reply(view.reply, view)
+        return too_long(view.reply, self.most_bytes) or self.grade_reply(view.reply, view)
 
     @abstractmethod
     def grade_reply(self, reply: str, view: View) -> Grade:
-        """Grade a reply of bounded size."""
+        """Grade a reply that is not too long."""
 
 
 class JudgedGrader(Grader):
@@ -155,6 +158,7 @@ class JudgedGrader(Grader):
 
     family: ClassVar[Literal["judged"]] = "judged"
     reads_text: ClassVar[bool] = True
+    most_bytes: ClassVar[int | None] = MAX_TEXT_BYTES
 
     @abstractmethod
     async def judge(self, view: View, judge: Judge, *, key: str, threshold: float | None) -> Grade:
@@ -165,13 +169,31 @@ class JudgedGrader(Grader):
         """
 
 
-def too_long(text: str, *, limit: int = MAX_TEXT_BYTES, subject: str = "The reply") -> Grade | None:
-    """Return the grade of a text that is too long; None if it is not."""
+def failed_by_agent(reason: str) -> Grade:
+    """Return the verdict on what the agent never did; it has no score."""
+    return Grade(None, False, reason, cause=Cause.AGENT)  # noqa: FBT003 - score, verdict
+
+
+def unanswered_turn(turns: Sequence[TurnRecord]) -> Grade | None:
+    """Return the grade if the agent failed one of the turns: no reply is never a fast one."""
+    failed = next((turn for turn in turns if turn.error), None)
+    if failed is None:
+        return None
+    return failed_by_agent(f"Turn {failed.index} failed: {failed.error}")
+
+
+def too_long(reply: str, limit: int | None) -> Grade | None:
+    """Return the grade of a reply that is longer than a check reads; None if it is not."""
+    problem = None if limit is None else length_problem(reply, limit, subject="The reply")
+    return None if problem is None else failed_by_agent(problem).but(score=0.0)
+
+
+def length_problem(text: str, limit: int, *, subject: str) -> str | None:
+    """Say that a text is longer than a check reads; None if it is not."""
     size = len(text.encode("utf-8", "surrogatepass"))
     if size <= limit:
         return None
-    reason = f"{subject} has {size:,} bytes; this check reads texts of up to {limit:,} bytes."
-    return Grade(None, None, reason, GradeStatus.ERROR, Cause.HARNESS)
+    return f"{subject} has {size:,} bytes; this check reads texts of up to {limit:,} bytes."
 
 
 def seen_in_reply(view: View, quote: str) -> tuple[Evidence, ...]:

@@ -1,17 +1,18 @@
 """What checks of tool calls share: how tools and arguments are written and misses explained."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal, Protocol
 
 from pydantic import BeforeValidator, Field, ValidationInfo
 
+from evals_app.engine.graders.base import unanswered_turn
 from evals_app.engine.inventory import Named
 from evals_app.engine.matchers import ABSENT, Matcher, matches, phrase
 from evals_app.engine.permits import is_frozen
-from evals_app.engine.trial import Cause, Grade, ToolCall, View
+from evals_app.engine.trial import Cause, Grade, ToolCall, TurnRecord, View
 from fixtures_app.ground.quoting import json_text, listed, shortened, times
-from fixtures_app.ground.words import near
+from fixtures_app.ground.words import nearest
 
 _NAME_CHARS = 80
 _DETAILED = 20
@@ -52,9 +53,15 @@ ArgsMatch = Annotated[
 ]
 
 
-def unreported_calls() -> Grade:
-    """Return the grade where a check would pass only because the agent keeps its calls to itself."""
-    return Grade.ungraded(Cause.CASE, "The agent does not report its tool calls.")
+def unreported_calls(turns: Sequence[TurnRecord], what: str = "its tool calls") -> Grade:
+    """Return the grade where something would decide that the agent keeps to itself.
+
+    Whatever an agent did in a turn that it failed, that the calls are unknown is its own doing.
+    """
+    if failed := unanswered_turn(turns):
+        return failed.but(score=0.0)
+    reason = f"The agent does not report {what}. docs/own-agents.md says how it can."
+    return Grade.ungraded(Cause.CASE, reason)
 
 
 def missing_calls(why: str) -> Grade:
@@ -75,13 +82,19 @@ def call_texts(calls: Sequence[ToolCall]) -> list[str]:
 def called_instead(name: str, view: View) -> str:
     """Say what was called where a tool was not."""
     calls = view.tool_calls
-    if not calls and not view.reports_calls:
-        return "the agent does not report its tool calls."
     if not calls:
         return "the agent called no tools."
     counted = Counter(shortened(call.name, _NAME_CHARS) for call in calls)
     names = [f"{tool} ({times(count)})" if count > 1 else tool for tool, count in counted.items()]
-    return f"the agent called {listed(names)}.{near(name, counted)}"
+    return f"the agent called {listed(names)}.{_meant(name, counted, view)}"
+
+
+def _meant(name: str, called: Iterable[str], view: View) -> str:
+    """Ask whether another name was meant: never of a tool that the agent has."""
+    has_it = name in {tool.name for tool in view.trial.tools}
+    # Of an agent whose tools are unknown, a name that is merely similar may be another tool.
+    meant = "" if has_it else nearest(name, called, is_slip=not view.trial.tools)
+    return f" Did you mean {meant!r}?" if meant else ""
 
 
 def passed(tool: str, args: Mapping[str, Any], loc: tuple[str | int, ...]) -> Iterator[Named]:

@@ -23,7 +23,9 @@ class Code(AidedGrader):
     attributes:
 
     * `turn_input`, `agent_response`, `ground_truth`: the message, the reply, the expected text
-    * `tool_invocations`: the calls, each with `name args result bytes duration_ms error`
+    * `tool_invocations`: the calls, each with `name args result bytes duration_ms error`;
+      `duration_ms` may be None
+    * `reports_calls`: False if the agent does not report its calls, so there may be others
     * `retrieval_context`: the retrieved texts, or None
     * `turn_index` (from 0; None at the end), `test_case_name`, `turn_config` (the turn's `config`)
     * `world_before`, `world_after`: entities and relations before and after the turn; None for an
@@ -109,6 +111,7 @@ def context_of(view: View, aids: Aids) -> Mapping[str, Any]:
         "agent_response": view.reply,
         "ground_truth": view.expected_text,
         "tool_invocations": [_invocation(call) for call in view.tool_calls],
+        "reports_calls": view.reports_calls,
         "retrieval_context": None if chunks is None else [chunk.text for chunk in chunks],
         "turn_index": None if view.turn is None else view.turn.index - 1,
         "test_case_name": view.trial.case,

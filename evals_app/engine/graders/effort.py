@@ -6,7 +6,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from evals_app.engine.graders.base import PlainGrader
+from evals_app.engine.graders.base import PlainGrader, failed_by_agent, unanswered_turn
 from evals_app.engine.llm.pricing import usd_text
 from evals_app.engine.spec import MILLISECONDS, MOST, Usd
 from evals_app.engine.trial import Cause, Grade, TurnRecord, View, total_cost
@@ -98,19 +98,6 @@ class Cost(PlainGrader):
 
 def _subject(view: View) -> str:
     return "The conversation" if view.turn is None else "The turn"
-
-
-def failed_by_agent(reason: str) -> Grade:
-    """Return the verdict on what the agent never did; it has no score."""
-    return Grade(None, False, reason, cause=Cause.AGENT)  # noqa: FBT003 - score, verdict
-
-
-def unanswered_turn(turns: Sequence[TurnRecord]) -> Grade | None:
-    """Return the grade if the agent failed one of the turns: no reply is never a fast one."""
-    failed = next((turn for turn in turns if turn.error), None)
-    if failed is None:
-        return None
-    return failed_by_agent(f"Turn {failed.index} failed: {failed.error}")
 
 
 def unknown_cost(turns: Sequence[TurnRecord]) -> Grade:

@@ -55,13 +55,13 @@ class GradedText:
 def graded_text(grader: Grader, view: View) -> GradedText | Grade:
     """Return what a grader reads: the reply, or what is at the grader's `response_path`.
 
-    Where nothing can be read that is the grade: an error if it is too long, else a failure.
+    Where nothing can be read that is the grade: a failure.
     """
     path: str | None = getattr(grader, "response_path", None)
     reply = view.reply
     if path is None:
-        return too_long(reply) or GradedText(reply)
-    if refused := too_long(reply, limit=MAX_JSON_BYTES):
+        return too_long(reply, grader.most_bytes) or GradedText(reply)
+    if refused := too_long(reply, MAX_JSON_BYTES):
         return refused
     try:
         document = read_reply(reply)
@@ -75,7 +75,7 @@ def graded_text(grader: Grader, view: View) -> GradedText | Grade:
     notes: dict[str, Any] = {"response_path": path}
     if document.is_fenced:
         notes["is_fenced"] = True
-    return too_long(text) or GradedText(text, notes)
+    return too_long(text, grader.most_bytes) or GradedText(text, notes)
 
 
 def _failed(grader: Grader, reason: str, path: str) -> Grade:

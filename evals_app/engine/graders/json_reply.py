@@ -48,7 +48,7 @@ class _JsonGrader(PlainGrader):
     reads_text: ClassVar[bool] = True
 
     def grade(self, view: View) -> Grade:
-        if refused := too_long(view.reply, limit=MAX_JSON_BYTES):
+        if refused := too_long(view.reply, MAX_JSON_BYTES):
             return refused
         try:
             document = read_reply(view.reply)

@@ -15,7 +15,7 @@ from evals_app.engine.decimals import (
     read_number,
 )
 from evals_app.engine.folding import in_plain_digits
-from evals_app.engine.graders.base import ABSOLUTE, RELATIVE, seen_in_reply
+from evals_app.engine.graders.base import ABSOLUTE, MAX_TEXT_BYTES, RELATIVE, seen_in_reply
 from evals_app.engine.graders.json_paths import PathGrader, ResponsePath, place_of
 from evals_app.engine.graders.prose_numbers import FoundNumber, find_numbers
 from evals_app.engine.permits import is_frozen
@@ -70,6 +70,7 @@ class Numeric(PathGrader):
         "extract": "last",
     }
     uses_expected: ClassVar[bool] = True
+    most_bytes: ClassVar[int | None] = MAX_TEXT_BYTES
 
     value: Annotated[
         int | float | str | None,

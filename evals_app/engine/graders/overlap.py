@@ -5,7 +5,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from evals_app.engine.graders.base import FROM_TURN, too_long
+from evals_app.engine.graders.base import FROM_TURN, MAX_TEXT_BYTES, length_problem
 from evals_app.engine.graders.json_paths import PathGrader, ResponsePath, place_of
 from evals_app.engine.graders.measures import bags, rouge, wordnet
 from evals_app.engine.graders.measures.bags import Overlap
@@ -25,6 +25,7 @@ class OverlapGrader(PathGrader):
     family: ClassVar[Literal["overlap"]] = "overlap"
     uses_expected: ClassVar[bool] = True
     only_scores: ClassVar[bool] = True
+    most_bytes: ClassVar[int | None] = MAX_TEXT_BYTES
     measure: ClassVar[str]
     knows_empty: ClassVar[bool] = False  # an empty reply is similar to an empty text
 
@@ -46,8 +47,8 @@ class OverlapGrader(PathGrader):
         """Score a reply; both texts are of bounded size."""
 
     def expected_problem(self, expected: str) -> str | None:
-        if refused := too_long(expected, subject="The expected text"):
-            return refused.reason
+        if problem := length_problem(expected, MAX_TEXT_BYTES, subject="The expected text"):
+            return problem
         if not (self.knows_empty or expected.strip()):
             return "The expected text is empty, so no reply can be similar to it."
         return None

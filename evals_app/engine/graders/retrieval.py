@@ -5,6 +5,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field
 
 from evals_app.engine.graders.base import PlainGrader
+from evals_app.engine.graders.calls import unreported_calls
 from evals_app.engine.trial import Cause, Grade, View
 from fixtures_app.ground.quoting import listed
 
@@ -42,6 +43,9 @@ class ChunksFetched(PlainGrader):
         missing = [entry for entry in expected if entry not in fetched]
         extra = [chunk for chunk in fetched if chunk not in expected]
         is_met = not missing and not (self.exact and extra)
+        is_open = missing or (self.exact and not extra)
+        if is_open and not view.reports_lookups:
+            return unreported_calls(view.turns, "which texts it looks up")
         return Grade(
             1 - len(missing) / len(expected),
             is_met,

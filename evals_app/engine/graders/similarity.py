@@ -6,7 +6,7 @@ from pydantic import AfterValidator, Field
 
 from evals_app.engine.aids import Aids, TextSimilarity
 from evals_app.engine.errors import ProviderError
-from evals_app.engine.graders.base import AidedGrader, too_long
+from evals_app.engine.graders.base import MAX_TEXT_BYTES, AidedGrader, length_problem
 from evals_app.engine.graders.json_paths import ResponsePath, graded_text, place_of
 from evals_app.engine.spec import ModelSpec, read_model
 from evals_app.engine.trial import Cause, Grade, View
@@ -40,6 +40,7 @@ class SemanticSimilarity(AidedGrader):
     uses_expected: ClassVar[bool] = True
     only_scores: ClassVar[bool] = True
     reads_text: ClassVar[bool] = True
+    most_bytes: ClassVar[int | None] = MAX_TEXT_BYTES
     example: ClassVar[dict[str, Any]] = {"value": "Your refund was approved."}
 
     value: Annotated[
@@ -105,8 +106,7 @@ class SemanticSimilarity(AidedGrader):
         return read.noted(_grade(similarity, read.text, expected))
 
     def expected_problem(self, expected: str) -> str | None:
-        refused = too_long(expected, subject="The expected text")
-        return None if refused is None else refused.reason
+        return length_problem(expected, MAX_TEXT_BYTES, subject="The expected text")
 
     def summary(self) -> str:
         expected = quoted(self.value) if self.value else "the expected text"

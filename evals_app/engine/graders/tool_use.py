@@ -5,7 +5,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from evals_app.engine.graders.base import PlainGrader, too_long
+from evals_app.engine.graders.base import PlainGrader
 from evals_app.engine.graders.calls import (
     ArgsMatch,
     OptionalArguments,
@@ -15,6 +15,7 @@ from evals_app.engine.graders.calls import (
     called_instead,
     not_as_wanted,
     passed,
+    unreported_calls,
 )
 from evals_app.engine.inventory import Named
 from evals_app.engine.matchers import contains, matcher_warnings, mismatches, with_args
@@ -57,11 +58,11 @@ class ToolUse(PlainGrader):
     ] = None
 
     def grade(self, view: View) -> Grade:
-        if self.expected_output is not None and (refused := too_long(view.reply)):
-            return refused
         calls = view.tool_calls
         named = [call for call in calls if call.name == self.tool]
         fitting = [call for call in named if not self.faults(call)]
+        if not fitting and not view.reports_calls:
+            return unreported_calls(view.turns)
         is_met = {"tool": bool(named)}
         sentences = [self._about_calls(view, named, fitting)]
         if self.args is not None:

@@ -29,6 +29,7 @@ from evals_app.engine.graders.pairing import pair_up
 from evals_app.engine.inventory import Named
 from evals_app.engine.matchers import contains, matcher_warnings, mismatches, with_args
 from evals_app.engine.spec import Spec
+from evals_app.engine.tool_results import error_of
 from evals_app.engine.trial import Grade, ToolCall, View
 from fixtures_app.ground.quoting import json_text, listed, quoted, shortened, times
 
@@ -64,7 +65,10 @@ class _OneCall(PlainGrader):
         bool,
         Field(
             title="Only successful calls",
-            description="Calls that failed, or whose result contains an error, do not count.",
+            description=(
+                "Calls that failed do not count: those with an error, or whose result has error or"
+                " MCP's isError: true."
+            ),
             json_schema_extra={"advanced": True},
         ),
     ] = False
@@ -116,17 +120,6 @@ class _OneCall(PlainGrader):
         return " and".join(filter(None, [arguments, error, output]))
 
 
-def error_of(call: ToolCall) -> str | None:
-    """Return the error of a call; agents of other systems report it only in the result."""
-    if call.error is not None:
-        return call.error
-    error = call.result.get("error") if isinstance(call.result, Mapping) else None
-    if not error:
-        return None
-    message = error.get("message") if isinstance(error, Mapping) else None
-    return message if isinstance(message, str) and message else json_text(error, _RESULT_CHARS)
-
-
 class ToolCalled(_OneCall):
     """Pass when the agent called the tool.
 
@@ -166,16 +159,16 @@ class ToolCalled(_OneCall):
         missed = [call for call in named if self.faults(call)]
         count = len(named) - len(missed)
         details = {"count": count, "expected": self.summary(), "called": call_texts(calls)}
-        if count < self.min_count:
-            return Grade.miss(self._too_few(view, missed, count), **details)
         if self.max_count is not None and count > self.max_count:
             reason = (
                 f"{self._subject} was called {times(count)}{self._conditions};"
                 f" expected at most {times(self.max_count)}."
             )
             return Grade.miss(reason, **details)
-        if self.max_count is not None and not view.reports_calls:
-            return unreported_calls()
+        if not view.reports_calls and (self.max_count is not None or count < self.min_count):
+            return unreported_calls(view.turns)
+        if count < self.min_count:
+            return Grade.miss(self._too_few(view, missed, count), **details)
         if not count:
             return Grade.hit(f"{self._subject} was not called{self._conditions}.", **details)
         return Grade.hit(f"{self._subject} was called {times(count)}{self._conditions}.", **details)
@@ -219,7 +212,7 @@ class ToolNotCalled(_OneCall):
         fitting = [call for call in calls if self._is_named(call) and not self.faults(call)]
         details = {"count": len(fitting), "called": call_texts(calls)}
         if not fitting and not view.reports_calls:
-            return unreported_calls()
+            return unreported_calls(view.turns)
         if not fitting:
             return Grade.hit(f"{self._subject} was not called{self._conditions}.", **details)
         reason = (
@@ -308,13 +301,21 @@ class ToolCalls(PlainGrader):
             "called": call_texts(calls),
         }
         problem = self._problem(view)
-        if problem is None and self.exact and not view.reports_calls:
-            return unreported_calls()
+        is_open = not view.reports_calls and (self.exact or problem is not None)
+        if is_open and not self._has_stranger(view):
+            return unreported_calls(view.turns)
         if problem is None:
             return Grade.hit(f"The agent called {self._actual(calls)}, as expected.", **details)
         wanted = listed([str(tool) for tool in self.tools], nothing="no tool at all")
         reason = f"Expected {self._manner}{wanted}; called: {self._actual(calls)}. {problem}"
         return Grade.miss(reason, **details)
+
+    def _has_stranger(self, view: View) -> bool:
+        """Return whether a call was reported that fails the check, whatever was not reported."""
+        reported = [call for turn in view.turns if turn.reports_calls for call in turn.tool_calls]
+        return self.exact and any(
+            not any(tool.fits(call) for tool in self.tools) for call in reported
+        )
 
     @property
     def _manner(self) -> str:

@@ -10,7 +10,8 @@ from evals_app.engine.trial import Message, TurnRecord, View
 
 # Characters; together well below the window of the smallest judge in use.
 MAX_TRANSCRIPT_CHARS = 120_000
-MAX_SUBMISSION_CHARS = 60_000
+# Replies that are longer than a judge reads fail unread; this bounds what escaping adds.
+MAX_SUBMISSION_CHARS = 250_000
 MAX_PIECE_CHARS = 12_000
 MAX_SPEAKER_CHARS = 300
 _HEADING_CHARS = 30  # what a heading adds to the speaker
@@ -66,7 +67,7 @@ def _turn(number: int, turn: TurnRecord, *, is_graded: bool) -> Iterator[Piece]:
         yield from _calls(number, message)
     if messages:
         yield from _calls(number, messages[-1])
-    if turn.calls_missing:
+    if turn.calls_missing or not turn.reports_calls:
         yield Piece(number, "note", "The tool calls of this turn are unknown.")
     yield Piece(number, "assistant", _IN_SUBMISSION if is_graded else turn.reply)
     if turn.error is not None:

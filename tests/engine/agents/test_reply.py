@@ -25,6 +25,7 @@ def test_a_whole_reply_is_read() -> None:
             "tool_calls": [
                 {"name": "subtract", "args": {"a": 60.94, "b": 25.14}, "result": 35.8},
                 {"name": "mail", "args": {}, "error": "no network", "duration_ms": 12},
+                {"name": "find", "result": {"isError": True, "content": [{"text": "No."}]}},
             ],
             "usage": {"input_tokens": 120, "output_tokens": 4},
             "estimated_cost_usd": 0.1,
@@ -37,7 +38,9 @@ def test_a_whole_reply_is_read() -> None:
     assert reply.tool_calls == (
         ToolCall("subtract", {"a": 60.94, "b": 25.14}, result=35.8),
         ToolCall("mail", {}, error="no network", duration_ms=12.0),
+        ToolCall("find", {}, {"isError": True, "content": [{"text": "No."}]}, error="No."),
     )
+    assert [call.duration_ms for call in reply.tool_calls] == [None, 12.0, None]
     assert reply.usage == Usage(120, 4)
     assert reply.cost_usd == Decimal("0.1")
     assert reply.retrieved == (Chunk("returns", "Within 30 days."), Chunk("7", ""))

@@ -57,6 +57,7 @@ async def test_a_call_is_noted_with_its_result() -> None:
     assert call.args == {"type": "order", "filters": {"number": "1042"}}
     assert [entity["id"] for entity in call.result["entities"]] == ["order-1"]
     assert (call.error, call.chunks) == (None, ())
+    assert call.duration_ms is not None
     assert call.duration_ms >= 0
 
 

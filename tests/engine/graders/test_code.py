@@ -103,7 +103,7 @@ def test_a_context_tells_everything_about_a_turn() -> None:
                 "args": {"query": "2007"},
                 "result": "ü",
                 "bytes": 4,
-                "duration_ms": 0.0,
+                "duration_ms": None,
                 "error": None,
             },
             {
@@ -115,6 +115,7 @@ def test_a_context_tells_everything_about_a_turn() -> None:
                 "error": "no network",
             },
         ],
+        "reports_calls": True,
         "retrieval_context": ["It was 60.94."],
         "turn_index": 1,
         "test_case_name": "Prices",

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from evals_app.engine.graders import GRADERS, PlainGrader
 from evals_app.engine.suite import AssertionSpec
-from evals_app.engine.trial import Grade, GradeStatus, ToolCall, View
+from evals_app.engine.trial import Cause, Grade, GradeStatus, ToolCall, View
+from fixtures_app.ground.json_text import MAX_JSON_BYTES
 from tests.engine.graders.makers import make_call, view_of
 
 LATE = {"value": "order 4711 is on its way"}
@@ -194,14 +195,19 @@ def test_no_call_does_harm(kind: str, options: dict[str, Any]) -> None:
 
 
 @every_check
-def test_a_reply_beyond_all_limits_is_an_error_where_it_is_read(
+def test_the_longest_reply_is_read_or_fails_and_is_never_our_own_fault(
     kind: str, options: dict[str, Any]
 ) -> None:
     grade, seconds = graded(kind, options, view_of("x" * 1_000_001))
 
     assert seconds < 20
-    reads_text = GRADERS[kind].reads_text or "expected_output" in options
-    assert (grade.status is GradeStatus.ERROR) is reads_text
+    assert grade.status is GradeStatus.OK
+    bound = GRADERS[kind].most_bytes or (MAX_JSON_BYTES if _reads_json(kind, options) else None)
+    assert (grade.cause is Cause.AGENT) is (bound is not None)
+
+
+def _reads_json(kind: str, options: dict[str, Any]) -> bool:
+    return GRADERS[kind].family == "json" or "response_path" in options
 
 
 pieces = st.sampled_from([*' {}[]":,a\u202e', "order", "4711", "null", "1e9", "```json\n"])

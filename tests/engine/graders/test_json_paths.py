@@ -10,7 +10,7 @@ from evals_app.engine.graders.base import MAX_TEXT_BYTES, PlainGrader
 from evals_app.engine.graders.json_paths import GradedText, PathGrader
 from evals_app.engine.graders.numbers import Numeric
 from evals_app.engine.graders.text import ExactMatch
-from evals_app.engine.trial import Grade, GradeStatus
+from evals_app.engine.trial import Cause, Grade
 from fixtures_app.ground.json_text import MAX_JSON_BYTES
 from tests.engine.graders.makers import view_of
 
@@ -111,26 +111,26 @@ def test_where_it_reads_stands_before_the_sentence_and_capitals_stay() -> None:
 
 
 @pytest.mark.parametrize(
-    ("padding", "status"),
+    ("padding", "cause"),
     [
-        pytest.param(MAX_TEXT_BYTES + 1, GradeStatus.OK, id="longer than a text may be"),
-        pytest.param(MAX_JSON_BYTES, GradeStatus.ERROR, id="too long"),
+        pytest.param(MAX_TEXT_BYTES + 1, None, id="longer than a text may be"),
+        pytest.param(MAX_JSON_BYTES, Cause.AGENT, id="too long"),
     ],
 )
-def test_a_document_may_be_longer_than_a_text(padding: int, status: GradeStatus) -> None:
-    reply = '{"answer": "Paris"}' + " " * padding
+def test_a_document_may_be_longer_than_a_text(padding: int, cause: Cause | None) -> None:
+    reply = '{"answer": "7"}' + " " * padding
 
-    grade = ExactMatch(value="Paris", response_path="answer").grade(view_of(reply))
+    grade = Numeric(value=7, response_path="answer").grade(view_of(reply))
 
-    assert grade.status is status
+    assert (grade.passed, grade.cause) == (cause is None, cause)
 
 
 def test_the_text_in_a_document_may_not_be_longer_than_others() -> None:
     reply = f'{{"answer": "{"x" * (MAX_TEXT_BYTES + 1)}"}}'
 
-    grade = ExactMatch(value="x", response_path="answer").grade(view_of(reply))
+    grade = Numeric(value=7, response_path="answer").grade(view_of(reply))
 
-    assert (grade.status, grade.passed) == (GradeStatus.ERROR, None)
+    assert (grade.passed, grade.score, grade.cause) == (False, 0.0, Cause.AGENT)
 
 
 @pytest.mark.parametrize("grader", GRADERS.values(), ids=GRADERS)

@@ -3,8 +3,11 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from evals_app.engine.agents.reply import AgentReply
+from evals_app.engine.agents.session import Exchange
 from evals_app.engine.graders.retrieval import ChunksFetched
-from tests.engine.graders.makers import view_of_chunks
+from evals_app.engine.trial import Cause, Chunk, View
+from tests.engine.graders.makers import make_trial, view_of_chunks
 
 
 @pytest.mark.parametrize(
@@ -43,6 +46,27 @@ def test_a_miss_says_what_was_fetched_and_what_was_expected(
     grade = ChunksFetched(chunks=chunks, exact=True).grade(view_of_chunks(*fetched))
 
     assert [part for part in parts if part not in grade.reason] == []
+
+
+@pytest.mark.parametrize(
+    ("fetched", "exact", "cause"),
+    [
+        pytest.param(None, False, Cause.CASE, id="reports nothing"),
+        pytest.param([], False, Cause.ASSERTION, id="reports that it found nothing"),
+        pytest.param(["b"], False, Cause.ASSERTION, id="reports another"),
+        pytest.param(["a"], True, None, id="reports exactly this"),
+    ],
+)
+def test_silence_about_sources_is_not_that_there_were_none(
+    *, fetched: list[str] | None, exact: bool, cause: Cause | None
+) -> None:
+    exchange = Exchange(1, "hello", 60)
+    found = None if fetched is None else tuple(Chunk(name, name) for name in fetched)
+    AgentReply("Done.", retrieved=found).put_down(exchange)
+
+    grade = ChunksFetched(chunks=["a"], exact=exact).grade(View(make_trial(exchange.record())))
+
+    assert grade.cause is cause
 
 
 @pytest.mark.parametrize("chunks", [[], [""], "a", None])

@@ -249,6 +249,22 @@ def test_a_match_is_shown_with_what_matched() -> None:
     assert grade.evidence[0].quote == "#123"
 
 
+@pytest.mark.parametrize(
+    ("grader", "passes"),
+    [
+        pytest.param(Contains(value="the end"), True, id="contains"),
+        pytest.param(NotContains(value="the end"), False, id="not_contains"),
+        pytest.param(Matches(value="the end$"), True, id="matches"),
+        pytest.param(NotMatches(value="the end$"), False, id="not_matches"),
+        pytest.param(ExactMatch(value="the end"), False, id="exact_match"),
+    ],
+)
+def test_the_end_of_a_long_reply_counts(grader: PlainGrader, *, passes: bool) -> None:
+    grade = grader.grade(view_of("返金は三日以内です。" * 30_000 + "the end"))
+
+    assert (grade.status, grade.passed) == (GradeStatus.OK, passes)
+
+
 @pytest.mark.parametrize("pattern", [r"(a+)+$", r"(a|a)*b", r"(.*)*x", r"(a|aa)+$", r"(x+x+)+y"])
 def test_a_pattern_that_hangs_elsewhere_ends_here(pattern: str) -> None:
     reply = "a" * (MAX_TEXT_BYTES - 1) + "!"

@@ -7,8 +7,8 @@ from pydantic import ValidationError
 
 from evals_app.engine.graders.base import MAX_TEXT_BYTES
 from evals_app.engine.graders.tool_use import ToolUse
-from evals_app.engine.trial import GradeStatus, ToolCall
-from tests.engine.graders.makers import make_call, view_of
+from evals_app.engine.trial import Cause, GradeStatus, ToolCall, View
+from tests.engine.graders.makers import make_call, make_trial, make_turn, view_of
 
 TO_PARIS = make_call("search_flights", destination="Paris")
 TO_PARIS_SOON = make_call("search_flights", destination="Paris", day="today")
@@ -91,11 +91,28 @@ def test_the_details_say_which_part_gave_what() -> None:
     }
 
 
-def test_a_reply_that_is_too_long_is_an_error_where_it_is_read() -> None:
-    view = view_of("x" * (MAX_TEXT_BYTES + 1), calls=[TO_PARIS])
+def test_a_long_reply_is_searched_to_its_end() -> None:
+    view = view_of("x" * (MAX_TEXT_BYTES + 1) + " AF 1", calls=[TO_PARIS])
 
-    assert ToolUse.model_validate(FULL).grade(view).status is GradeStatus.ERROR
-    assert ToolUse.model_validate(WITHOUT_OUTPUT).grade(view).status is GradeStatus.OK
+    assert ToolUse.model_validate(FULL).grade(view).score == 1.0
+
+
+@pytest.mark.parametrize(
+    ("calls", "status"),
+    [
+        pytest.param([], GradeStatus.UNGRADED, id="none"),
+        pytest.param([make_call("search_flights", to="Rome")], GradeStatus.UNGRADED, id="another"),
+        pytest.param([TO_PARIS], GradeStatus.OK, id="this one"),
+    ],
+)
+def test_an_agent_that_reports_no_calls_is_not_graded_on_them(
+    calls: list[ToolCall], status: GradeStatus
+) -> None:
+    turn = make_turn("To Paris.", calls=tuple(calls), reports_calls=False)
+
+    grade = ToolUse.model_validate(FULL).grade(View(make_trial(turn), turn))
+
+    assert (grade.status, grade.cause is Cause.CASE) == (status, status is GradeStatus.UNGRADED)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from evals_app.engine.graders.base import PlainGrader
 from evals_app.engine.graders.tools import ExpectedCall, ToolCalled, ToolCalls, ToolNotCalled
-from evals_app.engine.trial import ToolCall, View
+from evals_app.engine.trial import Cause, KnownTool, ToolCall, View
 from tests.engine.graders.makers import make_call, make_trial, make_turn, view_of
 
 QUERY_ORDERS = make_call("entity.query", type="order", limit=5)
@@ -400,8 +400,14 @@ def test_doubled_backslashes_in_arguments_warn() -> None:
         pytest.param(ToolCalls(tools=[], exact=True), [], "ungraded", id="no call at all"),
         pytest.param(ToolNotCalled(value="a"), [make_call("a")], "ok", id="called all the same"),
         pytest.param(ToolCalled(value="a"), [make_call("a")], "ok", id="called"),
-        pytest.param(ToolCalled(value="a"), [], "ok", id="missing"),
-        pytest.param(ToolCalls(tools=[ExpectedCall(name="a")]), [], "ok", id="missing of several"),
+        pytest.param(ToolCalled(value="a"), [], "ungraded", id="missing"),
+        pytest.param(ToolCalled(value="a"), [make_call("b")], "ungraded", id="only another"),
+        pytest.param(
+            ToolCalls(tools=[ExpectedCall(name="a")]), [], "ungraded", id="missing of several"
+        ),
+        pytest.param(
+            ToolCalls(tools=[ExpectedCall(name="a")]), [make_call("a")], "ok", id="all of several"
+        ),
     ],
 )
 def test_silence_about_calls_is_not_that_there_were_none(
@@ -412,7 +418,57 @@ def test_silence_about_calls_is_not_that_there_were_none(
     grade = grader.grade(View(make_trial(turn), turn))
 
     assert grade.status == status
-    assert ("does not report its tool calls" in grade.reason) is not bool(calls)
+    assert (grade.cause is Cause.CASE) is (status == "ungraded")
+    assert ("docs/own-agents.md" in grade.reason) is (status == "ungraded")
+
+
+NO_CALL = ToolCalls(tools=[], exact=True)
+
+
+@pytest.mark.parametrize(
+    ("grader", "reported", "silent", "cause"),
+    [
+        pytest.param(NO_CALL, [make_call("a")], {}, Cause.ASSERTION, id="one that must not be"),
+        pytest.param(NO_CALL, [], {}, Cause.CASE, id="no other is known"),
+        pytest.param(ToolCalled(value="a"), [], {}, Cause.CASE, id="missing where it reports"),
+        pytest.param(
+            ToolCalled(value="a"), [], {"error": "It crashed."}, Cause.AGENT, id="a failed turn"
+        ),
+    ],
+)
+def test_of_an_agent_that_reports_some_turns_what_is_certain_counts(
+    grader: PlainGrader, reported: list[ToolCall], silent: dict[str, Any], cause: Cause
+) -> None:
+    turns = (
+        make_turn("Done.", calls=tuple(reported)),
+        make_turn("Bye.", index=2, reports_calls=False, **silent),
+    )
+
+    assert grader.grade(View(make_trial(*turns))).cause is cause
+
+
+@pytest.mark.parametrize(
+    ("tools", "called", "meant"),
+    [
+        pytest.param(["entity.query", "entity.update"], "entity.query", "", id="it has both"),
+        pytest.param(["entity.query"], "entity.query", "entity.query", id="it has only the other"),
+        pytest.param([], "entity.updated", "entity.updated", id="a slip, where none are known"),
+        pytest.param([], "entity.query", "", id="another tool, where none are known"),
+    ],
+)
+def test_a_hint_never_leads_away_from_a_tool_of_the_agent(
+    tools: list[str], called: str, meant: str
+) -> None:
+    turn = make_turn("Done.", calls=(make_call(called),))
+    trial = make_trial(turn, tools=tuple(map(KnownTool, tools)))
+
+    for grader in (
+        ToolCalled(value="entity.update"),
+        ToolCalls(tools=[ExpectedCall(name="entity.update")]),
+    ):
+        reason = grader.grade(View(trial, turn)).reason
+
+        assert ("Did you mean" in reason, f"mean {meant!r}" in reason) == (bool(meant),) * 2
 
 
 @pytest.mark.parametrize(
@@ -423,6 +479,12 @@ def test_silence_about_calls_is_not_that_there_were_none(
         pytest.param({"error": True}, False, id="a flag"),
         pytest.param({"error": None, "id": 1}, True, id="none"),
         pytest.param({"error": "", "id": 1}, True, id="an empty one"),
+        pytest.param({"isError": True, "content": []}, False, id="as MCP says it"),
+        pytest.param({"is_error": True, "content": "no"}, False, id="as its package says it"),
+        pytest.param({"isError": False, "content": []}, True, id="no error of MCP"),
+        pytest.param({"isError": "true"}, True, id="a text in its place"),
+        pytest.param({"status": 500}, True, id="a field of the tool's own"),
+        pytest.param("Error: 404 not found", True, id="a text that begins like an error"),
         pytest.param("error: a text is a result", True, id="a text that speaks of errors"),
     ],
 )

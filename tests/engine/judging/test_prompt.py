@@ -171,7 +171,7 @@ def test_hostile_text_closes_no_block(text: str, place: str) -> None:
 
 
 def test_a_long_answer_is_cut_in_the_middle_with_a_note() -> None:
-    trial = make_trial(make_turn("a" * 200_000 + "end"))
+    trial = make_trial(make_turn("a" * 300_000 + "end"))
 
     submission = blocks_of(build(View(trial, trial.turns[0])))["SUBMISSION"]
 
