@@ -65,6 +65,7 @@ class MessageLine:
 
     text: str
     calls: tuple[CallLine, ...]
+    reasoning: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +152,11 @@ def _turn_line(
         record=record,
         opening=first_words(record.user),
         messages=tuple(
-            MessageLine(message.text, tuple(_call_line(call) for call in message.tool_calls))
+            MessageLine(
+                message.text,
+                tuple(_call_line(call) for call in message.tool_calls),
+                message.reasoning,
+            )
             for message in record.messages
         ),
         facts=_turn_facts(record),

@@ -144,7 +144,7 @@ class Conversation:
             async with asyncio.timeout(exchange.timeout_s) as timer:
                 with exchange.timed(timer):
                     await session.respond(exchange)
-            error = None if folded(exchange.reply) else "The agent's reply is empty."
+            error = None if folded(exchange.reply) else exchange.no_reply()
         except AgentError as exc:
             error = str(exc)
         except ReplyMismatchError as exc:

@@ -1,7 +1,8 @@
 """What happened in an execution, and the protocols through which the engine sees the world.
 
 Frozen dataclasses with plain JSON inside: a Trial is stored whole, read back and graded again.
-Latencies are milliseconds, times UTC in ISO 8601, texts are exactly as the agent wrote them.
+Latencies are milliseconds, times UTC in ISO 8601, texts are exactly as the agent wrote them, with
+its reasoning apart.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,6 +16,7 @@ from pydantic import TypeAdapter
 
 from evals_app.engine.errors import CallsMissingError
 from evals_app.engine.journal import WorldState
+from evals_app.engine.reasoning import without_reasoning
 
 
 @cache
@@ -128,11 +130,21 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A message of a person or of the agent, with the tools called along with it."""
+    """A message of a person or of the agent, with the tools called along with it.
+
+    `reasoning` is what the model wrote between <think> tags; it is kept for people alone.
+    """
 
     role: Literal["user", "assistant"]
     text: str
     tool_calls: tuple[ToolCall, ...] = ()
+    reasoning: str = ""
+
+    @classmethod
+    def of_agent(cls, text: str, tool_calls: tuple[ToolCall, ...] = ()) -> Self:
+        """Return what an agent wrote, with its reasoning apart."""
+        reply, reasoning = without_reasoning(text)
+        return cls("assistant", reply, tool_calls, reasoning)
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,6 +199,11 @@ class TurnRecord:
     @property
     def tool_calls(self) -> tuple[ToolCall, ...]:
         return tuple(call for message in self.messages for call in message.tool_calls)
+
+    @property
+    def reasoning(self) -> str:
+        """What the agent's model thought, over all messages."""
+        return "\n\n".join(message.reasoning for message in self.messages if message.reasoning)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from evals_app.engine.graders import PlainGrader
 from evals_app.engine.grading import NO_AIDS, grade_check
+from evals_app.engine.reasoning import without_reasoning
 from evals_app.engine.suite import AssertionSpec, CaseSpec, TurnSpec
 from evals_app.engine.trial import Grade, Trial, TurnRecord
 
@@ -47,6 +48,7 @@ async def try_check(
         return Grade.not_applicable(f"Paste at most {MAX_CHARS:,} characters.")
     if len(expected or "") > MAX_CHARS:
         return Grade.not_applicable(_TOO_LONG.format("expected answer"))
+    reply = without_reasoning(reply).reply
     number = turn or (len(last.turns) if last else 0) or 1
     if reads_more(check) and last is not None and number <= len(last.turns):
         trial = _with_reply(last, number, reply)

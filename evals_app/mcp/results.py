@@ -319,6 +319,8 @@ def _conversation(execution: Json) -> Iterator[str]:
     yield "Conversation:"
     for message, calls in messages(execution):
         if message is not None:
+            if message["reasoning"]:
+                yield f"  reasoning: {_short(message['reasoning'], _SHORT)}"
             yield f"[{speaker(message)}] {_short(message['content'], MOST_CHARS)}"
         for call in calls:
             outcome = call["error"] or _json(call["result"])

@@ -449,6 +449,9 @@ class Message(Answer):
 
     role: Literal["user", "assistant"]
     content: str
+    reasoning: str | None = Field(
+        description="What the agent's model wrote between <think> tags, which no check reads."
+    )
     turn: int | None = Field(description="From 1; null: before the first turn.")
 
 

@@ -51,8 +51,18 @@ def _message(message: Json) -> Markup:
     return tag(
         "div",
         tag("p", speaker(message), class_="who"),
+        _reasoning(message["reasoning"]) if message["reasoning"] else None,
         tag("p", json_text(message["content"]), class_="written"),
         class_="bubble user" if message["role"] == "user" else "bubble",
+    )
+
+
+def _reasoning(text: str) -> Markup:
+    return tag(
+        "details",
+        tag("summary", "Reasoning"),
+        tag("p", json_text(text), class_="written"),
+        class_="call",
     )
 
 

@@ -36,7 +36,8 @@ def messages(execution: Json) -> Iterator[tuple[Json | None, Sequence[Json]]]:
         calls.setdefault(call["message"], []).append(call)
     for n, message in enumerate(execution["messages"] or ()):
         made = calls.get(n, [])
-        yield (None if made and not message["content"] else message), made
+        is_empty = not (message["content"] or message["reasoning"])
+        yield (None if made and is_empty else message), made
 
 
 def speaker(message: Json) -> str:

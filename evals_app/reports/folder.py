@@ -128,13 +128,19 @@ def _conversation(execution: Json, whole: Json) -> Iterator[str]:
     yield "\n### Conversation\n"
     for message, calls in messages(whole):
         if message is not None:
-            yield f"\n**{speaker(message)}**\n\n{_quoted(message['content'])}\n"
+            yield from _message(message)
         for call in calls:
             yield from _call(call)
     for label, error in turn_errors(whole):
         yield f"\n**{label}**\n\n{_quoted(error)}\n"
     if whole["tool_calls"] is None:
         yield f"\n{NO_CALLS}\n"
+
+
+def _message(message: Json) -> Iterator[str]:
+    if message["reasoning"]:
+        yield f"\n**Reasoning**\n\n{_quoted(message['reasoning'])}\n"
+    yield f"\n**{speaker(message)}**\n\n{_quoted(message['content'])}\n"
 
 
 def _call(call: Json) -> Iterator[str]:

@@ -125,7 +125,9 @@ class _Writer:
         }
         if self._with_content:
             attributes["gen_ai.input.messages"] = _message("user", turn.user)
-            attributes["gen_ai.output.messages"] = _message("assistant", turn.reply)
+            attributes["gen_ai.output.messages"] = _message(
+                "assistant", turn.reply, reasoning=turn.reasoning
+            )
         span = self._span(
             f"invoke_agent {self._source.agent}",
             began,
@@ -239,9 +241,11 @@ def _text(text: str) -> str:
     return shortened(text, MOST_CHARS)
 
 
-def _message(role: str, text: str) -> str:
-    part = {"type": "text", "content": _text(text)}
-    return json.dumps([{"role": role, "parts": [part]}])
+def _message(role: str, text: str, *, reasoning: str = "") -> str:
+    parts = [{"type": "text", "content": _text(text)}]
+    if reasoning:
+        parts.insert(0, {"type": "reasoning", "content": _text(reasoning)})
+    return json.dumps([{"role": role, "parts": parts}])
 
 
 def _attributes(values: Mapping[str, Any]) -> list[JsonObject]:

@@ -339,20 +339,17 @@ def review_json(review: Row) -> Json:
 
 def _conversation(trial: Row) -> Json:
     """Return what happened: messages in order, and the calls that belong to each."""
-    messages = [
-        Message.of(role=message["role"], content=message["text"], turn=None)
-        for message in trial.get("history", ())
-    ]
+    messages = [_message(message, turn=None) for message in trial.get("history", ())]
     tool_calls: list[Json] = []
     turns: list[Json] = []
     for number, turn in enumerate(trial.get("turns", ()), 1):
-        messages.append(Message.of(role="user", content=turn["user"], turn=number))
+        messages.append(_message({"role": "user", "text": turn["user"]}, turn=number))
         for message in turn["messages"]:
             tool_calls += [
                 ToolCall.of(call, turn=number, message=len(messages))
                 for call in message["tool_calls"]
             ]
-            messages.append(Message.of(role=message["role"], content=message["text"], turn=number))
+            messages.append(_message(message, turn=number))
         turns.append(_turn(number, turn))
     reports_calls = all(turn.get("reports_calls", True) for turn in trial.get("turns", ()))
     return {
@@ -363,6 +360,11 @@ def _conversation(trial: Row) -> Json:
         "trace_id": trial.get("trace_id"),
         "warnings": list(trial.get("warnings", ())),
     }
+
+
+def _message(message: Row, *, turn: int | None) -> Json:
+    reasoning = message.get("reasoning") or None  # older transcripts have none
+    return Message.of(role=message["role"], content=message["text"], reasoning=reasoning, turn=turn)
 
 
 def _turn(number: int, turn: Row) -> Json:

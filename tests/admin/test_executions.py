@@ -6,8 +6,9 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
+from lxml import html
 
-from evals_app.engine.trial import Cause, JudgeCall, ToolCall, Usage
+from evals_app.engine.trial import Cause, JudgeCall, Message, ToolCall, Usage
 from evals_app.models import Case, Execution, Run, Transcript
 from tests.authored import client_who_may
 from tests.makers import (
@@ -171,6 +172,19 @@ def test_the_page_shows_what_was_said_and_done(admin_client: Client) -> None:
         assert expected in text
     for expected in ("Be kind.", "A parameter is empty.", "Says sent", "It says so."):
         assert expected in text
+
+
+def test_what_the_agent_thought_is_beside_its_reply(admin_client: Client) -> None:
+    trial = make_trial(reply="It was sent.")
+    thinking = replace(trial.turns[0], messages=(Message.of_agent("<think>So?</think> Sent."),))
+    execution = make_execution(make_run(["passed"]), trial=trial.but(turns=(thinking,)))
+
+    page = html.fromstring(read(admin_client, execution))
+
+    (reasoning,) = page.xpath("//details[contains(summary, 'Reasoning')]/p")
+    assert reasoning.text == "So?"
+    (bubble,) = page.xpath("//div[contains(@class, 'is-agent')]/p")
+    assert bubble.text == "Sent."
 
 
 @pytest.mark.parametrize(

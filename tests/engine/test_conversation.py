@@ -7,7 +7,7 @@ import pytest
 
 from evals_app.engine.errors import UnavailableError
 from evals_app.engine.llm.call import ModelCall, ModelReply
-from evals_app.engine.trial import Attempt, Cause, Failure, Trial, Usage
+from evals_app.engine.trial import Attempt, Cause, Failure, Message, Trial, Usage
 from tests.engine.makers import (
     CLOCK,
     ECHO,
@@ -103,6 +103,26 @@ async def test_an_agent_that_says_nothing_has_failed(reply: str) -> None:
     trial = await converse("hello", agent=make_agent({"reply": reply}))
 
     assert trial.turns[0].error == "The agent's reply is empty."
+
+
+async def test_what_the_agent_thinks_is_kept_apart_from_its_reply() -> None:
+    agent = make_agent({"reply": "<think>42</think> I do not know."})
+    trial = await converse("What is it?", agent=agent)
+
+    (turn,) = trial.turns
+    assert (turn.reply, turn.error) == ("I do not know.", None)
+    assert turn.messages == (Message("assistant", "I do not know.", reasoning="42"),)
+    assert Trial.from_json(trial.to_json()) == trial
+
+
+@pytest.mark.parametrize("reply", ["<think>42</think>", "<think>Is it 42? No, it"])
+async def test_an_agent_that_only_thinks_has_failed(reply: str) -> None:
+    trial = await converse("What is it?", agent=make_agent({"reply": reply}))
+
+    (turn,) = trial.turns
+    assert turn.error is not None
+    assert "only reasoning" in turn.error
+    assert turn.reasoning
 
 
 async def test_what_a_turn_cost_is_known_where_the_agent_says_so() -> None:

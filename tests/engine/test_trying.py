@@ -38,6 +38,9 @@ TWO_TURNS = make_trial(turns=2, reply="late", calls=[ToolCall("entity.query", {}
         pytest.param(
             spec("meteor", threshold=0.9), "Rome", {"expected": "Oslo"}, False, id="score"
         ),
+        pytest.param(
+            spec("contains", value="42"), "<think>42</think> No.", {}, False, id="reasoning"
+        ),
         pytest.param(spec("contains", value="x"), "x", {"turn": 3}, True, id="later turn"),
         pytest.param(spec("contains", value="x"), "x", {"turn": None}, True, id="final check"),
         pytest.param(CALLED, "", {"last": TWO_TURNS, "turn": 2}, True, id="calls of a run"),

@@ -26,6 +26,25 @@ cases: [{name: one, turns: [{user: Hi, assertions: [{type: contains, value: Hell
 TABLE = "question,contains\nHi,Goodbye\n"
 
 
+THINKS = "agent: Echo\nslug: echo\ndriver: scripted\nrules: [{reply: '{{input}}'}]\n"
+THOUGHTS = """\
+suite: Thoughts
+slug: thoughts
+agent: echo
+cases:
+- name: one
+  turns:
+  - user: <think>42</think> I do not know.
+    assertions:
+    - {type: numeric, value: 42, extract: last}
+    - {type: contains, value: "42"}
+    - {type: exact_match, value: I do not know.}
+  - user: '<think>{"total": 42}</think>{"total": 43}'
+    assertions:
+    - {type: json_path, path: total, value: 43}
+"""
+
+
 @pytest.fixture
 def evals(tmp_path: Path) -> Path:
     folder = tmp_path / "evals"
@@ -70,6 +89,23 @@ def test_a_folder_is_run_and_only_results_are_left(evals: Path) -> None:
     document = json.loads((results / "results.json").read_text(encoding="utf-8"))
     assert document["run"]["suite"] == "greetings"
     assert document["run"]["is_scripted"] is True
+
+
+def test_what_an_agent_thinks_is_not_graded_and_in_the_results(evals: Path) -> None:
+    (evals / "evals" / "echo.agent.yaml").write_text(THINKS, encoding="utf-8")
+    (evals / "evals" / "greetings.suite.yaml").write_text(THOUGHTS, encoding="utf-8")
+    process = started(evals, "evals", "--no-progress")
+    process.communicate(timeout=120)
+
+    text = (evals / "touchstone-results" / "results.json").read_text(encoding="utf-8")
+    (execution,) = json.loads(text)["executions"]
+    assert process.returncode == 1
+    assert [grade["passed"] for grade in execution["grades"]] == [False, False, True, True]
+    said = [message for message in execution["messages"] if message["role"] == "assistant"]
+    assert [(message["content"], message["reasoning"]) for message in said] == [
+        ("I do not know.", "42"),
+        ('{"total": 43}', '{"total": 42}'),
+    ]
 
 
 @pytest.mark.parametrize(

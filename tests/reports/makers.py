@@ -137,9 +137,9 @@ def details(execution: dict[str, Any], **changes: Any) -> dict[str, Any]:
         | {
             "grades": [a_grade()],
             "messages": [
-                {"role": "user", "content": "Where is it?", "turn": 1},
-                {"role": "assistant", "content": "", "turn": 1},
-                {"role": "assistant", "content": "On its way.", "turn": 1},
+                {"role": "user", "content": "Where is it?", "reasoning": None, "turn": 1},
+                {"role": "assistant", "content": "", "reasoning": None, "turn": 1},
+                {"role": "assistant", "content": "On its way.", "reasoning": "Sent?", "turn": 1},
             ],
             "tool_calls": [call | {"error": None, "duration_ms": 3.0}],
             "turns": [{"turn": 1, "error": None}],

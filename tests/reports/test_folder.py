@@ -81,6 +81,7 @@ def test_a_case_has_its_conversation_tool_calls_and_checks() -> None:
             "Where is it?",
             "order.get",
             '"paid": 1',
+            "**Reasoning**\n\n> Sent?",
             "On its way",
         )
     ]
@@ -118,7 +119,7 @@ def test_no_reply_becomes_markup() -> None:
     hostile = "<script>x</script>\n# Title\n| a | b |\n```\n[x](http://y.test)"
     call = {"turn": 1, "message": 0, "name": "t", "args": {}, "error": None, "duration_ms": 1.0}
     text = of_a_case(
-        messages=[{"role": "assistant", "content": hostile, "turn": 1}],
+        messages=[{"role": "assistant", "content": hostile, "reasoning": hostile, "turn": 1}],
         tool_calls=[call | {"result": "````\n# out\n````"}],
     )
 

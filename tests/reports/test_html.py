@@ -64,7 +64,15 @@ def test_an_execution_has_its_conversation_calls_checks_and_evidence() -> None:
 
     text = page_of(whole).find_class("execution")[0].text_content()
 
-    for part in ("Where is it?", "order.get", '"paid": 1', "On its way.", "Careful.", "order-7"):
+    for part in (
+        "Where is it?",
+        "order.get",
+        '"paid": 1',
+        "ReasoningSent?",
+        "On its way.",
+        "Careful.",
+        "order-7",
+    ):
         assert part in text
     assert "“its way” (not found" in text
     assert "The reply does not contain “refund”." in text
@@ -92,7 +100,7 @@ def test_whatever_was_written_stays_text() -> None:
     whole = results(
         a_run(suite_name=hostile, agent_name=hostile, notes=[hostile]),
         [an_execution(case=hostile, reason=hostile)],
-        messages=[{"role": "user", "content": hostile, "turn": 1}],
+        messages=[{"role": "user", "content": hostile, "reasoning": hostile, "turn": 1}],
         tool_calls=[call | {"error": hostile, "duration_ms": 1.0}],
         grades=[a_grade(name=hostile, reason=hostile)],
     )

@@ -1,6 +1,7 @@
 """Executions as traces: what a collector reads of them."""
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -94,6 +95,24 @@ def test_turns_are_the_spans_that_the_agent_was_sent() -> None:
     assert usage_of([spans[TURN]], tree) == Usage(10, 5, cache_read=4)
     assert spans["b" * 16].error is not None
     assert spans["b" * 16].start_ns == spans[TURN].end_ns
+
+
+def test_what_the_agent_thought_is_a_part_of_its_own() -> None:
+    thinking = make_turn("Bye.", messages=(Message("assistant", "Bye.", reasoning="Done?"),))
+    outcome = replace(an_outcome(), trial=make_trial(thinking, trace_id=TRACE))
+
+    spans = spans_of(outcome, SOURCE, ended_at=ENDED, with_content=True)
+
+    (written,) = (
+        attribute["value"]["stringValue"]
+        for span in spans
+        for attribute in span["attributes"]
+        if attribute["key"] == "gen_ai.output.messages" and "Bye." in str(attribute)
+    )
+    assert json.loads(written)[0]["parts"] == [
+        {"type": "reasoning", "content": "Done?"},
+        {"type": "text", "content": "Bye."},
+    ]
 
 
 def test_the_execution_is_around_all_of_it() -> None:

@@ -281,7 +281,7 @@ def test_messages_and_calls_tell_their_turn_and_each_other() -> None:
         "reply": "Bye",
         "messages": [
             {"role": "assistant", "text": "", "tool_calls": [call | {"chunks": []}]},
-            {"role": "assistant", "text": "Bye", "tool_calls": []},
+            {"role": "assistant", "text": "Bye", "tool_calls": [], "reasoning": "Done?"},
         ],
         "error": None,
         "latency_ms": 5.0,
@@ -302,10 +302,10 @@ def test_messages_and_calls_tell_their_turn_and_each_other() -> None:
     answer = execution_json(make_execution(), grades=[], reviews=[], trial=trial)
 
     assert answer["messages"] == [
-        {"role": "assistant", "content": "Welcome", "turn": None},
-        {"role": "user", "content": "Hello", "turn": 1},
-        {"role": "assistant", "content": "", "turn": 1},
-        {"role": "assistant", "content": "Bye", "turn": 1},
+        {"role": "assistant", "content": "Welcome", "reasoning": None, "turn": None},
+        {"role": "user", "content": "Hello", "reasoning": None, "turn": 1},
+        {"role": "assistant", "content": "", "reasoning": None, "turn": 1},
+        {"role": "assistant", "content": "Bye", "reasoning": "Done?", "turn": 1},
     ]
     assert answer["tool_calls"] == [{"turn": 1, "message": 2, **call}]
     assert answer["turns"][0]["notes"] == ["Note."]

@@ -64,17 +64,18 @@ class ModelSession:
         chat = [*self._chat, _asked(exchange)]
         for rounds in count():
             reply = await self._ask(chat, exchange)
+            message = Message.of_agent(reply.text)
             if reply.stop != "tool":
-                _check(reply, exchange)
-                exchange.messages.append(Message("assistant", reply.text))
-                self._chat = [*chat, _turn(reply)]
+                _check(reply, message, exchange)
+                exchange.messages.append(message)
+                self._chat = [*chat, _last_turn(reply, message)]
                 return
             if rounds == self._settings.max_tool_rounds:
                 raise AgentError(
                     f"The agent was still calling tools after {rounds} rounds, the maximum."
                 )
             calls = [await self._run(request) for request in reply.tool_calls]
-            exchange.messages.append(Message("assistant", reply.text, tuple(calls)))
+            exchange.messages.append(replace(message, tool_calls=tuple(calls)))
             results = (
                 ToolResult(request.id, call.name, result_text(call), bool(call.error))
                 for request, call in zip(reply.tool_calls, calls, strict=True)
@@ -152,6 +153,11 @@ def _history(message: Message) -> ChatMessage:
     return AssistantMessage(message.text)
 
 
+def _last_turn(reply: ModelReply, message: Message) -> ChatMessage:
+    """Return the reply as later turns see it: without reasoning, which models expect."""
+    return AssistantMessage(message.text) if message.reasoning else _turn(reply)
+
+
 def _turn(reply: ModelReply) -> ChatMessage:
     # Tool calls of a cut reply are never answered, and APIs refuse a turn with unanswered calls.
     is_cut = reply.stop != "tool" and reply.tool_calls
@@ -160,20 +166,22 @@ def _turn(reply: ModelReply) -> ChatMessage:
     return reply.native_turn
 
 
-def _check(reply: ModelReply, exchange: Exchange) -> None:
+def _check(reply: ModelReply, message: Message, exchange: Exchange) -> None:
     """Note a cut reply; raise if it is empty, or if the model did not end it itself."""
     if reply.stop == "length":
         exchange.notes.append("The reply was cut at the output limit in the agent's settings.")
     if reply.stop == "context":
         raise AgentError("The conversation is too long for the model.")
-    if reply.text.strip() and reply.is_whole:
+    if message.text.strip() and reply.is_whole:
         return
     category = f" ({reply.refusal_category})" if reply.refusal_category else ""
-    if reply.text.strip():
-        exchange.notes.append(f"The model had written until then: {shortened(reply.text)}")
-        message = f"A content filter of the model API cut off the reply{category}."
+    if message.text.strip():
+        exchange.notes.append(f"The model had written until then: {shortened(message.text)}")
+        problem = f"A content filter of the model API cut off the reply{category}."
     elif reply.stop == "refusal":
-        message = f"The model refused to answer{category}."
+        problem = f"The model refused to answer{category}."
     else:
-        message = "The agent's reply is empty."
-    raise AgentError(message)
+        if message.reasoning:
+            exchange.messages.append(message)  # people see what it did instead
+        problem = exchange.no_reply()
+    raise AgentError(problem)

@@ -58,11 +58,11 @@ class Outside:
     def note(self, exchange: Exchange, reply: AgentReply) -> None:
         """Note what the agent did and answered; failed turns are not noted, nor part of the history."""
         reply.put_down(exchange)
-        if not reply.text.strip():
+        if not exchange.reply.strip():
             return
         self.history += [
             {"role": "user", "content": exchange.user},
-            {"role": "assistant", "content": reply.text},
+            {"role": "assistant", "content": exchange.reply},
         ]
 
 

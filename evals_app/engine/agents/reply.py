@@ -137,7 +137,7 @@ class AgentReply:
         """Note in the exchange what the agent did and answered."""
         if calls := self._calls():
             exchange.messages.append(Message("assistant", "", calls))
-        exchange.messages.append(Message("assistant", self.text))
+        exchange.messages.append(Message.of_agent(self.text))
         exchange.usages.append(self.usage)
         exchange.costs.append(self.cost_usd)
         exchange.reports_calls = self.reports_calls

@@ -42,7 +42,7 @@ class ScriptedSession:
         if rule.error is not None:
             raise AgentError(rule.error)
         reply = fill(rule.reply, message=exchange.user, results=done)
-        exchange.messages.append(Message("assistant", as_text(reply)))
+        exchange.messages.append(Message.of_agent(as_text(reply)))
 
 
 def matching_rule(

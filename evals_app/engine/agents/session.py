@@ -149,6 +149,11 @@ class Exchange:
         texts = [message.text for message in self.messages if not message.tool_calls]
         return texts[-1] if texts else ""
 
+    def no_reply(self) -> str:
+        """Say that the agent's reply is empty, and whether it wrote anything else."""
+        is_thought = bool(self.messages and self.messages[-1].reasoning)
+        return f"The agent's reply is empty{': it wrote only reasoning' if is_thought else ''}."
+
     def record(self, *, error: str | None = None, expected: str | None = None) -> TurnRecord:
         """Freeze what happened; `expected` comes from the case, the agent has not seen it."""
         ended = self.clock() if self._ended is None else self._ended

@@ -12,6 +12,7 @@ from evals_app.engine.folding import as_written, find_folded, folded, plain, wit
 from evals_app.engine.graders.base import FROM_TURN, TextGrader, seen_in_reply
 from evals_app.engine.graders.json_paths import PathGrader, ResponsePath, place_of
 from evals_app.engine.graders.unlike import hidden_difference
+from evals_app.engine.reasoning import tag_warnings
 from evals_app.engine.trial import Cause, Grade, View
 from fixtures_app.ground.patterns import (
     matches_everything,
@@ -127,7 +128,11 @@ class _PieceGrader(TextGrader):
     def warnings(self) -> list[str]:
         """Warn of a text that is also part of other words and numbers, and of spaces around it."""
         text = self.value
-        if text is None or self.whole_words or _is_invisible(text):
+        if text is None or _is_invisible(text):
+            return []
+        if warned := tag_warnings(text):
+            return warned
+        if self.whole_words:
             return []
         seen = folded(text)
         letters = [character for character in seen if character.isalnum()]
@@ -289,7 +294,7 @@ class Matches(_PatternGrader):
         return f"Reply matches {self.means or self.value}"
 
     def warnings(self) -> list[str]:
-        warnings = pattern_warnings(self.value)
+        warnings = [*pattern_warnings(self.value), *tag_warnings(self.value)]
         if matches_nothing(self.value, case_sensitive=self.case_sensitive):
             warnings.append(f"No text matches {self.value}, so this check can never pass.")
         return warnings
@@ -329,7 +334,7 @@ class NotMatches(_PatternGrader):
         return f"Reply does not match {self.means or self.value}"
 
     def warnings(self) -> list[str]:
-        warnings = pattern_warnings(self.value)
+        warnings = [*pattern_warnings(self.value), *tag_warnings(self.value)]
         if matches_everything(self.value, case_sensitive=self.case_sensitive):
             message = f"Every reply matches {self.value}, so this check always fails."
             warnings.append(message)

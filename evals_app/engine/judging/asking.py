@@ -22,6 +22,7 @@ from evals_app.engine.llm.call import (
     ModelReply,
     UserMessage,
 )
+from evals_app.engine.reasoning import without_reasoning
 from evals_app.engine.spec import ModelSpec
 from evals_app.engine.trial import JudgeCall
 from fixtures_app.ground.quoting import shortened
@@ -182,7 +183,7 @@ class Asker:
                     f" at most {_MAX_REPLY_CHARS:,} are read."
                 )
             try:
-                return read(reply.text), reply
+                return read(without_reasoning(reply.text).reply), reply
             except UnreadableError as exc:
                 problem = shortened(str(exc), _MAX_PROBLEM_CHARS)  # it may name an endless key
                 if self.is_scripted:

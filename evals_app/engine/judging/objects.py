@@ -15,7 +15,6 @@ from fixtures_app.ground.strict_json import read_strictly
 M = TypeVar("M", bound=BaseModel)
 
 _SENT = ("type", "enum", "required", "additionalProperties")
-_THOUGHTS = "<think>"  # in which models that are served locally try verdicts out
 _MOST_SCANS = 20  # of a text, by its length
 _BEGINS_LIKE_ONE = re.compile(r"""\{\s*+["']?\w[\w ]{0,99}+["']?\s*+:""")
 
@@ -55,8 +54,6 @@ def read_object(text: str) -> dict[str, Any]:
     Raises:
         UnreadableError: there is none, or it is not certain which is the answer.
     """
-    if text.lstrip().startswith(_THOUGHTS):
-        text = text.partition(f"</{_THOUGHTS[1:]}")[2]
     objects = list(_objects(text))
     if not objects:
         raise UnreadableError("The answer holds no JSON object.")

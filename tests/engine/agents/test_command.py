@@ -68,6 +68,13 @@ async def test_the_mark_of_utf_8_is_no_part_of_its_reply(program: Program) -> No
     assert trial.turns[0].reply == "4"
 
 
+async def test_what_it_thinks_is_no_part_of_its_reply(program: Program) -> None:
+    trial = await program.converse("So it must be 42.\n</think>\n\nI do not know.")
+
+    [turn] = trial.turns
+    assert (turn.reply, turn.reasoning) == ("I do not know.", "So it must be 42.")
+
+
 async def test_it_may_write_what_it_did_as_json(program: Program) -> None:
     agent = make_command(*OUR_COMMAND.split())
     questions = ("And in 2007?", "And in 2005?", "What is the change?")

@@ -123,6 +123,19 @@ async def test_each_message_is_shown_with_what_was_said_before() -> None:
     ]
 
 
+async def test_what_it_thinks_is_not_sent_back() -> None:
+    def think(asked: Asked) -> Sent:
+        return Sent.json({"output": f"<think>{asked.body['input']}?</think> Yes."})
+
+    (_, second), exchange = await exchanged(think, "one", "two")
+
+    assert second.body["history"] == [
+        {"role": "user", "content": "one"},
+        {"role": "assistant", "content": "Yes."},
+    ]
+    assert exchange.messages == [Message("assistant", "Yes.", reasoning="two?")]
+
+
 async def test_an_execution_is_one_trace_and_each_turn_a_span() -> None:
     with WebServer(answer_politely) as server:
         trial = await hold(server, "one", "two")

@@ -444,6 +444,36 @@ async def test_waiting_for_a_provider_does_not_use_up_the_turn() -> None:
     assert turn.waited_ms == 2200
 
 
+@STREAMED
+async def test_what_a_model_thinks_in_its_text_is_kept_apart_and_not_sent_back(
+    talk: Talk, *, streaming: bool
+) -> None:
+    trial = await talk(
+        [
+            Reply("<think>I need the order.</think>Let me see.", tools=(FIND,)),
+            Reply("<think>It is 24.50.</think>\n\nIt was cheap."),
+            Reply("<think>Cheap, I"),
+            Reply("I said so."),
+        ],
+        "What did 1042 cost?",
+        "How much?",
+        "Well?",
+        streaming=streaming,
+    )
+
+    first, second, third = trial.turns
+    assert [message.text for message in first.messages] == ["Let me see.", "It was cheap."]
+    assert first.reasoning == "I need the order.\n\nIt is 24.50."
+    assert (second.reply, second.reasoning) == ("", "Cheap, I")
+    assert second.error is not None
+    assert "only reasoning" in second.error
+    assert (third.reply, third.error) == ("I said so.", None)
+    sent = json.dumps(talk.server.bodies[-1]["messages"])
+    assert "It was cheap." in sent
+    assert "24.50." not in sent
+    assert "I need the order." in sent  # a turn with tool calls goes back as it came
+
+
 async def test_an_agent_that_asks_its_model_too_often_has_failed_and_costs_are_unknown(
     talk: Talk,
 ) -> None:

@@ -65,6 +65,18 @@ async def test_it_answers_turn_by_turn_and_reports_what_it_did(functions: Functi
     assert (trial.usage, trial.cost_usd) == (Usage(0, 0), Decimal(0))
 
 
+async def test_what_it_thinks_is_no_part_of_its_reply(functions: Functions) -> None:
+    code = """
+        def it(message, history):
+            return {"output": "<think>Hm.</think> " + repr([said["content"] for said in history])}
+    """
+
+    trial = await functions.converse(code, "one", "two")
+
+    assert [turn.reply for turn in trial.turns] == ["[]", "['one', '[]']"]
+    assert [turn.reasoning for turn in trial.turns] == ["Hm.", "Hm."]
+
+
 async def test_each_turn_is_a_span_of_the_trace(functions: Functions) -> None:
     code = """
         import os

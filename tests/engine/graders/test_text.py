@@ -335,6 +335,14 @@ def test_a_closed_row_reads_as_a_sentence(grader: PlainGrader, sentence: str) ->
     assert grader.summary() == sentence
 
 
+@pytest.mark.parametrize("grader", [Contains, NotContains, Matches, NotMatches])
+@pytest.mark.parametrize("value", ["<think>", "the </Thinking>"])
+def test_a_tag_that_no_reply_has_warns(grader: type[Contains | Matches], value: str) -> None:
+    (warning,) = grader(value=value).warnings()
+
+    assert "reasoning" in warning
+
+
 @pytest.mark.parametrize("grader", [Matches, NotMatches])
 def test_a_doubled_backslash_warns(grader: type[Matches | NotMatches]) -> None:
     assert grader(value=r"order #\\d+").warnings()

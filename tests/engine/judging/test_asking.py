@@ -54,6 +54,13 @@ async def test_what_was_asked_and_answered_is_kept() -> None:
     assert (call.is_replayed, call.is_scripted) == (True, False)
 
 
+async def test_what_a_judge_thinks_is_kept_and_not_read() -> None:
+    asked = await ask(FakeModel(reply("<think>3? No.</think>\n4")))
+
+    assert asked.answer == 4
+    assert "3? No." in asked.calls[0].reply
+
+
 async def test_the_hash_of_a_prompt_blanks_its_nonce_wherever_it_stands() -> None:
     other = Prompt(PROMPT.system, PROMPT.user.replace("abc123", "def456"), "def456", version=7)
 
