@@ -1,10 +1,12 @@
 """Headers of every response, and the probes of load balancers and supervisors."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
-from django.db import Error, connection
+from django.contrib import admin
+from django.db import Error, connection, models
 from django.db.migrations.executor import MigrationExecutor
-from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
@@ -84,6 +86,43 @@ class Probes:
     def __call__(self, request: HttpRequest) -> HttpResponse:
         """Answer the request."""
         return self.views.get(request.path_info, self.get_response)(request)
+
+
+class PossibleIds:
+    """Answer 404 for addresses with an id that no row can have.
+
+    Unfold hands any text to the actions of a row; Django's own pages of a row know what to do.
+    """
+
+    most = models.BigIntegerField.MAX_BIGINT
+    own = frozenset({"change_view", "delete_view", "history_view"})
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        """Answer the request."""
+        return self.get_response(request)
+
+    def process_view(
+        self, request: HttpRequest, view: Any, _: Any, parts: Mapping[str, Any]
+    ) -> None:
+        """Refuse the address.
+
+        Raises:
+            Http404: to people who are signed in; others are asked to sign in first.
+        """
+        if not self._is_possible(view, parts) and admin.site.has_permission(request):
+            raise Http404
+
+    def _is_possible(self, view: Any, parts: Mapping[str, Any]) -> bool:
+        number = parts.get("pk", parts.get("object_id", 0))
+        if isinstance(number, str):
+            if view.__name__ in self.own:
+                return True
+            if not (number.isascii() and number.isdecimal()):
+                return False
+        return int(number) <= self.most
 
 
 class TimeZoneOfReader:
