@@ -6,8 +6,10 @@ from contextvars import ContextVar
 from datetime import UTC, datetime
 from typing import NamedTuple
 
+from django.core.exceptions import BadRequest, PermissionDenied, SuspiciousOperation
 from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest
+from django.http.multipartparser import MultiPartParserError
 from django.utils.functional import SimpleLazyObject
 
 from evals_app.engine import at_work
@@ -28,6 +30,10 @@ CONTEXT = ("run", "execution", "request_id", "user")
 OF_REQUESTS = ("method", "path", "status", "ms", "bytes")
 
 
+# What Django raises for requests that it or a view refuses, and logs with a traceback.
+_REFUSALS = (PermissionDenied, BadRequest, SuspiciousOperation, MultiPartParserError)
+
+
 def is_away(error: BaseException | None) -> bool:
     """Whether the database was locked or did not answer, so that trying again may help."""
     is_its_own = isinstance(error, OperationalError | InterfaceError)
@@ -36,14 +42,17 @@ def is_away(error: BaseException | None) -> bool:
 
 
 class OneLine(logging.Filter):
-    """Shorten the error of an unavailable database to one line: a traceback does not help."""
+    """Shorten errors that are no fault of the code to one line: a traceback would hide those that are.
+
+    The database is unavailable, or a request was refused.
+    """
 
     def filter(self, record: logging.LogRecord) -> bool:
         error = record.exc_info[1] if record.exc_info else None
-        if is_away(error):
+        if is_away(error) or isinstance(error, _REFUSALS):
             reason = str(error).partition("\n")[0]
-            record.msg, record.args = f"{record.getMessage()} ({reason})", ()
-            record.exc_info, record.exc_text = None, None
+            record.msg = record.getMessage() + (f" ({reason})" if reason else "")
+            record.args, record.exc_info, record.exc_text = (), None, None
         return True
 
 

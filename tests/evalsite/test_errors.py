@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from django.contrib import admin
 from django.contrib.auth.models import User
+from django.core.exceptions import PermissionDenied, SuspiciousOperation
 from django.core.management import call_command
 from django.db import OperationalError, connection
 from django.test import Client
@@ -198,19 +199,26 @@ def test_a_mistake_of_ours_is_a_problem_without_its_reason(
 
 
 @pytest.mark.parametrize(
-    ("message", "is_short"),
-    [("database is locked", True), ("failed\nat 10.0.0.1", True), ("no such table: x", False)],
+    ("error", "is_short"),
+    [
+        (OperationalError("database is locked"), True),
+        (OperationalError("failed\nat 10.0.0.1"), True),
+        (OperationalError("no such table: x"), False),
+        (PermissionDenied(), True),
+        (SuspiciousOperation("a cookie\nthat is odd"), True),
+        (ValueError("of our own"), False),
+    ],
+    ids=str,
 )
-def test_the_log_has_one_line_for_a_database_that_is_away(
-    message: str,
+def test_the_log_has_one_line_for_what_is_no_fault_of_the_code(
+    error: Exception,
     is_short: bool,  # noqa: FBT001 - of a table
 ) -> None:
-    error = OperationalError(message)
-    caught = (OperationalError, error, None)
+    caught = (type(error), error, None)
     record = logging.LogRecord("x", logging.ERROR, "", 0, "Failed: %s", ("/",), caught)
 
     OneLine().filter(record)
 
     text = logging.Formatter().format(record)
     assert ("\n" not in text) == is_short
-    assert message.partition("\n")[0] in text
+    assert str(error).partition("\n")[0] in text
