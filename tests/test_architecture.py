@@ -166,6 +166,10 @@ def test_a_lock_file_names_no_place_to_download_from(lock: str) -> None:
     assert options == []
 
 
+def test_what_answers_requests_is_installed_from_the_lock() -> None:
+    assert "\nmcp==" in (ROOT / "requirements.lock").read_text()
+
+
 def test_the_tests_run_with_the_versions_of_the_product() -> None:
     def versions(lock: str) -> set[str]:
         lines = (ROOT / lock).read_text().splitlines()

@@ -34,6 +34,19 @@ def retired_words(text: str) -> Iterator[str]:
             yield f"{match[0]!r} (write: {instead}) in: {text.strip()[:160]}"
 
 
+def test_no_one_is_told_to_install_this_product_from_an_index() -> None:
+    """The name belongs to another project there; a folder or an address is fine."""
+    texts = {page.name: page.read_text() for page in [GOLDEN, *PAGES]}
+
+    found = [
+        name
+        for name, text in texts.items()
+        if re.search(r"pip install [^.\n]*[ '\"]touchstone\b", text)
+    ]
+
+    assert found == []
+
+
 def prose_of(page: Path) -> Iterator[str]:
     """Yield the lines of a page without code, and without the dictionary itself."""
     text = re.sub(r"(?ms)^```.*?^```|^### Words we do not use.*?(?=^## )", "", page.read_text())

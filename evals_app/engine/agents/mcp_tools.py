@@ -28,7 +28,7 @@ CALL_S = 60.0
 MAX_RESULT_CHARS = 1_000_000
 _MOST_PAGES = 50
 _STREAM_S = 300.0
-MISSING = "The package for MCP is not installed: pip install 'touchstone[mcp]'."
+MISSING = "The package for MCP is not installed: pip install 'mcp>=2.3,<3'."
 
 
 _Hide = Callable[[str], str]  # hides the secrets of a server in a text
