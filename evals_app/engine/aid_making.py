@@ -62,8 +62,8 @@ class AidMaker:
         models = self._plan.judges_of(assertion)
         return Aids(
             judge=self._judge(assertion, key, models) if models else None,
-            measure=self._measure(models[0]) if models else None,
-            compare=self._compare(assertion),
+            measure=self._measure(models[0], key) if models else None,
+            compare=self._compare(assertion, key),
             run_code=self.shared.run_code,
             key=key,
             threshold=assertion.threshold,
@@ -75,7 +75,7 @@ class AidMaker:
         return self.shared.plan
 
     def _judge(self, assertion: AssertionSpec, key: str, models: Sequence[ModelSpec]) -> Judge:
-        askers = [self._asker(model) for model in models]
+        askers = [self._asker(model, key) for model in models]
         if isinstance(assertion.grader, JudgedGrader):
             asks = assertion.grader.asks() // len(models)
             askers = [self._sharing(asker, assertion, key, asks) for asker in askers]
@@ -94,29 +94,29 @@ class AidMaker:
         sharing.questions += asks
         return replace(asker, sharing=sharing)
 
-    def _measure(self, model: ModelSpec) -> Measure:
+    def _measure(self, model: ModelSpec, key: str) -> Measure:
         return ModelMeasure(
-            asker=self._asker(model),
+            asker=self._asker(model, key),
             claims=self.shared.claims,
             steps=self.shared.steps,
             judge_prompt=self._plan.suite.judge_prompt,
         )
 
-    def _compare(self, assertion: AssertionSpec) -> Compare | None:
+    def _compare(self, assertion: AssertionSpec, key: str) -> Compare | None:
         spec = self._plan.similarity_of(assertion)
         if spec is None:
             return None
-        asker = None if spec.judge is None else self._asker(spec.judge)
+        asker = None if spec.judge is None else self._asker(spec.judge, key)
         return self.shared.similarity.by(spec, asker=asker)
 
-    def _asker(self, model: ModelSpec) -> Asker:
+    def _asker(self, model: ModelSpec, key: str) -> Asker:
         is_scripted = model.provider == "scripted"
         if is_scripted and model.name not in self._plan.scripted:
             raise ConfigurationError(f"There is no scripted agent {model.name!r} to judge with.")
         return Asker(
             complete=scripted_judge(self._plan.scripted[model.name].rules)
             if is_scripted
-            else self.calls,
+            else self.calls.of_check(key),
             model=model,
             secret=self._plan.secret,
             is_scripted=is_scripted,

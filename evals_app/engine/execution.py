@@ -21,7 +21,7 @@ from evals_app.engine.desk import Begun, Desk, Job, Outcome, Plan, Report, Signa
 from evals_app.engine.errors import EngineError
 from evals_app.engine.feeding import Feeder
 from evals_app.engine.gathering import Gatherer
-from evals_app.engine.grading import NO_AIDS, grade_trial
+from evals_app.engine.grading import NO_AIDS, grade_trial, key_of
 from evals_app.engine.judging import Answers, Steps
 from evals_app.engine.llm.models import Models
 from evals_app.engine.llm.purse import Purse, Use
@@ -31,7 +31,7 @@ from evals_app.engine.scoring import decide, execution_summary
 from evals_app.engine.similarity import Similarity
 from evals_app.engine.template import resolve
 from evals_app.engine.together import Together
-from evals_app.engine.trial import Cause, Failure, GradedAssertion, Trial, World
+from evals_app.engine.trial import Cause, Failure, GradedAssertion, GradeStatus, Trial, World
 
 _BY_OUTSIDE_AGENT = Use("agent")  # its model is unknown
 NEWS_AFTER_S = 0.05  # many calls hear the same at the same moment
@@ -77,9 +77,25 @@ async def _broken(plan: Plan, job: Job, trial: Trial, reason: str) -> Outcome:
     return _outcome(plan, job, failed, graded)
 
 
-def _outcome(plan: Plan, job: Job, trial: Trial, graded: tuple[GradedAssertion, ...]) -> Outcome:
+def _outcome(
+    plan: Plan,
+    job: Job,
+    trial: Trial,
+    graded: tuple[GradedAssertion, ...],
+    calls: Calls | None = None,
+) -> Outcome:
     decision = decide(trial, graded, suite=plan.suite)
-    return Outcome(job, trial, graded, decision, execution_summary(trial, graded, decision))
+    summary = execution_summary(trial, graded, decision)
+    if plan.cache is not None and calls is not None:
+        summary["cached_answers"] = {name: calls.counts[name] for name in ("found", "asked")}
+    return Outcome(job, trial, graded, decision, summary)
+
+
+def _forget_unusable(calls: Calls, trial: Trial, graded: Sequence[GradedAssertion]) -> None:
+    """Drop the answers of judges that came to no grade: a later run asks again."""
+    for check in graded:
+        if check.grade.status is GradeStatus.UNGRADED and check.grade.cause is Cause.JUDGE:
+            calls.forget(key_of(trial, check.turn, check.position))
 
 
 @dataclass(slots=True)
@@ -197,7 +213,7 @@ class _Crew:
             if isinstance(exc, TimeoutError) and limit.expired():
                 reason = f"The conversation did not finish within {self._plan.execution_s:g} s."
         else:
-            return _outcome(self._plan, job, trial, graded)
+            return _outcome(self._plan, job, trial, graded, execution.calls)
         trial = (
             execution.conversation.trial() if execution.conversation else _not_run(self._plan, job)
         )
@@ -230,6 +246,7 @@ class _Crew:
             yardstick_of=self._plan.yardstick_of,
             trust=self._plan.trust,
         )
+        _forget_unusable(execution.calls, trial, graded)
         return trial, graded
 
     async def _run(self, execution: _Execution, world: World) -> Trial:

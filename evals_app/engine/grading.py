@@ -71,7 +71,7 @@ async def grade_trial(
                 turn=turn,
                 aids_for=aids_for,
                 inventory=inventory,
-                key=f"{trial.case}/{trial.number}/{turn or 'final'}.{position}",
+                key=key_of(trial, turn, position),
             )
             for turn, _, position, assertion in placed
         )
@@ -98,6 +98,11 @@ async def grade_trial(
     graded = [graded_by(trust, check) for check in graded]
     graded = [_with_share(grade) if grade.is_rubric else grade for grade in graded]
     return (*map(_with_item_yardsticks, graded), *map(_with_question, limits))
+
+
+def key_of(trial: Trial, turn: int | None, position: int) -> str:
+    """Return what tells the assertions of an execution apart."""
+    return f"{trial.case}/{trial.number}/{turn or 'final'}.{position}"
 
 
 def graded_by(trust: JudgeTrust | None, check: GradedAssertion) -> GradedAssertion:

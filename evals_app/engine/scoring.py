@@ -192,6 +192,7 @@ def execution_summary(
         "response_tokens": trial.usage.response_tokens,
         "execution_time_ms": trial.time_ms,
         "tool_calls": [call.name for call in trial.tool_calls] if trial.reports_calls else None,
+        "cached_answers": None,
     }
 
 

@@ -297,6 +297,13 @@ class RunDetails(RunRow):
     )
 
 
+class CachedAnswers(Answer):
+    """How many requests to models the cache answered, and how many were sent."""
+
+    found: int
+    asked: int
+
+
 class Summary(Answer):
     """Which kinds of criteria passed (null: none is set), and the measured values."""
 
@@ -317,6 +324,7 @@ class Summary(Answer):
     tool_calls: list[str] | None = Field(
         description="In order; null where the agent does not report its calls."
     )
+    cached_answers: CachedAnswers | None = Field(description="null: without a cache.")
 
 
 class ReviewedExecution(Answer):

@@ -39,9 +39,10 @@ TOTALS = (
 
 
 _CACHED = (
-    "Cached answers were used (--cache): requests that models had answered before were not sent again "
-    "and cost nothing. In the JSON, turns and checks show which answers came from the cache."
+    "The answers of models are cached (--cache): {found:,} came from the cache and cost nothing, {asked:,}"
+    " were asked of models."
 )
+_WHICH = " In the JSON, turns and checks show which answers came from the cache."
 
 
 def close_if_over(run_id: int) -> bool:
@@ -177,8 +178,21 @@ def _left_out(run: Run) -> Iterator[str]:
     if count := run.disabled_case_count:
         yield f"{count:,} disabled {'case was' if count == 1 else 'cases were'} left out."
     if settings.ANSWER_CACHE:
-        yield _CACHED
+        yield _cached_answers(run)
     yield from left_out_in_words(run.regrading.get("left_out", {}))
+
+
+def _cached_answers(run: Run) -> str:
+    """Say how many answers of models came from the cache, and how many did not."""
+    names = ("found", "asked")
+    sums = run.executions.aggregate(
+        **{
+            name: Sum(Cast(KT(f"summary__cached_answers__{name}"), IntegerField()))
+            for name in names
+        }
+    )
+    counts = {name: sums[name] or 0 for name in names}
+    return _CACHED.format(**counts) + (_WHICH if counts["found"] else "")
 
 
 def _sums(run: Run) -> tuple[dict[str, Any], dict[str, float]]:

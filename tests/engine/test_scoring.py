@@ -413,6 +413,7 @@ def test_a_summary_tells_what_was_measured_limits_or_not() -> None:
         "prompt_tokens": 12,
         "response_tokens": 5,
         "execution_time_ms": 20.123,
+        "cached_answers": None,
         "tool_calls": [],
     }
 

@@ -2,6 +2,7 @@
 
 import base64
 import json
+import re
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -127,8 +128,45 @@ def test_a_later_run_is_answered_from_a_cache_for_nothing_and_says_so(
     (turn,) = execution.transcript.trial["turns"]
     assert turn["notes"] == [FROM_CACHE]
     assert execution.grades.get(type="llm_judge").calls[0]["is_reused"] is True
-    assert "cache" in str(again.summary["notes"])
+    noted = [
+        [int(n) for n in re.findall(r"\d+", run.summary["notes"][0])] for run in (first, again)
+    ]
+    assert noted == [[0, 3], [3, 0]]  # a tool call, a reply, a verdict
+    assert execution.summary["cached_answers"] == {"found": 3, "asked": 0}
     assert not again.spending.exists()
+
+
+@pytest.mark.parametrize(
+    "unusable",
+    [
+        pytest.param("It is fine.", id="no JSON"),
+        pytest.param('{"verdict": "cannot_grade"}', id="off the schema"),
+    ],
+)
+def test_a_judge_that_gave_no_grade_is_asked_again_by_a_later_run_with_the_cache(
+    server: ModelServer, settings: Any, tmp_path: Path, unusable: str
+) -> None:
+    settings.ANSWER_CACHE = str(tmp_path / "answers")
+    is_well = False
+
+    def answer(request: Json) -> Answer:
+        is_judge = "format" in request.get("output_config", {})
+        return Reply(unusable) if is_judge and not is_well else play(request)
+
+    server.answers(answer)
+    first = make_run()
+    work()
+    is_well = True
+    asked = len(server.requests)
+
+    again = start_run(Suite.objects.get())
+    work()
+
+    for run in (first, again):
+        run.refresh_from_db()
+    assert (first.verdict, again.verdict) == ("inconclusive", "passed")
+    assert again.executions.get().summary["cached_answers"] == {"found": 2, "asked": 1}
+    assert all("format" in body["output_config"] for body in server.bodies[asked:])
 
 
 def play_chat(request: Json) -> Answer:

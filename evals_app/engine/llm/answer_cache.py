@@ -72,6 +72,11 @@ class AnswerCache:
             file.parent.mkdir(parents=True, exist_ok=True)
             _write_whole(file, json.dumps(stored).encode())
 
+    def drop(self, name: str) -> None:
+        """Forget an answer that turned out to be unusable."""
+        with suppress(OSError):
+            self._file(name).unlink(missing_ok=True)
+
     def name_of(self, call: ModelCall, *, trial: int, number: int) -> str:
         """Return the name of the answer to a call that an execution makes for the `number`th time."""
         asked = json.dumps([self._apis.get(call.provider), call.as_json(), trial, number])
@@ -100,6 +105,9 @@ class TrialAnswers:
 
     def keep(self, name: str, reply: ModelReply) -> None:
         self._cache.keep(name, reply)
+
+    def drop(self, name: str) -> None:
+        self._cache.drop(name)
 
 
 def secret_in(folder: Path) -> bytes:

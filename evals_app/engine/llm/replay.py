@@ -1,10 +1,10 @@
 """Calls of one execution, kept so that an interrupted conversation need not pay for them again."""
 
 import hashlib
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from pydantic import TypeAdapter
@@ -25,7 +25,8 @@ class Calls:
     """Completes the calls of one execution: the same question as before gets the same reply.
 
     `paid` is what `made()` returned when the conversation was interrupted. `doing` says in words what
-    a call is waiting for, empty while none waits. `cached` are answers of earlier runs.
+    a call is waiting for, empty while none waits. `cached` are answers of earlier runs, `counts` how
+    many were "found" there and how many were "asked" of a model.
     """
 
     def __init__(
@@ -41,11 +42,24 @@ class Calls:
         self._paid: defaultdict[str, list[ModelReply]] = defaultdict(list)
         for call in paid:
             self._paid[call["call"]].append(_replies().validate_python(call["reply"]))
+        self._names: defaultdict[str, list[str]] = defaultdict(list)
+        self.counts: Counter[str] = Counter()
         self.doing = ""
 
-    async def __call__(self, call: ModelCall) -> ModelReply:
+    def of_check(self, key: str) -> Complete:
+        """Return what completes the calls of a check, whose answers `forget` can drop."""
+        return partial(self, key=key)
+
+    def forget(self, key: str) -> None:
+        """Drop the answers to a check from the cache: no grade came of them, and none would."""
+        for name in self._names.pop(key, ()):
+            if self._cached:
+                self._cached.drop(name)
+
+    async def __call__(self, call: ModelCall, *, key: str = "") -> ModelReply:
         # Counted even if it is replayed: the next equal question is another vote.
         name = self._cached.name_of(call) if self._cached else ""
+        self._names[key].append(name)
         reply = self._replayed(call) or await self._answered(call, name)
         self._made.append((call, reply))
         return reply
@@ -55,7 +69,9 @@ class Calls:
         if self._cached is None:
             return await self._complete(asked)
         if known := self._cached.find(name):
+            self.counts["found"] += 1
             return known
+        self.counts["asked"] += 1
         reply = await self._complete(asked)
         self._cached.keep(name, reply)
         return reply

@@ -61,6 +61,21 @@ async def test_the_identical_question_is_answered_from_the_folder(tmp_path: Path
     assert (again.is_reused, again.notes) == (True, (FROM_CACHE,))
 
 
+async def test_what_a_check_could_not_use_is_asked_for_again(tmp_path: Path) -> None:
+    model, cache = Model(), AnswerCache(tmp_path, [HERE])
+    calls = Calls(model, cached=cache.of_trial(1))
+    for key in ("a", "b"):
+        await calls.of_check(key)(make_call(key))
+    await calls(make_call("agent"))
+
+    calls.forget("a")
+
+    again = Calls(model, cached=cache.of_trial(1))
+    texts = [(await again(make_call(text))).text for text in ("a", "b", "agent")]
+    assert texts == ["Answer 4", "Answer 2", "Answer 3"]
+    assert (calls.counts, again.counts) == ({"asked": 3}, {"found": 2, "asked": 1})
+
+
 async def test_equal_questions_of_one_execution_are_votes(tmp_path: Path) -> None:
     model = Model()
     await asked(tmp_path, model, make_call(), make_call())
