@@ -5,6 +5,7 @@ import codecs
 import json
 import re
 import socket
+import urllib.request
 from collections.abc import (
     AsyncGenerator,
     AsyncIterator,
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
     from evals_app.engine.checked_transport import CheckedTransport
 
-__all__ = ["Answer", "Arriving", "Web", "WebError", "look_up", "why_not_called"]
+__all__ = ["Answer", "Arriving", "Web", "WebError", "look_up", "proxy_for", "why_not_called"]
 
 # Servers close idle connections, some after 2 s; a request sent at that moment is lost, and the
 # agent would seem to have failed.
@@ -86,6 +87,11 @@ class Arriving:
         text = self._hide(raw.decode("utf-8-sig", "replace"))
         return Answer(self.status, text, self.media_type, self.headers)
 
+    async def parts(self) -> AsyncGenerator[bytes, None]:
+        """Yield what arrives, as it is: secrets stay in it."""
+        async for part in self._parts:
+            yield part
+
     async def lines(self) -> AsyncGenerator[str, None]:
         """Yield each line as soon as it has arrived, without its end."""
         decoder = codecs.getincrementaldecoder("utf-8-sig")("replace")
@@ -126,11 +132,22 @@ def why_not_called(
     return next(filter(None, refused), None)
 
 
+def proxy_for(base_url: str) -> str | None:
+    """Return the proxy that the environment names for an address."""
+    target = read_url(base_url)
+    if urllib.request.proxy_bypass(target.host):
+        return None
+    proxies = urllib.request.getproxies()
+    proxy = proxies.get(target.scheme) or proxies.get("all")
+    return proxy if not proxy or "://" in proxy else f"http://{proxy}"
+
+
 class Web:
     """Connections of one conversation: `async with Web() as web`.
 
     `secrets` are removed from everything that servers send. `permitted` are hosts that may be called
-    in addition to those that the operator permits to everyone.
+    in addition to those that the operator permits to everyone. A `proxy` is only for addresses that
+    the operator has chosen.
     """
 
     _transport: "CheckedTransport"
@@ -141,10 +158,12 @@ class Web:
         secrets: Sequence[str] = (),
         permitted: Sequence[str] = (),
         resolve: Resolve = look_up,
+        proxy: str | None = None,
     ) -> None:
         self._secrets = sorted(filter(None, secrets), key=len, reverse=True)
         self._permitted = permitted
         self._resolve = resolve
+        self._proxy = proxy
 
     async def __aenter__(self) -> Self:
         # Before any time is measured: the first conversation would pay for it.
@@ -158,6 +177,7 @@ class Web:
             limits=httpx2.Limits(keepalive_expiry=_IDLE_S),
             most_bytes=0,  # each request sets its own limit
             permitted=self._permitted,
+            proxy=self._proxy,
         )
         return self
 

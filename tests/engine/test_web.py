@@ -12,7 +12,7 @@ import pytest
 from evals_app.engine import checked_transport
 from evals_app.engine import web as web_module
 from evals_app.engine.errors import ConfigurationError
-from evals_app.engine.web import Answer, Web, WebError, why_not_called
+from evals_app.engine.web import Answer, Web, WebError, proxy_for, why_not_called
 from tests.agent_server import Asked, Sent, WebServer
 from tests.engine.permitting import permitting
 
@@ -313,6 +313,28 @@ async def test_no_cookie_is_kept_and_no_proxy_asked(monkeypatch: pytest.MonkeyPa
         await ask(web, server.url)
 
     assert all("cookie" not in request.headers for request in server.asked)
+
+
+async def test_a_proxy_is_asked_where_one_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    with WebServer(lambda _: Sent.text("from the proxy")) as server:
+        monkeypatch.setenv("HTTP_PROXY", server.host)
+        monkeypatch.setenv("NO_PROXY", "near.test")
+        async with asking(proxy=proxy_for("http://agent.test/v1")) as web:
+            answer = await ask(web, "http://agent.test/v1/models")
+
+        assert proxy_for("http://near.test/") is None
+    assert answer.text == "from the proxy"
+    assert [request.path for request in server.asked] == ["http://agent.test/v1/models"]
+
+
+async def test_bytes_arrive_as_they_were_sent() -> None:
+    sent = b"\xef\xbb\xbf\x00\xff secret"
+    async with serving(Sent(content=sent), secrets=["secret"]) as (server, web):
+        sending = web.sending("GET", server.url, headers={}, most_bytes=MOST)
+        async with sending as arriving:
+            parts = [part async for part in arriving.parts()]
+
+    assert b"".join(parts) == sent
 
 
 async def test_a_certificate_must_be_that_of_the_name(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,6 @@ import importlib
 import json
 import re
 import socket
-import urllib.request
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -14,7 +13,6 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any, ClassVar, Protocol, TypeVar
 
-from evals_app.engine.addresses import read_url
 from evals_app.engine.errors import (
     AuthFailedError,
     BadRequestError,
@@ -39,7 +37,7 @@ from evals_app.engine.llm.wire import (
     read_complaint,
 )
 from evals_app.engine.trial import NO_USAGE
-from evals_app.engine.web import look_up
+from evals_app.engine.web import look_up, proxy_for
 
 R = TypeVar("R")
 
@@ -518,19 +516,9 @@ def _transport(access: Access) -> Any:
         limits=httpx2.Limits(max_connections=1000, max_keepalive_connections=100),
         most_bytes=_MOST_BYTES,
         permitted=access.permitted,
-        proxy=_proxy(access.base_url),
+        proxy=proxy_for(access.base_url),
         socket_options=_KEEP_ALIVE,
     )
-
-
-def _proxy(base_url: str) -> str | None:
-    """Return the proxy that the environment names for an address."""
-    target = read_url(base_url)
-    if urllib.request.proxy_bypass(target.host):
-        return None
-    proxies = urllib.request.getproxies()
-    proxy = proxies.get(target.scheme) or proxies.get("all")
-    return proxy if not proxy or "://" in proxy else f"http://{proxy}"
 
 
 def _flagged(complaint: Complaint) -> str | None:
