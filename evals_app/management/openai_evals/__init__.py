@@ -1,0 +1,1 @@
+"""A save of everything that an account has in OpenAI Evals; knows no database."""
