@@ -20,6 +20,7 @@ from evals_app.engine.conversation import Conversation, variables_of
 from evals_app.engine.desk import Begun, Desk, Job, Outcome, Plan, Report, Signal
 from evals_app.engine.errors import EngineError
 from evals_app.engine.feeding import Feeder
+from evals_app.engine.files import with_contents
 from evals_app.engine.gathering import Gatherer
 from evals_app.engine.grading import NO_AIDS, grade_trial, key_of
 from evals_app.engine.judging import Answers, Steps
@@ -29,6 +30,7 @@ from evals_app.engine.llm.replay import Calls
 from evals_app.engine.recording import Recorder
 from evals_app.engine.scoring import decide, execution_summary
 from evals_app.engine.similarity import Similarity
+from evals_app.engine.suite import CaseSpec
 from evals_app.engine.template import resolve
 from evals_app.engine.together import Together
 from evals_app.engine.trial import Cause, Failure, GradedAssertion, GradeStatus, Trial, World
@@ -238,7 +240,7 @@ class _Crew:
             answers=Answers(job.stored.answers) if job.stored else None,
         )
         graded = await grade_trial(
-            trial,
+            await self._with_files(trial, job.case),
             case=job.case,
             suite=self._plan.suite,
             aids_for=aids_for,
@@ -248,6 +250,14 @@ class _Crew:
         )
         _forget_unusable(execution.calls, trial, graded)
         return trial, graded
+
+    async def _with_files(self, trial: Trial, case: CaseSpec) -> Trial:
+        """Return a trial with the contents of its files, if a judge is to read them."""
+        checks = (placed.check for placed in self._plan.suite.placed_checks(case))
+        has_files = any(turn.files for turn in trial.turns)
+        if not has_files or all(check.grader.family != "judged" for check in checks):
+            return trial
+        return await with_contents(trial, [turn.files for turn in case.turns], self._desk.read_file)
 
     async def _run(self, execution: _Execution, world: World) -> Trial:
         job = execution.job

@@ -4,7 +4,8 @@ A turn names them; the content is stored separately, by its SHA-256.
 """
 
 import hashlib
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import Annotated, Any, Self
 
@@ -13,6 +14,7 @@ from pydantic import AfterValidator, Field, model_serializer, model_validator
 from evals_app.engine.documents import DocumentError, text_of
 from evals_app.engine.errors import ConfigurationError
 from evals_app.engine.spec import Spec
+from evals_app.engine.trial import ShownFile, Trial
 from fixtures_app.ground.words import near
 
 MAX_FILES = 10  # of one turn
@@ -83,6 +85,14 @@ def is_shown_as_it_is(kind: str) -> bool:
     return kind.startswith(_SHOWN_AS_IT_IS)
 
 
+def text_shown(name: str, kind: str, content: bytes) -> str:
+    """Return the text of a document, or that it cannot be read: what agents and judges get of it."""
+    try:
+        return text_of(kind, content)
+    except DocumentError as error:
+        return f"[File {name} cannot be read: {error}]"
+
+
 def content_problem(name: str, content: bytes) -> str | None:
     """Say why the content does not match the name, or cannot be stored."""
     if len(content) > MAX_FILE_BYTES:
@@ -115,6 +125,35 @@ def _path(value: str) -> str:
         )
     media_type(value)
     return path.as_posix()
+
+
+async def with_contents(
+    trial: Trial, given: Sequence[Sequence["FileSpec"]], read_file: ReadFile
+) -> Trial:
+    """Return a trial with what the agent was shown of its files, which judges are shown, too.
+
+    `given` are the files of the case's turns: transcripts of earlier versions name no content. What
+    is no longer stored stays unknown.
+    """
+    turns = []
+    for number, turn in enumerate(trial.turns):
+        files = given[number] if number < len(given) else ()
+        known = {file.name: file.sha256 or "" for file in files}
+        shown = [
+            await _with_content(file, known.get(file.name, ""), read_file) for file in turn.files
+        ]
+        turns.append(replace(turn, files=tuple(shown)))
+    return trial.but(turns=tuple(turns))
+
+
+async def _with_content(file: ShownFile, known: str, read_file: ReadFile) -> ShownFile:
+    try:
+        content = await read_file(file.sha256 or known)
+    except ConfigurationError:
+        return file
+    if not content or is_shown_as_it_is(file.media_type):
+        return replace(file, data=content)
+    return replace(file, text=text_shown(file.name, file.media_type, content))
 
 
 class FileSpec(Spec):

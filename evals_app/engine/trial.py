@@ -10,9 +10,9 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from enum import StrEnum
 from functools import cache, reduce
-from typing import Any, Literal, Protocol, Self
+from typing import Annotated, Any, Literal, Protocol, Self
 
-from pydantic import TypeAdapter
+from pydantic import Field, TypeAdapter
 
 from evals_app.engine.errors import CallsMissingError
 from evals_app.engine.journal import WorldState
@@ -157,11 +157,20 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class ShownFile:
-    """A file that the user showed along with a message; its content is stored elsewhere."""
+    """A file that the user showed along with a message; its content is stored by its SHA-256.
+
+    `text` (of a document) and `data` (of an image or PDF) are what agents are shown of it: known only
+    while a conversation is graded, and never kept with it.
+    """
 
     name: str
     media_type: str
     size_bytes: int
+    sha256: str = ""
+    text: Annotated[str | None, Field(exclude=True)] = field(
+        default=None, repr=False, compare=False
+    )
+    data: Annotated[bytes, Field(exclude=True)] = field(default=b"", repr=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -481,6 +481,7 @@ class ShownFile(Answer):
     name: str
     media_type: str
     size_bytes: int
+    sha256: str = Field(description="Of its content; empty in conversations of earlier versions.")
 
 
 class Turn(Answer):

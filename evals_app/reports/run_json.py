@@ -29,6 +29,7 @@ from evals_app.reports.answers import (
     Row,
     RunDetails,
     RunRow,
+    ShownFile,
     TokenCount,
     Tokens,
     ToolCall,
@@ -373,7 +374,7 @@ def _turn(number: int, turn: Row) -> Json:
         turn,
         turn=number,
         cost_usd=None if cost is None else float(cost),
-        files=list(turn.get("files", ())),
+        files=[ShownFile.of({"sha256": ""} | file) for file in turn.get("files", ())],
     )
 
 

@@ -8,9 +8,8 @@ from typing import Any
 
 from evals_app.engine.agents.reply import AgentReply
 from evals_app.engine.agents.session import Exchange, Setting
-from evals_app.engine.documents import DocumentError, text_of
 from evals_app.engine.errors import AgentError, ReplyMismatchError
-from evals_app.engine.files import is_shown_as_it_is
+from evals_app.engine.files import is_shown_as_it_is, text_shown
 from evals_app.engine.llm.call import FileContent
 
 
@@ -71,7 +70,4 @@ def _file(file: FileContent) -> dict[str, str]:
     about = {"name": file.name, "media_type": file.media_type}
     if is_shown_as_it_is(file.media_type):
         return about | {"base64": base64.b64encode(file.data).decode("ascii")}
-    try:
-        return about | {"text": text_of(file.media_type, file.data)}
-    except DocumentError as error:
-        return about | {"text": f"[File {file.name} cannot be read: {error}]"}
+    return about | {"text": text_shown(file.name, file.media_type, file.data)}

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, Protocol
 
+from evals_app.engine.files import sha256_of
 from evals_app.engine.llm.call import FileContent
 from evals_app.engine.trial import (
     Attempt,
@@ -175,7 +176,9 @@ class Exchange:
             cost_usd=total_cost(self.costs),
             reports_calls=self.reports_calls,
             span_id=self.span_id,
-            files=tuple(ShownFile(e.name, e.media_type, len(e.data)) for e in self.files),
+            files=tuple(
+                ShownFile(e.name, e.media_type, len(e.data), sha256_of(e.data)) for e in self.files
+            ),
         )
 
 

@@ -5,11 +5,11 @@ function that reads the reply or says what is wrong with it.
 """
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Generic, TypeVar
 
-from evals_app.engine.errors import JudgeError, ProviderError
+from evals_app.engine.errors import BadRequestError, JudgeError, ProviderError
 from evals_app.engine.judging.reuse import Answers
 from evals_app.engine.judging.sharing import Sharing
 from evals_app.engine.judging.weighting import score_token
@@ -18,6 +18,7 @@ from evals_app.engine.llm.call import (
     ChatMessage,
     Complete,
     Effort,
+    FileContent,
     ModelCall,
     ModelReply,
     UserMessage,
@@ -25,7 +26,7 @@ from evals_app.engine.llm.call import (
 from evals_app.engine.reasoning import without_reasoning
 from evals_app.engine.spec import ModelSpec
 from evals_app.engine.trial import JudgeCall
-from fixtures_app.ground.quoting import shortened
+from fixtures_app.ground.quoting import listed, shortened
 
 T = TypeVar("T")
 
@@ -58,7 +59,7 @@ class Prompt:
     `version` goes up with every change of the wording: answers of different versions do not compare.
     `shared` counts the characters at the beginning of `user` that other questions about the same
     execution begin with. `script` is what the rules of a scripted judge look at, if that is not all
-    of `user`.
+    of `user`. `files` are images and PDFs of the user, to be sent along.
     """
 
     system: str
@@ -67,6 +68,7 @@ class Prompt:
     version: int
     shared: int = 0
     script: str = ""
+    files: tuple[FileContent, ...] = ()
 
     @property
     def text(self) -> str:
@@ -135,7 +137,7 @@ class Asker:
             model=model.name,
             purpose=purpose,
             system=prompt.system,
-            messages=(UserMessage(self._question(prompt)),),
+            messages=(UserMessage(self._question(prompt), prompt.files),),
             schema=schema,
             max_output_tokens=model.max_tokens or max_output_tokens,
             timeout_s=self.timeout_s,
@@ -151,6 +153,8 @@ class Asker:
             answer, reply = await self._answered(prompt, request, read, calls)
         except (JudgeError, ProviderError) as exc:
             exc.calls = (*calls, *exc.calls)
+            if prompt.files and isinstance(exc, BadRequestError):
+                raise _unread(prompt.files, exc) from exc
             raise
         return Asked(answer, reply, tuple(calls))
 
@@ -238,6 +242,16 @@ class Asker:
             logprobs=(asdict(token),) if token else (),
             is_scripted=self.is_scripted,
         )
+
+
+def _unread(files: Sequence[FileContent], error: BadRequestError) -> JudgeError:
+    """Explain that a request with files was refused: perhaps the model reads none of their kind."""
+    names = listed([file.name for file in files])
+    return JudgeError(
+        f"The judge was sent {names}, which the user showed, and its API refused the request. Choose"
+        f" a judge model that reads such files. {error}",
+        calls=error.calls,
+    )
 
 
 def _fingerprint(prompt: Prompt, request: ModelCall) -> str:

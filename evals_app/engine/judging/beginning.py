@@ -4,6 +4,7 @@ APIs charge a fraction for what they have read before, if a request begins with 
 So whatever differs from check to check comes after this, and the nonce is the execution's.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -11,12 +12,14 @@ from evals_app.engine.judging.blocks import block, escaped, make_nonce
 from evals_app.engine.judging.transcript import (
     MAX_SUBMISSION_CHARS,
     Piece,
+    attached,
     conversation,
     cut,
     shown,
     written,
 )
-from evals_app.engine.trial import Trial, View
+from evals_app.engine.llm.call import FileContent
+from evals_app.engine.trial import ShownFile, Trial, View
 
 _MOST_TOOLS = 200
 _EMPTY = "(empty)"
@@ -29,13 +32,15 @@ class Beginning:
 
     `pieces` are what a judge may quote, the submission first. `nonce` is what delimiters carry, also
     those of the blocks that follow. `script` is what the rules of a scripted judge see of it: the
-    names of tools and the day would match rules about the conversation.
+    names of tools and the day would match rules about the conversation. `files` are the images and
+    PDFs that the user showed.
     """
 
     text: str
     nonce: str
     pieces: tuple[Piece, ...]
     script: str
+    files: tuple[FileContent, ...] = ()
 
 
 def beginning(view: View, *, secret: bytes) -> Beginning:
@@ -52,7 +57,13 @@ def beginning(view: View, *, secret: bytes) -> Beginning:
     }
     blocks = {n: block(n, text, nonce) for n, text in contents.items() if text.strip()}
     script = (text for name, text in blocks.items() if name not in _ABOUT)
-    return Beginning("\n\n".join(blocks.values()), nonce, tuple(pieces), "\n\n".join(script))
+    files = as_contents(attached(view))
+    return Beginning("\n\n".join(blocks.values()), nonce, tuple(pieces), "\n\n".join(script), files)
+
+
+def as_contents(files: Iterable[ShownFile]) -> tuple[FileContent, ...]:
+    """Return images and PDFs as they are sent to a model."""
+    return tuple(FileContent(file.name, file.media_type, file.data) for file in files)
 
 
 def _conversation(view: View, nonce: str) -> tuple[list[Piece], str, list[Piece]]:

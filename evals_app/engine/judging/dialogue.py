@@ -3,13 +3,22 @@
 from dataclasses import dataclass
 
 from evals_app.engine.judging.inquiry import Inquiry
-from evals_app.engine.judging.transcript import MAX_SUBMISSION_CHARS, Piece, cut, shown, written
-from evals_app.engine.trial import View
+from evals_app.engine.judging.transcript import (
+    MAX_PIECE_CHARS,
+    MAX_SUBMISSION_CHARS,
+    Piece,
+    cut,
+    shown,
+    written,
+)
+from evals_app.engine.trial import ShownFile, TurnRecord, View
 
 
 @dataclass(frozen=True, slots=True)
 class Dialogue:
     """What the user asked and the agent answered, word for word; `replies` are the answer by turns.
+
+    Documents that the user showed are a part of what they asked; `files` are images and PDFs.
 
     At the end of a conversation that is its last turn, or with `scope: conversation` all of them.
     `earlier` is without what tools returned.
@@ -19,6 +28,7 @@ class Dialogue:
     answer: str
     replies: tuple[Piece, ...] = ()
     earlier: tuple[Piece, ...] = ()
+    files: tuple[ShownFile, ...] = ()
 
     def blocks(self, inquiry: Inquiry) -> dict[str, str]:
         """Return the blocks of the question and of the earlier messages."""
@@ -44,14 +54,26 @@ def dialogue_of(view: View) -> Dialogue:
         for message in view.trial.history
     ]
     for number, turn in enumerate(turns[:first], 1):
-        earlier += [Piece(number, "user", turn.user), Piece(number, "assistant", turn.reply)]
+        earlier += [Piece(number, "user", _asked(turn)), Piece(number, "assistant", turn.reply)]
     asked = turns[first:last]
     return Dialogue(
-        question="\n\n".join(turn.user for turn in asked),
+        question="\n\n".join(map(_asked, asked)),
         answer=view.reply,
         replies=tuple(Piece(n, "assistant", turn.reply) for n, turn in enumerate(asked, first + 1)),
         earlier=tuple(earlier),
+        files=tuple(file for turn in asked for file in turn.files if file.data),
     )
+
+
+def _asked(turn: TurnRecord) -> str:
+    """Return a message of the user with the documents that it came with."""
+    return "\n\n".join([*map(_written, turn.files), turn.user])
+
+
+def _written(file: ShownFile) -> str:
+    if file.text is None:
+        return f"[File {file.name}]"
+    return f"[File {file.name}]\n{cut(file.text, MAX_PIECE_CHARS)}\n[End of {file.name}]"
 
 
 def as_shown(text: str, inquiry: Inquiry) -> str:

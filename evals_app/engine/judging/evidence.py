@@ -43,7 +43,7 @@ _SPEAKERS = {
     "error": "agent",
     "tool": "tool",
     "user": "user",
-    "files": "user",
+    "file": "user",
     "QUESTION": "user",
     "CHUNKS": "knowledge",
     "CONTEXT": "case",

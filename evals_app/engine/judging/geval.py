@@ -10,6 +10,7 @@ from typing import Any
 
 from evals_app.engine.aids import Measured, Scale, ShownField, StepsQuestion
 from evals_app.engine.judging.asking import Asker, Prompt
+from evals_app.engine.judging.beginning import as_contents
 from evals_app.engine.judging.composing import NO_CONTEXT
 from evals_app.engine.judging.dialogue import as_shown, dialogue_of
 from evals_app.engine.judging.evidence import Shown, refuse_made_up
@@ -207,7 +208,10 @@ def _prompt(
         form=form if question.scale == "pass_fail" else form + SCORE_KEY,
         blocks={"CRITERIA": criteria, "STEPS": numbered} | fields,
     )
-    replies = dialogue_of(question.view).replies
+    dialogue = dialogue_of(question.view)
+    if "input" in question.shown:
+        prompt = replace(prompt, files=as_contents(dialogue.files))
+    replies = dialogue.replies
     answers = [replace(reply, text=as_shown(reply.text, inquiry)) for reply in replies]
     others = [Piece(None, name, text) for name, text in fields.items() if name != "ANSWER"]
     return prompt, [*answers, *others]

@@ -17,7 +17,7 @@ from evals_app.engine.trial import Evidence, JudgeCall, View
 T = TypeVar("T")
 
 # Goes up with every change of the wording: verdicts of different versions do not compare.
-PROMPT_VERSION = 2
+PROMPT_VERSION = 3
 
 _DATA_RULES = """\
 The question comes in blocks. Each opens with a tag of its name and a random number and closes with \

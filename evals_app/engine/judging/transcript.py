@@ -1,12 +1,13 @@
 """A conversation as the judge reads it: numbered turns with tool calls and results, bounded in size."""
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 from typing import Any
 
 from evals_app.engine.judging.blocks import escaped
-from evals_app.engine.trial import Message, TurnRecord, View
+from evals_app.engine.trial import Message, ShownFile, TurnRecord, View
 
 # Characters; together well below the window of the smallest judge in use.
 MAX_TRANSCRIPT_CHARS = 120_000
@@ -40,12 +41,21 @@ def cut(text: str, limit: int) -> str:
 def conversation(view: View) -> list[Piece]:
     """Return what happened before the reply of the turn in sight (at the end: all), uncut, unescaped."""
     pieces = list(_history(view.trial.history))
-    for number, turn in enumerate(view.trial.turns, 1):
-        is_graded = turn == view.turn
-        pieces += _turn(number, turn, is_graded=is_graded)
-        if is_graded:
-            break
+    attachments = count(1)
+    for number, turn in enumerate(_in_sight(view), 1):
+        pieces += _turn(number, turn, is_graded=turn == view.turn, attachments=attachments)
     return pieces
+
+
+def attached(view: View) -> list[ShownFile]:
+    """Return the images and PDFs of the user up to the View, in the order of their numbers."""
+    return [file for turn in _in_sight(view) for file in turn.files if file.data]
+
+
+def _in_sight(view: View) -> Sequence[TurnRecord]:
+    turns = view.trial.turns
+    graded = next((number for number, turn in enumerate(turns, 1) if turn == view.turn), None)
+    return turns[:graded]
 
 
 def _history(messages: Iterable[Message]) -> Iterator[Piece]:
@@ -56,10 +66,12 @@ def _history(messages: Iterable[Message]) -> Iterator[Piece]:
         yield Piece(None, speaker, message.text, is_history=True)
 
 
-def _turn(number: int, turn: TurnRecord, *, is_graded: bool) -> Iterator[Piece]:
+def _turn(
+    number: int, turn: TurnRecord, *, is_graded: bool, attachments: Iterator[int]
+) -> Iterator[Piece]:
     yield Piece(number, "user", turn.user)
-    if turn.files:
-        yield Piece(number, "files of the user", ", ".join(file.name for file in turn.files))
+    for file in turn.files:
+        yield _file(number, file, attachments)
     messages = list(turn.messages)
     for message in messages[:-1]:
         if message.text:
@@ -72,6 +84,17 @@ def _turn(number: int, turn: TurnRecord, *, is_graded: bool) -> Iterator[Piece]:
     yield Piece(number, "assistant", _IN_SUBMISSION if is_graded else turn.reply)
     if turn.error is not None:
         yield Piece(number, "error of the agent", turn.error)
+
+
+def _file(number: int, file: ShownFile, attachments: Iterator[int]) -> Piece:
+    """Show a document as the agent was shown it; name what comes beside the text, or not at all."""
+    if file.text is not None:
+        return Piece(number, f"file of the user, {file.name}", file.text)
+    if file.data:
+        return Piece(
+            number, "note", f"The user showed {file.name}: attachment {next(attachments)}."
+        )
+    return Piece(number, "note", f"The user showed {file.name}, which you are not shown.")
 
 
 def _calls(number: int | None, message: Message) -> Iterator[Piece]:
@@ -117,10 +140,10 @@ def shown(pieces: Iterable[Piece], nonce: str) -> list[Piece]:
 def _fitting(pieces: list[Piece]) -> int:
     """Count the pieces from the start that fill half of the limit."""
     room = MAX_TRANSCRIPT_CHARS // 2
-    for count, piece in enumerate(pieces):
+    for fitting, piece in enumerate(pieces):
         room -= _size(piece)
         if room < 0:
-            return count
+            return fitting
     return len(pieces)
 
 

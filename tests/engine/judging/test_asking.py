@@ -1,10 +1,17 @@
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from evals_app.engine.errors import JudgeError, UnavailableError
+from evals_app.engine.errors import BadRequestError, JudgeError, UnavailableError
 from evals_app.engine.judging.asking import Asked, Prompt, UnreadableError
-from evals_app.engine.llm.call import AssistantMessage, ModelReply, NativeTurn, UserMessage
+from evals_app.engine.llm.call import (
+    AssistantMessage,
+    FileContent,
+    ModelReply,
+    NativeTurn,
+    UserMessage,
+)
 from evals_app.engine.spec import ModelSpec
 from evals_app.engine.trial import Attempt, Usage
 from tests.engine.judging.makers import MODEL, FakeModel, make_asker, reply
@@ -197,3 +204,24 @@ async def test_a_script_is_not_asked_to_repair_its_answer() -> None:
         await ask(model, is_scripted=True)
 
     assert [call.is_scripted for call in failed.value.calls] == [True]
+
+
+PHOTO = FileContent("photo.png", "image/png", b"png")
+
+
+async def test_files_are_sent_along() -> None:
+    model = FakeModel(reply("4"))
+
+    await make_asker(model).ask(replace(PROMPT, files=(PHOTO,)), schema=SCHEMA, read=int)
+
+    assert model.asked[0].files == (PHOTO,)
+
+
+async def test_a_model_that_takes_no_such_files_has_not_graded_and_the_reason_names_them() -> None:
+    model = FakeModel(BadRequestError("no images"))
+
+    with pytest.raises(JudgeError, match=r"photo\.png.*no images"):
+        await make_asker(model).ask(replace(PROMPT, files=(PHOTO,)), schema=SCHEMA, read=int)
+
+    with pytest.raises(BadRequestError):
+        await make_asker(FakeModel(BadRequestError("no"))).ask(PROMPT, schema=SCHEMA, read=int)

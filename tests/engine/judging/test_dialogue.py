@@ -1,7 +1,7 @@
 import pytest
 
 from evals_app.engine.judging.dialogue import dialogue_of
-from evals_app.engine.trial import Message, View
+from evals_app.engine.trial import Message, ShownFile, View
 from tests.engine.graders.makers import make_call, make_trial, make_turn
 from tests.engine.judging.measuring import make_inquiry
 
@@ -53,6 +53,20 @@ def test_it_is_what_the_view_looks_at(
     assert (dialogue.question, dialogue.answer) == (question, answer)
     assert [piece.turn for piece in dialogue.replies] == replies
     assert [piece.text for piece in dialogue.earlier] == earlier
+
+
+def test_documents_are_a_part_of_the_question() -> None:
+    letter = ShownFile("letter.txt", "text/plain", 9, text="Rent: 5")
+    photo = ShownFile("photo.png", "image/png", 3, data=b"png")
+    turn = make_turn("5", user="How much?", files=(letter, photo))
+
+    dialogue = dialogue_of(View(make_trial(turn), turn))
+
+    assert dialogue.question.split("\n") == [
+        *("[File letter.txt]", "Rent: 5", "[End of letter.txt]", ""),
+        *("[File photo.png]", "", "How much?"),
+    ]
+    assert dialogue.files == (photo,)
 
 
 def test_its_blocks_are_escaped() -> None:

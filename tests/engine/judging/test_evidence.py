@@ -123,7 +123,7 @@ def test_a_quote_tells_who_says_it_and_what_speaks_against_it(
     [
         pytest.param(Piece(1, "assistant", ""), "agent", id="the agent"),
         pytest.param(Piece(1, "tool error mail.send", ""), "tool", id="a tool"),
-        pytest.param(Piece(1, "files of the user", ""), "user", id="files"),
+        pytest.param(Piece(1, "file of the user, a.txt", ""), "user", id="files"),
         pytest.param(Piece(None, "assistant, before the conversation", ""), "history", id="before"),
         pytest.param(Piece(None, "EXPECTED", ""), "case", id="the case"),
         pytest.param(Piece(None, "CHUNKS", ""), "knowledge", id="knowledge"),

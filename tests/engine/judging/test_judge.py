@@ -40,7 +40,7 @@ async def test_a_verdict_becomes_an_answer() -> None:
     (evidence,) = answer.evidence
     assert (evidence.quote, evidence.turn, evidence.is_verified) == ("comes on Friday", 2, True)
     (call,) = answer.calls
-    assert (call.model, call.reply, call.prompt_version) == ("claude-haiku-5-5-x", verdict(), 3)
+    assert (call.model, call.reply, call.prompt_version) == ("claude-haiku-5-5-x", verdict(), 4)
 
 
 async def test_the_model_is_asked_as_the_suite_says() -> None:
