@@ -19,6 +19,7 @@ from evals_app.admin.lines import TextLines
 from evals_app.admin.options_form import OwnText, Prose
 from evals_app.admin.shown_files import FilesField
 from evals_app.admin.spec_form import SpecForm
+from evals_app.engine.case_templates import to_replace
 from evals_app.models import Assertion, Case, Turn
 from evals_app.models.suites import TURN
 from fixtures_app.editing.inputs import Select, TextArea
@@ -84,10 +85,20 @@ class TurnForm(SpecForm, RowForm):
     def clean_whole(self, cleaned: dict[str, Any]) -> None:
         self.read({"user": "Validated by the form.", **{name: cleaned[name] for name in _MORE}})
 
+    def clean_user(self) -> str:
+        return _replaced(self.cleaned_data["user"])
+
     def clean_expected(self) -> str | None:
-        expected: str = self.cleaned_data["expected"]
+        expected = _replaced(self.cleaned_data["expected"])
         # Only files can expect an empty text; the form keeps it.
         return expected or ("" if self.initial.get("expected") == "" else None)
+
+
+def _replaced(text: str) -> str:
+    """Return a text without placeholders of a template; they would be sent to the agent."""
+    if problem := to_replace(text):
+        raise forms.ValidationError(problem)
+    return text
 
 
 class TurnFormSet(OrderedFormSet):

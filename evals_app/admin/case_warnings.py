@@ -9,7 +9,7 @@ from evals_app.admin.case_turns import checks_of
 from evals_app.admin.checks import CheckFormSet
 from evals_app.admin.judge_choices import no_judge_for
 from evals_app.engine.agent_spec import OUTSIDE
-from evals_app.engine.case_templates import left_over
+from evals_app.engine.case_templates import left_over, to_replace
 from evals_app.engine.permits import FROZEN
 from evals_app.engine.rehearsal import missed_by_expected
 from evals_app.engine.suite import CaseSpec, SuiteSpec
@@ -45,7 +45,7 @@ def _warnings_of_whole(suite: SuiteSpec, case: CaseSpec) -> Iterator[str]:
             " others more weight, or remove them."
         )
     for placeholder in left_over(case):
-        yield f"Replace “{placeholder}”: this text comes from the template."
+        yield to_replace(placeholder)
     if suite.asserts_nothing(case):
         yield (
             "This case cannot pass: nothing in it decides. Add a check with a weight above 0, and with a "

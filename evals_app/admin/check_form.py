@@ -14,6 +14,7 @@ from evals_app.admin.check_picker import KindInput, kind_choices
 from evals_app.admin.judge_choices import JUDGES
 from evals_app.admin.options_form import OptionsForm, initial_options, options_form_class
 from evals_app.admin.spec_form import SpecForm, explained
+from evals_app.engine.case_templates import to_replace
 from evals_app.engine.graders import GRADERS, PlainGrader
 from evals_app.engine.graders.base import Need
 from evals_app.engine.inventory import Inventory
@@ -227,6 +228,9 @@ class CheckForm(SpecForm, RowForm):
             self.concerns = [message for _, message in problems]
         if hollow := self.spec.hollow():
             self._object(*hollow)
+        for key, value in written.items():
+            if isinstance(value, str) and (problem := to_replace(value)):
+                self._object((key,), problem)
         columns = Assertion.columns_of(self.spec)
         self.cleaned_data["model"] = columns["model"]
         self.instance.options = columns["options"]

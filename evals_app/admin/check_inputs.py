@@ -16,7 +16,8 @@ def inputs_of_kind(request: HttpRequest, kind: str) -> HttpResponse:
     """Return the template of the inputs of one kind of check; a part of a page."""
     if kind not in GRADERS:
         raise Http404
-    form = CheckForm(instance=Assertion(type=kind), prefix="__row__")
+    check = Assertion(type=kind, options=dict(GRADERS[kind].begins))
+    form = CheckForm(instance=check, prefix="__row__")
     return render(request, "admin/evals_app/check_kind_inputs.html", {"form": form})
 
 

@@ -137,7 +137,13 @@ class ChecksEditor(Editor):
     class Media:
         js = [
             f"evals_app/{name}.js"
-            for name in ("case_editor", "check_values", "check_picker", "check_trying")
+            for name in (
+                "case_editor",
+                "check_values",
+                "check_picker",
+                "check_trying",
+                "number_examples",
+            )
         ]
         css = {"all": ["evals_app/case_editor.css", "evals_app/check_picker.css"]}
 

@@ -18,6 +18,7 @@ from pydantic.fields import FieldInfo
 
 from evals_app.admin.choices import Choices
 from evals_app.admin.lines import list_of
+from evals_app.admin.number_examples import SelectWithExample
 from evals_app.admin.number_or_text import NumberOrText
 from evals_app.admin.option_lines import json_option, list_option, mapping_option, without_none
 from evals_app.admin.quantities import bounds_of
@@ -55,6 +56,12 @@ class OptionsForm(forms.Form):
     bound_field_class = RowField
     check_kind: ClassVar[str]
     grader_class: ClassVar[type[Grader]]
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for field in self.fields.values():
+            if isinstance(field.widget, SelectWithExample) and "value" in self.fields:
+                field.widget.number = self["value"].value()
 
     @property
     def help(self) -> str:
@@ -147,7 +154,7 @@ def option_field(name: str, info: FieldInfo, example: Any = None) -> forms.Field
         return forms.BooleanField(**common | {"required": False}, widget=CheckBox())
     if annotation is bool or origin is Literal:
         values = [True, False] if annotation is bool else list(get_args(annotation))
-        return _choice(values, common, words)
+        return _choice(values, common, words, examples=mark_of(info, "examples") or None)
     if words and origin is list:
         return _several(words, common)
     if origin is list:
@@ -194,7 +201,11 @@ def _several(words: Mapping[str, str], common: dict[str, Any]) -> forms.Field:
 
 
 def _choice(
-    values: list[Any], common: dict[str, Any], words: Mapping[str, str] = MappingProxyType({})
+    values: list[Any],
+    common: dict[str, Any],
+    words: Mapping[str, str] = MappingProxyType({}),
+    *,
+    examples: Mapping[str, tuple[str, str]] | None = None,
 ) -> forms.Field:
     by_text = {str(value): value for value in values}
     words = {"True": "Yes", "False": "No", **words}
@@ -208,8 +219,9 @@ def _choice(
     def coerce(chosen: Any) -> Any:
         return by_text[str(chosen)]
 
+    widget = SelectWithExample(examples) if examples else Select()
     return forms.TypedChoiceField(
-        choices=choices, coerce=coerce, empty_value=None, widget=Select(), **common
+        choices=choices, coerce=coerce, empty_value=None, widget=widget, **common
     )
 
 

@@ -89,8 +89,8 @@ def _must_not_call(tools: Tools) -> list[Written]:
 def _number(_tools: Tools) -> list[Written]:
     return [
         _turn(
-            "[A question with one number as its answer, for example: What do two tickets cost?]",
-            {"type": "numeric", "extract": "only"},
+            "[A question whose answer is a number, for example: What do two tickets cost?]",
+            {"type": "numeric", "extract": "any"},
             expected="25",
         )
     ]
@@ -149,5 +149,15 @@ def _placeholders() -> tuple[str, ...]:
 
 def left_over(case: CaseSpec) -> list[str]:
     """Return the placeholders of templates that a case still has."""
-    written = case.model_dump_json()
-    return [placeholder for placeholder in _placeholders() if placeholder in written]
+    return placeholders_in(case.model_dump_json())
+
+
+def placeholders_in(text: str) -> list[str]:
+    """Return the placeholders of templates that a text has."""
+    return [placeholder for placeholder in _placeholders() if placeholder in text]
+
+
+def to_replace(text: str) -> str:
+    """Say which placeholder of a text to replace; empty if it has none."""
+    placeholder = next(iter(placeholders_in(text)), "")
+    return f"Replace “{placeholder}”: this text comes from the template." if placeholder else ""

@@ -30,7 +30,9 @@ def test_a_template_fills_the_page_in_and_is_stored_when_it_is_saved(admin_clien
 def test_turns_keep_their_order_and_their_own_checks(admin_client: Client) -> None:
     suite = write_suite([])
 
-    saved = open_page(admin_client, f"{ADDRESS}?suite={suite.pk}&template=memory").post()
+    saved = open_page(admin_client, f"{ADDRESS}?suite={suite.pk}&template=memory").post(
+        turns__1__user="When are you open?"
+    )
 
     assert saved.is_saved, saved.problems
     first, _, last = Case.objects.get().to_spec().turns
@@ -60,14 +62,37 @@ def test_a_stored_case_offers_no_templates(admin_client: Client) -> None:
     assert page.fields["turns-0-user"] == [case.turns.get().user]
 
 
-def test_a_placeholder_that_was_not_replaced_is_named_when_the_case_is_saved(
-    admin_client: Client,
+@pytest.mark.parametrize(
+    ("template", "typed", "named"),
+    [
+        pytest.param("look-up", {}, ["[A question", "[words of"], id="all of it"),
+        pytest.param("memory", {}, ["[A question about something else"], id="a later message"),
+        pytest.param(
+            "look-up",
+            {
+                "turns__0__user": "Hi. [A question about one record, for example: Where is order 1001?]"
+            },
+            ["[A question", "[words of"],
+            id="inside of a message",
+        ),
+        pytest.param(
+            "refusal", {"turns__0__user": "Where does Ann live?"}, ["[a detail"], id="a check"
+        ),
+        pytest.param(
+            "look-up",
+            {"turns__0__user": "[Is 1001 in a list?]", "turns__0__expected": "[1]"},
+            [],
+            id="brackets of one's own",
+        ),
+    ],
+)
+def test_a_text_of_the_template_is_not_saved(
+    admin_client: Client, template: str, typed: dict[str, str], named: list[str]
 ) -> None:
-    page = open_page(admin_client, f"{ADDRESS}?suite={write_suite([]).pk}&template=look-up")
+    page = open_page(admin_client, f"{ADDRESS}?suite={write_suite([]).pk}&template={template}")
 
-    page.post(turns__0__user="Where is order 1001?", _continue="1")
-    (case,) = Case.objects.all()
-    shown = open_page(admin_client, f"/admin/evals_app/case/{case.pk}/change/").text
+    saved = page.post(**typed)
 
-    assert "[words of the right answer" in shown.partition("Turns")[0]
-    assert "[A question" not in shown
+    assert saved.is_saved is not bool(named)
+    for name in named:
+        assert any(name in problem for problem in saved.problems)

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from django.test import Client
 from django.urls import reverse
+from lxml import html
 
 from evals_app.engine.graders import GRADERS
 from evals_app.models import Assertion, Case, Suite
@@ -37,6 +38,20 @@ def test_a_case_with_76_checks_is_a_small_page(admin_client: Client) -> None:
     assert len(page.response.content) < MOST_BYTES
     assert page.post(name="Renamed").is_saved
     assert Case.objects.get().to_spec() == case.to_spec().model_copy(update={"name": "Renamed"})
+
+
+def test_a_new_check_of_a_number_begins_with_any_and_a_stored_one_keeps_the_default_of_files(
+    admin_client: Client,
+) -> None:
+    new = html.fromstring(admin_client.get("/admin/evals_app/suite/checks/numeric/inputs/").content)
+    case = write_case(turns=[{"user": "Hi", "assertions": [{"type": "numeric", "value": 5}]}])
+    page = open_page(admin_client, url_of(case))
+
+    chosen = new.xpath("//select[@name='__row__-opt-extract']/option[@selected]/@value")
+    assert chosen == ["any"]
+    assert page.fields[f"{CHECKS}-0-opt-extract"] == ["whole"]
+    assert page.post(name="Renamed").is_saved
+    assert checks_of(case)[0].options == {"value": 5}
 
 
 def test_a_closed_check_is_moved_and_removed_like_the_rest(admin_client: Client) -> None:

@@ -1,7 +1,8 @@
 import pytest
 
 from evals_app.engine.case_templates import TEMPLATES, CaseTemplate, Tools, left_over
-from tests.engine.makers import make_case, make_suite
+from evals_app.engine.grading import NO_AIDS, grade_check
+from tests.engine.makers import make_case, make_suite, make_trial, make_turn
 
 TOOLS = frozenset({"budget", "find_order", "order.cancel", "bookSeat"})
 
@@ -42,6 +43,19 @@ def test_checks_of_tools_name_tools_that_the_agent_has(slug: str) -> None:
 )
 def test_tools_are_recognized_by_whole_words(names: frozenset[str] | None, expected: Tools) -> None:
     assert Tools.of(names) == expected
+
+
+@pytest.mark.anyio
+async def test_a_reply_with_more_numbers_than_the_right_one_passes() -> None:
+    case = TEMPLATES["number"].filled(None)
+    check = (case.turns[0].assertions or [])[0]
+    trial = make_trial(make_turn(f"Order 204 comes to {case.turns[0].expected} EUR."))
+
+    grade = await grade_check(
+        check, trial=trial, case=case, turn=1, aids_for=lambda _check, _key: NO_AIDS, key=""
+    )
+
+    assert grade.passed is True
 
 
 def test_placeholders_that_were_not_replaced_are_found_and_other_brackets_are_not() -> None:

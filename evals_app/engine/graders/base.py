@@ -1,8 +1,9 @@
 """What every grader is: a frozen model whose fields are the options of an assertion."""
 
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
+from types import MappingProxyType
 from typing import Any, ClassVar, Literal
 
 from pydantic import Field
@@ -38,8 +39,8 @@ class Grader(Spec):
     `Field` gives each option a title and a description; `json_schema_extra` may hold
     `{"rows": 3}` (a text area of that many lines), `{"mono": True}` (a pattern or code),
     `{"names": "tool"}` (what it names, see `inventory`), a unit (`SHARE`),
-    `{"advanced": True}` (rarely set, so forms fold it away) or `{"words": {...}}` (what each value
-    of a choice means).
+    `{"advanced": True}` (rarely set, so forms fold it away), `{"words": {...}}` (what each value of
+    a choice means) or `{"examples": {...}}` (a reply that passes with it, and one that does not).
     """
 
     label: ClassVar[str]  # what a person reads in the list of checks
@@ -48,6 +49,8 @@ class Grader(Spec):
     family: ClassVar[Family]
     # Options that validate, for the reference page and as a start in forms.
     example: ClassVar[dict[str, Any]]
+    # With which a new check in a form begins, where a file that leaves the option out means another.
+    begins: ClassVar[Mapping[str, Any]] = MappingProxyType({})
     # What it costs in model calls, for the reference page.
     calls: ClassVar[str] = "none"
     # Other products that have this check, for people who migrate from them.

@@ -1,7 +1,9 @@
 """The grader of numbers."""
 
 import re
+from collections.abc import Mapping
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
+from types import MappingProxyType
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, Field, ValidationError, ValidationInfo, model_validator
@@ -43,7 +45,8 @@ class Numeric(PathGrader):
 
     Score 1 or 0. The number must be within one of the two tolerances; a difference equal to the
     tolerance passes. Numbers of any size are compared exactly. With `extract: whole`, the reply must
-    be a number and nothing else. The other choices read running text: signs and the word minus,
+    be a number and nothing else. With `only`, a number that is repeated is one number. All choices but
+    `whole` read running text: signs and the word minus,
     currency symbols, 1.2e3, 5k and 5 million, and amounts of money in brackets, such as ($1,200), as
     negative. Digits after a letter (v2), 1.2.3 and codes such as 007 or 01234 are not numbers. The
     expected number is read in the same way as the reply; it may have other words around it unless
@@ -69,6 +72,8 @@ class Numeric(PathGrader):
         "relative_tolerance": 0.01,
         "extract": "last",
     }
+    # Replies of agents are sentences, which often have other numbers.
+    begins: ClassVar[Mapping[str, Any]] = MappingProxyType({"extract": "any"})
     uses_expected: ClassVar[bool] = True
     most_bytes: ClassVar[int | None] = MAX_TEXT_BYTES
 
@@ -110,7 +115,16 @@ class Numeric(PathGrader):
                     "last": "The last number in the reply",
                     "only": "The only number in the reply",
                     "any": "Any number in the reply",
-                }
+                },
+                "examples": {
+                    "whole": ("{number}", "It weighs {number} kg."),
+                    "last": (
+                        "Parcel {other} weighs {number} kg.",
+                        "{number} kg is the weight of parcel {other}.",
+                    ),
+                    "only": ("It weighs {number} kg.", "Parcel {other} weighs {number} kg."),
+                    "any": ("Parcel {other} weighs {number} kg.", "I do not know."),
+                },
             },
         ),
     ] = "whole"
@@ -253,13 +267,14 @@ class Numeric(PathGrader):
             return numbers, "" if numbers else problem
         if not numbers:
             return [], f"the reply has no number; {says(reply)}."
+        if self.extract == "last":
+            return numbers[-1:], ""
+        # Of equal ones the first: a reply may repeat a number a hundred thousand times.
+        numbers = list({number.value: number for number in reversed(numbers)}.values())[::-1]
         if self.extract == "only" and len(numbers) > 1:
             several = listed([_shown(number) for number in numbers])
             return [], f"the reply has several numbers: {several}."
-        if self.extract == "any":
-            # Of equal ones the first: a reply may repeat a number a hundred thousand times.
-            return list({number.value: number for number in reversed(numbers)}.values())[::-1], ""
-        return numbers[-1:], ""
+        return numbers, ""
 
     def _grouped(self, reply: str) -> str:
         """Advise on a reply that is a number except for its separators."""
