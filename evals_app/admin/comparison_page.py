@@ -22,6 +22,7 @@ from evals_app.reports.compared_cases import ComparedCase, HeadCases
 from evals_app.reports.comparison import (
     CHANGES,
     PARTS,
+    TOO_FEW,
     VERDICTS,
     MatrixRow,
     counts_in_words,
@@ -200,7 +201,8 @@ def _head_line(
 
 def _badges(cases: HeadCases) -> tuple[SafeString, ...]:
     """Return what happened to the suite as a whole, then how many cases got worse."""
-    whole = badge(cases.verdict, word=f"Suite: {VERDICTS[cases.verdict].lower()}")
+    word = TOO_FEW if cases.is_too_small else f"Suite: {VERDICTS[cases.verdict].lower()}"
+    whole = badge(cases.verdict, word=word)
     worse = cases.counts.get(Change.WORSE, 0)
     return (whole, badge("worse", word=f"{plural(worse, 'case')} worse")) if worse else (whole,)
 

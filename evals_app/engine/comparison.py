@@ -4,12 +4,8 @@ The first run is the *base*, the other one the *head*. Cases are matched by name
 their content is the same.
 """
 
-import random
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from enum import StrEnum
-from itertools import product
 from typing import NamedTuple
 
 from evals_app.engine.statistics import fisher_exact
@@ -22,11 +18,6 @@ MOST_RUNS = 10  # compared at once
 # at the first level every second comparison of 200 cases with 20 trials would accuse one of them.
 BY_CHANCE = 0.05
 BY_CHANCE_UNSEEN = 0.001
-
-_EXACT = 12  # differences: all 2 ** 12 choices of signs are counted
-_FLIPS = 5_000
-_SEED = 20261  # fixed, so that the same runs always give the same answer
-_NOISE = 1e-9
 
 
 class Change(StrEnum):
@@ -129,74 +120,3 @@ def matched(
     for name, outcome in base.items():
         if name not in head:
             yield name, outcome, None
-
-
-def rate_differences(
-    base: Mapping[str, CaseOutcome], head: Mapping[str, CaseOutcome]
-) -> Counter[float]:
-    """Count the differences of pass rates, head minus base, over the cases that can be compared."""
-    differences: Counter[float] = Counter()
-    for _, before, after in matched(base, head):
-        if before is None or after is None or change_of(before, after) is Change.CHANGED:
-            continue
-        if before.pass_rate is not None and after.pass_rate is not None:
-            differences[round(after.pass_rate - before.pass_rate, 9)] += 1
-    return differences
-
-
-@dataclass(frozen=True, slots=True)
-class SignFlip:
-    """The result of the paired test; `p` is two-sided, None if no case can be compared."""
-
-    cases: int
-    differing: int
-    mean: float | None
-    p: float | None
-
-    @property
-    def is_certain(self) -> bool:
-        """Whether chance alone would give such a difference in fewer than 5 of 100 comparisons."""
-        return self.p is not None and self.p < 0.05  # noqa: PLR2004 - the usual level
-
-
-def sign_flip(differences: Mapping[float, int]) -> SignFlip:
-    """Test whether the mean of paired differences is 0; `differences` counts each value.
-
-    If the runs are equally good, each difference could as well have the other sign. All choices of
-    signs are counted for up to 12 differences, else 5,000 drawn with a fixed seed.
-
-    Source: Pitman, Supplement to the Journal of the Royal Statistical Society 4 (1937), 119-130;
-    drawn at random as in Dwass, Annals of Mathematical Statistics 28 (1957), 181-187.
-    """
-    cases = sum(differences.values())
-    total = sum(value * count for value, count in differences.items())
-    if not cases:
-        return SignFlip(0, 0, None, None)
-    sizes: Counter[float] = Counter()
-    for value, count in differences.items():
-        if value:
-            sizes[abs(value)] += count
-    differing = sum(sizes.values())
-    if not differing:
-        return SignFlip(cases, 0, 0.0, 1.0)
-    reached = abs(total) - _NOISE
-    if differing <= _EXACT:
-        sums = list(_all_sums(sizes))
-        p = sum(abs(value) >= reached for value in sums) / len(sums)
-    else:
-        extreme = sum(abs(value) >= reached for value in _drawn_sums(sizes))
-        p = (1 + extreme) / (1 + _FLIPS)
-    return SignFlip(cases, differing, total / cases, p)
-
-
-def _all_sums(sizes: Mapping[float, int]) -> Iterator[float]:
-    listed = [size for size, count in sizes.items() for _ in range(count)]
-    for signs in product((-1, 1), repeat=len(listed)):
-        yield sum(sign * size for sign, size in zip(signs, listed, strict=True))
-
-
-def _drawn_sums(sizes: Mapping[float, int]) -> Iterable[float]:
-    # The set bits of a random number are the positive signs of equal differences, all at once.
-    draw = random.Random(_SEED).getrandbits
-    for _ in range(_FLIPS):
-        yield sum(size * (2 * draw(count).bit_count() - count) for size, count in sizes.items())

@@ -10,11 +10,10 @@ from typing import Literal, NamedTuple
 from evals_app.engine.comparison import (
     CaseOutcome,
     Change,
-    SignFlip,
     change_of,
-    sign_flip,
 )
 from evals_app.engine.statistics import wilson_interval
+from evals_app.engine.stratified import RateTest, Stratum, compare_rates
 from evals_app.engine.trial import Verdict
 
 Outcomes = Mapping[str, CaseOutcome]
@@ -101,7 +100,7 @@ class HeadCases:
     """
 
     counts: Mapping[Change, int]
-    test: SignFlip
+    test: RateTest
     unknown_content: int
     by_verdict: bool = False
 
@@ -109,6 +108,11 @@ class HeadCases:
     def is_worse(self) -> bool:
         """Whether a case got worse, or the suite certainly did."""
         return self.counts.get(Change.WORSE, 0) > 0 or self.verdict == "worse"
+
+    @property
+    def is_too_small(self) -> bool:
+        """Whether all cases that differ do so in one direction, but too few to be sure of the suite."""
+        return self.test.is_one_way and not self.test.is_certain
 
     @property
     def verdict(self) -> HeadVerdict:
@@ -210,14 +214,27 @@ def _run(outcomes: Outcomes) -> RunCases:
 
 def _head(cases: Sequence[ComparedCase], head: int, *, by_verdict: bool) -> HeadCases:
     steps = [step for case in cases if (step := case.steps[head]) is not None]
-    differences: Counter[float] = Counter()
-    for rate, count in Counter([step.rate for step in steps]).items():
-        if rate is not None:
-            differences[round(rate, 9)] += count  # 2/3 - 1/3 and 1/3 - 0 differ by a bit
+    stratum_of = _stratum_of_verdicts if by_verdict else _stratum
+    strata = Counter(
+        stratum_of(before, after)
+        for case in cases
+        if (step := case.steps[head]) and step.rate is not None
+        if (before := case.outcomes[0]) and (after := case.outcomes[head + 1])
+    )
     unknown_content = sum(
         not (before.digest and after.digest)
         for case in cases
         if (before := case.outcomes[0]) and (after := case.outcomes[head + 1])
     )
     counts = Counter([step.change for step in steps])
-    return HeadCases(counts, sign_flip(differences), unknown_content, by_verdict)
+    return HeadCases(counts, compare_rates(strata), unknown_content, by_verdict)
+
+
+def _stratum(before: CaseOutcome, after: CaseOutcome) -> Stratum:
+    return Stratum(before.passed, before.graded, after.passed, after.graded)
+
+
+def _stratum_of_verdicts(before: CaseOutcome, after: CaseOutcome) -> Stratum:
+    """Return a case as if it had one trial, which ended with its verdict."""
+    passed = (int(outcome.verdict is Verdict.PASSED) for outcome in (before, after))
+    return Stratum(next(passed), 1, next(passed), 1)

@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from evals_app.engine.agreement import Agreement
-from evals_app.engine.comparison import CaseOutcome, Change, SignFlip
+from evals_app.engine.comparison import CaseOutcome, Change
+from evals_app.engine.stratified import RateTest
 from evals_app.reports.agreement import NOT_COMPARED
 from evals_app.reports.compared_cases import HeadCases, HeadVerdict, RunCases
 from evals_app.reports.coverage import COVERAGE_COLUMNS, coverage
@@ -24,7 +25,6 @@ MATRIX_COLUMNS = (
 )
 AGREEMENT = "agreement"  # key of how the judges of a run agree with people
 
-_FEWEST = 6  # differing cases, below which no result of the test is certain
 _HUNDRED = 100
 _NOISE = 1e-9  # of binary fractions
 
@@ -60,6 +60,7 @@ VERDICTS: Mapping[HeadVerdict, str] = {
     "no_clear_difference": "No clear difference",
     "not_comparable": "Not comparable",
 }
+TOO_FEW = "Too few cases to speak for the whole suite"
 
 # By the names of `formats.snapshot_differences.Part`.
 PARTS: Mapping[str, str] = {
@@ -173,7 +174,8 @@ def headline(head: HeadCases) -> str:
         "no_clear_difference": "no clear difference overall",
         "not_comparable": "the runs have no comparable case",
     }
-    return f"{', '.join(parts)}; {overall[head.verdict]}."
+    conclusion = TOO_FEW.lower() if head.is_too_small else overall[head.verdict]
+    return f"{', '.join(parts)}; {conclusion}."
 
 
 def _got(count: int, word: str) -> str:
@@ -195,7 +197,7 @@ def finding(head: HeadCases) -> str:
     if abs(test.mean) < _NOISE:
         return f"{lead} the same."
     direction = "lower" if test.mean < 0 else "higher"
-    return f"{lead} {_points(test.mean)} {direction}. {_chance(test)}"
+    return f"{lead} {_points(test.mean)} {direction}. {_sureness(head)}"
 
 
 def _all(cases: int) -> str:
@@ -210,19 +212,24 @@ def _points(difference: float) -> str:
     return f"{text} point{'' if text == '1' else 's'}"
 
 
-def _chance(test: SignFlip) -> str:
-    if test.p is None:
-        return ""
-    if test.is_certain:
-        return (
-            "That is a clear difference: between two equally good versions, chance gives one this"
-            f" large in {_of_hundred(test.p)} comparisons."
-        )
-    if test.differing < _FEWEST:
-        return "So few differing cases prove nothing; it may be chance."
+def _sureness(head: HeadCases) -> str:
+    """Say how sure one can be of the difference; `head` has one."""
+    test = head.test
+    if head.is_too_small:
+        return _one_way(test)
+    clear = "a clear difference" if test.is_certain else "no clear difference"
     return (
-        "That is no clear difference: between two equally good versions, chance gives one this"
-        f" large in {_of_hundred(test.p)} comparisons."
+        f"That is {clear}: between two equally good versions, chance gives one this large in"
+        f" {_of_hundred(1.0 if test.p is None else test.p)} comparisons."
+    )
+
+
+def _one_way(test: RateTest) -> str:
+    verb = "fell" if test.fell else "rose"
+    if test.differing == 1:
+        return f"It {verb}, but one case cannot speak for the whole suite."
+    return (
+        f"All {test.differing:,} of them {verb}, but they are too few to speak for the whole suite."
     )
 
 

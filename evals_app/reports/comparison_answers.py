@@ -69,10 +69,12 @@ class ChangeCounts(Answer):
 
 
 class SuiteTest(Answer):
-    """The test whether the suite as a whole changed: paired, by signs that are flipped."""
+    """The test whether the suite as a whole changed: over the trials of each case in both runs."""
 
     cases: int = Field(description="Cases that can be compared.")
     differing: int = Field(description="Those whose pass rate differs.")
+    fell: int = Field(description="Those whose pass rate is lower than in the base.")
+    rose: int = Field(description="Those whose pass rate is higher than in the base.")
     mean: float | None = Field(description="Mean difference of the pass rates, head minus base.")
     p: float | None = Field(
         description="How often chance alone would give such a mean; null: nothing can be compared."

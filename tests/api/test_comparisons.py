@@ -46,6 +46,8 @@ def test_two_runs_are_compared_with_words_numbers_and_cases(schema: Any) -> None
     assert against["test"] == {
         "cases": 3,
         "differing": 1,
+        "fell": 1,
+        "rose": 0,
         "mean": pytest.approx(-1 / 3),
         "p": pytest.approx(1.0),
     }

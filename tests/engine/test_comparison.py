@@ -1,19 +1,12 @@
 """Two runs compared: the change of each case, and whether the whole suite changed."""
 
-import random
-from collections import Counter
-
-import numpy as np
 import pytest
-from scipy.stats import permutation_test
 
 from evals_app.engine.comparison import (
     CaseOutcome,
     Change,
     change_of,
     matched,
-    rate_differences,
-    sign_flip,
 )
 from evals_app.engine.trial import Verdict
 
@@ -100,68 +93,3 @@ def test_cases_are_matched_by_name_and_compared_by_content() -> None:
         ("Rewritten", True, True),
         ("Old", True, False),
     ]
-    assert rate_differences(base, head) == {round(-2 / 3, 9): 1}
-
-
-def _by_scipy(values: list[float]) -> float:
-    result = permutation_test(
-        (np.array(values),),
-        lambda sample, axis: np.sum(sample, axis=axis),
-        permutation_type="samples",
-        alternative="two-sided",
-        vectorized=True,
-        n_resamples=np.inf,
-    )
-    return float(result.pvalue)
-
-
-@pytest.mark.parametrize("seed", range(8))
-def test_a_small_comparison_agrees_with_scipy_exactly(seed: int) -> None:
-    draw = random.Random(seed)
-    values = [draw.choice([-1.0, -2 / 3, -1 / 3, 1 / 3, 2 / 3]) for _ in range(draw.randint(2, 12))]
-    result = sign_flip(Counter([*values, 0.0, 0.0]))
-    # Pairs: all signs are counted, and a difference of 0 changes nothing.
-    assert result.p == pytest.approx(_by_scipy(values))
-    assert (result.cases, result.differing) == (len(values) + 2, len(values))
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_a_large_comparison_agrees_with_scipy(seed: int) -> None:
-    draw = random.Random(seed)
-    values = [draw.choice([-1.0, -0.5, 0.5, 1.0, 0.25]) for _ in range(18)]
-    assert sign_flip(Counter(values)).p == pytest.approx(_by_scipy(values), abs=0.02)
-
-
-def test_nothing_to_compare_proves_nothing() -> None:
-    assert sign_flip({}).p is None
-    assert not sign_flip({}).is_certain
-    assert sign_flip({0.0: 40}).p == 1.0
-
-
-def _run(draw: random.Random, rates: list[float], trials: int = 3) -> dict[str, CaseOutcome]:
-    results = {}
-    for number, rate in enumerate(rates):
-        passed = sum(draw.random() < rate for _ in range(trials))
-        results[f"case {number}"] = outcome(passed, trials - passed, name=f"case {number}")
-    return results
-
-
-def _rates(draw: random.Random, cases: int) -> list[float]:
-    kinds = draw.choices([(0.95, 1.0), (0.8, 0.95), (0.3, 0.8)], [60, 25, 15], k=cases)
-    return [draw.uniform(*kind) for kind in kinds]
-
-
-def test_equal_versions_raise_few_alarms_and_a_fall_of_fifteen_points_is_seen() -> None:
-    draw = random.Random(13)
-    alarms = seen = 0
-    for _ in range(400):
-        rates = _rates(draw, 60)
-        base, same = _run(draw, rates), _run(draw, rates)
-        alarms += sign_flip(rate_differences(base, same)).is_certain
-    for _ in range(50):
-        rates = _rates(draw, 60)
-        fallen = [max(0.0, rate - 0.15) for rate in rates]
-        result = sign_flip(rate_differences(_run(draw, rates), _run(draw, fallen)))
-        seen += result.is_certain and (result.mean or 0) < 0
-    assert alarms <= 20
-    assert seen >= 45

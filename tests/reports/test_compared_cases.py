@@ -1,8 +1,11 @@
 """The cases of runs side by side: their order, their differences, and what came of each run."""
 
+from collections import Counter
+
 import pytest
 
-from evals_app.engine.comparison import CaseOutcome, Change, rate_differences, sign_flip
+from evals_app.engine.comparison import CaseOutcome, Change
+from evals_app.engine.stratified import Stratum, compare_rates
 from evals_app.engine.trial import Verdict
 from evals_app.reports.compared_cases import Outcomes, compare_cases
 
@@ -51,11 +54,12 @@ def test_the_gravest_changes_come_first_and_in_each_the_largest() -> None:
     assert sum(compared.counts.values()) == len(compared.cases)
 
 
-def test_the_test_is_over_the_differences_that_the_engine_finds() -> None:
+def test_the_test_is_over_the_trials_of_the_cases_that_can_be_compared() -> None:
     (head,) = compare_cases(BASE, HEAD).heads
 
-    assert head.test == sign_flip(rate_differences(BASE, HEAD))
-    assert head.test.differing > 0
+    strata = [(1, 1, 0, 1)] * 2 + [(0, 1, 1, 1), (1, 2, 2, 2), (0, 3, 3, 3)] + [(1, 1, 1, 1)] * 2
+    assert head.test == compare_rates(Counter(Stratum(*counts) for counts in strata))
+    assert head.test.differing == 5
 
 
 def test_each_run_counts_its_own_cases() -> None:
@@ -151,6 +155,29 @@ def test_the_suite_as_a_whole_is_tested(
     (found,) = compare_cases(base, head).heads
 
     assert (found.verdict, found.is_worse) == (verdict, is_worse)
+
+
+@pytest.mark.parametrize(
+    ("cases", "base", "head", "verdict", "is_too_small"),
+    [
+        pytest.param(5, 10, 0, "worse", False, id="50 of 50, then none"),
+        pytest.param(5, 0, 10, "better", False, id="none, then 50 of 50"),
+        pytest.param(1, 10, 0, "worse", False, id="a single case, every trial"),
+        pytest.param(3, 10, 9, "no_clear_difference", True, id="three cases, a trial fewer"),
+        pytest.param(2, 10, 10, "no_clear_difference", False, id="equal"),
+    ],
+)
+def test_few_cases_are_judged_by_their_trials(
+    cases: int, base: int, head: int, verdict: str, *, is_too_small: bool
+) -> None:
+    before, after = (
+        run(**{f"case{number}": (passed, 10 - passed, None) for number in range(cases)})
+        for passed in (base, head)
+    )
+
+    (found,) = compare_cases(before, after).heads
+
+    assert (found.verdict, found.is_too_small) == (verdict, is_too_small)
 
 
 def test_many_small_falls_make_a_suite_worse_though_no_verdict_fell() -> None:

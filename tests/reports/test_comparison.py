@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from evals_app.engine.agreement import Agreement
-from evals_app.engine.comparison import CaseOutcome, Change, SignFlip
+from evals_app.engine.comparison import CaseOutcome, Change
+from evals_app.engine.stratified import RateTest
 from evals_app.engine.trial import Verdict
 from evals_app.formats.snapshot_differences import Part
 from evals_app.reports.agreement import NOT_COMPARED
@@ -51,10 +52,10 @@ RUN: dict[str, Any] = {
 }
 
 
-NOTHING = SignFlip(0, 0, None, None)
+NOTHING = RateTest(0, 0, 0, None, None)
 
 
-def head(test: SignFlip = NOTHING, **counts: int) -> HeadCases:
+def head(test: RateTest = NOTHING, **counts: int) -> HeadCases:
     return HeadCases(Counter({Change(name): n for name, n in counts.items()}), test, 0)
 
 
@@ -128,37 +129,42 @@ def test_a_run_without_rubrics_says_so() -> None:
 @pytest.mark.parametrize(
     ("test", "words"),
     [
-        pytest.param(SignFlip(0, 0, None, None), ["no case in common"], id="nothing"),
-        pytest.param(SignFlip(1, 0, 0.0, 1.0), ["the one case", "same"], id="one equal case"),
-        pytest.param(SignFlip(60, 0, 0.0, 1.0), ["all 60 cases", "same"], id="equal"),
+        pytest.param(RateTest(0, 0, 0, None, None), ["no case in common"], id="nothing"),
+        pytest.param(RateTest(1, 0, 0, 0.0, 1.0), ["the one case", "same"], id="one equal case"),
+        pytest.param(RateTest(60, 0, 0, 0.0, 1.0), ["all 60 cases", "same"], id="equal"),
         pytest.param(
-            SignFlip(60, 12, -0.08, 0.012),
+            RateTest(60, 9, 3, -0.08, 0.012),
             ["12 of 60 cases", "8 points lower", "clear difference", "1 of 100"],
             id="worse",
         ),
         pytest.param(
-            SignFlip(60, 12, 0.155, 0.0002),
+            RateTest(60, 3, 9, 0.155, 0.0002),
             ["16 points higher", "clear difference", "fewer than 1 of 100"],
             id="better",
         ),
         pytest.param(
-            SignFlip(60, 12, -0.0167, 0.4),
+            RateTest(60, 9, 3, -0.0167, 0.4),
             ["1.7 points lower", "no clear difference", "40 of 100"],
             id="noise",
         ),
         pytest.param(
-            SignFlip(60, 5, -0.01, 0.0625), ["5 of 60", "1 point lower", "So few"], id="too few"
+            RateTest(60, 5, 0, -0.01, 0.0625),
+            ["5 of 60", "1 point lower", "All 5", "too few"],
+            id="too few",
         ),
         pytest.param(
-            SignFlip(60, 1, -0.0004, 1.0), ["1 of 60 cases differs", "less than 0.1"], id="tiny"
+            RateTest(60, 1, 0, -0.0004, 1.0),
+            ["1 of 60 cases differs", "less than 0.1", "one case"],
+            id="tiny",
         ),
-        pytest.param(SignFlip(60, 8, 0.0, 1.0), ["on average it is the same"], id="balanced"),
+        pytest.param(RateTest(60, 4, 4, 0.0, 1.0), ["on average it is the same"], id="balanced"),
     ],
 )
-def test_a_finding_says_how_many_how_much_and_how_sure(test: SignFlip, words: list[str]) -> None:
+def test_a_finding_says_how_many_how_much_and_how_sure(test: RateTest, words: list[str]) -> None:
     text = finding(head(test))
 
     assert [word for word in words if word not in text] == []
+    assert "may be" not in text
     assert ("no clear" in text) is ("no clear difference" in words)
 
 
@@ -166,14 +172,14 @@ def test_a_finding_says_how_many_how_much_and_how_sure(test: SignFlip, words: li
     ("test", "words"),
     [
         (
-            SignFlip(60, 12, -0.1, 0.01),
+            RateTest(60, 9, 3, -0.1, 0.01),
             ["12 of 60", "verdict", "share of passed cases is 10 points"],
         ),
-        (SignFlip(60, 0, 0.0, 1.0), ["verdict", "same"]),
+        (RateTest(60, 0, 0, 0.0, 1.0), ["verdict", "same"]),
     ],
 )
 def test_a_finding_over_verdicts_does_not_speak_of_pass_rates(
-    test: SignFlip, words: list[str]
+    test: RateTest, words: list[str]
 ) -> None:
     text = finding(HeadCases({}, test, 0, by_verdict=True))
 
@@ -184,13 +190,13 @@ def test_a_finding_over_verdicts_does_not_speak_of_pass_rates(
 @pytest.mark.parametrize(
     ("found", "words"),
     [
-        (head(SignFlip(9, 0, 0.0, 1.0), same=9), ["No case", "no clear difference"]),
-        (head(SignFlip(9, 1, -0.1, 1.0), worse=1, same=8), ["1 case got worse", "no clear"]),
+        (head(RateTest(9, 0, 0, 0.0, 1.0), same=9), ["No case", "no clear difference"]),
+        (head(RateTest(9, 1, 0, -0.1, 1.0), worse=1, same=8), ["1 case got worse", "too few"]),
         (
-            head(SignFlip(60, 12, -0.1, 0.01), worse=9, better=3),
+            head(RateTest(60, 9, 3, -0.1, 0.01), worse=9, better=3),
             ["9 cases got worse, 3 cases got better", "clearly worse"],
         ),
-        (head(SignFlip(60, 12, 0.1, 0.01), better=9), ["9 cases got better", "clearly better"]),
+        (head(RateTest(60, 3, 9, 0.1, 0.01), better=9), ["9 cases got better", "clearly better"]),
         (head(new=3, missing=2), ["no comparable case"]),
     ],
 )
