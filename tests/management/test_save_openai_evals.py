@@ -12,10 +12,12 @@ from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
+from openai import OpenAI
 
 from evals_app.management.commands.save_openai_evals import Command
 from evals_app.management.openai_evals import api as api_module
@@ -329,6 +331,45 @@ def test_what_is_saved_is_imported(api: EvalsApi, folder: Path) -> None:
     assert Case.objects.filter(turns__user="Pay me").exists()
 
 
+def test_the_requests_are_those_of_the_official_sdk(api: EvalsApi, folder: Path) -> None:
+    item = an_item("item_1", response="resp_1")
+    of_logs = a_run("evalrun_1", item, source=STORED | {"model": "gpt-5"})
+    api.evals = [an_eval("eval_1", of_logs, a_run("evalrun_2", source=ITEMS_OF_FILE))]
+    api.files = {"file-rows": ("rows.jsonl", b'{"item": {"a": "b"}}')}
+    api.completions = [
+        {"id": "chatcmpl-1", "created": 11, "model": "gpt-5", "metadata": {"use": "desk"}}
+    ]
+    api.responses = {"resp_1": {"id": "resp_1"}}
+    save(folder)
+    ours = _requests(api)
+    api.server.asked.clear()
+
+    with OpenAI(base_url=api.url, api_key=KEY, max_retries=0) as client:
+        page: Any = {"limit": 100, "order": "asc"}
+        list(client.evals.list(**page))
+        list(client.evals.runs.list("eval_1", **page))
+        for run_id in ("evalrun_1", "evalrun_2"):
+            list(client.evals.runs.output_items.list(run_id, eval_id="eval_1", **page))
+        client.files.retrieve("file-rows")
+        client.files.content("file-rows")
+        completions: Any = client.chat.completions
+        list(completions.list(model="gpt-5", metadata={"use": "desk"}, **page))
+        list(completions.messages.list("chatcmpl-1", **page))
+        client.responses.retrieve("resp_1")
+        list(client.responses.input_items.list("resp_1", **page))
+
+    assert ours == _requests(api)
+
+
+def _requests(api: EvalsApi) -> list[tuple[str, list[tuple[str, str]], str]]:
+    """Return what was asked for, the parameters in one order."""
+    return sorted(
+        (parts.path, sorted(parse_qsl(parts.query)), asked.headers["authorization"])
+        for asked in api.server.asked
+        for parts in [urlsplit(asked.path)]
+    )
+
+
 # What does not work
 
 
@@ -586,6 +627,17 @@ def test_a_pause_of_a_day_ends_it(api: EvalsApi, folder: Path) -> None:
 
     assert (saved.code, saved.pauses) == (1, [])
     assert "80,000 s" in saved.err
+
+
+def test_limits_without_an_end_are_given_up(api: EvalsApi, folder: Path) -> None:
+    api.evals = large()
+    api.always["/v1/evals/eval_1/runs"] = Sent(status=429)
+
+    saved = save(folder)
+
+    assert (saved.code, list(missing(folder))) == (1, ["runs of eval_1"])
+    assert saved.pauses[:7] == [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0]
+    assert set(saved.pauses[7:]) == {60.0}
 
 
 def test_a_silent_server_is_asked_again(

@@ -136,15 +136,17 @@ class _Suite:
         yield suite_draft(written, self.spot)
 
     def _choose_run(self) -> None:
-        """Take the newest run; what older ones asked is left out."""
-        newest = max(self.runs, key=lambda pair: pair[1].created_at or 0, default=None)
+        """Take the newest run that was completed; what the others asked is left out."""
+        # One that failed, or was not finished, may have asked nothing.
+        completed = [pair for pair in self.runs if pair[1].status in (None, "completed")]
+        newest = max(completed or self.runs, key=lambda pair: pair[1].created_at or 0, default=None)
         if newest is None:
             return
         self.ran, self.run = newest
         for spot, run in self.runs:
             if run is not self.run:
                 name = self.run.name or self.run.id or "another one"
-                spot.lose(f"Only the most recent of several runs of an eval is read: {name}.")
+                spot.lose(f"Only the most recent completed run of an eval is read: {name}.")
 
     def _read_templates(self) -> None:
         if self.ran is None or self._messages is None or self._messages.template is None:

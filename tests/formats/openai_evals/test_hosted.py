@@ -135,6 +135,18 @@ def test_of_several_runs_the_newest_is_read() -> None:
     ]
 
 
+@pytest.mark.parametrize("status", ["failed", "canceled", "in_progress"])
+def test_a_newer_run_that_was_not_completed_is_left_out(status: str) -> None:
+    old = a_run({"ticket": "old", "label": "x"}, created_at=5) | {"status": "completed"}
+    new = a_run({"ticket": "new", "label": "x"}, id="evalrun_2", created_at=9) | {"status": status}
+
+    both, alone = read(an_eval(), [new, old]), read(an_eval(), new)
+
+    asked = [item.suites[0].spec.cases[0].turns[0].user for item in (both, alone)]
+    assert asked == ["old", "new"]
+    assert [loss.keys for loss in both.losses] == ["[0]"]
+
+
 def test_several_evals_have_their_own_runs_even_of_one_name() -> None:
     runs = [a_run(), a_run({"ticket": "b", "label": "c"}, eval_id="eval_2")]
 
