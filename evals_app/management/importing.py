@@ -17,7 +17,7 @@ from evals_app.library.rights import EVERYTHING, Rights
 from evals_app.management import usage_error
 from evals_app.management.eval_files import read_paths
 from evals_app.management.problems import tell
-from evals_app.management.reading_options import environment_of
+from evals_app.management.reading_options import variables_of
 from fixtures_app.ground.words import near
 
 _UNKNOWN_COLUMN = (
@@ -73,7 +73,7 @@ def import_paths(
             find_paths=beside.find_paths,
             agent=agent,
             columns=columns,
-            environment=environment_of(options),
+            environment=variables_of(options),
             root=Path.cwd().as_posix(),
             prune=prune,
             replace=replace,

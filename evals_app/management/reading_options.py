@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_OF_THE_SITE = ("TOUCHSTONE_", "EVALS_", "DATABASE_", "DJANGO_", "PG")
 
 
 def variable(text: str) -> tuple[str, str]:
@@ -17,6 +18,18 @@ def variable(text: str) -> tuple[str, str]:
         # Not repeated: the value may be a key.
         raise ArgumentTypeError("expected NAME=VALUE, for example LANGUAGE=de")
     return name, value
+
+
+def permitted_variable(text: str) -> str:
+    """Read the name of an environment variable that files may contain."""
+    if not _NAME.fullmatch(text):
+        raise ArgumentTypeError(f"{text!r} is not the name of an environment variable")
+    if text.startswith(_OF_THE_SITE):
+        raise ArgumentTypeError(
+            f"{text} belongs to Touchstone or to its database, so files never get it. Use --var "
+            "NAME=VALUE for a value that is not a secret"
+        )
+    return text
 
 
 def add_reading_options(parser: ArgumentParser) -> None:
@@ -44,7 +57,15 @@ def add_reading_options(parser: ArgumentParser) -> None:
         default=[],
         type=variable,
         metavar="NAME=VALUE",
-        help="Replace ${NAME} in files with this value, before the environment. May be repeated.",
+        help="Replace ${NAME} in files with this value. May be repeated.",
+    )
+    add(
+        "--allow-env",
+        action="append",
+        default=[],
+        type=permitted_variable,
+        metavar="NAME",
+        help="Replace ${NAME} in files with the environment variable of this name. May be repeated.",
     )
 
 
@@ -61,6 +82,10 @@ def add_env_file(parser: ArgumentParser) -> None:
     )
 
 
-def environment_of(options: Mapping[str, Any]) -> dict[str, str]:
-    """Return what fills in `${NAME}`: the caller of a command may see their environment."""
-    return os.environ | dict(options["var"])
+def variables_of(options: Mapping[str, Any]) -> dict[str, str]:
+    """Return what fills in `${NAME}`: only what the caller of a command names.
+
+    Whatever a file gets from the environment, everyone who sees its agent reads.
+    """
+    allowed = {name: os.environ[name] for name in options["allow_env"] if name in os.environ}
+    return allowed | dict(options["var"])

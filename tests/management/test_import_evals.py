@@ -290,10 +290,10 @@ def test_what_is_handed_on_to_readers(folder: Path, monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(importing, "import_files", note)
 
-    run("evals", "--agent", "shop")
+    run("evals", "--agent", "shop", "--allow-env", "SHOP_NAME")
 
     assert given["agent"] == "shop"
-    assert given["environment"]["SHOP_NAME"] == "Corner shop"
+    assert given["environment"] == {"SHOP_NAME": "Corner shop"}
 
 
 def test_unknown_columns_are_ignored_or_mapped_as_options_say(folder: Path) -> None:
@@ -611,3 +611,31 @@ def test_an_import_is_noted_in_the_name_of_a_user(folder: Path) -> None:
 
     assert "'ada'" in message
     assert {entry.user.get_username() for entry in LogEntry.objects.all()} == {"ada"}
+
+
+HOLODECK = """\
+name: helper
+model: {provider: openai, name: gpt-5-5, api_key: "${OPENAI_API_KEY}"}
+instructions: {inline: "Answer for ${REGION_OF_TESTS}, as ${PAGER_OF_TESTS} says."}
+test_cases: [{input: hi, ground_truth: hello}]
+"""
+
+
+def test_the_environment_reaches_an_agent_only_by_variables_that_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("REGION_OF_TESTS", "PAGER_OF_TESTS"):
+        monkeypatch.setenv(name, f"value of {name}")
+    file = tmp_path / "agent.yaml"
+    file.write_text(HOLODECK)
+
+    _, problems = refused(file, "--allow-env", "REGION_OF_TESTS")
+    assert not Agent.objects.exists()
+    run(file, "--allow-env", "REGION_OF_TESTS", "--var", "PAGER_OF_TESTS=the guide")
+
+    assert "PAGER_OF_TESTS" in problems
+    assert "value of" not in problems
+    prompt = Agent.objects.get().system_prompt
+    assert "value of REGION_OF_TESTS" in prompt
+    assert "the guide" in prompt
+    assert "value of PAGER" not in prompt

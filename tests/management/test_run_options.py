@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 from django.core.management.base import CommandError
 
-from evals_app.management.reading_options import environment_of, variable
+from evals_app.management.reading_options import permitted_variable, variable, variables_of
 from evals_app.management.run_options import add_run_options, paths_of
 
 
@@ -34,16 +34,39 @@ def test_files_and_suites_are_not_mixed() -> None:
     assert caught.value.returncode == 2
 
 
-def test_a_variable_comes_before_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LANGUAGE_OF_TESTS", "en")
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ([], {}),
+        (["--var", "LANGUAGE=de=at", "--var", "EMPTY="], {"LANGUAGE": "de=at", "EMPTY": ""}),
+        (["--allow-env", "REGION_OF_TESTS"], {"REGION_OF_TESTS": "eu"}),
+        (["--allow-env", "UNSET_IN_TESTS"], {}),
+        (
+            ["--allow-env", "REGION_OF_TESTS", "--var", "REGION_OF_TESTS=us"],
+            {"REGION_OF_TESTS": "us"},
+        ),
+    ],
+)
+def test_files_see_only_the_variables_that_the_caller_names(
+    arguments: list[str], expected: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REGION_OF_TESTS", "eu")
     parser = ArgumentParser()
     add_run_options(parser)
 
-    options = vars(parser.parse_args(["--var", "LANGUAGE_OF_TESTS=de=at", "--var", "EMPTY="]))
+    assert variables_of(vars(parser.parse_args(arguments))) == expected
 
-    environment = environment_of(options)
-    assert (environment["LANGUAGE_OF_TESTS"], environment["EMPTY"]) == ("de=at", "")
-    assert "PATH" in environment
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("DATABASE_URL", "TOUCHSTONE_EMAIL_URL", "EVALS_KEY_VARIABLES", "PGPASSWORD"),
+        *("DJANGO_SETTINGS_MODULE", "A=B", "*", ""),
+    ],
+)
+def test_variables_of_the_site_are_never_for_files(name: str) -> None:
+    with pytest.raises(ArgumentTypeError):
+        permitted_variable(name)
 
 
 @pytest.mark.parametrize("text", ["secret", "=secret", "no-name=secret", "1=secret"])

@@ -1,4 +1,4 @@
-"""Fill `${NAME}` in from the environment, everywhere but where a secret may be."""
+"""Fill `${NAME}` in with the values that the caller gives, everywhere but where a secret may be."""
 
 import re
 from collections.abc import Mapping
@@ -75,19 +75,17 @@ class Filling:
             return filled
 
     def _problem(self, name: str) -> str | None:
-        if not self.environment:
-            return (
-                f"The variable {name} is not available here: only the command import_evals can "
-                "read the environment. Use it to import, or write the value itself."
-            )
         if is_secret((name,)):
             return (
                 f"The name of the variable {name} suggests a secret, and secrets are never "
                 "copied into a suite. Rename the variable if its value is not a secret."
             )
         if name not in self.environment:
-            hint = near(name, self.environment)
-            return f"The environment variable {name} is not set.{hint} Set it, or use --var."
+            return (
+                f"The variable {name} has no value here.{near(name, self.environment)} Write the "
+                f"value itself, or import with a command: --var {name}=VALUE gives one, and "
+                f"--allow-env {name} takes it from the environment, if it is set there."
+            )
         if fault := text_fault(self.environment[name]):
-            return f"The environment variable {name} cannot be used. {fault}"
+            return f"The variable {name} cannot be used. {fault}"
         return None

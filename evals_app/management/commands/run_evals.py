@@ -67,7 +67,7 @@ _OF_A_START = (
 )
 
 # Options that say how files are read.
-_OF_FILES = ("dialect", "ignore_column", "map_column", "var")
+_OF_FILES = ("dialect", "ignore_column", "map_column", "var", "allow_env")
 
 
 class Command(RunsCommand):

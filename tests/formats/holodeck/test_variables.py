@@ -23,7 +23,7 @@ from tests.formats.holodeck.projects import (
         pytest.param("0.${EIGHT}", 0.8, id="a part of it"),
     ],
 )
-def test_variables_are_filled_in_from_the_environment(value: str, number: float) -> None:
+def test_variables_are_filled_in(value: str, number: float) -> None:
     text = with_metrics(f"- metric: bleu\n  threshold: {value}\n")
 
     spec = suite(text, environment={"LEAST": "0.8", "EIGHT": "8"})
@@ -67,11 +67,12 @@ def test_an_unset_variable_is_the_only_error_of_its_place(text: str) -> None:
     assert "NOBODY" in problem.message
 
 
-def test_without_an_environment_it_is_reported_who_has_one() -> None:
+def test_without_a_value_it_is_said_how_to_give_one() -> None:
     (problem,) = problems(with_turn('ground_truth: "${ANSWER}"\n'), environment={})
 
     assert problem.keys == "test_cases[0].ground_truth"
-    assert "import_evals" in problem.message
+    assert "--var ANSWER=" in problem.message
+    assert "--allow-env ANSWER" in problem.message
 
 
 def test_what_is_lost_needs_no_variables() -> None:
