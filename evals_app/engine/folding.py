@@ -50,6 +50,11 @@ _EMPHASIS = re.compile(
     r"(?![\w*_`~])"
 )
 _MOST_NESTED = 3
+# Letters of scripts that put no space between words, or join endings to them.
+SPACELESS = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3040-\u318f\u31a0-\u31bf\u31f0-\u31ff"
+    "\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]"
+)
 
 
 def folded(text: str, *, case_sensitive: bool = False) -> str:
@@ -110,7 +115,7 @@ def find_folded(needle: str, text: str, *, whole_words: bool = False) -> int:
     """Return where a text has another, both folded; -1 where it does not.
 
     With `whole_words`, what is next to it may not continue a word or a number: `5 days` is not
-    in `15 days`, nor `42` in `42.5`.
+    in `15 days`, nor `42` in `42.5`. Scripts that put no space between words have no whole ones.
     """
     start = text.find(needle)
     while whole_words and start >= 0 and not _is_whole(text, start, start + len(needle)):
@@ -127,7 +132,7 @@ def _is_whole(text: str, start: int, end: int) -> bool:
 
 def _goes_on(beyond: str, edge: str) -> bool:
     """Say whether the characters beyond an edge, the nearest first, belong to the same word."""
-    if not _is_word(edge):
+    if not _is_word(edge) or SPACELESS.match(edge) or SPACELESS.match(beyond):
         return False
     if _is_word(beyond[:1]):
         return True

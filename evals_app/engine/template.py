@@ -11,7 +11,7 @@ from typing import Any
 from fixtures_app.ground.words import nearest
 
 _BRACES = re.compile(r"(\\?)\{\{([^{}]*)\}\}")  # a lone brace is plain text
-_PARAMS = "threadContext.params."
+PARAMS = "threadContext.params."
 _DAY_CHARS = len("2026-05-01")
 # The clock of the case, the moment or the day; also under the names that other systems use.
 _MOMENT = ("datetime", "currentTime", "currentDateTime", "now")
@@ -52,7 +52,7 @@ def unknown_variable(text: str) -> str | None:
 
 
 def _is_unknown(name: str) -> bool:
-    return name not in _ALWAYS and not (name.startswith(_PARAMS) and len(name) > len(_PARAMS))
+    return name not in _ALWAYS and not (name.startswith(PARAMS) and len(name) > len(PARAMS))
 
 
 def without_foreign(text: str) -> tuple[str, list[str]]:
@@ -83,7 +83,7 @@ def resolve(
     """Fill in the variables; those that the case does not set are left empty and named."""
     given = {"threadContext.channel": channel, "agentName": agent_name}
     given |= dict.fromkeys(_MOMENT, now) | dict.fromkeys(_DAY, now[:_DAY_CHARS])
-    given |= {f"{_PARAMS}{name}": value for name, value in (params or {}).items()}
+    given |= {f"{PARAMS}{name}": value for name, value in (params or {}).items()}
     missing: list[str] = []
 
     def value_of(match: re.Match[str]) -> str:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from evals_app.engine.decimals import GAPS, DecimalSign, Digits, read_digits, read_number, shifted
+from evals_app.engine.folding import SPACELESS
 
 _MINUS = "-\u2212\u2013"
 _SIGNS = _MINUS + "+"
@@ -26,14 +27,16 @@ _PERCENT = re.compile(r"[ \u00a0\u202f]?%|[ \u00a0]per ?cent\b|[ \u00a0]Prozent\
 _MAGNITUDES = {
     2: ("hundred",),
     3: ("k", "K", "thousand", "tausend"),
+    4: ("万", "萬", "만"),
     5: ("lakh",),
     6: ("M", "mn", "million", "mio", "millionen"),
     7: ("crore",),
+    8: ("億", "亿", "억"),
     9: ("B", "bn", "billion", "mrd", "milliard", "milliarde", "milliarden"),
     12: ("trillion",),
 }
 _ZEROS = {word: zeros for zeros, words in _MAGNITUDES.items() for word in words}
-_LETTER_MAGNITUDE = re.compile(r"(k|K|M|B|bn|mn)(?!\w)")
+_LETTER_MAGNITUDE = re.compile(r"((?:k|K|M|B|bn|mn)(?!\w)|[万萬만億亿억])")
 _WORD_MAGNITUDE = re.compile(
     rf"[ \u00a0\u202f\n-]?({'|'.join(sorted((n for n in _ZEROS if len(n) > 2), key=len, reverse=True))})"  # noqa: PLR2004
     r"s?(?!\w)",
@@ -66,8 +69,8 @@ def find_numbers(
 
     Understood are signs (a minus after a letter or digit is a hyphen) and the word minus, currency
     signs, amounts of money in brackets as negative, separators of thousands of all kinds, exponents,
-    k, M, B, bn directly behind, and words such as million. Digits behind a letter (`v2`), chains such
-    as `1.2.3` and codes such as `007` are no numbers.
+    k, M, B, bn directly behind, and words such as million. Digits behind a letter (`v2`), unless its
+    script puts no space between words, chains such as `1.2.3` and codes such as `007` are no numbers.
     """
     done = 0
     for run in _RUN.finditer(text):
@@ -97,7 +100,7 @@ def _read(
     if digits is None:
         return None, end
     before = text[start - 1] if start else ""
-    if before.isalnum() or before == "_":
+    if before == "_" or (before.isalnum() and not SPACELESS.match(before)):
         return None, end
     is_sign = before == "." or (before == "," and decimal == "comma")
     if is_sign and digits.plain.isdecimal() and _begins_number(text, start - 1):

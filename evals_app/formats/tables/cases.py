@@ -1,13 +1,38 @@
 """Make cases of the rows of a sheet: one row a turn, the rows of a case together."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from evals_app.formats.problems import Loc
-from evals_app.formats.tables.columns import NO_CHECK, USUAL, AnyColumn, Column, ComparedColumn
+from evals_app.formats.tables.columns import CheckColumn, Column, ComparedColumn
 from evals_app.formats.tables.sheet import Owner, Sheet
 from evals_app.formats.tables.values import NAME
+from evals_app.formats.tables.wanted import (
+    USUAL,
+    Wanted,
+    compared_by,
+    looks_like_data,
+    one_of,
+    read_wanted,
+)
+from fixtures_app.ground.written_data import data_in
 
 Json = dict[str, Any]
+
+_EMPTY = "This list is empty, so no check is made of it."
+_READ_AS_LIST = (
+    "This text is a list, so each text in it is read by itself. To look for it as it is written, "
+    "brackets and all, write the check in the column checks."
+)
+_NO_LIST = (
+    "This begins like a list, but is not one in JSON, so it is looked for as it is written. Write "
+    'a list as ["...", "..."], or several texts in one cell, each on its own line.'
+)
+_ANY_ONE = "A reply passes if it has any one of these expected answers."
+_COMPARED_OTHERWISE = (
+    "Only one expected answer can be compared in this way. Keep one, or leave out how it is compared: "
+    "then any one of them is enough."
+)
 
 
 def read_cases(sheet: Sheet, *, compares: bool) -> list[Json]:
@@ -34,6 +59,7 @@ def read_cases(sheet: Sheet, *, compares: bool) -> list[Json]:
         if name is not None:
             begun.setdefault(name, row)
         _add_row(sheet, row, cases, first=first, compares=compares)
+    sheet.report_remarks()
     return cases
 
 
@@ -112,27 +138,79 @@ def _add_checks(
 ) -> None:
     """Collect the checks of a turn: those of the columns in their order, then those in data."""
     data = turn.get("assertions", [])
-    lines = [(n, item, line) for n, item in sheet.check_columns() for line in _lines(sheet, row, n)]
-    if not isinstance(data, list) or not ("assertions" in turn or lines):
-        return  # it is wrong, and will be reported; or the turn has the suite's checks
+    if not isinstance(data, list):
+        return  # it is wrong, and will be reported
+    parts = [
+        (n, item, part) for n, item in sheet.check_columns() for part in _parts(sheet, row, n, item)
+    ]
+    says_how = "assertions" in turn or any(isinstance(item, ComparedColumn) for _, item, _ in parts)
+    compares = compares and (not says_how or bool(turn.get("inherit")))
+    answer = _answer_checks(sheet, row, turn, notes, compares=compares)
+    if not ("assertions" in turn or parts) and answer in ([], [USUAL]):
+        return  # the turn has the suite's checks
     checks: list[tuple[Json, int]] = [
         (check, n)
-        for n, column, line in lines
-        if not _is_none(column, line) and (check := sheet.read(row, n, line, column.read))
+        for n, column, part in parts
+        for check in sheet.read(row, n, part, column.read) or []
     ]
-    says_how = "assertions" in turn or any(isinstance(item, ComparedColumn) for _, item, _ in lines)
-    if compares and "expected" in turn and not (says_how or turn.get("inherit")):
-        checks.insert(0, (dict(USUAL), notes["turn", ("expected",)]))
+    if answer not in ([], [USUAL]):
+        turn.pop("inherit", None)  # the suite only compares expected texts, and this does
+    if not turn.get("inherit"):
+        checks = [(check, notes["turn", ("expected",)]) for check in answer] + checks
     checks += [(check, notes["turn", ("assertions",)]) for check in data]
     turn["assertions"] = [check for check, _ in checks]
     for k, (_, n) in enumerate(checks):
         notes["turn", ("assertions", k)] = n
 
 
-def _lines(sheet: Sheet, row: int, n: int) -> list[str]:
-    lines = sheet.value(row, n, str.splitlines) or []
-    return [stripped for line in lines if (stripped := line.strip())]
+def _parts(sheet: Sheet, row: int, n: int, column: CheckColumn | ComparedColumn) -> list[Wanted]:
+    """Return what a cell of checks says; each part is read by itself."""
+    parts: list[Wanted] | None = sheet.value(row, n, column.parts)
+    if parts is None or isinstance(column, ComparedColumn):
+        return parts or []
+    text = sheet.text(row, n) or ""
+    _remark_on_lists(sheet, row, n, text, is_empty=not parts)
+    is_odd = not column.is_pattern and column.header != "criteria" and data_in(text) is None
+    if is_odd and any(looks_like_data(part) for part in parts if isinstance(part, str)):
+        sheet.remark(row, n, _NO_LIST)
+    return parts
 
 
-def _is_none(column: AnyColumn, line: str) -> bool:
-    return isinstance(column, ComparedColumn) and line.casefold() == NO_CHECK
+def _remark_on_lists(sheet: Sheet, row: int, n: int, text: str, *, is_empty: bool) -> None:
+    """Say what becomes of an empty list, and of a text that is taken for a list."""
+    if is_empty:
+        sheet.remark(row, n, _EMPTY)
+    elif data_in(text) is not None and (sheet.name, row, n) not in sheet.table.lists:
+        sheet.remark(row, n, _READ_AS_LIST)
+
+
+def _answer_checks(
+    sheet: Sheet, row: int, turn: Json, notes: Mapping[tuple[Owner, Loc], int], *, compares: bool
+) -> list[Json]:
+    """Return the checks that compare the expected text, if nothing says how.
+
+    Of a list any one text is enough, and the turn then expects no text.
+    """
+    expected = turn.get("expected")
+    if not isinstance(expected, str):
+        return []
+    n = notes["turn", ("expected",)]
+    if not compares:
+        if (sheet.name, row, n) in sheet.table.lists:
+            sheet.report(row, n, _COMPARED_OTHERWISE)
+        return []
+    if data_in(expected) is None:
+        return [compared_by(expected)]
+    wanted: list[Wanted] | None = sheet.read(row, n, expected, read_wanted)
+    del turn["expected"]
+    if wanted is None:
+        return []
+    _remark_on_lists(sheet, row, n, expected, is_empty=not wanted)
+    texts = [text for item in wanted for text in ([item] if isinstance(item, str) else item)]
+    if len(texts) == 1:
+        turn["expected"] = texts[0]
+        return [compared_by(texts[0])]
+    if not texts:
+        return []
+    sheet.remark(row, n, _ANY_ONE)
+    return [one_of(texts)]

@@ -1,7 +1,7 @@
 """The columns of a table of cases: their headers, and what a cell under them says."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -23,8 +23,18 @@ from evals_app.formats.tables.values import (
     WHOLE,
     Kind,
 )
+from evals_app.formats.tables.wanted import (
+    ANY_NUMBER,
+    WHOLE_WORDS,
+    Wanted,
+    looks_like_data,
+    means,
+    one_of,
+    read_wanted,
+)
 from evals_app.formats.words import plain
 from fixtures_app.ground.words import near, nearest
+from fixtures_app.ground.written_data import data_in
 
 Owner = Literal["suite", "case", "turn"]
 
@@ -45,21 +55,52 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class CheckColumn:
-    """A column whose cells say one check a line: `option` of a check of this type."""
+    """A column whose cells hold a text or a list of texts: `option` of a check of this type each.
+
+    `any_of` makes one check of several texts of which any one is enough; without it each is a check
+    of its own.
+    """
 
     header: str
     check: Mapping[str, Any]
     option: str
     others: tuple[str, ...] = ()
+    any_of: Callable[[Sequence[str]], dict[str, Any]] | None = None
 
-    def read(self, line: str) -> dict[str, Any]:
-        return {**self.check, self.option: line}
+    def parts(self, cell: str) -> list[Wanted]:
+        """Return what a cell says; each part is read by itself."""
+        wanted = read_wanted(cell)
+        if self.is_whole_reply and len(wanted) > 1 and data_in(cell) is not None:
+            raise ValueError(
+                "No reply is exactly two texts. If any one of them is right, write a list in the "
+                'list: [["...", "..."]].'
+            )
+        return wanted
+
+    @property
+    def is_whole_reply(self) -> bool:
+        return bool(self.check["type"] == "exact_match")
+
+    @property
+    def is_pattern(self) -> bool:
+        return self.check["type"] in {"matches", "not_matches"}
+
+    def read(self, part: Wanted) -> list[dict[str, Any]]:
+        """Return the checks that a part of a cell means."""
+        if isinstance(part, tuple) and self.any_of:
+            return [self.any_of(part)]
+        texts = part if isinstance(part, tuple) else (part,)
+        return [{**self.check, self.option: text} for text in texts]
 
     def write(self, assertion: Mapping[str, Any]) -> str | None:
         """Return the line of a check; None if it says more, or something else."""
         line = assertion.get(self.option)
-        is_line = isinstance(line, str) and [line] == [item.strip() for item in line.splitlines()]
-        return line if is_line and line and self.read(line) == assertion else None
+        if not isinstance(line, str) or read_wanted(line) != [line]:
+            return None
+        # With the lines below it this may be a list. The brackets of a pattern are closed.
+        if looks_like_data(line) and not self.is_pattern:
+            return None
+        return line if self.read(line) == [assertion] else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,15 +110,22 @@ class ComparedColumn:
     header: str
     others: tuple[str, ...] = ()
 
-    def read(self, line: str) -> dict[str, Any]:
-        """Return the check; with a number after it, what its score must reach."""
+    def parts(self, cell: str) -> list[Wanted]:
+        """Return the lines of a cell."""
+        return [stripped for line in cell.splitlines() if (stripped := line.strip())]
+
+    def read(self, part: Wanted) -> list[dict[str, Any]]:
+        """Return the check of a line; with a number after it, what its score must reach."""
+        line = str(part)
+        if line.casefold() == NO_CHECK:
+            return []
         check = _way(line)
         if check is None:
             hint = near(plain(line), _WAYS)
             raise ValueError(
                 f"Unknown way to check a reply.{hint} Known: {NO_CHECK}, {', '.join(_WAYS)}."
             )
-        return check
+        return [check]
 
     def write(self, assertion: Mapping[str, Any]) -> str | None:
         """Return the line of a check; None if it says more, or something else."""
@@ -101,9 +149,34 @@ def _needs_no_option(kind: str) -> bool:
     return True
 
 
+def _any_true(criteria: Sequence[str]) -> dict[str, Any]:
+    listed = "\n".join(f"- {criterion}" for criterion in criteria)
+    text = f"At least one of these is true of the reply:\n{listed}"
+    return {"type": "llm_judge", "scale": "pass_fail", "criteria": text}
+
+
+def _any_pattern(patterns: Sequence[str]) -> dict[str, Any]:
+    return {"type": "matches", "value": "|".join(f"(?:{pattern})" for pattern in patterns)}
+
+
+def _any_exact(texts: Sequence[str]) -> dict[str, Any]:
+    pattern = "|".join(map(re.escape, texts))
+    return {
+        "type": "matches",
+        "value": rf"\A(?:{pattern})\z",
+        "case_sensitive": True,
+        "means": means(texts),
+    }
+
+
+def _any_tool(_: Sequence[str]) -> dict[str, Any]:
+    raise ValueError(
+        "A list in a list means that any one is enough, and a check is about one tool. Write the "
+        "names in one list if all of them must be called."
+    )
+
+
 NO_CHECK = "none"
-# What an expected text is compared by by default.
-USUAL = {"type": "contains"}
 _SAME_MEANING = {
     "type": "llm_judge",
     "criteria": "The reply says the same as the expected answer.",
@@ -113,11 +186,12 @@ _SAME_MEANING = {
 _WAYS: dict[str, dict[str, Any]] = {
     **{plain(kind): {"type": kind} for kind in GRADERS if _needs_no_option(kind)},
     "same meaning": _SAME_MEANING,
+    "whole words": WHOLE_WORDS,
     "exact": {"type": "exact_match"},
     "equals": {"type": "exact_match"},
     "number": {"type": "numeric", "extract": "last"},
     "last number": {"type": "numeric", "extract": "last"},
-    "any number": {"type": "numeric", "extract": "any"},
+    "any number": ANY_NUMBER,
     "number comma": {"type": "numeric", "extract": "last", "decimal": "comma"},
     "meaning": _SAME_MEANING,
 }
@@ -140,16 +214,23 @@ COLUMNS: tuple[AnyColumn, ...] = (
     Column("retrieval context", "turn", ("retrieval_context",), PASSAGES),
     Column("config", "turn", ("config",), DATA),
     ComparedColumn("check", ("compare", "comparison", "compare by", "metric")),
-    CheckColumn("contains", {"type": "contains"}, "value", ("must contain", "reply contains")),
+    CheckColumn(
+        *("contains", {"type": "contains"}, "value", ("must contain", "reply contains")),
+        any_of=one_of,
+    ),
     CheckColumn("not contains", {"type": "not_contains"}, "value", ("must not contain",)),
-    CheckColumn("matches", {"type": "matches"}, "value", ("regex", "pattern")),
+    CheckColumn("matches", {"type": "matches"}, "value", ("regex", "pattern"), _any_pattern),
     CheckColumn("not matches", {"type": "not_matches"}, "value"),
-    CheckColumn("exact match", {"type": "exact_match"}, "value", ("equals", "exactly")),
-    CheckColumn("tool called", {"type": "tool_called"}, "value", ("tool", "tools")),
+    CheckColumn(
+        *("exact match", {"type": "exact_match"}, "value", ("equals", "exactly")),
+        any_of=_any_exact,
+    ),
+    CheckColumn("tool called", {"type": "tool_called"}, "value", ("tool", "tools"), _any_tool),
     CheckColumn("tool not called", {"type": "tool_not_called"}, "value"),
     CheckColumn(
         *("criteria", {"type": "llm_judge", "scale": "pass_fail"}, "criteria"),
         ("judge", "criteria judge", "judge criteria"),
+        _any_true,
     ),
     Column("checks", "turn", ("assertions",), CHECKS, ("assertions",)),
     Column("inherit", "turn", ("inherit",), FLAG),
@@ -208,7 +289,7 @@ def near_header(header: str) -> str:
 
 def ways() -> list[str]:
     """Return the ways to compare a reply, each once, the most usual first."""
-    usual = ("contains", "exact match", "number", "any number", "same meaning")
+    usual = ("contains", "whole words", "exact match", "number", "any number", "same meaning")
     again = ("exact", "equals", "last number", "meaning")
     return list(dict.fromkeys([*usual, *(way for way in _WAYS if way not in again)]))
 

@@ -11,12 +11,12 @@ from evals_app.formats.foreign import Around, slug_of
 from evals_app.formats.problems import NoAgent, Problem
 from evals_app.formats.tables.cases import read_cases
 from evals_app.formats.tables.chosen import Chosen
-from evals_app.formats.tables.columns import USUAL
 from evals_app.formats.tables.records import read_records
 from evals_app.formats.tables.separated import read_csv
 from evals_app.formats.tables.sheet import SMALLEST, Sheet, sheets_of
 from evals_app.formats.tables.suites import is_about_suites, read_about, read_settings
 from evals_app.formats.tables.table import Table
+from evals_app.formats.tables.wanted import USUAL
 
 Json = dict[str, Any]
 

@@ -3,17 +3,21 @@
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Unpack
 
+from evals_app.engine.template import PARAMS
 from evals_app.engine.template import written as with_backslashes
 from evals_app.formats.chats import INSTRUCTIONS, is_chat, own_prompt, read_chat
 from evals_app.formats.document import Document
 from evals_app.formats.foreign import distinct_names
-from evals_app.formats.problems import About, Loc, Problem
+from evals_app.formats.problems import About, Level, Loc, Problem
 from evals_app.formats.tables.chosen import IGNORED, Chosen
+from evals_app.formats.tables.columns import CheckColumn, ComparedColumn, column_of
 from evals_app.formats.tables.table import NO_NAME, Table
 from evals_app.formats.tables.texts import in_cell
+from evals_app.formats.tables.values import write_scalar
+from evals_app.formats.tables.wanted import with_keys
 from evals_app.formats.words import (
     EXPECTED,
     MESSAGES,
@@ -29,6 +33,18 @@ Json = dict[str, Any]
 
 _NAME_CHARS = 200
 _NO_TEXT = "Expected a text. Keep one under this key, for example as {}."
+_NO_FLAG = "Expected a text or a list of texts. Put true or false in quotes if you mean the word."
+_PARAMETER = "`{}` of the message is a parameter of the case. The agent gets it where its prompt has {variable}."
+# Under these a mapping has the text that it is about.
+_TEXTS = ("text", "content", "value")
+# What a message may have with it that is no parameter.
+_OF_CASES = ("history", "files", "channel")
+# Keys beside an expected answer that say what the reply must have, or must not.
+_SAY = "(?:contain|include|mention|say|have)s?"
+_MUST = re.compile(
+    rf"(?P<not>(?:must|should|may|does|do) (?:not|never)(?: {_SAY})?|never(?: {_SAY})?|not {_SAY})"
+    rf"|(?:must|should)(?: {_SAY})?|includes?|mentions?"
+)
 _NOTHING_ASKED = "No message in this list asks anything."
 _NO_ROWS = (
     'There are no rows with questions here. Write rows as {"input": "...", "expected": "..."}, '
@@ -76,26 +92,43 @@ def read_records(document: Document, chosen: Chosen) -> tuple[Table | None, list
     _name_apart(read)
     headers = list(dict.fromkeys(header for record in read for header in record))
     cells = [
-        [record[header][0] if header in record else "" for header in headers] for record in read
+        [record[header].text if header in record else "" for header in headers] for record in read
     ]
     origins: dict[Loc, Loc] = {}
+    lists: set[Loc] = set()
     for n, record in enumerate(read):
         for k, header in enumerate(headers):
             if header in record:
-                origins[n + 1, k] = record[header][1]
-                origins.setdefault((0, k), record[header][1])
+                origins[n + 1, k] = record[header].loc
+                origins.setdefault((0, k), record[header].loc)
+                if record[header].is_list:
+                    lists.add((NO_NAME, n + 1, k))
     if above and isinstance(document.data, dict):
         for key in document.data.keys() - {above[0]}:
             reader.lose((key,), "Only the rows of this file are read. This is left out.")
     data = {NO_NAME: [headers, *cells]}
     table = Records(
-        document.path, data, document.marks, source=document, above=above, origins=origins
+        document.path,
+        data,
+        document.marks,
+        lists=frozenset(lists),
+        source=document,
+        above=above,
+        origins=origins,
     )
     return table, reader.problems
 
 
-# By header: the text of the cell, and where it was written.
-_Record = dict[str, tuple[str, Loc]]
+@dataclass(frozen=True, slots=True)
+class _Cell:
+    """What is in a cell, where it was written, and whether it is a list there."""
+
+    text: str
+    loc: Loc
+    is_list: bool = False
+
+
+_Record = dict[str, _Cell]  # by header
 
 
 @dataclass(slots=True)
@@ -119,84 +152,147 @@ class _Reader:
         for key, value in row.items():
             loc = (*here, key)
             choice = self.chosen.of(key)
-            ignored = [(key, text_of(value))]
+            ignored = [(key, _cell(value, loc))]
             cells = ignored if choice == IGNORED else self._cells(choice or key, value, loc)
-            for header, text in cells:
-                if header in record and text:
-                    other = record[header][1][-1]
+            for header, cell in cells:
+                if header in record and cell.text:
+                    other = record[header].loc[-1]
                     message = (
                         f"This means {header}, as `{other}` does in this row. Keep one of them."
                     )
-                    self.problems.append(self.document.problem(loc, message))
-                elif text:
-                    record[header] = (in_cell(text), loc)
+                    self.problems.append(self.document.problem(cell.loc, message))
+                elif cell.text:
+                    record[header] = replace(cell, text=in_cell(cell.text))
         return record
 
-    def _cells(self, key: str, value: Any, loc: Loc) -> Iterator[tuple[str, str]]:
+    def _cells(self, key: str, value: Any, loc: Loc) -> Iterator[tuple[str, _Cell]]:
         word = plain(key)
         if word in (*USER, *MESSAGES):
-            # Braces in data are not variables that someone forgot.
-            inner = _inner(value, (*MESSAGES, *USER))
-            if is_chat(inner):
-                yield from self._chat(inner, loc)
-            elif isinstance(inner, str) or not isinstance(inner, dict | list):
-                yield "user", with_backslashes(text_of(inner))
-            else:
-                self._refuse(loc, word)
+            yield from self._asked(value, loc, word)
         elif word in EXPECTED:
-            inner = _inner(value, EXPECTED)
-            texts = inner if isinstance(inner, list) else [inner]
-            if is_chat(inner):
-                chat = read_chat(inner)
-                yield "expected", (chat.answer or chat.user) if chat else ""
-            elif any(isinstance(text, dict | list) for text in texts):
-                self._refuse(loc, word)
-            elif len(texts) == 1:
-                yield "expected", text_of(texts[0])
-            elif texts:
-                yield "checks", json.dumps(_one_of([text_of(text) for text in texts]))
+            yield from self._expected(value, loc, word)
+        elif isinstance(value, bool) and isinstance(column_of(key), CheckColumn):
+            self.problems.append(self.document.problem(loc, _NO_FLAG))
         else:
-            yield key, text_of(value)
+            yield key, _cell(value, loc)
 
-    def _chat(self, messages: Sequence[Json], loc: Loc) -> Iterator[tuple[str, str]]:
+    def _asked(self, value: Any, loc: Loc, word: str) -> Iterator[tuple[str, _Cell]]:
+        """Read a message: a text, a chat, or a mapping that has one of them."""
+        if is_chat(value if isinstance(value, list) else [value]):
+            yield from self._chat(value if isinstance(value, list) else [value], loc)
+        elif isinstance(value, dict):
+            yield from self._input(value, loc, word)
+        elif isinstance(value, list):
+            self._refuse(loc, word)
+        else:
+            # Braces in data are not variables that someone forgot.
+            yield "user", _Cell(with_backslashes(text_of(value)), loc)
+
+    def _input(self, value: Json, loc: Loc, word: str) -> Iterator[tuple[str, _Cell]]:
+        """Read a message of several keys: one of them is said, the others are parameters."""
+        said = _first_key(value, (*MESSAGES, *USER, *_TEXTS))
+        if said is None:
+            self._refuse_keys(loc, value, word)
+            return
+        yield from self._asked(value[said], (*loc, said), word)
+        for key, item in value.items():
+            here = (*loc, key)
+            if plain(key) in _OF_CASES:
+                yield key, _cell(item, here)
+            elif key != said and item is not None:
+                self.warn(here, _PARAMETER.format(key, variable=f"{{{{{PARAMS}{key}}}}}"))
+                text = write_scalar(item) if isinstance(item, str) else text_of(item)
+                yield f"param:{key}", _Cell(text, here)
+
+    def _expected(self, value: Any, loc: Loc, word: str) -> Iterator[tuple[str, _Cell]]:
+        """Read an expected answer: a text, several, a chat, or a mapping that has one of them."""
+        if is_chat(value):
+            chat = read_chat(value)
+            yield "expected", _Cell((chat.answer or chat.user) if chat else "", loc)
+        elif isinstance(value, dict):
+            yield from self._opened(value, loc, word)
+        elif isinstance(value, list) and len(value) != 1:
+            if any(isinstance(text, dict | list) for text in value):
+                self._refuse(loc, word)
+            else:
+                yield "expected", _cell([text_of(text) for text in value], loc)
+        elif isinstance(value, list) and isinstance(value[0], dict | list):
+            self._refuse(loc, word)
+        else:
+            yield "expected", _Cell(text_of(value[0] if isinstance(value, list) else value), loc)
+
+    def _opened(self, value: Json, loc: Loc, word: str) -> Iterator[tuple[str, _Cell]]:
+        """Read what a mapping says of the reply: the answer, and checks; every other key is a loss."""
+        answer = _first_key(value, (*EXPECTED, *_TEXTS))
+        meant = {key: _check_of(key) for key in value if key != answer}
+        if answer is None and not any(meant.values()):
+            self._refuse_keys(loc, value, word)
+            return
+        if answer is not None:
+            yield from self._expected(value[answer], (*loc, answer), word)
+        for key, header in meant.items():
+            here = (*loc, key)
+            if header:
+                yield from self._cells(header, value[key], here)
+            elif value[key] is not None:
+                self.lose(here, f"`{key}` of an expected answer says nothing about the reply here.")
+
+    def _chat(self, messages: Sequence[Json], loc: Loc) -> Iterator[tuple[str, _Cell]]:
         chat = read_chat(messages)
         if chat is None:
             self.problems.append(self.document.problem(loc, _NOTHING_ASKED))
             return
         for remark in chat.remarks:
             self.lose(loc, remark)
-        yield "user", with_backslashes(chat.user)
+        yield "user", _Cell(with_backslashes(chat.user), loc)
         if chat.history:
-            yield "history", json.dumps(chat.history_in_case, ensure_ascii=False)
+            yield "history", _cell(chat.history_in_case, loc)
         if chat.answer is not None:
-            yield "expected", chat.answer
+            yield "expected", _Cell(chat.answer, loc)
         if chat.system:
             self.lose(loc, own_prompt(None))
-            yield "context params", json.dumps({INSTRUCTIONS: chat.system}, ensure_ascii=False)
+            yield "context params", _cell({INSTRUCTIONS: chat.system}, loc)
 
     def _refuse(self, loc: Loc, word: str) -> None:
         example = json.dumps({word: "..."})
         self.problems.append(self.document.problem(loc, _NO_TEXT.format(example)))
 
+    def _refuse_keys(self, loc: Loc, value: Json, word: str) -> None:
+        message = f"{with_keys(value)} {_NO_TEXT.format(json.dumps({word: '...'}))}"
+        self.problems.append(self.document.problem(loc, message))
+
     def lose(self, loc: Loc, message: str) -> None:
         """Report a loss, in the first place that has it."""
+        self._say_once(loc, message, "loss")
+
+    def warn(self, loc: Loc, message: str) -> None:
+        """Report a doubt, in the first place that has it."""
+        self._say_once(loc, message, "warning")
+
+    def _say_once(self, loc: Loc, message: str, level: Level) -> None:
         if message not in self.reported:
             self.reported.add(message)
-            self.problems.append(self.document.problem(loc, message, value="", level="loss"))
+            self.problems.append(self.document.problem(loc, message, value="", level=level))
 
 
-def _inner(value: Any, words: Sequence[str]) -> Any:
-    """Open a mapping that only holds one value, or one under a word that is expected."""
-    if not isinstance(value, dict):
-        return value
-    inner = next((item for key, item in value.items() if plain(key) in words), None)
-    return next(iter(value.values())) if len(value) == 1 else value if inner is None else inner
+def _cell(value: Any, loc: Loc) -> _Cell:
+    return _Cell(text_of(value), loc, is_list=isinstance(value, list))
 
 
-def _one_of(texts: Sequence[str]) -> list[Json]:
-    """Look for any of several expected answers."""
-    pattern = "|".join(map(re.escape, filter(str.strip, texts)))
-    return [{"type": "matches", "value": f"(?:{pattern})"}]
+def _first_key(value: Json, words: Sequence[str]) -> str | None:
+    """Return the first key of a mapping that is one of these words and says something."""
+    return next(
+        (key for key, item in value.items() if plain(key) in words and item is not None), None
+    )
+
+
+def _check_of(key: str) -> str | None:
+    """Return the header of the checks that a key beside an expected answer means; None: none."""
+    column = column_of(key)
+    if isinstance(column, CheckColumn | ComparedColumn):
+        return column.header
+    said = _MUST.fullmatch(plain(key))
+    return None if said is None else "not contains" if said["not"] else "contains"
 
 
 def _name_apart(records: Sequence[_Record]) -> None:
@@ -206,10 +302,10 @@ def _name_apart(records: Sequence[_Record]) -> None:
         return
     header = headers[0]
     names = [
-        record[header][0][:_NAME_CHARS].strip() if header in record else "" for record in records
+        record[header].text[:_NAME_CHARS].strip() if header in record else "" for record in records
     ]
     filled = [name or f"row-{n:04}" for n, name in enumerate(names, 1)]
     for record, name in zip(records, distinct_names(filled), strict=True):
         if record:
-            _, loc = record.get(header, next(iter(record.values())))
-            record[header] = (name, loc)
+            loc = record.get(header, next(iter(record.values()))).loc
+            record[header] = _Cell(name, loc)

@@ -60,6 +60,7 @@ class Sheet:
     begins: "array[int]" = field(default_factory=lambda: array("I"))
     notes: list[Notes] = field(default_factory=list)
     with_keys: set[Loc] = field(default_factory=set)
+    _remarks: dict[str, list[Loc]] = field(default_factory=dict)
     _known_notes: dict[frozenset[Note], Notes] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -118,7 +119,7 @@ class Sheet:
             return None
         return None if text is None else self.read(row, column, text, read)
 
-    def read(self, row: int, column: int, text: str, read: Callable[[str], Any]) -> Any:
+    def read(self, row: int, column: int, text: Any, read: Callable[[Any], Any]) -> Any:
         """Read what is in a cell; None if it says nothing that could be meant: that is reported."""
         try:
             value = read(text)
@@ -134,6 +135,18 @@ class Sheet:
 
     def report(self, row: int, column: int, message: str, *, level: Level = "error") -> None:
         self.problems.append(self.table.problem((self.name, row, column), message, level=level))
+
+    def remark(self, row: int, column: int, message: str) -> None:
+        """Note what is worth saying once, however many cells it is true of."""
+        self._remarks.setdefault(message, []).append((self.name, row, column))
+
+    def report_remarks(self) -> None:
+        """Report each remark in the first cell that it is about."""
+        for message, cells in self._remarks.items():
+            more = f" This applies to {len(cells)} cells." if len(cells) > 1 else ""
+            problem = self.table.problem(cells[0], f"{message}{more}", level="warning")
+            self.problems.append(problem)
+        self._remarks.clear()
 
     def complain(self, message: str) -> None:
         """Report what is wrong with the sheet as a whole."""

@@ -24,12 +24,14 @@ class Table(Document):
     """Sheets as a document: a place in it is `(sheet, row, column)`, both counted from 0.
 
     `faults` are cells that show no value that could be meant, `merged` those that only repeat what
-    is merged over them, `unseen` the names of hidden sheets.
+    is merged over them, `unseen` the names of hidden sheets, `lists` cells that are a list in the file
+    rather than the text of one.
     """
 
     faults: Mapping[Loc, str] = field(default_factory=dict)
     merged: frozenset[Loc] = frozenset()
     unseen: tuple[str, ...] = ()
+    lists: frozenset[Loc] = frozenset()
 
     # Whether columns that are unknown are left out and reported, rather than refused.
     overlooks: ClassVar[bool] = False

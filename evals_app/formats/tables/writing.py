@@ -12,7 +12,6 @@ from evals_app.formats.tables.columns import (
     CHECK_COLUMNS,
     COLUMNS,
     NO_CHECK,
-    USUAL,
     Column,
     column_of,
     param_column,
@@ -22,6 +21,7 @@ from evals_app.formats.tables.separated import write_csv_rows
 from evals_app.formats.tables.suites import SHEET, SUITE_KINDS
 from evals_app.formats.tables.texts import in_cell, in_xlsx
 from evals_app.formats.tables.values import DATA
+from evals_app.formats.tables.wanted import USUAL, is_compared_usually
 
 Json = dict[str, Any]
 # The cells of a row by their headers.
@@ -147,7 +147,10 @@ class _Writer:
         ]
         # Where nothing is said of checks, expected texts are compared in the usual way.
         own = settings.pop("assertions", [])
-        is_usual = own == [USUAL] and all(turn.assertions is None for turn in compared)
+        is_usual = own == [USUAL] and all(
+            turn.assertions is None and is_compared_usually(turn.expected or "")
+            for turn in compared
+        )
         if not (is_usual if compared else own == []):
             settings["assertions"] = own
         return settings

@@ -114,6 +114,7 @@ def found(text: str, *, percent: bool = False, decimal: DecimalSign = "auto") ->
         pytest.param("5 thousand, 2 Mio., 3 Mrd", ["5000", "2000000", "3000000000"], id="words"),
         pytest.param("5 millionaires", ["5"], id="another word"),
         pytest.param("v2 and x1,2", [], id="behind a letter"),
+        pytest.param("共42人,3億", ["42", "300000000"], id="scripts without spaces"),
         pytest.param("snake_5", [], id="behind an underscore"),
         pytest.param("version 1.2.3 of 10.0.0.1 at 192.168.100.200", [], id="chains"),
         pytest.param("Founded in 2010.", ["2010"], id="end of a sentence"),

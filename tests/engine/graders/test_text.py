@@ -36,6 +36,10 @@ NO_SIGNS = {"strip_punctuation": True}
         pytest.param({"value": "42", "whole_words": True}, "It is 42.", True, id="full stop"),
         pytest.param({"value": "été", "whole_words": True}, "répété", False, id="whole, accents"),
         pytest.param({"value": "!", "whole_words": True}, "Hi!there", True, id="signs are whole"),
+        pytest.param({"value": "5天", "whole_words": True}, "要5天吧", True, id="no spaces"),
+        pytest.param(
+            {"value": "5天", "whole_words": True}, "要15天吧", False, id="no spaces, digits"
+        ),
         pytest.param({"value": "30 days"}, "within **30** days", True, id="bold"),
         pytest.param({"value": "30 days"}, "_within `30` days_", True, id="italics and code"),
         pytest.param({"value": "2*3"}, "2*3*4", True, id="asterisks that mean something"),

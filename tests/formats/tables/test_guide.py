@@ -44,7 +44,7 @@ def test_columns_of_yes_or_no_offer_both(header: str) -> None:
 def test_ways_to_check_are_offered_and_each_is_one() -> None:
     (values,) = values_of([["Check", "user"], ["", "hi"]]).values()
 
-    assert values[:3] == ["none", "contains", "exact match"]
+    assert values[:3] == ["none", "contains", "whole words"]
     assert all(ComparedColumn("check").read(value) for value in values[1:])
     assert len(",".join(values)) <= 255
 

@@ -74,7 +74,9 @@ def book(*fills: tuple[str, Callable[[Worksheet], Any] | list[list[Any]]]) -> by
 
 
 def test_the_smallest_table_is_a_suite_of_its_file_name() -> None:
-    spec = suite("user,expected\nCapital of France?,Paris\n2 + 2?,4\n", "evals/my geography.csv")
+    spec = suite(
+        "user,expected\nCapital of France?,Paris\nOf Italy?,Rome\n", "evals/my geography.csv"
+    )
 
     assert spec == {
         "suite": "my geography",
@@ -83,7 +85,7 @@ def test_the_smallest_table_is_a_suite_of_its_file_name() -> None:
         "assertions": [{"type": "contains"}],
         "cases": [
             {"name": "row-0001", "turns": [{"user": "Capital of France?", "expected": "Paris"}]},
-            {"name": "row-0002", "turns": [{"user": "2 + 2?", "expected": "4"}]},
+            {"name": "row-0002", "turns": [{"user": "Of Italy?", "expected": "Rome"}]},
         ],
     }
 
@@ -228,7 +230,7 @@ def test_several_ways_to_compare_stand_on_lines_of_their_own() -> None:
 
 
 def test_an_expected_text_is_compared_next_to_other_checks_unless_its_row_says_none() -> None:
-    content = "user,expected,check,contains\na,x,,y\nb,x,none,y\nc,x,exact,y\nd,,,y\ne,x,none,\n"
+    content = "user,expected,check,contains\na,Rome,,y\nb,x,none,y\nc,x,exact,y\nd,,,y\ne,x,none,\n"
 
     assert [case["turns"][0]["assertions"] for case in cases(content)] == [
         [{"type": "contains"}, {"type": "contains", "value": "y"}],
@@ -250,12 +252,12 @@ def test_checks_of_the_suite_take_the_place_of_the_usual_comparison() -> None:
 
 
 def test_a_row_may_add_its_checks_to_those_of_the_suite() -> None:
-    spec = suite("user,expected,contains,inherit\na,x,y,TRUE\n")
+    spec = suite("user,expected,contains,inherit\na,Paris,y,TRUE\n")
 
     assert spec["assertions"] == [{"type": "contains"}]
     assert spec["cases"][0]["turns"][0] == {
         "user": "a",
-        "expected": "x",
+        "expected": "Paris",
         "inherit": True,
         "assertions": [{"type": "contains", "value": "y"}],
     }
@@ -531,12 +533,12 @@ def test_what_is_no_table_is_refused_under_this_name() -> None:
 
 
 def test_one_sheet_of_cases_is_a_suite_of_the_file_name() -> None:
-    content = book(("Sheet1", [["user", "expected"], ["2 + 2?", 4]]), ("Empty", []))
+    content = book(("Sheet1", [["user", "expected"], ["2 + 2?", "four"]]), ("Empty", []))
 
     spec = suite(content, "sums.suite.xlsx")
 
     assert (spec["suite"], spec["slug"]) == ("sums", "sums")
-    assert spec["cases"][0]["turns"] == [{"user": "2 + 2?", "expected": "4"}]
+    assert spec["cases"][0]["turns"] == [{"user": "2 + 2?", "expected": "four"}]
 
 
 def test_several_sheets_of_cases_are_several_suites() -> None:
@@ -551,7 +553,7 @@ def test_several_sheets_of_cases_are_several_suites() -> None:
 
 
 def test_a_sheet_about_suites_has_a_row_for_each_sheet_of_cases() -> None:
-    rows = [["user", "expected"], ["a", "b"]]
+    rows = [["user", "expected"], ["a", "blue"]]
     about: list[list[Any]] = [
         ["Sheet", "suite", "slug", "agent", "Judge model", "trials", "fixtures", "rubric", "# who"],
         ["two", "Two", "second", "desk", "agent", 3, "shop", "- polite", "me"],

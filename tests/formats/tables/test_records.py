@@ -47,20 +47,20 @@ def errors(*rows: Any, **options: Any) -> list[Problem]:
     ],
 )
 def test_rows_are_cases_whatever_their_keys_are_called(asked: str, expected: str) -> None:
-    spec = suite({asked: "2+2?", expected: "4"}, {asked: "3+3?", expected: 6})
+    spec = suite({asked: "2+2?", expected: "four"}, {asked: "3+3?", expected: "six or so"})
 
     assert (spec["slug"], spec["agent"]) == ("exam", "desk")
     assert spec["assertions"] == [{"type": "contains"}]
     assert [case["turns"] for case in spec["cases"]] == [
-        [{"user": "2+2?", "expected": "4"}],
-        [{"user": "3+3?", "expected": "6"}],
+        [{"user": "2+2?", "expected": "four"}],
+        [{"user": "3+3?", "expected": "six or so"}],
     ]
 
 
 def test_keys_may_differ_from_row_to_row() -> None:
-    assert turns({"question": "a", "answer": "b"}, {"prompt": "c", "target": "d"}) == [
-        {"user": "a", "expected": "b"},
-        {"user": "c", "expected": "d"},
+    assert turns({"question": "a", "answer": "blue"}, {"prompt": "c", "target": "dark"}) == [
+        {"user": "a", "expected": "blue"},
+        {"user": "c", "expected": "dark"},
     ]
 
 
@@ -83,21 +83,29 @@ def test_messages_are_a_conversation() -> None:
 
 
 def test_messages_may_be_the_input_and_the_output() -> None:
-    row = {"input": [{"role": "user", "content": "Hi"}], "output": "Yo"}
+    row = {"input": [{"role": "user", "content": "Hi"}], "output": "Hello"}
 
-    assert turns(row) == [{"user": "Hi", "expected": "Yo"}]
+    assert turns(row) == [{"user": "Hi", "expected": "Hello"}]
 
 
 def test_one_of_several_answers_is_enough() -> None:
-    (turn,) = turns({"question": "3+3?", "answer": ["6", "six."]})
+    imported = read({"question": "3+3?", "answer": ["half a dozen", "sixfold"]})
 
-    assert turn["assertions"] == [{"type": "matches", "value": r"(?:6|six\.)"}]
+    (turn,) = imported.suites[0].spec.cases[0].turns
+    (check,) = turn.assertions or []
+    assert (check.type, check.grader.summary()) == (
+        "matches",
+        "Reply matches “half a dozen” or “sixfold”",
+    )
+    assert [(warning.keys, "any one" in warning.message) for warning in imported.warnings] == [
+        ("[0].answer", True)
+    ]
 
 
 def test_a_mapping_stands_for_the_text_in_it() -> None:
-    rows = {"input": {"question": "Why?", "lang": "en"}, "expected_output": {"text": "So."}}
+    rows = {"input": {"question": "Why?", "lang": "en"}, "expected_output": {"text": "Because."}}
 
-    assert turns(rows) == [{"user": "Why?", "expected": "So."}]
+    assert turns(rows) == [{"user": "Why?", "expected": "Because."}]
 
 
 def test_each_row_is_a_case_even_if_names_repeat() -> None:
@@ -168,15 +176,16 @@ def test_without_an_agent_one_is_asked_for() -> None:
 @pytest.mark.parametrize(
     "data",
     [
-        pytest.param([{"input": "a", "expected_output": "b"}], id="list: DeepEval, Opik"),
+        pytest.param([{"input": "a", "expected_output": "blue"}], id="list: DeepEval, Opik"),
         pytest.param(
-            {"cases": [{"name": "x", "inputs": "a", "expected_output": "b"}]}, id="pydantic-evals"
+            {"cases": [{"name": "x", "inputs": "a", "expected_output": "blue"}]},
+            id="pydantic-evals",
         ),
     ],
 )
 def test_other_files_with_rows_are_read_too(data: Any) -> None:
-    assert turns(data, path="set.json") == [{"user": "a", "expected": "b"}]
-    assert turns(data, path="set.yaml") == [{"user": "a", "expected": "b"}]
+    assert turns(data, path="set.json") == [{"user": "a", "expected": "blue"}]
+    assert turns(data, path="set.yaml") == [{"user": "a", "expected": "blue"}]
 
 
 def test_items_of_openai_evals_may_be_rows() -> None:

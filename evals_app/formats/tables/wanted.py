@@ -1,0 +1,153 @@
+"""What a cell of checks holds: a text or a list of texts, and what short answers are compared by."""
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from typing import Any
+
+from evals_app.engine.decimals import read_amount
+from evals_app.engine.folding import SPACELESS, folded, in_plain_digits
+from evals_app.formats.words import text_of
+from fixtures_app.ground.quoting import quoted, shortened
+from fixtures_app.ground.written_data import data_in
+
+Json = dict[str, Any]
+# A text, or several of which any one is enough.
+Wanted = str | tuple[str, ...]
+
+# What an expected text is compared by unless it is short.
+USUAL: Json = {"type": "contains"}
+WHOLE_WORDS: Json = {"type": "contains", "whole_words": True}
+ANY_NUMBER: Json = {"type": "numeric", "extract": "any"}
+
+_LEAST_LETTERS = 4  # of a text that is hardly a part of another word
+_FLAGS = frozenset({"true", "false", "yes", "no"})
+_MEANS_CHARS = 200
+_TEXTS = "Write a text, or a list of texts."
+# What people type in several ways, such as the apostrophe of `it's`.
+_VARIANTS = {"'": "['\u2018\u2019]", '"': '["\u201c\u201d\u201e]', "-": "[-\u2010-\u2015]"}
+_LETTER = r"\p{L}\p{M}\p{N}_"
+# Scripts that put no space between words.
+_NO_SPACES = r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]"
+# What may be next to a whole word, and next to a whole number: by the character at its edge.
+_BEFORE = {
+    "letter": rf"(?:^|[^{_LETTER}]|{_NO_SPACES})",
+    "digit": rf"(?:^|[^{_LETTER}.,]|{_NO_SPACES}|(?:^|\P{{N}})[.,])",
+    "": "",
+}
+_AFTER = {
+    "letter": rf"(?:$|[^{_LETTER}]|{_NO_SPACES})",
+    "digit": rf"(?:$|[^{_LETTER}.,]|{_NO_SPACES}|[.,](?:$|\P{{N}}))",
+    "": "",
+}
+
+
+def read_wanted(cell: str) -> list[Wanted]:
+    """Return the texts of a cell: its lines, or those of the list that it is.
+
+    Raises:
+        ValueError: it holds something else.
+    """
+    data = data_in(cell)
+    if data is None:
+        return [stripped for line in cell.splitlines() if (stripped := line.strip())]
+    if isinstance(data, dict):
+        raise ValueError(f"{with_keys(data)} {_TEXTS}")  # noqa: TRY004 - one kind of error
+    wanted = (_wanted(item) for item in data)
+    return [item for item in wanted if item]
+
+
+def with_keys(data: Json) -> str:
+    """Say which keys were found where a text is expected."""
+    keys = shortened(", ".join(f"`{key}`" for key in data)) if data else "none"
+    return f"These are keys with values, not a text. Found: {keys}."
+
+
+def _wanted(item: Any) -> Wanted:
+    if not isinstance(item, list):
+        return _text(item)
+    texts = tuple(filter(None, map(_text, item)))
+    return texts[0] if len(texts) == 1 else texts
+
+
+def _text(item: Any) -> str:
+    if isinstance(item, dict):
+        raise ValueError(f"{with_keys(item)} {_TEXTS}")  # noqa: TRY004 - one kind of error
+    if isinstance(item, bool | list):
+        message = f"This list has {text_of(item)} in it. {_TEXTS}"
+        raise ValueError(message)  # noqa: TRY004 - one kind of error
+    return text_of(item) if text_of(item).strip() else ""
+
+
+def looks_like_data(text: str) -> bool:
+    """Whether a text begins as lists and mappings do."""
+    return text.lstrip().startswith(("[", "{"))
+
+
+# Short answers.
+
+
+def compared_by(expected: str) -> Json:
+    """Return the check by which an expected text is compared if nothing says how.
+
+    Numbers are compared as numbers. What a longer word or number may hold by chance is looked for as
+    whole words.
+    """
+    if _is_number(expected):
+        return dict(ANY_NUMBER)
+    return dict(WHOLE_WORDS if _is_short(expected) else USUAL)
+
+
+def is_compared_usually(expected: str) -> bool:
+    """Whether a table may leave it to the suite how this text is compared."""
+    return data_in(expected) is None and compared_by(expected) == USUAL
+
+
+def _is_number(text: str) -> bool:
+    amount = read_amount(in_plain_digits(text), decimal="auto")
+    return amount is not None and amount[1]
+
+
+def _is_short(text: str) -> bool:
+    seen = folded(text)
+    letters = [character for character in seen if character.isalnum()]
+    if not letters:
+        return False
+    has_number_at_edge = seen[0].isdecimal() or seen[-1].isdecimal()
+    return len(letters) < _LEAST_LETTERS or has_number_at_edge or seen in _FLAGS
+
+
+def one_of(texts: Sequence[str]) -> Json:
+    """Return the check that finds any one of several texts, short ones as whole words."""
+    by_edges: dict[tuple[str, str], list[str]] = {}
+    for text in texts:
+        seen = unicodedata.normalize("NFC", " ".join(text.split()))
+        by_edges.setdefault(_edges(seen), []).append(_typed(seen))
+    pattern = "|".join(
+        f"{_BEFORE[first]}(?:{'|'.join(written)}){_AFTER[last]}"
+        for (first, last), written in by_edges.items()
+    )
+    return {"type": "matches", "value": pattern, "means": means(texts)}
+
+
+def means(texts: Sequence[str]) -> str:
+    """Name several texts of which any one is enough."""
+    named = " or ".join(map(quoted, texts))
+    return named if len(named) <= _MEANS_CHARS else f"any one of {len(texts)} texts"
+
+
+def _edges(text: str) -> tuple[str, str]:
+    is_whole = _is_short(text) or _is_number(text)
+    return (_edge(text[0]), _edge(text[-1])) if is_whole else ("", "")
+
+
+def _edge(character: str) -> str:
+    if character.isdecimal():
+        return "digit"
+    return "letter" if character.isalnum() and not SPACELESS.match(character) else ""
+
+
+def _typed(text: str) -> str:
+    """Return the pattern of a text, however its spaces, quotes and dashes are typed."""
+    pattern = "".join(_VARIANTS.get(sign, re.escape(sign)) for sign in text)
+    return pattern.replace(r"\ ", r"\s+")

@@ -1,0 +1,62 @@
+"""Texts that are lists or mappings as programs write them: JSON, or what Python prints."""
+
+import ast
+import tokenize
+import warnings
+from io import StringIO
+from itertools import pairwise
+from typing import Any
+
+from fixtures_app.ground.strict_json import read_strictly
+
+_MOST_CHARS = 100_000
+_CLOSED_BY = {"[": "]", "{": "}"}
+
+
+def data_in(text: str) -> list[Any] | dict[str, Any] | None:
+    """Return the list or mapping that a text is; None: it is a text and nothing else."""
+    bare = text.strip()
+    if len(bare) > _MOST_CHARS or not bare or _CLOSED_BY.get(bare[0]) != bare[-1]:
+        return None
+    for read in (read_strictly, _read_python):
+        try:
+            data = read(bare)
+        except (ValueError, SyntaxError, RecursionError, MemoryError):
+            continue
+        return data if isinstance(data, list | dict) and _is_json(data) else None
+    return None
+
+
+def _read_python(text: str) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of backslashes that escape nothing
+        data = ast.literal_eval(text)
+    # NumPy prints no commas, and Python would join the texts to one.
+    return _with_commas(text) if _has_neighbours(text) else data
+
+
+def _has_neighbours(text: str) -> bool:
+    return any(first.type == second.type == tokenize.STRING for first, second in _tokens(text))
+
+
+def _with_commas(text: str) -> Any:
+    pieces = [
+        f"{first.string}," if first.type == second.type == tokenize.STRING else first.string
+        for first, second in _tokens(text)
+    ]
+    return ast.literal_eval("".join(pieces))
+
+
+def _tokens(text: str) -> list[tuple[tokenize.TokenInfo, tokenize.TokenInfo]]:
+    """Return the tokens of an expression in brackets, each with the next one."""
+    found = tokenize.generate_tokens(StringIO(text).readline)
+    between = (tokenize.NL, tokenize.NEWLINE, tokenize.COMMENT)
+    return list(pairwise(token for token in found if token.type not in between))
+
+
+def _is_json(data: Any) -> bool:
+    if isinstance(data, list):
+        return all(map(_is_json, data))
+    if isinstance(data, dict):
+        return all(isinstance(key, str) for key in data) and all(map(_is_json, data.values()))
+    return data is None or isinstance(data, str | int | float)
