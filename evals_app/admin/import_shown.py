@@ -99,6 +99,7 @@ class Preview:
     unchanged: list[Change]
     more_unchanged: int
     edited: list[Change]
+    unchecked: list[Change]
 
     @property
     def asks(self) -> bool:
@@ -141,6 +142,7 @@ def preview(outcome: ImportReport | FormatError, contents: Mapping[str, bytes]) 
         unchanged=unchanged[:MOST_SHOWN],
         more_unchanged=max(0, len(unchanged) - MOST_SHOWN),
         edited=[change for change in changes if change.replaced],
+        unchecked=[change for change in changes if change.checks_nothing],
     )
 
 

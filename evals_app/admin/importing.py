@@ -29,7 +29,7 @@ from evals_app.formats.tables.guide import guides_of
 from evals_app.formats.tables.separated import read_csv
 from evals_app.library.changes import ImportReport
 from evals_app.library.downloads import Download
-from evals_app.library.files import ChangedSinceError, EditedError, import_files
+from evals_app.library.files import ChangedSinceError, EditedError, NoChecksError, import_files
 from evals_app.library.rights import Rights
 from evals_app.library.uploads import MAX_UNPACKED_BYTES, Upload, unpack
 from evals_app.models import Suite
@@ -58,6 +58,10 @@ _CHANGED = (
 _EDITED = (
     "Nothing was imported because it would replace something that was edited here or imported from "
     "another file. Confirm this below, or import other files."
+)
+_UNCHECKED = (
+    "Nothing was imported because no case of a suite checks anything. Confirm this below, or add "
+    "checks to the file."
 )
 
 
@@ -185,11 +189,14 @@ class _Page:
                 rights=self.rights,
                 before={checked.before} - {""},
                 replace="replace" in self.request.POST,
+                accept_no_checks="accept_no_checks" in self.request.POST,
             )
         except PermissionDenied as error:
             return self.show(form, note=str(error))
         except EditedError:
             return self.look(form, checked, note=_EDITED)
+        except NoChecksError:
+            return self.look(form, checked, note=_UNCHECKED)
         except (ChangedSinceError, FormatError):
             return self.look(form, checked, note=_CHANGED)
         cache.delete(_cache_key(self.request))

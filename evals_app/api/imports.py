@@ -46,6 +46,7 @@ class Change(Answer):
     edited: Edit | None = Field(description="It was edited here since its last import.")
     came_from: str | None = Field(description="The other file that the replaced suite came from.")
     differences: list[Difference] = Field(description="What a dry run would update.")
+    checks_nothing: bool = Field(description="It writes a suite in which no case checks anything.")
 
 
 class ImportAnswer(Answer):
@@ -81,7 +82,8 @@ class Import(Endpoint):
 
     needs: ClassVar = {"POST": Need(Scope.AUTHOR)}
     parameters = (
-        *("dry_run", "replace", "dialect", "agent", "path", "ignore_column", "map_column"),
+        *("dry_run", "replace", "accept_no_checks", "dialect", "agent", "path"),
+        *("ignore_column", "map_column"),
     )
     throttle_classes = [*Endpoint.throttle_classes, Uploads]
     parser_classes = [JsonParser, UploadParser, *YAML_PARSERS]
@@ -103,6 +105,12 @@ class Import(Endpoint):
                 description="Also replace what was edited here since its last import, and suites that "
                 "came from another file; otherwise both are refused (409). A dry run reports them "
                 "as `edited` and `came_from`.",
+            ),
+            OpenApiParameter(
+                "accept_no_checks",
+                bool,
+                description="Also write suites in which no case checks anything; otherwise they are "
+                "refused (409). A dry run reports them as `checks_nothing`.",
             ),
             OpenApiParameter(
                 "dialect", str, enum=tuple(DIALECTS), description="Format; default: detected."
@@ -148,6 +156,7 @@ class Import(Endpoint):
             upload.files,
             dry_run=dry_run,
             replace=flag(request, "replace"),
+            accept_no_checks=flag(request, "accept_no_checks"),
             dialect=one_of(request, "dialect", tuple(DIALECTS)),
             find=upload.find,
             find_paths=upload.find_paths,

@@ -26,7 +26,7 @@ from rest_framework.views import exception_handler, set_rollback
 from evals_app.api.request_ids import request_id
 from evals_app.formats.problems import FormatError, keys_text, shortened
 from evals_app.formats.problems import Problem as FileProblem
-from evals_app.library.files import EditedError, edited_words
+from evals_app.library.files import EditedError, NoChecksError, edited_words, unchecked_words
 from evals_app.reports.answers import Answer, Json
 from evals_app.runs.freeze import CannotStartError
 from fixtures_app.ground.spec_errors import message_of
@@ -43,6 +43,7 @@ KEY_REUSED = "urn:touchstone:idempotency-key-reused"
 BEING_PREPARED = "urn:touchstone:being-prepared"
 STALE_ROW = "urn:touchstone:stale-row"
 EDITED = "urn:touchstone:edited"
+NO_CHECKS = "urn:touchstone:no-checks"
 IN_USE = "urn:touchstone:in-use"
 
 TITLES = {
@@ -53,10 +54,12 @@ TITLES = {
     BEING_PREPARED: "The run of this Idempotency-Key is being prepared",
     STALE_ROW: "The stored object is no longer valid",
     EDITED: "This would replace an edit, or an object from another file",
+    NO_CHECKS: "No case of a suite checks anything",
     IN_USE: "Something else uses this",
 }
 
 _REPLACE = "Send replace=true to replace it; export it first to keep a copy."
+_ACCEPT = "Add checks, or send accept_no_checks=true to import it without any."
 
 
 class Error(Answer):
@@ -178,6 +181,10 @@ def _own_problem(exc: Exception) -> Response | None:
     if isinstance(exc, EditedError):
         errors = [error_at(change.slug, edited_words(change)) for change in exc.changes]
         return problem(409, f"{exc} {_REPLACE}", kind=EDITED, errors=errors)
+    if isinstance(exc, NoChecksError):
+        words = {change.slug: f"{unchecked_words(change)} {_ACCEPT}" for change in exc.changes}
+        errors = [error_at(slug, message) for slug, message in words.items()]
+        return problem(409, f"{exc} {_ACCEPT}", kind=NO_CHECKS, errors=errors)
     if isinstance(exc, CannotStartError):
         errors = [error_at("", message) for message in exc.problems]
         return problem(422, _first(errors), kind=CANNOT_START, errors=errors)

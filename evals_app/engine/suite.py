@@ -392,6 +392,11 @@ class SuiteSpec(Spec):
         checks = (placed.check for placed in self.placed_checks(case) if placed.applies)
         return case.limits == LimitsSpec() and not any(map(self._counts, checks))
 
+    @property
+    def checks_nothing(self) -> bool:
+        """Whether it has cases and none of them checks anything."""
+        return bool(self.cases) and all(map(self.asserts_nothing, self.cases))
+
     def judged_check(self, cases: Iterable[CaseSpec]) -> AssertionSpec | None:
         """Return the first check of these cases that is left to the judge of the run."""
         for case in cases:

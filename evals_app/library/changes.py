@@ -78,6 +78,12 @@ class Change:
         return " and ".join(filter(None, (came, str(self.edit) if self.edit else "")))
 
     @property
+    def checks_nothing(self) -> bool:
+        """Whether it writes a suite in which no case checks anything."""
+        is_written = self.what in ("created", "updated")
+        return is_written and self.suite is not None and self.suite.checks_nothing
+
+    @property
     def size(self) -> str:
         """How many cases a suite had, as text."""
         if self.cases_before is None:
@@ -97,6 +103,11 @@ class ImportReport:
     losses: list[Problem] = field(default_factory=list)
     before: str = ""
     after: str = ""
+
+    @property
+    def unchecked(self) -> list[Change]:
+        """The changes that write a suite in which no case checks anything."""
+        return [change for change in self.changes if change.checks_nothing]
 
     @property
     def edited(self) -> list[Change]:

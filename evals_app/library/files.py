@@ -57,6 +57,19 @@ class EditedError(Exception):
         self.changes = changes
 
 
+class NoChecksError(Exception):
+    """An import would write suites in which no case checks anything: the `changes`."""
+
+    def __init__(self, changes: Sequence[Change]) -> None:
+        super().__init__("; ".join(map(unchecked_words, changes)))
+        self.changes = changes
+
+
+def unchecked_words(change: Change) -> str:
+    """Return a sentence about a suite in which no case checks anything."""
+    return f"No case of the suite {change.slug!r} checks anything, so no run of it can pass."
+
+
 def edited_words(change: Change) -> str:
     """Return a sentence about an edit, or a suite from another file, that an import would replace."""
     return f"The {change.kind} {change.slug!r}{change.size} was {change.replaced}."
@@ -81,6 +94,7 @@ def import_files(
     prune: Collection[str] = (),
     before: Collection[str] = (),
     replace: bool = False,
+    accept_no_checks: bool = False,
     edit: str = "",
     rights: Rights = EVERYTHING,
     approve: Callable[[ImportReport], None] = lambda _: None,
@@ -92,8 +106,9 @@ def import_files(
     Suites remember their file, by its path from the `root` of reading. Suites whose file was in a
     folder of `prune`, and that no file has any longer, are archived. `before` has versions from
     reports of dry runs: one of them must still be current. Edits since the last import, and suites
-    from another file, are replaced only with `replace`. `edit` means that this is itself such an
-    edit, and is its text in the history. `rights` are those of the user, and are checked before
+    from another file, are replaced only with `replace`. Suites in which no case checks anything are
+    written only with `accept_no_checks`. `edit` means that this is itself an edit, which may leave
+    a suite without checks, and is its text in the history. `rights` are those of the user, and are checked before
     anything is read; no message reveals what they may not see. `approve` is called with the report
     before anything is saved, and may raise an error: nothing that is stored has changed when it is
     saved. `written` is called in the transaction that has saved it.
@@ -106,6 +121,7 @@ def import_files(
         FormatError: with every problem of every file.
         ChangedSinceError: what is stored is not what it was `before`.
         EditedError: it would replace an edit, or a suite from another file.
+        NoChecksError: it would write a suite in which no case checks anything.
     """
     rights.require_some()
     sources = Sources(reading.get("root", ""), prune, [file.path for file in files])
@@ -129,6 +145,8 @@ def import_files(
                 return report
             if report.edited and not replace:
                 raise EditedError(report.edited)
+            if report.unchecked and not (accept_no_checks or edit):
+                raise NoChecksError(report.unchecked)
             with set_aside():
                 note = edit or _IMPORTED
                 if prepared.save(unless_changed_from=state, note=note, written=written):

@@ -12,7 +12,7 @@ from evals_app.formats.problems import FormatError
 from evals_app.formats.tables.chosen import UnknownColumn, read_choices
 from evals_app.library.beside import Beside
 from evals_app.library.changes import ImportReport
-from evals_app.library.files import EditedError, import_files
+from evals_app.library.files import EditedError, NoChecksError, import_files
 from evals_app.library.rights import EVERYTHING, Rights
 from evals_app.management import usage_error
 from evals_app.management.eval_files import read_paths
@@ -77,9 +77,10 @@ def import_paths(
             root=Path.cwd().as_posix(),
             prune=prune,
             replace=replace,
+            accept_no_checks=options["accept_no_checks"],
             rights=rights,
         )
-    except EditedError as error:
+    except (EditedError, NoChecksError) as error:
         raise refused(error) from error
     except FormatError as error:
         # What is lost is settled when the errors are gone.
@@ -91,8 +92,12 @@ def import_paths(
         raise usage_error(f"{errors}; nothing was imported.{hint}") from error
 
 
-def refused(error: EditedError) -> CommandError:
-    """Return the error of an import that would replace edits."""
+def refused(error: EditedError | NoChecksError) -> CommandError:
+    """Return the error of an import that would replace edits, or write suites without checks."""
+    if isinstance(error, NoChecksError):
+        return usage_error(
+            f"{error}\nNothing was imported. Add checks, or import without any: --accept-no-checks."
+        )
     return usage_error(
         f"{error}\nNothing was imported. See what would be lost with import_evals --dry-run; keep it "
         "with export_evals, or replace it with import_evals --replace."

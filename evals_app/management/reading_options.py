@@ -52,6 +52,11 @@ def add_reading_options(parser: ArgumentParser) -> None:
         "repeated.",
     )
     add(
+        "--accept-no-checks",
+        action="store_true",
+        help="Import suites in which no case checks anything, too.",
+    )
+    add(
         "--var",
         action="append",
         default=[],

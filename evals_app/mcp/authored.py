@@ -20,7 +20,12 @@ from evals_app.formats.importing import SourceFile
 from evals_app.formats.native import write_native
 from evals_app.library.changes import Change, ImportReport
 from evals_app.library.downloads import download_fixture, download_suite
-from evals_app.library.files import ChangedSinceError, edited_words, import_files
+from evals_app.library.files import (
+    ChangedSinceError,
+    edited_words,
+    import_files,
+    unchecked_words,
+)
 from evals_app.library.rights import Rights
 from evals_app.mcp.guide import page, pages
 from evals_app.mcp.tool import Caller, Parted, lines_of
@@ -105,6 +110,9 @@ class FilesToWrite(Files):
     replace: Annotated[
         bool,
         Field(description="Replace even what someone edited on the site since its last import."),
+    ] = False
+    accept_no_checks: Annotated[
+        bool, Field(description="Write suites in which no case checks anything, too.")
     ] = False
 
 
@@ -290,6 +298,9 @@ def check_files(caller: Caller, given: Files) -> str:
     if report.edited:
         parts += map(edited_words, report.edited)
         parts.append("write_files refuses this unless you send replace: true.")
+    if report.unchecked:
+        parts += map(unchecked_words, report.unchecked)
+        parts.append("write_files refuses this unless you send accept_no_checks: true.")
     return "\n".join([*parts, *_remarks(report)])
 
 
@@ -297,7 +308,13 @@ def write_files(caller: Caller, given: FilesToWrite) -> str:
     """Write files."""
     before = [given.version] if given.version else []
     try:
-        report = _import(caller, given, replace=given.replace, before=before)
+        report = _import(
+            caller,
+            given,
+            replace=given.replace,
+            accept_no_checks=given.accept_no_checks,
+            before=before,
+        )
     except ChangedSinceError:
         message = (
             "Someone has changed something since: call check_files again. Nothing was written."

@@ -517,6 +517,21 @@ def test_what_somebody_changed_since_is_not_overwritten_unseen(admin_client: Cli
     assert Suite.objects.get().trials == 3
 
 
+def test_a_suite_without_any_check_is_imported_only_if_someone_ticks_so(
+    admin_client: Client,
+) -> None:
+    check(admin_client, {"echo.agent.yaml": AGENT}).press_import()
+    rows = {"rows.jsonl": b'{"question": "a", "owner": "Ann"}'}
+    page = check(admin_client, rows, agent="echo")
+
+    assert "no case checks anything: suite rows" in page.text
+    refused = page.press_import()
+    assert "Confirm this below" in refused.text
+    assert not Suite.objects.exists()
+    assert "Imported" in refused.press_import(accept_no_checks="on").text
+    assert Suite.objects.get().slug == "rows"
+
+
 def test_what_is_missing_since_is_shown(admin_client: Client) -> None:
     check(admin_client, {"echo.agent.yaml": AGENT}).press_import()
     page = check(admin_client, {"greetings.suite.yaml": SUITE})

@@ -39,6 +39,7 @@ def test_files_are_imported_from_json(client: APIClient) -> None:
         "edited": None,
         "came_from": None,
         "differences": [],
+        "checks_nothing": False,
     }
     assert created in response.json()["changes"]
     assert response.json()["losses"] == []
@@ -144,7 +145,8 @@ def test_warnings_and_losses_have_their_places(client: APIClient) -> None:
     files = {"q.suite.yaml": quiet, "agents/shop/evals/ping.yaml": lobu}
     sent = [{"path": path, "content": content} for path, content in files.items()]
 
-    answer = post(client, {"files": [*IN_JSON["files"], *sent]}).json()
+    body = {"files": [*IN_JSON["files"], *sent]}
+    answer = post(client, body, "?accept_no_checks=true").json()
 
     assert [[warning["path"], warning["line"]] for warning in answer["warnings"]] == [
         ["q.suite.yaml", 5]
@@ -320,3 +322,21 @@ def test_edits_and_suites_of_other_files_are_replaced_when_the_query_asks_for_it
     assert [refused.status_code, replaced.status_code] == [409, 200]
     assert refused.json()["type"] == "urn:touchstone:edited"
     assert refused.json()["errors"][0]["keys"] == "refunds"
+
+
+def test_a_suite_in_which_no_case_checks_anything_needs_an_explicit_yes(client: APIClient) -> None:
+    post(client, {"files": [IN_JSON["files"][0]]})
+    rows = '{"question": "Do you ship to Malta?", "expected_tool": "search", "answerable": false}'
+    files = {"files": [{"path": "rows.jsonl", "content": rows}]}
+
+    (tried,) = post(client, files, "?agent=shop&dry_run=true").json()["changes"]
+    refused = post(client, files, "?agent=shop")
+    accepted = post(client, files, "?agent=shop&accept_no_checks=true")
+
+    assert tried["checks_nothing"] is True
+    assert [refused.status_code, accepted.status_code] == [409, 200]
+    assert refused.json()["type"] == "urn:touchstone:no-checks"
+    assert refused.json()["errors"][0]["keys"] == "rows"
+    assert "accept_no_checks" in refused.json()["detail"]
+    assert [warning["keys"] for warning in accepted.json()["warnings"]] == ["[0].question"]
+    assert post(client, files, "?agent=shop").status_code == 200  # nothing changes any more

@@ -133,6 +133,7 @@ def test_a_suite_that_is_written_as_it_was_read_does_not_change(client: APIClien
             "edited": None,
             "came_from": None,
             "differences": [],
+            "checks_nothing": False,
         }
     ]
 
@@ -297,6 +298,7 @@ def test_an_archived_suite_that_is_written_is_restored(client: APIClient) -> Non
             "edited": None,
             "came_from": None,
             "differences": [],
+            "checks_nothing": False,
         }
     ]
     assert Suite.objects.get().archived_at is None

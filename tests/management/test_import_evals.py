@@ -186,7 +186,7 @@ def test_warnings_are_shown_beside_the_result(folder: Path) -> None:
     path = folder / "quiet.suite.yaml"
     path.write_text("suite: Q\nslug: q\nagent: shop\ncases:\n  - {name: a, turns: [{user: Hi}]}\n")
 
-    out, err = run("evals")
+    out, err = run("evals", "--accept-no-checks")
 
     assert "suite        q" in out
     assert "warning: evals/quiet.suite.yaml:5:" in err
@@ -639,3 +639,21 @@ def test_the_environment_reaches_an_agent_only_by_variables_that_are_named(
     assert "value of REGION_OF_TESTS" in prompt
     assert "the guide" in prompt
     assert "value of PAGER" not in prompt
+
+
+def test_a_suite_in_which_no_case_checks_anything_needs_an_explicit_yes(tmp_path: Path) -> None:
+    Agent.objects.create(slug="echo", name="Echo", driver="scripted")
+    rows = tmp_path / "rows.jsonl"
+    rows.write_text('{"question": "a", "owner": "Ann"}\n{"question": "b", "owner": "Ann"}\n')
+
+    error, _ = refused(rows, "--agent", "echo")
+    tried, _ = refused(rows, "--agent", "echo", "--dry-run")
+    assert "rows" in error
+    assert "--accept-no-checks" in error
+    assert tried == error
+    assert not Suite.objects.exists()
+
+    _, err = run(rows, "--agent", "echo", "--accept-no-checks")
+    assert "None of the 2 cases" in err
+    assert "owner" in err
+    assert Suite.objects.get().cases.count() == 2

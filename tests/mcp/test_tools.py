@@ -115,6 +115,21 @@ def test_an_edit_on_the_site_is_replaced_only_on_request(files: Mapping[str, Any
     assert Suite.objects.get().name == "Talks"
 
 
+def test_a_suite_in_which_no_case_checks_anything_is_written_only_on_request(
+    files: Mapping[str, Any],
+) -> None:
+    import_files([AGENT, JUDGE])
+    rows: dict[str, Any] = {
+        "files": [{"path": "rows.jsonl", "content": '{"question": "a"}'}],
+        "agent": "shop",
+    }
+
+    assert "accept_no_checks: true" in text("check_files", **rows)
+    assert "accept_no_checks" in refusal("write_files", **rows)
+    assert not Suite.objects.exists()
+    assert "created: suite rows" in text("write_files", **rows, accept_no_checks=True)
+
+
 def test_a_token_that_requires_versions_overwrites_nothing_blindly(
     files: Mapping[str, Any],
 ) -> None:

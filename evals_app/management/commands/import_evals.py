@@ -16,7 +16,7 @@ from django.db import connection
 from evals_app.checks import FOR_COMMANDS
 from evals_app.formats.attached import FindFile
 from evals_app.library.changes import Change, ImportReport
-from evals_app.library.files import EditedError
+from evals_app.library.files import EditedError, NoChecksError
 from evals_app.library.rights import Rights
 from evals_app.management import usage_error
 from evals_app.management.eval_files import Lookout, read_paths
@@ -77,8 +77,11 @@ class Command(BaseCommand):
         if not options["watch"]:
             report = self._import(options)
             self._tell(report, options)
-            if report.edited and not options["replace"]:  # only of a dry run
+            # Only of a dry run.
+            if report.edited and not options["replace"]:
                 raise refused(EditedError(report.edited))
+            if report.unchecked and not options["accept_no_checks"]:
+                raise refused(NoChecksError(report.unchecked))
             return
         read_paths(options["paths"])  # what is wrong with the paths themselves ends it at once
         with suppress(KeyboardInterrupt):

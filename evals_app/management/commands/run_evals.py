@@ -67,7 +67,7 @@ _OF_A_START = (
 )
 
 # Options that say how files are read.
-_OF_FILES = ("dialect", "ignore_column", "map_column", "var", "allow_env")
+_OF_FILES = ("dialect", "ignore_column", "map_column", "accept_no_checks", "var", "allow_env")
 
 
 class Command(RunsCommand):
