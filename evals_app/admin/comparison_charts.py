@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from evals_app.admin.charts import Chart, Point, Series, line_chart, scatter_chart
 from evals_app.engine.llm.pricing import usd_text
 from evals_app.engine.trial import total_cost
-from evals_app.reports.figures import UNKNOWN, percent, score_text
+from evals_app.reports.figures import UNKNOWN, score_text
+from evals_app.reports.shares import share_of_decided
 from evals_app.runs.comparing import Comparison
 
 _BINS = 10
@@ -74,7 +75,7 @@ def cost_and_quality(comparison: Comparison, labels: Sequence[str]) -> ChartTabl
         scatter_chart(points, x="cost of the run, USD", y="cases passed, %", is_percent=True),
         ("Run", "Cost", "Cases passed"),
         tuple(
-            (label, UNKNOWN if cost is None else usd_text(cost), percent(rate))
-            for label, cost, rate in zip(labels, costs, rates, strict=True)
+            (label, UNKNOWN if cost is None else usd_text(cost), share_of_decided(entry.cases))
+            for label, cost, entry in zip(labels, costs, comparison.runs, strict=True)
         ),
     )

@@ -18,8 +18,9 @@ from evals_app.admin.passports import PassportPages
 from evals_app.admin.presentation import badge
 from evals_app.engine.llm.pricing import usd_text
 from evals_app.models import JudgeTally, Spending
-from evals_app.reports.figures import count, percent
+from evals_app.reports.figures import count
 from evals_app.reports.judges import has_script
+from evals_app.reports.shares import share_text
 from evals_app.runs.ledger import today
 from evals_app.runs.passports import compared_judges
 
@@ -51,11 +52,12 @@ class Use:
 
     @property
     def passed(self) -> str:
-        return percent(self.pass_rate)
+        return share_text(self.counts["passed"], self.counts["passed"] + self.counts["failed"])
 
     @property
     def not_graded(self) -> str:
-        return percent(_share(self.counts["not_graded"], self.counts["graded"]))
+        missing = self.counts["not_graded"]
+        return share_text(missing, missing + self.counts["graded"])
 
     @property
     def grades(self) -> str:

@@ -34,14 +34,14 @@ from evals_app.reports.figures import (
     duration,
     interval,
     percent,
-    rate_of_cases,
     score_text,
     token_sum,
 )
-from evals_app.reports.gates import gate_texts
+from evals_app.reports.gates import GATE_WORDS, gate_texts
 from evals_app.reports.judges import has_script, judges_in
 from evals_app.reports.reviewed import WITH_PEOPLE
 from evals_app.reports.run_json import AT_LEAST
+from evals_app.reports.shares import share_of_cases, share_of_trials
 from evals_app.reports.sums import of_agent, sums
 
 MOST_OF_A_CAUSE = 50
@@ -152,10 +152,7 @@ def _numbers(run: Run, *, scale: str) -> list[tuple[str, str]]:
     rates = _K_RATES if run.gradings == 1 else ()
     return [
         ("Score", score_text(run.score, scale=scale)),
-        (
-            "Cases passed",
-            rate_of_cases(summary.get("pass_rate"), summary.get("pass_rate_interval")),
-        ),
+        ("Cases passed", share_of_cases(summary, bounds=summary.get("pass_rate_interval"))),
         *_numbers_with_people(run.reviewed, scale=scale),
         *((label, shown) for label, name in rates if (shown := _each_k(summary.get(name, ())))),
         (of_agent("Turn latency, median", before), duration(summary.get("median_ms"))),
@@ -175,7 +172,7 @@ def _numbers_with_people(reviewed: Mapping[str, Any], *, scale: str) -> list[tup
         return []
     return [
         (f"Score {WITH_PEOPLE}", score_text(reviewed["score"], scale=scale)),
-        (f"Cases passed {WITH_PEOPLE}", percent(reviewed["pass_rate"])),
+        (f"Cases passed {WITH_PEOPLE}", share_of_cases(reviewed)),
     ]
 
 
@@ -193,9 +190,6 @@ def _gate_lines(run: Run, *, scale: str) -> list[GateLine]:
     ]
 
 
-_GATE_WORDS = {True: "Met", False: "Missed", None: "Unknown"}
-
-
 def gate_line(
     gate: Mapping[str, Any], *, scale: str, reviewed: Mapping[str, Any] | None = None
 ) -> GateLine:
@@ -204,13 +198,13 @@ def gate_line(
     people = ""
     if reviewed and (reviewed["actual"], reviewed["passed"]) != (gate["actual"], gate["passed"]):
         _, others = gate_texts(reviewed, scale=scale)
-        people = f"{capfirst(WITH_PEOPLE)}: {_GATE_WORDS[reviewed['passed']].lower()}, {others}."
+        people = f"{capfirst(WITH_PEOPLE)}: {GATE_WORDS[reviewed['passed']]}, {others}."
     return GateLine(
         sentence=sentence,
         actual=actual,
         badge=badge(
             verdict_state(gate["passed"], otherwise="unknown"),
-            word=_GATE_WORDS[gate["passed"]],
+            word=GATE_WORDS[gate["passed"]].capitalize(),
         ),
         reason=gate.get("reason", ""),
         people=people,
@@ -305,7 +299,7 @@ def _case_lines(run: Run, cases: Iterable[CaseResult], *, scale: str) -> list[Ca
             badge=badge(case.verdict or "not_run"),
             people=_people_of_case(case, ended.get(case.name, ()), run.reviewed),
             trials=tuple(trials.get(case.name, ())),
-            pass_rate=_pass_rate(case),
+            pass_rate=share_of_trials(vars(case)),
             interval=_interval(case),
             score=score_text(case.score, scale=scale),
             deviation=_deviation(case.deviation, scale=scale),
@@ -341,14 +335,6 @@ def _judge_tokens(trials: Sequence[Execution]) -> str:
         [Usage(row.judge_prompt_tokens, row.judge_response_tokens) for row in trials]
     )
     return token_sum(used.prompt_tokens, used.response_tokens)
-
-
-def _pass_rate(case: CaseResult) -> str:
-    if case.pass_rate is None:
-        return UNKNOWN
-    graded = case.passed + case.failed
-    errored = f", {case.errored} errored" if case.errored else ""
-    return f"{percent(case.pass_rate)} ({case.passed} of {graded}{errored})"
 
 
 def _interval(case: CaseResult) -> str:
@@ -400,7 +386,8 @@ def headline(run: Run, counts: Mapping[str, int]) -> str:
     total, failed = counts["cases"], counts["cases_failed"]
     undecided = counts["cases_undecided"]
     gates = run.summary.get("gates", [])
-    missed = sum(gate["passed"] is not True for gate in gates)
+    missed = sum(gate["passed"] is False for gate in gates)
+    open_gates = sum(gate["passed"] is None for gate in gates)
     parts = []
     if failed:
         parts.append(f"{failed:,} of {plural(total, 'case')} failed")
@@ -408,7 +395,11 @@ def headline(run: Run, counts: Mapping[str, int]) -> str:
         parts.append(f"{plural(undecided, 'case')} could not be decided")
     if not parts:
         parts.append("the case passed" if total == 1 else f"all {total:,} cases passed")
-    if gates:
-        parts.append(f"{plural(missed, 'gate')} missed" if missed else "every gate was met")
+    if missed:
+        parts.append(f"{plural(missed, 'gate')} missed")
+    if open_gates:
+        parts.append(f"{plural(open_gates, 'gate')} undecided")
+    if gates and not missed + open_gates:
+        parts.append("every gate was met")
     sentence = ", ".join(parts)
     return f"{sentence[0].upper()}{sentence[1:]}."

@@ -21,7 +21,7 @@ from evals_app.admin.tag_choices import known_tags
 from evals_app.formats.snapshot import canonical_case, case_digest
 from evals_app.models import Case, CaseResult, Turn
 from evals_app.models.suites import load_content
-from evals_app.reports.figures import percent
+from evals_app.reports.shares import TRIAL_COUNTS, share_of_trials
 
 PER_PAGE = 50
 # By the word in the address; a case without a verdict has not run, or nothing could decide it.
@@ -132,7 +132,7 @@ class CaseList:
         load_content(cases, case__in=cases)
         names = [case.name for case in cases]
         rows = CaseResult.objects.filter(run=self.suite.verdict_run_id, name__in=names)
-        results = {row.name: row for row in rows.only("name", "verdict", "pass_rate", "digest")}
+        results = {row.name: row for row in rows.only("name", "verdict", "digest", *TRIAL_COUNTS)}
         start = None if self.filter.query else self.page.start_index()
         return [
             _line(case, results.get(case.name), None if start is None else start + number)
@@ -149,7 +149,7 @@ def _line(case: Case, result: CaseResult | None, number: int | None) -> CaseLine
         turns=plural(len(turns), "turn"),
         checks=_checks(turns, case),
         badge=badge(result.verdict or "none") if result else "",
-        rate=percent(result.pass_rate) if result and result.pass_rate is not None else "",
+        rate=share_of_trials(vars(result)) if result and result.verdict else "",
         is_edited=result is not None and result.digest not in {"", _digest(case)},
     )
 

@@ -39,7 +39,7 @@ from evals_app.admin.trends import suite_trend
 from evals_app.library.rights import Rights
 from evals_app.models import Case, Run, Schedule, Suite
 from evals_app.reports.figures import score_text
-from evals_app.reports.reviewed import rate_with_people
+from evals_app.reports.reviewed import share_with_people
 from evals_app.runs.forecast import informing_judges
 from evals_app.runs.standing import rated, standing, with_last_runs
 
@@ -320,9 +320,7 @@ def _results_of_note(suite: Any) -> dict[str, Any]:
     return {
         "standing": standing_text(known),
         "last": last,
-        "last_rate": rate_with_people(last.pass_rate, last.reviewed)
-        if last and last.pass_rate is not None
-        else "",
+        "last_rate": share_with_people(vars(last), last.reviewed) if last else "",
         "open_run": max(open_runs, key=lambda run: run.pk, default=None),
         "baseline": rows.get(suite.baseline_id),
         "lacks_baseline": lacks_baseline,
@@ -338,7 +336,7 @@ def _run_line(run: Any, suite: Any) -> dict[str, Any]:
     return {
         "run": run,
         "badges": run_badges(run),
-        "rate": "" if run.pass_rate is None else rate_with_people(run.pass_rate, run.reviewed),
+        "rate": share_with_people(vars(run), run.reviewed) if run.verdict else "",
         "score": score_text(run.score, scale=run.score_scale),
         "is_baseline": run.pk == suite.baseline_id,
         "compare_url": f"{compare}?run={first}&run={second}" if is_comparable else "",

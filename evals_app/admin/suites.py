@@ -43,7 +43,7 @@ from evals_app.admin.suite_pages import SuitePages, with_schedules
 from evals_app.admin.tag_choices import offer_tags
 from evals_app.library.rights import Rights
 from evals_app.models import Suite
-from evals_app.reports.figures import percent
+from evals_app.reports.shares import share_of_cases
 from evals_app.runs.standing import standings, with_last_runs
 from fixtures_app.editing.duplicating import Duplicating
 
@@ -156,7 +156,7 @@ class SuiteAdmin(Archiving, SuitePages, RunsSuites, ExportsSuites, Duplicating, 
     @display(description="Cases passed")
     def pass_rate(self, suite: Any) -> str:
         run = suite.standing.verdict_run
-        return percent(run.pass_rate) if run else ""
+        return share_of_cases(vars(run)) if run else ""
 
     # The page
 

@@ -17,7 +17,7 @@ from evals_app.admin.standing import standing_text
 from evals_app.models import Agent, Run, Suite
 from evals_app.models import Case as SuiteCase
 from evals_app.reports.figures import score_text
-from evals_app.reports.reviewed import rate_with_people
+from evals_app.reports.reviewed import share_with_people
 from evals_app.reports.similarity import DIFFERENTLY, is_measured_differently
 from evals_app.runs.standing import rated, standing, with_last_runs
 
@@ -40,7 +40,7 @@ class Point:
 
     @property
     def shown(self) -> str:
-        return rate_with_people(self.rate, self.run.reviewed)
+        return share_with_people(vars(self.run), self.run.reviewed)
 
     @property
     def score_shown(self) -> str:

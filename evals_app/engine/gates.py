@@ -3,9 +3,10 @@
 import math
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import partial
 
 from evals_app.engine.comparison import CaseOutcome, Change, change_of
 from evals_app.engine.statistics import at_least, mean, percentile
@@ -34,17 +35,39 @@ class Spending:
             self.known_usd += cost_usd
 
 
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A value over the cases of a run, and the range in which it will be once all is graded.
+
+    `graded` cases have it and `not_graded` could; `open` ones have a trial that is not graded.
+    """
+
+    actual: float | None
+    lowest: float | None
+    highest: float | None
+    graded: int = 0
+    not_graded: int = 0
+    open: int = 0
+
+
 class TurnTimes:
-    """The times of turns; one without an answer is slower than any limit."""
+    """The times of turns; one without an answer is slower than any limit.
+
+    `open` counts conversations of which no turn counts, because they are not graded.
+    """
 
     def __init__(self) -> None:
         self._ms = array("d")
         self.failed = 0
+        self.graded = 0
+        self.open = 0
 
     def __len__(self) -> int:
         return len(self._ms)
 
-    def add(self, times: Iterable[float | None]) -> None:
+    def add(self, times: Sequence[float | None]) -> None:
+        """Add the turns of a graded conversation."""
+        self.graded += bool(times)
         for ms in times:
             self.failed += ms is None
             self._ms.append(math.inf if ms is None else ms)
@@ -53,6 +76,11 @@ class TurnTimes:
         """Return the nearest-rank percentile; None without turns, or if it falls on a failed turn."""
         ms = percentile(self._ms, rank)
         return None if ms is None or math.isinf(ms) else ms
+
+    def range_of(self, rank: float) -> tuple[float, float]:
+        """Return the percentile if each open conversation had a turn that is fast, or one that is slow."""
+        fast, slow = (percentile([*self._ms, *[ms] * self.open], rank) for ms in (0.0, math.inf))
+        return fast or 0.0, math.inf if slow is None else slow
 
 
 class Regressions:
@@ -80,6 +108,8 @@ class Regressions:
         self._changes: Counter[Change] = Counter()
         self._worse: list[str] = []
         self._scores = array("d"), array("d")
+        # Of the base, and of the head at its lowest and its highest.
+        self._ranges = array("d"), array("d"), array("d")
 
     def add(self, head: CaseOutcome) -> None:
         """Compare the next case."""
@@ -96,6 +126,9 @@ class Regressions:
         if base.score is not None and head.score is not None:
             for scores, score in zip(self._scores, (base.score, head.score), strict=True):
                 scores.append(score)
+        if base.score is not None and (bounds := _score_bounds(head)) is not None:
+            for ends, score in zip(self._ranges, (base.score, *bounds), strict=True):
+                ends.append(score)
 
     @property
     def worse(self) -> int:
@@ -111,6 +144,17 @@ class Regressions:
         """How far the mean score of these cases fell; negative if it rose, None without any."""
         before, after = map(mean, self._scores)
         return None if before is None or after is None else before - after
+
+    @property
+    def unscored(self) -> int:
+        """How many more cases have a score in the baseline, and are not graded in this run."""
+        return len(self._ranges[0]) - self.scored
+
+    @property
+    def drop_range(self) -> tuple[float, float]:
+        """The least and the greatest drop that there will be once all is graded."""
+        before, lowest, highest = (mean(ends) or 0.0 for ends in self._ranges)
+        return before - highest, before - lowest
 
     def in_words(self) -> str:
         """Name the cases that got worse, and count those that were not compared."""
@@ -146,6 +190,18 @@ def _is_judged(base: CaseOutcome, change: Change) -> bool:
     return passed or change is Change.WORSE
 
 
+def _score_bounds(case: CaseOutcome) -> tuple[float, float] | None:
+    """Return the lowest and the highest score that a case can have; None if it has none."""
+    graded, is_open = case.graded, case.errored > 0 or case.verdict is None
+    if case.score is None:
+        return (0.0, 1.0) if is_open and not graded else None
+    if not is_open:
+        return case.score, case.score
+    trials = graded + case.errored
+    known = case.score * graded
+    return known / trials, (known + case.errored) / trials
+
+
 # Cases that neither got worse nor show that nothing did.
 _APART = {
     Change.FLAKY: "flaky before",
@@ -160,8 +216,9 @@ _APART = {
 class GateResult:
     """A gate with its limit, what was measured, and whether it passed (None: unknown).
 
-    `reason` says why nothing was measured, why a gate cannot pass although something was, or what
-    was compared.
+    `reason` says why nothing was measured, why a gate is not decided although something was, or what
+    was compared. `graded` cases have what was measured, `not_graded` do not; of times and costs they
+    are conversations.
     """
 
     name: str
@@ -169,13 +226,15 @@ class GateResult:
     actual: float | None
     passed: bool | None
     reason: str = ""
+    graded: int | None = None
+    not_graded: int | None = None
 
 
 def check_gates(
     gates: GatesSpec,
     *,
-    score: float | None,
-    pass_rate: float | None,
+    score: Measured,
+    pass_rate: Measured,
     times: TurnTimes,
     agent: Spending,
     everyone: Spending,
@@ -186,7 +245,13 @@ def check_gates(
         _least("min_score", gates.min_score, score),
         _least("min_pass_rate", gates.min_pass_rate, pass_rate),
         _fast_enough(gates.max_p95_ms, times),
-        _cheap_enough("max_cost_per_call_usd", gates.max_cost_per_call_usd, agent, len(times)),
+        _cheap_enough(
+            "max_cost_per_call_usd",
+            gates.max_cost_per_call_usd,
+            agent,
+            len(times),
+            unmeasured=times.open,
+        ),
         _cheap_enough("max_cost_usd", gates.max_cost_usd, everyone, min(1, everyone.count)),
         _not_worse(gates.max_regressions, regressions),
         _not_lower(gates.max_score_drop, regressions),
@@ -194,41 +259,67 @@ def check_gates(
     return tuple(gate for gate in results if gate is not None)
 
 
-def _least(name: str, limit: float | None, actual: float | None) -> GateResult | None:
+def _least(name: str, limit: float | None, measured: Measured) -> GateResult | None:
     if limit is None:
         return None
-    if actual is None:
-        return GateResult(name, limit, None, None, "No conversation could be graded.")
-    return GateResult(name, limit, actual, at_least(actual, limit))
+    actual, lowest, highest = measured.actual, measured.lowest, measured.highest
+    result = partial(
+        GateResult, name, limit, actual, graded=measured.graded, not_graded=measured.not_graded
+    )
+    if actual is None or lowest is None or highest is None:
+        return result(None, "No conversation could be graded.")
+    if at_least(lowest, limit) != at_least(highest, limit):
+        return result(None, _could_turn(measured.open, "case"))
+    return result(at_least(actual, limit))
+
+
+def _could_turn(number: int, noun: str) -> str:
+    """Say that what is not graded decides a gate."""
+    verb = "is" if number == 1 else "are"
+    return f"{_counted(number, noun)} {verb} not fully graded, which could change the answer."
 
 
 def _fast_enough(limit: float | None, times: TurnTimes) -> GateResult | None:
     if limit is None:
         return None
-    name, actual = "max_p95_ms", times.percentile(P95)
+    actual = times.percentile(P95)
+    result = partial(
+        GateResult, "max_p95_ms", limit, actual, graded=times.graded, not_graded=times.open
+    )
     if not len(times):
-        return GateResult(name, limit, None, None, "No turn was measured.")
+        return result(None, "No turn was measured.")
+    fastest, slowest = times.range_of(P95)
+    if at_least(limit, fastest) != at_least(limit, slowest):
+        return result(None, _could_turn(times.open, "conversation"))
     if actual is None:
         verb = "was" if times.failed == 1 else "were"
         reason = f"{times.failed:,} of {_counted(len(times), 'turn')} {verb} never answered."
-        return GateResult(name, limit, None, passed=False, reason=reason)
-    return GateResult(name, limit, actual, at_least(limit, actual))
+        return result(passed=False, reason=reason)
+    return result(at_least(limit, actual))
 
 
 def _cheap_enough(
-    name: str, limit: Decimal | None, spent: Spending, shares: int
+    name: str, limit: Decimal | None, spent: Spending, shares: int, *, unmeasured: int = 0
 ) -> GateResult | None:
-    """Compare the cost, divided by `shares`; money is compared exactly, without floats or tolerance."""
+    """Compare the cost, divided by `shares`; money is compared exactly, without floats or tolerance.
+
+    `unmeasured` conversations could still cost anything, also nothing.
+    """
     if limit is None:
         return None
     if not shares:
         return GateResult(name, float(limit), None, None, "No cost was measured.")
-    known = spent.known_usd / shares
-    if not spent.unknown:
-        return GateResult(name, float(limit), float(known), known <= limit)
-    reason = f"The cost of {spent.unknown:,} of {_counted(spent.count, 'conversation')} is unknown."
     # The known part alone may exceed the limit.
-    return GateResult(name, float(limit), None, False if known > limit else None, reason)
+    is_too_much = spent.known_usd / (shares + unmeasured) > limit
+    if spent.unknown:
+        of_all = f"{spent.unknown:,} of {_counted(spent.count, 'conversation')}"
+        reason = f"The cost of {of_all} is unknown."
+        return GateResult(name, float(limit), None, False if is_too_much else None, reason)
+    known = spent.known_usd / shares
+    if unmeasured and not is_too_much:
+        reason = _could_turn(unmeasured, "conversation")
+        return GateResult(name, float(limit), float(known), None, reason)
+    return GateResult(name, float(limit), float(known), known <= limit)
 
 
 def _not_worse(limit: int | None, regressions: Regressions | None) -> GateResult | None:
@@ -257,7 +348,13 @@ def _not_lower(limit: float | None, regressions: Regressions | None) -> GateResu
     if drop is None:
         reason = f"No case has a score both here and in {regressions.baseline}."
         return GateResult(name, limit, None, None, reason)
-    return GateResult(name, limit, drop, at_least(limit, drop), reason)
+    result = partial(
+        GateResult, name, limit, drop, graded=regressions.scored, not_graded=regressions.unscored
+    )
+    least, greatest = regressions.drop_range
+    if at_least(limit, least) != at_least(limit, greatest):
+        return result(None, f"What is not graded could change the answer. {reason}")
+    return result(at_least(limit, drop), reason)
 
 
 NO_BASELINE = (

@@ -13,6 +13,7 @@ from evals_app.engine.deciding import case_verdict
 from evals_app.engine.gates import (
     P95,
     GateResult,
+    Measured,
     Regressions,
     Spending,
     TurnTimes,
@@ -265,13 +266,22 @@ class CaseSummary:
     pass_at_k: tuple[float, ...]
     pass_hat_k: tuple[float, ...]
 
+    @property
+    def graded(self) -> int:
+        return self.passed + self.failed
+
+    @property
+    def open(self) -> int:
+        """How many trials errored or were not run, though they could change something."""
+        return self.trials - self.graded - self.skipped
+
 
 @dataclass(frozen=True, slots=True)
 class RunSummary:
     """The result of a run, without that of each case.
 
     `pass_rate` is of the cases that passed or failed, and `pass_rate_interval` how far it may be off
-    by chance (Wilson, 95 %). `pass_at_k` and `pass_hat_k` are means over the cases, for k up to the
+    by chance (Wilson, 95 %); `cases_not_graded` did neither. `pass_at_k` and `pass_hat_k` are means over the cases, for k up to the
     fewest trials that a case has. `notes` are sentences shown with the verdict.
     """
 
@@ -285,6 +295,9 @@ class RunSummary:
     pass_at_k: tuple[float, ...] = ()
     pass_hat_k: tuple[float, ...] = ()
     pass_rate_interval: tuple[float, float] | None = None
+    cases_passed: int = 0
+    cases_failed: int = 0
+    cases_not_graded: int = 0
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -303,7 +316,7 @@ def summarise_run(
     `facts` come in the order of the cases. There may be many: only a few numbers are kept of each.
     `regressions` compares each case with the baseline, if the run has one.
     """
-    sums = _Sums(regressions)
+    sums = _Sums(regressions, min_pass_rate=suite.min_pass_rate)
     for name, trials in groupby(facts, key=lambda fact: fact.case):
         of_case = list(trials)
         case = summarise_case(name, of_case, min_pass_rate=suite.min_pass_rate)
@@ -334,12 +347,19 @@ class _MeansByK:
 
 @dataclass(slots=True)
 class Counts:
-    """Cases counted by verdict, and their trials; `open` ones errored or did not run."""
+    """Cases counted by verdict, and their trials; `open` ones errored or did not run.
 
+    `could_pass` and `must_pass` are the cases that pass if all of their open trials pass, or fail.
+    """
+
+    min_pass_rate: float = 1.0
     cases: int = 0
     cases_passed: int = 0
     cases_failed: int = 0
     cases_errored: int = 0
+    cases_open: int = 0
+    could_pass: int = 0
+    must_pass: int = 0
     passed: int = 0
     failed: int = 0
     errored: int = 0
@@ -351,18 +371,41 @@ class Counts:
         self.cases_passed += case.verdict is Verdict.PASSED
         self.cases_failed += case.verdict is Verdict.FAILED
         self.cases_errored += case.verdict is Verdict.ERRORED
+        self.cases_open += case.open > 0
+        self.could_pass += self._passes(case.passed + case.open, case.failed)
+        self.must_pass += self._passes(case.passed, case.failed + case.open)
         self.passed += case.passed
         self.failed += case.failed
         self.errored += case.errored
-        self.open += case.trials - case.passed - case.failed - case.skipped
+        self.open += case.open
+
+    def _passes(self, passed: int, failed: int) -> bool:
+        verdict = case_verdict(passed, failed, 0, min_pass_rate=self.min_pass_rate)
+        return verdict is Verdict.PASSED
 
     @property
     def decided(self) -> int:
         return self.cases_passed + self.cases_failed
 
     @property
+    def not_graded(self) -> int:
+        return self.cases - self.decided
+
+    @property
     def pass_rate(self) -> float | None:
         return self.cases_passed / self.decided if self.decided else None
+
+    @property
+    def rate(self) -> Measured:
+        """The pass rate, and what the open trials could make it."""
+        return Measured(
+            self.pass_rate,
+            self.must_pass / self.cases if self.cases else None,
+            self.could_pass / self.cases if self.cases else None,
+            graded=self.decided,
+            not_graded=self.not_graded,
+            open=self.cases_open,
+        )
 
     @property
     def is_dead(self) -> bool:
@@ -395,7 +438,7 @@ class Effort:
         self.times = TurnTimes()
         self.agent, self.everyone = Spending(), Spending()
 
-    def add(self, trials: Iterable[Fact]) -> None:
+    def add(self, trials: Sequence[Fact]) -> None:
         """Add the trials of a case."""
         ended = [fact for fact in trials if fact.verdict is not None and not fact.is_skipped]
         for fact in _each_conversation_once(ended):
@@ -404,6 +447,15 @@ class Effort:
             self.times.add(fact.turn_ms)
             if fact.turn_ms:
                 self.agent.add(fact.cost_usd)
+        self.times.open += _unmeasured(trials)
+
+
+def _unmeasured(trials: Sequence[Fact]) -> int:
+    """Count conversations that no trial graded, and that are not skipped."""
+    graded = {fact.source for fact in trials if fact.is_graded} - {None}
+    left = [fact for fact in trials if not (fact.is_graded or fact.is_skipped)]
+    sources = {fact.source for fact in left} - graded - {None}
+    return len(sources) + sum(fact.source is None for fact in left)
 
 
 def _each_conversation_once(gradings: Iterable[Fact]) -> Iterator[Fact]:
@@ -416,13 +468,52 @@ def _each_conversation_once(gradings: Iterable[Fact]) -> Iterator[Fact]:
         yield replace(fact, turn_ms=(), cost_usd=Decimal(0)) if is_repeated else fact
 
 
+class Scores:
+    """The scores of cases, and the lowest and highest that they could be with all trials graded.
+
+    `rest` is the sum of the scores of `of_rest` more cases, which are graded.
+    """
+
+    def __init__(self, rest: float = 0.0, of_rest: int = 0) -> None:
+        self._rest, self._of_rest = rest, of_rest
+        self._known, self._lowest, self._highest = array("d"), array("d"), array("d")
+        self._open = 0
+
+    def add(self, case: CaseSummary) -> None:
+        """Add a case; one that was graded and has no score does not count."""
+        if case.score is not None:
+            self._known.append(case.score)
+        if case.score is not None or (case.open and not case.graded):
+            trials = case.graded + case.open
+            known = (case.score or 0.0) * case.graded
+            self._lowest.append(known / trials)
+            self._highest.append((known + case.open) / trials)
+            self._open += case.open > 0
+
+    @property
+    def mean(self) -> Measured:
+        """The mean, and what the open trials could make it."""
+        return Measured(
+            self._mean(self._known),
+            self._mean(self._lowest),
+            self._mean(self._highest),
+            graded=len(self._known) + self._of_rest,
+            not_graded=len(self._lowest) - len(self._known),
+            open=self._open,
+        )
+
+    def _mean(self, scores: Sequence[float]) -> float | None:
+        count = len(scores) + self._of_rest
+        return math.fsum([self._rest, *scores]) / count if count else None
+
+
 class _Sums:
     """The sums of a run so far."""
 
-    def __init__(self, regressions: Regressions | None) -> None:
+    def __init__(self, regressions: Regressions | None, *, min_pass_rate: float) -> None:
         self._regressions = regressions
-        self._counts = Counts()
-        self._scores = array("d")
+        self._counts = Counts(min_pass_rate)
+        self._scores = Scores()
         self._effort = Effort()
         self._has_skipped = False
         self._pass_at_k, self._pass_hat_k = _MeansByK(), _MeansByK()
@@ -431,19 +522,18 @@ class _Sums:
         self._counts.add(case)
         if self._regressions is not None:
             self._regressions.add(outcome_of(case, self._regressions.digests))
-        if case.score is not None:
-            self._scores.append(case.score)
+        self._scores.add(case)
         self._has_skipped |= case.skipped > 0
         self._pass_at_k.add(case.pass_at_k)
         self._pass_hat_k.add(case.pass_hat_k)
         self._effort.add(trials)
 
     def end(self, suite: SuiteSpec, notes: Sequence[str]) -> RunSummary:
-        score, counts = mean(self._scores), self._counts
+        score, counts = self._scores.mean, self._counts
         gates = check_gates(
             suite.gates,
             score=score,
-            pass_rate=counts.pass_rate,
+            pass_rate=counts.rate,
             times=self._effort.times,
             agent=self._effort.agent,
             everyone=self._effort.everyone,
@@ -453,7 +543,7 @@ class _Sums:
         more = {SOME_SKIPPED: self._has_skipped, NONE_PASSED: none_passed}
         return RunSummary(
             verdict=counts.verdict(gates, suite),
-            score=score,
+            score=score.actual,
             pass_rate=counts.pass_rate,
             median_ms=self._effort.times.percentile(0.5),
             p95_ms=self._effort.times.percentile(P95),
@@ -465,6 +555,9 @@ class _Sums:
             pass_rate_interval=wilson_interval(counts.cases_passed, counts.decided)
             if counts.decided
             else None,
+            cases_passed=counts.cases_passed,
+            cases_failed=counts.cases_failed,
+            cases_not_graded=counts.not_graded,
         )
 
 

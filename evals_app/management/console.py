@@ -19,9 +19,11 @@ from evals_app.engine.llm.pricing import usd_text
 from evals_app.management import usage_error
 from evals_app.management.comparison import print_matrix
 from evals_app.models import Run
-from evals_app.reports.figures import rate_of_cases, score_text, token_sum
+from evals_app.reports.figures import score_text, token_sum
+from evals_app.reports.gates import GATE_WORDS, gate_texts
 from evals_app.reports.regrading import regraded_in_words, steadiness_rows
 from evals_app.reports.run_json import judge_noise_json, verdict_of_all
+from evals_app.reports.shares import share_of_cases
 from evals_app.runs.cluster import TICK_S, CannotWorkError
 from evals_app.runs.comparing import CannotCompareError, compare_runs
 from evals_app.runs.freeze import CannotStartError
@@ -172,9 +174,9 @@ def print_result(run: Run, *, console: Console, site: str | None, name: str = ""
         f"[bold {colour}]{run.get_verdict_display() or run.get_status_display()}[/] "
         f"{_plain(name or run.suite_name)}{scripted}: {counts_of(run)}{score}{cost}"
     )
-    if (rate := run.summary.get("pass_rate")) is not None:
+    if run.summary:
         bounds = run.summary.get("pass_rate_interval")
-        write(f"  Cases passed: {rate_of_cases(rate, bounds)}")
+        write(f"  Cases passed: {share_of_cases(run.summary, bounds=bounds)}")
     if run.judge:
         used = token_sum(run.judge_prompt_tokens, run.judge_response_tokens)
         write(f"  Judge tokens: {used}")
@@ -189,9 +191,10 @@ def print_result(run: Run, *, console: Console, site: str | None, name: str = ""
         write(f"  {note}")
     for gate in run.summary.get("gates", []):
         if not gate["passed"] or gate.get("reason"):
-            actual = "unknown" if gate["actual"] is None else f"{gate['actual']:g}"
+            _, actual = gate_texts(gate, scale=run.score_scale)
             reason = f". {_plain(gate['reason'])}" if gate.get("reason") else ""
-            write(f"  gate {gate['name']}: limit {gate['limit']:g}, was {actual}{reason}")
+            state = GATE_WORDS[gate["passed"]]
+            write(f"  gate {gate['name']} {state}: limit {gate['limit']:g}, was {actual}{reason}")
     for check, *numbers, means in steadiness_rows(judge_noise_json(run.summary) or ()):
         conversations, gradings, flips = numbers
         write(

@@ -31,7 +31,8 @@ from evals_app.mcp.guide import page, pages
 from evals_app.mcp.tool import Caller, Parted, lines_of
 from evals_app.models import Agent, Execution, Suite, Transcript
 from evals_app.reports.assertions import COMMON, FAMILIES, option_table, reference_of
-from evals_app.reports.figures import counted, percent
+from evals_app.reports.figures import counted
+from evals_app.reports.shares import share_of_cases
 from evals_app.runs.standing import standings, with_last_runs
 from fixtures_app.ground.words import near
 from fixtures_app.models import Fixture
@@ -165,7 +166,7 @@ def _suite_line(suite: Suite) -> str:
 def _standing(run: Any) -> str:
     if run is None:
         return "never run as a whole"
-    return f"run {run.pk} {run.verdict}, {percent(run.pass_rate)} of its cases passed"
+    return f"run {run.pk} {run.verdict}, cases passed: {share_of_cases(vars(run))}"
 
 
 def list_agents(_caller: Caller, given: Search) -> str:

@@ -30,12 +30,13 @@ from evals_app.reports.conversations import (
     speaker,
     turn_errors,
 )
-from evals_app.reports.figures import counted, duration, percent, score_text
+from evals_app.reports.figures import counted, duration, score_text
 from evals_app.reports.forecasts import in_words
-from evals_app.reports.gates import gate_texts
+from evals_app.reports.gates import GATE_WORDS, gate_texts
 from evals_app.reports.notes import run_notes
 from evals_app.reports.reviewed import verdict_with_people
 from evals_app.reports.run_json import execution_row_json, run_json
+from evals_app.reports.shares import share_of_cases
 from evals_app.runs.cancel import cancel_run as stop
 from evals_app.runs.ceilings import month_left
 from evals_app.runs.comparing import CannotCompareError
@@ -222,14 +223,14 @@ def _outcome(run: Json) -> Iterator[str]:
         done = run["progress"]
         yield f"It has not ended: {done['done']:,} of {done['total']:,} executions are done."
     scale = run["score_scale"]
-    if run["pass_rate"] is not None:
+    if run["verdict"] is not None:
         yield (
-            f"Cases passed: {percent(run['pass_rate'])}; score {score_text(run['score'], scale=scale)};"
+            f"Cases passed: {share_of_cases(run)}; score {score_text(run['score'], scale=scale)};"
             f" cost {usd_text(run['cost_usd'])}; took {duration(run['duration_ms'])}."
         )
     yield from run_notes(run)
     for gate in run["gates"] or ():
-        state = {True: "passed", False: "missed", None: "unknown"}[gate["passed"]]
+        state = GATE_WORDS[gate["passed"]]
         why = f" ({gate['reason']})" if gate["reason"] else ""
         yield f"Gate {': '.join(gate_texts(gate, scale=scale))}: {state}{why}"
 

@@ -8,6 +8,7 @@ from django.db.models.functions import Now
 from pydantic import ValidationError
 
 from evals_app.engine.comparison import CaseOutcome
+from evals_app.engine.scoring import CaseSummary
 from evals_app.engine.trial import Cause, GradeStatus, Trial, Verdict
 from evals_app.models.money import UsdField
 from evals_app.models.runs import Run
@@ -153,6 +154,26 @@ class CaseResult(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def summary(self) -> CaseSummary:
+        """The result as it was computed."""
+        low, high = self.interval_low, self.interval_high
+        return CaseSummary(
+            name=self.name,
+            verdict=Verdict(self.verdict) if self.verdict else None,
+            trials=self.trials,
+            passed=self.passed,
+            failed=self.failed,
+            errored=self.errored,
+            skipped=self.skipped,
+            pass_rate=self.pass_rate,
+            score=self.score,
+            deviation=self.deviation,
+            interval=None if low is None or high is None else (low, high),
+            pass_at_k=tuple(self.pass_at_k),
+            pass_hat_k=tuple(self.pass_hat_k),
+        )
 
     @property
     def outcome(self) -> CaseOutcome:

@@ -150,6 +150,7 @@ class ReviewedRun(Answer):
     cases_passed: int
     cases_failed: int
     cases_errored: int
+    cases_not_graded: int = Field(description="Cases that errored or did not run.")
     reviews: int = Field(description="Current reviews of its grades and executions.")
     overruled: int = Field(description="Executions of which people overruled a grade.")
 
@@ -227,15 +228,20 @@ class CaseResult(Answer):
 
 
 class Gate(Answer):
-    """A gate: its limit, the measured value, and whether it passed (null: unknown)."""
+    """A gate: its limit, the measured value, and whether it passed (null: not decided)."""
 
     name: str
     limit: float
     actual: float | None
     passed: bool | None
     reason: str | None = Field(
-        description="What was compared with the baseline, or why nothing was measured."
+        description="What was compared with the baseline, why nothing was measured, or why the gate"
+        " is not decided: what is not graded could change the answer."
     )
+    graded: int | None = Field(
+        description="How many cases `actual` is of (of times: conversations); null: it is of none."
+    )
+    not_graded: int | None = Field(description="How many more have no result.")
 
 
 class LeftOut(Answer):
@@ -279,8 +285,13 @@ class JudgeNoise(Answer):
 class RunDetails(RunRow):
     """A run with its cases and gates; what is not known before it has ended is null until then."""
 
-    pass_rate: float | None
+    pass_rate: float | None = Field(description="Share of the graded cases that passed.")
     pass_rate_interval: Interval | None
+    cases_passed: int | None
+    cases_failed: int | None
+    cases_not_graded: int | None = Field(
+        description="Cases that errored or did not run; `pass_rate` leaves them out."
+    )
     median_ms: float | None
     p95_ms: float | None
     pass_at_k: list[float] | None

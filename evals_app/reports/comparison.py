@@ -11,6 +11,7 @@ from evals_app.reports.compared_cases import HeadCases, HeadVerdict, RunCases
 from evals_app.reports.coverage import COVERAGE_COLUMNS, coverage
 from evals_app.reports.figures import UNKNOWN, duration, percent, score_text
 from evals_app.reports.run_json import AT_LEAST, RUBRIC_ITEMS, RUN_SUMMARY
+from evals_app.reports.shares import share_of_decided, share_text
 from evals_app.reports.similarity import SIMILARITY_COLUMNS, compared_by
 from evals_app.reports.sums import sums
 
@@ -126,7 +127,7 @@ def _identity(run: Mapping[str, Any]) -> dict[str, str]:
 def _numbers(run: Mapping[str, Any], cases: RunCases) -> dict[str, str]:
     summary = run[RUN_SUMMARY]
     return {
-        "Cases passed": _share(cases.passed, cases.decided),
+        "Cases passed": share_of_decided(cases),
         "95 % interval": _interval(cases.interval),
         "Undecided cases": f"{cases.total - cases.decided:,}",
         "Score": score_text(run["score"], scale=run["score_scale"]),
@@ -140,11 +141,7 @@ def _numbers(run: Mapping[str, Any], cases: RunCases) -> dict[str, str]:
 
 
 def _agreement(agreement: Agreement) -> str:
-    return _share(agreement.agreed.count, agreement.n) if agreement.n else NOT_COMPARED
-
-
-def _share(part: int, whole: int) -> str:
-    return f"{part:,} of {whole:,} ({percent(part / whole)})" if whole else UNKNOWN
+    return share_text(agreement.agreed.count, agreement.n) if agreement.n else NOT_COMPARED
 
 
 def _interval(interval: tuple[float, float] | None) -> str:
@@ -158,7 +155,7 @@ def _rubric(summary: Mapping[str, Any]) -> str:
     if (items := summary[RUBRIC_ITEMS]) is None:
         return "no rubric"
     undecided = f", {items['undecided']:,} undecided" if items["undecided"] else ""
-    return _share(items["met"], items["met"] + items["missed"]) + undecided
+    return share_text(items["met"], items["met"] + items["missed"]) + undecided
 
 
 def headline(head: HeadCases) -> str:

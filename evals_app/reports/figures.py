@@ -44,12 +44,6 @@ def interval(bounds: Sequence[float] | None) -> str:
     return "" if bounds is None else f"{percent(bounds[0])} to {percent(bounds[1])}"
 
 
-def rate_of_cases(rate: float | None, bounds: Sequence[float] | None) -> str:
-    """Write the share of cases that passed, with its 95 % interval."""
-    spread = interval(bounds)
-    return f"{percent(rate)} (95{_NB}% interval: {spread})" if spread else percent(rate)
-
-
 def token_sum(prompt: int | None, response: int | None) -> str:
     """Write how many tokens went either way; unknown if one of them is."""
     return count(None if prompt is None or response is None else prompt + response)

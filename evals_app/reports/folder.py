@@ -23,10 +23,11 @@ from evals_app.reports.conversations import (
     turn_errors,
     turn_of,
 )
-from evals_app.reports.figures import UNKNOWN, duration, rate_of_cases, score_text
+from evals_app.reports.figures import UNKNOWN, duration, score_text
 from evals_app.reports.markdown import WORDS, escaped, run_markdown, table
 from evals_app.reports.notes import run_notes
 from evals_app.reports.results import Again, Outcome, Results, batches, outcome
+from evals_app.reports.shares import share_of_trials
 
 SUMMARY = "_summary.md"
 CASES_AT_ONCE = 50
@@ -93,7 +94,7 @@ def _case(
 ) -> Iterator[str]:
     name = executions[0]["case"]
     yield f"# {_PREFIXES[outcome(case, executions)]}: {escaped(name)}\n\n"
-    rate = rate_of_cases(case["pass_rate"], case["interval"]) if case else UNKNOWN
+    rate = share_of_trials(case, bounds=case["interval"]) if case else UNKNOWN
     run = results.run
     yield (
         f"[{escaped(run['suite_name'])}: run {run['id']}]({SUMMARY}). "

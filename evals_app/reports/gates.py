@@ -5,6 +5,9 @@ from typing import Any
 
 from evals_app.engine.llm.pricing import usd_text
 from evals_app.reports.figures import duration, percent, score_text
+from evals_app.reports.shares import share_text
+
+GATE_WORDS = {True: "met", False: "missed", None: "undecided"}
 
 _SENTENCES = {
     "min_score": "The mean score must be at least {}",
@@ -38,6 +41,17 @@ def gate_texts(gate: Mapping[str, Any], *, scale: str) -> tuple[str, str]:
         sentence = "No case may have got worse since the baseline"
     if actual is None:
         return sentence, "unknown"
+    if name == "min_pass_rate" and gate.get("graded"):
+        passed = round(actual * gate["graded"])
+        return sentence, share_text(passed, gate["graded"], not_graded=gate["not_graded"] or 0)
     if name == "max_score_drop":
-        return sentence, f"{written(abs(actual))} {'above' if actual < 0 else 'below'}"
-    return sentence, written(actual)
+        fell = f"{written(abs(actual))} {'above' if actual < 0 else 'below'}"
+        return sentence, f"{fell}{_counted(gate)}"
+    return sentence, f"{written(actual)}{_counted(gate)}"
+
+
+def _counted(gate: Mapping[str, Any]) -> str:
+    """Say what a value is of, where something is left out."""
+    if not gate.get("not_graded"):
+        return ""
+    return f" ({gate['graded']:,} graded, {gate['not_graded']:,} not graded)"

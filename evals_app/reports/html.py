@@ -20,15 +20,15 @@ from evals_app.reports.figures import (
     duration,
     interval,
     moment,
-    rate_of_cases,
     score_text,
     token_sum,
 )
-from evals_app.reports.gates import gate_texts
+from evals_app.reports.gates import GATE_WORDS, gate_texts
 from evals_app.reports.markup import Markup, tag
 from evals_app.reports.notes import run_notes
 from evals_app.reports.regrading import STEADINESS_HEADS, steadiness_rows
 from evals_app.reports.results import WENT_WRONG, Results, batches, trial_name
+from evals_app.reports.shares import share_of_cases, share_of_trials
 from evals_app.reports.sums import run_sums
 
 MOST_EXECUTIONS = 10_000
@@ -174,7 +174,7 @@ def _cases(results: Results) -> Iterator[Markup]:
             "tr",
             tag("td", case["name"]),
             tag("td", badge(case["verdict"] or "not_run")),
-            tag("td", f"{case['passed']:,} of {case['passed'] + case['failed']:,}"),
+            tag("td", share_of_trials(case)),
             tag("td", interval(case["interval"]) or UNKNOWN),
             tag("td", score_text(case["score"], scale=results.run["score_scale"])),
             tag("td", token_sum(**case["tokens"]["judge"])),
@@ -192,7 +192,7 @@ def _numbers(run: Json) -> list[tuple[str, str | Markup]]:
         ("Model", run["model"] or "none"),
         ("Judge", run["judge"] or "none"),
         ("Score", score_text(run["score"], scale=run["score_scale"])),
-        ("Cases passed", rate_of_cases(run["pass_rate"], run["pass_rate_interval"])),
+        ("Cases passed", share_of_cases(run, bounds=run["pass_rate_interval"])),
         ("Latency of a turn, median", duration(run["median_ms"])),
         ("Latency of a turn, p95", duration(run["p95_ms"])),
         *run_sums(run),
@@ -211,7 +211,7 @@ def _facts(rows: Iterable[tuple[str, str | Markup]]) -> Markup:
 def _gates(run: Json) -> Markup | None:
     if not run["gates"]:
         return None
-    words = {True: ("passed", "Met"), False: ("failed", "Missed"), None: ("unknown", "Unknown")}
+    classes = {True: "passed", False: "failed", None: "unknown"}
     lines = []
     for gate in run["gates"]:
         sentence, actual = gate_texts(gate, scale=run["score_scale"])
@@ -219,7 +219,11 @@ def _gates(run: Json) -> Markup | None:
         lines.append(
             tag(
                 "p",
-                tag("span", words[gate["passed"]][1], class_=f"badge {words[gate['passed']][0]}"),
+                tag(
+                    "span",
+                    GATE_WORDS[gate["passed"]].capitalize(),
+                    class_=f"badge {classes[gate['passed']]}",
+                ),
                 text,
             )
         )

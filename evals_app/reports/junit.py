@@ -12,11 +12,12 @@ from xml.sax.saxutils import escape, quoteattr
 from evals_app.engine.llm.pricing import usd_text
 from evals_app.reports.answers import Json
 from evals_app.reports.characters import legal
-from evals_app.reports.figures import percent, score_text, token_sum
+from evals_app.reports.figures import score_text, token_sum
 from evals_app.reports.gates import gate_texts
 from evals_app.reports.notes import run_notes
 from evals_app.reports.results import WENT_WRONG, Outcome, Results, outcome, trial_name
 from evals_app.reports.reviewed import verdict_with_people
+from evals_app.reports.shares import share_of_cases
 
 # The XML element by which a test differs from one that passed.
 _ELEMENTS: Mapping[Outcome, str] = {"failed": "failure", "errored": "error", "not_run": "skipped"}
@@ -73,7 +74,7 @@ def _properties(run: Json) -> list[tuple[str, str]]:
         ("model", run["model"] or "none"),
         ("judge", run["judge"] or "none"),
         ("score", score_text(run["score"], scale=run["score_scale"])),
-        ("pass_rate", percent(run["pass_rate"])),
+        ("pass_rate", share_of_cases(run)),
         ("agent_tokens", token_sum(**run["tokens"]["agent"])),
         ("judge_tokens", token_sum(**run["tokens"]["judge"])),
         ("cost_usd", usd_text(run["cost_usd"])),

@@ -15,16 +15,15 @@ from evals_app.reports.figures import (
     duration,
     interval,
     moment,
-    percent,
-    rate_of_cases,
     score_text,
     token_sum,
 )
-from evals_app.reports.gates import gate_texts
+from evals_app.reports.gates import GATE_WORDS, gate_texts
 from evals_app.reports.notes import run_notes
 from evals_app.reports.regrading import STEADINESS_HEADS, steadiness_rows
 from evals_app.reports.results import Results, trial_name
 from evals_app.reports.reviewed import verdict_with_people
+from evals_app.reports.shares import share_of_cases, share_of_trials
 from evals_app.reports.sums import run_sums
 
 MOST_REASON = 500
@@ -92,7 +91,7 @@ def _facts(run: Mapping[str, Any], *, scale: str) -> list[tuple[str, ...]]:
         ("Model", escaped(run.get("model") or UNKNOWN)),
         ("Judge", escaped(run.get("judge") or UNKNOWN)),
         ("Score", score_text(run["score"], scale=scale)),
-        ("Cases passed", rate_of_cases(run["pass_rate"], run["pass_rate_interval"])),
+        ("Cases passed", share_of_cases(run, bounds=run["pass_rate_interval"])),
         ("Latency of a turn, median", duration(run.get("median_ms"))),
         ("Latency of a turn, p95", duration(run.get("p95_ms"))),
         *run_sums(run),
@@ -111,7 +110,8 @@ def _facts(run: Mapping[str, Any], *, scale: str) -> list[tuple[str, ...]]:
 def _gates(gates: Sequence[Mapping[str, Any]], *, scale: str) -> list[str]:
     rows = []
     for gate in gates:
-        word = {True: "✅ passed", False: "❌ missed", None: "❔ unknown"}[gate["passed"]]
+        sign = {True: "✅", False: "❌", None: "❔"}[gate["passed"]]
+        word = f"{sign} {GATE_WORDS[gate['passed']]}"
         if gate.get("reason"):
             word = f"{word}. {escaped(gate['reason'])}"
         rows.append((*gate_texts(gate, scale=scale), word))
@@ -148,7 +148,7 @@ def _cases(results: Results) -> Iterator[str]:
         (
             escaped(case["name"]),
             WORDS[case["verdict"] or "not_run"],
-            percent(case["pass_rate"]),
+            share_of_trials(case),
             interval(case["interval"]) or decided_after(case["trials"], case["skipped"]) or UNKNOWN,
             score_text(case["score"], scale=scale),
             token_sum(**case["tokens"]["judge"]),

@@ -53,6 +53,7 @@ class Notice:
     in_short: str
     cases: int
     cases_passed: int
+    cases_not_graded: int
     cost_usd: float | None
     created_by: str
     started_at: datetime | None
@@ -68,6 +69,8 @@ class Notice:
         """One sentence: `Refunds failed: 36 of 38 cases passed, 2 are worse than in run 12`."""
         ended = "was cancelled" if self.status == "cancelled" else _HEADS[self.verdict]
         counts = [f"{self.cases_passed:,} of {self.cases:,} cases passed"]
+        if self.cases_not_graded:
+            counts.append(f"{self.cases_not_graded:,} could not be graded")
         if self.worse is not None and self.worse.count:
             verb = "is" if self.worse.count == 1 else "are"
             counts.append(f"{self.worse.count:,} {verb} worse than in run {self.baseline}")
@@ -93,6 +96,7 @@ def notice_json(notice: Notice, *, at: datetime) -> Json:
             "stop_reason": notice.stop_reason or None,
             "cases": notice.cases,
             "cases_passed": notice.cases_passed,
+            "cases_not_graded": notice.cases_not_graded,
             "failed": _names_json(notice.failed),
             "baseline": notice.baseline,
             "worse": None if worse is None else _names_json(worse),

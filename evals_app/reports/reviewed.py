@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from evals_app.reports.answers import Json, ReviewedExecution, ReviewedRun, Row
-from evals_app.reports.figures import counted, percent
+from evals_app.reports.figures import counted
+from evals_app.reports.shares import share_of_cases
 
 WITH_PEOPLE = "with people's decisions"
 # Columns of an execution that its verdict with the decisions of people has.
@@ -17,10 +18,11 @@ def counts_with_people(reviewed: Mapping[str, Any]) -> str:
     return ", ".join(f"{reviewed[kind]:,} {kind}" for kind in _COUNTS if reviewed.get(kind))
 
 
-def rate_with_people(rate: float | None, reviewed: Mapping[str, Any]) -> str:
+def share_with_people(run: Mapping[str, Any], reviewed: Mapping[str, Any]) -> str:
     """Write the share of cases that passed, and what it is with the decisions of people."""
-    others = reviewed.get("pass_rate", rate)
-    return percent(rate) if others == rate else f"{percent(rate)} ({percent(others)} {WITH_PEOPLE})"
+    recorded = share_of_cases(run)
+    decided = share_of_cases(reviewed) if reviewed else recorded
+    return recorded if decided == recorded else f"{recorded}; {decided} {WITH_PEOPLE}"
 
 
 def people_note(reviewed: Mapping[str, Any]) -> str:

@@ -39,6 +39,7 @@ from evals_app.reports.answers import (
 from evals_app.reports.coverage import COVERAGE_COLUMNS, coverage
 from evals_app.reports.judges import flags_shown
 from evals_app.reports.reviewed import REVIEWED_COLUMNS, reviewed_json, reviewed_run_json
+from evals_app.reports.shares import CASE_COUNTS
 from evals_app.reports.similarity import SIMILARITY_COLUMNS, similarity_json
 
 SCHEMA_VERSION = 1
@@ -64,7 +65,10 @@ DETAIL_COLUMNS = (*RUN_COLUMNS, RUN_SUMMARY, "regrading")  # of `run_details_jso
 AT_LEAST = "at_least"  # in it: the known part of sums that are not fully known, by name
 RUBRIC_ITEMS = "rubric_items"  # in it: bullets of rubrics met, missed, undecided; None without any
 JUDGE_NOISE = "judge_noise"  # in it: how steady each judged check is; None unless graded repeatedly
-_OF_SUMMARY = ("pass_rate", "pass_rate_interval", "median_ms", "p95_ms", "notes", AT_LEAST)
+_OF_SUMMARY = (
+    *("pass_rate", "pass_rate_interval", *CASE_COUNTS),
+    *("median_ms", "p95_ms", "notes", AT_LEAST),
+)
 
 CASE_COLUMNS = (
     *("name", "verdict", "trials", "passed", "failed", "errored", "skipped", "pass_rate"),
@@ -216,10 +220,13 @@ def run_details_json(run: Row, cases: Iterable[Json]) -> Json:
         regrading=_regrading(run["regrading"]),
         judge_noise=judge_noise_json(summary),
         cases=cases if summary else None,
-        gates=None
-        if gates is None
-        else [Gate.of(gate, reason=gate.get("reason") or None) for gate in gates],
+        gates=None if gates is None else [_gate(gate) for gate in gates],
     )
+
+
+def _gate(gate: Row) -> Json:
+    counts = {name: gate.get(name) for name in ("graded", "not_graded")}  # older runs lack them
+    return Gate.of(gate, reason=gate.get("reason") or None, **counts)
 
 
 def _regrading(stored: Row) -> Json | None:

@@ -339,7 +339,9 @@ def notice_of(run: Run, *, event: Event, worse: Names | None) -> Notice:
     results = CaseResult.objects.filter(run=run)
     failed = results.filter(verdict=Run.Verdict.FAILED)
     names = list(failed.order_by("position").values_list("name", flat=True)[:MOST_NAMES])
-    cost = total_cost([run.agent_cost_usd, run.judge_cost_usd])
+    passed = results.filter(verdict=Run.Verdict.PASSED).count()
+    # Where conversations are graded again, only judges cost.
+    cost = total_cost([run.judge_cost_usd, *([] if run.grades_again else [run.agent_cost_usd])])
     return Notice(
         event=event,
         run=run.pk,
@@ -352,8 +354,9 @@ def notice_of(run: Run, *, event: Event, worse: Names | None) -> Notice:
         verdict=run.verdict,
         stop_reason=run.stop_reason,
         in_short=run.in_short,
-        cases=results.count(),
-        cases_passed=results.filter(verdict=Run.Verdict.PASSED).count(),
+        cases=(cases := results.count()),
+        cases_passed=passed,
+        cases_not_graded=cases - passed - failed.count(),
         cost_usd=None if cost is None else float(cost),
         created_by=run.created_by.get_username() if run.created_by else "",
         started_at=run.started_at,
@@ -420,6 +423,7 @@ def send_test(hook: Webhook) -> Delivery:
         in_short="run 0: failed",
         cases=3,
         cases_passed=1,
+        cases_not_graded=0,
         cost_usd=0.0,
         created_by="",
         started_at=now,

@@ -4,27 +4,27 @@ What a run recorded never changes. Beside it, `ReviewedVerdict` has the verdict 
 which people overruled a grade, and `Run.reviewed` the result of the run with those verdicts.
 """
 
-import math
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from itertools import groupby
 from typing import Any
 
-from django.db.models import Count, Q, Sum
+from django.db.models import Count, F, Q, Sum
 from django.db.models.functions import Coalesce
 from pydantic import ValidationError
 
-from evals_app.engine.gates import (
-    OF_EFFORT,
-    GateResult,
-    Regressions,
-    Spending,
-    TurnTimes,
-    check_gates,
-)
+from evals_app.engine.gates import OF_EFFORT, GateResult, Measured, Regressions, check_gates
 from evals_app.engine.overruling import GivenGrade, Word, decide_with_people
-from evals_app.engine.scoring import CaseSummary, Counts, Decision, outcome_of, summarise_case
+from evals_app.engine.scoring import (
+    CaseSummary,
+    Counts,
+    Decision,
+    Effort,
+    Scores,
+    outcome_of,
+    summarise_case,
+)
 from evals_app.engine.suite import SuiteSpec
 from evals_app.engine.trial import Cause, Grade, GradeStatus, Trial, Verdict
 from evals_app.formats.snapshot import read_case, read_suite
@@ -39,7 +39,7 @@ from evals_app.models import (
 )
 from evals_app.runs.baselines import regressions_of
 from evals_app.runs.comparing import case_outcomes
-from evals_app.runs.facts import facts_of, with_rules_of
+from evals_app.runs.facts import CHUNK, facts_of, with_rules_of
 
 _COUNTED = (Review.Kind.VERDICT, Review.Kind.NOT_THE_AGENT)
 
@@ -186,8 +186,8 @@ def reviewed_run(run: Run) -> dict[str, Any]:
     """Return the result of a run with the decisions of people; empty if they changed no grade.
 
     Only the cases that people decided on are read trial by trial; the rest are added up by the
-    database from what came of them, because a run may have 100,000. Times and costs stay as they
-    were, so gates on them do too.
+    database from what came of them, because a run may have 100,000. So do gates on times and costs
+    that were decided stay as they are.
 
     Raises:
         UndecidableError: another version made the run.
@@ -205,18 +205,17 @@ def reviewed_run(run: Run) -> dict[str, Any]:
         summarise_case(name, list(trials), min_pass_rate=suite.min_pass_rate)
         for name, trials in groupby(facts, key=lambda fact: fact.case)
     ]
-    counts, scores, scored = _rest_of(run, names)
+    counts, scores = _rest_of(run, names, min_pass_rate=suite.min_pass_rate)
     for case in cases:
         counts.add(case)
-    known = [case.score for case in cases if case.score is not None]
-    scored += len(known)
-    score = (scores + math.fsum(known)) / scored if scored else None
-    gates = _gates(run, suite, cases, score=score, pass_rate=counts.pass_rate)
+        scores.add(case)
+    gates = _gates(run, suite, cases, score=scores.mean, pass_rate=counts.rate, others=others)
     reviews = Review.objects.filter(execution__run=run, withdrawn_at=None, is_label=False)
     return {
         "verdict": counts.verdict(gates, suite),
-        "score": score,
+        "score": scores.mean.actual,
         "pass_rate": counts.pass_rate,
+        "cases_not_graded": counts.not_graded,
         "gates": [asdict(gate) for gate in gates],
         **{name: getattr(counts, name) for name in _COUNTS},
         "min_pass_rate": suite.min_pass_rate,
@@ -231,26 +230,34 @@ _COUNTS = (
 )
 
 
-def _rest_of(run: Run, names: Collection[str]) -> tuple[Counts, float, int]:
-    """Count the cases without those named, and add up their scores; return how many have one."""
+def _rest_of(run: Run, names: Collection[str], *, min_pass_rate: float) -> tuple[Counts, Scores]:
+    """Count the cases without those named, and add up their scores."""
     rest = CaseResult.objects.filter(run=run).exclude(name__in=names)
+    graded = F("passed") + F("failed") + F("skipped")
+    whole = rest.filter(trials=graded)
     verdicts = {f"cases_{verdict.value}": Q(verdict=verdict) for verdict in Verdict}
-    trials = ("trials", "passed", "failed", "errored", "skipped")
-    sums = rest.aggregate(
+    trials = ("passed", "failed", "errored")
+    sums = whole.aggregate(
         **{f"{name}_sum": Coalesce(Sum(name), 0) for name in trials},
         **{name: Count("pk", filter=condition) for name, condition in verdicts.items()},
         cases=Count("pk"),
         scores=Coalesce(Sum("score"), 0.0),
         scored=Count("score"),
     )
-    ended = sums["passed_sum"] + sums["failed_sum"] + sums["skipped_sum"]
+    passed = sums["cases_passed"]
     counts = Counts(
+        min_pass_rate,
         cases=sums["cases"],
+        could_pass=passed,
+        must_pass=passed,
         **{name: sums[name] for name in verdicts},
-        **{name: sums[f"{name}_sum"] for name in ("passed", "failed", "errored")},
-        open=sums["trials_sum"] - ended,
+        **{name: sums[f"{name}_sum"] for name in trials},
     )
-    return counts, sums["scores"], sums["scored"]
+    scores = Scores(sums["scores"], sums["scored"])
+    for row in rest.exclude(trials=graded).iterator(CHUNK):
+        counts.add(row.summary)
+        scores.add(row.summary)
+    return counts, scores
 
 
 def _gates(
@@ -258,23 +265,35 @@ def _gates(
     suite: SuiteSpec,
     cases: Sequence[CaseSummary],
     *,
-    score: float | None,
-    pass_rate: float | None,
+    score: Measured,
+    pass_rate: Measured,
+    others: Mapping[int, tuple[str, float | None]],
 ) -> list[GateResult]:
-    """Check gates again; those on times and costs are as they were recorded."""
+    """Check gates again; those on times and costs only where people could decide them."""
     summary = Run.objects.values_list("summary", flat=True).get(pk=run.pk)
     recorded = [GateResult(**gate) for gate in summary.get("gates", ())]
+    kept = {gate.name for gate in recorded if gate.name in OF_EFFORT and gate.passed is not None}
+    has_effort = any(gate.name in OF_EFFORT - kept for gate in recorded)
+    effort = _effort(run, others) if has_effort else Effort()
     again = check_gates(
         suite.gates,
         score=score,
         pass_rate=pass_rate,
-        times=TurnTimes(),
-        agent=Spending(),
-        everyone=Spending(),
+        times=effort.times,
+        agent=effort.agent,
+        everyone=effort.everyone,
         regressions=_regressions(run, suite, cases),
     )
     by_name = {gate.name: gate for gate in again}
-    return [gate if gate.name in OF_EFFORT else by_name[gate.name] for gate in recorded]
+    return [gate if gate.name in kept else by_name[gate.name] for gate in recorded]
+
+
+def _effort(run: Run, others: Mapping[int, tuple[str, float | None]]) -> Effort:
+    """Return what executions took and cost, of which people's decisions make more or fewer count."""
+    effort = Effort()
+    for _, trials in groupby(facts_of(run, others=others), key=lambda fact: fact.case):
+        effort.add(list(trials))
+    return effort
 
 
 def _regressions(run: Run, suite: SuiteSpec, cases: Sequence[CaseSummary]) -> Regressions | None:

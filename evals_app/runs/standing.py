@@ -9,13 +9,14 @@ from django.db.models import F, OuterRef, Q, QuerySet, Subquery
 from evals_app.engine.comparison import Change, change_of
 from evals_app.engine.trial import Verdict
 from evals_app.models import CaseResult, Run, Suite
+from evals_app.reports.shares import CASE_COUNTS
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
     """The last whole run of a suite, and a part of it that ended later; either may be missing."""
 
-    verdict_run: Any = None  # a Run with its `pass_rate`
+    verdict_run: Any = None  # a Run that is `rated`
     later: Run | None = None
 
     @property
@@ -37,8 +38,12 @@ def _last(runs: QuerySet[Run]) -> Subquery:
 
 
 def rated(runs: QuerySet[Run]) -> QuerySet[Any]:
-    """Return runs their `pass_rate`: the database takes it out of the summary, which may be large."""
-    return runs.annotate(pass_rate=F("summary__pass_rate")).defer("summary")
+    """Return runs with their pass rate and what it is of, without their summaries.
+
+    The database takes these numbers out of the summary, which may be large.
+    """
+    numbers = {name: F(f"summary__{name}") for name in ("pass_rate", *CASE_COUNTS)}
+    return runs.annotate(**numbers).defer("summary")
 
 
 def standings(suites: Sequence[Any]) -> list[Standing]:

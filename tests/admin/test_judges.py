@@ -46,7 +46,7 @@ def test_a_judge_is_added_up_by_month(admin_client: Client) -> None:
     assert [str(month) for month in judge.months] == ["2026-10-01", "2026-11-01"]
     october, november = judge.months.values()
     assert november.pass_rate == 6 / 16  # of those that decided
-    assert november.not_graded.replace("\u00a0", " ") == "33.3 %"
+    assert november.not_graded.replace("\u00a0", " ") == "33.3 % (10 of 30)"
     assert (november.tokens, november.cost, november.grades) == ("1,800", "$0.50", "30")
     assert (october.tokens, october.cost) == ("at least 900", "unknown")
     assert judge.total.calls == "30"

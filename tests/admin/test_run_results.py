@@ -37,7 +37,7 @@ def plain(text: str) -> str:
         ),
         pytest.param(
             {"name": "max_p95_ms", "limit": 2000, "actual": None, "passed": None},
-            "95 % of the replies must arrive within 2.0 s", "unknown", "Unknown", id="unknown",
+            "95 % of the replies must arrive within 2.0 s", "unknown", "Undecided", id="unknown",
         ),
         pytest.param(
             {"name": "max_cost_per_call_usd", "limit": 0.01, "actual": 0.0123, "passed": False},
@@ -46,7 +46,7 @@ def plain(text: str) -> str:
         ),
         pytest.param(
             {"name": "max_cost_usd", "limit": 5.0, "actual": None, "passed": None},
-            "Agent and judge together may cost at most $5.00", "unknown", "Unknown",
+            "Agent and judge together may cost at most $5.00", "unknown", "Undecided",
             id="cost in all, unknown",
         ),
         pytest.param(
@@ -210,7 +210,7 @@ def test_cases_show_rates_over_trials_and_scores_on_the_scale() -> None:
 
     refund, hello = results(run)["cases"]
 
-    assert plain(refund.pass_rate) == "50 % (1 of 2, 1 errored)"
+    assert plain(refund.pass_rate) == "50 % (1 of 2 graded, 1 not graded)"
     assert plain(refund.score) == "3.5 of 5"
     assert plain(refund.pass_at_k) == "k=1: 50 %, k=2: 100 %"
     assert plain(refund.pass_hat_k) == "k=1: 50 %, k=2: 0 %"
@@ -227,7 +227,17 @@ def test_cases_show_rates_over_trials_and_scores_on_the_scale() -> None:
 def test_the_share_of_cases_that_passed_has_an_interval() -> None:
     numbers = dict(results(make_run(["passed", "passed", "passed", "failed"]))["numbers"])
 
-    assert plain(numbers["Cases passed"]) == "75 % (95 % interval: 30.1 % to 95.4 %)"
+    assert plain(numbers["Cases passed"]) == "75 % (3 of 4; 95 % interval: 30.1 % to 95.4 %)"
+
+
+def test_what_is_not_graded_is_beside_the_share_and_leaves_its_gate_undecided() -> None:
+    shown = results(make_run(["passed"] * 5 + ["errored"] * 5, gates={"min_pass_rate": 0.6}))
+
+    (gate,) = shown["gates"]
+    assert "5 of 5 graded, 5 not graded" in dict(shown["numbers"])["Cases passed"]
+    assert "5 of 5 graded, 5 not graded" in gate.actual
+    assert "Undecided" in gate.badge
+    assert "undecided" in shown["headline"]
 
 
 def test_a_case_has_the_judge_tokens_of_its_trials_and_unknown_if_one_is() -> None:

@@ -307,8 +307,23 @@ def test_a_run_that_has_ended_tells_its_cases_and_gates(client: APIClient) -> No
     assert body["cases"][0]["name"] == "Refund"
     assert body["cases"][0]["pass_rate"] == 0.5
     gate = {"name": "min_score", "limit": 0.9, "actual": 0.625, "passed": False, "reason": None}
-    assert body["gates"] == [gate]
+    assert body["gates"] == [gate | {"graded": 1, "not_graded": 0}]
     assert body["duration_ms"] == pytest.approx(90_000, rel=0.01)
+
+
+@pytest.mark.parametrize(("limit", "passed"), [(0.5, True), (0.6, None)])
+def test_a_share_has_its_numbers_and_a_gate_says_what_is_not_graded(
+    client: APIClient, limit: float, *, passed: bool | None
+) -> None:
+    run = make_run(["passed"] * 5 + ["errored"] * 5, gates={"min_pass_rate": limit})
+
+    answer = client.get(f"/api/runs/{run.pk}/").json()
+
+    shares = ("pass_rate", "cases_passed", "cases_failed", "cases_not_graded")
+    assert [answer[name] for name in shares] == [1.0, 5, 0, 5]
+    (gate,) = answer["gates"]
+    assert (gate["actual"], gate["passed"], gate["graded"], gate["not_graded"]) == (1, passed, 5, 5)
+    assert bool(gate["reason"]) is (passed is None)
 
 
 def test_fields_restrict_the_keys(client: APIClient) -> None:

@@ -174,6 +174,29 @@ def test_scores_fall_over_the_cases_that_both_have(
     assert gate.passed is passed
 
 
+@pytest.mark.parametrize(
+    ("head", "scores", "limit", "passed"),
+    [
+        pytest.param({"a": "P", "b": "E"}, [1.0, None], 0.6, True, id="cannot fall so far"),
+        pytest.param({"a": "P", "b": "E"}, [1.0, None], 0.1, None, id="could fall"),
+        pytest.param({"a": "F", "b": "E"}, [0.0, None], 0.1, False, id="fell anyway"),
+        pytest.param({"a": "P", "b": "PE"}, [1.0, 1.0], 0.1, None, id="by one of its trials"),
+        pytest.param({"a": "P", "b": "."}, [1.0, None], 0.1, None, id="not run"),
+    ],
+)
+def test_a_fall_that_ungraded_cases_could_turn_is_not_decided(
+    head: dict[str, str], scores: list[float | None], limit: float, *, passed: bool | None
+) -> None:
+    before: list[float | None] = [1.0, 1.0]
+
+    gate = gate_of(
+        {"a": "P", "b": "P"}, head, scores=(before, scores), gates={"max_score_drop": limit}
+    )
+
+    assert gate.passed is passed
+    assert gate.actual is not None
+
+
 def test_new_and_edited_cases_move_no_mean() -> None:
     gate = gate_of(
         {"a": "P", "b": "P"},

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from evals_app.engine.gates import Spending, TurnTimes, check_gates
+from evals_app.engine.gates import Measured, Spending, TurnTimes, check_gates
 from evals_app.engine.scoring import CaseSummary, Fact, summarise_run, turn_times
 from evals_app.engine.suite import GatesSpec
 from evals_app.engine.trial import Cause, Failure, Verdict
@@ -243,7 +243,7 @@ def test_a_run_in_which_nothing_passed_never_passes(
     summary = summarise_run(ended, suite=make_suite(run_rule="gates", gates=gates))
 
     assert summary.verdict == verdict
-    assert all(gate.passed for gate in summary.gates)
+    assert all(gate.passed is not False for gate in summary.gates)
     assert bool(summary.notes) is (verdict == "failed")
 
 
@@ -286,9 +286,14 @@ def a_call(*costs: str | Decimal | None) -> dict[str, Any]:
     return {"agent": spent(*costs), "times": ONE_CALL}
 
 
+def exactly(value: float) -> Measured:
+    """Return what is measured where all is graded."""
+    return Measured(value, value, value)
+
+
 UNMEASURED: dict[str, Any] = {
-    "score": None,
-    "pass_rate": None,
+    "score": Measured(None, None, None),
+    "pass_rate": Measured(None, None, None),
     "times": TurnTimes(),
     "agent": Spending(),
     "everyone": Spending(),
@@ -298,12 +303,20 @@ UNMEASURED: dict[str, Any] = {
 @pytest.mark.parametrize(
     ("gate", "measured", "actual", "holds"),
     [
-        pytest.param({"min_score": 0.8}, {"score": 0.8}, 0.8, True, id="score: inclusive"),
-        pytest.param({"min_score": 0.8}, {"score": 0.7999}, 0.7999, False, id="score: below"),
+        pytest.param({"min_score": 0.8}, {"score": exactly(0.8)}, 0.8, True, id="score: inclusive"),
+        pytest.param(
+            {"min_score": 0.8}, {"score": exactly(0.7999)}, 0.7999, False, id="score: below"
+        ),
         pytest.param({"min_score": 0.8}, {}, None, None, id="score: unknown"),
-        pytest.param({"min_score": 0.0}, {"score": 0.0}, 0.0, True, id="score: a gate of 0 is one"),
-        pytest.param({"min_pass_rate": 0.5}, {"pass_rate": 0.5}, 0.5, True, id="rate: inclusive"),
-        pytest.param({"min_pass_rate": 0.5}, {"pass_rate": 0.49}, 0.49, False, id="rate: below"),
+        pytest.param(
+            {"min_score": 0.0}, {"score": exactly(0.0)}, 0.0, True, id="score: a gate of 0 is one"
+        ),
+        pytest.param(
+            {"min_pass_rate": 0.5}, {"pass_rate": exactly(0.5)}, 0.5, True, id="rate: inclusive"
+        ),
+        pytest.param(
+            {"min_pass_rate": 0.5}, {"pass_rate": exactly(0.49)}, 0.49, False, id="rate: below"
+        ),
         pytest.param({"min_pass_rate": 0.5}, {}, None, None, id="rate: unknown"),
         pytest.param({"max_p95_ms": 500}, {"times": times(500)}, 500, True, id="p95: inclusive"),
         pytest.param({"max_p95_ms": 500}, {"times": times(500.1)}, 500.1, False, id="p95: above"),
@@ -354,6 +367,81 @@ def test_a_gate_is_compared_with_what_was_measured(
         holds,
     )
     assert bool(summary.reason) is (actual is None)
+
+
+VERDICTS = {"P": PASSED, "F": FAILED, "E": ERRORED, ".": None}
+
+
+@pytest.mark.parametrize(
+    ("gate", "cases", "holds"),
+    [
+        pytest.param({"min_pass_rate": 0.5}, "PPPPPEEEEE", True, id="rate: kept anyway"),
+        pytest.param({"min_pass_rate": 0.51}, "PPPPPEEEEE", None, id="rate: could fall"),
+        pytest.param({"min_pass_rate": 0.51}, "PPPPP.....", None, id="rate: not run"),
+        pytest.param({"min_pass_rate": 0.8}, "PPFFE", False, id="rate: missed anyway"),
+        pytest.param({"min_pass_rate": 0.6}, "PPFFE", None, id="rate: could rise"),
+        pytest.param({"min_pass_rate": 0.6}, "PPFFF", False, id="rate: all graded"),
+        pytest.param({"min_pass_rate": 0.5}, "EEE", None, id="rate: nothing graded"),
+        pytest.param({"min_score": 0.5}, "PPPPPEEEEE", True, id="score: kept anyway"),
+        pytest.param({"min_score": 0.6}, "PPPPPEEEEE", None, id="score: could fall"),
+        pytest.param({"min_score": 0.8}, "PPFFE", False, id="score: missed anyway"),
+        pytest.param({"min_score": 0.55}, "PPFFE", None, id="score: could rise"),
+        pytest.param({"max_p95_ms": 100}, "P" * 20 + "E", True, id="p95: kept anyway"),
+        pytest.param({"max_p95_ms": 100}, "P" * 18 + "E", None, id="p95: could be slower"),
+        pytest.param({"max_p95_ms": 99}, "P" * 18 + "E", False, id="p95: too slow anyway"),
+        pytest.param({"max_cost_per_call_usd": 1}, "PP", True, id="call: all graded"),
+        pytest.param({"max_cost_per_call_usd": 1}, "PPE", None, id="call: could cost more"),
+        pytest.param({"max_cost_per_call_usd": 0.01}, "PPE", False, id="call: too much anyway"),
+        pytest.param({"max_cost_usd": 1}, "PPE", True, id="cost: what was spent is spent"),
+    ],
+)
+def test_a_gate_that_ungraded_cases_could_turn_is_not_decided(
+    gate: dict[str, float], cases: str, *, holds: bool | None
+) -> None:
+    trials = [
+        Fact(f"{number}", *result, (100.0,), Decimal("0.1"), Decimal(0))
+        for number, letter in enumerate(cases)
+        for result in [(VERDICTS[letter], {"P": 1.0, "F": 0.0}.get(letter))]
+    ]
+
+    summary = summarise_run(trials, suite=make_suite(run_rule="gates", gates=gate))
+
+    (result,) = summary.gates
+    assert result.passed is holds
+    assert (result.actual is None) is (set(cases) <= {"E"})
+    if "cost" not in result.name:
+        graded = cases.count("P") + cases.count("F")
+        assert (result.graded, result.not_graded) == (graded, len(cases) - graded)
+    if holds is None:
+        assert result.reason
+        assert summary.verdict == "inconclusive"
+
+
+@pytest.mark.parametrize(
+    ("trials", "min_pass_rate", "holds"),
+    [
+        pytest.param("PE", 1.0, None, id="the case could fail by its other trial"),
+        pytest.param("PPPE", 0.5, True, id="it cannot"),
+        pytest.param("FFE", 0.5, False, id="it cannot pass either"),
+    ],
+)
+def test_a_trial_that_is_not_graded_leaves_a_gate_open_if_it_could_turn_its_case(
+    trials: str, min_pass_rate: float, *, holds: bool | None
+) -> None:
+    suite = make_suite(min_pass_rate=min_pass_rate, gates={"min_pass_rate": 1.0})
+
+    (gate,) = summarise_run(facts(trials), suite=suite).gates
+
+    assert gate.passed is holds
+
+
+def test_a_share_is_of_the_cases_that_are_graded_and_the_others_are_counted_beside_it() -> None:
+    cases = [fact for n, letter in enumerate("PPPFEE.") for fact in facts(letter, case=f"{n}")]
+
+    summary = summarise_run(cases, suite=make_suite())
+
+    assert summary.pass_rate == 0.75
+    assert (summary.cases_passed, summary.cases_failed, summary.cases_not_graded) == (3, 1, 3)
 
 
 def test_gates_that_are_not_set_are_not_checked() -> None:

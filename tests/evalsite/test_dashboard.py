@@ -151,7 +151,10 @@ def test_the_chart_and_the_table_show_the_same_numbers(admin_client: Client) -> 
     ((line, points),) = context["trend"].rows
     shown = [None if point is None else point.shown for point, _ in points]
     assert (line.name, chart["datasets"][0]["data"]) == ("Refunds", [50.0, 100.0])
-    assert [text and text.replace("\u00a0", " ") for text in shown] == ["50 %", "100 %"]
+    assert [text and text.replace("\u00a0", " ") for text in shown] == [
+        "50 % (1 of 2)",
+        "100 % (1 of 1)",
+    ]
     assert chart["labels"] == context["trend"].heads == ["1 before", "last"]
 
 

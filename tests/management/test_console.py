@@ -114,7 +114,7 @@ def test_a_result_has_the_interval_of_its_pass_rate_and_the_tokens_of_its_judge(
 
     text = printed(run).replace("\N{NO-BREAK SPACE}", " ")
 
-    assert "50 % (95 % interval: 9.5 % to 90.5 %)" in text
+    assert "50 % (1 of 2; 95 % interval: 9.5 % to 90.5 %)" in text
     assert "Judge tokens: unknown" in text
     assert "failed: B (judge tokens: 1,134): " in text
     assert "failed: B (trial 2) (judge tokens: unknown): " in text
@@ -131,16 +131,20 @@ def test_a_score_is_shown_on_the_scale_of_its_suite() -> None:
 @pytest.mark.parametrize(
     ("gate", "expected"),
     [
-        ({"actual": 2 / 3, "reason": "Because."}, "0.666667. Because."),
+        ({"actual": 2 / 3, "reason": "Because."}, "0.67. Because."),
+        (
+            {"actual": 2 / 3, "reason": "Because.", "graded": 3, "not_graded": 2},
+            "0.67 (3 graded, 2 not graded). Because.",
+        ),
         ({"actual": None}, "unknown"),  # older runs have no reason
     ],
 )
 def test_a_gate_that_was_missed_says_what_was_measured(gate: dict[str, Any], expected: str) -> None:
     run = make_run(["passed"])
-    run.summary["gates"] = [{"name": "g", "limit": 0.9, "passed": None, **gate}]
+    run.summary["gates"] = [{"name": "min_score", "limit": 0.9, "passed": None, **gate}]
     run.summary["notes"] = ["Read this."]
 
-    assert f"  gate g: limit 0.9, was {expected}\n" in printed(run)
+    assert f"  gate min_score undecided: limit 0.9, was {expected}\n" in printed(run)
     assert "Read this." in printed(run)
 
 

@@ -84,6 +84,9 @@ def test_json_has_the_same() -> None:
                     "covers": None,
                     "similarity": None,
                     "pass_rate": 1.0,
+                    "cases_passed": 1,
+                    "cases_failed": 0,
+                    "cases_not_graded": 0,
                 },
                 "later_run": None,
             }

@@ -75,7 +75,7 @@ def test_the_matrix_has_a_value_for_each_run_and_never_0_for_unknown() -> None:
     assert {len(values) for values in rows.values()} == {2}
     assert rows["Agent"] == ("Shop", "Shop")
     assert "Differs from the suite" not in rows
-    assert rows["Cases passed"] == ("6 of 9 (66.7\u00a0%)", UNKNOWN)
+    assert rows["Cases passed"] == ("66.7\u00a0% (6 of 9)", "— (0 graded, 2 not graded)")
     assert rows["95 % interval"] == ("35.4\u00a0% to 87.9\u00a0%", UNKNOWN)
     assert rows["Undecided cases"] == ("0", "2")
     assert rows["Score"] == ("0.50", UNKNOWN)
@@ -83,7 +83,7 @@ def test_the_matrix_has_a_value_for_each_run_and_never_0_for_unknown() -> None:
     assert rows["Turn latency, p95"] == (UNKNOWN, UNKNOWN)
     assert rows["Judge tokens"] == ("unknown", "unknown")
     assert rows["Cost"][0].startswith("at least $0.25")
-    assert rows["Rubric items met"] == ("3 of 4 (75\u00a0%), 2 undecided", "unknown")
+    assert rows["Rubric items met"] == ("75\u00a0% (3 of 4), 2 undecided", "unknown")
     assert rows["Agreement of the judge"] == (NOT_COMPARED, "no judge")
 
 
@@ -92,7 +92,7 @@ def test_the_matrix_has_the_agreement_of_a_judge_that_was_compared() -> None:
 
     rows = dict(matrix([(run, RunCases(9, 6, 3)), (run | {"judge": ""}, RunCases(9, 6, 3))]))
 
-    assert rows["Agreement of the judge"] == ("34 of 40 (85\u00a0%)", "no judge")
+    assert rows["Agreement of the judge"] == ("85\u00a0% (34 of 40)", "no judge")
 
 
 def test_what_one_of_the_runs_alone_has_is_shown_for_all() -> None:

@@ -31,8 +31,8 @@ def test_a_run_is_shown_from_its_verdict_down_to_each_an_execution() -> None:
     )
     assert "### ❌ failed, cause assertion (1)\n\n- Angry customer: It does not say" in text
     plain = text.replace("\N{NO-BREAK SPACE}", " ")
-    assert "| Cases passed | 50 % (95 % interval: 9.5 % to 90.5 %) |" in plain
-    assert "| Angry customer | ❌ failed | 0 % | 0 % to 79 % | 0.25 | 1,234 |" in plain
+    assert "| Cases passed | 50 % (1 of 2; 95 % interval: 9.5 % to 90.5 %) |" in plain
+    assert "| Angry customer | ❌ failed | 0 % (0 of 1) | 0 % to 79 % | 0.25 | 1,234 |" in plain
     assert "| Angry customer | 1 | ❌ failed | 0.25 | 850 ms | 1,234 | $0.002 |" in plain
 
 
@@ -60,11 +60,11 @@ def test_what_a_run_cost_is_shown_and_never_0_where_nobody_knows() -> None:
     [
         (
             {"name": "max_cost_usd", "limit": 5.0, "actual": None, "passed": None},
-            "| Agent and judge together may cost at most $5.00 | unknown | ❔ unknown |",
+            "| Agent and judge together may cost at most $5.00 | unknown | ❔ undecided |",
         ),
         (
             {"name": "min_score", "limit": 0.5, "actual": 1.0, "passed": True, "reason": "a|b"},
-            "| The mean score must be at least 0.50 | 1.00 | ✅ passed. a\\|b |",
+            "| The mean score must be at least 0.50 | 1.00 | ✅ met. a\\|b |",
         ),
     ],
 )

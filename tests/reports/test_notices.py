@@ -19,6 +19,7 @@ NOTICE = Notice(
     in_short="run 12: failed",
     cases=38,
     cases_passed=36,
+    cases_not_graded=0,
     cost_usd=0.42,
     created_by="ann",
     started_at=None,
@@ -35,6 +36,7 @@ NOTICE = Notice(
     [
         ({}, "failed: 36 of 38 cases passed, 1 is worse than in run 9."),
         ({"worse": None}, "failed: 36 of 38 cases passed."),
+        ({"worse": None, "cases_not_graded": 2}, "36 of 38 cases passed, 2 could not be graded."),
         ({"worse": Names()}, "failed: 36 of 38 cases passed."),
         ({"worse": Names(count=2)}, "2 are worse"),
         ({"status": "cancelled"}, "was cancelled"),

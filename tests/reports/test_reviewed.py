@@ -8,7 +8,7 @@ import pytest
 from evals_app.reports.html import html_page
 from evals_app.reports.junit import junit
 from evals_app.reports.markdown import markdown
-from evals_app.reports.reviewed import people_note, rate_with_people
+from evals_app.reports.reviewed import people_note, share_with_people
 from evals_app.reports.rows import result_rows
 from tests.reports.makers import a_case, a_run, an_execution, results
 
@@ -46,6 +46,9 @@ def test_tables_have_verdict_and_score_or_nothing() -> None:
 
 
 def test_a_rate_is_named_twice_only_where_it_differs() -> None:
-    assert "(" not in rate_with_people(0.5, {})
-    assert "(" not in rate_with_people(0.5, {"pass_rate": 0.5})
-    assert "100" in rate_with_people(0.5, {"pass_rate": 1.0})
+    recorded = {"cases_passed": 1, "cases_failed": 1, "cases_not_graded": 0}
+    decided = recorded | {"cases_passed": 2, "cases_failed": 0}
+
+    assert share_with_people(recorded, {}).count("%") == 1
+    assert share_with_people(recorded, recorded).count("%") == 1
+    assert "2 of 2" in share_with_people(recorded, decided)

@@ -13,6 +13,7 @@ from evals_app.checks import FOR_COMMANDS
 from evals_app.management.choosing import named_agent
 from evals_app.models import Case, Suite
 from evals_app.reports.run_json import SCHEMA_VERSION
+from evals_app.reports.shares import CASE_COUNTS
 from evals_app.reports.similarity import STAND_IN, similarity_json
 from evals_app.runs.standing import Standing, standings, with_last_runs
 
@@ -68,9 +69,13 @@ def _row(suite: Any, standing: Standing) -> dict[str, Any]:
         "agent": suite.agent.slug,
         "cases": suite.case_count,
         "tags": suite.tags,
-        "last_run": _run(whole) | {"pass_rate": whole.pass_rate} if whole else None,
+        "last_run": _run(whole) | _rate(whole) if whole else None,
         "later_run": _run(standing.later) if standing.later else None,
     }
+
+
+def _rate(whole: Any) -> dict[str, Any]:
+    return {name: getattr(whole, name) for name in ("pass_rate", *CASE_COUNTS)}
 
 
 def _run(run: Any) -> dict[str, Any]:
