@@ -24,6 +24,7 @@ MANY_ITEMS = 12  # more are folded unless something is wrong
 _WARNINGS = {
     "injection": "The conversation may contain text aimed at the judge. Read it before you trust "
     "this grade.",
+    "against_verdict": "The judge's words seem to say the opposite of its verdict. Read both.",
     "unverified": "None of the judge's quotes appear in the conversation.",
     "scattered": "The votes are far apart, so this grade is unreliable. Make the criteria more "
     "precise.",

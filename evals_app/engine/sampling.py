@@ -17,7 +17,8 @@ Outcome = Literal["passed", "failed", "ungraded"]
 class Candidate:
     """A grade, or (`item`) one bullet of a rubric, that people could check.
 
-    `distance` is how far its score is from the threshold, 0 if that is unknown.
+    `distance` is how far its score is from the threshold, 0 if that is unknown. `is_doubtful`: there
+    is a reason to doubt it.
     """
 
     grade: int
@@ -26,6 +27,7 @@ class Candidate:
     case: str
     item: int | None = None
     distance: float = 0.0
+    is_doubtful: bool = False
 
 
 _Stratum = tuple[str, Outcome]
@@ -34,10 +36,19 @@ _Stratum = tuple[str, Outcome]
 def draw(candidates: Iterable[Candidate], *, count: int, seed: str) -> list[Candidate]:
     """Draw candidates, in an order that says nothing about their outcomes; equal seeds draw equally.
 
-    Each outcome of each check gets an equal share, so that rare outcomes are present; what is left
-    is shared by size. No case is drawn twice for a check before every other case was drawn once; of
-    a case, the scores nearest to the threshold come first.
+    Doubtful ones come first, up to half of the sample. Of the others, each outcome of each check gets
+    an equal share, so that rare outcomes are present; what is left is shared by size. No case is drawn
+    twice for a check before every other case was drawn once; of a case, the scores nearest to the
+    threshold come first.
     """
+    pool = list(candidates)
+    doubtful = [candidate for candidate in pool if candidate.is_doubtful]
+    first = _draw(doubtful, count=min(len(doubtful), (count + 1) // 2), seed=seed)
+    rest = [candidate for candidate in pool if candidate not in first]
+    return first + _draw(rest, count=count - len(first), seed=seed)
+
+
+def _draw(candidates: Iterable[Candidate], *, count: int, seed: str) -> list[Candidate]:
     strata: dict[_Stratum, list[Candidate]] = {}
     for candidate in candidates:
         strata.setdefault((candidate.check, candidate.outcome), []).append(candidate)

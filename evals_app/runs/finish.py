@@ -9,11 +9,12 @@ from typing import Any
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Count, IntegerField, Min, Q, Sum
+from django.db.models import Count, IntegerField, Min, Q, QuerySet, Sum
 from django.db.models.fields.json import KT
 from django.db.models.functions import Cast, Now
 from pydantic import ValidationError
 
+from evals_app.engine.judging import INJECTION
 from evals_app.engine.scoring import ONLY_EFFORT, CaseSummary, RunSummary, summarise_run
 from evals_app.engine.statistics import flip_rate
 from evals_app.formats.snapshot import SnapshotSpec, case_digest, read_case
@@ -41,6 +42,10 @@ TOTALS = (
 _CACHED = (
     "The answers of models are cached (--cache): {found:,} came from the cache and cost nothing, {asked:,}"
     " were asked of models."
+)
+_SUSPECTED = (
+    "{passes} in doubt: the conversation may contain text aimed at the judge. They count until someone"
+    " reviews them; a sample to check begins with them."
 )
 _WHICH = " In the JSON, turns and checks show which answers came from the cache."
 
@@ -179,7 +184,17 @@ def _left_out(run: Run) -> Iterator[str]:
         yield f"{count:,} disabled {'case was' if count == 1 else 'cases were'} left out."
     if settings.ANSWER_CACHE:
         yield _cached_answers(run)
+    if count := _suspected(run).count():
+        yield _SUSPECTED.format(
+            passes="1 pass of a judge is" if count == 1 else f"{count:,} passes of judges are"
+        )
     yield from left_out_in_words(run.regrading.get("left_out", {}))
+
+
+def _suspected(run: Run) -> QuerySet[GradeResult]:
+    """Return the passes of judges that something in the conversation may have talked into them."""
+    judged = GradeResult.objects.filter(execution__run=run, passed=True, family="judged")
+    return judged.annotate(flags=KT("details__flags")).filter(flags__contains=f'"{INJECTION}"')
 
 
 def _cached_answers(run: Run) -> str:

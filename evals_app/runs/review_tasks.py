@@ -11,6 +11,7 @@ from django.db import transaction
 from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Now
 
+from evals_app.engine.judging import AGAINST_VERDICT, INJECTION, contradicts
 from evals_app.engine.overruling import Word, bullets
 from evals_app.engine.sampling import Candidate, Outcome, draw, shares
 from evals_app.engine.trial import Cause, GradeStatus, Verdict
@@ -152,7 +153,7 @@ def checkable(
         if len(rows) >= MOST_GRADES:
             break
     rows = rows[:MOST_GRADES]
-    rubrics = [pk for pk, *_, scale in rows if scale == "rubric"]
+    rubrics = [pk for pk, *_, scale, _ in rows if scale == "rubric"]
     Random(seed).shuffle(rubrics)
     items = dict(_items_of(rubrics[:MOST_RUBRICS]))
     return [candidate for row in rows for candidate in _candidates(row, items)]
@@ -180,7 +181,7 @@ def _decided_grades(keys: Sequence[int], *, only_judged: bool) -> Iterator[tuple
     if only_judged:
         rows = rows.filter(family="judged")
     columns = ("pk", "execution__case", "label", "passed", "status", "cause", "score", "threshold")
-    yield from rows.order_by("pk").values_list(*columns, "details__scale")
+    yield from rows.order_by("pk").values_list(*columns, "details__scale", "details__flags")
 
 
 def _items_of(rubrics: Sequence[int]) -> Iterator[tuple[int, Any]]:
@@ -190,7 +191,8 @@ def _items_of(rubrics: Sequence[int]) -> Iterator[tuple[int, Any]]:
 
 
 def _candidates(row: tuple[Any, ...], items: dict[int, Any]) -> Iterator[Candidate]:
-    pk, case, label, passed, status, cause, score, threshold, scale = row
+    pk, case, label, passed, status, cause, score, threshold, scale, flags = row
+    flags = flags or ()
     if scale == "rubric":
         listed = items.get(pk) or []
         applicable = {
@@ -198,16 +200,38 @@ def _candidates(row: tuple[Any, ...], items: dict[int, Any]) -> Iterator[Candida
             for item in listed
             if isinstance(item, dict) and item.get("verdict") != "not_applicable"
         }
+        against = _against_verdict(listed) if AGAINST_VERDICT in flags else set()
         for number, met in bullets({"scale": "rubric", "items": listed}).items():
             if number in applicable:
-                yield Candidate(pk, label, _OUTCOMES[met], case, item=number)
+                is_doubtful = number in against or (INJECTION in flags and met is True)
+                yield Candidate(
+                    pk, label, _OUTCOMES[met], case, item=number, is_doubtful=is_doubtful
+                )
         return
     # What the agent never answered, and what no judge was asked, says nothing about a judge.
     is_open = status == GradeStatus.UNGRADED and cause == Cause.JUDGE
     is_decided = status == GradeStatus.OK and passed is not None and cause != Cause.AGENT
     if is_open or is_decided:
         distance = 0.0 if score is None or threshold is None else abs(score - threshold)
-        yield Candidate(pk, label, _OUTCOMES[passed], case, distance=distance)
+        is_doubtful = AGAINST_VERDICT in flags or (INJECTION in flags and passed is True)
+        yield Candidate(
+            pk, label, _OUTCOMES[passed], case, distance=distance, is_doubtful=is_doubtful
+        )
+
+
+def _against_verdict(listed: Iterable[Any]) -> set[Any]:
+    """Return the bullets whose critique says the opposite of their verdict."""
+    verdicts = {"pass": True, "fail": False}
+    return {
+        item.get("id")
+        for item in listed
+        if isinstance(item, dict)
+        and contradicts(
+            str(item.get("critique") or ""),
+            str(item.get("text") or ""),
+            passed=verdicts.get(str(item.get("verdict"))),
+        )
+    }
 
 
 def _draw_fresh(

@@ -104,6 +104,7 @@ def test_votes_are_named_with_what_they_said() -> None:
             ["injection", "unverified", "same_family"], 3, (NOT_COMPARED,), id="to look at"
         ),
         pytest.param(["uncalibrated"], 0, (NOT_COMPARED,), id="stored when it was"),
+        pytest.param(["against_verdict"], 1, (NOT_COMPARED,), id="against its verdict"),
         pytest.param(["scattered"], 1, (NOT_COMPARED,), id="votes"),
         pytest.param(["scripted"], 0, ("scripted judge",), id="scripted"),
         pytest.param(["uncalibrated", "scripted"], 0, ("scripted judge",), id="stored of a script"),

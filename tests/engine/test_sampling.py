@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 import pytest
 
@@ -100,6 +101,25 @@ def test_of_a_case_the_score_nearest_to_the_threshold_comes_first() -> None:
 
     assert [one.grade for one in draw(candidates, count=1, seed="1")] == [1]
     assert {one.grade for one in draw(candidates, count=2, seed="1")} == {1, 2}
+
+
+@pytest.mark.parametrize(
+    ("doubtful", "count", "first"),
+    [
+        pytest.param(2, 10, 2, id="all of a few"),
+        pytest.param(30, 10, 5, id="half of the sample"),
+        pytest.param(30, 1, 1, id="the only one"),
+        pytest.param(0, 10, 0, id="none"),
+    ],
+)
+def test_what_is_doubtful_comes_first(doubtful: int, count: int, first: int) -> None:
+    others = grades("polite", "passed", names(500), first=0)
+    odd = [replace(one, grade=one.grade + 1000, is_doubtful=True) for one in others[:doubtful]]
+
+    drawn = draw([*others, *odd], count=count, seed="1")
+
+    assert [one.is_doubtful for one in drawn[:first]] == [True] * first
+    assert (len(drawn), len({one.grade for one in drawn})) == (count, count)
 
 
 def test_bullets_of_a_rubric_are_drawn_one_by_one() -> None:

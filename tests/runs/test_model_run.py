@@ -442,3 +442,36 @@ def test_a_judge_that_contradicts_itself_twice_does_not_grade(
     grade = again.executions.get().grades.get(family="judged")
     assert (again.verdict, grade.passed, grade.status) == ("inconclusive", None, "ungraded")
     assert (grade.cause, len(grade.calls)) == ("judge", 2)
+
+
+@pytest.mark.parametrize(
+    ("changes", "flag", "notes"),
+    [
+        pytest.param(
+            {"critique": "The answer is wrong: it misses the day."},
+            "against_verdict",
+            0,
+            id="its words deny what it passes",
+        ),
+        pytest.param({"injection_suspected": True}, "injection", 1, id="it suspects an injection"),
+    ],
+)
+def test_a_pass_that_is_doubtful_is_flagged(
+    server: ModelServer, changes: Json, flag: str, notes: int
+) -> None:
+    judged = answered(("yes", SAID), verdict="pass") | changes
+
+    def reply(request: Json) -> Answer:
+        is_judge = "format" in request.get("output_config", {})
+        return Reply(json.dumps(judged)) if is_judge else play(request)
+
+    server.answers(reply)
+    run = make_run()
+
+    work()
+
+    run.refresh_from_db()
+    grade = run.executions.get().grades.get(type="llm_judge")
+    assert (run.verdict, grade.passed) == ("passed", True)
+    assert flag in grade.details["flags"]
+    assert len([note for note in run.summary["notes"] if "aimed at the judge" in note]) == notes

@@ -67,6 +67,42 @@ def test_every_outcome_is_drawn_and_the_task_is_logged(ann: User) -> None:
     assert entry.is_addition()
 
 
+@pytest.mark.parametrize(
+    ("flags", "message", "is_first"),
+    [
+        pytest.param(["against_verdict"], "hello", True, id="its critique is against it"),
+        pytest.param(["injection"], "hello", True, id="a pass in spite of an injection"),
+        pytest.param(["injection"], "rude", False, id="a fail in spite of one"),
+        pytest.param(["same_family"], "hello", False, id="another flag"),
+    ],
+)
+def test_a_sample_begins_with_what_is_doubtful(
+    ann: User, flags: list[str], message: str, *, is_first: bool
+) -> None:
+    run = judged_run(*["hello"] * 8, *["rude"] * 8)
+    number = 5 if message == "hello" else 12
+    grade = GradeResult.objects.get(execution__case=f"case {number}", family="judged")
+    grade.details = grade.details | {"flags": flags}
+    grade.save()
+
+    (doubtful, *_) = [one for one in checkable(run, seed="1") if one.grade == grade.pk]
+    drawn = items_of(create_task(run, by=ann, count=4))
+
+    assert doubtful.is_doubtful is is_first
+    if is_first:
+        assert drawn[0].grade == grade.pk
+
+
+def test_a_bullet_whose_critique_is_against_its_verdict_is_doubtful() -> None:
+    run = judged_run("hello", check={"type": "contains", "value": "hello"}, rubric=RUBRIC)
+    grade = GradeResult.objects.get(family="judged")
+    items = [item | {"critique": "The answer is wrong."} for item in grade.details["items"]]
+    grade.details = grade.details | {"flags": ["against_verdict"], "items": items}
+    grade.save()
+
+    assert {one.item: one.is_doubtful for one in checkable(run, seed="1")} == {1: True, 2: False}
+
+
 def test_bullets_are_items_of_their_own_and_those_that_do_not_apply_are_left_out(ann: User) -> None:
     run = judged_run("hello", check={"type": "contains", "value": "hello"}, rubric=RUBRIC)
 

@@ -2,7 +2,8 @@
 
 from evals_app.engine.judging.asking import Asker
 from evals_app.engine.judging.claims import ClaimsKept
-from evals_app.engine.judging.flags import kinship_warning
+from evals_app.engine.judging.critiques import contradicts
+from evals_app.engine.judging.flags import AGAINST_VERDICT, INJECTION, kinship_warning
 from evals_app.engine.judging.inquiry import PROMPT_VERSION as MEASURE_PROMPT_VERSION
 from evals_app.engine.judging.judge import ModelJudge
 from evals_app.engine.judging.measure import ModelMeasure
@@ -12,7 +13,9 @@ from evals_app.engine.judging.sharing import Sharing
 from evals_app.engine.judging.steps import Recipe, Steps
 
 __all__ = [
+    "AGAINST_VERDICT",
     "CHECK_PROMPT_VERSION",
+    "INJECTION",
     "MEASURE_PROMPT_VERSION",
     "Answers",
     "Asker",
@@ -22,5 +25,6 @@ __all__ = [
     "Recipe",
     "Sharing",
     "Steps",
+    "contradicts",
     "kinship_warning",
 ]

@@ -17,6 +17,7 @@ from evals_app.engine.aids import (
 )
 from evals_app.engine.errors import JudgeError, ProviderError
 from evals_app.engine.judging.asking import Asker
+from evals_app.engine.judging.critiques import contradicts
 from evals_app.engine.judging.evidence import Shown, objection
 from evals_app.engine.judging.flags import flags_of
 from evals_app.engine.judging.inquiry import Inquiry
@@ -141,9 +142,16 @@ def _answer(
         question.view,
         is_suspected=any(ballot.answer is not None and ballot.answer[1] for ballot in ballots),
         evidence=evidence if evidence or expects_quotes else None,
+        is_against=any(_is_against(item, opinions[item.id]) for item in question.items),
     )
     models = tuple(ballot.model for ballot in ballots) if is_voted else ()
     return ChecklistAnswer(items, flags, calls_of(ballots), models)
+
+
+def _is_against(item: ChecklistItem, opinion: Opinion) -> bool:
+    """Return whether the words about an item say the opposite of its verdict."""
+    passed = {"pass": True, "fail": False}.get(opinion.verdict)
+    return contradicts(opinion.critique, "\n".join(_introduced(item)), passed=passed)
 
 
 def _words(opinion: Opinion) -> str:

@@ -10,6 +10,8 @@ from evals_app.engine.folding import INVISIBLE
 from evals_app.engine.judging.asking import Asker
 from evals_app.engine.trial import Evidence, View
 
+INJECTION = "injection"
+AGAINST_VERDICT = "against_verdict"
 # A model that is judged by its kin is judged too well. Names are as providers and resellers write
 # them: anthropic.claude-..., meta-llama/Llama-...
 _FAMILIES = {
@@ -44,12 +46,17 @@ _TALK = [
 
 
 def flags_of(
-    askers: Sequence[Asker], view: View, *, is_suspected: bool, evidence: Sequence[Evidence] | None
+    askers: Sequence[Asker],
+    view: View,
+    *,
+    is_suspected: bool,
+    evidence: Sequence[Evidence] | None,
+    is_against: bool = False,
 ) -> tuple[str, ...]:
-    """Name what is odd: `injection`, `unverified`, `same_family`, `scripted`.
+    """Name what is odd: `injection`, `against_verdict`, `unverified`, `same_family`, `scripted`.
 
-    `is_suspected` says that a judge suspects an injection. `evidence` None: no quotes were asked
-    for.
+    `is_suspected` says that a judge suspects an injection, `is_against` that its words say the
+    opposite of its verdict. `evidence` None: no quotes were asked for.
     """
     graded = view.reply if view.turn else "\n".join(turn.reply for turn in view.turns)
     is_scripted = all(asker.is_scripted for asker in askers)
@@ -60,7 +67,8 @@ def flags_of(
     judges = [asker.model.name for asker in askers if not asker.is_scripted]
     agents = [turn.model for turn in view.trial.turns if turn.model]
     flags = {
-        "injection": is_suspected or talks_to_grader(graded),
+        INJECTION: is_suspected or talks_to_grader(graded),
+        AGAINST_VERDICT: is_against and not is_scripted,
         "unverified": lacks_quotes and not any(quote.is_the_agents for quote in evidence or ()),
         "same_family": shared_family(judges, agents) is not None,
         "scripted": any(asker.is_scripted for asker in askers),

@@ -12,6 +12,7 @@ from evals_app.engine.aids import Measured, Scale, ShownField, StepsQuestion
 from evals_app.engine.judging.asking import Asker, Prompt
 from evals_app.engine.judging.beginning import as_contents
 from evals_app.engine.judging.composing import NO_CONTEXT
+from evals_app.engine.judging.critiques import contradicts
 from evals_app.engine.judging.dialogue import as_shown, dialogue_of
 from evals_app.engine.judging.evidence import Shown, refuse_made_up
 from evals_app.engine.judging.inquiry import Inquiry
@@ -99,7 +100,10 @@ async def measure_by_steps(question: StepsQuestion, inquiry: Inquiry, *, steps: 
         "steps_from": "check" if question.steps else "criteria",
         "shown": list(question.shown),
         "flags": inquiry.flags(
-            question.view, seen=seen, evidence=evidence if verdict.wants_quotes else None
+            question.view,
+            seen=seen,
+            evidence=evidence if verdict.wants_quotes else None,
+            is_against=contradicts(verdict.critique, criteria, passed=verdict.is_met),
         ),
         "items": [
             requirement.as_item(number) for number, requirement in enumerate(requirements, 1)

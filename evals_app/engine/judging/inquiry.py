@@ -102,11 +102,24 @@ class Inquiry:
         return asked.answer
 
     def flags(
-        self, view: View, *, seen: Iterable[str] = (), evidence: Sequence[Evidence] | None = None
+        self,
+        view: View,
+        *,
+        seen: Iterable[str] = (),
+        evidence: Sequence[Evidence] | None = None,
+        is_against: bool = False,
     ) -> list[str]:
         """Name what a person should look at; `seen` are texts of others that the judge has read."""
         is_suspected = self.injection_suspected or any(map(talks_to_grader, seen))
-        return list(flags_of([self.asker], view, is_suspected=is_suspected, evidence=evidence))
+        return list(
+            flags_of(
+                [self.asker],
+                view,
+                is_suspected=is_suspected,
+                evidence=evidence,
+                is_against=is_against,
+            )
+        )
 
 
 async def side_by_side(

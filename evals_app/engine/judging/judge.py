@@ -14,6 +14,7 @@ from evals_app.engine.aids import (
 from evals_app.engine.errors import JudgeError
 from evals_app.engine.judging.asking import Asker
 from evals_app.engine.judging.checklist import tick_off
+from evals_app.engine.judging.critiques import contradicts
 from evals_app.engine.judging.evidence import Shown, refuse_made_up
 from evals_app.engine.judging.flags import flags_of
 from evals_app.engine.judging.prompt import JudgePrompt, build_prompt
@@ -70,6 +71,7 @@ class ModelJudge:
                 ballot.answer and ballot.answer.injection_suspected for ballot in ballots
             ),
             evidence=evidence if verdict.wants_quotes else None,
+            is_against=contradicts(verdict.critique, question.criteria, passed=verdict.is_met),
         )
         return JudgeAnswer(
             raw=verdict.raw,

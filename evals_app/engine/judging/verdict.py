@@ -72,6 +72,14 @@ class Verdict:
         is_absent = [requirement.is_absent for requirement in self.requirements]
         return not is_absent or not all(is_absent)
 
+    @property
+    def is_met(self) -> bool | None:
+        """Whether everything is met (True), or nothing, or not all where all must be (False)."""
+        if isinstance(self.raw, str):
+            return self.raw == "pass"
+        met = {requirement.is_met for requirement in self.requirements}
+        return met.pop() if len(met) == 1 else None
+
     def looked_up(self, shown: Shown) -> tuple[tuple[Requirement, ...], tuple[Evidence, ...]]:
         """Return the requirements with their quotes looked up, and these quotes."""
         requirements = tuple(

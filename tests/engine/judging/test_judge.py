@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from evals_app.engine.aids import JudgeQuestion
+from evals_app.engine.aids import JudgeQuestion, Scale
 from evals_app.engine.errors import JudgeError, UnavailableError
 from evals_app.engine.llm.call import ModelReply
 from evals_app.engine.spec import ModelSpec
@@ -104,6 +104,43 @@ async def test_what_a_person_should_look_at_is_flagged_and_the_score_stays(
 
     assert answer.flags == flags
     assert answer.raw == 4
+
+
+@pytest.mark.parametrize(
+    ("scale", "reply_of", "flags"),
+    [
+        pytest.param(
+            "pass_fail",
+            verdict(None, verdict="pass", critique="The answer is wrong: it misses the amount."),
+            ("against_verdict",),
+            id="denies beside a pass",
+        ),
+        pytest.param(
+            "pass_fail",
+            verdict(None, verdict="fail", critique="The answer is correct."),
+            ("against_verdict",),
+            id="affirms beside a fail",
+        ),
+        pytest.param(
+            "1-5",
+            verdict(5, critique="The answer is wrong."),
+            ("against_verdict",),
+            id="denies beside the best score",
+        ),
+        pytest.param(
+            "1-5",
+            verdict(3, "yes", "no", critique="It names the day, but it misses the amount."),
+            (),
+            id="says what is partly met",
+        ),
+    ],
+)
+async def test_a_critique_against_its_verdict_is_flagged(
+    scale: Scale, reply_of: str, flags: tuple[str, ...]
+) -> None:
+    answer = await make_judge(FakeModel(reply_of))(make_question(scale=scale))
+
+    assert set(answer.flags) - {"unverified"} == set(flags)
 
 
 @pytest.mark.parametrize(
@@ -399,6 +436,20 @@ async def test_a_judge_that_misses_something_cannot_quote_it() -> None:
     judge = make_judge(FakeModel(ticks("fail", quote="")))
 
     assert (await judge.tick_off(make_checklist("Names the day"))).flags == ()
+
+
+async def test_a_critique_of_a_bullet_against_its_verdict_is_flagged() -> None:
+    items = [
+        {"id": 1, "quote": "comes on Friday", "critique": "The answer is wrong.", "verdict": "pass"}
+    ]
+    model = FakeModel(json.dumps({"items": items, "injection_suspected": False}))
+
+    answer = await make_judge(model).tick_off(make_checklist("Names the day"))
+
+    assert ([item.verdict for item in answer.items], answer.flags) == (
+        ["pass"],
+        ("against_verdict",),
+    )
 
 
 async def test_the_bullets_of_votes_go_by_majority() -> None:
