@@ -130,7 +130,6 @@ AXES_CLIENT_STR_CALLABLE = "evalsite.sign_in.described"
 AXES_LOCKOUT_CALLABLE = "evalsite.sign_in.refused"
 AXES_ENABLE_ADMIN = False
 AXES_VERBOSE = False
-PASSWORD_RESET_TIMEOUT = 7 * 24 * 3600  # of the link of an invitation
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": f"django.contrib.auth.password_validation.{name}"}
     for name in (

@@ -1,28 +1,29 @@
 """Invitations: a person without a password, and a link with which they set one.
 
-The link is Django's for a forgotten password, so it also serves people who have one. It works once,
-for settings.PASSWORD_RESET_TIMEOUT. Touchstone sends no e-mail: whoever makes the link sends it.
+The link also serves people who forgot theirs. Django's page sets the password; `PasswordLink` says
+until when a link works. Touchstone sends no e-mail: whoever makes the link sends it.
 """
 
-from datetime import timedelta
 from typing import Any
 
 from django import forms
-from django.conf import settings
 from django.contrib import admin, messages
+from django.contrib.admin.models import CHANGE, LogEntry
 from django.contrib.auth.forms import SetPasswordForm
 from django.contrib.auth.models import User
-from django.contrib.auth.tokens import default_token_generator
 from django.contrib.auth.views import PasswordResetConfirmView
+from django.db import transaction
 from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import path, reverse, reverse_lazy
-from django.utils import timezone
 from django.utils.encoding import force_bytes
 from django.utils.http import urlsafe_base64_encode
 from django.utils.text import slugify
 from unfold.admin import ModelAdmin
 from unfold.widgets import INPUT_CLASSES, UnfoldAdminTextInputWidget
+
+from evals_app.models import PasswordLink
 
 _MOST = User._meta.get_field("username").max_length or 150  # noqa: SLF001 - documented
 
@@ -94,19 +95,17 @@ def unused_name(name: str) -> str:
 
 
 def link_page(page: ModelAdmin, request: HttpRequest, person: User) -> HttpResponse:
-    """Show a new link for a person; a link that they have not used yet stops working."""
-    if not person.has_usable_password():
-        person.set_unusable_password()  # another one, on which links depend
-        person.save(update_fields=["password"])
+    """Show a new link for a person; an earlier one stops working."""
+    made, token = PasswordLink.make(person, by=request.user)
     key = urlsafe_base64_encode(force_bytes(person.pk))
-    link = reverse("set_password", args=[key, default_token_generator.make_token(person)])
+    link = reverse("set_password", args=[key, token])
     context = {
         **page.admin_site.each_context(request),
         "opts": page.opts,
         "title": "Copy the link",
         "person": person,
         "link": request.build_absolute_uri(link),
-        "ends_at": timezone.now() + timedelta(seconds=settings.PASSWORD_RESET_TIMEOUT),
+        "ends_at": made.ends_at,
     }
     response = TemplateResponse(request, "admin/evals_app/people/link.html", context)
     # Not even the back button shows it again.
@@ -123,9 +122,18 @@ class ChosenPasswordForm(SetPasswordForm):
             field.widget.attrs["class"] = " ".join(INPUT_CLASSES)
 
 
+class LinkTokens:
+    """What Django's page asks whether the token in its address is valid."""
+
+    def check_token(self, person: User | None, token: str) -> bool:
+        link = PasswordLink.objects.select_related("person", "made_by").filter(person=person)
+        return any(found.fits(token) for found in link)
+
+
 class SetPassword(PasswordResetConfirmView):
     """The page that a link leads to."""
 
+    token_generator = LinkTokens()
     form_class = ChosenPasswordForm
     template_name = "admin/evals_app/people/set_password.html"
     title = "Choose a password"
@@ -135,8 +143,15 @@ class SetPassword(PasswordResetConfirmView):
         person: Any = super().get_user(uidb64)
         return person if person and person.is_active else None
 
+    @transaction.atomic
     def form_valid(self, form: Any) -> HttpResponse:
         person: Any = self.user
+        link = PasswordLink.objects.select_for_update().filter(person=person).first()
+        if link is None:  # it was used a moment ago
+            return redirect(self.request.path)
+        used = f"Set a password with the link that {link.made_by} made."
+        LogEntry.objects.log_actions(person.pk, [person], CHANGE, used, single_object=True)
+        link.delete()
         sentence = f"Your password is saved. Sign in as {person.get_username()}."
         messages.success(self.request, sentence)
         return super().form_valid(form)

@@ -23,7 +23,7 @@ from unfold.decorators import action, display
 from evals_app.admin.choices import Choices
 from evals_app.admin.invitations import InvitationForm, PersonForm, link_page
 from evals_app.admin.roles import sentence
-from evals_app.models.roles import rights_of, roles_to_give
+from evals_app.models.roles import may_manage, roles_to_give
 from fixtures_app.editing.times import moment
 
 if TYPE_CHECKING:
@@ -34,13 +34,6 @@ apps.get_app_config("auth").verbose_name = "People and roles"
 # Pages, messages and breadcrumbs have these names. Migrations compare Django's own, which stay.
 User._meta.verbose_name, User._meta.verbose_name_plural = "person", "people"  # noqa: SLF001
 admin.site.unregister(User)
-
-
-def may_manage(request: HttpRequest, person: User | None) -> bool:
-    """Whether the current user has all rights of a person."""
-    if person is None or request.user.is_superuser:
-        return True
-    return not person.is_superuser and request.user.has_perms(rights_of(person))
 
 
 class RoleFilter(admin.RelatedFieldListFilter):
@@ -91,7 +84,8 @@ class UserAdmin(DjangoUserAdmin, ModelAdmin):
     # Rights
 
     def has_change_permission(self, request: HttpRequest, obj: User | None = None) -> bool:
-        return super().has_change_permission(request, obj) and may_manage(request, obj)
+        may_change: bool = super().has_change_permission(request, obj)
+        return may_change and (obj is None or may_manage(request.user, obj))
 
     def has_delete_permission(self, request: HttpRequest, obj: User | None = None) -> bool:
         return False  # with them, tokens would be deleted, and who started which run

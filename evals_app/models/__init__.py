@@ -6,6 +6,7 @@ from evals_app.models.evaluation_steps import EvaluationSteps
 from evals_app.models.judges import JudgeTally
 from evals_app.models.leases import Lease, Tally, Worker
 from evals_app.models.notices import Delivery, MailWish, Webhook
+from evals_app.models.password_links import PasswordLink
 from evals_app.models.profiles import Profile
 from evals_app.models.providers import ModelPrice, Provider, ProviderState
 from evals_app.models.results import (
@@ -44,6 +45,7 @@ __all__ = [
     "ModelPrice",
     "MonthlyCeiling",
     "PaidCalls",
+    "PasswordLink",
     "Profile",
     "Provider",
     "ProviderState",

@@ -111,6 +111,13 @@ def rights_of(person: User) -> set[str]:
     return _names(Permission.objects.filter(Q(user=person) | Q(group__user=person)))
 
 
+def may_manage(manager: Any, person: User) -> bool:
+    """Whether someone has all rights of a person."""
+    if manager.is_superuser:
+        return True
+    return not person.is_superuser and manager.has_perms(rights_of(person))
+
+
 def roles_to_give(giver: Any) -> QuerySet[Group]:
     """Return the groups that have no right that the giver lacks."""
     groups = Group.objects.order_by("pk")

@@ -1,15 +1,17 @@
 """Invitations: who is invited, and what their link does."""
 
 import re
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import Group, User
-from django.contrib.auth.tokens import PasswordResetTokenGenerator
 from django.test import Client
 from django.utils import timezone
 
+from evals_app.models import PasswordLink
 from tests.page_form import PageForm, open_page
 
 pytestmark = pytest.mark.django_db
@@ -89,15 +91,89 @@ def signs_in(name: str, password: str) -> bool:
     return answer.status_code == 302
 
 
-@pytest.mark.parametrize(("days", "leads_to"), [(6, "/admin/login/"), (8, "")])
-def test_a_link_works_for_a_week(
-    admin_client: Client, monkeypatch: pytest.MonkeyPatch, days: int, leads_to: str
+@pytest.mark.parametrize(
+    ("password", "hours", "leads_to"),
+    [
+        (None, 6 * 24, "/admin/login/"),
+        (None, 8 * 24, ""),
+        ("secret", 23, "/admin/login/"),
+        ("secret", 25, ""),
+    ],
+)
+def test_a_link_works_for_a_week_and_for_a_day_beside_a_password(
+    admin_client: Client, password: str | None, hours: int, leads_to: str
 ) -> None:
-    (link,) = LINK.findall(invite(admin_client).html)
-    later = timezone.now().replace(tzinfo=None) + timedelta(days=days)
-    monkeypatch.setattr(PasswordResetTokenGenerator, "_now", lambda _: later)
+    person = User.objects.create_user("ann", password=password, is_staff=True)
+    link = new_link(admin_client, person)
+    PasswordLink.objects.update(made_at=timezone.now() - timedelta(hours=hours))
 
     assert try_link(link) == leads_to
+
+
+def promote(person: User) -> None:
+    User.objects.filter(pk=person.pk).update(is_superuser=True)
+
+
+def deactivate_maker(_: User) -> None:
+    User.objects.filter(username="manager").update(is_active=False)
+
+
+def take_rights_of_maker(_: User) -> None:
+    User.objects.get(username="manager").groups.clear()
+
+
+def change_password(person: User) -> None:
+    person.set_password("another-one-1")
+    person.save()
+
+
+def do_nothing(_: User) -> None:
+    pass
+
+
+@pytest.mark.parametrize(
+    ("happens", "leads_to"),
+    [
+        pytest.param(do_nothing, "/admin/login/", id="nothing"),
+        pytest.param(promote, "", id="the person becomes a superuser"),
+        pytest.param(deactivate_maker, "", id="whoever made it is deactivated"),
+        pytest.param(take_rights_of_maker, "", id="whoever made it loses their role"),
+        pytest.param(change_password, "", id="the person changes the password"),
+    ],
+)
+@pytest.mark.parametrize("password", [None, "secret"])
+def test_a_link_ends_with_what_it_was_allowed_for(
+    client: Client, happens: Callable[[User], None], leads_to: str, password: str | None
+) -> None:
+    manager = User.objects.create_user("manager", is_staff=True)
+    manager.groups.add(role("Admin"))
+    client.force_login(manager)
+    person = User.objects.create_user("ann", password=password, is_staff=True)
+    person.groups.add(role("Viewer"))
+    link = new_link(client, person)
+
+    happens(person)
+
+    assert try_link(link) == leads_to
+
+
+def test_a_newer_link_replaces_the_earlier_one_of_someone_with_a_password(
+    admin_client: Client,
+) -> None:
+    person = User.objects.create_user("ben", password="secret", is_staff=True)
+    links = [new_link(admin_client, person) for _ in range(2)]
+
+    assert [try_link(link) for link in links] == ["", "/admin/login/"]
+
+
+def test_the_history_of_a_person_names_the_link_and_its_use(admin_client: Client) -> None:
+    (link,) = LINK.findall(invite(admin_client).html)
+    try_link(link)
+
+    person = User.objects.get(username="ann-smith")
+    entries = LogEntry.objects.filter(object_id=person.pk).order_by("pk")
+    assert [entry.user.get_username() for entry in entries] == ["admin", "ann-smith"]
+    assert "admin" in entries[1].get_change_message()
 
 
 def test_who_is_deactivated_cannot_use_a_link_and_gets_none(admin_client: Client) -> None:
