@@ -1,9 +1,19 @@
 """Make cases of the rows of a sheet: one row a turn, the rows of a case together."""
 
-from collections.abc import Mapping
 from typing import Any
 
 from evals_app.formats.problems import Loc
+from evals_app.formats.tables.choices import (
+    BOTH_WAYS,
+    COUNTED,
+    ONE_ANSWER,
+    SENT,
+    UNCLEAR,
+    Options,
+    Question,
+    counted_from,
+    with_options,
+)
 from evals_app.formats.tables.columns import CheckColumn, Column, ComparedColumn
 from evals_app.formats.tables.sheet import Owner, Sheet
 from evals_app.formats.tables.values import NAME
@@ -15,6 +25,7 @@ from evals_app.formats.tables.wanted import (
     one_of,
     read_wanted,
 )
+from fixtures_app.ground.quoting import quoted
 from fixtures_app.ground.written_data import data_in
 
 Json = dict[str, Any]
@@ -59,6 +70,7 @@ def read_cases(sheet: Sheet, *, compares: bool) -> list[Json]:
         if name is not None:
             begun.setdefault(name, row)
         _add_row(sheet, row, cases, first=first, compares=compares)
+    _settle_questions(sheet)
     sheet.report_remarks()
     return cases
 
@@ -89,8 +101,11 @@ def _add_row(sheet: Sheet, row: int, cases: list[Json], *, first: int, compares:
             notes[column.owner, column.path] = n
             if not _put(owner, column.path, value):
                 sheet.report(row, n, "Another column sets this too. Write it once.")
-    _add_checks(sheet, row, turn, notes, compares=compares)
+    options: Options = turn.pop("choices", {})
+    _add_checks(sheet, row, turn, notes, options, compares=compares)
     _check_message(sheet, row, turn)
+    if options:
+        turn["user"] = with_options(turn["user"], options)
     sheet.note_turn(row, notes, begins=row == first)
     cases[-1]["turns"].append(turn)
 
@@ -134,7 +149,13 @@ def _check_message(sheet: Sheet, row: int, turn: Json) -> None:
 
 
 def _add_checks(
-    sheet: Sheet, row: int, turn: Json, notes: dict[tuple[Owner, Loc], int], *, compares: bool
+    sheet: Sheet,
+    row: int,
+    turn: Json,
+    notes: dict[tuple[Owner, Loc], int],
+    options: Options,
+    *,
+    compares: bool,
 ) -> None:
     """Collect the checks of a turn: those of the columns in their order, then those in data."""
     data = turn.get("assertions", [])
@@ -145,7 +166,11 @@ def _add_checks(
     ]
     says_how = "assertions" in turn or any(isinstance(item, ComparedColumn) for _, item, _ in parts)
     compares = compares and (not says_how or bool(turn.get("inherit")))
-    answer = _answer_checks(sheet, row, turn, notes, compares=compares)
+    n = notes.get(("turn", ("expected",)), 0)
+    if options and compares and isinstance(turn.get("expected"), str):
+        answer = _choice_checks(sheet, row, n, turn, options)
+    else:
+        answer = _answer_checks(sheet, row, n, turn, compares=compares)
     if not ("assertions" in turn or parts) and answer in ([], [USUAL]):
         return  # the turn has the suite's checks
     checks: list[tuple[Json, int]] = [
@@ -156,7 +181,7 @@ def _add_checks(
     if answer not in ([], [USUAL]):
         turn.pop("inherit", None)  # the suite only compares expected texts, and this does
     if not turn.get("inherit"):
-        checks = [(check, notes["turn", ("expected",)]) for check in answer] + checks
+        checks = [(check, n) for check in answer] + checks
     checks += [(check, notes["turn", ("assertions",)]) for check in data]
     turn["assertions"] = [check for check, _ in checks]
     for k, (_, n) in enumerate(checks):
@@ -184,9 +209,7 @@ def _remark_on_lists(sheet: Sheet, row: int, n: int, text: str, *, is_empty: boo
         sheet.remark(row, n, _READ_AS_LIST)
 
 
-def _answer_checks(
-    sheet: Sheet, row: int, turn: Json, notes: Mapping[tuple[Owner, Loc], int], *, compares: bool
-) -> list[Json]:
+def _answer_checks(sheet: Sheet, row: int, n: int, turn: Json, *, compares: bool) -> list[Json]:
     """Return the checks that compare the expected text, if nothing says how.
 
     Of a list any one text is enough, and the turn then expects no text.
@@ -194,7 +217,6 @@ def _answer_checks(
     expected = turn.get("expected")
     if not isinstance(expected, str):
         return []
-    n = notes["turn", ("expected",)]
     if not compares:
         if (sheet.name, row, n) in sheet.table.lists:
             sheet.report(row, n, _COMPARED_OTHERWISE)
@@ -214,3 +236,33 @@ def _answer_checks(
         return []
     sheet.remark(row, n, _ANY_ONE)
     return [one_of(texts)]
+
+
+def _choice_checks(sheet: Sheet, row: int, n: int, turn: Json, options: Options) -> list[Json]:
+    """Return the check of the right option; it is written when all answers of the sheet are read."""
+    wanted: list[Wanted] = sheet.read(row, n, turn["expected"], read_wanted) or []
+    if len(wanted) != 1 or not isinstance(wanted[0], str):
+        sheet.report(row, n, ONE_ANSWER)
+        return []
+    turn["expected"] = wanted[0]
+    question = Question(row, n, turn, options)
+    sheet.questions.append(question)
+    return [question.check]
+
+
+def _settle_questions(sheet: Sheet) -> None:
+    """Find the right option of each question: what numbers count from depends on all of them."""
+    counts = counted_from(sheet.questions)
+    for question in sheet.questions:
+        place = (question.row, question.column)
+        if question.number is not None and counts:
+            sheet.remark(*place, COUNTED.format(counts[0]))
+        if question.number is not None and len(counts) > 1:
+            sheet.report(*place, BOTH_WAYS)
+        elif label := question.label(counts[0] if counts else None):
+            question.settle(label)
+            sheet.remark(*place, SENT)
+        else:
+            sheet.report(
+                *place, UNCLEAR.format(quoted(question.answer), ", ".join(question.options))
+            )

@@ -16,6 +16,7 @@ from evals_app.formats.tables.values import (
     LINES,
     NAME,
     NUMBER,
+    OPTIONS,
     PASSAGES,
     SCALAR,
     TAGS,
@@ -210,6 +211,10 @@ COLUMNS: tuple[AnyColumn, ...] = (
     Column("user", "turn", ("user",), TEXT, words.USER[1:]),
     Column("files", "turn", ("files",), LINES, ("file",)),
     Column("expected", "turn", ("expected",), TEXT, words.EXPECTED[1:]),
+    Column(
+        *("choices", "turn", ("choices",), OPTIONS),
+        ("options", "answer choices", "answer options", "possible answers"),
+    ),
     Column("context", "turn", ("context",), PASSAGES, ("facts",)),
     Column("retrieval context", "turn", ("retrieval_context",), PASSAGES),
     Column("config", "turn", ("config",), DATA),
@@ -249,6 +254,7 @@ COLUMNS: tuple[AnyColumn, ...] = (
     Column("agent", "suite", ("agent",), NAME),
     Column("settings", "suite", (), DATA, ("suite settings",)),
 )
+CHOICES = next(column for column in COLUMNS if column.header == "choices")
 CHECK_COLUMNS = tuple(column for column in COLUMNS if not isinstance(column, Column))
 
 _BY_HEADER = {plain(name): column for column in COLUMNS for name in (column.header, *column.others)}
@@ -280,6 +286,11 @@ def is_for_people(header: str) -> bool:
 def param_column(name: str) -> Column:
     """Return the column of a context parameter."""
     return Column(f"param:{name}", "case", ("context_params", name), SCALAR)
+
+
+def option_column(label: str) -> Column:
+    """Return the column of one option of a question."""
+    return Column(f"option {label}", "turn", ("choices", label), TEXT)
 
 
 def near_header(header: str) -> str:

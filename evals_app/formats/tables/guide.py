@@ -9,6 +9,7 @@ from evals_app.formats.tables.columns import NO_CHECK, column_of, ways
 ABOUT: Mapping[str, str] = {
     "user": "The message of the user. This is the only column that every table needs.",
     "expected": "The expected answer.",
+    "choices": "The options of a question, one per line. They are sent with the message.",
     "check": "How the reply is compared with the expected answer. Leave blank for contains, and for numbers and short answers as such.",
     "contains": "Texts that the reply must contain, one per line.",
     "not contains": "Texts that the reply must not contain, one per line.",

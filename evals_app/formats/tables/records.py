@@ -13,7 +13,7 @@ from evals_app.formats.document import Document
 from evals_app.formats.foreign import distinct_names
 from evals_app.formats.problems import About, Level, Loc, Problem
 from evals_app.formats.tables.chosen import IGNORED, Chosen
-from evals_app.formats.tables.columns import CheckColumn, ComparedColumn, column_of
+from evals_app.formats.tables.columns import CHOICES, CheckColumn, ComparedColumn, column_of
 from evals_app.formats.tables.table import NO_NAME, Table
 from evals_app.formats.tables.texts import in_cell
 from evals_app.formats.tables.values import write_scalar
@@ -38,7 +38,7 @@ _PARAMETER = "`{}` of the message is a parameter of the case. The agent gets it 
 # Under these a mapping has the text that it is about.
 _TEXTS = ("text", "content", "value")
 # What a message may have with it that is no parameter.
-_OF_CASES = ("history", "files", "channel")
+_OF_CASES = ("history", "files", "channel", CHOICES.header, *CHOICES.others)
 # Keys beside an expected answer that say what the reply must have, or must not.
 _SAY = "(?:contain|include|mention|say|have)s?"
 _MUST = re.compile(

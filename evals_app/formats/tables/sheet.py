@@ -6,9 +6,11 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Unpack
 
 from evals_app.formats.problems import About, Level, Loc, Problem, keys_text, shortened
+from evals_app.formats.tables.choices import Question, lettered
 from evals_app.formats.tables.chosen import IGNORED, Chosen, UnknownColumn
 from evals_app.formats.tables.columns import (
     CHECK_COLUMNS,
+    CHOICES,
     FOR_PEOPLE,
     HEADERS,
     LEFT_OUT,
@@ -21,6 +23,7 @@ from evals_app.formats.tables.columns import (
     is_misspelt,
     near_header,
     nearest_header,
+    option_column,
 )
 from evals_app.formats.tables.table import TITLES, Table
 from evals_app.formats.tables.texts import from_cell
@@ -60,6 +63,7 @@ class Sheet:
     begins: "array[int]" = field(default_factory=lambda: array("I"))
     notes: list[Notes] = field(default_factory=list)
     with_keys: set[Loc] = field(default_factory=set)
+    questions: list[Question] = field(default_factory=list)
     _remarks: dict[str, list[Loc]] = field(default_factory=dict)
     _known_notes: dict[frozenset[Note], Notes] = field(default_factory=dict)
 
@@ -72,6 +76,18 @@ class Sheet:
             max(filled, key=lambda row: sum(map(bool, known[row])), default=0),
         )
         self.columns = {n: item for n, item in enumerate(known.get(self.header, ())) if item}
+        if CHOICES not in self.columns.values():
+            self.columns |= {
+                n: option_column(label) for n, label in lettered(self._unknown()).items()
+            }
+
+    def _unknown(self) -> dict[int, str]:
+        """Return the headers that no one has chosen a meaning for and that have none."""
+        return {
+            n: plain(header)
+            for n, header in enumerate(self.headers)
+            if n not in self.columns and self.chosen.of(header) is None
+        }
 
     def _meaning(self, header: str) -> AnyColumn | None:
         choice = self.chosen.of(header)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from evals_app.formats.problems import FormatError
+from evals_app.formats.tables.choices import read_options
 from evals_app.formats.yaml_source import read_yaml
 from fixtures_app.ground.strict_json import read_strictly
 
@@ -158,3 +159,4 @@ PASSAGES = _list("\n", lambda cell: [cell])
 DATA = Kind(_data, _write_data)
 CHECKS = Kind(_checks, _write_data)
 SCALAR = Kind(read_scalar, write_scalar)
+OPTIONS = Kind(read_options, _write_data)

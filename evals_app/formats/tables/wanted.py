@@ -130,6 +130,12 @@ def one_of(texts: Sequence[str]) -> Json:
     return {"type": "matches", "value": pattern, "means": means(texts)}
 
 
+def word_pattern(text: str) -> str:
+    """Return the pattern that finds a text as whole words."""
+    seen = unicodedata.normalize("NFC", " ".join(text.split()))
+    return f"{_BEFORE[_edge(seen[0])]}{_typed(seen)}{_AFTER[_edge(seen[-1])]}"
+
+
 def means(texts: Sequence[str]) -> str:
     """Name several texts of which any one is enough."""
     named = " or ".join(map(quoted, texts))

@@ -160,7 +160,12 @@ def test_what_must_not_be_any_of_several_is_each_of_them(column: str) -> None:
 def test_what_becomes_of_lists_is_said_once_a_file() -> None:
     rows = [
         {"input": "a", "expected": "fine", "must_contain": [], "must_not_contain": []},
-        {"input": "b", "expected": "fine", "must_contain": [], "must_not_contain": "['x1', 'x2']"},
+        {
+            "input": "b",
+            "expected": "fine",
+            "must_contain": [],
+            "must_not_contain": "['credit', 'bonus']",
+        },
     ]
 
     imported = read("rows.jsonl", "\n".join(map(json.dumps, rows)).encode())
