@@ -18,6 +18,9 @@ from evals_app.admin.value_lines import VALUE_HELP, ValueLines
 from evals_app.models import Case, Suite
 from evals_app.models.suites import CASE
 from fixtures_app.editing.editor import VersionedForm
+from fixtures_app.editing.units import QuantityField
+
+_MANY_TIMES = 50
 
 
 def _suites_to_choose(own: int | None) -> QuerySet[Suite]:
@@ -72,7 +75,18 @@ class CaseForm(SpecForm, VersionedForm):
 
     def clean(self) -> dict[str, Any]:
         note_choices(self.instance, changed=self.changed_data)
+        self._ask_about_time()
         return super().clean()
+
+    def _ask_about_time(self) -> None:
+        """Ask about a time limit without a unit that is far longer than replies may take."""
+        timeout_s, field = self.cleaned_data.get("turn_timeout_s"), self.fields.get("max_time_ms")
+        if timeout_s is None or not isinstance(field, QuantityField):
+            return
+        typed = self.data.get(self.add_prefix("max_time_ms"))
+        problem = field.doubt(typed, long_s=_MANY_TIMES * timeout_s)
+        if problem and not self.has_error("max_time_ms"):
+            self.add_error("max_time_ms", problem)
 
     def clean_whole(self, cleaned: dict[str, Any]) -> None:
         self.read(CASE.written(cleaned) | {"turns": [{"user": "Rows are validated separately."}]})

@@ -44,6 +44,8 @@ def _warnings_of_whole(suite: SuiteSpec, case: CaseSpec) -> Iterator[str]:
             f"The check “{heavy.label}” has so much weight that it alone determines the score. Give the"
             " others more weight, or remove them."
         )
+    if problem := case.unreachable_time():
+        yield problem
     for placeholder in left_over(case):
         yield to_replace(placeholder)
     if suite.asserts_nothing(case):

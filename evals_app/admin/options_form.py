@@ -28,7 +28,7 @@ from evals_app.engine.matchers import Matcher
 from evals_app.engine.spec import mark_of
 from fixtures_app.editing.inputs import CheckBox, NumberInput, Select, TextArea, TextInput
 from fixtures_app.editing.rows import RowField
-from fixtures_app.editing.units import UNITS, QuantityField, without_unit
+from fixtures_app.editing.units import UNITS, QuantityField, in_usual_unit
 
 _MATCHER_MARK = get_args(Matcher)[1]  # marks such an option
 _LONG = 60  # an example of this many characters gets a text area
@@ -229,7 +229,7 @@ def _number(kind: type, info: FieldInfo, common: dict[str, Any]) -> forms.Field:
     field_class: Any = forms.IntegerField if kind is int else forms.FloatField
     bounds = bounds_of(info)
     if unit := mark_of(info, "unit"):
-        common |= {"label": without_unit(common["label"])}
+        common |= {"label": in_usual_unit(common["label"])}
         return QuantityField(
             unit,
             example=mark_of(info, "example") or None,

@@ -8,7 +8,7 @@ from pydantic.fields import FieldInfo
 
 from evals_app.engine.spec import mark_of
 from fixtures_app.editing.inputs import TextInput
-from fixtures_app.editing.units import QuantityField, without_unit
+from fixtures_app.editing.units import QuantityField, in_usual_unit
 
 _BOUNDS: dict[str, Any] = {
     "ge": annotated_types.Ge,
@@ -28,7 +28,7 @@ def quantity(field: forms.Field, info: FieldInfo) -> forms.Field:
         example=mark_of(info, "example") or None,
         is_whole=isinstance(field, forms.IntegerField) and not isinstance(field, forms.FloatField),
         bounds=bounds_of(info),
-        label=without_unit(str(field.label)),
+        label=in_usual_unit(str(field.label)),
         required=field.required,
         initial=field.initial,
         help_text=field.help_text,

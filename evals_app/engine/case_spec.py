@@ -225,6 +225,17 @@ class CaseSpec(Spec):
                 )
                 yield loc, problem
 
+    def unreachable_time(self) -> str:
+        """Warn of a time limit that ends no conversation, because the reply timeout comes first."""
+        limit_ms, turns = self.limits.max_time_ms, len(self.turns)
+        if limit_ms is None or limit_ms < self.turn_timeout_s * 1000 * turns:
+            return ""
+        each = "its turn" if turns == 1 else f"each of its {turns} turns"
+        return (
+            f"Case {self.name!r} cannot exceed its maximum time of {limit_ms / 1000:g} s, because"
+            f" {each} ends after {self.turn_timeout_s:g} s (turn_timeout_s). Set a smaller limit."
+        )
+
     def informing(self) -> "CaseSpec":
         """Return the same case; checks that cannot fail no longer decide anything."""
         turns = [

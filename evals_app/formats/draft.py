@@ -303,6 +303,8 @@ def suite_warnings(suite: SuiteSpec, place: Place) -> Iterator[Problem]:
             there: Loc = (*here, "turns", t)
             for _, message in missed_by_expected(turn.expected, suite.assertions_for(turn)):
                 yield place((*there, "expected"), message, level="warning")
+        if problem := case.unreachable_time():
+            yield place((*here, "limits", "max_time_ms"), problem, level="warning")
         if (longest := case.turn_timeout_s * len(case.turns)) > MAX_CASE_S:
             message = (
                 f"The turns of case {case.name!r} may take {longest:g} s together. A "

@@ -41,10 +41,14 @@ UNITS: dict[str, Unit] = {
 _QUANTITY = re.compile(r"(-?[0-9]{1,15}(?:\.[0-9]{1,15})?) ?([^\s0-9.]*)")
 
 
+LONG_S = 3_000.0  # 50 times the minute that a reply usually has
+
+
 class QuantityField(forms.Field):
     """A number with its unit; a number alone is in the usual one.
 
-    0.9 without a sign may mean 0.9 % or 90 %, so it is refused.
+    0.9 without a sign may mean 0.9 % or 90 %, so it is refused. So is 20000 as a time: it may be in
+    seconds or, as in files, in milliseconds.
     """
 
     def __init__(
@@ -89,12 +93,22 @@ class QuantityField(forms.Field):
             raise ValidationError(
                 f"“{text}” is not clear. Enter “{share}”, or “{text} %” if you mean less."
             )
+        if problem := self.doubt(text):
+            raise ValidationError(problem)
         value = number * self.unit.signs[sign]
         if not self.is_whole:
             return float(value)
         if value != int(value):
             raise ValidationError(f"“{text}” is not a valid value. Give at most 3 decimals.")
         return int(value)
+
+    def doubt(self, typed: Any, *, long_s: float = LONG_S) -> str:
+        """Ask about a number alone that would be a very long time in seconds; else return nothing."""
+        text = str(typed or "").strip()
+        is_alone = re.fullmatch(r"[0-9]{1,15}(\.[0-9]{1,15})?", text) is not None
+        if self.is_share or not is_alone or float(text) < long_s:
+            return ""
+        return f"“{text}” is not clear. Enter “{text} s” or “{text} ms”."
 
     def validate(self, value: Any) -> None:
         super().validate(value)
@@ -121,6 +135,6 @@ _BOUNDS: dict[str, Any] = {
 }
 
 
-def without_unit(label: str) -> str:
-    """Return a label without the unit in which files have the value."""
-    return re.sub(r" \((?:ms|s)\)$", "", label)
+def in_usual_unit(label: str) -> str:
+    """Return a label with the unit of forms instead of that of files: Max time (s)."""
+    return re.sub(r" \(ms\)$", " (s)", label)

@@ -237,6 +237,36 @@ def test_a_case_that_checks_nothing_is_saved_with_a_warning(admin_client: Client
     assert "This case cannot pass" in page_of(admin_client, case).text
 
 
+@pytest.mark.parametrize(
+    ("typed", "timeout", "stored"),
+    [
+        pytest.param("20000", "60 s", None, id="milliseconds, probably"),
+        pytest.param("300", "5", None, id="50 times a short timeout"),
+        pytest.param("20000 ms", "60 s", 20_000, id="in milliseconds"),
+        pytest.param("20000 s", "60 s", 20_000_000, id="in seconds"),
+        pytest.param("20", "60 s", 20_000, id="a usual number alone"),
+    ],
+)
+def test_a_time_without_a_unit_that_is_far_too_long_is_asked_about(
+    admin_client: Client, typed: str, timeout: str, stored: int | None
+) -> None:
+    case = write_case()
+
+    saved = page_of(admin_client, case).post(max_time_ms=typed, turn_timeout_s=timeout)
+
+    assert saved.is_saved is (stored is not None)
+    assert Case.objects.get().max_time_ms == stored
+    for problem in saved.problems:
+        assert f"“{typed} s” or “{typed} ms”" in problem
+
+
+def test_a_time_limit_that_cannot_be_exceeded_is_saved_with_a_warning(admin_client: Client) -> None:
+    case = write_case()
+
+    assert page_of(admin_client, case).post(max_time_ms="60", turn_timeout_s="60").is_saved
+    assert "cannot exceed" in page_of(admin_client, case).text
+
+
 def test_what_is_hardly_meant_is_saved_with_a_warning(admin_client: Client) -> None:
     case = write_case()
     page_of(admin_client, case).post(

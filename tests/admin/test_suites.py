@@ -156,7 +156,7 @@ def test_a_judge_of_the_agents_family_is_warned_of_when_it_is_saved(admin_client
         pytest.param(
             {"name": "", "max_p95_ms": "-1", "min_pass_rate": "0"},
             [
-                "95th-percentile reply time, at most: ",
+                "95th-percentile reply time, at most (s): ",
                 "Name: This field is required.",
                 "Share of trials that must pass: “0 %”",
             ],

@@ -352,3 +352,20 @@ def test_an_expected_answer_that_would_fail_is_warned_of(
 
     assert [problem.keys for problem in problems] == ["cases[0].turns[0].expected"] * warns
     assert all("0.90" in problem.message for problem in problems)
+
+
+@pytest.mark.parametrize(
+    ("limit_ms", "is_warned"),
+    [
+        pytest.param(19_999, False, id="can be exceeded"),
+        pytest.param(20_000, True, id="as long as all turns"),
+        pytest.param(20_000_000, True, id="longer"),
+    ],
+)
+def test_a_time_limit_that_the_reply_timeout_hides_warns(limit_ms: int, *, is_warned: bool) -> None:
+    case = {"name": "c", "turns": [turn(REFUND), turn(REFUND)], "turn_timeout_s": 10}
+    written = suite(cases=[case | {"limits": {"max_time_ms": limit_ms}}])
+
+    problems = problems_of(written, AGENT, FIXTURE)
+
+    assert ["max_time_ms" in problem.keys for problem in problems] == [True] * is_warned

@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 from django.core.exceptions import ValidationError
 
-from fixtures_app.editing.units import QuantityField, without_unit
+from fixtures_app.editing.units import QuantityField, in_usual_unit
 
 SHARE = QuantityField("share", bounds={"gt": 0, "le": 1}, required=False)
 MS = QuantityField("ms", bounds={"ge": 0}, is_whole=True, required=False)
@@ -22,6 +22,9 @@ S = QuantityField("s", bounds={"gt": 0, "le": 300}, required=False)
         (SHARE, "", None),
         (MS, "3", 3000),
         (MS, "0.25", 250),
+        (MS, "2999", 2_999_000),
+        (MS, "20000 s", 20_000_000),
+        (MS, "20000 ms", 20_000),
         (MS, "250 ms", 250),
         (MS, "2 min", 120_000),
         (MS, "0", 0),
@@ -49,6 +52,9 @@ def test_a_quantity_is_read_in_its_usual_unit(
         pytest.param(SHARE, "9,5", ["“9,5”", "90 %"], id="a comma"),
         pytest.param(SHARE, "NaN", ["“NaN”"], id="no number"),
         pytest.param(SHARE, "1e-2", ["“1e-2”"], id="an exponent"),
+        pytest.param(MS, "20000", ["“20000 s”", "“20000 ms”"], id="files have milliseconds"),
+        pytest.param(MS, "3000", ["“3000 s”", "“3000 ms”"], id="50 times a minute"),
+        pytest.param(S, "20000", ["“20000 s”", "“20000 ms”"], id="a time in seconds, too"),
         pytest.param(MS, "0.0005", ["“0.0005”", "3 decimals"], id="part of a millisecond"),
         pytest.param(MS, "-1", ["“-1 s”", "at least 0 s"], id="negative"),
         pytest.param(S, "10 min", ["“600 s”", "at most 300 s"], id="too long"),
@@ -91,11 +97,11 @@ def test_what_is_shown_reads_back_unchanged(value: float) -> None:
     assert SHARE.has_changed(value, "nine")
 
 
-def test_a_label_has_no_unit_of_files() -> None:
+def test_a_label_has_the_unit_of_forms() -> None:
     labels = ["Max time (ms)", "Reply timeout (s)", "Mean cost (USD)"]
 
-    assert [without_unit(label) for label in labels] == [
-        "Max time",
-        "Reply timeout",
+    assert [in_usual_unit(label) for label in labels] == [
+        "Max time (s)",
+        "Reply timeout (s)",
         "Mean cost (USD)",
     ]
