@@ -214,24 +214,27 @@ def test_files_are_saved_wherever_they_are_named(api: EvalsApi, folder: Path) ->
 
 
 def test_each_version_of_a_prompt_is_saved_with_what_it_names(api: EvalsApi, folder: Path) -> None:
-    runs = [a_run(f"evalrun_{n}") for n in ("1", "2", "3")]
-    for run, prompt in zip(runs, ({"version": "1"}, {"version": "2"}, {}), strict=True):
+    runs = [a_run(f"evalrun_{n}") for n in range(4)]
+    named = [{"version": "1"}, {"version": "2"}, {}, {"id": "pmpt_2", "version": "1"}]
+    for run, prompt in zip(runs, named, strict=True):
         run["data_source"]["prompt"] = {"id": "pmpt_1", **prompt}
     api.evals = [an_eval("eval_1", *runs)]
     api.prompts = {
         "pmpt_1": {"id": "pmpt_1", "tools": []},
         "pmpt_1?1": {"id": "pmpt_1", "version": "1", "variables": {}},
         "pmpt_1?2": {"id": "pmpt_1", "version": "2", "image": {"file_id": "file-logo"}},
+        "pmpt_2?1": {"prompt_id": "pmpt_2"},
     }
     api.files = {"file-logo": ("logo.png", b"PNG")}
 
     saved = save(folder)
 
-    assert saved.counts == "1 eval, 3 runs, 0 of 0 items, 1 file, 3 prompts; nothing is missing"
+    assert saved.counts == "1 eval, 4 runs, 0 of 0 items, 1 file, 4 prompts; nothing is missing"
     assert {path.name for path in (folder / "prompts").iterdir()} == {
         "pmpt_1.json",
         "pmpt_1-v1.json",
         "pmpt_1-v2.json",
+        "pmpt_2-v1.json",
     }
 
 

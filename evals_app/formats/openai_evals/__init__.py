@@ -32,7 +32,8 @@ DIALECT = Dialect(
     title="OpenAI Evals",
     page="coming-from-openai-evals",
     about=(
-        "An eval and a run of it, saved as JSON from the OpenAI API: both together, or in a .zip. "
+        "An eval and a run of it, saved as JSON from the OpenAI API: both together, or in a .zip. The "
+        "command save_openai_evals saves everything. "
         "Also the registry of the open-source framework, with its samples."
     ),
     sample=(

@@ -14,8 +14,8 @@ _UNKNOWN = (
     'data_source), output items (with datasource_item) or items ({"item": ...}).'
 )
 _CUT_OFF = (
-    "The API has more than this page. Fetch the next one with &after= and its last_id, save it "
-    "next to this one, and import them together."
+    "The API has more than this page. Save all pages with the command save_openai_evals; or fetch the "
+    "next one with &after= and its last_id, save it next to this one, and import them together."
 )
 # Under these a file may hold several kinds at once.
 _NESTED = ("eval", "run", "runs", "output_items")

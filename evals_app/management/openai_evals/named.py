@@ -131,7 +131,7 @@ class Named:
     async def _prompt(self, prompt: Prompt) -> bool:
         stem = f"prompts/{prompt.id}" + (f"-v{prompt.version}" if prompt.version else "")
         if self.work.folder.names("prompts", stem.removeprefix("prompts/")):
-            self.work.named.note(self.work.folder.read(f"{stem}.json"))
+            self._note_prompt(prompt, self.work.folder.read(f"{stem}.json"))
             return True
         try:
             data = await self.work.thing(f"{stem}.json", "prompts", prompt.id, query=prompt.query)
@@ -140,8 +140,15 @@ class Named:
             problem = f"{error}{_BY_HAND.format(prompt.page, stem)}"
             self.work.report.miss(f"prompt {prompt.id}{version}", error.address, problem)
             return False
-        self.work.named.note(data)
+        self._note_prompt(prompt, data)
         return True
+
+    def _note_prompt(self, prompt: Prompt, data: Any) -> None:
+        """Take what a prompt names; its own id there is not a version of it that someone named."""
+        prompts = self.work.named.prompts
+        own = {Prompt(prompt.id)} - prompts
+        self.work.named.note(data)
+        prompts -= own
 
     # Stored answers
 
