@@ -27,6 +27,10 @@ ANY_SCORE = (
     "Every score is at least 0, so this always passes. Enter the score to reach, for example 0.8, or"
     " leave it out."
 )
+NO_THRESHOLD = (
+    "This check passes or fails by itself, so a threshold of 0 is ignored. Leave it out, or set the"
+    " weight to 0 if the check should only inform."
+)
 COMMON_KEYS = ("type", "name", "weight", "threshold", "enabled", "fail_on_error", "model", "scope")
 
 
@@ -95,11 +99,14 @@ class AssertionSpec(Spec):
         return self.grader.cannot_fail()
 
     def hollow(self) -> tuple[Loc, str] | None:
-        """Return the key that keeps it from failing, and why; None if it can fail or only informs."""
+        """Return the key that keeps it from failing, or seems to, and why; None if there is none.
+
+        A check that only informs has none.
+        """
         if self.weight == 0 or not self.enabled:
             return None
         if self.threshold == 0:
-            return ("threshold",), ANY_SCORE
+            return ("threshold",), ANY_SCORE if self.grader.obeys_threshold() else NO_THRESHOLD
         reason = self.grader.cannot_fail()
         return (self.grader.main_key(), reason) if reason else None
 

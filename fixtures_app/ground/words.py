@@ -6,6 +6,7 @@ from itertools import islice
 
 _CLOSE = 0.6
 _SLIP = 0.85
+_STEM = 2  # letters that say which name is meant, if only one begins so
 # Comparing is slow, and longer names are not misspelt but different.
 _CANDIDATES = 1000
 _CHARS = 200
@@ -13,7 +14,7 @@ _KNOWN_SHOWN = 8
 
 
 def nearest(word: str, known: Iterable[str], *, is_slip: bool = False) -> str:
-    """Return the known name that is close to a word in any case; empty if none is.
+    """Return the known name that is close to a word in any case, or begins with it; empty if none.
 
     With `is_slip` they may differ by one or two letters only.
     """
@@ -22,7 +23,16 @@ def nearest(word: str, known: Iterable[str], *, is_slip: bool = False) -> str:
     names = {name.casefold(): name for name in islice(known, _CANDIDATES) if len(name) <= _CHARS}
     cutoff = _SLIP if is_slip else _CLOSE
     close = difflib.get_close_matches(word.casefold(), names, n=1, cutoff=cutoff)
-    return names[close[0]] if close else ""
+    if close or is_slip:
+        return names[close[0]] if close else ""
+    begun = [name for known, name in names.items() if _begins(word.casefold(), known)]
+    return begun[0] if len(begun) == 1 else ""
+
+
+def _begins(word: str, known: str) -> bool:
+    """Whether one of two names is how the other begins: `f1` of `f1_score`."""
+    short, long = sorted((word, known), key=len)
+    return len(short) >= _STEM and long.startswith(short)
 
 
 def near(word: str, known: Iterable[str]) -> str:

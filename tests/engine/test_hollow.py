@@ -149,18 +149,22 @@ async def decided(*checks: dict[str, Any], reply: str = "x", **changes: Any) -> 
 @pytest.mark.parametrize(
     ("checks", "changes", "verdict", "score"),
     [
-        pytest.param([WORDS | {"threshold": 0}], {}, ERRORED, 0.0, id="a threshold of 0"),
+        pytest.param([WORDS | {"threshold": 0}], {}, ERRORED, None, id="a threshold of 0"),
         pytest.param([FITS_X], {}, ERRORED, None, id="fits everything"),
         pytest.param([FITS_X, SAYS_X], {}, PASSED, 1.0, id="beside one that can fail"),
         pytest.param(
             [FITS_X, SAYS_Y], BY_SCORE | {"pass_threshold": 0.5}, FAILED, 0.0, id="not in the score"
         ),
         pytest.param(
-            [SAYS_Y], BY_SCORE | {"pass_threshold": 0}, ERRORED, 0.0, id="every score passes"
+            [SAYS_Y], BY_SCORE | {"pass_threshold": 0}, ERRORED, None, id="every score passes"
         ),
         pytest.param([WORDS | {"threshold": 0}], BY_SCORE, FAILED, 0.0, id="the score decides"),
         pytest.param(
-            [WORDS], GATES | {"gates": {"min_score": 0}}, ERRORED, 0.0, id="a gate that cannot fail"
+            [WORDS],
+            GATES | {"gates": {"min_score": 0}},
+            ERRORED,
+            None,
+            id="a gate that cannot fail",
         ),
     ],
 )

@@ -28,6 +28,7 @@ _COMPARING: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "rouge": ("rouge", ()),
     "meteor": ("meteor", ()),
 }
+_OUR_NAMES = {ours: name for name, (ours, _) in _COMPARING.items() if ours not in _COMPARING}
 _MOST_GRADE = 5  # of HoloDeck's old judges
 # HoloDeck's thresholds are for grades from 0 to 10, divided by 10.
 _SCALE = "0-10"
@@ -136,6 +137,9 @@ def _shape(source: Source, loc: Loc) -> type[Standard | GEval | Rag | Code] | No
     name = written.get(key)
     if _type_of(name) not in (None, kind):
         source.say((*loc, key), f"This is not a {kind} metric.{_instead(name)}")
+        return None
+    if shape is Standard and isinstance(name, str) and name in _OUR_NAMES:
+        source.say((*loc, key), f"Unknown metric. Did you mean {_OUR_NAMES[name]!r}?")
         return None
     # One of HoloDeck's that we lack, not a misspelt one.
     is_unknown = isinstance(name, str) and not near(name, (*_COMPARING, *_REPLACED))

@@ -16,6 +16,10 @@ from fixtures_app.ground.words import near, nearest, suggestion
         pytest.param("x" * 200, ["x" * 201], "", id="long-name"),
         pytest.param("x" * 201, ["x" * 200], "", id="long-word"),
         pytest.param("a", [], "", id="nothing-known"),
+        pytest.param("f1", ["bleu", "f1_score"], "f1_score", id="beginning"),
+        pytest.param("rouge_longest", ["bleu", "rouge"], "rouge", id="with-more-after-it"),
+        pytest.param("f1", ["f1_score", "f1_of_words"], "", id="beginning-of-two"),
+        pytest.param("f", ["f1_score"], "", id="one-letter"),
     ],
 )
 def test_the_nearest_of_the_known_names(word: str, known: list[str], expected: str) -> None:

@@ -278,6 +278,11 @@ RAG_BY = "{{type: rag, metric_type: faithfulness, model: {{{}, name: m}}}}"
     [
         ("f1_score", "", "metric"),
         ("{metric: f1_scor}", ".metric", "'f1_score'"),
+        ("{metric: f1}", ".metric", "'f1_score'"),
+        ("{metric: rougeL}", ".metric", "'rouge'"),
+        ("{metric: num}", ".metric", "'numeric'"),
+        ("{metric: exact_match}", ".metric", "'equality'"),
+        ("{metric: token_f1}", ".metric", "'f1_score'"),
         ("{threshold: 1}", "", "`metric`"),
         ("{type: gevl}", ".type", "'geval'"),
         ("{type: 5}", ".type", "standard"),
@@ -304,3 +309,22 @@ def test_a_metric_that_cannot_be_read_is_refused(metric: str, key: str, message:
     assert f"evaluations.metrics[0]{key}" in [item.keys for item in errors]
     assert any(message in item.message for item in errors)
     assert all(item.line == 3 for item in errors)
+
+
+@pytest.mark.parametrize(
+    ("metric", "word", "decides"),
+    [
+        pytest.param("equality", "ignored", True, id="passes or fails by itself"),
+        pytest.param("numeric", "ignored", True, id="so does this"),
+        pytest.param("bleu", "always passes", False, id="every score would do"),
+    ],
+)
+def test_a_threshold_of_0_does_what_its_warning_says(
+    metric: str, word: str, *, decides: bool
+) -> None:
+    imported = read(with_metrics(f"- {{metric: {metric}, threshold: 0}}\n"))
+
+    (check,) = imported.suites[0].spec.assertions
+    (warning,) = [found for found in imported.warnings if found.keys.endswith("threshold")]
+    assert word in warning.message
+    assert check.decides is decides
