@@ -36,6 +36,7 @@ __all__ = [
     "ToolUse",
     "Trickle",
     "Vectors",
+    "Whole",
     "last_text",
     "tool_results",
 ]
@@ -70,6 +71,13 @@ class Drip:
 
 
 @dataclass(frozen=True)
+class Whole:
+    """An answer in one piece whatever was asked for, as from a gateway that knows no streams."""
+
+    reply: Reply
+
+
+@dataclass(frozen=True)
 class Trickle:
     """A stream that rests before each event, and is whole in the end."""
 
@@ -86,7 +94,7 @@ class Garbage:
     content_type: str = "application/json"
 
 
-Answer = Reply | Failure | Cut | Hang | Drip | Trickle | Garbage | Vectors
+Answer = Reply | Failure | Cut | Hang | Drip | Trickle | Whole | Garbage | Vectors
 
 
 @dataclass(frozen=True)
@@ -413,6 +421,9 @@ class _Connection(BaseHTTPRequestHandler):
             case Trickle():
                 self._stream(answer.reply, request, rest_s=answer.rest_s)
                 self._end_stream()
+            case Whole():
+                owner.pause(answer.reply.latency_s)
+                self._send(200, json.dumps(dialect.whole(answer.reply, request)))
             case Garbage():
                 self._send(answer.status, answer.body, content_type=answer.content_type)
             case Failure() if is_stream and answer.after_events:

@@ -57,6 +57,7 @@ class LimitsSpec(Spec):
 
 
 MAX_PASSAGES = 200
+TURN_TIMEOUT_S = 60.0  # of a turn, unless somebody chooses another
 Passage = Annotated[str, Field(min_length=1, max_length=200_000)]
 
 
@@ -167,18 +168,18 @@ class CaseSpec(Spec):
         default=LimitsSpec(), title="Limits", description="Hard limits, all optional."
     )
     turn_timeout_s: float = Field(
-        default=60.0,
+        default=TURN_TIMEOUT_S,
         title="Reply timeout (s)",
         json_schema_extra=SECONDS,
-        description="Time the agent has for one turn; a turn that takes longer fails. If a"
-        " model API has sent nothing by then, that is not the agent's failure: it is asked again.",
+        description="Time the agent has for one turn; a turn that takes longer fails. A model API"
+        " that has sent nothing for 30 s or more is not the agent's failure: it is asked again.",
         gt=0,
         le=1500,
     )
     streaming: bool = Field(
         default=False,
         title="Streaming",
-        description="Calls the model in streaming mode and measures the time to the first token.",
+        description="Streams the reply and measures the time to the first token.",
     )
     trials: int | None = Field(
         default=None,

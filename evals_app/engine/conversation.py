@@ -14,6 +14,7 @@ from evals_app.engine.agents.line import Line
 from evals_app.engine.agents.session import Exchange
 from evals_app.engine.agents.variables import Variables
 from evals_app.engine.callables.pool import Callables
+from evals_app.engine.case_spec import TURN_TIMEOUT_S
 from evals_app.engine.errors import (
     AgentError,
     ConfigurationError,
@@ -125,11 +126,20 @@ class Conversation:
         for index, turn in enumerate(self.case.turns, 1):
             files = [await self._content(file) for file in turn.files]
             exchange = Exchange(
-                index, plain(turn.user), self.case.turn_timeout_s, files=tuple(files)
+                index,
+                plain(turn.user),
+                self.case.turn_timeout_s,
+                is_limit_chosen=self._is_limit_chosen,
+                files=tuple(files),
             )
             await self._run_turn(session, exchange, expected=turn.expected)
             if self._failure or self._has_given_up():
                 break
+
+    @property
+    def _is_limit_chosen(self) -> bool:
+        case = self.case
+        return case.turn_timeout_s != TURN_TIMEOUT_S or case.limits.max_time_ms is not None
 
     async def _content(self, file: FileSpec) -> FileContent:
         if file.sha256 is None:

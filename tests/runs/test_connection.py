@@ -110,7 +110,7 @@ def test_an_error_has_the_words_of_a_run(
         pytest.param({"environ": {}}, f"the environment variable {KEY_VARIABLE}", id="no key"),
         pytest.param(
             {"environ": {KEY_VARIABLE: "sk-wrong"}},
-            f"Check the environment variable {KEY_VARIABLE}",
+            f"check the environment variable {KEY_VARIABLE}",
             id="a wrong key",
         ),
         pytest.param(

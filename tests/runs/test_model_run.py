@@ -295,6 +295,28 @@ def test_without_a_price_a_limit_on_cost_cannot_be_graded(server: ModelServer) -
     assert "claude-haiku-5-5" in execution.reason
 
 
+def test_what_a_call_cost_that_was_cut_off_by_the_limit_is_unknown_and_counts_at_its_most(
+    server: ModelServer,
+) -> None:
+    slow, quick = Reply("On Friday.", latency_s=2.5), Reply("On Friday.")
+    server.answers(lambda request: slow if last_text(request) == "Take your time." else quick)
+    price("claude-haiku-*", 10)
+    agent = make_agent("s", driver="model", rules=[], model="local/claude-haiku-5-5")
+    suite = make_suite(["Take your time.", "Be quick."], agent=agent, contains="Friday")
+    suite.cases.update(turn_timeout_s=1)
+    run = start_run(suite, max_cost_usd=Decimal(5))
+
+    work()
+
+    run.refresh_from_db()
+    late, fast = run.executions.order_by("position")
+    assert (run.verdict, late.verdict, late.cause) == ("failed", "failed", "agent")
+    assert (fast.verdict, len(server.requests)) == ("passed", 2)
+    assert (late.agent_prompt_tokens, late.agent_cost_usd, run.agent_cost_usd) == (None,) * 3
+    assert run.summary["at_least"]["agent_cost_usd"] == float(fast.agent_cost_usd or 0) > 0
+    assert (run.reserved_usd, run.spent_usd > 10 * (fast.agent_cost_usd or 0)) == (0, True)
+
+
 def test_a_provider_that_refuses_makes_the_execution_errored_not_failed(
     server: ModelServer,
 ) -> None:

@@ -27,6 +27,11 @@ from evals_app.engine.llm.call import (
 from evals_app.engine.trial import NO_USAGE, Message, ToolCall
 from fixtures_app.ground.quoting import shortened
 
+_MAY_COST_MORE = (
+    "A call of the model broke off and was repeated. It may have been billed, too: tokens and cost"
+    " are only those of the calls that were answered."
+)
+
 
 class ModelSession:
     """Ask the model, run the tools that it requests, until it answers."""
@@ -100,7 +105,9 @@ class ModelSession:
             raise AgentError(
                 f"The agent's reply is longer than {MAX_REPLY_BYTES // 1000:,} kB."
             ) from None
-        except ProviderError:
+        except ProviderError as error:
+            if error.may_be_billed:
+                exchange.note_unknown()
             # The time of a failed call is not the agent's.
             exchange.waited_s += exchange.clock() - asked_at
             raise
@@ -120,7 +127,8 @@ class ModelSession:
         if exchange.first_token_ms is None:
             exchange.first_token_ms = reply.first_token_ms
         dropped = (f"The model does not accept {name}; it was left out." for name in reply.dropped)
-        for note in (*dropped, *reply.notes):
+        more = (_MAY_COST_MORE,) if reply.may_cost_more else ()
+        for note in (*dropped, *more, *reply.notes):
             if note not in exchange.notes:
                 exchange.notes.append(note)
         return reply

@@ -1,6 +1,7 @@
 """What a driver is, and the notes it takes while it answers."""
 
 import asyncio
+import math
 import secrets
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -23,7 +24,7 @@ from evals_app.engine.trial import (
 )
 
 _SHARE_OF_TURN = 0.9  # of what is left of it
-_LEAST_SILENCE_S = 30.0  # before a provider is blamed for it
+LEAST_SILENCE_S = 30.0  # before a provider is blamed for it
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +52,7 @@ class Setting:
 class Exchange:
     """A turn while it runs; what was done so far survives an error or a timeout.
 
-    `clock` gives seconds. `waited_s` is the time that was not the agent's; drivers add to it.
+    `is_limit_chosen`: somebody set its time limit. `clock` gives seconds. `waited_s` is the time that was not the agent's; drivers add to it.
     `paused_s` is how long the turn's timer stood still. `replayed_s` is time spent on it earlier,
     in an interrupted conversation. `pending` says in words what it is waiting for. `span_id` is the
     turn in the trace that external agents are sent.
@@ -61,6 +62,7 @@ class Exchange:
     user: str
     timeout_s: float
     clock: Callable[[], float] = time.monotonic
+    is_limit_chosen: bool = False
     files: tuple[FileContent, ...] = ()
     messages: list[Message] = field(default_factory=list)
     usages: list[Usage] = field(default_factory=list)
@@ -135,14 +137,17 @@ class Exchange:
             self.waited_s += self.clock() - began
             self.pending = before
 
-    def silence_s(self) -> float:
+    def silence_s(self, *, is_thinking: bool) -> float:
         """Return the seconds after which a silent model API is given up.
 
         Just before the end of the turn: a model that thinks has nearly all of it, and an API that
-        never answers is the provider's fault. If the agent has used most of the turn before, the
-        timeout is the agent's.
+        never answers is the provider's fault. A limit that somebody chose decides by itself where
+        less silence than a provider's own ends the turn, and while the model `is_thinking`: its API
+        has begun to answer, or would not show that it has.
         """
-        return max(_SHARE_OF_TURN * self.left_s, min(_LEAST_SILENCE_S, self.timeout_s / 2))
+        if self.is_limit_chosen and is_thinking:
+            return math.inf
+        return max(_SHARE_OF_TURN * self.left_s, LEAST_SILENCE_S)
 
     @property
     def reply(self) -> str:

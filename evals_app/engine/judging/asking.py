@@ -167,7 +167,13 @@ class Asker:
     ) -> tuple[T, ModelReply]:
         is_doubled = is_repaired = False
         while True:
-            reply = await self._complete(prompt, request)
+            try:
+                reply = await self._complete(prompt, request)
+            except ProviderError as exc:
+                if exc.may_be_billed:  # so what judges cost is unknown
+                    unknown = self._kept(prompt, request, ModelReply(attempts=exc.attempts))
+                    calls.append(replace(unknown, fingerprint=""))
+                raise
             calls.append(self._kept(prompt, request, reply))
             if reply.stop == "refusal":
                 category = f" ({reply.refusal_category})" if reply.refusal_category else ""

@@ -4,6 +4,7 @@ import asyncio
 import http
 import importlib
 import json
+import math
 import re
 import socket
 from abc import ABC, abstractmethod
@@ -26,7 +27,7 @@ from evals_app.engine.errors import (
     WebError,
 )
 from evals_app.engine.kinds import Kind
-from evals_app.engine.llm.call import MAX_REPLY_BYTES, ModelCall, ModelReply, NativeTurn
+from evals_app.engine.llm.call import MAX_REPLY_BYTES, ModelCall, ModelReply, NativeTurn, Silence
 from evals_app.engine.llm.names import ToolNames
 from evals_app.engine.llm.retry import AttemptError, SettingRefusedError, retry_after_s
 from evals_app.engine.llm.wire import (
@@ -120,12 +121,14 @@ class Arrived:
     """A reply as it came over the wire.
 
     `raw_arguments` are tool arguments as they were streamed, if the reply does not contain them.
+    `is_whole`: it came in one piece, although it was asked for as a stream.
     """
 
     body: Mapping[str, Any]
     request_id: str | None
     raw_arguments: Mapping[int, str] = field(default_factory=dict)
     first_token_at: float | None = None
+    is_whole: bool = False
 
 
 class Streamed(Protocol):
@@ -143,23 +146,35 @@ class Streamed(Protocol):
 
 
 class Quiet:
-    """Ends an attempt in which nothing (more) of an answer comes."""
+    """Ends an attempt in which nothing (more) of an answer comes.
 
-    def __init__(self, silence_s: Callable[[], float] | None = None) -> None:
+    A model `is_thinking` once its API has begun to answer, or if that will not be seen.
+    """
+
+    def __init__(self, silence_s: Silence | None = None, *, is_thinking: bool = False) -> None:
         self.timer = asyncio.timeout(None)
         self._silence_s = silence_s
+        self._is_thinking = is_thinking
         self._allowed_s = 0.0
         self._has_heard = False
 
     def listen(self) -> None:
         """Begin to wait, or continue."""
         if self._silence_s is not None and not self.timer.expired():
-            self._allowed_s = self._silence_s()
-            self.timer.reschedule(asyncio.get_running_loop().time() + self._allowed_s)
+            self._allowed_s = self._silence_s(is_thinking=self._is_thinking)
+            is_endless = math.isinf(self._allowed_s)
+            until = asyncio.get_running_loop().time() + self._allowed_s
+            self.timer.reschedule(None if is_endless else until)
+
+    def begin(self) -> None:
+        """Note that the API has begun to answer. That ends no wait, but may make it endless."""
+        self._is_thinking = True
+        if self._silence_s is not None and math.isinf(self._silence_s(is_thinking=True)):
+            self.listen()
 
     def hear(self) -> None:
         """Note that something has come."""
-        self._has_heard = True
+        self._has_heard, self._is_thinking = True, False
         self.listen()
 
     def what(self) -> str:
@@ -186,6 +201,7 @@ class Adapter(ABC):
         self.access = access
         self.clock = clock
         self._now = now
+        self._unstreamed: set[str] = set()  # models that stream nothing, or no token counts
 
     @classmethod
     def preload(cls) -> None:
@@ -207,6 +223,7 @@ class Adapter(ABC):
         """
         self._check_files(call)
         without |= {name for name in self._lacks(call) if getattr(call, name) is not None}
+        is_measured, call = call.stream, replace(call, stream=self._streams(call, without))
         names = ToolNames(tool.name for tool in call.tools)
         self._open()  # the first time it takes a second, which is not latency
         started = self.clock()
@@ -219,11 +236,17 @@ class Adapter(ABC):
         return replace(
             reply,
             latency_ms=(self.clock() - started) * 1000,
-            first_token_ms=None if first is None else (first - started) * 1000,
+            first_token_ms=(first - started) * 1000 if is_measured and first is not None else None,
             request_id=label(self.without_key(arrived.request_id or "")) or None,
             sent=self._sent(call, without=without),
             dropped=tuple(sorted(without)),
         )
+
+    def _streams(self, call: ModelCall, without: frozenset[str]) -> bool:
+        """Return whether a call is streamed: if that is asked for, or helps and costs nothing."""
+        if "streaming" in without or call.streaming is None:
+            return False
+        return call.stream or call.model not in self._unstreamed
 
     def _lacks(self, call: ModelCall) -> frozenset[str]:
         """Name the settings that cannot be sent with this call."""
@@ -274,6 +297,13 @@ class Adapter(ABC):
             ),
         }
 
+    async def _whole(self, response: Any) -> Mapping[str, Any] | None:
+        """Return the answer of an API that was asked for a stream and does not know how; else None."""
+        if "application/json" not in response.headers.get("content-type", ""):
+            return None
+        await response.aread()
+        return body_of(self.without_key(response.text))
+
     async def _take_in(self, stream: Any, *, into: Streamed, quiet: Quiet) -> float | None:
         """Read a stream to its end; return the moment of its first token."""
         if "text/event-stream" not in stream.response.headers.get("content-type", ""):
@@ -300,18 +330,22 @@ class Adapter(ABC):
     async def _attempt(
         self, call: ModelCall, *, names: ToolNames, without: frozenset[str]
     ) -> tuple[Arrived, ModelReply]:
-        quiet = Quiet(call.silence_s)
+        quiet = Quiet(call.silence_s, is_thinking=not call.stream)
         receiving = self._receive(call, names=names, without=without, quiet=quiet)
         arrived = await self.bounded(receiving, timeout_s=call.timeout_s, quiet=quiet)
         with self.reading():
             reply = self._read(arrived, names=names)
         if _size(reply) > MAX_REPLY_BYTES:
             raise _too_long()
+        # Most APIs that do not count the tokens of streams count those of whole answers.
+        if call.stream and (arrived.is_whole or reply.usage.output is None):
+            self._unstreamed.add(call.model)
         return arrived, reply
 
     def _sent(self, call: ModelCall, *, without: frozenset[str]) -> dict[str, Any]:
-        # Schema and key are as long as they are known.
-        given = given_settings(call, self.settings, without=without | {"schema", "cache_key"})
+        # Schema and key are as long as they are known, and streaming changes no answer.
+        hidden = {"schema", "cache_key", "streaming"}
+        given = given_settings(call, self.settings, without=without | hidden)
         return {"max_output_tokens": call.max_output_tokens, **given}
 
     def _check_files(self, call: ModelCall) -> None:
@@ -417,8 +451,12 @@ class Adapter(ABC):
     def _advice(self, status: int, complaint: Complaint, *, headers: Mapping[str, str]) -> str:
         if status == http.HTTPStatus.UNAUTHORIZED or complaint.is_about_key:
             if self.access.variable:
-                return f"Check the environment variable {self.access.variable}"
-            return "Enter the environment variable of the key on the provider's page"
+                variable = self.access.variable
+                return f"Ask your administrator to check the environment variable {variable}"
+            return (
+                "Ask your administrator to enter the environment variable of the key on the"
+                " provider's page"
+            )
         if status in _REDIRECTS and "location" in headers:
             return f"It has moved to {headers['location']}. Change the provider's base URL"
         return ""

@@ -18,6 +18,7 @@ class AnthropicAdapter(Adapter):
 
     modules = ("anthropic",)
     settings = {
+        "streaming": re.compile(r"\bstream", re.IGNORECASE),
         "top_p": re.compile(r"\btop_p\b"),
         "temperature": re.compile(r"\btemperature\b"),
         "effort": re.compile(r"\beffort\b"),
@@ -46,10 +47,14 @@ class AnthropicAdapter(Adapter):
         streamed = StreamedMessage()
         # Not `messages.stream`: it raises if a model writes arguments that are not JSON.
         async with await self._open().messages.create(stream=True, **request) as stream:
+            quiet.begin()
+            request_id = stream.response.headers.get("request-id")
+            if (body := await self._whole(stream.response)) is not None:
+                return Arrived(body, request_id=request_id, is_whole=True)
             first_token_at = await self._take_in(stream, into=streamed, quiet=quiet)
         return Arrived(
             self.body_without_key(streamed.message),
-            request_id=stream.response.headers.get("request-id"),
+            request_id=request_id,
             raw_arguments={
                 place: self.without_key(raw) for place, raw in streamed.raw_inputs.items()
             },

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, field, fields, replace
 from decimal import Decimal
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from evals_app.engine.kinds import PDF
 from evals_app.engine.llm.purse import Use
@@ -128,13 +128,21 @@ class ToolRequest:
     is_malformed: bool = False
 
 
+class Silence(Protocol):
+    """Says how many seconds nothing may come; a model `is_thinking` if its API has begun to answer."""
+
+    def __call__(self, *, is_thinking: bool) -> float: ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelCall:
     """One question to a model.
 
     `provider` is a slug. `timeout_s` bounds one attempt, `patience_s` the time that retries may
-    take in all. `silence_s()` returns the seconds after which an attempt is given up in which nothing
-    (more) of an answer has come; None: only `timeout_s` bounds it. `waiting()` is entered for as
+    take in all. `silence_s(is_thinking=...)` returns the seconds after which an attempt is given up in
+    which nothing (more) of an answer has come; None: only `timeout_s` bounds it. Such a call is
+    streamed, which shows whether a model thinks or its API sends nothing; `stream` asks for
+    it, too, and measures the time to the first token. `waiting()` is entered for as
     long as the call waits for its provider: callers stop their own clock there, and `refund` is
     called with the seconds of a failed attempt. `tell` is called with what it waits for, in words,
     and afterwards with an empty text. Sampling settings, `effort`, `seed` and `top_logprobs` (how
@@ -154,7 +162,7 @@ class ModelCall:
     stream: bool = False
     max_output_tokens: int = 4096
     timeout_s: float = 60.0
-    silence_s: Callable[[], float] | None = None
+    silence_s: Silence | None = None
     patience_s: float = 600.0
     temperature: float | None = None
     top_p: float | None = None
@@ -171,6 +179,11 @@ class ModelCall:
         """What the call is paid for."""
         role: Literal["agent", "judge"] = "agent" if self.purpose == AGENT else "judge"
         return Use(role, f"{self.provider}/{self.model}")
+
+    @property
+    def streaming(self) -> Literal[True] | None:
+        """Whether it is streamed if its model allows that."""
+        return True if self.stream or self.silence_s is not None else None
 
     @property
     def files(self) -> tuple[FileContent, ...]:
@@ -234,7 +247,7 @@ class ModelReply:
     `stop` says why it ended: `ok`, `tool` (it waits for tool results), `length` (cut at
     max_output_tokens), `refusal`, `context` (the conversation is too long for the model).
     `latency_ms` and `first_token_ms` are of the attempt that succeeded; all other time is in
-    `waited_ms`. `native_turn` goes into the next call's messages; None if the reply is empty.
+    `waited_ms`. `may_cost_more`: an attempt broke off before, and may have been billed, too. `native_turn` goes into the next call's messages; None if the reply is empty.
     `dropped` names the settings that the model does not accept. `cost_usd` None is unknown.
     `is_whole` is False if a filter of the API cut off the text: then it is not an answer of the
     model. A model that declines in its own words has answered. `notes` are for people. `logprobs`
@@ -250,6 +263,7 @@ class ModelReply:
     cost_usd: Decimal | None = None
     latency_ms: float = 0.0
     waited_ms: float = 0.0
+    may_cost_more: bool = False
     is_replayed: bool = False
     is_reused: bool = False
     first_token_ms: float | None = None
@@ -297,6 +311,7 @@ class Embeddings:
     """
 
     vectors: tuple[tuple[float, ...], ...] = field(default=(), repr=False)
+    may_cost_more: bool = False
     usage: Usage = field(default_factory=Usage)
     cost_usd: Decimal | None = None
     latency_ms: float = 0.0

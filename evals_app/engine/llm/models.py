@@ -20,6 +20,7 @@ from evals_app.engine.llm.provider import Block, Call, Course, Provider, Setting
 from evals_app.engine.llm.purse import Purse
 from evals_app.engine.llm.retry import (
     MAX_RETRIES,
+    NOT_THE_AGENT,
     AttemptError,
     SettingRefusedError,
     delay_s,
@@ -162,8 +163,12 @@ class Models:
                     call.refund(clock() - tried_at)
                 else:
                     waited_ms = (clock() - course.began) * 1000 - reply.latency_ms
-                    attempts = tuple(course.attempts)
-                    return replace(reply, waited_ms=max(0.0, waited_ms), attempts=attempts)
+                    return replace(
+                        reply,
+                        waited_ms=max(0.0, waited_ms),
+                        attempts=tuple(course.attempts),
+                        may_cost_more=course.may_be_billed,
+                    )
             # The slot is free from here on: others work while this call waits.
             delay = self._delay(provider, call, course)
             with call.waiting():
@@ -189,6 +194,8 @@ class Models:
                 problem = over_limit(provider.name, failure.what, call.patience_s)
             else:
                 problem += f" A call waits at most {call.patience_s:.0f} s in total."
+        if is_last and failure.is_retryable and NOT_THE_AGENT not in problem:
+            problem = f"{problem} {NOT_THE_AGENT}"
         course.attempts.append(Attempt(str(failure), 0.0 if is_last else delay * 1000))
         if is_last:
             raise course.gave_up(failure.to_provider_error(problem)) from None

@@ -36,6 +36,7 @@ class OpenAIAdapter(Adapter):
 
     modules = ("openai", "openai.resources.chat", "openai.resources.embeddings")
     settings = {
+        "streaming": re.compile(r"\bstream", re.IGNORECASE),
         "top_logprobs": re.compile(r"logprobs", re.IGNORECASE),
         "seed": re.compile(r"\bseed\b"),
         "top_p": re.compile(r"\btop_p\b"),
@@ -116,7 +117,8 @@ class OpenAIAdapter(Adapter):
             )
             resource, into = client.chat.completions, StreamedCompletion()
         if call.stream:
-            return await self._receive_stream(resource.create, request, into=into, quiet=quiet)
+            created = resource.create(stream=True, **request, extra_headers=self._headers())
+            return await self._receive_stream(created, into=into, quiet=quiet)
         return await self._receive_whole(resource.with_raw_response.create, request)
 
     async def _receive_whole(
@@ -129,18 +131,25 @@ class OpenAIAdapter(Adapter):
 
     async def _receive_stream(
         self,
-        create: Callable[..., Awaitable[Any]],
-        request: Mapping[str, Any],
+        created: Awaitable[Any],
         *,
         into: _StreamedBody,
         quiet: Quiet,
     ) -> Arrived:
-        async with await create(stream=True, **request, extra_headers=self._headers()) as stream:
-            first_token_at = await self._take_in(stream, into=into, quiet=quiet)
-        headers, body = stream.response.headers, self.body_without_key(into.body)
+        first_token_at = None
+        async with await created as stream:
+            quiet.begin()
+            headers, body = stream.response.headers, await self._whole(stream.response)
+            is_whole = body is not None
+            if body is None:
+                first_token_at = await self._take_in(stream, into=into, quiet=quiet)
+                body = self.body_without_key(into.body)
         self._check(body, headers=headers)
         return Arrived(
-            body, request_id=headers.get("x-request-id") or _id(body), first_token_at=first_token_at
+            body,
+            request_id=headers.get("x-request-id") or _id(body),
+            first_token_at=first_token_at,
+            is_whole=is_whole,
         )
 
     def _check(self, body: Mapping[str, Any], *, headers: Mapping[str, str]) -> None:

@@ -71,7 +71,13 @@ class Course:
     def gave_up(self, error: ProviderError) -> ProviderError:
         """Add to an error what happened."""
         error.attempts = tuple(self.attempts)
+        error.may_be_billed = self.may_be_billed
         return error
+
+    @property
+    def may_be_billed(self) -> bool:
+        """Whether an attempt that failed may have been billed all the same."""
+        return any(failure.is_billable for failure in self.failures)
 
 
 @dataclass(slots=True)

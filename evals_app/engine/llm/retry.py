@@ -16,6 +16,7 @@ MAX_RETRIES = 5
 MAX_TIMEOUTS = 3  # each one is slow
 JITTER = 0.1  # at most a tenth more, so that callers do not come back in step
 _RATE_LIMIT_S = 30.0
+NOT_THE_AGENT = "This says nothing about the agent."
 
 # These block the whole provider for a while, not only the caller.
 BLOCKING_STATUS = frozenset({429, 529})
@@ -119,7 +120,7 @@ def over_limit(name: str, because: str, patience_s: float) -> str:
     how = "overloaded (529)" if "529" in because else "rate-limiting us (429)"
     return (
         f"The provider {name} was {how} for more than {patience_s:.0f} s, the longest that a"
-        " call waits. This says nothing about the agent."
+        f" call waits. {NOT_THE_AGENT}"
     )
 
 

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from evals_app.engine import conversation
+from evals_app.engine.agents import session
 from evals_app.engine.agents.model import ModelSession
 from evals_app.engine.agents.session import Exchange, Setting
 from evals_app.engine.agents.toolbox import Toolbox
@@ -19,6 +21,7 @@ from tests.engine.llm.makers import FakeTime, make_models
 from tests.engine.makers import converse, make_agent, make_model_agent, make_world
 from tests.model_server import (
     Answer,
+    Cut,
     Drip,
     Failure,
     Hang,
@@ -26,6 +29,7 @@ from tests.model_server import (
     Reply,
     ToolUse,
     Trickle,
+    Whole,
     last_text,
     tool_results,
 )
@@ -100,7 +104,7 @@ async def test_a_conversation_of_several_turns_with_tools(talk: Talk, *, streami
     assert not trial.is_scripted
     body = talk.server.bodies[-1]
     assert body["system"] == "You are Juniper."
-    assert body.get("stream", False) is streaming
+    assert body["stream"] is True
     assert [tool["name"] for tool in body["tools"]] == [
         "entity_query",
         "entity_update",
@@ -500,12 +504,19 @@ SILENT = pytest.mark.parametrize(
     ("answer", "streaming"),
     [
         pytest.param(Hang(), False, id="never answers"),
-        pytest.param(Drip(after_events=3), True, id="stops in the middle"),
+        pytest.param(Drip(after_events=5), True, id="stops in the middle"),
     ],
 )
 
 
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Blame a provider after half a second, so that a test need not wait for half a minute."""
+    monkeypatch.setattr(session, "LEAST_SILENCE_S", 0.5)
+
+
 @SILENT
+@pytest.mark.usefixtures("quick")
 async def test_a_model_api_that_never_answers_is_the_providers_fault(
     talk: Talk, answer: Answer, *, streaming: bool
 ) -> None:
@@ -518,10 +529,59 @@ async def test_a_model_api_that_never_answers_is_the_providers_fault(
     assert "turn_timeout_s" in trial.failure.message
     (turn,) = trial.turns
     assert len(turn.attempts) == len(talk.server.requests) == 3
-    assert turn.usage == NO_USAGE
+    assert (turn.usage, turn.cost_usd) == (Usage(), None)  # perhaps it was billed
+
+
+@pytest.mark.parametrize(
+    ("answer", "streaming"),
+    [
+        pytest.param(Reply("Late.", latency_s=2.5), False, id="answers later"),
+        pytest.param(Whole(Reply("Late.", latency_s=2.5)), False, id="answers later, unstreamed"),
+        pytest.param(Reply("Late.", thinking_s=2.5), True, id="thinks for longer"),
+        pytest.param(Drip(after_events=3), False, id="rests for longer"),
+        pytest.param(Hang(), False, id="is not known to be alive so soon"),
+    ],
+)
+async def test_a_model_that_is_slower_than_a_chosen_limit_fails_by_it(
+    talk: Talk, answer: Answer, *, streaming: bool
+) -> None:
+    talk.server.answers(lambda _: answer)
+
+    trial = await talk((), "Hi", turn_timeout_s=1, streaming=streaming)
+
+    (turn,) = trial.turns
+    assert trial.failure is None
+    assert turn.error is not None
+    assert "within 1 s" in turn.error
+    assert len(talk.server.requests) == 1
+    assert (turn.usage, turn.cost_usd) == (Usage(), None)
+
+
+@pytest.mark.usefixtures("quick")
+async def test_a_model_that_thinks_is_blamed_by_a_chosen_limit_only(
+    talk: Talk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    talk.server.answers(lambda _: Drip())
+
+    chosen = await talk((), "Hi", turn_timeout_s=1.5)
+    monkeypatch.setattr(conversation, "TURN_TIMEOUT_S", 1.5)
+    default = await talk((), "Hi", turn_timeout_s=1.5)
+
+    assert (chosen.failure, chosen.turns[0].error is not None) == (None, True)
+    assert default.failure is not None
+    assert default.failure.cause is Cause.PROVIDER
+
+
+async def test_a_call_that_was_repeated_says_that_it_may_have_cost_more(talk: Talk) -> None:
+    trial = await talk([Cut(after_events=3), Reply("Hello.")], "Hi")
+
+    (turn,) = trial.turns
+    assert (turn.reply, turn.usage.response_tokens) == ("Hello.", 5)
+    assert [note for note in turn.notes if "billed" in note]
 
 
 @SILENT
+@pytest.mark.usefixtures("quick")
 async def test_a_model_api_that_is_silent_once_is_asked_again_in_its_own_time(
     talk: Talk, answer: Answer, *, streaming: bool
 ) -> None:

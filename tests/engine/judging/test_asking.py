@@ -188,13 +188,26 @@ async def test_without_an_answer_the_calls_are_kept(replies: list[ModelReply], s
     assert model.answers == []
 
 
-async def test_what_was_paid_before_the_provider_failed_is_kept() -> None:
-    model = FakeModel(reply("Four."), UnavailableError("down"))
+@pytest.mark.parametrize(
+    ("may_be_billed", "usages"),
+    [
+        pytest.param(False, [Usage(10, 5)], id="refused"),
+        pytest.param(True, [Usage(10, 5), Usage()], id="cut off, perhaps billed"),
+    ],
+)
+async def test_what_was_paid_before_the_provider_failed_is_kept(
+    *, may_be_billed: bool, usages: list[Usage]
+) -> None:
+    down = UnavailableError("down")
+    down.may_be_billed = may_be_billed
+    model = FakeModel(replace(reply("Four."), usage=Usage(10, 5)), down)
 
     with pytest.raises(UnavailableError) as failed:
         await ask(model)
 
-    assert [call.reply for call in failed.value.calls] == ["Four."]
+    calls = failed.value.calls
+    assert ([call.usage for call in calls], calls[0].reply) == (usages, "Four.")
+    assert [bool(call.fingerprint) for call in calls] == [True, False][: len(calls)]
 
 
 async def test_a_script_is_not_asked_to_repair_its_answer() -> None:

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import math
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -32,7 +33,18 @@ from tests.engine.llm.makers import (
     FakeTime,
     Lab,
 )
-from tests.model_server import KEY, Cut, Drip, Failure, Garbage, Hang, ModelServer, Reply, Trickle
+from tests.model_server import (
+    KEY,
+    Answer,
+    Cut,
+    Drip,
+    Failure,
+    Garbage,
+    Hang,
+    ModelServer,
+    Reply,
+    Trickle,
+)
 
 pytestmark = pytest.mark.anyio
 
@@ -115,8 +127,8 @@ UNREADABLE = "sent a reply that cannot be read:"
                 status=400,
             ),
             AuthFailedError,
-            "answered 400 (bad request): API key not valid. Check the environment variable "
-            "PROVIDER_TEST_API_KEY.",
+            "answered 400 (bad request): API key not valid. Ask your administrator to"
+            f" check the environment variable {KEY_VARIABLE}.",
             id="a wrong key, as Google says it",
         ),
     ],
@@ -265,7 +277,7 @@ async def test_an_attempt_in_which_nothing_comes_is_given_up_and_tried_again(
         *(answer, answer, Reply("At last.")),
         api=api,
         stream=stream,
-        silence_s=lambda: 0.3,
+        silence_s=lambda **_: 0.3,
         refund=refunded.append,
     )
 
@@ -276,6 +288,56 @@ async def test_an_attempt_in_which_nothing_comes_is_given_up_and_tried_again(
     assert lab.time.slept == [2.0, 4.0]
 
 
+def chosen(*, is_thinking: bool) -> float:
+    """Wait as a turn does whose limit somebody chose."""
+    return math.inf if is_thinking else 0.2
+
+
+@APIS
+@pytest.mark.parametrize(
+    ("answer", "is_given_up"),
+    [
+        pytest.param(Hang(), True, id="never begins to answer"),
+        pytest.param(Drip(), False, id="begins to answer, and thinks"),
+        pytest.param(Trickle(Reply("Slow. " * 9), rest_s=0.15), False, id="is still writing"),
+        pytest.param(Drip(after_events=5), True, id="stops in the middle"),
+    ],
+)
+async def test_a_model_at_work_is_told_from_an_api_that_is_down(
+    lab: Lab, *, api: Api, answer: Answer, is_given_up: bool
+) -> None:
+    lab.server.answers(lambda _: answer)
+
+    with pytest.raises(TimedOutError) as failed:
+        await lab.ask(api=api, silence_s=chosen, timeout_s=0.6, patience_s=1)
+
+    assert ("0.2 s" in str(failed.value), failed.value.may_be_billed) == (is_given_up, True)
+
+
+@APIS
+@pytest.mark.parametrize(
+    ("answers", "error", "may_be_billed"),
+    [
+        pytest.param([Failure(429)] * 2, RateLimitedError, False, id="too many requests"),
+        pytest.param([Failure(500)] * 9, UnavailableError, False, id="down"),
+        pytest.param([Failure(500), *[Cut()] * 9], UnavailableError, True, id="cut off at last"),
+    ],
+)
+async def test_what_may_have_been_billed_is_known_of_a_call_that_came_to_nothing(
+    lab: Lab,
+    answers: list[Answer],
+    error: type[ProviderError],
+    *,
+    api: Api,
+    may_be_billed: bool,
+) -> None:
+    with pytest.raises(error) as failed:
+        await lab.ask(*answers, api=api, patience_s=20)
+
+    assert failed.value.may_be_billed is may_be_billed
+    assert "says nothing about the agent" in str(failed.value)
+
+
 @APIS
 async def test_a_stream_that_brings_something_again_and_again_is_not_given_up(
     lab: Lab, *, api: Api
@@ -284,7 +346,7 @@ async def test_a_stream_that_brings_something_again_and_again_is_not_given_up(
         Trickle(Reply("A long reply. " * 4, thinking="Slowly."), rest_s=0.15),
         api=api,
         stream=True,
-        silence_s=lambda: 1.2,
+        silence_s=lambda **_: 1.2,
     )
 
     assert reply.text.startswith("A long reply.")
@@ -306,7 +368,7 @@ async def test_thoughts_are_a_part_of_an_answer(lab: Lab) -> None:
     with WebServer(lambda _: sent) as server:
         url = f"http://localhost:{server.port}/v1"
         opened = {"base_url": url}
-        reply = await lab.ask(api=CHAT, opened=opened, stream=True, silence_s=lambda: 0.4)
+        reply = await lab.ask(api=CHAT, opened=opened, stream=True, silence_s=lambda **_: 0.4)
 
     assert (reply.text, reply.attempts) == ("Six.", ())
 
@@ -325,7 +387,9 @@ async def test_a_wrong_key_is_named_by_its_variable_and_never_shown_not_even_hal
 
     message = str(caught.value)
     assert message.startswith(f"{api.name} answered 401 (key refused): ")
-    assert message.endswith(". Check the environment variable PROVIDER_TEST_API_KEY.")
+    assert message.endswith(
+        f". Ask your administrator to check the environment variable {KEY_VARIABLE}."
+    )
     assert "sk-" not in message
     assert "**" not in message
 

@@ -1,6 +1,7 @@
 """Settings that models refuse, with the real SDKs against a server on this machine."""
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -18,7 +19,7 @@ from tests.engine.llm.makers import (
     FakeTime,
     Lab,
 )
-from tests.model_server import Failure, ModelServer, Reply
+from tests.model_server import Answer, Failure, Garbage, ModelServer, Reply, Whole
 
 pytestmark = pytest.mark.anyio
 
@@ -118,3 +119,73 @@ async def test_a_model_without_structured_output_is_asked_without(
 
     assert (first.dropped, second.dropped) == (("schema",), ("schema",))
     assert "json_schema" not in json.dumps(lab.server.bodies[-1])
+
+
+# Streams
+
+UNCOUNTED = """\
+data: {"choices": [{"index": 0, "delta": {"content": "Fine."}}]}
+
+data: {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}
+
+data: [DONE]
+
+"""
+
+
+def refusing(request: dict[str, Any]) -> Answer:
+    refusal = Failure(400, message="Streaming is not supported by this model.", param="stream")
+    return refusal if request.get("stream") else Reply("Fine.")
+
+
+def uncounted(request: dict[str, Any]) -> Answer:
+    whole = Reply("Fine.")
+    return Garbage(UNCOUNTED, content_type="text/event-stream") if request.get("stream") else whole
+
+
+@pytest.mark.parametrize(
+    ("api", "answer", "dropped", "streamed"),
+    [
+        *(
+            pytest.param(api, answer, dropped, streamed, id=f"{name}, {what}")
+            for name, api in {"messages": MESSAGES, "chat": CHAT, "responses": RESPONSES}.items()
+            for what, answer, dropped, streamed in [
+                ("streams", lambda _: Reply("Fine."), (), [True, True]),
+                ("refuses", refusing, ("streaming",), [True, False, False]),
+                ("ignores it", lambda _: Whole(Reply("Fine.")), (), [True, False]),
+            ]
+        ),
+        pytest.param(CHAT, uncounted, (), [True, False], id="chat, without token counts"),
+    ],
+)
+async def test_a_call_that_must_not_be_silent_is_streamed_where_that_is_possible(
+    lab: Lab,
+    api: Api,
+    answer: Callable[[dict[str, Any]], Answer],
+    dropped: tuple[str, ...],
+    streamed: list[bool],
+) -> None:
+    call = api.ask(silence_s=lambda **_: 60.0)
+    if api is RESPONSES:  # the first call finds out
+        lab.server.answers(lambda _: Reply("Hi."))
+    else:
+        lab.server.answers(answer)
+
+    async with lab.open(api) as models:
+        if api is RESPONSES:
+            await models.complete(api.ask())
+            lab.server.answers(answer)
+        begun = len(lab.server.bodies)
+        first, second = await models.complete(call), await models.complete(call)
+
+    assert (first.text, second.text) == ("Fine.", "Fine.")
+    assert (second.usage.output is not None, second.first_token_ms) == (True, None)
+    assert first.dropped == dropped
+    assert [body.get("stream", False) for body in lab.server.bodies[begun:]] == streamed
+
+
+@APIS
+async def test_judges_are_asked_without_a_stream(lab: Lab, *, api: Api) -> None:
+    await lab.ask(Reply("Fine."), api=api, purpose="judge")
+
+    assert not lab.server.bodies[-1].get("stream")
