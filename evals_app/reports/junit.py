@@ -86,7 +86,7 @@ def _test(suite: str, executions: Sequence[Json], result: Outcome) -> str:
     wrong = [row for row in executions if row["verdict"] in WENT_WRONG]
     if result == "not_run":
         return _element(suite, executions[0]["case"], sum(times), result, "It did not run.")
-    message = next((row["reason"] for row in wrong if row["verdict"] == result), "") or ""
+    message = _first_of([row["reason"] or "" for row in wrong if row["verdict"] == result])
     cause = next((row["cause"] for row in wrong if row["verdict"] == result), None) or ""
     return _element(
         suite,
@@ -97,6 +97,13 @@ def _test(suite: str, executions: Sequence[Json], result: Outcome) -> str:
         kind=cause,
         text="\n".join(map(_in_words, wrong)),
     )
+
+
+def _first_of(reasons: Sequence[str]) -> str:
+    """Return the one reason of several trials, or the first, and that there are others."""
+    distinct = list(dict.fromkeys(reasons))
+    first = distinct[0] if distinct else ""
+    return first if len(distinct) < 2 else f"{len(distinct)} different reasons; the first: {first}"  # noqa: PLR2004
 
 
 def _in_words(execution: Json) -> str:

@@ -39,17 +39,38 @@ _SEED = 1
 _SPREAD = 0.7  # identical votes are worth no more than one
 
 
-class UnreadableError(ValueError):
-    """A reply that is no answer; the message is sent back to the model."""
+_ANOTHER_MODEL = "Choose another judge model if this happens often."
+CLEARER = "Word the criteria more clearly, or choose another judge model, if this happens often."
 
-    # What people read if the model does it again; for a script, the message itself is shown.
-    twice = "The judge twice gave an answer that cannot be used, so the agent is not graded."
+
+class UnreadableError(ValueError):
+    """A reply that is no answer; the message is sent back to the model.
+
+    `fault` is what people read of it, in a clause.
+    """
+
+    advice = _ANOTHER_MODEL
+
+    def __init__(self, message: str, *, fault: str = "") -> None:
+        super().__init__(message)
+        self.fault = fault
+
+    @property
+    def twice(self) -> str:
+        """What people read if the model does it again; for a script, the message itself is shown."""
+        what = f" The second time, {self.fault}." if self.fault else ""
+        return (
+            "The judge twice gave an answer that cannot be used, so the agent is not graded."
+            f"{what} {self.advice}"
+        )
 
 
 class ContradictionError(UnreadableError):
     """An answer whose verdict does not follow from what it found."""
 
-    twice = "The judge contradicted itself twice, so the agent is not graded."
+    @property
+    def twice(self) -> str:
+        return f"The judge contradicted itself twice, so the agent is not graded. {self} {CLEARER}"
 
 
 @dataclass(frozen=True, slots=True)

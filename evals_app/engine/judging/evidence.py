@@ -9,16 +9,17 @@ import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from difflib import get_close_matches
 from functools import cached_property
 from itertools import pairwise
 
 from evals_app.engine.folding import folded
-from evals_app.engine.judging.asking import UnreadableError
+from evals_app.engine.judging.asking import CLEARER, UnreadableError
 from evals_app.engine.judging.languages import ARTICLES
 from evals_app.engine.judging.transcript import Piece
 from evals_app.engine.judging.words import MARKUP, SMALL, STRICT, Words, is_misspelt
 from evals_app.engine.trial import Evidence
-from fixtures_app.ground.quoting import quoted
+from fixtures_app.ground.quoting import quoted, shortened
 
 _ELISION = re.compile(r"\[\s*(?:\.{2,}|\u2026)\s*\]|\(\s*(?:\.{2,}|\u2026)\s*\)|\.{3,}|\u2026")
 _BETWEEN_SENTENCES = re.compile(
@@ -50,6 +51,14 @@ _SPEAKERS = {
     "EXPECTED": "case",
     "AGENT_SYSTEM_PROMPT": "system",
 }
+# What is wrong with quotes, the worst first.
+_NEVER_SAID = "what the agent never said"
+_SOMEONE_ELSES = "someone else's words as the agent's"
+_INEXACT = "inexactly, though the words are there, or nearly"
+_TOO_SHORT = "too few words to show anything"
+_FAULTS = (_NEVER_SAID, _SOMEONE_ELSES, _INEXACT, _TOO_SHORT)
+_ALIKE = 0.75  # how similar a word is to one with a letter wrong
+_MOST_NEAR = 60  # words of a quote that are looked for one by one
 _BEFORE = "before the conversation"
 _NOTE = "note"  # our own words about what is left out
 _ORDER = {"agent": 0, "tool": 1}
@@ -97,6 +106,13 @@ class Shown:
                             return piece
         return None
 
+    def is_near(self, wanted: Words) -> bool:
+        """Return whether all of these words, or nearly the same ones, are in one piece."""
+        words = wanted.words[:_MOST_NEAR]
+        return bool(words) and any(
+            all(piece.may_mean(word) for word in words) for piece in self._pieces
+        )
+
     def holds_words(self, quote: str) -> bool:
         """Return whether the words are there in a row, however few they are."""
         wanted = Words(quote)
@@ -131,21 +147,41 @@ def objection(evidence: Evidence) -> str | None:
 
 
 class MadeUpError(UnreadableError):
-    """An answer that rests on invented quotes."""
+    """An answer that rests on quotes that show nothing: `fault` says what is wrong with them."""
 
-    twice = "The judge twice quoted what the agent never said, so the agent is not graded."
+    @property
+    def twice(self) -> str:
+        return f"The judge twice quoted {self.fault}, so the agent is not graded. {self.advice}"
 
 
 class UnshownError(UnreadableError):
     """An answer that finds something met and quotes nothing that shows it."""
 
-    twice = (
-        "The judge twice found something met without quoting what shows it, so the agent is not"
-        " graded."
-    )
+    @property
+    def twice(self) -> str:
+        return (
+            "The judge twice found something met without quoting what shows it, so the agent is not"
+            f" graded. {CLEARER}"
+        )
 
 
-def refuse_made_up(met: Iterable[Evidence], others: Iterable[Evidence] = ()) -> None:
+def _fault(suspects: Sequence[Evidence], shown: Shown) -> str:
+    """Say for people what is wrong with quotes, the worst first."""
+    by_fault = {_fault_of(suspect, shown): suspect for suspect in reversed(suspects)}
+    fault = next(fault for fault in _FAULTS if fault in by_fault)
+    return f"{fault}: {quoted(shortened(by_fault[fault].quote))}"
+
+
+def _fault_of(evidence: Evidence, shown: Shown) -> str:
+    words = Words(evidence.quote)
+    if evidence.is_verified:
+        return _SOMEONE_ELSES
+    if not words.says_something(0, len(words.words)):
+        return _TOO_SHORT if shown.holds_words(evidence.quote) else _NEVER_SAID
+    return _INEXACT if shown.is_near(words) else _NEVER_SAID
+
+
+def refuse_made_up(shown: Shown, met: Iterable[Evidence], others: Iterable[Evidence] = ()) -> None:
     """Refuse an answer that rests on made up quotes.
 
     What shows that something is met must be the agent's; the `others` must occur at all.
@@ -154,9 +190,9 @@ def refuse_made_up(met: Iterable[Evidence], others: Iterable[Evidence] = ()) -> 
         MadeUpError: one does not; the message names it, so that the judge looks again.
     """
     suspects = [*met, *(other for other in others if not other.is_verified)]
-    problems = [problem for suspect in suspects if (problem := objection(suspect))]
+    problems = {suspect: problem for suspect in suspects if (problem := objection(suspect))}
     if problems:
-        raise MadeUpError(" ".join(problems))
+        raise MadeUpError(" ".join(problems.values()), fault=_fault(list(problems), shown))
 
 
 def comparable(text: str) -> str:
@@ -191,6 +227,11 @@ class _Passages:
     @cached_property
     def words(self) -> Words:
         return Words(self.piece.text)
+
+    def may_mean(self, word: str) -> bool:
+        """Return whether a word is here, or one with a letter wrong."""
+        others = self.words.alike.get(word[:2], [])
+        return word in self.words.words or bool(get_close_matches(word, others, 1, _ALIKE))
 
     def contain(self, parts: Sequence[Words], room: list[int] | None) -> bool:
         """Return whether the parts are here in their order, or nearly, if there is `room` to try."""

@@ -151,7 +151,7 @@ class _Grading:
                 else read_verdict(text, self.scale, criteria=self.criteria, passing=self.passing)
             )
             # Steps may compare the answer with any block, so whose words they are does not matter.
-            refuse_made_up((), verdict.looked_up(self.shown)[1])
+            refuse_made_up(self.shown, (), verdict.looked_up(self.shown)[1])
             return verdict
 
         asked = await asker.ask(

@@ -119,6 +119,7 @@ async def _verdict(
             verdict = read_verdict(text, scale, criteria=criteria, passing=question.passing)
         quotes = [(required.is_met, required.evidence) for required in verdict.looked_up(shown)[0]]
         refuse_made_up(
+            shown,
             [quote for is_met, quote in quotes if quote and is_met],
             [quote for is_met, quote in quotes if quote and is_met is False],
         )

@@ -1,5 +1,6 @@
 """JSON objects as judges answer with them: their schema, and how one is found and validated."""
 
+import json
 import re
 from collections.abc import Iterator
 from contextlib import suppress
@@ -7,15 +8,21 @@ from functools import cache
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic_core import ErrorDetails
 
 from evals_app.engine.judging.asking import UnreadableError
 from fixtures_app.ground.nesting import is_too_deep
+from fixtures_app.ground.quoting import quoted, shortened
 from fixtures_app.ground.strict_json import read_strictly
 
 M = TypeVar("M", bound=BaseModel)
 
 _SENT = ("type", "enum", "required", "additionalProperties")
 _MOST_SCANS = 20  # of a text, by its length
+_MOST_GIVEN = 60
+_BROKEN = "its JSON was broken or not complete"
+_NO_NUMBER = "a value in its JSON was not a number (NaN or Infinity)"
+_NOT_FINITE = re.compile(r":\s*-?(?:NaN|Infinity)\b")
 _BEGINS_LIKE_ONE = re.compile(r"""\{\s*+["']?\w[\w ]{0,99}+["']?\s*+:""")
 
 
@@ -56,10 +63,14 @@ def read_object(text: str) -> dict[str, Any]:
     """
     objects = list(_objects(text))
     if not objects:
-        raise UnreadableError("The answer holds no JSON object.")
+        fault = "it had no JSON object in it" if text.strip() else "it was empty"
+        raise UnreadableError("The answer holds no JSON object.", fault=fault)
     last = objects[-1]
     if any(other.keys() == last.keys() and other != last for other in objects):
-        raise UnreadableError("The answer holds several JSON objects that contradict each other.")
+        raise UnreadableError(
+            "The answer holds several JSON objects that contradict each other.",
+            fault="it had several JSON objects that contradict each other",
+        )
     return last
 
 
@@ -83,7 +94,23 @@ def checked(model: type[M], data: dict[str, Any]) -> M:
             f"{'.'.join(str(part) for part in error['loc']) or 'answer'}: {error['msg']}"
             for error in exc.errors(include_url=False, include_input=False)[:5]
         ]
-        raise UnreadableError("; ".join(problems)) from None
+        (first, *_) = exc.errors(include_url=False)
+        raise UnreadableError("; ".join(problems), fault=_in_words(first)) from None
+
+
+def _in_words(error: ErrorDetails) -> str:
+    """Say for people what is wrong with a part of an answer."""
+    part = ".".join(map(str, error["loc"])) or "the answer"
+    if error["type"] == "missing":
+        return f"{part} was missing"
+    if error["type"] == "extra_forbidden":
+        return f"it had an unknown part, {quoted(part)}"
+    given = shortened(json.dumps(error["input"], ensure_ascii=False, default=str), _MOST_GIVEN)
+    if error["loc"][-1:] == ("score",):
+        return f"the score was {given}, which is not on the scale"
+    if error["type"] == "literal_error":
+        return f"{part} was {given}, which is none of the words that were asked for"
+    return f"{part} was {given}, which is not what was asked for"
 
 
 def _objects(text: str) -> Iterator[dict[str, Any]]:
@@ -96,7 +123,9 @@ def _objects(text: str) -> Iterator[dict[str, Any]]:
     start = text.find("{")
     while start >= 0:
         if room < 0:
-            raise UnreadableError("The answer holds too many braces that nothing closes.")
+            raise UnreadableError(
+                "The answer holds too many braces that nothing closes.", fault=_BROKEN
+            )
         end = _end(text, start)
         room -= (end or len(text)) - start
         value = _object(text[start:end]) if end else None
@@ -104,7 +133,8 @@ def _objects(text: str) -> Iterator[dict[str, Any]]:
             yield value
         elif _BEGINS_LIKE_ONE.match(text, start):
             raise UnreadableError(
-                "The answer holds a JSON object that is broken, not complete or has a key twice."
+                "The answer holds a JSON object that is broken, not complete or has a key twice.",
+                fault=_NO_NUMBER if _NOT_FINITE.search(text[start:end]) else _BROKEN,
             )
         # A brace of the prose may have swallowed an object.
         start = text.find("{", end if value and end else start + 1)

@@ -164,9 +164,15 @@ def read_verdict(
     refuse_verdict_first(data, after="requirements")
     answer = _checked(data, scale)
     if not answer.requirements:
-        raise UnreadableError("requirements: list what the criteria require, at least one thing.")
+        raise UnreadableError(
+            "requirements: list what the criteria require, at least one thing.",
+            fault="it listed no requirement",
+        )
     if not all(requirement.requirement.strip() for requirement in answer.requirements):
-        raise UnreadableError("requirements: one of them is empty. Say in each what is required.")
+        raise UnreadableError(
+            "requirements: one of them is empty. Say in each what is required.",
+            fault="one of its requirements was empty",
+        )
     if problem := _contradiction(answer, scale, passing):
         raise ContradictionError(problem)
     verdict = _verdict(answer, scale)
@@ -204,7 +210,10 @@ def refuse_verdict_first(data: Mapping[str, Any], *, after: str) -> None:
     keys = list(data)
     for key in ("verdict", "score"):
         if key in keys and after in keys and keys.index(key) < keys.index(after):
-            raise UnreadableError(f"{key} comes before {after}. Write {after} first.")
+            raise UnreadableError(
+                f"{key} comes before {after}. Write {after} first.",
+                fault=f"it gave the {key} before {after}",
+            )
 
 
 def _checked(data: Mapping[str, Any], scale: Scale) -> _AnyAnswer:

@@ -237,14 +237,42 @@ def test_however_many_quotes_are_made_up_those_that_stand_there_are_found() -> N
 
 
 def test_an_answer_that_rests_on_made_up_quotes_is_refused_with_all_of_them() -> None:
+    shown = Shown(conversations.PIECES)
     agents, users, nobodys = map(
-        Shown(conversations.PIECES).look_up,
+        shown.look_up,
         ["You can still exchange", "the courier broke it", "Your money will arrive on Friday."],
     )
 
-    refuse_made_up([agents], [users])
-    refuse_made_up([])
+    refuse_made_up(shown, [agents], [users])
+    refuse_made_up(shown, [])
     with pytest.raises(MadeUpError, match=r"courier.*Friday") as refused:
-        refuse_made_up([agents, users], [nobodys])
+        refuse_made_up(shown, [agents, users], [nobodys])
 
-    assert "twice" in refused.value.twice
+    assert "“Your money" in refused.value.twice
+
+
+@pytest.mark.parametrize(
+    ("quotes", "says"),
+    [
+        pytest.param(["It comes on Monday."], "never said", id="a day that is not there"),
+        pytest.param(["It costs 41 euros"], "never said", id="a number that is not there"),
+        pytest.param(["refund"], "too few words", id="a word of the reply"),
+        pytest.param(["May."], "too few words", id="a month of the reply"),
+        pytest.param(["parcel"], "never said", id="a word of no one"),
+        pytest.param(["Your refund comas in May"], "inexactly", id="a letter wrong"),
+        pytest.param(["Where is my money"], "someone else", id="the user's words"),
+        pytest.param(["May.", "It comes on Monday."], "never said", id="the worst counts"),
+        pytest.param(["May.", "Where is my money"], "someone else", id="worse than too short"),
+    ],
+)
+def test_what_is_wrong_with_quotes_is_said(quotes: list[str], says: str) -> None:
+    pieces = [
+        Piece(1, "user", "Where is my money?"),
+        Piece(1, "assistant", "Your refund comes in May. It costs 40 euros."),
+    ]
+    shown = Shown(pieces)
+
+    with pytest.raises(MadeUpError) as refused:
+        refuse_made_up(shown, map(shown.look_up, quotes))
+
+    assert says in refused.value.twice

@@ -252,12 +252,29 @@ async def test_a_verdict_that_rests_on_a_made_up_quote_is_asked_for_again_and_th
     assert f"“{quote}”" in text_of(model.asked[1])
 
 
-async def test_no_word_of_a_validator_reaches_the_reason() -> None:
-    model = FakeModel(reply(verdict(9)), reply(verdict(9, mood="good")))
+@pytest.mark.parametrize(
+    ("scale", "text", "says"),
+    [
+        pytest.param("1-5", verdict(9), "score was 9", id="off the scale"),
+        pytest.param("1-5", verdict(4, mood="good"), "“mood”", id="a key too many"),
+        pytest.param("1-5", '{"score": 4}', "requirements was missing", id="a key is missing"),
+        pytest.param("1-5", "It is fine.", "no JSON", id="no JSON"),
+        pytest.param("1-5", " ", "empty", id="nothing"),
+        pytest.param("1-5", verdict(4)[:-1], "broken", id="broken JSON"),
+        pytest.param("1-5", verdict(4).replace(": 4", ": NaN"), "NaN", id="no number"),
+        pytest.param(
+            "pass_fail", verdict(None, verdict="bestanden"), "bestanden", id="a word of German"
+        ),
+        pytest.param("1-5", verdict(4, requirements=[]), "no requirement", id="nothing listed"),
+    ],
+)
+async def test_the_reason_names_what_is_wrong_with_an_answer_and_no_word_of_a_validator(
+    scale: Scale, text: str, says: str
+) -> None:
+    with pytest.raises(JudgeError, match="cannot be used") as failed:
+        await make_judge(FakeModel(lambda _: text))(make_question(scale=scale))
 
-    with pytest.raises(JudgeError) as failed:
-        await make_judge(model)(make_question())
-
+    assert says in str(failed.value)
     assert not any(word in str(failed.value) for word in ("Input", "Extra", "permitted"))
 
 
