@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -19,6 +20,9 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 from openai import OpenAI
 
+from evals_app.formats.importing import SourceFile
+from evals_app.library.files import import_files
+from evals_app.library.uploads import unpack
 from evals_app.management.commands.save_openai_evals import Command
 from evals_app.management.openai_evals import api as api_module
 from evals_app.management.openai_evals import work as work_module
@@ -371,6 +375,29 @@ def _requests(api: EvalsApi) -> list[tuple[str, list[tuple[str, str]], str]]:
         for asked in api.server.asked
         for parts in [urlsplit(asked.path)]
     )
+
+
+@pytest.mark.django_db
+def test_one_run_or_a_packed_eval_is_imported(api: EvalsApi, folder: Path, tmp_path: Path) -> None:
+    of_file = a_run("evalrun_1", source=ITEMS_OF_FILE)
+    api.evals = [
+        an_eval("eval_file", of_file, name="From a file"),
+        an_eval("eval_runs", *large()[0]["runs"], name="From runs"),
+    ]
+    api.files = {"file-rows": ("rows.txt", ROWS), "file-scan": ("scan", b"")}
+    save(folder)
+    named = [folder / "eval_runs/eval_runs.json", *folder.glob("eval_runs/evalrun_02*")]
+    packed = shutil.make_archive(str(tmp_path / "eval"), "zip", folder, "eval_file")
+
+    call_command("import_evals", *map(str, named), stdout=StringIO(), stderr=StringIO())
+    upload = unpack([SourceFile("eval.zip", Path(packed).read_bytes())])
+    import_files(upload.files, find=upload.find, find_paths=upload.find_paths)
+
+    assert {suite.slug: suite.cases.count() for suite in Suite.objects.all()} == {
+        "from-runs": 5,
+        "from-a-file": 2,
+    }
+    assert upload.passed_over() == []
 
 
 # What does not work
@@ -910,12 +937,19 @@ def test_the_folder_is_new_or_an_earlier_save(api: EvalsApi, tmp_path: Path) -> 
     (tmp_path / "file").write_text("in the way")
     (tmp_path / "used").mkdir()
     (tmp_path / "used/notes.txt").write_text("mine")
-    (tmp_path / "other").mkdir()
-    (tmp_path / "other/manifest.json").write_text('{"name": "an app"}')
+    for name, text in (
+        ("other", '{"name": "an app"}'),
+        ("broken", '{"format": "openai-evals-sa'),
+        ("edited", '{"format": "openai-evals-save", "account": "mine", "files": {}}'),
+    ):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "manifest.json").write_text(text)
 
     assert "is a file" in refused(tmp_path / "file")
     assert "not empty" in refused(tmp_path / "used")
     assert "manifest.json" in refused(tmp_path / "other")
+    assert "manifest.json" in refused(tmp_path / "broken")
+    assert "manifest.json" in refused(tmp_path / "edited")
     assert "cannot be written" in refused(tmp_path / "file/below")
     assert api.paths == []
 

@@ -163,8 +163,13 @@ def _earlier(root: Path) -> dict[str, Any]:
             )
         return {}
     data = read_json(manifest.read_text("utf-8", "replace"))
-    if not isinstance(data, dict) or data.get("format") != FORMAT:
+    if not isinstance(data, dict) or data.get("format") != FORMAT or not _is_sound(data):
         raise usage_error(
             f"{manifest} does not belong to a save of OpenAI Evals. Name a new folder."
         )
     return data
+
+
+def _is_sound(manifest: dict[str, Any]) -> bool:
+    """Whether what is read of a manifest again has the form in which it was written."""
+    return all(isinstance(manifest.get(key, {}), dict) for key in ("account", "files"))
