@@ -264,3 +264,20 @@ def test_a_check_that_says_nothing_is_explained_where_it_is_written_on_a_phone(
     expect(problems).to_have_count(0)
     expect(page.get_by_text("Turn 1, expected answer")).to_be_visible()
     assert Assertion.objects.count() == 2
+
+
+def test_the_example_of_a_number_follows_what_is_chosen_and_typed(visit: Visit) -> None:
+    case = write_case(turns=[{"user": "Hi", "assertions": []}])
+    page = visit("evals_app_case_change", case.pk)
+    row = add_check(turns(page).first, "Reply gives a number")
+    example = row.locator("[data-examples]")
+    expect(row.get_by_label("Which number")).to_have_value("any")
+    expect(example).to_contain_text("“Parcel 204 weighs 14 kg.” passes")
+
+    row.get_by_label("Expected number").fill("60.5")
+    expect(example).to_contain_text("“Parcel 204 weighs 60.5 kg.” passes")
+    row.get_by_label("Which number").select_option("whole")
+    expect(example).to_contain_text("“60.5” passes, and “It weighs 60.5 kg.” does not")
+    save_and_stay(page)
+
+    assert Assertion.objects.get().options == {"value": 60.5}  # whole is the default
