@@ -44,12 +44,14 @@ from evals_app.admin.span_lines import spans_context
 from evals_app.admin.starting import may_run
 from evals_app.admin.transcripts import (
     final_lines,
+    grade_state,
     judge_call,
     limit_lines,
     readable_trial,
     turn_lines,
     world_lines,
 )
+from evals_app.engine.scoring import NOT_GRADED, summarized
 from evals_app.engine.trial import Trial
 from evals_app.models import Case, Execution, GradeResult, Run, Transcript
 from evals_app.reports.conversations import json_text
@@ -319,7 +321,7 @@ def _review(execution: Execution, reviews: Reviews) -> dict[str, Any]:
         "history": trial.history if trial else (),
         "final_grades": final_lines(grades, scale=scale, known=known, reviews=reviews),
         "limits": limit_lines(execution, grades, reviews=reviews),
-        "summary": _summary(execution),
+        "summary": _summary(execution, grades),
         "failure_reason": execution.summary.get("response_criteria_failure_reason"),
         **_numbers(execution, trial, scale=scale),
         **spans_context(trial),
@@ -343,15 +345,25 @@ def _numbers(execution: Execution, trial: Trial | None, *, scale: str) -> dict[s
     }
 
 
-def _summary(execution: Execution) -> list[tuple[str, SafeString]]:
+def _summary(execution: Execution, grades: Iterable[GradeResult]) -> list[tuple[str, SafeString]]:
     if not execution.summary:
         return []
     states = {
-        key: verdict_state(execution.summary.get(key), otherwise="") for key in SUMMARY_LABELS
+        key: _summary_state(execution.summary.get(key), summarized(key, grades))
+        for key in SUMMARY_LABELS
     }
     # In the summary an errored execution has merely not passed.
     states["overall_passed"] = execution.verdict or states["overall_passed"]
     return [(label, badge(states[key])) for key, label in SUMMARY_LABELS.items() if states[key]]
+
+
+def _summary_state(passed: bool | None, grades: Iterable[GradeResult]) -> str:  # noqa: FBT001
+    """Return the state of a part: what was only not graded has the word of its grade."""
+    states = sorted(map(grade_state, grades), reverse=True)
+    unknown = next((state for state in states if state in NOT_GRADED), None)
+    if passed is False and unknown and "failed" not in states:
+        return unknown
+    return verdict_state(passed, otherwise="")
 
 
 # Links to other executions

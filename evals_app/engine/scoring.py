@@ -170,24 +170,31 @@ def _weighted_score(graded: Sequence[GradedAssertion]) -> float | None:
     return math.fsum(score * weight for score, weight in scored) / weight if weight else None
 
 
+# What each part of a summary is about: a type of limit, or families of checks.
+_SUMMARIZED: Mapping[str, frozenset[str]] = {
+    "prompt_tokens_passed": frozenset({"max_prompt_tokens"}),
+    "response_tokens_passed": frozenset({"max_response_tokens"}),
+    "time_passed": frozenset({"max_time_ms"}),
+    "response_criteria_passed": frozenset({"judged"}),
+    "trajectory_criteria_passed": frozenset({"tools", "retrieval"}),
+}
+
+
+def summarized(part: str, checks: Iterable[Any]) -> list[Any]:
+    """Return the checks, or their rows, that a part is about, without those that are shown only."""
+    about = _SUMMARIZED.get(part, frozenset())
+    return [c for c in checks if c.weight > 0 and not about.isdisjoint((c.type, c.family))]
+
+
 def execution_summary(
     trial: Trial, graded: Sequence[GradedAssertion], decision: Decision
 ) -> dict[str, Any]:
     """Say which kinds of criteria passed: true, false, or null where none is set."""
-    graded = [check for check in graded if check.weight > 0]  # the rest is shown only
-    judged = [g for g in graded if g.family == "judged"]
+    judged = summarized("response_criteria_passed", graded)
     reasons = [g.grade.reason for g in judged if _passed(g) is False]
     return {
         "overall_passed": decision.verdict is Verdict.PASSED,
-        "prompt_tokens_passed": _all_passed([g for g in graded if g.type == "max_prompt_tokens"]),
-        "response_tokens_passed": _all_passed(
-            [g for g in graded if g.type == "max_response_tokens"]
-        ),
-        "time_passed": _all_passed([g for g in graded if g.type == "max_time_ms"]),
-        "response_criteria_passed": _all_passed(judged),
-        "trajectory_criteria_passed": _all_passed(
-            [g for g in graded if g.family in {"tools", "retrieval"}]
-        ),
+        **{part: _all_passed(summarized(part, graded)) for part in _SUMMARIZED},
         "response_criteria_failure_reason": " ".join(reasons) or None,
         "prompt_tokens": trial.usage.prompt_tokens,
         "response_tokens": trial.usage.response_tokens,

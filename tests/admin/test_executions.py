@@ -214,6 +214,39 @@ def test_the_summary_has_the_verdict_of_the_whole(admin_client: Client, state: s
     assert state.capitalize() in summary["Overall"]
 
 
+@pytest.mark.parametrize(
+    ("statuses", "word"),
+    [
+        pytest.param(["ok"], "Failed", id="exceeded"),
+        pytest.param(["ungraded"], "Ungraded", id="unknown"),
+        pytest.param(["error"], "Check error", id="broken"),
+        pytest.param(["ungraded", "ok"], "Failed", id="one of them exceeded"),
+    ],
+)
+def test_what_could_not_be_graded_has_the_same_word_in_every_box(
+    admin_client: Client, statuses: list[str], word: str
+) -> None:
+    limit: dict[str, Any] = {
+        "family": "limit",
+        "type": "max_response_tokens",
+        "score": None,
+        "details": {},
+    }
+    grades = [
+        make_grade(None, **limit, status=status, passed=False if status == "ok" else None)
+        for status in statuses
+    ]
+    execution = make_execution(make_run(), state="failed", grades=grades)
+    summary = execution.summary | {"response_tokens_passed": False}
+    Execution.objects.filter(pk=execution.pk).update(summary=summary)
+
+    context = admin_client.get(page_of(execution)).context
+
+    assert word in dict(context["summary"])["Response tokens within the limit"]
+    if len(statuses) == 1:
+        assert word in context["limits"][0].badge
+
+
 def test_an_empty_list_says_how_to_fill_it_or_leads_back_to_all(admin_client: Client) -> None:
     empty = admin_client.get(LIST).content.decode()
     make_run(["passed"])
