@@ -49,13 +49,21 @@ class Change(Answer):
     checks_nothing: bool = Field(description="It writes a suite in which no case checks anything.")
 
 
+class FileLoss(FileError):  # noqa: N818 - not an exception
+    """Something in a file that is left out."""
+
+    checks: int = Field(description="How many checks are lost with it, as far as is known.")
+
+
 class ImportAnswer(Answer):
     """What an import did or, with `dry_run`, would do."""
 
     dry_run: bool
     changes: list[Change]
     warnings: list[FileError]
-    losses: list[FileError] = Field(description="What is not supported here and left out, and why.")
+    losses: list[FileLoss] = Field(description="What is not supported here and left out, and why.")
+    checks_lost: int = Field(description="How many checks are left out, as far as is known.")
+    checks_read: int = Field(description="0: not counted, because no check was lost.")
 
 
 def import_json(report: ImportReport, *, dry_run: bool) -> Json:
@@ -73,7 +81,9 @@ def import_json(report: ImportReport, *, dry_run: bool) -> Json:
             for change in report.changes
         ],
         warnings=[file_error(warning) for warning in report.warnings],
-        losses=[file_error(loss) for loss in report.losses],
+        losses=[FileLoss.of(file_error(loss), checks=loss.checks) for loss in report.losses],
+        checks_lost=report.checks_lost,
+        checks_read=report.checks_read,
     )
 
 

@@ -122,7 +122,8 @@ class Document:
         value = about.get("value")
         written = shown(self.value(loc), loc) if value is None else value
         level = about.get("level", "error")
-        return Problem(self.path, line, column, self.named(loc), written, message, level)
+        checks = about.get("checks", 0)
+        return Problem(self.path, line, column, self.named(loc), written, message, level, checks)
 
     def named(self, loc: Loc) -> str:
         return keys_text(loc)

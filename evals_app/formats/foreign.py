@@ -8,7 +8,7 @@ a loss: named, with the reason, never silent.
 import posixpath
 import re
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Unpack, get_args
 
@@ -31,12 +31,14 @@ _LONGEST_SLUG = 100
 class Foreign(BaseModel):
     """A part of a foreign file, strictly as it is documented; unknown keys are errors.
 
-    `lost` names keys that this part may have and that have no place here, each with the reason.
+    `lost` names keys that this part may have and that are not supported here, each with the reason;
+    `lost_checks` those of them that say what is checked.
     """
 
     model_config = ConfigDict(frozen=True, extra="allow", strict=True)
 
     lost: ClassVar[Mapping[str, str]] = {}
+    lost_checks: ClassVar[Collection[str]] = ()
     # Whether readers of that system overlook unknown keys; then they are losses, not errors, unless
     # they look like a key that is needed and missing.
     overlooks: ClassVar[bool] = False
@@ -133,7 +135,8 @@ def unplaced(
     for key, value in written.items():
         here = (*loc, key)
         if reason := part.lost.get(key):
-            yield document.problem(here, reason, at_key=True, level="loss")
+            checks = int(key in part.lost_checks)
+            yield document.problem(here, reason, at_key=True, level="loss", checks=checks)
         elif key not in fields:
             message = f"Unknown key `{key}`.{near(key, names)} Known keys: {', '.join(names)}."
             is_overlooked = part.overlooks and not near(key, missing)

@@ -38,6 +38,7 @@ from evals_app.formats.foreign import Around
 from evals_app.formats.json_lines import read_json_lines
 from evals_app.formats.json_source import read_json
 from evals_app.formats.lobu import agent_of
+from evals_app.formats.losses import Losses, losses_in, losses_of_suites
 from evals_app.formats.naming import Holdings, check_names
 from evals_app.formats.native import read_native
 from evals_app.formats.problems import FormatError, Problem, in_order
@@ -82,11 +83,12 @@ class SourceData:
 
 @dataclass(frozen=True, slots=True)
 class Located(Generic[S]):
-    """A spec, and where it was read."""
+    """A spec, where it was read, and what was left out of the file of a suite."""
 
     spec: S
     path: str
     line: int
+    losses: Losses = Losses()  # noqa: RUF009 - frozen
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +102,7 @@ class Imported:
     entity_types: list[Located[EntityTypeSpec]] = field(default_factory=list)
     warnings: list[Problem] = field(default_factory=list)
     losses: list[Problem] = field(default_factory=list)
+    checks_read: int = 0  # only counted if checks were lost
     contents: dict[str, bytes] = field(default_factory=dict, repr=False)
 
 
@@ -167,14 +170,21 @@ def read_files(
     if any(problem.level == "error" for problem in problems):
         raise FormatError(problems)
     drafts = list(map(informing, drafts))
+    losses = in_order(problem for problem in problems if problem.level == "loss")
     return Imported(
         providers=list(_located(drafts, ProviderSpec)),
         agents=list(_located(drafts, AgentSpec)),
-        suites=list(_located(drafts, SuiteSpec)),
+        suites=[
+            replace(located, losses=lost)
+            for located, (_, lost) in zip(
+                _located(drafts, SuiteSpec), losses_of_suites(drafts), strict=True
+            )
+        ],
         fixtures=list(_located(drafts, FixtureSpec)),
         entity_types=list(map(_located_type, types)),
         warnings=in_order(problem for problem in problems if problem.level == "warning"),
-        losses=in_order(problem for problem in problems if problem.level == "loss"),
+        losses=losses,
+        checks_read=losses_in(drafts, losses).checks_read,
         contents=attached.contents,
     )
 

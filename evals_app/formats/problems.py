@@ -9,7 +9,7 @@ from typing import Any, Literal, Protocol, TypedDict, Unpack
 from fixtures_app.ground import quoting
 
 Loc = tuple[str | int, ...]
-# A loss is something that an import leaves out, because there is no place for it here.
+# A loss is something that an import leaves out, because it is not supported here.
 Level = Literal["error", "warning", "loss"]
 
 _SHOWN = 80  # characters
@@ -32,6 +32,8 @@ class Problem:
 
     `line` and `column` count from 1, 0 where the whole file is meant. `keys` is the path of keys,
     for example `cases[2].turns[0].user`; `value` what was found there, shortened.
+    `checks` is how many checks are left out with a loss, as far as is known: 1 for tests that cannot
+    even be counted.
     """
 
     path: str
@@ -41,6 +43,7 @@ class Problem:
     value: str
     message: str
     level: Level = "error"
+    checks: int = 0
 
     def __str__(self) -> str:
         place = f"{self.path}:{self.line}:{self.column}" if self.line else self.path
@@ -58,6 +61,7 @@ class About(TypedDict, total=False):
     value: str | None
     at_key: bool
     level: Level
+    checks: int
 
 
 class Place(Protocol):

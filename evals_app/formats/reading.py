@@ -2,12 +2,12 @@
 
 import posixpath
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, TypeVar, Unpack
 
 from evals_app.formats.document import Below, Document, decoded
 from evals_app.formats.draft import Draft, validated
 from evals_app.formats.foreign import Around, Foreign, Places, left_out, slug_of, unplaced
-from evals_app.formats.problems import FormatError, Level, Loc, Problem
+from evals_app.formats.problems import About, FormatError, Loc, Problem
 from fixtures_app.ground.words import near
 
 P = TypeVar("P", bound=Foreign)
@@ -57,8 +57,8 @@ class Reading:
             self.say((*loc, "type"), f"Unknown type.{near(str(kind), shapes)} {known}")
         return None
 
-    def say(self, loc: Loc, message: str, *, level: Level = "error", at_key: bool = False) -> None:
-        self.problems.append(self.document.problem(loc, message, level=level, at_key=at_key))
+    def say(self, loc: Loc, message: str, **about: Unpack[About]) -> None:
+        self.problems.append(self.document.problem(loc, message, **about))
 
     def slug(self, name: str) -> str:
         """Make a slug of a name; without letters of ours in it, of the folder's."""

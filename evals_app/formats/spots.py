@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypeVar, Unpack
 
 from evals_app.formats.document import Document
 from evals_app.formats.foreign import Foreign
-from evals_app.formats.problems import Level, Loc, value_at
+from evals_app.formats.problems import About, Loc, value_at
 from evals_app.formats.reading import Reading
 
 P = TypeVar("P", bound=Foreign)
@@ -40,8 +40,9 @@ class Spot:
         """Read what is there; None, and reported: it is not sound."""
         return self.reading.part(shape, self.loc)
 
-    def say(self, message: str, *, level: Level = "error", at_key: bool = False) -> None:
-        self.reading.say(self.loc, message, level=level, at_key=at_key)
+    def say(self, message: str, **about: Unpack[About]) -> None:
+        self.reading.say(self.loc, message, **about)
 
-    def lose(self, message: str) -> None:
-        self.say(message, level="loss")
+    def lose(self, message: str, *, checks: int = 0) -> None:
+        """Report what is left out, and how many checks are lost with it."""
+        self.say(message, level="loss", checks=checks)

@@ -22,6 +22,8 @@ EXPECTED = (
     *("reference answer", "reference output", "ideal", "ideal answer", "gold", "gold answer"),
     *("golden answer", "target", "output", "outputs", "completion"),
 )
+# Words of a key under which someone may have written what is checked.
+_CHECKS = re.compile(r"\b(?:expect|must|should|forb|assert|criteri|rubric|evaluators?\b|checks?\b)")
 # Under these a data set has a list of chat messages.
 MESSAGES = ("messages", "conversation", "conversations", "chat", "dialogue", "dialog")
 
@@ -29,6 +31,11 @@ MESSAGES = ("messages", "conversation", "conversations", "chat", "dialogue", "di
 def plain(word: str) -> str:
     """Write a word in one way, whatever its case and punctuation: `maxTime_(ms)` is max time ms."""
     return _SEPARATORS.sub(" ", _HUMP.sub(" ", word)).strip().casefold()
+
+
+def sounds_like_check(word: str) -> bool:
+    """Whether a key that is not known may say what is checked: expected_tool, must_include."""
+    return _CHECKS.search(plain(word)) is not None
 
 
 def text_of(value: Any) -> str:

@@ -96,6 +96,7 @@ class ImportReport:
     """What became of everything in an import, with warnings and losses.
 
     `before` and `after` are versions of what is stored under the same slugs before and after it.
+    `checks_read` is how many checks the files have besides lost ones, and 0 if none was lost.
     """
 
     changes: list[Change] = field(default_factory=list)
@@ -103,6 +104,12 @@ class ImportReport:
     losses: list[Problem] = field(default_factory=list)
     before: str = ""
     after: str = ""
+    checks_read: int = 0
+
+    @property
+    def checks_lost(self) -> int:
+        """How many checks are left out, as far as is known."""
+        return sum(loss.checks for loss in self.losses)
 
     @property
     def unchecked(self) -> list[Change]:

@@ -266,7 +266,13 @@ class _Prepared:
             for entry, located in zip(entries[kind], all_located, strict=True)
         ]
         changes += [Change("suite", slug, "archived") for slug in self._gone]
-        self.report = ImportReport(changes, imported.warnings, imported.losses, *_versions(entries))
+        self.report = ImportReport(
+            changes,
+            imported.warnings,
+            imported.losses,
+            *_versions(entries),
+            checks_read=imported.checks_read,
+        )
 
     def save(self, *, unless_changed_from: Any, note: str, written: Callable[[], None]) -> bool:
         """Write everything; return False, with nothing written, if that state has changed."""
@@ -274,7 +280,9 @@ class _Prepared:
         Attachment.objects.store(self._imported.contents.values())
         now = timezone.now()
         imported_at = None if self._is_edit else now
-        suites = SuiteWriting(self._entries["suite"], self._sources, imported_at)
+        imported = () if self._is_edit else self._imported.suites
+        losses = {located.spec.slug: located.losses for located in imported}
+        suites = SuiteWriting(self._entries["suite"], self._sources, imported_at, losses)
         shown = set(files_of(located.spec for located in self._imported.suites).values())
         try:
             suites.stage()

@@ -7,6 +7,7 @@ at once. The turns and checks of a case that differs are all replaced.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from types import MappingProxyType
 from typing import Any, Self, TypeVar
 from uuid import uuid4
 
@@ -15,6 +16,7 @@ from django.db import connection, models, transaction
 from evals_app.engine.agent_spec import AgentSpec
 from evals_app.engine.spec import PriceSpec, ProviderSpec
 from evals_app.engine.suite import AssertionSpec, CaseSpec, SuiteSpec
+from evals_app.formats.losses import Losses
 from evals_app.library.comparing import Compared, compare_suites, compared, readable, same
 from evals_app.models import Agent, Assertion, Case, ModelPrice, Provider, Suite, Turn
 from evals_app.models.agents import AGENT
@@ -190,7 +192,7 @@ class SuiteWriting:
     `write` is called in a transaction, which on SQLite blocks all other writers. If there are too
     many cases for that, `stage` writes them before it, a few at a time; they are invisible until
     `write` adds them to their suites. `clean_up` then removes what they replace. Without `stage`,
-    `write` does everything itself.
+    `write` does everything itself. `losses` are those of an import, by the slugs of its suites.
     """
 
     def __init__(
@@ -198,8 +200,10 @@ class SuiteWriting:
         entries: Sequence[Compared[SuiteSpec]],
         sources: Mapping[str, str],
         imported_at: datetime | None = None,
+        losses: Mapping[str, Losses] = MappingProxyType({}),
     ) -> None:
         self._entries = entries
+        self._losses = losses
         self._sources = sources
         self._imported_at = imported_at
         self._name = uuid4().hex
@@ -237,17 +241,29 @@ class SuiteWriting:
         for suite, plan in zip(suites, self._plans, strict=True):
             self._write_cases(suite, plan)
         for entry in self._entries:
-            if entry.what == "unchanged" and entry.row.source != self._source(entry):
-                Suite.objects.filter(pk=entry.row.pk).update(source=self._source(entry))
+            columns = self._of_import(entry)
+            if entry.what == "unchanged" and columns != {
+                name: getattr(entry.row, name) for name in columns
+            }:
+                Suite.objects.filter(pk=entry.row.pk).update(**columns)
         _mark_unchanged(Suite, self._entries, self._imported_at)
 
     def _columns(self, entry: Compared[SuiteSpec], agent: Agent) -> dict[str, Any]:
         return {
             "agent_id": agent.pk,
             "archived_at": None,
-            "source": self._source(entry),
+            **self._of_import(entry),
             **SUITE.values(entry.spec),
             **mark_of(entry, self._imported_at),
+        }
+
+    def _of_import(self, entry: Compared[SuiteSpec]) -> dict[str, Any]:
+        """Return what a suite remembers of its file."""
+        known = entry.row.losses if entry.row is not None else {}
+        losses = self._losses.get(entry.spec.slug)
+        return {
+            "source": self._source(entry),
+            "losses": known if losses is None else losses.stored(),
         }
 
     def _source(self, entry: Compared[SuiteSpec]) -> str:

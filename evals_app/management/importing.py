@@ -18,12 +18,33 @@ from evals_app.management import usage_error
 from evals_app.management.eval_files import read_paths
 from evals_app.management.problems import tell
 from evals_app.management.reading_options import variables_of
+from evals_app.reports.losses import checks_not_read
 from fixtures_app.ground.words import near
 
 _UNKNOWN_COLUMN = (
     " For unknown columns, use --ignore-column NAME to leave one out, or --map-column NAME=COLUMN to "
     "choose what it is."
 )
+
+
+_LOST = "Express them in another way, or run the rest without them: --accept-losses."
+
+
+class LostChecksError(Exception):
+    """Checks in files are not supported here."""
+
+    def __init__(self, report: ImportReport) -> None:
+        super().__init__(checks_not_read(report.checks_lost, report.checks_read))
+        self.report = report
+
+
+def _require_all_checks(report: ImportReport) -> None:
+    if report.checks_lost:
+        raise LostChecksError(report)
+
+
+def _approve_losses(_: ImportReport) -> None:
+    pass
 
 
 def columns_of(options: dict[str, Any]) -> dict[str, str]:
@@ -54,6 +75,7 @@ def import_paths(
     dry_run: bool = False,
     prune: Sequence[str] = (),
     replace: bool = False,
+    accepts_losses: bool = True,
     rights: Rights = EVERYTHING,
 ) -> ImportReport:
     """Import once, as the reading options say; `over` sees what is looked for beside the files.
@@ -78,8 +100,13 @@ def import_paths(
             prune=prune,
             replace=replace,
             accept_no_checks=options["accept_no_checks"],
+            approve=_approve_losses if accepts_losses else _require_all_checks,
             rights=rights,
         )
+    except LostChecksError as error:
+        report = error.report
+        tell(command, [*report.warnings, *report.losses], checks_read=report.checks_read)
+        raise usage_error(f"{error}, so nothing was imported and nothing ran. {_LOST}") from error
     except (EditedError, NoChecksError) as error:
         raise refused(error) from error
     except FormatError as error:

@@ -5,10 +5,14 @@ from collections.abc import Iterable
 from django.core.management.base import BaseCommand
 
 from evals_app.formats.problems import Problem
+from evals_app.reports.losses import checks_not_read
 
 
-def tell(command: BaseCommand, problems: Iterable[Problem]) -> None:
-    """Write errors and warnings, then under a heading what is lost; each with its place."""
+def tell(command: BaseCommand, problems: Iterable[Problem], *, checks_read: int = 0) -> None:
+    """Write errors and warnings, then under a heading what is lost; each with its place.
+
+    `checks_read` is how many checks there are besides the lost ones.
+    """
     losses = []
     for problem in problems:
         if problem.level == "loss":
@@ -18,6 +22,9 @@ def tell(command: BaseCommand, problems: Iterable[Problem]) -> None:
         else:
             command.stderr.write(str(problem), command.style.ERROR)
     if losses:
-        command.stderr.write(f"Lost ({len(losses)})", command.style.MIGRATE_HEADING)
+        lost = sum(loss.checks for loss in losses)
+        checks = f": {checks_not_read(lost, checks_read)}" if lost else ""
+        command.stderr.write(f"Lost ({len(losses)}){checks}", command.style.MIGRATE_HEADING)
     for loss in losses:
-        command.stderr.write(f"lost: {loss}", command.style.WARNING)
+        what = "lost check" if loss.checks else "lost"
+        command.stderr.write(f"{what}: {loss}", command.style.WARNING)

@@ -136,5 +136,9 @@ def add_run_options(parser: ArgumentParser) -> None:
         help="With files in a temporary database: keep answers of models in this folder, and do not "
         "send the same request again.",
     )
+    flag(
+        "--accept-losses",
+        help="With files: run what could be read even if checks in them could not.",
+    )
     add_reading_options(parser)
     add_env_file(parser)

@@ -127,6 +127,7 @@ class Run(models.Model):
     )
     # How it grades again, and what it leaves out; see runs.regrade.
     regrading = models.JSONField(default=dict)
+    losses = models.JSONField(default=dict)  # of the import of its suite; see formats.losses
     # Its result with the decisions of people, where they change anything; see runs.reviewed.
     reviewed = models.JSONField(default=dict)
     # The settlement that it belongs to, as a re-run of base or head.

@@ -174,6 +174,7 @@ class Suite(Importable):
     )
     archived_at = models.DateTimeField("archived", null=True, blank=True, editable=False)
     source = models.TextField("imported from", blank=True, editable=False)
+    losses = models.JSONField(default=dict, blank=True, editable=False)  # of its last import
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)
 

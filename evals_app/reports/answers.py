@@ -282,6 +282,26 @@ class JudgeNoise(Answer):
     )
 
 
+class Loss(Answer):
+    """A part of a file that was left out."""
+
+    path: str = Field(description="Name of the file.")
+    line: int | None
+    column: int | None
+    keys: str = Field(description="Path of keys, for example tests[2].assert[0].")
+    message: str
+    checks: int = Field(description="How many checks were lost with it, as far as is known.")
+
+
+class Losses(Answer):
+    """What was left out when the files of the suite were imported."""
+
+    checks_lost: int
+    checks_read: int = Field(description="0: not counted, because no check was lost.")
+    parts: list[Loss] = Field(description="Lost checks first, and at most 200.")
+    more: int = Field(description="How many parts are not listed.")
+
+
 class RunDetails(RunRow):
     """A run with its cases and gates; what is not known before it has ended is null until then."""
 
@@ -301,6 +321,9 @@ class RunDetails(RunRow):
     notes: list[str] | None = Field(description="Sentences to read with the verdict.")
     at_least: dict[str, float] | None = Field(
         description="The known part of sums that are not fully known."
+    )
+    losses: Losses | None = Field(
+        description="What the import of its files left out; null: nothing, or it has none."
     )
     regrading: Regrading | None = Field(description="null: it asks an agent.")
     judge_noise: list[JudgeNoise] | None = Field(

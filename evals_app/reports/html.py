@@ -24,6 +24,7 @@ from evals_app.reports.figures import (
     token_sum,
 )
 from evals_app.reports.gates import GATE_WORDS, gate_texts
+from evals_app.reports.losses import TITLE, loss_lines
 from evals_app.reports.markup import Markup, tag
 from evals_app.reports.notes import run_notes
 from evals_app.reports.regrading import STEADINESS_HEADS, steadiness_rows
@@ -156,10 +157,17 @@ def _run(results: Results) -> Markup:
             f" {numbers or 'nothing ran'}; {counts['total']:,} in total.",
         ),
         [tag("p", note, class_="note") for note in run_notes(run)],
+        _losses(run),
         _facts(_numbers(run)),
         _gates(run),
         _noise(run),
     )
+
+
+def _losses(run: Json) -> Markup:
+    lines = [tag("li", line) for line in loss_lines(run["losses"])]
+    summary = tag("summary", f"{TITLE} ({len(lines):,})")
+    return tag("details", summary, tag("ul", lines)) if lines else Markup()
 
 
 def _cases(results: Results) -> Iterator[Markup]:

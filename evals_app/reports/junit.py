@@ -14,6 +14,7 @@ from evals_app.reports.answers import Json
 from evals_app.reports.characters import legal
 from evals_app.reports.figures import score_text, token_sum
 from evals_app.reports.gates import gate_texts
+from evals_app.reports.losses import TITLE, loss_lines
 from evals_app.reports.notes import run_notes
 from evals_app.reports.results import WENT_WRONG, Outcome, Results, outcome, trial_name
 from evals_app.reports.reviewed import verdict_with_people
@@ -58,8 +59,10 @@ def _suite(number: int, results: Results) -> Iterator[str]:
         yield _test(run["suite"], rows, outcome(case, rows))
     for gate in gates:
         yield _gate(run, gate)
-    notes = [*run_notes(run), *([run["url"]] if run["url"] else [])]
-    text = escape(legal("\n".join(notes)))
+    lost = loss_lines(run["losses"])
+    lines = [*run_notes(run), *([f"{TITLE}:", *lost] if lost else [])]
+    lines += [run["url"]] if run["url"] else []
+    text = escape(legal("\n".join(lines)))
     yield f"    <system-out>{text}</system-out>\n    <system-err></system-err>\n  </testsuite>\n"
 
 
@@ -69,6 +72,7 @@ def _properties(run: Json) -> list[tuple[str, str]]:
         ("verdict", run["verdict"] or run["status"]),
         ("is_scripted", str(run["is_scripted"]).lower()),
         ("covers", run["covers"] or "the whole suite"),
+        *([("checks_lost", str(run["losses"]["checks_lost"]))] if run["losses"] else []),
         *([("grades_of", str(run["grades_of"]))] if run["grades_of"] else []),
         ("agent", run["agent"]),
         ("model", run["model"] or "none"),

@@ -19,6 +19,7 @@ from evals_app.reports.figures import (
     token_sum,
 )
 from evals_app.reports.gates import GATE_WORDS, gate_texts
+from evals_app.reports.losses import TITLE, loss_lines
 from evals_app.reports.notes import run_notes
 from evals_app.reports.regrading import STEADINESS_HEADS, steadiness_rows
 from evals_app.reports.results import Results, trial_name
@@ -63,6 +64,7 @@ def run_head(run: Json) -> str:
         f"# {escaped(run['suite_name'])}: run {run['id']}",
         *_outcome(run),
         table(("", ""), _facts(run, scale=scale)),
+        *_losses(run),
         *_gates(run["gates"] or [], scale=scale),
         *_noise(run["judge_noise"] or []),
     ]
@@ -116,6 +118,11 @@ def _gates(gates: Sequence[Mapping[str, Any]], *, scale: str) -> list[str]:
             word = f"{word}. {escaped(gate['reason'])}"
         rows.append((*gate_texts(gate, scale=scale), word))
     return ["## Gates", table(("Gate", "Actual", ""), rows)] if rows else []
+
+
+def _losses(run: Mapping[str, Any]) -> list[str]:
+    lines = [f"- {escaped(line)}" for line in loss_lines(run["losses"])]
+    return [f"## {TITLE}", "\n".join(lines)] if lines else []
 
 
 def _noise(checks: Sequence[Mapping[str, Any]]) -> list[str]:

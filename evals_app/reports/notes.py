@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from evals_app.reports.judges import has_script
+from evals_app.reports.losses import losses_note
 from evals_app.reports.regrading import regraded_in_words
 from evals_app.reports.reviewed import people_note
 
@@ -28,6 +29,8 @@ def run_notes(run: Mapping[str, Any]) -> list[str]:
     elif has_script(run["judge"] or ""):
         notes.append("A judge follows a script: its verdicts mean nothing about the agent.")
     notes += run["notes"] or ()
+    if run["losses"] and (note := losses_note(run["losses"])):
+        notes.append(note)
     if note := people_note(run["reviewed"] or {}):
         notes.append(note)
     if run["regrading"]:

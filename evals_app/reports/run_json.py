@@ -38,6 +38,7 @@ from evals_app.reports.answers import (
 )
 from evals_app.reports.coverage import COVERAGE_COLUMNS, coverage
 from evals_app.reports.judges import flags_shown
+from evals_app.reports.losses import losses_json
 from evals_app.reports.reviewed import REVIEWED_COLUMNS, reviewed_json, reviewed_run_json
 from evals_app.reports.shares import CASE_COUNTS
 from evals_app.reports.similarity import SIMILARITY_COLUMNS, similarity_json
@@ -61,7 +62,7 @@ RUN_COLUMNS = (
     *("created_at", "started_at", "finished_at"),
 )
 RUN_SUMMARY = "summary"
-DETAIL_COLUMNS = (*RUN_COLUMNS, RUN_SUMMARY, "regrading")  # of `run_details_json`
+DETAIL_COLUMNS = (*RUN_COLUMNS, RUN_SUMMARY, "losses", "regrading")  # of `run_details_json`
 AT_LEAST = "at_least"  # in it: the known part of sums that are not fully known, by name
 RUBRIC_ITEMS = "rubric_items"  # in it: bullets of rubrics met, missed, undecided; None without any
 JUDGE_NOISE = "judge_noise"  # in it: how steady each judged check is; None unless graded repeatedly
@@ -217,6 +218,7 @@ def run_details_json(run: Row, cases: Iterable[Json]) -> Json:
         **{key: summary.get(key) for key in _OF_SUMMARY},
         pass_at_k=summary.get("pass_at_k") or None,
         pass_hat_k=summary.get("pass_hat_k") or None,
+        losses=losses_json(run["losses"]),
         regrading=_regrading(run["regrading"]),
         judge_noise=judge_noise_json(summary),
         cases=cases if summary else None,

@@ -115,6 +115,7 @@ def regrade(
             judge=regrading.judges,
             replaced_model=run.replaced_model,
             overrides=run.overrides,
+            losses=run.losses,
             is_tryout=run.is_tryout,
             created_by=by,
             max_cost_usd=max_cost_usd,

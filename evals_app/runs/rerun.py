@@ -174,6 +174,7 @@ def _frozen(run: Run, chosen: QuerySet[Any, str], *, by: "User | None", **column
         suite=run.suite,
         judge=run.judge,
         overrides=run.overrides,
+        losses=run.losses,
         baseline=run.baseline,
         created_by=by,
         stops_when_decided=run.stops_when_decided,

@@ -188,6 +188,7 @@ def _start_run(
         judge=source.judge,
         replaced_model=source.replaced_model,
         overrides=source.overrides,
+        losses=source.losses,
         rerun_of=source,
         settlement=settlement,
         max_cost_usd=settlement.max_cost_usd,

@@ -65,6 +65,7 @@ def start_run(
             max_cost_usd=choices.get("max_cost_usd"),
             is_tryout=is_tryout,
             overrides=overrides,
+            losses=suite.losses,
             baseline=frozen.baseline,
             rerun_of=rerun_of,
             idempotency_key=idempotency_key,

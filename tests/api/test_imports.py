@@ -8,6 +8,7 @@ from rest_framework.test import APIClient
 
 from evals_app.api import parsers
 from evals_app.models import Agent, Provider, Suite
+from evals_app.runs.start import start_run
 from fixtures_app.models import Fixture
 from tests.api.clients import make_client, make_user, send
 from tests.library.written import AGENT, EVERYTHING, SUITE
@@ -340,3 +341,32 @@ def test_a_suite_in_which_no_case_checks_anything_needs_an_explicit_yes(client: 
     assert "accept_no_checks" in refused.json()["detail"]
     assert [warning["keys"] for warning in accepted.json()["warnings"]] == ["[0].question"]
     assert post(client, files, "?agent=shop").status_code == 200  # nothing changes any more
+
+
+def test_a_suite_remembers_what_its_import_lost_and_so_do_its_runs(client: APIClient) -> None:
+    post(client, {"files": [IN_JSON["files"][0]]})
+    rows = '{"question": "a", "expected": "x", "must_say": "y", "owner": "Ann"}'
+    files = {"files": [{"path": "rows.jsonl", "content": rows}]}
+
+    answer = post(client, files, "?agent=shop").json()
+    suite = Suite.objects.get()
+    run = start_run(suite)
+
+    assert (answer["checks_lost"], answer["checks_read"]) == (1, 1)
+    assert [loss["checks"] for loss in answer["losses"]] == [1, 0]
+    losses = client.get(f"/api/runs/{run.pk}/").json()["losses"]
+    assert losses == {
+        "checks_lost": 1,
+        "checks_read": 1,
+        "parts": [
+            {key: loss[key] for key in ("path", "line", "column", "keys", "message", "checks")}
+            for loss in answer["losses"]
+        ],
+        "more": 0,
+    }
+    # The next import knows better; the run is what it was.
+    files["files"][0]["content"] = '{"question": "a", "expected": "x"}'
+    post(client, files, "?agent=shop")
+    suite.refresh_from_db()
+    assert suite.losses == {}
+    assert client.get(f"/api/runs/{run.pk}/").json()["losses"] == losses

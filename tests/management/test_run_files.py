@@ -218,3 +218,43 @@ def test_calls_that_an_agent_does_not_report_are_not_graded(evals: Path) -> None
     written = (evals / "touchstone-results" / "results.json").read_text(encoding="utf-8")
     executions = json.loads(written)["executions"]
     assert {(one["verdict"], one["cause"]) for one in executions} == {("errored", "case")}
+
+
+LOSSY = """\
+prompts: ['{{q}}']
+providers: [echo]
+tests:
+  - vars: {q: hi}
+    options: {transform: output.toUpperCase()}
+    assert:
+      - {type: icontains, value: HI}
+      - {type: contains-any, value: [HI, HO]}
+      - {type: is-json}
+      - {type: javascript, value: output.length < 9}
+      - {type: regex, value: HI}
+      - {type: python, value: 'True'}
+      - {type: latency, threshold: 9000}
+"""
+
+
+def test_files_that_lost_checks_run_only_if_someone_accepts_that(evals: Path) -> None:
+    (evals / "promptfooconfig.yaml").write_text(LOSSY, encoding="utf-8")
+    process = started(evals, "promptfooconfig.yaml", "--no-progress")
+    _, err = process.communicate(timeout=120)
+
+    assert process.returncode == 2, err
+    assert "6 of 7 checks were not read" in err
+    assert err.count("lost check: ") == 6
+    assert "--accept-losses" in err
+    assert left_behind(evals) == ["evals", "promptfooconfig.yaml", "tmp"]
+
+    process = started(evals, "promptfooconfig.yaml", "--no-progress", "--accept-losses")
+    _, err = process.communicate(timeout=120)
+
+    assert process.returncode == 0, err
+    results = evals / "touchstone-results"
+    losses = json.loads((results / "results.json").read_text(encoding="utf-8"))["run"]["losses"]
+    assert (losses["checks_lost"], losses["checks_read"]) == (6, 1)
+    assert [part["checks"] for part in losses["parts"]] == [1] * 6
+    for name in ("junit.xml", "report.html"):
+        assert "6 of 7 checks were not read" in (results / name).read_text(encoding="utf-8")

@@ -35,6 +35,7 @@ def a_run(**changes: Any) -> dict[str, Any]:
         "score_scale": "0-1",
         "covers": None,
         "grades_of": None,
+        "losses": None,
         "regrading": None,
         "judge_noise": None,
         "stand_in_note": "",

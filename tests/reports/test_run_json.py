@@ -49,6 +49,7 @@ def make_run(**changes: Any) -> dict[str, Any]:
         "score": 0.5,
         "rerun_of_id": None,
         "grades_of_id": None,
+        "losses": {},
         "regrading": {},
         "baseline_id": 4,
         "suite__baseline_id": 4,

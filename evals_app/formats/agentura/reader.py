@@ -180,7 +180,7 @@ class _Project:
             f"There are no suites of the type {kind} here, so this one is left out. Known types: "
             f"{', '.join(ENTRIES)}."
         )
-        problem = self.document.problem((*loc, "type"), message, level="loss")
+        problem = self.document.problem((*loc, "type"), message, level="loss", checks=1)
         if problem not in self.reading.problems:
             self.reading.problems.append(problem)
         return True

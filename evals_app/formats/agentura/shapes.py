@@ -201,6 +201,7 @@ class Config(Foreign):
         "its verdicts and scores. How much replies and calls resemble those of that run is not "
         "measured. Left out.",
     }
+    lost_checks = ("contracts", "drift")
 
     version: Literal[1] = 1
     agent: Any = None

@@ -131,7 +131,7 @@ def _shape(source: Source, loc: Loc) -> type[Standard | GEval | Rag | Code] | No
                 f"There are no metrics of the type {kind} here, so this one is left out. Known "
                 f"types: {known}."
             )
-            source.say((*loc, "type"), message, level="loss")
+            source.say((*loc, "type"), message, level="loss", checks=1)
         return None
     key = _NAMED_BY.get(kind, "")
     name = written.get(key)
@@ -148,7 +148,7 @@ def _shape(source: Source, loc: Loc) -> type[Standard | GEval | Rag | Code] | No
             f"There is no metric {name} here, so it is left out. Describe what it measures as "
             "the criteria of a geval metric."
         )
-        source.say((*loc, key), message, level="loss")
+        source.say((*loc, key), message, level="loss", checks=1)
         return None
     return shape
 

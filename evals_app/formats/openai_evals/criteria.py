@@ -80,7 +80,7 @@ class Asked:
             check = self.make(data)
         except LostError as lost:
             why = f"This item has no {missing}." if missing else lost
-            item.lose(f"The check {self.name!r} is left out here. {why}")
+            item.lose(f"The check {self.name!r} is left out here. {why}", checks=1)
             return None
         if missing:
             message = f"The check {self.name!r} uses {missing}, which this item does not have."
@@ -96,7 +96,8 @@ def read_criteria(spots: Sequence[Spot]) -> list[Asked]:
         kind = written.get("type") if isinstance(written, dict) else None
         if isinstance(kind, str) and kind not in _SHAPES:
             named = written.get("name")
-            spot.lose(_left_out(named if isinstance(named, str) else kind, kind, _why(kind)))
+            name = named if isinstance(named, str) else kind
+            spot.lose(_left_out(name, kind, _why(kind)), checks=1)
             continue
         criterion = spot.part(_SHAPES.get(str(kind), Criterion))
         if criterion is None:
@@ -105,7 +106,7 @@ def read_criteria(spots: Sequence[Spot]) -> list[Asked]:
         try:
             items.append(_asked(criterion, spot, name))
         except LostError as lost:
-            spot.lose(_left_out(name, criterion.type, str(lost)))
+            spot.lose(_left_out(name, criterion.type, str(lost)), checks=1)
     return items
 
 

@@ -168,7 +168,7 @@ class _Suite:
     def _case(self, item: Item, criteria: Sequence[Asked]) -> Case | None:
         chat, asked_at = self._chat(item)
         if chat is None:
-            item.spot.lose(_NOTHING_ASKED)
+            item.spot.lose(_NOTHING_ASKED, checks=len(criteria))
             return None
         checks = [(criterion, criterion.check(item.spot, item.data)) for criterion in criteria]
         return Case(

@@ -88,7 +88,7 @@ def _tell_cut_off(readings: Sequence[Reading]) -> None:
         last[key] = (Spot(reading), is_cut and page["has_more"])
     for spot, is_cut in last.values():
         if is_cut:
-            spot.at("has_more").lose(_CUT_OFF)
+            spot.at("has_more").lose(_CUT_OFF, checks=1)
 
 
 def _objects(spot: Spot) -> Iterator[Spot]:

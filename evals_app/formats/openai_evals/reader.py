@@ -35,7 +35,7 @@ def read(documents: Sequence[Document], around: Around) -> Iterator[Draft]:
         yield draft
     for spot, message in missed:
         # A loss does not keep others from being imported.
-        spot.say(message, level="loss" if are_read else "error")
+        spot.say(message, level="loss" if are_read else "error", checks=1)
     for reading in readings:
         if reading.problems:
             yield reading.remarks("openai-evals")

@@ -142,7 +142,8 @@ def _case(row: Spot, grading: Grading) -> Case | None:
     chat = chat_of(data.get(grading.input))
     if chat is None:
         row.lose(
-            f"The key `{grading.input}` of this sample has no question. The sample is left out."
+            f"The key `{grading.input}` of this sample has no question. The sample is left out.",
+            checks=1,
         )
         return None
     checks = []
@@ -150,7 +151,7 @@ def _case(row: Spot, grading: Grading) -> Case | None:
         check, expects = grading.make(data)
         checks.append((check, grading.spot or row, expects))
     except LostError as lost:
-        row.lose(f"The check of this sample is left out. {lost}")
+        row.lose(f"The check of this sample is left out. {lost}", checks=1)
     name = data.get("id")
     return Case(row, name if isinstance(name, str) else "", chat, row.at(grading.input), checks)
 

@@ -16,8 +16,10 @@ from evals_app.formats.promptfoo.checks import (
     NOT_TEXT,
     TYPES,
     Asserted,
+    Change,
     LostError,
     WrongError,
+    require_same_result,
 )
 from evals_app.formats.promptfoo.providers import embedder_of, judge_of
 from evals_app.formats.promptfoo.shapes import Assertion
@@ -35,6 +37,10 @@ _PLACE = re.compile(
     r"\s*(?:return\s+)?(?:JSON\.parse\(\s*output\s*\)|output)"
     r"((?:\.(?!length\b)[A-Za-z_]\w*|\[\d+\]|\['[^']*'\]|\[\"[^\"]*\"\])+)\s*;?\s*"
 )
+# Changes that many checks can do without, such as output.trim().
+_CALLS: Mapping[Change, str] = {"trimmed": ".trim(", "in lower case": ".toLowerCase("}
+_CHANGES = re.compile(r"\s*(?:return\s+)?output((?:\s*\.(?:trim|toLowerCase)\(\s*\))+)\s*;?\s*")
+_TRANSFORMED = "It checks a reply that code has transformed, and code does not run here."
 
 
 class _UnreadError(Exception):
@@ -72,7 +78,7 @@ def read_checks(spot: Spot, setting: Setting, share: float = 1.0) -> list[tuple[
     try:
         checks = _checks(spot, written, setting)
     except LostError as lost:
-        spot.lose(f"{written.type} has no equivalent here and is left out. {lost}")
+        spot.lose(f"{written.type} has no equivalent here and is left out. {lost}", checks=1)
         return []
     except WrongError as wrong:
         spot.say(str(wrong))
@@ -136,15 +142,18 @@ def _checks(spot: Spot, written: Assertion, setting: Setting) -> list[Json]:
     if written.context_transform is not None:
         message = f"{NO_CODE} The results of the agent's tools are its context."
         spot.at("contextTransform").lose(message)
+    place, changes = (None, frozenset[Change]()) if kind in NOT_TEXT else _read(written, setting)
     asserted = Asserted(
         kind,
         inverse=str(written.type) != kind,
         value=_value(spot, setting.values),
         threshold=written.threshold,
-        place=None if kind in NOT_TEXT else _place(written, setting),
+        place=place,
+        changes=changes,
         values=setting.values,
         turn=setting.turn,
     )
+    require_same_result(asserted)
     checks = CHECKS[kind](asserted)
     if setting.by_score and len(checks) > 1:
         spot.lose("This test passes by its score, and here each part of this counts separately.")
@@ -183,16 +192,26 @@ def _filled(value: Any, values: Vars, here: Spot) -> Any:
     return value
 
 
-def _place(written: Assertion, setting: Setting) -> str | None:
-    """Return the part of a JSON reply that is looked at (None: all of it), if no code changes it."""
-    changes = [written.transform] if written.transform is not None else []
-    changes += [setting.transform.value] if setting.transform is not None else []
-    if not changes:
-        return None
-    match = _PLACE.fullmatch(changes[0]) if isinstance(changes[0], str) else None
-    if match is None or len(changes) > 1:
-        raise LostError("It checks a reply that code has transformed, and code does not run here.")
-    return match[1].removeprefix(".")
+def _read(written: Assertion, setting: Setting) -> tuple[str | None, frozenset[Change]]:
+    """Return the part of a JSON reply that is looked at (None: all of it), and how it is changed.
+
+    Raises:
+        LostError: any other code changes it.
+    """
+    codes = [written.transform] if written.transform is not None else []
+    codes += [setting.transform.value] if setting.transform is not None else []
+    changes = frozenset[Change]()
+    places = []
+    for code in codes:
+        if isinstance(code, str) and (match := _CHANGES.fullmatch(code)):
+            changes |= {name for name, call in _CALLS.items() if call in match[1]}
+        elif isinstance(code, str) and (match := _PLACE.fullmatch(code)):
+            places.append(match[1].removeprefix("."))
+        else:
+            raise LostError(_TRANSFORMED)
+    if len(places) + bool(changes) > 1:
+        raise LostError(_TRANSFORMED)
+    return (places[0] if places else None), changes
 
 
 def _common(check: Json, spot: Spot, written: Assertion, setting: Setting, weight: float) -> Json:

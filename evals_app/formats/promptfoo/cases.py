@@ -134,12 +134,13 @@ def _entries(spot: Spot) -> Iterator[Spot]:
     for entry in spot.entries():
         written = entry.value
         if isinstance(written, str):
-            for file in entry.loaded(written):
+            for file in entry.loaded(written, checks=1):
                 yield from _of_file(file)
         elif isinstance(written, dict) and "path" in written and "vars" not in written:
             entry.lose(
                 "A program generates these tests, and programs do not run on import. Save the "
-                "tests to a file."
+                "tests to a file.",
+                checks=1,
             )
         else:
             yield entry

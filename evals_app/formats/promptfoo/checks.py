@@ -4,11 +4,11 @@ import json
 import math
 import re
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import ValidationError
 
@@ -69,6 +69,10 @@ LOST = {
 }
 
 
+# What may be done to a reply before it is checked.
+Change = Literal["trimmed", "in lower case"]
+
+
 class LostError(Exception):
     """An assertion that has no equal here; the message says what to do instead."""
 
@@ -86,13 +90,19 @@ class Asserted:
     value: Any
     threshold: float | None
     place: str | None
+    changes: frozenset[Change]
     values: Vars
     turn: Json
 
     @property
-    def letters(self) -> Json:
-        """Say whether upper and lower case matter."""
-        return {"case_sensitive": not self.kind.startswith("i")}
+    def case_sensitive(self) -> bool:
+        """Whether upper and lower case matter."""
+        return not (self.kind.startswith("i") or "in lower case" in self.changes)
+
+    @property
+    def spaces(self) -> str:
+        """Return the pattern of the space around the reply that does not matter."""
+        return r"\s*" if "trimmed" in self.changes else ""
 
     def text(self) -> str:
         """Return the value as one text.
@@ -185,7 +195,9 @@ def _kind(says: Says, *, negates: bool = False, whole: str = "") -> Says:
     return checked
 
 
-def _texts(a: Asserted, *texts: str, begin: str = "", end: str = "", **options: bool) -> list[Json]:
+def _texts(
+    a: Asserted, *texts: str, begin: str = "", end: str = "", case_sensitive: bool = True
+) -> list[Json]:
     """Look for texts where there is no check of their own for it, if they fit into a pattern."""
     pattern = f"{begin}{'|'.join(map(re.escape, texts))}{end}"
     if len(pattern) > MAX_PATTERN_CHARS:
@@ -193,7 +205,7 @@ def _texts(a: Asserted, *texts: str, begin: str = "", end: str = "", **options: 
             f"It becomes a pattern of {len(pattern):,} characters, and up to "
             f"{MAX_PATTERN_CHARS:,} are allowed. Shorten it, or write several checks."
         )
-    return _pattern(a, pattern, **options)
+    return _pattern(a, pattern, case_sensitive=case_sensitive)
 
 
 def _pattern(a: Asserted, pattern: str, *, case_sensitive: bool = True) -> list[Json]:
@@ -219,7 +231,7 @@ def _require_usable(pattern: str) -> None:
 def _contains(a: Asserted) -> list[Json]:
     kind = "not_contains" if a.inverse else "contains"
     texts = a.texts() if a.kind.endswith("-all") else [a.text()]
-    return [{"type": kind, "value": text, **a.letters} for text in texts]
+    return [{"type": kind, "value": text, "case_sensitive": a.case_sensitive} for text in texts]
 
 
 def _equals(a: Asserted) -> list[Json]:
@@ -230,11 +242,13 @@ def _equals(a: Asserted) -> list[Json]:
             return [{"type": "json_path", "path": a.place, "value": a.value}]
         return [{"type": "json_schema", "schema": {"const": a.value}}]
     text = a.json_text()
-    if text and not a.inverse:
+    if text and not (a.inverse or a.changes):
         return [{"type": "exact_match", "value": text, **a.part()}]
     if a.place:
         raise LostError(_WHOLE.format(place=a.place))
-    return _texts(a, text, begin=r"\A", end=r"\z")
+    return _texts(
+        a, text, begin=rf"\A{a.spaces}", end=rf"{a.spaces}\z", case_sensitive=a.case_sensitive
+    )
 
 
 def _javascript(a: Asserted) -> list[Json]:
@@ -413,7 +427,7 @@ _RUBRIC = _judged("{}", "The reply does not meet this: {}")
 _FACTS = _judged("Nothing in the reply contradicts this; it may say less, or more: {}", "")
 _text = partial(_kind, negates=True, whole=_WHOLE)
 _contained = _text(_contains)
-_any_contained = _text(lambda a: _texts(a, *a.texts(), **a.letters))
+_any_contained = _text(lambda a: _texts(a, *a.texts(), case_sensitive=a.case_sensitive))
 CHECKS: dict[str, Says] = {
     "answer-relevance": _rag("answer_relevancy", 0.7),
     "bleu": _overlap("bleu", 0.5),
@@ -425,7 +439,9 @@ CHECKS: dict[str, Says] = {
     "context-recall": _rag("contextual_recall", 0.5),
     "context-relevance": _rag("contextual_relevancy", 0.5),
     "cost": _kind(lambda a: [{"type": "cost", "max_usd": a.needed_threshold()}]),
-    "ends-with": _text(lambda a: _texts(a, a.text(), end=r"\z")),
+    "ends-with": _text(
+        lambda a: _texts(a, a.text(), end=rf"{a.spaces}\z", case_sensitive=a.case_sensitive)
+    ),
     "equals": _equals,
     "factuality": _FACTS,
     "g-eval": _kind(_g_eval, whole=_WHOLE_JUDGED),
@@ -444,7 +460,9 @@ CHECKS: dict[str, Says] = {
     "rouge-n": _overlap("rouge", 0.75, variant="rouge1"),
     "similar": _overlap("semantic_similarity", 0.75),
     "similar:cosine": _overlap("semantic_similarity", 0.75),
-    "starts-with": _text(lambda a: _texts(a, a.text(), begin=r"\A")),
+    "starts-with": _text(
+        lambda a: _texts(a, a.text(), begin=rf"\A{a.spaces}", case_sensitive=a.case_sensitive)
+    ),
     "tool-call-f1": _kind(_tool_f1),
     "trajectory:goal-success": _judged(
         "With its replies and tool calls the agent achieved this: {}",
@@ -456,6 +474,34 @@ CHECKS: dict[str, Says] = {
 }
 # What does not read the text of the reply, so that no transformation matters.
 NOT_TEXT = {"latency", "cost", "tool-call-f1", *(kind for kind in CHECKS if kind[:4] == "traj")}
+_CONTAINS = {f"{i}contains{which}" for i in ("", "i") for which in ("", "-all", "-any")}
+_AT_ENDS = {"equals", "starts-with", "ends-with"}
+# What finds something else in a changed reply, or measures it differently.
+_DIFFERS: Mapping[Change, Collection[str]] = {
+    "trimmed": {"regex", "javascript"},
+    "in lower case": CHECKS.keys() - NOT_TEXT - _CONTAINS - _AT_ENDS,
+}
+_CHANGED: Mapping[Change, Callable[[str], str]] = {
+    "trimmed": str.strip,
+    "in lower case": str.lower,
+}
+
+
+def require_same_result(a: Asserted) -> None:
+    """Refuse an assertion about a changed reply that no check of the reply itself says.
+
+    Raises:
+        LostError: the change makes a difference.
+    """
+    if not a.changes:
+        return
+    is_list = a.kind.endswith(("-all", "-any"))
+    texts = a.texts() if is_list else [a.json_text()] if a.kind in _CONTAINS | _AT_ENDS else []
+    for change in a.changes:
+        if a.kind in _DIFFERS[change] or any(text != _CHANGED[change](text) for text in texts):
+            raise LostError(f"It checks the reply {change}, which cannot be expressed here.")
+
+
 # Their judge can be chosen.
 BY_JUDGE = {
     *("llm_judge", "geval", "faithfulness", "answer_relevancy"),

@@ -102,7 +102,8 @@ class Evaluation:
             _tell_unknown(case.spot, "prompts", case.wanted("prompts"), prompts)
             _tell_unknown(case.spot, "providers", case.wanted("providers"), providers)
             if id(case) not in asked:
-                case.spot.lose("No provider and prompt apply to this test. It is left out.")
+                message = "No provider and prompt apply to this test. It is left out."
+                case.spot.lose(message, checks=len(case.assertions))
 
     def _suites(self, target: Target, prompt: Prompt) -> Iterator[_Suite]:
         """Return a suite, or one for each threshold, for a suite has one rule of passing."""
@@ -143,7 +144,8 @@ class Evaluation:
             why = "the first and the last message are not the user's, so there is nothing to ask."
             if not prompt.text.fill(case.values).strip():
                 why = "the message is empty with the variables of this test."
-            case.spot.lose(f"In the prompt {prompt.name!r} {why} This test is left out.")
+            message = f"In the prompt {prompt.name!r} {why} This test is left out."
+            case.spot.lose(message, checks=len(case.assertions))
             self._unasked.add(id(case))
             return None
         for name in prompt.text.missing(case.values):

@@ -121,10 +121,11 @@ def read_prompts(spot: Spot) -> list[Prompt]:
     for entry in _entries(spot):
         for prompt in _read(entry, len(prompts) + 1):
             if problem := prompt.text.problem:
-                entry.lose(f"{problem}. This prompt is left out with all of its cases.")
+                entry.lose(f"{problem}. This prompt is left out with all of its cases.", checks=1)
             elif prompt.chat is not None and any(item.role == "" for item in prompt.chat):
                 entry.lose(
-                    "The only roles here are system, user and assistant. This prompt is left out."
+                    "The only roles here are system, user and assistant. This prompt is left out.",
+                    checks=1,
                 )
             else:
                 prompts.append(prompt)
@@ -170,7 +171,8 @@ def _of_program(entry: Spot, name: str, labels: tuple[str, ...]) -> Iterator[Pro
     if agent is None:
         entry.lose(
             "A program or a server generates this prompt, so it is left out. Write it as a text, "
-            "or import with --agent: then the variables of the tests are sent to that agent."
+            "or import with --agent: then the variables of the tests are sent to that agent.",
+            checks=1,
         )
         return
     entry.lose(

@@ -91,6 +91,7 @@ class Config(Written):
         "version": _OF_COMMAND,
         "writeLatestResults": _OF_COMMAND,
     }
+    lost_checks = ("redteam",)
 
 
 class Prompt(Written):
@@ -166,6 +167,7 @@ class Test(Written):
         "providerOutput": "Make a scripted agent that gives this reply.",
         "rubricPrompt": "Write what the judge should look at into the suite's judge_prompt.",
     }
+    lost_checks = ("assertScoringFunction",)
 
 
 class Scenario(Written):

@@ -7,14 +7,14 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypeVar, Unpack
 
 from evals_app.formats import spots
 from evals_app.formats.document import Document, Node, decoded
 from evals_app.formats.draft import cut_texts
 from evals_app.formats.foreign import Around, Foreign
 from evals_app.formats.json_lines import read_json_lines
-from evals_app.formats.problems import FormatError, Level, Loc, Problem
+from evals_app.formats.problems import About, FormatError, Loc, Problem
 from evals_app.formats.reading import Reading
 from evals_app.formats.yaml_source import read_yaml
 
@@ -115,20 +115,23 @@ class Spot(spots.Spot):
     def part(self, shape: type[P]) -> P | None:
         return self.project.part(self, shape)
 
-    def say(self, message: str, *, level: Level = "error", at_key: bool = False) -> None:
-        self.project.say(self.document.problem(self.loc, message, level=level, at_key=at_key))
+    def say(self, message: str, **about: Unpack[About]) -> None:
+        self.project.say(self.document.problem(self.loc, message, **about))
 
-    def files(self, written: str) -> list[str]:
-        """Return the paths that a reference means, as far as they can be read on import."""
+    def files(self, written: str, *, checks: int = 0) -> list[str]:
+        """Return the paths that a reference means, as far as they can be read on import.
+
+        `checks` are lost where they cannot.
+        """
         path = posixpath.normpath(written.removeprefix(FILE))
         if _ELSEWHERE.match(path) or (_ELSEWHERE.match(written) and not written.startswith(FILE)):
-            self.lose("Nothing is fetched on import. Save this as a file.")
+            self.lose("Nothing is fetched on import. Save this as a file.", checks=checks)
             return []
         if is_program(path):
-            self.lose("Programs do not run on import. Save its output as a file.")
+            self.lose("Programs do not run on import. Save its output as a file.", checks=checks)
             return []
         if _WORKBOOK.search(path):
-            self.lose("Workbooks are not read here. Save the sheet as CSV.")
+            self.lose("Workbooks are not read here. Save the sheet as CSV.", checks=checks)
             return []
         if not any(sign in path for sign in "*?["):
             return [path]
@@ -138,15 +141,15 @@ class Spot(spots.Spot):
             self.say("No file in this folder or below it matches this path.")
         return paths[:_MOST_FILES]
 
-    def loaded(self, written: str) -> Iterator["Spot"]:
-        """Return the files of data that a reference means."""
+    def loaded(self, written: str, *, checks: int = 0) -> Iterator["Spot"]:
+        """Return the files of data that a reference means; `checks` are lost with one."""
         if self.depth == _MOST_DEPTH:
             self.say(
                 f"Files refer to each other more than {_MOST_DEPTH} levels deep, perhaps in a "
                 "circle."
             )
             return
-        for path in self.files(written):
+        for path in self.files(written, checks=checks):
             document = self.project.document(self, path)
             if document is not None:
                 around, problems = self.reading.around, self.project.base.problems

@@ -137,7 +137,7 @@ class _Reader:
     above: Loc
     chosen: Chosen
     problems: list[Problem] = field(default_factory=list)
-    reported: set[str] = field(default_factory=set)
+    reported: dict[str, int] = field(default_factory=dict)  # where in `problems` a message is
 
     def record(self, n: int, row: Any) -> _Record:
         """Read a record: what has a meaning of its own here, and everything else as it is."""
@@ -235,7 +235,8 @@ class _Reader:
             if header:
                 yield from self._cells(header, value[key], here)
             elif value[key] is not None:
-                self.lose(here, f"`{key}` of an expected answer says nothing about the reply here.")
+                message = f"`{key}` of an expected answer says nothing about the reply here."
+                self.lose(here, message, checks=1)
 
     def _chat(self, messages: Sequence[Json], loc: Loc) -> Iterator[tuple[str, _Cell]]:
         chat = read_chat(messages)
@@ -261,18 +262,23 @@ class _Reader:
         message = f"{with_keys(value)} {_NO_TEXT.format(json.dumps({word: '...'}))}"
         self.problems.append(self.document.problem(loc, message))
 
-    def lose(self, loc: Loc, message: str) -> None:
-        """Report a loss, in the first place that has it."""
-        self._say_once(loc, message, "loss")
+    def lose(self, loc: Loc, message: str, *, checks: int = 0) -> None:
+        """Report a loss, in the first place that has it, with the lost checks of all places."""
+        if message in self.reported and checks:
+            at = self.reported[message]
+            known = self.problems[at]
+            self.problems[at] = replace(known, checks=known.checks + checks)
+        self._say_once(loc, message, "loss", checks=checks)
 
     def warn(self, loc: Loc, message: str) -> None:
         """Report a doubt, in the first place that has it."""
         self._say_once(loc, message, "warning")
 
-    def _say_once(self, loc: Loc, message: str, level: Level) -> None:
+    def _say_once(self, loc: Loc, message: str, level: Level, *, checks: int = 0) -> None:
         if message not in self.reported:
-            self.reported.add(message)
-            self.problems.append(self.document.problem(loc, message, value="", level=level))
+            self.reported[message] = len(self.problems)
+            about: About = {"value": "", "level": level, "checks": checks}
+            self.problems.append(self.document.problem(loc, message, **about))
 
 
 def _cell(value: Any, loc: Loc) -> _Cell:

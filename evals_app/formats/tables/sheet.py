@@ -2,7 +2,7 @@
 
 from array import array
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Unpack
 
 from evals_app.formats.problems import About, Level, Loc, Problem, keys_text, shortened
@@ -27,7 +27,7 @@ from evals_app.formats.tables.columns import (
 )
 from evals_app.formats.tables.table import TITLES, Table
 from evals_app.formats.tables.texts import from_cell
-from evals_app.formats.words import plain
+from evals_app.formats.words import plain, sounds_like_check
 
 # Where a part of a case or a turn was written: its place in that, and the column.
 Owner = Literal["case", "turn"]
@@ -234,7 +234,11 @@ class Sheet:
         is_left_out = plain(header) in LEFT_OUT
         if is_left_out or (self.table.overlooks and not is_misspelt(header)):
             message = f"There is no column for {header!r} here. It is left out."
-            self.report(self.header, n, message, level="loss")
+            checks = self._filled(n) if sounds_like_check(header) else 0
+            if checks:
+                message += f" {checks:,} row{'' if checks == 1 else 's'} may say what is expected."
+            problem = self.table.problem((self.name, self.header, n), message, level="loss")
+            self.problems.append(replace(problem, checks=checks))
             return
         hint = near_header(header) or f" Known: {', '.join(HEADERS)}."
         message = (
@@ -251,6 +255,11 @@ class Sheet:
                 sample=self._sample(n, header),
             )
         )
+
+    def _filled(self, n: int) -> int:
+        """Count the rows that say something in a column."""
+        rows = range(self.header + 1, len(self.rows))
+        return sum(self.text(row, n) is not None for row in rows)
 
     def _sample(self, n: int, header: str) -> str:
         texts = (self.text(row, n) for row in range(self.header + 1, len(self.rows)))

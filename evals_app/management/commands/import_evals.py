@@ -123,7 +123,7 @@ class Command(BaseCommand):
     def _tell(
         self, report: ImportReport, options: dict[str, Any], *, lists_unchanged: bool = True
     ) -> None:
-        tell(self, [*report.warnings, *report.losses])
+        tell(self, [*report.warnings, *report.losses], checks_read=report.checks_read)
         width = max((len(change.kind) for change in report.changes), default=0)
         for what, headings in _HEADINGS.items():
             changes = [change for change in report.changes if change.what == what]

@@ -67,7 +67,10 @@ _OF_A_START = (
 )
 
 # Options that say how files are read.
-_OF_FILES = ("dialect", "ignore_column", "map_column", "accept_no_checks", "var", "allow_env")
+_OF_FILES = (
+    *("dialect", "ignore_column", "map_column", "accept_losses", "accept_no_checks"),
+    *("var", "allow_env"),
+)
 
 
 class Command(RunsCommand):
@@ -135,8 +138,9 @@ class Command(RunsCommand):
             call_command("migrate", verbosity=0)
         agent = options["agent"][0] if options["agent"] else None
         with no_commands(self.stderr) if options["ci"] else nullcontext():
-            report = import_paths(self, paths, options, agent=agent)
-            tell(self, [*report.warnings, *report.losses])
+            accepts_losses = options["accept_losses"]
+            report = import_paths(self, paths, options, agent=agent, accepts_losses=accepts_losses)
+            tell(self, [*report.warnings, *report.losses], checks_read=report.checks_read)
         suites = [change.slug for change in report.changes if change.kind == "suite"]
         if not suites:
             raise usage_error(f"There is no suite in {', '.join(paths)}.")

@@ -268,7 +268,12 @@ def test_a_grader_that_is_nothing_here_is_lost() -> None:
         ("{type: bleu, value: [a, b]}", "one text"),
         ("{type: contains, value: file://x.js}", "code"),
         ("{type: contains, value: '{{ what | capitalize }}'}", "capitalize"),
-        ("{type: contains, value: x, transform: output.trim()}", "transform"),
+        ("{type: contains, value: x, transform: output.slice(2)}", "transform"),
+        ("{type: contains, value: ' x', transform: output.trim()}", "trimmed"),
+        ("{type: contains, value: X, transform: output.toLowerCase()}", "lower case"),
+        ("{type: llm-rubric, value: x, transform: output.toLowerCase()}", "lower case"),
+        ("{type: regex, value: ^x$, transform: output.trim()}", "trimmed"),
+        ("{type: javascript, value: output.length < 9, transform: output.trim()}", "trimmed"),
         ("{type: contains, value: x, transform: output.name}", "json_path"),
         ("{type: equals, value: x, transform: output.length}", "transform"),
         ("{type: 'trajectory:tool-used', value: 'find*'}", "*part*"),
@@ -333,6 +338,45 @@ def test_what_is_only_measured_weighs_nothing() -> None:
     assert [
         check.get("weight", 1) for check in checks(f"{{type: assert-set, assert: {inner}}}")
     ] == [0, 0.5, 0.5]
+
+
+@pytest.mark.parametrize(
+    ("assertion", "check"),
+    [
+        pytest.param(
+            "{type: icontains, value: x, transform: output.trim()}",
+            {"type": "contains", "value": "x"},
+            id="text in a trimmed reply",
+        ),
+        pytest.param(
+            "{type: contains, value: x, transform: ' return output.trim().toLowerCase(); '}",
+            {"type": "contains", "value": "x"},
+            id="text in a reply in lower case",
+        ),
+        pytest.param(
+            "{type: equals, value: x y, transform: output.trim()}",
+            {"type": "matches", "value": r"\A\s*x\ y\s*\z", "case_sensitive": True},
+            id="a trimmed reply",
+        ),
+        pytest.param(
+            "{type: starts-with, value: x, transform: output.trim().toLowerCase()}",
+            {"type": "matches", "value": r"\A\s*x"},
+            id="the beginning of a trimmed reply in lower case",
+        ),
+        pytest.param(
+            "{type: not-equals, value: x, transform: output.toLowerCase()}",
+            {"type": "not_matches", "value": r"\Ax\z"},
+            id="not a reply in lower case",
+        ),
+        pytest.param(
+            "{type: llm-rubric, value: Polite, transform: output.trim()}",
+            {"type": "llm_judge", "criteria": "Polite"},
+            id="a judge of a trimmed reply",
+        ),
+    ],
+)
+def test_a_change_that_a_check_can_do_without_is_read(assertion: str, check: Any) -> None:
+    assert checks(assertion) == [check]
 
 
 def test_a_reply_that_code_changes_is_not_checked_as_if_it_were_not() -> None:
