@@ -34,7 +34,7 @@ from evals_app.engine.agent_spec import SPANS_WAIT_S, AgentSettings, AgentSpec, 
 from evals_app.engine.spec import PREFIXES, ModelSpec, mark_of
 from evals_app.engine.template import without_foreign
 from evals_app.formats.problems import Loc
-from evals_app.formats.prompt_variables import FOREIGN_VARIABLE
+from evals_app.formats.prompt_variables import foreign_variable
 from evals_app.models import Agent
 from evals_app.models.agents import AGENT
 from fixtures_app.editing.duplicating import Duplicating
@@ -353,7 +353,7 @@ class AgentAdmin(BeginsSomewhere, TalksToAgent, Duplicating, RunsSuitesOfAgent, 
     def save_model(self, request: HttpRequest, obj: Agent, form: Any, change: bool) -> None:  # noqa: FBT001 - Django's signature
         super().save_model(request, obj, form, change)
         for name in form.kept_as_text:
-            messages.warning(request, FOREIGN_VARIABLE.format(name=name))
+            messages.warning(request, foreign_variable(name, "system_prompt"))
 
     @display(description="What it is", ordering="driver")
     def show_driver(self, agent: Agent) -> str:

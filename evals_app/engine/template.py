@@ -10,7 +10,10 @@ from typing import Any
 
 from fixtures_app.ground.words import nearest
 
-_BRACES = re.compile(r"(\\?)\{\{([^{}]*)\}\}")  # a lone brace is plain text
+# A lone brace is plain text, also inside of double ones: {{find({"id": 1})}}.
+_BRACES = re.compile(r"(\\?)\{\{(?!\{)((?:[^{}]|\{(?!\{)|\}(?!\}))*)\}\}")
+# What is a part of a template even if it has several lines; other such braces are data.
+_CODE = re.compile(r"[#/^>&!~-]?\s*[A-Za-z_]\w*\s*(?:[.(|\[\s]|\Z)")
 PARAMS = "threadContext.params."
 _DAY_CHARS = len("2026-05-01")
 # The clock of the case, the moment or the day; also under the names that other systems use.
@@ -63,8 +66,9 @@ def without_foreign(text: str) -> tuple[str, list[str]]:
     foreign: list[str] = []
 
     def kept(braces: re.Match[str]) -> str:
-        name = _variable(braces)
-        if name is None or not _is_unknown(name) or nearest(name, KNOWN_VARIABLES, is_slip=True):
+        name = " ".join(braces[2].split())
+        is_plain = _variable(braces) is None and (braces[1] or not _CODE.match(name))
+        if is_plain or not _is_unknown(name) or nearest(name, KNOWN_VARIABLES, is_slip=True):
             return braces[0]
         foreign.append(name)
         return f"\\{braces[0]}"
@@ -88,7 +92,7 @@ def resolve(
 
     def value_of(match: re.Match[str]) -> str:
         name = _variable(match)
-        if name is None:
+        if name is None or _is_unknown(name):
             return _plain(match)
         value = given.get(name)
         if value is None:

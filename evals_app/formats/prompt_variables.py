@@ -4,11 +4,19 @@ from typing import Any, Literal
 
 from evals_app.engine.template import without_foreign
 from evals_app.formats.problems import Place, Problem
+from fixtures_app.ground.quoting import shortened
 
-FOREIGN_VARIABLE = (
-    "Nothing here fills {{{{{name}}}}} in, so the agent receives it unchanged. Write its value, "
-    "or use a parameter of the case: {{{{threadContext.params.NAME}}}}."
-)
+_SHOWN = 100  # characters
+_RECEIVERS = {"system_prompt": "agent", "judge_context": "judge"}
+
+
+def foreign_variable(name: str, key: Literal["system_prompt", "judge_context"]) -> str:
+    """Say what becomes of a variable that nothing here fills in."""
+    return (
+        f"Nothing here fills {{{{{shortened(name, _SHOWN)}}}}} in, so the {_RECEIVERS[key]} receives "
+        "it unchanged. Write its value, or use a parameter of the case: "
+        "{{threadContext.params.NAME}}."
+    )
 
 
 def with_plain_variables(
@@ -19,7 +27,5 @@ def with_plain_variables(
     if not isinstance(written, str):
         return data, []
     text, names = without_foreign(written)
-    losses = [
-        place((key,), FOREIGN_VARIABLE.format(name=name), value="", level="loss") for name in names
-    ]
+    losses = [place((key,), foreign_variable(name, key), value="", level="loss") for name in names]
     return {**data, key: text}, losses

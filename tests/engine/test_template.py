@@ -128,6 +128,28 @@ def test_variables_of_other_systems_become_plain_text_and_misspelt_ones_stay() -
     assert without_foreign(plain_text) == (plain_text, [])
 
 
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        pytest.param('{{entity.query({"type":"x"})}}', ['entity.query({"type":"x"})'], id="braces"),
+        pytest.param("{{\n  rows.map(x => {x})\n}}", ["rows.map(x => {x})"], id="lines"),
+        pytest.param("{{ #if vip }} {{/if}}", ["#if vip", "/if"], id="blocks"),
+        pytest.param('{{\n  "a": {"b": 1},\n  "c": 2\n}}', [], id="data in several lines"),
+        pytest.param("{ {a} } {{{currentTime}}}", [], id="braces around a variable of ours"),
+    ],
+)
+def test_functions_of_other_systems_are_plain_text_too(text: str, names: list[str]) -> None:
+    plain_text, found = without_foreign(text)
+
+    assert found == names
+    assert unknown_variable(plain_text) is None
+    assert names == [] or filled(plain_text) == text
+
+
+def test_what_an_older_version_kept_as_text_stays() -> None:
+    assert filled('{{find({"id": 1})}}') == '{{find({"id": 1})}}'
+
+
 @given(st.text())
 def test_whatever_is_not_refused_can_be_filled_in(text: str) -> None:
     if unknown_variable(text) is None:
@@ -155,6 +177,7 @@ def test_a_backslash_keeps_braces_as_they_are(text: str, sent: str) -> None:
         ("Translate into {{language}}: {{ text }}, {{language}}", ["{{language}}", "{{ text }}"]),
         ("{{ names | join(', ') }}", ["{{ names | join(', ') }}"]),
         ("{{\nname\n}}", ["{{\nname\n}}"]),
+        ('{{ find({"id": 1}) }}', ['{{ find({"id": 1}) }}']),
         ("{{{name}}}", ["{{name}}"]),
         (r"\{{name}} {{other}}", ["{{other}}"]),
         ('{"a": {"b": {}}} {{}} {{ }} { {a} } {{a', []),

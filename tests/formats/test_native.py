@@ -325,15 +325,20 @@ def test_export_writes_as_a_person_would(kind: Kind, content: str, written: str)
 def test_variables_of_another_system_stay_text_and_are_lost() -> None:
     content = (
         "agent: A\nslug: a\ndriver: model\nmodel: openai/m\n"
-        "system_prompt: For {{organizationName}} at {{currentTime}}.\n"
+        'system_prompt: \'For {{organizationName}} at {{currentTime}}: {{find({"type":"x"})}}\'\n'
     )
 
     draft = read_native(read_yaml("a.agent.yaml", content.encode()), "agent")
 
-    assert draft.spec.system_prompt == r"For \{{organizationName}} at {{currentTime}}."
+    assert draft.spec.system_prompt == (
+        r"For \{{organizationName}} at {{currentTime}}: "
+        r'\{{find({"type":"x"})}}'
+    )
     assert [(problem.level, problem.keys) for problem in draft.problems] == [
-        ("loss", "system_prompt")
+        ("loss", "system_prompt"),
+        ("loss", "system_prompt"),
     ]
+    assert all("the agent receives" in problem.message for problem in draft.problems)
 
 
 def test_a_file_is_named_after_slug_and_kind() -> None:

@@ -270,7 +270,11 @@ def _prompt(criterion: Asking, spot: Spot) -> Template:
     prompt = "\n\n".join(filter(str.strip, texts))
     if not prompt:
         raise LostError("Its prompt has no text.")
-    return Template(prompt)
+    template = Template(prompt)
+    for unknown in dict.fromkeys(template.unknown):
+        message = f"{unknown} is not a variable of an item, so the judge receives it unchanged."
+        spot.at("input").lose(message)
+    return template
 
 
 def model_of(name: str | None, sampling: Sampling | None) -> Any:

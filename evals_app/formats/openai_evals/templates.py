@@ -7,7 +7,7 @@ from typing import Any
 
 from evals_app.formats.words import text_of
 
-_BRACES = re.compile(r"\{\{([^{}]*)\}\}")
+_BRACES = re.compile(r"\{\{(?!\{)((?:[^{}]|\{(?!\{)|\}(?!\}))*)\}\}")
 _STEP = r"\.\s*([\w-]+)|\[\s*(\d+)\s*\]|\[\s*'([^']*)'\s*\]|\[\s*\"([^\"]*)\"\s*\]"
 _STEPS = re.compile(_STEP)
 _PATH = re.compile(rf"(item|sample)((?:{_STEP})*)")

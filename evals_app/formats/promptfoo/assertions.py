@@ -218,7 +218,10 @@ def _common(check: Json, spot: Spot, written: Assertion, setting: Setting, weigh
     """Add what every check may have: its name, its weight, its judge."""
     common: Json = {}
     if written.metric and "name" not in check:
-        name = Template(written.metric).literal(setting.values)[:_NAME_CHARS]
+        template = Template(written.metric)
+        if template.problem:
+            spot.at("metric").lose(f"{template.problem}. It stays as it is.")
+        name = template.literal(setting.values)[:_NAME_CHARS]
         common |= given("name", name or None)
     if not math.isclose(weight, 1):
         common["weight"] = round(weight, 6)

@@ -87,7 +87,11 @@ class Case:
     def text_option(self, key: str) -> str:
         """Return a text that goes before or after what is said."""
         spot = self.option(key)
-        return Template(text_of(spot.value)).message(self.values) if spot else ""
+        if spot is None:
+            return ""
+        template = Template(text_of(spot.value))
+        _tell_kept(spot, template)
+        return template.message(self.values)
 
     def wanted(self, key: str) -> Sequence[str] | None:
         """Return the names of the prompts or providers that it is for; None: of all."""
@@ -219,10 +223,26 @@ def _cases(layers: Sequence[Layer]) -> Iterator[Case]:
     if prod(map(len, several.values())) > _MOST_COMBINATIONS:
         case.spot.say(f"These variables have more than {_MOST_COMBINATIONS:,} combinations.")
         return
+    for name, value in loaded.values.items():
+        for text in value if isinstance(value, list) else [value]:
+            if isinstance(text, str) and "{{" in text:
+                _tell_kept(_spot_of(name, layers), Template(text))
     for combination in product(*several.values()):
         chosen = dict(zip(several, combination, strict=True))
         values = composed({**loaded.values, **chosen})
         yield replace(case, values=values, name=_name(layers[-1].says.description, values, chosen))
+
+
+def _spot_of(name: str, layers: Sequence[Layer]) -> Spot:
+    """Return where a variable is written: nearest to the test, or the test if it is in a file."""
+    spots = (layer.spot.at("vars", name) for layer in reversed(layers))
+    return next((spot for spot in spots if spot.value is not None), layers[-1].spot)
+
+
+def _tell_kept(spot: Spot, template: Template) -> None:
+    """Report what of a text cannot be filled in."""
+    if template.problem:
+        spot.lose(f"{template.problem}. It stays as it is.")
 
 
 def _name(description: str | None, values: Mapping[str, Any], chosen: Mapping[str, Any]) -> str:

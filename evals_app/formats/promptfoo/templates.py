@@ -73,7 +73,10 @@ class Template:
         return (expression for expression in expressions if expression is not None)
 
     def fill(self, values: Vars) -> str:
-        """Return the text as a part of others; a variable without a value is empty."""
+        """Return the text as a part of others; a variable without a value is empty.
+
+        What cannot be filled in stays.
+        """
         return self._replaced(lambda expression: text_of(value_of(expression, values)))
 
     def literal(self, values: Vars) -> str:
@@ -94,6 +97,7 @@ class Template:
         return {
             expression: opened(text_of(value_of(expression, values)))
             for expression in self.expressions()
+            if not _cannot(expression)
         }
 
     def with_parameters(self) -> str:
@@ -105,7 +109,9 @@ class Template:
     def _replaced(self, give: Callable[[str], str]) -> str:
         def replacement(match: re.Match[str]) -> str:
             expression = _inside(match)
-            return match[0] if expression is None else give(expression)
+            if expression is None or _cannot(expression):
+                return match[0]
+            return give(expression)
 
         return _EXPRESSION.sub(replacement, self.text)
 

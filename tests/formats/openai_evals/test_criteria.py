@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from tests.formats.openai_evals.saved import RIGHT, Json, checks, lost
+from tests.formats.openai_evals.saved import RIGHT, Json, a_run, an_eval, checks, lost, read
 
 REPLY = "{{ sample.output_text }}"
 
@@ -186,3 +186,17 @@ def test_a_score_that_nothing_is_asked_of_is_only_shown() -> None:
     (check,) = checks(asking("score_model"))
 
     assert "threshold" not in check
+
+
+def test_what_is_no_variable_in_the_prompt_of_a_grader_is_reported() -> None:
+    prompt = [{"role": "user", "content": 'Grade {{item.label}} {{ f({"a": 1}) }}: {{reply}}'}]
+
+    losses = read(
+        an_eval(asking("score_model", input=prompt, pass_threshold=1)),
+        a_run({"ticket": "a", "label": "x"}),
+    ).losses
+
+    assert [("f(" in loss.message, "reply" in loss.message) for loss in losses] == [
+        (True, False),
+        (False, True),
+    ]

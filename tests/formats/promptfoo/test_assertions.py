@@ -327,6 +327,24 @@ def test_what_is_next_to_a_reference_is_lost() -> None:
     assert (loss.keys, "$ref" in loss.message) == ("tests[0].assert[0].weight", True)
 
 
+@pytest.mark.parametrize(
+    ("test", "keys"),
+    [
+        ("{vars: {what: '{{ a | fancy }}', a: b}}", "tests[0].vars.what"),
+        ("{vars: {what: '{{ f({a: 1}) }}'}}", "tests[0].vars.what"),
+        ("{vars: {what: hi}, options: {prefix: '{{ what | fancy }}'}}", "tests[0].options.prefix"),
+        (
+            "{vars: {what: hi}, assert: [{type: is-json, metric: '{{ what | fancy }}'}]}",
+            "tests[0].assert[0].metric",
+        ),
+    ],
+)
+def test_an_expression_that_is_not_filled_in_is_reported_wherever_it_is(
+    test: str, keys: str
+) -> None:
+    assert [loss.keys for loss in read(with_tests(f"  - {test}\n")).losses] == [keys]
+
+
 def test_a_reference_to_nothing_is_reported_once() -> None:
     assert len(problems(with_assertion("{$ref: '#/assertionTemplates/t'}"))) == 1
 

@@ -245,6 +245,16 @@ def test_a_suite_keeps_everything_that_was_written() -> None:
     assert [assertion.weight for assertion in suite.cases[0].turns[0].assertions or []] == [3, 1]
 
 
+def test_a_function_in_the_judge_s_context_is_reported_as_what_the_judge_receives() -> None:
+    written = """judgeContext: '{{organizationName}}: {{entity.query({"type":"x"})}}'\n"""
+
+    imported = read(SUITE + written)
+
+    assert [loss.keys for loss in imported.losses] == ["judgeContext", "judgeContext"]
+    assert all("the judge receives" in loss.message for loss in imported.losses)
+    assert "entity.query" in imported.losses[1].message
+
+
 def test_channel_and_parameters_are_kept() -> None:
     cases = suite_of(HEAD + THREAD_CASES + "    tags: [site]\n").cases
 
