@@ -9,6 +9,7 @@ retry; otherwise django-q2 kills processes at work, or hands a ticket out twice.
 * a lease outlives a heartbeat, a pulse and the longest wait for a locked SQLite database.
 """
 
+import os
 import re
 import shlex
 from collections.abc import Iterable
@@ -19,7 +20,8 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Error, Warning, register  # noqa: A004 - Django's name
 
 from evals_app.engine.graders.measures.wordnet import WordNet
-from evals_app.engine.permits import is_ours
+from evals_app.engine.kinds import KINDS
+from evals_app.engine.permits import is_ours, permits
 
 # What our commands check before they start. All checks would load the pages, which takes a second.
 FOR_COMMANDS = ["runs", "keys", "environment"]
@@ -69,21 +71,48 @@ _KEY_ENTRY = re.compile(
 )
 
 
+# The settings that permit variables, each with an example of an entry.
+_LISTS = {
+    "EVALS_KEY_VARIABLES": "OPENAI_API_KEY@gateway.example.org",
+    "EVALS_HEADER_VARIABLES": "AGENT_KEY@agent.example.org",
+}
+
+
 @register("keys")
-def key_variables(app_configs: object, **_: Any) -> Iterable[CheckMessage]:  # noqa: ARG001
+def permitted_variables(app_configs: object, **_: Any) -> Iterable[CheckMessage]:  # noqa: ARG001
     """Refuse entries that would permit nothing, or not what was meant."""
-    for number, entry in enumerate(settings.EVALS_KEY_VARIABLES, 1):
-        if not _KEY_ENTRY.fullmatch(entry):  # not repeated: it may be a key
-            yield Error(
-                f"Entry {number} of EVALS_KEY_VARIABLES cannot be read; expected NAME, NAME* or"
-                " NAME@host, for example OPENAI_API_KEY@gateway.example.org.",
-                id="evals_app.E006",
-            )
-        elif is_ours(entry):
-            yield Warning(
-                f"EVALS_KEY_VARIABLES has {entry!r}, which is about this site: it is never sent.",
-                id="evals_app.W004",
-            )
+    for setting, example in _LISTS.items():
+        for number, entry in enumerate(getattr(settings, setting), 1):
+            if not _KEY_ENTRY.fullmatch(entry):  # not repeated: it may be a key
+                yield Error(
+                    f"Entry {number} of {setting} cannot be read; expected NAME, NAME* or"
+                    f" NAME@host, for example {example}.",
+                    id="evals_app.E006",
+                )
+            elif is_ours(entry):
+                yield Warning(
+                    f"{setting} has {entry!r}, which is about this site: it is never sent.",
+                    id="evals_app.W004",
+                )
+
+
+@register("security", deploy=True)
+def variables_without_hosts(app_configs: object, **_: Any) -> Iterable[CheckMessage]:  # noqa: ARG001
+    """Warn of keys that people who write agents and providers could send to any server."""
+    known = permits()
+    usual = {kind.key_env for kind in KINDS.values()}  # sent only to their own hosts
+    for setting, hosts_of in (
+        ("EVALS_KEY_VARIABLES", known.key_hosts),
+        ("EVALS_HEADER_VARIABLES", known.variable_hosts),
+    ):
+        for name in sorted(os.environ.keys() - usual):
+            if "" in hosts_of(name):
+                yield Warning(
+                    f"{setting} permits {name} without a host: whoever may write "
+                    f"{'providers' if 'KEY' in setting else 'agents'} can send it to any server.",
+                    hint=f"List it as {name}@HOST.",
+                    id="evals_app.W006",
+                )
 
 
 @register("graders")

@@ -7,13 +7,15 @@ import pytest
 from django.conf import settings as site
 
 from evals_app.checks import (
-    key_variables,
+    permitted_variables,
     private_database,
     queue_settings,
     trusted_proxies,
     unknown_variables,
+    variables_without_hosts,
     wordnet_files,
 )
+from tests.engine.permitting import permitting
 
 
 def ids() -> list[str | None]:
@@ -140,15 +142,34 @@ def test_a_proxy_that_is_not_counted_is_warned_of(
         pytest.param("TOUCHSTONE_*", "evals_app.W004", id="all of this site"),
     ],
 )
-def test_a_key_variable_that_cannot_be_read_is_refused(
-    settings: Any, entry: str, complaint: str | None
+@pytest.mark.parametrize("setting", ["EVALS_KEY_VARIABLES", "EVALS_HEADER_VARIABLES"])
+def test_a_permitted_variable_that_cannot_be_read_is_refused(
+    settings: Any, setting: str, entry: str, complaint: str | None
 ) -> None:
-    settings.EVALS_KEY_VARIABLES = ["ANTHROPIC_API_KEY", entry]
+    setattr(settings, setting, ["ANTHROPIC_API_KEY", entry])
 
-    complaints = [*key_variables(None)]
+    complaints = [*permitted_variables(None)]
 
     assert [check.id for check in complaints] == ([complaint] if complaint else [])
     assert "CANARY" not in "".join(check.msg for check in complaints)
+
+
+def test_a_deployment_is_warned_of_variables_that_may_go_to_any_server(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in ("AGENT_LOOSE", "AGENT_PINNED", "PROVIDER_LOOSE", "PROVIDER_PINNED"):
+        monkeypatch.setenv(name, "CANARY")
+    monkeypatch.setenv("OPENAI_API_KEY", "CANARY")  # sent only to its own hosts
+
+    with permitting(
+        keys=("OPENAI_API_KEY", "PROVIDER_*", "PROVIDER_PINNED@models.example.org"),
+        variables=("AGENT_*", "AGENT_PINNED@agent.example.org"),
+    ):
+        warnings = [*variables_without_hosts(None)]
+
+    assert [warning.id for warning in warnings] == ["evals_app.W006"] * 2
+    assert ["PROVIDER_LOOSE" in warnings[0].msg, "AGENT_LOOSE" in warnings[1].msg] == [True, True]
+    assert "CANARY" not in "".join(warning.msg for warning in warnings)
 
 
 def test_a_misspelt_variable_is_named_with_the_nearest(settings: Any) -> None:

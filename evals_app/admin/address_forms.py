@@ -263,7 +263,9 @@ class AddressForm(forms.Form):
 
 def _variable(header: str) -> str:
     """Return the variable for a header: the only one that the operator permits, or a new name."""
-    named = [name for name in permits().variables if name.isidentifier()]
+    named = [
+        name for entry in permits().variables if (name := entry.partition("@")[0]).isidentifier()
+    ]
     if len(named) == 1:
         return named[0]
     return f"AGENT_{re.sub(r'[^A-Z0-9]+', '_', header.upper()).strip('_')}"

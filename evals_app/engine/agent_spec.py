@@ -30,6 +30,7 @@ from evals_app.engine.tool_spec import (
     CalledUrl,
     Headers,
     looks_up,
+    misplaced_variables,
     names_of,
     written_names,
 )
@@ -327,13 +328,20 @@ class AgentSpec(Spec):
         return self.spans_wait_s or SPANS_WAIT_S
 
     @property
+    def called_urls(self) -> list[str]:
+        """Return the addresses that are sent its headers."""
+        return [url for url in (self.url, self.poll and self.poll.url) if url]
+
+    @property
     def world_tools(self) -> list[str]:
         """Return the names of its tools that worlds have."""
         return [tool for tool in self.tools if isinstance(tool, str)]
 
     @model_validator(mode="wrap")
     @classmethod
-    def _fits_its_driver(cls, data: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+    def _fits_its_driver(
+        cls, data: Any, handler: ModelWrapValidatorHandler[Self], info: ValidationInfo
+    ) -> Self:
         errors = _misfits(data) if isinstance(data, dict) else []
         try:
             spec = handler(data)
@@ -342,6 +350,8 @@ class AgentSpec(Spec):
         else:
             errors += [*_repeated_tools(spec.tools), *_unknown_calls(spec.rules, spec.tool_names)]
             errors += [*_not_together(spec), *_half_sessions(spec)]
+            for url in spec.called_urls:
+                errors += misplaced_variables(spec.headers, url, info, at=("headers",))
         if errors:
             raise ValidationError.from_exception_data("AgentSpec", errors)
         return spec

@@ -1,7 +1,8 @@
-"""Which addresses a provider may have, and which key may be sent there.
+"""Which addresses a provider may have, and which variable may be sent where.
 
-People who edit providers enter an address and the variable of a key. Without these rules every
-secret of the environment could be sent to any server, and any server of a private network be called.
+People who edit providers and agents enter an address and the variable of a key. Without these rules
+every secret of the environment could be sent to any server, and any server of a private network be
+called.
 """
 
 from collections.abc import Iterator
@@ -72,6 +73,26 @@ def place_problem(
     return (
         "A key is sent only over https://, unless the operator names the host with the key in"
         " EVALS_KEY_VARIABLES, or in EVALS_PRIVATE_HOSTS."
+    )
+
+
+def header_problem(variable: str, url: str) -> str | None:
+    """Say why a variable, which headers may contain, may not be sent to this address."""
+    hosts, target = permits().variable_hosts(variable), read_url(url)
+    named = list(filter(None, hosts))
+    if not hosts or _is_one_of(target, named):
+        return None  # not permitted at all: that is said elsewhere
+    if "" not in hosts:
+        return (
+            f"{variable} is sent only to {' or '.join(named)}. The operator can permit this host with"
+            f" {variable}@{target.authority} in EVALS_HEADER_VARIABLES."
+        )
+    if target.scheme == "https" or is_named(target, permits().hosts):
+        return None
+    return (
+        f"{variable} is sent only over https://, unless the operator permits"
+        f" {variable}@{target.authority} in EVALS_HEADER_VARIABLES, or the host in"
+        " EVALS_PRIVATE_HOSTS."
     )
 
 

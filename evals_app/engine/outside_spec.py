@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, ValidationError, ValidationInfo, model_validator
 
 from evals_app.engine.permits import checked
 from evals_app.engine.spec import SECONDS, Spec
@@ -11,6 +11,7 @@ from evals_app.engine.tool_spec import (
     CalledUrl,
     FromEnvironment,
     host_problem,
+    misplaced_variables,
     template_problem,
     variable_problem,
 )
@@ -84,6 +85,13 @@ class OAuthSpec(Spec):
         description="Where the server expects the id and the secret.",
         json_schema_extra={"words": {"header": "The header", "body": "The body"}},
     )
+
+    @model_validator(mode="after")
+    def _secret_goes_to_its_host(self, info: ValidationInfo) -> Self:
+        secret = {"client_secret": self.client_secret}
+        if errors := list(misplaced_variables(secret, self.token_url, info)):
+            raise ValidationError.from_exception_data("OAuthSpec", errors)
+        return self
 
 
 _STATES = list[Annotated[str, Field(min_length=1, max_length=200)]]

@@ -5,7 +5,7 @@ forbidden until it is listed, and refused when it is written.
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
@@ -32,8 +32,8 @@ class Permits:
     `modules` are dotted names: each permits itself and everything below it. `commands` are programs,
     as they are written in agents, or the first words of command lines, whatever follows. `hosts`
     (`name`, `name:port`) are hosts of private networks that may be called. `variables` are
-    environment variables that headers may contain; a name may end in *. `keys` are variables with
-    keys of model APIs, as `NAME` or `NAME@host`.
+    environment variables that headers may contain, `keys` those with keys of model APIs: `NAME` or
+    `NAME@host`, where a name may end in *.
     `mcp_servers` are the MCP servers by their names; `interpreters` maps the name of each Python, in
     which agents may run, to its path.
     """
@@ -60,21 +60,31 @@ class Permits:
         )
 
     def variable(self, name: str) -> bool:
-        """Whether a header may contain this environment variable."""
-        return any(_names(pattern, name) for pattern in self.variables)
+        """Whether a header may contain this environment variable, wherever it goes."""
+        return bool(self.variable_hosts(name))
+
+    def variable_hosts(self, name: str) -> list[str]:
+        """Return the hosts that may be sent this variable in a header, as `key_hosts` does."""
+        return _hosts(self.variables, name)
 
     def key_hosts(self, name: str) -> list[str]:
         """Return the hosts that may be sent this variable's key; none if it is not a permitted key.
 
         An empty text means an entry without a host.
         """
-        entries = (entry.partition("@") for entry in self.keys)
-        return [host for pattern, _, host in entries if _names(pattern, name)]
+        return _hosts(self.keys, name)
 
 
 def is_ours(name: str) -> bool:
     """Whether a variable, or a pattern of names, is about this site itself."""
     return name.startswith(_OURS)
+
+
+def _hosts(entries: Iterable[str], name: str) -> list[str]:
+    """Return the hosts of a variable; entries with its whole name outweigh patterns."""
+    parts = [entry.partition("@") for entry in entries]
+    own = [host for pattern, _, host in parts if pattern == name and not is_ours(name)]
+    return own or [host for pattern, _, host in parts if _names(pattern, name)]
 
 
 def _names(pattern: str, name: str) -> bool:

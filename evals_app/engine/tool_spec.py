@@ -14,8 +14,10 @@ from pydantic import (
     WrapValidator,
     model_validator,
 )
+from pydantic_core import InitErrorDetails
 
 from evals_app.engine.addresses import url_problem
+from evals_app.engine.key_places import header_problem
 from evals_app.engine.matchers import Matcher
 from evals_app.engine.permits import checked, is_frozen, permits, shaped
 from evals_app.engine.spec import Name, Slug, Spec, Template, Variable
@@ -131,9 +133,28 @@ def _url_problem(url: str) -> str | None:
     return url_problem(url, permitted=permits().hosts)
 
 
+def without_variables(url: str) -> str:
+    """Return a URL with something in place of its variables, which are not part of the host."""
+    return re.sub(r"\{\{.*?\}\}", "x", url)
+
+
 def template_problem(url: str) -> str | None:
     """Say why a URL with variables cannot be called; None if it can."""
-    return _url_problem(re.sub(r"\{\{.*?\}\}", "x", url))
+    return _url_problem(without_variables(url))
+
+
+def misplaced_variables(
+    values: Mapping[str, HeaderValue], url: str, info: ValidationInfo, *, at: tuple[str, ...] = ()
+) -> Iterator[InitErrorDetails]:
+    """Yield errors for variables that may not be sent to this address, when it is written.
+
+    `at` is the path of the values.
+    """
+    for name, value in values.items() if not is_frozen(info) else ():
+        if not isinstance(value, FromEnvironment):
+            continue
+        if problem := header_problem(value.env, without_variables(url)):
+            yield located("variable_place", problem, (*at, name), "")
 
 
 def host_problem(url: str) -> str | None:
@@ -244,7 +265,7 @@ class HttpTool(OwnTool):
     )
 
     @model_validator(mode="after")
-    def _knows_its_arguments(self) -> Self:
+    def _knows_its_arguments(self, info: ValidationInfo) -> Self:
         known = self.parameters.get("properties") or {}
         errors = [
             located(
@@ -261,6 +282,7 @@ class HttpTool(OwnTool):
             for name, value in self.headers.items()
             if isinstance(value, str) and (problem := unknown_variable(value))
         ]
+        errors += misplaced_variables(self.headers, self.url, info, at=("headers",))
         if errors:
             raise ValidationError.from_exception_data("HttpTool", errors)
         return self

@@ -12,6 +12,7 @@ from evals_app.library.files import EditedError, import_files
 from evals_app.models import Agent, ApiToken, Assertion, Case, Provider, Schedule, Suite
 from fixtures_app.models import Fixture
 from tests.api.clients import make_client, send
+from tests.engine.permitting import permitting
 from tests.library.written import EVERYTHING, PROVIDER, SUITE
 
 pytestmark = pytest.mark.django_db
@@ -36,6 +37,53 @@ def providers(client: APIClient) -> dict[str, Any]:
 
 def put(client: APIClient, slug: str, body: object) -> Any:
     return client.put(f"/api/suites/{slug}/", body, format="json")
+
+
+KEY = {"Authorization": {"env": "AGENT_KEY"}}
+PINNED = "https://shop.example.org"
+
+
+@pytest.mark.parametrize(
+    ("changes", "place"),
+    [
+        pytest.param({"url": f"{PINNED}/chat", "headers": KEY}, None, id="its own host"),
+        pytest.param(
+            {"url": "https://evil.example/x", "headers": KEY}, "headers.Authorization", id="another"
+        ),
+        pytest.param(
+            {
+                "url": f"{PINNED}/chat",
+                "headers": KEY,
+                "poll": {"interval_s": 1, "url": "https://evil.example/{{job}}", "job": "id"},
+            },
+            "headers.Authorization",
+            id="of its jobs",
+        ),
+        pytest.param(
+            {
+                "url": f"{PINNED}/chat",
+                "oauth": {
+                    "token_url": "https://evil.example/token",
+                    "client_id": "a",
+                    "client_secret": {"env": "AGENT_KEY"},
+                },
+            },
+            "oauth.client_secret",
+            id="of its tokens",
+        ),
+    ],
+)
+def test_an_agent_cannot_send_a_key_to_a_host_that_the_operator_did_not_name(
+    client: APIClient, changes: dict[str, Any], place: str | None
+) -> None:
+    agent = {"agent": "New", "slug": "new", "driver": "http", **changes}
+    with permitting(variables=("AGENT_*", "AGENT_KEY@shop.example.org")):
+        answer = client.put("/api/agents/new/", agent, format="json")
+
+    assert answer.status_code == (201 if place is None else 400)
+    assert [error["keys"] for error in answer.json().get("errors", ())] == (
+        [place] if place else []
+    )
 
 
 @pytest.mark.parametrize(

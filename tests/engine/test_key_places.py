@@ -4,6 +4,7 @@ import pytest
 
 from evals_app.engine.key_places import (
     address_problem,
+    header_problem,
     is_vouched_for,
     place_problem,
     variable_problem,
@@ -35,6 +36,31 @@ def test_what_the_site_runs_on_is_no_key_whatever_is_listed(variable: str) -> No
     with permitting(keys=("*", variable, f"{variable}@a.example"), variables=("*", variable)):
         assert variable_problem(variable) is not None
         assert variable_problem("HOME") is None
+
+
+@pytest.mark.parametrize(
+    ("variable", "url", "words"),
+    [
+        pytest.param("AGENT_A", "https://agent.example.org/chat", None, id="without a host: https"),
+        pytest.param("AGENT_A", "http://agent.example.org/chat", "https://", id="plain http"),
+        pytest.param("AGENT_A", "http://inside:8000/", None, id="a private host that is listed"),
+        pytest.param("AGENT_PINNED", "https://agent.example.org/x", None, id="its own host"),
+        pytest.param("AGENT_PINNED", "http://agent.example.org/x", None, id="its own host, http"),
+        pytest.param("AGENT_PINNED", "https://evil.example/x", "agent.example.org", id="elsewhere"),
+        pytest.param("AGENT_PINNED", "http://inside:8000/", "agent.example.org", id="inside"),
+        pytest.param("AGENT_TWO", "https://b.example/", None, id="two entries, one without a host"),
+        pytest.param("HOME", "http://evil.example/", None, id="not permitted: said elsewhere"),
+    ],
+)
+def test_a_variable_in_a_header_goes_to_its_host_or_over_https(
+    variable: str, url: str, words: str | None
+) -> None:
+    pinned = ("AGENT_PINNED@agent.example.org", "AGENT_TWO", "AGENT_TWO@a.example")
+    with permitting(variables=("AGENT_*", *pinned), hosts=("inside:8000",)):
+        problem = header_problem(variable, url)
+
+    assert (problem is None) is (words is None)
+    assert (words or "") in (problem or "")
 
 
 def test_a_variable_that_is_refused_is_not_repeated_and_the_nearest_is_named() -> None:

@@ -53,7 +53,8 @@ class AccessToken:
         self._spec = spec
         self._web = web
         self._clock = clock
-        self._secret = sent_headers({"secret": spec.client_secret}, environ=environ)["secret"]
+        sent = sent_headers({"secret": spec.client_secret}, urls=[spec.token_url], environ=environ)
+        self._secret = sent["secret"]
         web.add_secrets(forms_of([self._secret]))
         known = hashlib.sha256(self._secret.encode()).hexdigest()
         self._key = f"{spec.model_dump_json()} {known}"

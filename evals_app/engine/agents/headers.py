@@ -6,21 +6,25 @@ from collections.abc import Iterable, Mapping
 from urllib.parse import quote
 
 from evals_app.engine.errors import AgentError, ConfigurationError
+from evals_app.engine.key_places import header_problem
 from evals_app.engine.permits import permits
-from evals_app.engine.tool_spec import FromEnvironment, HeaderValue
+from evals_app.engine.tool_spec import FromEnvironment, HeaderValue, without_variables
 from fixtures_app.ground.quoting import shortened
 
 
 def sent_headers(
-    headers: Mapping[str, HeaderValue], *, environ: Mapping[str, str] = os.environ
+    headers: Mapping[str, HeaderValue],
+    *,
+    urls: Iterable[str],
+    environ: Mapping[str, str] = os.environ,
 ) -> dict[str, str]:
-    """Fill in variables of the environment.
+    """Fill in variables of the environment for requests to these addresses.
 
     Raises:
-        ConfigurationError: one is not set, or no longer permitted.
+        ConfigurationError: one is not set, or not permitted there any more.
     """
     return {
-        name: _value(value.env, environ) if isinstance(value, FromEnvironment) else value
+        name: _value(value.env, urls, environ) if isinstance(value, FromEnvironment) else value
         for name, value in headers.items()
     }
 
@@ -59,9 +63,12 @@ def forms_of(secrets: Iterable[str]) -> list[str]:
     ]
 
 
-def _value(variable: str, environ: Mapping[str, str]) -> str:
+def _value(variable: str, urls: Iterable[str], environ: Mapping[str, str]) -> str:
     if not permits().variable(variable):
         raise ConfigurationError(f"The operator does not permit {variable} in headers.")
+    for url in urls:
+        if problem := header_problem(variable, without_variables(url)):
+            raise ConfigurationError(problem)
     value = environ.get(variable, "").strip()
     if not value:
         raise ConfigurationError(f"The environment variable {variable} is not set.")

@@ -59,7 +59,8 @@ class HttpSession:
         self._url = agent.url
         self._setting = setting
         self._outside = Outside(setting)
-        self._headers = {**sent_headers(agent.headers, environ=environ), **headers}
+        own = sent_headers(agent.headers, urls=agent.called_urls, environ=environ)
+        self._headers = {**own, **headers}
         self._web = web
         self._line = line
         self._sleep = sleep

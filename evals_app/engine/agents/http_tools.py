@@ -35,7 +35,7 @@ class HttpRequests(CheckedTool):
         super().__init__(tool)
         self._tool = tool
         self._web = web
-        self._headers = sent_headers(tool.headers, environ=environ)
+        self._headers = sent_headers(tool.headers, urls=[tool.url], environ=environ)
 
     async def _answer(self, args: Mapping[str, Any]) -> Any:
         if problem := self._unusable(args):

@@ -293,6 +293,27 @@ async def test_a_conversation_without_its_key_does_not_begin(variable: str, word
             HttpSession(agent, setting=make_setting(), web=web, environ=environ)
 
 
+@pytest.mark.parametrize(
+    ("url", "poll", "words"),
+    [
+        ("https://evil.example/chat", None, "AGENT_KEY is sent only to agent.example.org"),
+        ("https://agent.example.org/chat", "https://evil.example/{{job}}", "agent.example.org"),
+    ],
+)
+async def test_a_key_that_was_bound_to_another_host_meanwhile_is_not_sent(
+    url: str, poll: str | None, words: str
+) -> None:
+    later = {"poll": {"interval_s": 1, "url": poll, "job": "id"}} if poll else {}
+    agent = make_agent(url, headers={"Authorization": {"env": "AGENT_KEY"}}, **later)
+
+    async with Web() as web:
+        with (
+            permitting(variables=("AGENT_KEY@agent.example.org",)),
+            pytest.raises(ConfigurationError, match=words),
+        ):
+            HttpSession(agent, setting=make_setting(), web=web, environ=KEYS)
+
+
 async def test_an_address_that_may_not_be_called_is_no_failure_of_the_agent() -> None:
     with WebServer(answer_politely) as server:
         async with talking(server) as session:
