@@ -3,9 +3,14 @@
 from collections.abc import Collection, Mapping
 from typing import Any
 
+from django.db.models import Q
+
 from evals_app.engine.desk import Stored
-from evals_app.engine.trial import Cause, Failure, Trial
+from evals_app.engine.trial import Cause, Failure, GradeStatus, Trial
 from evals_app.models import Execution, GradeResult, Run, Transcript
+
+# Grades whose judge answered nothing that could be used.
+UNUSABLE = Q(status=GradeStatus.UNGRADED, cause=Cause.JUDGE)
 
 
 def stored_conversations(run: Run, ids: Collection[int]) -> dict[int, Stored]:
@@ -39,14 +44,17 @@ def _removed(run: Run, case: str) -> Trial:
 
 
 def _answers(run: Run, sources: Mapping[int, int | None]) -> dict[int, list[Any]]:
-    """Return calls of judges by the execution whose conversation they were about."""
+    """Return calls of judges by the execution whose conversation they were about.
+
+    Judges that did not grade are asked again: their answers would lead to no grade once more.
+    """
     wanted = {source for source in sources.values() if source is not None}
     graded = GradeResult.objects.filter(execution__in=wanted)
     if (other := run.regrading["regraded"]) is not None:  # that run graded them again, too
         again = Execution.objects.filter(run=other, source__in=wanted).values("pk")
         graded |= GradeResult.objects.filter(execution__in=again)
     answers: dict[int, list[Any]] = {}
-    rows = graded.exclude(calls=[]).order_by("pk")
+    rows = graded.exclude(calls=[]).exclude(UNUSABLE).order_by("pk")
     for pk, source, calls in rows.values_list("execution", "execution__source", "calls"):
         answers.setdefault(source or pk, []).extend(calls)
     return answers

@@ -15,8 +15,9 @@ from evals_app.engine.tool_spec import CannedTool, HttpTool
 from evals_app.engine.trial import Tool, Verdict
 from evals_app.engine.yardsticks import question_of, yardstick_of
 from evals_app.formats.snapshot import SnapshotSpec, read_case
-from evals_app.models import Execution, Run, Suite
+from evals_app.models import Execution, GradeResult, Run, Suite
 from evals_app.reports.judges import judges_text
+from evals_app.runs.conversations import UNUSABLE
 from evals_app.runs.freeze import CannotStartError, Choices, freeze
 from evals_app.runs.regrade import Regrading
 from evals_app.runs.select import evenly
@@ -133,12 +134,16 @@ def _answered_before(
     old = SnapshotSpec.read(regrading.run.snapshot.content)
     if old.suite.judge_context != regrading.head.suite.judge_context:
         return _never
-    places = regrading.run.executions.filter(case__in=names).values("position")
+    executions = regrading.run.executions.filter(case__in=names)
+    grades = GradeResult.objects.filter(UNUSABLE, execution__in=executions)
+    unusable = set(grades.values_list("execution__case", "turn", "position"))
+    places = executions.values("position")
     cases = regrading.run.snapshot.cases.filter(position__in=places)
     asked = {
         (case.name, _asked(old, placed))
         for case in map(read_case, cases.values_list("content", flat=True))
         for placed in old.suite.placed_checks(case)
+        if (case.name, placed.number, placed.position) not in unusable
     }
     return lambda case, placed: (case.name, _asked(regrading.head, placed)) in asked
 

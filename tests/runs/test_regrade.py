@@ -445,6 +445,29 @@ def test_a_repaired_answer_is_reused_with_its_repair(server: ModelServer) -> Non
     assert (len(server.bodies), again.verdict) == (asked, "passed")
 
 
+def test_a_judge_that_did_not_grade_is_asked_again_and_a_forecast_knows(
+    server: ModelServer,
+) -> None:
+    agent = make_agent()
+    suite = make_suite(cases=1, agent=agent, judge_model="local/judge-1")
+    Assertion.objects.create(
+        turn=suite.cases.get().turns.get(),
+        position=1,
+        type="llm_judge",
+        options={"criteria": "Says hello"},
+    )
+    server.answers(lambda _: Reply("No JSON."))
+    run = finished(suite)
+    server.answers(verdict("pass"))
+
+    with plan_regrade(run) as regrading:
+        expected = forecast_regrade(regrading)
+    again = graded_again(run)
+
+    assert (run.verdict, again.verdict) == ("inconclusive", "passed")
+    assert expected.judge_calls == 1
+
+
 def test_the_noise_of_a_judge_is_measured(server: ModelServer) -> None:
     run = judged_run(server, cases=30)
     for case in Case.objects.all():
