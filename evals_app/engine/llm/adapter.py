@@ -309,10 +309,12 @@ class Adapter(ABC):
         if "text/event-stream" not in stream.response.headers.get("content-type", ""):
             raise unreadable("it is not a stream of events")
         first_token_at: float | None = None
+        # Events as they came: the SDKs' objects, of which nothing is needed, take most of the time.
+        stream._cast_to = object  # noqa: SLF001 - there is no other way
         try:
             async for event in stream:
                 pieces = into.pieces
-                is_token = into.add(event.to_dict(mode="json", warnings=False))
+                is_token = into.add(event)
                 if into.pieces > pieces:
                     quiet.hear()
                 if is_token and first_token_at is None:
