@@ -25,7 +25,13 @@ from evals_app.engine.judging.prompt import (
 )
 from evals_app.engine.judging.steps import FIELDS, Recipe, Steps
 from evals_app.engine.judging.transcript import MAX_TRANSCRIPT_CHARS, Piece, cut
-from evals_app.engine.judging.verdict import Verdict, read_scripted, read_verdict, verdict_schema
+from evals_app.engine.judging.verdict import (
+    Verdict,
+    fits_list,
+    read_scripted,
+    read_verdict,
+    verdict_schema,
+)
 from evals_app.engine.judging.votes import (
     Ballot,
     calls_of,
@@ -165,7 +171,11 @@ class _Grading:
         if self.scale != "pass_fail" and self.probabilities is None:
             text, logprobs, grades = asked.reply.text, asked.reply.logprobs, _GRADES[self.scale]
             known = grade_probabilities(text, logprobs, written=asked.answer.raw, grades=grades)
-            self.probabilities = known or {}
+            # A list in which nothing is met outweighs how likely a passing grade was.
+            is_fair = known and fits_list(
+                asked.answer.requirements, self._share(expected_grade(known)), self.passing
+            )
+            self.probabilities = known if known and is_fair else {}
         return asked.answer, asked.calls
 
     def outcome(
@@ -191,8 +201,11 @@ class _Grading:
         elif len(grades) > 1:
             how["deviation"] = stdev(grades)
         nearest = min(verdicts, key=lambda verdict: abs(float(verdict.raw) - expected))
+        return replace(nearest, raw=expected, score=self._share(expected)), how
+
+    def _share(self, grade: float) -> float:
         least, most = _GRADES[self.scale][0], _GRADES[self.scale][-1]
-        return replace(nearest, raw=expected, score=(expected - least) / (most - least)), how
+        return (grade - least) / (most - least)
 
 
 def _prompt(

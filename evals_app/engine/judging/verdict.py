@@ -257,6 +257,13 @@ def _contradiction(answer: _AnyAnswer, scale: Scale, passing: float | None) -> s
     return ""
 
 
+def fits_list(requirements: Sequence[Requirement], share: float, passing: float | None) -> bool:
+    """Return whether a score in 0..1 may follow from what a judge found of the requirements."""
+    met = {requirement.is_met for requirement in requirements}
+    is_enough = True in met or _is_low(share, passing)
+    return not met or (is_enough and (met == {True} or share < 1))
+
+
 def _is_low(share: float, passing: float | None) -> bool:
     """Return whether a score says that nothing is met."""
     passes = passing is not None and passing > 0 and at_least(share, passing)

@@ -32,9 +32,10 @@ def graded(score: int | str = 4, **changes: Any) -> dict[str, Any]:
     return answer | verdict | changes
 
 
-def sure_of(score: int, **probabilities: float) -> ModelReply:
+def sure_of(score: int, *, met: str = "", **probabilities: float) -> ModelReply:
     """Write a reply whose API tells how likely each grade was: `told(4, p4=0.6, p5=0.4)`."""
-    text = json.dumps(graded(score))
+    changes = {"requirements": [required(met, quote="")]} if met else {}
+    text = json.dumps(graded(score, **changes))
     place = text.rindex(f": {score}}}") + 2
     top = tuple((word[1:], math.log(p)) for word, p in probabilities.items())
     tokens = (
@@ -70,6 +71,25 @@ async def test_one_grade_is_moved_to_the_range_of_scores(score: int, expected: f
     assert result.details["weighting"] == "none"
     assert result.reason == f"{score} of 5. It gets a {score}."
     assert len(model.asked) == 1
+
+
+@pytest.mark.parametrize(
+    ("met", "passing", "score", "weighting"),
+    [
+        pytest.param("no", None, 0.25, "none", id="nothing is met, so it does not pass"),
+        pytest.param("no", 0.8, 0.25, "none", id="nor is it half of the best"),
+        pytest.param("", None, 0.575, "logprobs", id="something is met"),
+    ],
+)
+async def test_likely_grades_do_not_pass_what_meets_nothing(
+    met: str, passing: float | None, score: float, weighting: str
+) -> None:
+    model = FakeModel(sure_of(2, met=met, p2=0.4, p3=0.2, p4=0.1, p5=0.3))
+
+    result = await measured(model, passing=passing)
+
+    assert result.score == pytest.approx(score)
+    assert result.details["weighting"] == weighting
 
 
 @pytest.mark.parametrize("votes", [1, 3])
