@@ -58,11 +58,15 @@ class EditedError(Exception):
 
 
 class NoChecksError(Exception):
-    """An import would write suites in which no case checks anything: the `changes`."""
+    """An import would write suites in which no case checks anything: the `changes`.
 
-    def __init__(self, changes: Sequence[Change]) -> None:
+    `problems` are its warnings and losses: they say where the checks are.
+    """
+
+    def __init__(self, changes: Sequence[Change], problems: Sequence[Problem] = ()) -> None:
         super().__init__("; ".join(map(unchecked_words, changes)))
         self.changes = changes
+        self.problems = problems
 
 
 def unchecked_words(change: Change) -> str:
@@ -146,7 +150,7 @@ def import_files(
             if report.edited and not replace:
                 raise EditedError(report.edited)
             if report.unchecked and not (accept_no_checks or edit):
-                raise NoChecksError(report.unchecked)
+                raise NoChecksError(report.unchecked, [*report.warnings, *report.losses])
             with set_aside():
                 note = edit or _IMPORTED
                 if prepared.save(unless_changed_from=state, note=note, written=written):

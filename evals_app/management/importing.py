@@ -107,7 +107,10 @@ def import_paths(
         report = error.report
         tell(command, [*report.warnings, *report.losses], checks_read=report.checks_read)
         raise usage_error(f"{error}, so nothing was imported and nothing ran. {_LOST}") from error
-    except (EditedError, NoChecksError) as error:
+    except EditedError as error:
+        raise refused(error) from error
+    except NoChecksError as error:
+        tell(command, error.problems)
         raise refused(error) from error
     except FormatError as error:
         # What is lost is settled when the errors are gone.

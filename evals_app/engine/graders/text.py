@@ -22,6 +22,7 @@ from fixtures_app.ground.patterns import (
     search,
 )
 from fixtures_app.ground.quoting import quoted, says
+from fixtures_app.ground.written_data import data_in
 
 _LEAST_LETTERS = 4  # of a text that is hardly a part of another word
 _BARE_NUMBER = re.compile(r"[-+$€£¥%\s]*\d(?:[.,\s]?\d)*[$€£¥%\s]*")
@@ -106,6 +107,21 @@ def _is_invisible(text: str) -> bool:
     return not folded(text)
 
 
+def _is_written_list(text: str) -> bool:
+    """Whether a text is a list or a mapping; numbers in brackets, such as [1], may be a reference."""
+    data = data_in(text)
+    is_reference = bool(data) and isinstance(data, list) and not any(map(_has_text, data))
+    return data is not None and not is_reference
+
+
+def _has_text(item: object) -> bool:
+    return not isinstance(item, int | float)
+
+
+_WRITTEN_LIST = (
+    "{} is a list or keys with values, written as one text, so only a reply with the same brackets and "
+    "quotation marks has it. Write a check for each text."
+)
 _INVISIBLE = "This text has no visible characters, so every reply contains it."
 
 
@@ -132,6 +148,8 @@ class _PieceGrader(TextGrader):
             return []
         if warned := tag_warnings(text):
             return warned
+        if _is_written_list(text):
+            return [_WRITTEN_LIST.format(quoted(text))]
         if self.whole_words:
             return []
         seen = folded(text)
@@ -237,12 +255,22 @@ class NotContains(_PieceGrader):
         return f"Reply does not contain {quoted(self.value)}"
 
 
+_LIST_AS_PATTERN = (
+    "{} is a list or keys with values, written as one text. As a pattern it means something else. "
+    "Write a check for each pattern."
+)
+
+
 class _PatternGrader(TextGrader):
     """A grader that searches the reply for a pattern."""
 
     value: Pattern
     case_sensitive: CaseSensitive = False
     means: Means = None
+
+    def list_warnings(self) -> list[str]:
+        """Warn of a list, which as a pattern means any one of its characters."""
+        return [_LIST_AS_PATTERN.format(quoted(self.value))] if _is_written_list(self.value) else []
 
     def search(self, *texts: str) -> str | None:
         """Return the first match in the first of these texts that has one."""
@@ -295,6 +323,7 @@ class Matches(_PatternGrader):
 
     def warnings(self) -> list[str]:
         warnings = [*pattern_warnings(self.value), *tag_warnings(self.value)]
+        warnings += self.list_warnings()
         if matches_nothing(self.value, case_sensitive=self.case_sensitive):
             warnings.append(f"No text matches {self.value}, so this check can never pass.")
         return warnings
@@ -335,6 +364,7 @@ class NotMatches(_PatternGrader):
 
     def warnings(self) -> list[str]:
         warnings = [*pattern_warnings(self.value), *tag_warnings(self.value)]
+        warnings += self.list_warnings()
         if matches_everything(self.value, case_sensitive=self.case_sensitive):
             message = f"Every reply matches {self.value}, so this check always fails."
             warnings.append(message)

@@ -11,7 +11,9 @@ from evals_app.formats.promptfoo.checks import (
     CHECKS,
     CODE,
     JUDGE,
+    LISTS,
     LOST,
+    NEEDLES,
     NO_CODE,
     NOT_TEXT,
     TYPES,
@@ -32,6 +34,7 @@ Json = dict[str, Any]
 _NAME_CHARS = 200
 _NOT = "not-"
 _SET = "assert-set"
+_ONE = "one of a list"
 # One place in a JSON reply: output.order.items[0], JSON.parse(output).total
 _PLACE = re.compile(
     r"\s*(?:return\s+)?(?:JSON\.parse\(\s*output\s*\)|output)"
@@ -146,7 +149,7 @@ def _checks(spot: Spot, written: Assertion, setting: Setting) -> list[Json]:
     asserted = Asserted(
         kind,
         inverse=str(written.type) != kind,
-        value=_value(spot, setting.values),
+        value=_value(spot, setting.values, kind),
         threshold=written.threshold,
         place=place,
         changes=changes,
@@ -160,23 +163,23 @@ def _checks(spot: Spot, written: Assertion, setting: Setting) -> list[Json]:
     return checks
 
 
-def _value(spot: Spot, values: Vars) -> Any:
+def _value(spot: Spot, values: Vars, kind: str) -> Any:
     """Return the value of an assertion, loaded from a file and with its variables filled in."""
     here = spot.at("value")
     written = here.value
     if not is_file(written):
-        return _filled(written, values, here)
+        return _filled(written, values, here, kind)
     if is_program(written):
         raise LostError(CODE)
     for path in here.files(written)[:1]:
         if is_data(path) and (document := here.project.document(here, path)):
             return document.data
         if not is_data(path) and (text := here.project.text(here, path)) is not None:
-            return _filled(text.strip(), values, here)
+            return _filled(text.strip(), values, here, kind)
     raise _UnreadError
 
 
-def _filled(value: Any, values: Vars, here: Spot) -> Any:
+def _filled(value: Any, values: Vars, here: Spot, kind: str) -> Any:
     if isinstance(value, str):
         template = Template(value)
         if template.problem:
@@ -184,12 +187,39 @@ def _filled(value: Any, values: Vars, here: Spot) -> Any:
         for name in template.missing(values):
             message = f"A test with this assertion does not set {{{{{name}}}}}, so it is empty."
             here.say(message, level="warning")
-        return template.literal(values)
+        return _text_of(template, values, kind)
     if isinstance(value, list):
-        return [_filled(item, values, here) for item in value]
+        # A text of a list is not cut at its commas.
+        return [_filled(item, values, here, _ONE if kind in LISTS else kind) for item in value]
     if isinstance(value, dict):
-        return {key: _filled(item, values, here) for key, item in value.items()}
+        return {key: _filled(item, values, here, kind) for key, item in value.items()}
     return value
+
+
+def _text_of(template: Template, values: Vars, kind: str) -> str:
+    """Fill in a text. One that is looked for must not be data, which no reply has.
+
+    What looks for several texts cuts them at the commas that Nunjucks puts between those of a list.
+    """
+    holding = template.holding(values)
+    if not holding or kind not in (*NEEDLES, *LISTS, _ONE):
+        return template.literal(values)
+    mapping = next((name for name, value in holding.items() if _has_mapping(value)), None)
+    if kind in LISTS and mapping is None:
+        return template.joined(values)
+    name = mapping or next(iter(holding))
+    if mapping:
+        raise LostError(
+            f"{{{{{name}}}}} holds keys with values, not a text. Name one of them: {{{{{name}.key}}}}."
+        )
+    raise LostError(
+        f"{{{{{name}}}}} holds a list, and this looks for one text. Name one of it, such as "
+        f"{{{{{name}[0]}}}}, or use contains-all or contains-any with the whole list."
+    )
+
+
+def _has_mapping(value: Any) -> bool:
+    return isinstance(value, Mapping) or (isinstance(value, list) and any(map(_has_mapping, value)))
 
 
 def _read(written: Assertion, setting: Setting) -> tuple[str | None, frozenset[Change]]:

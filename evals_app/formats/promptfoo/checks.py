@@ -502,6 +502,15 @@ def require_same_result(a: Asserted) -> None:
             raise LostError(f"It checks the reply {change}, which cannot be expressed here.")
 
 
+# What cuts a text at its commas, and what compares the reply with one text.
+LISTS = {
+    *("contains-all", "contains-any", "icontains-all", "icontains-any"),
+    *("tool-call-f1", "trajectory:tool-used"),
+}
+NEEDLES = {
+    *("contains", "ends-with", "equals", "icontains", "javascript", "regex", "starts-with"),
+    *("bleu", "meteor", "rouge-l", "rouge-n", "similar", "similar:cosine"),
+}
 # Their judge can be chosen.
 BY_JUDGE = {
     *("llm_judge", "geval", "faithfulness", "answer_relevancy"),

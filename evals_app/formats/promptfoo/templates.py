@@ -83,6 +83,15 @@ class Template:
         """Return the whole text, raw blocks opened."""
         return opened(self.fill(values))
 
+    def holding(self, values: Vars) -> dict[str, list[Any] | Mapping[str, Any]]:
+        """Return the expressions that mean a list or a mapping, with what they mean."""
+        meant = ((expression, value_of(expression, values)) for expression in self.expressions())
+        return {name: value for name, value in meant if isinstance(value, list | Mapping)}
+
+    def joined(self, values: Vars) -> str:
+        """Return the whole text with lists in it as Nunjucks writes them: between commas."""
+        return opened(self._replaced(lambda expression: _joined(value_of(expression, values))))
+
     def message(self, values: Vars) -> str:
         """Return the whole text as a message of ours: braces of raw blocks have a backslash."""
         return _with_backslashes(self.fill(values))
@@ -114,6 +123,10 @@ class Template:
             return give(expression)
 
         return _EXPRESSION.sub(replacement, self.text)
+
+
+def _joined(value: Any) -> str:
+    return ",".join(map(_joined, value)) if isinstance(value, list) else text_of(value)
 
 
 def opened(text: str) -> str:

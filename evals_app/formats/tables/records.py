@@ -46,6 +46,7 @@ _MUST = re.compile(
     rf"|(?:must|should)(?: {_SAY})?|includes?|mentions?"
 )
 _NOTHING_ASKED = "No message in this list asks anything."
+_REPORTED = "?"  # the message of a row whose own is refused
 _NO_ROWS = (
     'There are no rows with questions here. Write rows as {"input": "...", "expected": "..."}, '
     "one per line. The names question, prompt and messages mean the same as input."
@@ -184,6 +185,7 @@ class _Reader:
             yield from self._input(value, loc, word)
         elif isinstance(value, list):
             self._refuse(loc, word)
+            yield "user", _Cell(_REPORTED, loc)
         else:
             # Braces in data are not variables that someone forgot.
             yield "user", _Cell(with_backslashes(text_of(value)), loc)
@@ -193,6 +195,7 @@ class _Reader:
         said = _first_key(value, (*MESSAGES, *USER, *_TEXTS))
         if said is None:
             self._refuse_keys(loc, value, word)
+            yield "user", _Cell(_REPORTED, loc)
             return
         yield from self._asked(value[said], (*loc, said), word)
         for key, item in value.items():

@@ -157,6 +157,24 @@ def test_what_is_found_inside_other_words_warns(
     assert not grader(value=value, whole_words=True).warnings()
 
 
+@pytest.mark.parametrize("grader", [Contains, NotContains, Matches, NotMatches])
+@pytest.mark.parametrize(
+    ("value", "warns"),
+    [
+        ('["refund", "credit"]', True),
+        ("['refund', 'credit']", True),
+        ("[[], ['a']]", True),
+        pytest.param("[1]", False, id="perhaps a reference"),
+        pytest.param("[abc]+", False, id="perhaps a pattern"),
+        pytest.param("refund", False, id="text"),
+    ],
+)
+def test_a_list_written_as_one_text_warns(grader: Any, value: str, *, warns: bool) -> None:
+    warnings = grader(value=value).warnings()
+
+    assert any("one text" in warning for warning in warnings) is warns
+
+
 def test_what_was_found_is_quoted_as_written_with_its_turn() -> None:
     first, second = make_turn("Nothing."), make_turn("Your ReFund came.", index=2)
     trial = make_trial(first, second)

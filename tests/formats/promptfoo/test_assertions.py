@@ -318,6 +318,66 @@ def test_a_variable_of_an_assertion_that_a_test_does_not_set_is_warned_of() -> N
     assert "{{who}}" in imported.warnings[0].message
 
 
+DATA = """\
+prompts: ['{{q}}']
+providers: [openai:gpt-5-mini]
+tests:
+- vars: {q: hello, words: [secret, token], order: {id: A-12, tags: [new, paid]}, ids: [1, 2]}
+  options: {disableVarExpansion: true}
+  assert:
+  - {type: contains, value: hello}
+  - %s
+"""
+
+
+@pytest.mark.parametrize(
+    ("assertion", "made"),
+    [
+        ("{type: contains-all, value: '{{words}}'}", [exact("contains", "secret"), exact("contains", "token")]),
+        ("{type: icontains-all, value: '{{ids}}, 3'}", [{"type": "contains", "value": number} for number in "123"]),
+        ("{type: contains-any, value: '{{words}}'}", [exact("matches", "secret|token")]),
+        ("{type: not-contains-any, value: '{{order.tags}}'}", [exact("not_matches", "new|paid")]),
+        ("{type: 'trajectory:tool-used', value: '{{words}}'}", [called("secret"), called("token")]),
+        ("{type: not-contains, value: '{{words[0]}}'}", [exact("not_contains", "secret")]),
+        ("{type: not-contains, value: '{{order.id}}'}", [exact("not_contains", "A-12")]),
+        ("{type: llm-rubric, value: 'Mentions {{words}}'}", [judged('Mentions ["secret", "token"]')]),
+    ],
+)  # fmt: skip
+def test_a_list_in_a_variable_is_the_texts_in_it(assertion: str, made: Any) -> None:
+    (turn,) = turns(DATA % assertion)
+
+    found = [
+        {key: value for key, value in check.items() if key != "weight"}
+        for check in turn["assertions"]
+    ]
+    assert found[1:] == made
+
+
+@pytest.mark.parametrize(
+    "assertion",
+    [
+        "{type: not-icontains, value: '{{words}}'}",
+        "{type: not-icontains, value: '{{order}}'}",
+        "{type: contains, value: 'say {{words}}'}",
+        "{type: contains-any, value: '{{order}}'}",
+        "{type: not-contains-any, value: ['{{words}}', x]}",
+        "{type: regex, value: '{{words}}'}",
+        "{type: equals, value: '{{order}}'}",
+        "{type: starts-with, value: '{{words}}'}",
+        "{type: similar, value: '{{words}}'}",
+        "{type: javascript, value: \"output.includes('{{words}}')\"}",
+    ],
+)
+def test_data_in_a_variable_is_never_looked_for(assertion: str) -> None:
+    imported = read(DATA % assertion)
+
+    (turn,) = imported.suites[0].spec.cases[0].turns
+    assert [check.type for check in turn.assertions or []] == ["contains"]
+    (loss,) = imported.losses
+    assert loss.keys == "tests[0].assert[1]"
+    assert "{{words}}" in loss.message or "{{order}}" in loss.message
+
+
 def test_what_is_next_to_a_reference_is_lost() -> None:
     config = with_assertion("{$ref: '#/assertionTemplates/t', weight: 3}")
     template = "assertionTemplates: {t: {type: icontains, value: x}}\n"
