@@ -248,7 +248,7 @@ def test_evals_of_evolvable_come_in_as_a_table() -> None:
 
     (suite,) = read_files(
         [SourceFile("shop-evals.csv", table.encode())],
-        known=Known(agents={"shop": "model"}),
+        known=Known(agents={"shop": "model"}, fixtures=frozenset({"rules"})),
         agent="shop",
     ).suites
 

@@ -88,6 +88,13 @@ class Holdings:
         )
 
 
+_NO_FIXTURES = "The suite has no fixture: name one under `fixtures`."
+_NO_FIXTURE = {
+    "table": "The suite has no fixture: add a column settings, and write fixtures: [SLUG] in its "
+    "first row."
+}
+
+
 def check_names(drafts: Iterable[Draft], holdings: Holdings) -> Iterator[Problem]:
     """Find tools, chunks and entities in checks that the agent and the fixtures do not have.
 
@@ -104,9 +111,12 @@ def check_names(drafts: Iterable[Draft], holdings: Holdings) -> Iterator[Problem
         checks = list(_checks(draft))
         for check, loc in checks:
             for named, problem in inventory.problems(check.grader.mentions()):
+                needs_fixture = named.thing in {"chunk", "entity"} and not fixtures
+                more = f" {_NO_FIXTURE.get(draft.dialect, _NO_FIXTURES)}" if needs_fixture else ""
                 has_none = named.thing == "tool" and not inventory.tools
                 level: Level = "warning" if has_none else draft.strictness
-                yield draft.place(_written((*loc, *named.loc), draft), problem, level=level)
+                place = _written((*loc, *named.loc), draft)
+                yield draft.place(place, f"{problem}{more}", level=level)
             for named, problem in inventory.doubts(check.grader.mentions()):
                 yield draft.place((*loc, *named.loc), problem, level="warning")
         yield from _misspelt(draft, inventory, checks)

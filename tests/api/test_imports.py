@@ -370,3 +370,15 @@ def test_a_suite_remembers_what_its_import_lost_and_so_do_its_runs(client: APICl
     suite.refresh_from_db()
     assert suite.losses == {}
     assert client.get(f"/api/runs/{run.pk}/").json()["losses"] == losses
+
+
+def test_a_template_function_in_a_prompt_is_reported(client: APIClient) -> None:
+    agent = (
+        "agent: A\nslug: a\ndriver: model\nmodel: openai/m\n"
+        """system_prompt: 'Known: {{entity.query({"type":"x"})}}'\n"""
+    )
+
+    answer = post(client, {"files": [{"path": "a.agent.yaml", "content": agent}]}).json()
+
+    assert [loss["keys"] for loss in answer["losses"]] == ["system_prompt"]
+    assert Agent.objects.get().system_prompt == r'Known: \{{entity.query({"type":"x"})}}'

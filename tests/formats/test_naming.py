@@ -369,3 +369,32 @@ def test_a_time_limit_that_the_reply_timeout_hides_warns(limit_ms: int, *, is_wa
     problems = problems_of(written, AGENT, FIXTURE)
 
     assert ["max_time_ms" in problem.keys for problem in problems] == [True] * is_warned
+
+
+@pytest.mark.parametrize(
+    ("path", "content", "word"),
+    [
+        pytest.param(
+            "s.csv",
+            b'user,final checks\nhi,"- {type: chunks_fetched, chunks: [returns]}"\n',
+            "a column settings",
+            id="table",
+        ),
+        pytest.param(
+            "s.suite.yaml",
+            write_yaml(suite({"type": "chunks_fetched", "chunks": ["returns"]}, fixtures=[])),
+            "under `fixtures`",
+            id="suite",
+        ),
+    ],
+)
+def test_a_chunk_without_any_fixture_is_reported_with_how_to_name_one(
+    path: str, content: bytes, word: str
+) -> None:
+    files = [SourceFile("a.agent.yaml", write_yaml(AGENT)), SourceFile(path, content)]
+
+    with pytest.raises(FormatError) as caught:
+        read_files(files, agent="support")
+
+    (problem,) = caught.value.problems
+    assert word in problem.message
