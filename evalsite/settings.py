@@ -92,6 +92,7 @@ MIDDLEWARE = [
     "evalsite.middleware.TimeZoneOfReader",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "evalsite.sign_in.KnownBrowser",
     "axes.middleware.AxesMiddleware",  # the last, says axes
 ]
 ROOT_URLCONF = "evalsite.urls"

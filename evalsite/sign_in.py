@@ -1,11 +1,14 @@
 """Limits on failed sign-ins, and the message when one is reached.
 
 django-axes counts the failures and refuses before a password is hashed, which is dear. It has one
-limit for everything that it counts; here each has its own.
+limit for everything that it counts; here each has its own. No one can use them to lock out people
+who are known: whoever has signed in from an address is not refused for what others fail there, and a
+browser that someone has signed in with is refused only for what fails in it.
 """
 
 import math
-from datetime import datetime
+from collections.abc import Callable
+from datetime import datetime, timedelta
 from typing import Any
 
 from axes.handlers.database import AxesDatabaseHandler
@@ -23,8 +26,12 @@ from evals_app.throttles import in_minutes
 
 # Failures within settings.AXES_COOLOFF_TIME.
 OF_A_NAME_AT_AN_ADDRESS = 5
+IN_A_KNOWN_BROWSER = 50  # beyond the few that others may fail at the same address
 AT_AN_ADDRESS = 30  # all people of an office may share one address
-OF_A_NAME = 50  # from anywhere, except addresses where this person has signed in before
+OF_A_NAME = 50  # from anywhere
+
+KNOWN_BROWSER = "known_browser"  # the cookie with the name of who signed in last
+_KEPT = timedelta(days=180)
 
 
 class SignInLimits(AxesDatabaseHandler):
@@ -41,15 +48,20 @@ class SignInLimits(AxesDatabaseHandler):
     ) -> datetime | None:
         # In the order of settings.AXES_LOCKOUT_PARAMETERS.
         both, address, name = self.get_user_attempts(request, credentials)
-        ends = [_end(both, OF_A_NAME_AT_AN_ADDRESS), _end(address, AT_AN_ADDRESS)]
-        if name_ends := _end(name, OF_A_NAME):
-            # Otherwise anyone who knows a name could lock its owner out by failing from many addresses.
-            is_known = AccessLog.objects.filter(
-                username=(credentials or {}).get("username"),
-                ip_address=request.axes_ip_address,  # type: ignore[attr-defined]  # set by axes
-            ).exists()
-            ends.append(None if is_known else name_ends)
-        return max((end for end in ends if end), default=None)
+        username = (credentials or {}).get("username")
+        if _is_known_browser(request, username):
+            return _end(both, IN_A_KNOWN_BROWSER)
+        ends = [_end(address, AT_AN_ADDRESS), _end(name, OF_A_NAME)]
+        if any(ends) and _is_known_address(request, username):
+            ends = []
+        return max(
+            (end for end in [*ends, _end(both, OF_A_NAME_AT_AN_ADDRESS)] if end), default=None
+        )
+
+    def user_logged_in(self, sender: Any, request: HttpRequest, user: Any, **kwargs: Any) -> None:
+        super().user_logged_in(sender, request, user, **kwargs)
+        noted: Any = request
+        noted.signed_in_as = user.get_username()
 
     def reset_user_attempts(
         self, request: HttpRequest, credentials: dict[str, Any] | None = None
@@ -61,6 +73,40 @@ class SignInLimits(AxesDatabaseHandler):
         both, *_ = self.filter_user_attempts(request, credentials)
         count, _ = both.delete()
         return count
+
+
+def _is_known_browser(request: HttpRequest, username: str | None) -> bool:
+    known = request.get_signed_cookie(
+        KNOWN_BROWSER, default=None, salt=KNOWN_BROWSER, max_age=_KEPT.total_seconds()
+    )
+    return known is not None and known == username
+
+
+def _is_known_address(request: Any, username: str | None) -> bool:
+    signed_in = AccessLog.objects.filter(username=username, ip_address=request.axes_ip_address)
+    return signed_in.exists()
+
+
+class KnownBrowser:
+    """Give a browser that someone signs in with a cookie, by which it is known the next time."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        """Answer the request."""
+        response = self.get_response(request)
+        if name := getattr(request, "signed_in_as", None):
+            response.set_signed_cookie(
+                KNOWN_BROWSER,
+                name,
+                salt=KNOWN_BROWSER,
+                max_age=_KEPT,
+                secure=settings.SESSION_COOKIE_SECURE,
+                httponly=True,
+                samesite="Lax",
+            )
+        return response
 
 
 def _end(attempts: QuerySet[Any], limit: int) -> datetime | None:

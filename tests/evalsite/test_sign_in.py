@@ -25,9 +25,16 @@ def people() -> None:
         User.objects.create_user(name, password=PASSWORD, is_staff=True)
 
 
-def attempt(name: str, password: str = WRONG, *, address: str = "192.0.2.1", **meta: Any) -> Any:
+def attempt(
+    name: str,
+    password: str = WRONG,
+    *,
+    address: str = "192.0.2.1",
+    client: Client | None = None,
+    **meta: Any,
+) -> Any:
     body = {"username": name, "password": password, "next": "/admin/"}
-    return Client().post("/admin/login/", body, REMOTE_ADDR=address, **meta)
+    return (client or Client()).post("/admin/login/", body, REMOTE_ADDR=address, **meta)
 
 
 def fail(number: int, name: str, **where: Any) -> None:
@@ -133,6 +140,47 @@ def test_a_name_that_many_addresses_try_is_refused_but_not_where_its_owner_signs
     assert attempt("ann", PASSWORD, address="203.0.113.5").status_code == 429
     assert is_in(attempt("ann", PASSWORD, address=home))
     assert is_in(attempt("ben", PASSWORD, address="203.0.113.5"))
+
+
+@pytest.mark.usefixtures("few")
+def test_people_who_signed_in_at_an_address_are_not_refused_for_what_others_fail_there() -> None:
+    assert is_in(attempt("ann", PASSWORD))
+    for number in range(sign_in.AT_AN_ADDRESS):
+        attempt(f"guess{number}")
+
+    assert is_in(attempt("ann", PASSWORD))
+    assert attempt("ben", PASSWORD).status_code == 429
+
+
+def test_no_one_can_lock_a_browser_out_that_its_owner_signed_in_with() -> None:
+    browser = Client()
+    known = {"client": browser, "address": "192.0.2.1"}
+    assert is_in(attempt("ann", PASSWORD, **known))
+    browser.post("/admin/logout/")
+    fail(2 * sign_in.OF_A_NAME_AT_AN_ADDRESS, "ann")
+
+    assert attempt("ann", PASSWORD).status_code == 429  # another browser at this address
+    assert is_in(attempt("ann", PASSWORD, **known))
+    assert attempt("ben", WRONG, **known).status_code == 200
+
+
+def test_guessing_in_a_known_browser_ends_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sign_in, "IN_A_KNOWN_BROWSER", 8)
+    browser = Client()
+    attempt("ann", PASSWORD, client=browser)
+    for _ in range(sign_in.IN_A_KNOWN_BROWSER):
+        attempt("ann", client=browser)
+
+    assert attempt("ann", PASSWORD, client=browser).status_code == 429
+
+
+@pytest.mark.parametrize("value", ["ann", "ann:1:x", ""])
+def test_a_cookie_that_was_made_up_makes_no_browser_known(value: str) -> None:
+    browser = Client()
+    browser.cookies[sign_in.KNOWN_BROWSER] = value
+    fail(sign_in.OF_A_NAME_AT_AN_ADDRESS, "ann")
+
+    assert attempt("ann", PASSWORD, client=browser).status_code == 429
 
 
 def test_an_ipv6_network_counts_as_one_address() -> None:
