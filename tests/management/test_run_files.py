@@ -14,6 +14,7 @@ from django.core.management.base import CommandError
 
 from evals_app.management import scratch
 from evals_app.models import Run, Suite
+from tests.model_server import KEY, ModelServer, Reply
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 AGENT = "agent: Echo\nslug: echo\ndriver: scripted\nrules: [{reply: Hello}]\n"
@@ -258,3 +259,37 @@ def test_files_that_lost_checks_run_only_if_someone_accepts_that(evals: Path) ->
     assert [part["checks"] for part in losses["parts"]] == [1] * 6
     for name in ("junit.xml", "report.html"):
         assert "6 of 7 checks were not read" in (results / name).read_text(encoding="utf-8")
+
+
+def test_a_model_that_is_slower_than_the_timeout_of_its_file_fails_and_is_asked_once(
+    tmp_path: Path,
+) -> None:
+    folder = tmp_path / "evals" / "agents" / "bot" / "evals"
+    folder.mkdir(parents=True)
+    with ModelServer() as server:
+        server.answers(lambda _: Reply("Hello", latency_s=2.5))
+        host = server.url.removeprefix("http://")
+        written = {
+            tmp_path / ".env": f"EVALS_PRIVATE_HOSTS={host}\nEVALS_KEY_VARIABLES=K\nK={KEY}\n",
+            folder / "slow.yaml": "name: slow\ntimeout: 1\ntrials: 1\nturns: [{content: Hi,"
+            " assert: [{type: contains, value: Hello}]}]\n",
+            tmp_path / "evals" / "bot.agent.yaml": "agent: Bot\nslug: bot\nmodel: local/m\n",
+            tmp_path / "evals" / "local.provider.yaml": "provider: Local\nslug: local\n"
+            f"kind: openai\nbase_url: {server.url}/v1\napi_key_env: K\n"
+            "prices: [{model: m, valid_from: 2020-01-01, input_usd: 1, output_usd: 1}]\n",
+        }
+        for path, content in written.items():
+            path.write_text(content, encoding="utf-8")
+
+        arguments = ["--no-progress", "--env-file", ".env", "--max-cost", "5"]
+        process = started(tmp_path, "evals", *arguments)
+        _, err = process.communicate(timeout=120)
+
+    assert process.returncode == 1, err
+    results = tmp_path / "touchstone-results" / "results.json"
+    document = json.loads(results.read_text(encoding="utf-8"))
+    (execution,) = document["executions"]
+    assert (execution["verdict"], execution["cause"]) == ("failed", "agent")
+    assert (execution["cost_usd"], execution["tokens"]["agent"]["prompt"]) == (None, None)
+    assert document["run"]["budget"]["spent_usd"] > 0
+    assert len(server.requests) == 1

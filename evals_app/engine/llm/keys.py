@@ -26,8 +26,8 @@ class MissingKey:
 
     def __str__(self) -> str:
         return (
-            f"Provider {self.provider!r} needs an API key: "
-            f"set the environment variable {self.variable}."
+            f"Provider {self.provider!r} needs an API key: ask your administrator to"
+            f" set the environment variable {self.variable}."
         )
 
 

@@ -566,8 +566,10 @@ async def test_a_model_that_thinks_is_blamed_by_a_chosen_limit_only(
     chosen = await talk((), "Hi", turn_timeout_s=1.5)
     monkeypatch.setattr(conversation, "TURN_TIMEOUT_S", 1.5)
     default = await talk((), "Hi", turn_timeout_s=1.5)
+    limited = await talk((), "Hi", turn_timeout_s=1.5, limits={"max_time_ms": 1400})
 
-    assert (chosen.failure, chosen.turns[0].error is not None) == (None, True)
+    for trial in (chosen, limited):
+        assert (trial.failure, trial.turns[0].error is not None) == (None, True)
     assert default.failure is not None
     assert default.failure.cause is Cause.PROVIDER
 
