@@ -1,7 +1,6 @@
 """A transcript for the review page: messages, with each grade under what it judges."""
 
 import math
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -21,6 +20,7 @@ from evals_app.admin.reviewing import ReviewBlock, Reviews
 from evals_app.engine.grading import SUSPICION
 from evals_app.engine.limits import LIMITS
 from evals_app.engine.llm.pricing import usd_text
+from evals_app.engine.scored_reasons import without_score
 from evals_app.engine.trial import ToolCall, Trial, TurnRecord
 from evals_app.models import Execution, GradeResult, Transcript
 from evals_app.reports.conversations import json_text
@@ -28,9 +28,7 @@ from evals_app.reports.figures import UNKNOWN, count, duration, percent, score_t
 
 OPEN_TURNS = 20  # a longer conversation opens folded
 LONG_EXPECTED = 400  # characters; a longer expected answer is folded
-# How a reason begins if the engine put the score in front of it, with two places or more.
-_ROUNDED = 0.0051
-_COMPARED = re.compile(r"(\d\.\d+)(?:, needs \d+\.\d+)?: ")
+_ROUNDED = 0.0051  # the score at the end of a reason has two places or more
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,17 +242,17 @@ def _compared(grade: GradeResult, *, scale: str) -> tuple[list[str], str]:
     Where rounding would make both look equal, only the reason has them, in full.
     """
     score, needed = (score_text(value, scale=scale) for value in (grade.score, grade.threshold))
-    begins = _COMPARED.match(grade.reason)
-    if begins and (grade.score is None or abs(float(begins[1]) - grade.score) > _ROUNDED):
-        begins = None  # another number
-    if begins and score == needed and grade.passed is False:
+    short, written = without_score(grade.reason)
+    if written is None or grade.score is None or abs(written - grade.score) > _ROUNDED:
+        short = grade.reason
+    elif score == needed and grade.passed is False:
         return [], grade.reason
     facts = []
     if grade.score is not None:
         facts.append(f"score {score}")
     if grade.threshold is not None:
         facts.append(f"needs {needed}")
-    return facts, grade.reason[begins.end() :] if begins else grade.reason
+    return facts, short
 
 
 def grade_state(grade: GradeResult) -> str:

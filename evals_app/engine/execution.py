@@ -86,7 +86,7 @@ def _outcome(
     graded: tuple[GradedAssertion, ...],
     calls: Calls | None = None,
 ) -> Outcome:
-    decision = decide(trial, graded, suite=plan.suite)
+    decision = decide(trial, graded, suite=plan.suite, case=job.case)
     summary = execution_summary(trial, graded, decision)
     if plan.cache is not None and calls is not None:
         summary["cached_answers"] = {name: calls.counts[name] for name in ("found", "asked")}

@@ -19,6 +19,7 @@ from evals_app.engine.graders.base import Need, failed_by_agent, too_long
 from evals_app.engine.graders.calls import missing_calls
 from evals_app.engine.inventory import NOTHING_KNOWN, Inventory
 from evals_app.engine.limits import grade_limits, ungraded_by
+from evals_app.engine.scored_reasons import with_score
 from evals_app.engine.statistics import at_least
 from evals_app.engine.suite import AssertionSpec, CaseSpec, SuiteSpec, TurnSpec
 from evals_app.engine.trial import (
@@ -307,29 +308,14 @@ def _with_suspicion(grade: Grade) -> Grade:
 
 
 def _with_threshold(grade: Grade, threshold: float | None) -> Grade:
-    """Decide by the score what the check itself leaves open, and begin the reason with it."""
+    """Decide by the score what the check itself leaves open, and end the reason with it."""
     if grade.passed is not None or grade.score is None:
         return grade
     if threshold is None:
-        return grade.but(reason=f"{grade.score:.2f}: {grade.reason}")
+        return grade.but(reason=with_score(grade.reason, grade.score, None))
     passed = at_least(grade.score, threshold)
     return grade.but(
         passed=passed,
         cause=grade.cause if passed else Cause.ASSERTION,
-        reason=f"{_compared(grade.score, threshold)}: {grade.reason}",
+        reason=with_score(grade.reason, grade.score, threshold),
     )
-
-
-_MOST_PLACES = 6
-
-
-def _compared(score: float, threshold: float) -> str:
-    """Write a score and the one it needs; one that is too low never looks equal when rounded."""
-    is_below = not at_least(score, threshold)
-    places = 2
-    while places < _MOST_PLACES and (
-        (is_below and f"{score:.{places}f}" >= f"{threshold:.{places}f}")
-        or round(threshold, places) != threshold
-    ):
-        places += 1
-    return f"{score:.{places}f}, needs {threshold:.{places}f}"

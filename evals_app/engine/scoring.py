@@ -19,6 +19,7 @@ from evals_app.engine.gates import (
     TurnTimes,
     check_gates,
 )
+from evals_app.engine.scored_reasons import without_score
 from evals_app.engine.statistics import (
     at_least,
     deviation,
@@ -27,7 +28,7 @@ from evals_app.engine.statistics import (
     pass_hat_k,
     wilson_interval,
 )
-from evals_app.engine.suite import SuiteSpec
+from evals_app.engine.suite import CaseSpec, SuiteSpec
 from evals_app.engine.trial import Cause, GradedAssertion, GradeStatus, Trial, Verdict, total_cost
 from evals_app.engine.trust import ONLY_INFORMS
 
@@ -53,8 +54,14 @@ class Decision:
     reason: str = ""
 
 
-def decide(trial: Trial, graded: Sequence[GradedAssertion], *, suite: SuiteSpec) -> Decision:
-    """Return the verdict of an execution."""
+def decide(
+    trial: Trial,
+    graded: Sequence[GradedAssertion],
+    *,
+    suite: SuiteSpec,
+    case: CaseSpec | None = None,
+) -> Decision:
+    """Return the verdict of an execution; `case` only tells why there may be nothing to check."""
     if trial.failure is not None:
         return Decision(Verdict.ERRORED, None, trial.failure.cause, trial.failure.message)
     score = execution_score(graded)
@@ -62,7 +69,7 @@ def decide(trial: Trial, graded: Sequence[GradedAssertion], *, suite: SuiteSpec)
     if not causes:
         is_decided = any(check.decides and check.grade.passed is not None for check in graded)
         if not is_decided and not (suite.scores_decide and score is not None):
-            causes.append((Cause.CASE, _why_undecided(graded)))
+            causes.append((Cause.CASE, _why_undecided(graded, suite, case)))
     if not causes:
         return Decision(Verdict.PASSED, score)
     cause, reason = _gravest(causes)
@@ -115,7 +122,9 @@ def _score_missed(graded: Sequence[GradedAssertion], threshold: float) -> str:
     best = execution_score([_at_best(check) for check in graded])
     if score is None or best is None or at_least(best, threshold):
         return ""
-    misses = (g.grade.reason for g in graded if g.decides and g.grade.passed is False)
+    misses = (
+        without_score(g.grade.reason)[0] for g in graded if g.decides and g.grade.passed is False
+    )
     return f"The score {score:.4g} is below {threshold:.4g}. {next(misses, '')}".rstrip()
 
 
@@ -125,7 +134,9 @@ def _at_best(check: GradedAssertion) -> GradedAssertion:
     return replace(check, grade=check.grade.but(score=1.0))
 
 
-def _why_undecided(graded: Sequence[GradedAssertion]) -> str:
+def _why_undecided(
+    graded: Sequence[GradedAssertion], suite: SuiteSpec, case: CaseSpec | None
+) -> str:
     """Say why no check decided: not applicable, by a judge that is not trusted, or there is none."""
     reasons = (
         check.grade.reason
@@ -139,6 +150,9 @@ def _why_undecided(graded: Sequence[GradedAssertion]) -> str:
         if reason
     ]
     if not passed_over:
+        written = [*suite.assertions, *(case.assertions() if case else ())]
+        if not graded and any(not check.enabled for check in written):
+            return "There is nothing to check: all checks are disabled."
         return "There is nothing to check."
     return " ".join(["No check could decide.", *passed_over])
 

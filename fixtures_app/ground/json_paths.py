@@ -1,6 +1,7 @@
 """Paths into JSON such as `$.order.items[0]['unit price']`, and descriptions of values."""
 
 import re
+import unicodedata
 from collections.abc import Sequence
 
 from fixtures_app.ground.json_text import Number
@@ -116,11 +117,20 @@ def described(value: Json) -> str:
 
 def _hint(value: Json, step: str | int) -> str:
     if isinstance(value, dict):
+        if any(_looks_like(str(step), key) for key in value):
+            return (
+                " One of them looks the same, but its letters or accents are stored in another way:"
+                " copy the key from the reply."
+            )
         meant = nearest(str(step), value)
         return f" Did you mean {quoted(meant)}?" if meant else ""
     if isinstance(value, list) and isinstance(step, str) and value:
         return " Write [0] for the first item of a list, and [-1] for the last."
     return ""
+
+
+def _looks_like(one: str, other: str) -> bool:
+    return unicodedata.normalize("NFKC", one) == unicodedata.normalize("NFKC", other)
 
 
 def scalar_text(value: Json) -> str | None:

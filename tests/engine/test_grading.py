@@ -328,24 +328,24 @@ async def test_a_score_outside_0_to_1_is_an_error(
 
 
 @pytest.mark.parametrize(
-    ("score", "threshold", "begins"),
+    ("score", "threshold", "reason"),
     [
-        pytest.param(0.29, 0.8, "0.29, needs 0.80: So.", id="below"),
-        pytest.param(0.8, 0.8, "0.80, needs 0.80: So.", id="reached"),
-        pytest.param(0.7 + 0.1, 0.8, "0.80, needs 0.80: So.", id="reached but for noise"),
-        pytest.param(0.7996, 0.8, "0.7996, needs 0.8000: So.", id="nearly"),
-        pytest.param(0.5, 0.825, "0.500, needs 0.825: So.", id="threshold of three places"),
-        pytest.param(0.29, None, "0.29: So.", id="no threshold"),
+        pytest.param(0.29, 0.8, "So. Score 0.29, needs 0.80.", id="below"),
+        pytest.param(0.8, 0.8, "So. Score 0.80, needs 0.80.", id="reached"),
+        pytest.param(0.7 + 0.1, 0.8, "So. Score 0.80, needs 0.80.", id="reached but for noise"),
+        pytest.param(0.7996, 0.8, "So. Score 0.7996, needs 0.8000.", id="nearly"),
+        pytest.param(0.5, 0.825, "So. Score 0.500, needs 0.825.", id="threshold of three places"),
+        pytest.param(0.29, None, "So. Score 0.29.", id="no threshold"),
         pytest.param(None, 0.8, "So.", id="no score"),
     ],
 )
-async def test_a_reason_begins_with_the_score_and_what_it_needs(
-    monkeypatch: pytest.MonkeyPatch, score: float | None, threshold: float | None, begins: str
+async def test_a_reason_ends_with_the_score_and_what_it_needs(
+    monkeypatch: pytest.MonkeyPatch, score: float | None, threshold: float | None, reason: str
 ) -> None:
     use(monkeypatch, lambda _: Grade(score, None, "So."))
     check = {"type": "fake"} | ({} if threshold is None else {"threshold": threshold})
 
-    assert (await grade_of(check)).reason == begins
+    assert (await grade_of(check)).reason == reason
 
 
 async def test_a_check_that_decides_by_itself_says_so_in_its_own_words(

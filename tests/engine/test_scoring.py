@@ -18,7 +18,15 @@ from evals_app.engine.trial import (
     Usage,
     Verdict,
 )
-from tests.engine.makers import graded, graded_limit, make_call, make_suite, make_trial, make_turn
+from tests.engine.makers import (
+    graded,
+    graded_limit,
+    make_call,
+    make_case,
+    make_suite,
+    make_trial,
+    make_turn,
+)
 
 PASSED, FAILED, ERRORED = Verdict.PASSED, Verdict.FAILED, Verdict.ERRORED
 
@@ -282,6 +290,18 @@ def test_an_error_names_the_check_that_had_it() -> None:
 
 def test_nothing_asserted_is_shown_so() -> None:
     assert "nothing to check" in decision().reason
+    assert "disabled" not in decision().reason
+
+
+@pytest.mark.parametrize("of_suite", [True, False])
+def test_checks_that_are_all_disabled_are_named_so(*, of_suite: bool) -> None:
+    off = {"type": "contains", "value": "x", "enabled": False}
+    case = make_case() if of_suite else make_case(final_assertions=[off])
+    suite = make_suite(case, **({"assertions": [off]} if of_suite else {}))
+
+    decided = decide(make_trial(make_turn()), (), suite=suite, case=case)
+
+    assert (decided.cause, "disabled" in decided.reason) == (Cause.CASE, True)
 
 
 # The score of an execution

@@ -58,8 +58,8 @@ def test_functions_grade_turns_and_whole_conversations(operator_code: OperatorCo
     run = finished(graded_suite(reference))
 
     assert grades(run) == [
-        ("ok", 0.5, True, "0.50, needs 0.50: hello, 0"),
-        ("ok", 0.5, True, "0.50, needs 0.50: said, None"),
+        ("ok", 0.5, True, "hello, 0. Score 0.50, needs 0.50."),
+        ("ok", 0.5, True, "said, None. Score 0.50, needs 0.50."),
     ]
     assert run.verdict == "passed"
 

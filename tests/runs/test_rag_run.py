@@ -68,7 +68,7 @@ def test_what_the_agent_claims_is_compared_with_what_its_tool_found(server: Mode
 
     assert (strict.score, strict.passed) == (0.5, False)
     assert (lenient.score, lenient.passed) == (1.0, True)
-    assert strict.reason.startswith("0.50, needs 0.80: ")
+    assert strict.reason.endswith(" Score 0.50, needs 0.80.")
     assert "1 of 2 claims is not in the context" in strict.reason
     assert [item["verdict"] for item in strict.details["items"]] == ["supported", "not_mentioned"]
     assert strict.evidence[0]["is_verified"]

@@ -3,11 +3,14 @@
 import importlib
 import importlib.util
 import inspect
+import os
 import pkgutil
 import sys
+import sysconfig
 import types
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any, Literal, cast
 
 from evals_app.engine.callables import contract
@@ -98,12 +101,19 @@ def _module(name: str) -> types.ModuleType:
         if name != missing and not name.startswith(f"{missing}."):
             raise  # it exists, and imports something that does not
         parent, _, last = missing.rpartition(".")
-        path = getattr(sys.modules.get(parent), "__path__", []) if parent else None
+        path = getattr(sys.modules.get(parent), "__path__", []) if parent else _own_folders()
         hint = near(last, [module.name for module in pkgutil.iter_modules(path)])
-        message = f"There is no module {missing}.{hint}"
         raise LoadError(
-            f"{message} Modules are searched in the project folder and in PYTHONPATH."
+            f"There is no module {missing}.{hint} Modules are searched in the folders of PYTHONPATH,"
+            f" not beside the file that names them. Add the folder that contains {missing} to it."
         ) from exc
+
+
+def _own_folders() -> list[str]:
+    """Return where the operator's own modules are: installed packages are never meant."""
+    folders = [folder for folder in os.environ.get("PYTHONPATH", "").split(os.pathsep) if folder]
+    here = str(Path.cwd())
+    return folders if here in sysconfig.get_paths().values() else [*folders, here]
 
 
 def _is_named(name: str, value: Any) -> bool:

@@ -43,12 +43,9 @@ class Latency(PlainGrader):
     def grade(self, view: View) -> Grade:
         if (failed := unanswered_turn(view.turns)) is not None:
             return failed.but(score=0.0)
-        taken_ms = sum(turn.latency_ms for turn in view.turns)
-        # Rounded up: otherwise 100.2 would be above 100 but shown as 100.
-        reason = (
-            f"{_subject(view)} took {seconds(math.ceil(taken_ms))}; the limit is"
-            f" {seconds(self.max_ms)}."
-        )
+        # No clock is exact to less than a microsecond.
+        taken_ms = round(sum(turn.latency_ms for turn in view.turns), 3)
+        reason = f"{_subject(view)} took {_taken(taken_ms, self.max_ms)}; the limit is {seconds(self.max_ms)}."
         graded = Grade.hit if taken_ms <= self.max_ms else Grade.miss
         return graded(reason, actual_ms=taken_ms)
 
@@ -96,6 +93,13 @@ class Cost(PlainGrader):
         return f"Costs at most {usd_text(self.max_usd, is_exact=True)}"
 
 
+def _taken(ms: float, most: int) -> str:
+    """Write a time rounded up; one slightly above the limit neither reads like it nor like more."""
+    if not most < ms < most + 1:
+        return seconds(math.ceil(ms))
+    return f"{ms / 1000:,.6f}".rstrip("0") + " s"
+
+
 def _subject(view: View) -> str:
     return "The conversation" if view.turn is None else "The turn"
 
@@ -105,7 +109,7 @@ def unknown_cost(turns: Sequence[TurnRecord]) -> Grade:
     for turn in turns:
         if turn.cost_usd is None and None not in {turn.usage.input_uncached, turn.usage.output}:
             model = turn.model or "the agent's model"
-            reason = f"Cost: unknown, because no price covers the usage of {model}."
+            reason = f"The cost is unknown, because no price covers the usage of {model}."
             return Grade.ungraded(Cause.CASE, f"{reason} Add the price on the provider's page.")
     return unknown_usage(turns, "Cost")
 
@@ -117,5 +121,10 @@ def unknown_usage(turns: Sequence[TurnRecord], label: str) -> Grade:
         # The cost of a failed call is never reported; the failure is the agent's.
         reason = f"{label}: unknown. Turn {silent[0].index} failed: {silent[0].error}"
         return failed_by_agent(reason)
-    more = " and no cost of its own (estimated_cost_usd)" if label == "Cost" else ""
-    return Grade.ungraded(Cause.CASE, f"{label}: the agent reports no usage{more}.")
+    reason = f"{label}: the agent reports no usage."
+    if label == "Cost":
+        reason = (
+            "The cost is unknown: the agent reports no usage and no cost of its own"
+            " (estimated_cost_usd)."
+        )
+    return Grade.ungraded(Cause.CASE, reason)

@@ -287,9 +287,9 @@ class Numeric(PathGrader):
         """Name the tolerances that were chosen; the default one only forgives rounding."""
         allowed = []
         if self.relative_tolerance:
-            allowed.append(f"±{self.relative_tolerance * 100:g} %")
+            allowed.append(f"±{_plain(self.relative_tolerance * 100)} %")
         if self.absolute_tolerance > _ROUNDING:
-            allowed.append(f"±{self.absolute_tolerance:g}")
+            allowed.append(f"±{_plain(self.absolute_tolerance)}")
         return f" ({' or '.join(allowed)})" if allowed else ""
 
     def expected_problem(self, expected: str) -> str | None:
@@ -327,6 +327,11 @@ class Numeric(PathGrader):
         if self.value is not None:
             expected = shortened(str(self.value), _NUMBER_CHARS)
         return f"Reply{place_of(self)} gives {expected}{self._allowed()}"
+
+
+def _plain(tolerance: float) -> str:
+    """Write a tolerance without an exponent."""
+    return shortened(f"{Decimal(f'{tolerance:.6g}').normalize():,f}", _NUMBER_CHARS)
 
 
 def _short(number: Decimal) -> str:

@@ -16,7 +16,7 @@ from evals_app.engine.trial import Cause, Grade, View
 from fixtures_app.ground.quoting import listed, quoted, shortened
 
 _WORD_CHARS = 40
-_RUNS = ("word", "pair of neighbours", "run of three", "run of four")
+_RUNS = ("word", "pair", "run of three", "run of four")
 
 
 class OverlapGrader(PathGrader):
@@ -148,9 +148,11 @@ class Bleu(OverlapGrader):
             for runs, name in zip(result.shared, _RUNS, strict=False)
         ]
         difference = _difference(bags.difference(wanted, given), bags.difference(given, wanted))
+        words, *runs = shares or ["0 words"]
+        in_order = f" In the same order: {listed(runs)}." if runs else ""
         return Grade.scored(
             result.score,
-            f"Of the reply, {listed(shares)} are in the expected text{difference}.",
+            f"The expected text has {words} of the reply{difference}.{in_order}",
             brevity_penalty=round(result.brevity_penalty, 4),
             precisions=[round(runs.precision, 4) for runs in result.shared],
         )

@@ -114,8 +114,9 @@ class SemanticSimilarity(AidedGrader):
 
 
 def _grade(similarity: TextSimilarity, text: str, expected: str) -> Grade:
-    way = f"{similarity.method}, degraded" if similarity.is_degraded else similarity.method
-    reason = f"Compared with {quoted(expected)} by {way}; {says(text, wanted=expected)}."
+    way = "the words they share" if similarity.method == "fuzzy_match" else similarity.method
+    instead = ", because there is no embedding model" if similarity.is_degraded else ""
+    reason = f"Compared with {quoted(expected)} by {way}{instead}; {says(text, wanted=expected)}."
     details: dict[str, Any] = {"method": similarity.method, "degraded": similarity.is_degraded}
     if similarity.flags:
         details["flags"] = list(similarity.flags)

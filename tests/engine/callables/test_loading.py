@@ -109,6 +109,15 @@ def test_a_module_that_is_missing_is_named_with_the_nearest(operator_code: Opera
         load_from(operator_code, f"{operator_code.package}.mony:total")
 
 
+def test_an_installed_package_is_never_meant(operator_code: OperatorCode) -> None:
+    operator_code.write("def total(context): ...", name="money")
+
+    with pytest.raises(LoadError, match=r"There is no module pygmen\..*PYTHONPATH") as refused:
+        load_from(operator_code, "pygmen:total")
+
+    assert "Did you mean" not in str(refused.value)
+
+
 def test_a_module_that_needs_a_missing_one_raises_as_it_is(operator_code: OperatorCode) -> None:
     with pytest.raises(ModuleNotFoundError, match="no_such_library"):
         load_from(operator_code, operator_code.function("import no_such_library"))

@@ -165,8 +165,8 @@ async def test_votes_that_lie_far_apart_are_flagged(
         pytest.param("1-5", 3, 0.5, 0.75, "3 of 5, needs 4. ", id="by its threshold"),
         pytest.param("1-5", 3, 0.5, 0.6, "3 of 5, needs 4. ", id="of whole grades the next"),
         pytest.param("1-5", 2, 0.25, None, "2 of 5, needs 3. ", id="by the scale"),
-        pytest.param("0-1", 0.7, 0.7, 0.8, "0.70, needs 0.80: ", id="tenths"),
-        pytest.param("0-1", 0.7, 0.7, None, "0.70: ", id="nothing is needed"),
+        pytest.param("0-1", 0.7, 0.7, 0.8, " Score 0.70, needs 0.80.", id="tenths"),
+        pytest.param("0-1", 0.7, 0.7, None, " Score 0.70.", id="nothing is needed"),
         pytest.param("pass_fail", "fail", 0.0, None, "", id="pass or fail"),
     ],
 )
@@ -175,7 +175,8 @@ async def test_a_reason_says_what_was_given_and_what_is_needed(
 ) -> None:
     grade = await graded(FakeJudge(raw, score), {"scale": scale, "threshold": threshold})
 
-    assert grade.reason == f"{begin}Because."
+    begins, ends = ("", begin) if scale == "0-1" else (begin, "")
+    assert grade.reason == f"{begins}Because.{ends}"
 
 
 def test_what_is_long_is_not_put_before_every_reason() -> None:

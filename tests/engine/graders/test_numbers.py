@@ -401,4 +401,7 @@ def test_a_closed_row_reads_as_a_sentence() -> None:
     wide = Numeric(value=5, absolute_tolerance=0.5, relative_tolerance=0.01)
 
     assert wide.summary() == "Reply gives 5 (±1 % or ±0.5)"
+    assert Numeric(value=5, absolute_tolerance=1e12).summary() == (
+        "Reply gives 5 (±1,000,000,000,000)"
+    )
     assert Numeric().summary() == "Reply gives the expected number"

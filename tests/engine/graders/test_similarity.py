@@ -59,7 +59,7 @@ async def test_what_stands_in_for_embeddings_is_labelled_and_so_is_what_a_judge_
 
     result = await grade(by=FakeCompare(similarity), value="Certainly.")
 
-    assert "judge, degraded" in result.reason
+    assert "by judge, because" in result.reason
     assert result.reason.endswith("it says “Yes.”. The day differs.")
     assert (result.details["degraded"], result.details["flags"]) == (True, ["scripted"])
 

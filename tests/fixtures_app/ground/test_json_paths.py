@@ -62,6 +62,22 @@ def test_a_path_that_leads_nowhere_says_what_is_there(path: str, says: str) -> N
     assert says in str(missing.value)
 
 
+@pytest.mark.parametrize(
+    ("key", "path"),
+    [
+        pytest.param("cafe\u0301", "caf\u00e9", id="decomposed"),
+        pytest.param("caf\u00e9", "cafe\u0301", id="composed"),
+        pytest.param("\uff54\uff4f\uff54\uff41\uff4c", "total", id="full width"),
+    ],
+)
+def test_a_key_that_only_looks_the_same_is_not_offered_as_another(key: str, path: str) -> None:
+    with pytest.raises(NoSuchPlaceError) as missing:
+        find({key: 1}, (path,))
+
+    assert "stored in another way" in str(missing.value)
+    assert "Did you mean" not in str(missing.value)
+
+
 @given(st.lists(st.text(max_size=8) | st.integers(-9, 99), max_size=6))
 def test_a_path_is_read_back_as_it_was_written(steps: list[str | int]) -> None:
     assert parse_path(path_text(steps)) == tuple(steps)
