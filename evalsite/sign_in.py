@@ -77,7 +77,7 @@ class SignInLimits(AxesDatabaseHandler):
 
 def _is_known_browser(request: HttpRequest, username: str | None) -> bool:
     known = request.get_signed_cookie(
-        KNOWN_BROWSER, default=None, salt=KNOWN_BROWSER, max_age=_KEPT.total_seconds()
+        KNOWN_BROWSER, default=None, salt=KNOWN_BROWSER, max_age=_KEPT
     )
     return known is not None and known == username
 

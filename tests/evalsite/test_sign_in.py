@@ -154,7 +154,7 @@ def test_people_who_signed_in_at_an_address_are_not_refused_for_what_others_fail
 
 def test_no_one_can_lock_a_browser_out_that_its_owner_signed_in_with() -> None:
     browser = Client()
-    known = {"client": browser, "address": "192.0.2.1"}
+    known: dict[str, Any] = {"client": browser, "address": "192.0.2.1"}
     assert is_in(attempt("ann", PASSWORD, **known))
     browser.post("/admin/logout/")
     fail(2 * sign_in.OF_A_NAME_AT_AN_ADDRESS, "ann")
