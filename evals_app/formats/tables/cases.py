@@ -1,5 +1,6 @@
 """Make cases of the rows of a sheet: one row a turn, the rows of a case together."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from evals_app.formats.problems import Loc
@@ -21,6 +22,7 @@ from evals_app.formats.tables.wanted import (
     USUAL,
     Wanted,
     compared_by,
+    is_compared_usually,
     looks_like_data,
     one_of,
     read_wanted,
@@ -40,6 +42,14 @@ _NO_LIST = (
     'a list as ["...", "..."], or several texts in one cell, each on its own line.'
 )
 _ANY_ONE = "A reply passes if it has any one of these expected answers."
+_SHORT = (
+    "With contains this is also found inside longer words and numbers. Choose whole words or any "
+    "number, or leave the check blank."
+)
+_LIST = (
+    "With contains only a reply with the same brackets and quotation marks has this. Leave the check "
+    "blank if any one of its texts is enough."
+)
 _COMPARED_OTHERWISE = (
     "Only one expected answer can be compared in this way. Keep one, or leave out how it is compared: "
     "then any one of them is enough."
@@ -178,6 +188,7 @@ def _add_checks(
         for n, column, part in parts
         for check in sheet.read(row, n, part, column.read) or []
     ]
+    _remark_on_contains(sheet, row, n, turn, [check for check, _ in checks])
     if answer not in ([], [USUAL]):
         turn.pop("inherit", None)  # the suite only compares expected texts, and this does
     if not turn.get("inherit"):
@@ -186,6 +197,13 @@ def _add_checks(
     turn["assertions"] = [check for check, _ in checks]
     for k, (_, n) in enumerate(checks):
         notes["turn", ("assertions", k)] = n
+
+
+def _remark_on_contains(sheet: Sheet, row: int, n: int, turn: Json, checks: Sequence[Json]) -> None:
+    """Warn of an expected text that `contains` is chosen for and hardly fits."""
+    expected = turn.get("expected")
+    if isinstance(expected, str) and USUAL in checks and not is_compared_usually(expected):
+        sheet.remark(row, n, _SHORT if data_in(expected) is None else _LIST)
 
 
 def _parts(sheet: Sheet, row: int, n: int, column: CheckColumn | ComparedColumn) -> list[Wanted]:

@@ -10,7 +10,10 @@ ABOUT: Mapping[str, str] = {
     "user": "The message of the user. This is the only column that every table needs.",
     "expected": "The expected answer.",
     "choices": "The options of a question, one per line. They are sent with the message.",
-    "check": "How the reply is compared with the expected answer. Leave blank for contains, and for numbers and short answers as such.",
+    "check": (
+        "How the reply is compared with the expected answer. Leave blank for the usual way: it "
+        "contains the answer, a number as a number, a short answer as whole words."
+    ),
     "contains": "Texts that the reply must contain, one per line.",
     "not contains": "Texts that the reply must not contain, one per line.",
     "matches": "Patterns that the reply must match, one per line.",

@@ -366,3 +366,29 @@ def test_several_answers_are_not_compared_in_ways_that_take_one() -> None:
     (problem, *_) = errors("rows.jsonl", json.dumps(row).encode())
 
     assert problem.keys == "[0].expected"
+
+
+@pytest.mark.parametrize(
+    ("expected", "check", "word"),
+    [
+        ("3", "contains", "longer"),
+        ("no", "contains", "longer"),
+        ("['A1', 'B2']", "contains", "brackets"),
+        ("refund", "contains", None),
+        ("3", "whole words", None),
+        ("3", "any number", None),
+        ("3", "", None),
+    ],
+)
+def test_contains_is_warned_of_where_it_finds_too_much(
+    expected: str, check: str, word: str | None
+) -> None:
+    rows = [{"input": "hi", "expected": expected, "check": check}] * 2
+
+    warnings = read("rows.jsonl", "\n".join(map(json.dumps, rows)).encode()).warnings
+
+    said = [warning for warning in warnings if word and word in warning.message]
+    assert [(item.keys, "2 cells" in item.message) for item in said] == (
+        [("[0].expected", True)] if word else []
+    )
+    assert len(warnings) == len(said)
