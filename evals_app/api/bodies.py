@@ -51,8 +51,8 @@ class StartRun(Spec):
     baseline: Annotated[
         RunId | Literal["latest", "pinned"] | None,
         Field(
-            description="The run to compare with: its id, latest (the last whole run of the suite, if"
-            " there is one) or pinned (the baseline of the suite). Then no case may get worse, unless"
+            description="The run to compare with: its id, latest (the last whole run of the suite that"
+            " passed, if there is one) or pinned (the baseline of the suite). Then no case may get worse, unless"
             " the suite has a gate max_regressions. null: the suite's gates are compared with its"
             " baseline."
         ),

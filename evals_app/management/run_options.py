@@ -110,7 +110,7 @@ def add_run_options(parser: ArgumentParser) -> None:
         "--baseline",
         type=baseline,
         metavar="RUN|latest|pinned",
-        help="Compare with a run, the last whole run or the suite's baseline: no case may get worse.",
+        help="Compare with a run, the last whole run that passed, or the suite's baseline: no case may get worse.",
     )
     flag("--forecast", help="Print a forecast and start nothing.")
     group = parser.add_mutually_exclusive_group()

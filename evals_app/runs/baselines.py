@@ -15,7 +15,7 @@ from evals_app.models import Run, Suite
 from evals_app.reports.comparison import PARTS
 from evals_app.runs.comparing import case_outcomes
 
-# A run, the last whole run of the suite, or the one that is pinned as its baseline.
+# A run, the last whole run of the suite that passed, or the one that is pinned as its baseline.
 Baseline = int | Literal["latest", "pinned"]
 
 
@@ -26,8 +26,13 @@ def find_baseline(suite: Suite, chosen: Baseline | None, say: Callable[[str], No
     """
     runs = Run.objects.defer("summary")
     if chosen == "latest":
-        whole = Run.objects.suite_verdicts().filter(suite=suite).defer("summary")
-        return whole.order_by("-pk").first()
+        passed = last_passed(suite)
+        if passed is None and _lost_its_base(suite):
+            say(
+                f"The run that {suite.slug} was compared with was deleted, and no whole run is left that"
+                " passed. Run it without a baseline first, or choose another run."
+            )
+        return passed
     if isinstance(chosen, int):
         run = runs.filter(pk=chosen).first()
         if problem := _why_not(run, chosen, suite):
@@ -40,6 +45,20 @@ def find_baseline(suite: Suite, chosen: Baseline | None, say: Callable[[str], No
             " run or with set_baseline."
         )
     return run
+
+
+def last_passed(suite: Suite) -> Run | None:
+    """Return the last whole run of a suite that passed; None if none did.
+
+    One that failed against its baseline would forgive the next try what it was failed for.
+    """
+    passed = Run.objects.suite_verdicts().filter(suite=suite, verdict=Run.Verdict.PASSED)
+    return passed.defer("summary").order_by("-pk").first()
+
+
+def _lost_its_base(suite: Suite) -> bool:
+    """Whether a run of a suite was compared with a chosen run that was deleted since."""
+    return Run.objects.filter(suite=suite, overrides__has_key="baseline", baseline=None).exists()
 
 
 def _why_not(run: Run | None, number: int, suite: Suite) -> str:

@@ -59,7 +59,20 @@ def test_the_first_run_has_nothing_to_compare_with_and_goes_on(
     done = run_evals(child_environment, "greetings", "--baseline", "latest")
 
     assert done.returncode == 0, done.stderr
-    assert "greetings has no earlier whole run" in done.stderr
+    assert "greetings: nothing to compare with yet" in done.stderr
+
+
+def test_trying_again_does_not_turn_a_regression_green(
+    child_environment: dict[str, str], suite: Suite
+) -> None:
+    good = finished(suite)
+    break_agent(suite)
+
+    tries = [run_evals(child_environment, "greetings", "--baseline", "latest") for _ in range(3)]
+
+    assert [done.returncode for done in tries] == [1, 1, 1], tries[-1].stderr
+    for done in tries:
+        assert f"greetings is compared with run {good.pk}: passed" in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -91,18 +91,49 @@ def test_a_suite_that_allows_regressions_allows_them_with_a_chosen_baseline(suit
     assert gates(finished(suite, baseline=base.pk)) == {"max_regressions": (1, True)}
 
 
-def test_latest_is_the_last_whole_run(suite: Suite) -> None:
+def test_latest_is_the_last_whole_run_that_passed() -> None:
+    suite = make_suite(GREETINGS, run_rule="gates", gate_pass_rate=0.1)
     assert start(suite, baseline="latest").baseline is None
     work()
-    whole = finished(suite)
+    good = finished(suite)
     finished(suite, names={"case 1"})
     finished(suite, agent=make_agent("other"))
+    break_case(suite, "case 2")
+    bad = [finished(suite, baseline="latest") for _ in range(2)]
     pinned = Run.objects.order_by("pk").first()
     assert pinned is not None
     set_baseline(pinned)
 
-    assert finished(suite, baseline="latest").baseline == whole
+    assert [(run.baseline, run.verdict) for run in bad] == [(good, "failed")] * 2
     assert finished(suite, baseline="pinned").baseline == pinned
+
+
+@pytest.mark.parametrize(
+    ("runs", "is_there"),
+    [
+        pytest.param([["passed"]], True, id="passed"),
+        pytest.param([["passed"], ["failed"]], True, id="passed, then failed"),
+        pytest.param([["failed"]], False, id="failed"),
+        pytest.param([["errored"]], False, id="inconclusive"),
+        pytest.param([], False, id="none"),
+    ],
+)
+def test_only_a_run_that_passed_is_the_latest(runs: list[list[str]], *, is_there: bool) -> None:
+    suite = make_suite(["hello"])
+    made = [makers.make_run(states, suite=suite) for states in runs]
+
+    assert start(suite, baseline="latest").baseline == (made[0] if is_there else None)
+
+
+def test_a_latest_run_that_was_deleted_does_not_make_the_next_one_the_first() -> None:
+    suite = make_suite(["hello one", "hello two"], run_rule="gates", max_regressions=0)
+    base = makers.make_run(["passed", "passed"], suite=suite)
+    break_case(suite, "case 2")
+    finished(suite, baseline="latest")
+    base.delete()
+
+    with pytest.raises(CannotStartError, match="deleted"):
+        start(suite, baseline="latest")
 
 
 def test_a_first_run_has_nothing_to_compare_with_and_gets_no_gate() -> None:

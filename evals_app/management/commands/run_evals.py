@@ -187,17 +187,20 @@ class Command(RunsCommand):
                 timeout_s=options["timeout"],
                 **choice.how,
             )
-            self._say_what_is_not_compared(runs, options)
+            if options["baseline"] is not None:
+                self._say_what_is_compared(runs)
             return runs
         (run,) = named_runs([options["failed_of"]])
         version: Version = "frozen" if options["frozen"] else "current"
         return [rerun(run, only="failed", version=version, max_cost_usd=options["max_cost"])]
 
-    def _say_what_is_not_compared(self, runs: list[Run], options: dict[str, Any]) -> None:
-        if options["baseline"] is None:
-            return
-        for slug in dict.fromkeys(run.suite_slug for run in runs if run.baseline_id is None):
-            self.stderr.write(f"Nothing to compare with: {slug} has no earlier whole run.")
+    def _say_what_is_compared(self, runs: list[Run]) -> None:
+        for slug, base in {run.suite_slug: run.baseline for run in runs}.items():
+            if base is None:
+                self.stderr.write(f"{slug}: nothing to compare with yet. No whole run has passed.")
+            else:
+                ended = f"{base.finished_at:%Y-%m-%d %H:%M} UTC"
+                self.stderr.write(f"{slug} is compared with {base.in_short} ({ended}).")
 
     def _choose(self, options: dict[str, Any]) -> Choice:
         """Return what to run, and name the suites that have nothing of it."""
