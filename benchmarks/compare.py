@@ -28,6 +28,7 @@ from django.utils.http import urlencode
 
 from benchmarks.pages import HEAD, Measured, Page, measure
 from evals_app.engine.agent_spec import AgentSpec
+from evals_app.engine.check_counts import CheckCount, CheckPlace, check_key, counts_text
 from evals_app.engine.comparison import MOST_RUNS
 from evals_app.engine.scoring import CaseSummary, Fact, summarise_run
 from evals_app.engine.suite import SuiteSpec
@@ -104,6 +105,7 @@ def _write_cases(run: Run, rng: random.Random, *, cases: int, trials: int) -> No
                 position=len(rows),
                 name=case.name,
                 digest=hashlib.sha256(case.name.encode()).hexdigest(),
+                checks=_checks(case),
                 verdict=case.verdict or "",
                 trials=case.trials,
                 passed=case.passed,
@@ -117,6 +119,18 @@ def _write_cases(run: Run, rng: random.Random, *, cases: int, trials: int) -> No
     summary = summarise_run(_facts(rng, cases=cases, trials=trials), suite=suite, keep=keep)
     CaseResult.objects.bulk_create(rows, batch_size=CHUNK)
     Run.objects.filter(pk=run.pk).update(summary=summary.to_json(), score=summary.score)
+
+
+def _checks(case: CaseSummary) -> str:
+    """Write how two checks did: one decides, the other always passes."""
+    decides, passes = CheckCount(case.passed, case.failed), CheckCount(case.trials, 0)
+    places = (
+        CheckPlace(1, "text", "contains", case.name),
+        CheckPlace(1, "limit", "max_time_ms", ""),
+    )
+    return counts_text(
+        {check_key(place, 1): count for place, count in zip(places, (decides, passes), strict=True)}
+    )
 
 
 def _facts(rng: random.Random, *, cases: int, trials: int) -> Iterator[Fact]:

@@ -147,6 +147,7 @@ def end_run(run: Run, *, gates: Mapping[str, float] | None = None) -> Run:
         suite="x", slug="x", agent="x", cases=[], gates=GatesSpec.model_validate(gates or {})
     )
     results = CaseResults(run)
+    results.read_cases()
     summary = summarise_run(facts, suite=rules, keep=results.add)
     run.case_results.all().delete()
     results.write()

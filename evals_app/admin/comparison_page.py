@@ -25,13 +25,21 @@ from evals_app.reports.comparison import (
     TOO_FEW,
     VERDICTS,
     MatrixRow,
+    case_change,
+    checks_text,
     counts_in_words,
     finding,
     headline,
     outcome_text,
     unknown_content,
 )
-from evals_app.runs.comparing import CannotCompareError, ComparedHead, Comparison, compare_runs
+from evals_app.runs.comparing import (
+    CannotCompareError,
+    ComparedHead,
+    Comparison,
+    changed_checks,
+    compare_runs,
+)
 
 PER_PAGE = 50
 _OPEN = 8  # values of a part that are not folded
@@ -98,6 +106,7 @@ class CaseLine:
     name: str
     url: str
     badge: SafeString
+    checks: str  # that got worse or better
     cells: tuple[CaseCell, ...]
     difference: str
 
@@ -130,6 +139,7 @@ def comparison_page(request: HttpRequest) -> dict[str, Any]:
     chosen = comparison.cases.chosen(change=change, text=text)
     page = Paginator(chosen, PER_PAGE).get_page(query.get("page"))
     rows, scale = comparison.matrix, comparison.base.score_scale
+    checks = changed_checks(comparison, page.object_list)
     return {
         "comparison": comparison,
         "columns": _columns(comparison, ids, labels),
@@ -146,7 +156,10 @@ def comparison_page(request: HttpRequest) -> dict[str, Any]:
         "change": change or "",
         "text": text,
         "page": page,
-        "cases": [_case_line(case, ids, scale=scale) for case in page.object_list],
+        "cases": [
+            _case_line(case, ids, scale=scale, checks=checks_text(checks.get(case.name, ())))
+            for case in page.object_list
+        ],
         "page_url": comparison_url(ids, **_filters(change, text)),
         "all_url": comparison_url(ids),
     }
@@ -194,7 +207,7 @@ def _head_line(
         advice=_advice(head.cases),
         first_worse=_first_worse(comparison, head, place),
         settle_url=settle_url(request, head.run, base=comparison.base)
-        if head.cases.test.differing
+        if head.cases.test.differing or head.cases.has_turned_checks
         else "",
     )
 
@@ -202,9 +215,13 @@ def _head_line(
 def _badges(cases: HeadCases) -> tuple[SafeString, ...]:
     """Return what happened to the suite as a whole, then how many cases got worse."""
     word = TOO_FEW if cases.is_too_small else f"Suite: {VERDICTS[cases.verdict].lower()}"
-    whole = badge(cases.verdict, word=word)
-    worse = cases.counts.get(Change.WORSE, 0)
-    return (whole, badge("worse", word=f"{plural(worse, 'case')} worse")) if worse else (whole,)
+    worse, by_check = (cases.counts.get(change, 0) for change in (Change.WORSE, Change.CHECK_WORSE))
+    badges = [badge(cases.verdict, word=word)]
+    if worse:
+        badges.append(badge("worse", word=f"{plural(worse, 'case')} worse"))
+    if by_check:
+        badges.append(badge("check_worse", word=f"{plural(by_check, 'case')} with a worse check"))
+    return tuple(badges)
 
 
 def part_line(part: PartDifferences, *, note: SafeString | str = "") -> PartLine:
@@ -225,17 +242,27 @@ def _advice(cases: HeadCases) -> str:
             "A single case can fail by chance. Read the cases that got worse, or let Touchstone run"
             " them again until it is certain: “Settle it”."
         )
+    if cases.counts.get(Change.CHECK_WORSE):
+        return (
+            "A check failed in every trial where it passed before, though the verdict does not show it."
+            " Read these cases, or let Touchstone run them again: “Settle it”."
+        )
     if cases.verdict == "worse":
         return "No case lost its verdict, but more trials fail. Read the first cases below."
     return "No case got worse. More trials of each case make small differences visible."
 
 
 def _first_worse(comparison: Comparison, head: ComparedHead, place: int) -> str:
-    if not head.cases.counts.get(Change.WORSE):
+    if not any(change.is_worse for change in head.cases.counts):
         return ""
     # Cases that got worse come first, so this ends soon.
-    case = next(case for case in comparison.cases.cases if case.changes[place] is Change.WORSE)
+    case = next(case for case in comparison.cases.cases if _is_worse(case, place))
     return side_by_side_url(case.name, runs=[comparison.base.pk, head.run.pk])
+
+
+def _is_worse(case: ComparedCase, place: int) -> bool:
+    change = case.changes[place]
+    return change is not None and change.is_worse
 
 
 def _filters(change: Change | None, text: str) -> dict[str, str]:
@@ -266,7 +293,7 @@ def _chips(
     ]
 
 
-def _case_line(case: ComparedCase, ids: Sequence[int], *, scale: str) -> CaseLine:
+def _case_line(case: ComparedCase, ids: Sequence[int], *, scale: str, checks: str) -> CaseLine:
     texts = [outcome_text(outcome, scale=scale) for outcome in case.outcomes]
     cells = [CaseCell(f"Run {ids[0]}", texts[0], "", "")]
     for pk, text, change in zip(ids[1:], texts[1:], case.changes, strict=True):
@@ -274,7 +301,8 @@ def _case_line(case: ComparedCase, ids: Sequence[int], *, scale: str) -> CaseLin
         cells.append(CaseCell(f"Run {pk}", text, badge(change) if change else "", url))
     url = cells[1].url if len(case.steps) == 1 else ""
     difference = _difference(case, scale=scale)
-    return CaseLine(case.name, url, badge(case.change), tuple(cells), difference)
+    sign = badge(case.change, word=case_change(case))
+    return CaseLine(case.name, url, sign, checks, tuple(cells), difference)
 
 
 def _difference(case: ComparedCase, *, scale: str) -> str:

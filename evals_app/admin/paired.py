@@ -3,7 +3,6 @@
 The left one is the base, the right one the head. What only one of them has is paired with None.
 """
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
@@ -23,6 +22,7 @@ from evals_app.admin.transcripts import (
     grade_line,
     grade_state,
 )
+from evals_app.engine.check_counts import CheckPlace, numbered
 from evals_app.engine.comparison import Change
 from evals_app.models import GradeResult
 from evals_app.reports.word_differences import Piece, Wording, word_differences
@@ -207,14 +207,9 @@ def paired_grades(
     )
 
 
-def _by_check(grades: Sequence[GradeResult]) -> dict[tuple[object, ...], GradeResult]:
-    seen: Counter[tuple[object, ...]] = Counter()
-    by_check: dict[tuple[object, ...], GradeResult] = {}
-    for grade in grades:
-        check = (grade.turn, grade.family, grade.type, grade.label)
-        seen[check] += 1
-        by_check[*check, seen[check]] = grade
-    return by_check
+def _by_check(grades: Sequence[GradeResult]) -> dict[tuple[CheckPlace, int], GradeResult]:
+    places = (CheckPlace(grade.turn, grade.family, grade.type, grade.label) for grade in grades)
+    return dict(zip(numbered(places), grades, strict=True))
 
 
 def _grade_pair(

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from typing import NamedTuple
 
+from evals_app.engine.check_counts import UNKNOWN, turned_checks
 from evals_app.engine.statistics import fisher_exact
 from evals_app.engine.trial import Verdict
 
@@ -24,15 +25,22 @@ class Change(StrEnum):
     """What happened to a case, in the order in which pages show them."""
 
     WORSE = "worse"  # it fails now, and chance does not explain the fall
-    FLAKY = (
-        "flaky"  # its verdict differs, but chance may be the reason: its trials disagreed before
-    )
+    CHECK_WORSE = "check_worse"  # only one of its checks: all passed, now all fail
+    FLAKY = "flaky"  # its verdict differs, but its trials disagreed before: it may be chance
     BETTER = "better"
+    CHECK_BETTER = "check_better"
     UNDECIDED = "undecided"  # one of its verdicts is missing
     CHANGED = "changed"  # its content differs: the results cannot be compared
     NEW = "new"
     MISSING = "missing"
+    FEWER = "fewer"  # the same verdict, but fewer of its trials passed
+    MORE = "more"
     SAME = "same"
+
+    @property
+    def is_worse(self) -> bool:
+        """Whether the case got worse, be it only in one of its checks."""
+        return self is Change.WORSE or self is Change.CHECK_WORSE
 
     # Equal to its text, found by it in a mapping; that of enumerations is slow, too.
     __hash__ = str.__hash__
@@ -42,7 +50,7 @@ class CaseOutcome(NamedTuple):  # made much faster than a frozen dataclass; runs
     """The result of a case in one run.
 
     `digest` is that of its content, empty if unknown; `verdict` is None while nothing is decided;
-    `score` is in 0..1.
+    `score` is in 0..1; `checks` are the counts of its checks (`check_counts`), empty if unknown.
     """
 
     name: str
@@ -52,6 +60,7 @@ class CaseOutcome(NamedTuple):  # made much faster than a frozen dataclass; runs
     failed: int
     errored: int
     score: float | None
+    checks: str = UNKNOWN
 
     @property
     def graded(self) -> int:
@@ -88,6 +97,26 @@ def change_of(base: CaseOutcome | None, head: CaseOutcome | None) -> Change:
         return Change.CHANGED
     if not (base.is_decided and head.is_decided):
         return Change.UNDECIDED
+    change = _change_of_verdict(base, head)
+    if change is Change.WORSE or base.checks == head.checks:
+        return _finer(base, head) if change is Change.SAME else change
+    turned = turned_checks(base.checks, head.checks)
+    if turned.worse:
+        return Change.CHECK_WORSE
+    if change is not Change.SAME:
+        return change
+    return Change.CHECK_BETTER if turned.better else _finer(base, head)
+
+
+def _finer(base: CaseOutcome, head: CaseOutcome) -> Change:
+    """Return whether more or fewer trials passed of a case that kept its verdict."""
+    before, after = base.passed * head.graded, head.passed * base.graded
+    if before == after:
+        return Change.SAME
+    return Change.FEWER if after < before else Change.MORE
+
+
+def _change_of_verdict(base: CaseOutcome, head: CaseOutcome) -> Change:
     if base.verdict is head.verdict:
         return _change_of_failed(base, head) if base.verdict is Verdict.FAILED else Change.SAME
     is_worse = head.verdict is Verdict.FAILED

@@ -87,8 +87,9 @@ class Regressions:
     """How the cases of a run, given one by one, differ from those of its baseline.
 
     `baseline` names that run, `base` has its cases, `digests` the content of this run's cases by name
-    (see `comparison.CaseOutcome`), `remarks` are sentences on what was measured differently. What counts as
-    worse is what `comparison.change_of` says.
+    and `checks` the counts of their checks (see `comparison.CaseOutcome`), `remarks` are sentences on what was
+    measured differently. What counts as worse is what `comparison.change_of` says; where only a check
+    did, that is noted.
     """
 
     def __init__(
@@ -97,10 +98,12 @@ class Regressions:
         base: Mapping[str, CaseOutcome],
         *,
         digests: Mapping[str, str],
+        checks: Mapping[str, str],
         remarks: Sequence[str] = (),
     ) -> None:
         self.baseline = baseline
         self.digests = digests
+        self.checks = checks
         self.judged = 0  # cases that got worse, or passed before and did not
         self.undecided_now = 0  # passed before, too
         self._base = base
@@ -186,8 +189,7 @@ class Regressions:
 
 def _is_judged(base: CaseOutcome, change: Change) -> bool:
     """Whether a case got worse, or passed in the baseline and did not."""
-    passed = base.verdict is Verdict.PASSED and change not in {Change.FLAKY, Change.UNDECIDED}
-    return passed or change is Change.WORSE
+    return change is Change.WORSE or (base.verdict is Verdict.PASSED and change not in _APART)
 
 
 def _score_bounds(case: CaseOutcome) -> tuple[float, float] | None:
@@ -204,6 +206,7 @@ def _score_bounds(case: CaseOutcome) -> tuple[float, float] | None:
 
 # Cases that neither got worse nor show that nothing did.
 _APART = {
+    Change.CHECK_WORSE: "with a worse check but no worse verdict",
     Change.FLAKY: "flaky before",
     Change.UNDECIDED: "not decided in both runs",
     Change.CHANGED: "edited since",

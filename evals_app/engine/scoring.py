@@ -8,6 +8,7 @@ from decimal import Decimal
 from itertools import groupby
 from typing import Any, Literal
 
+from evals_app.engine.check_counts import UNKNOWN
 from evals_app.engine.comparison import CaseOutcome
 from evals_app.engine.deciding import case_verdict
 from evals_app.engine.gates import (
@@ -542,7 +543,8 @@ class _Sums:
     def add(self, case: CaseSummary, trials: Sequence[Fact]) -> None:
         self._counts.add(case)
         if self._regressions is not None:
-            self._regressions.add(outcome_of(case, self._regressions.digests))
+            known = self._regressions
+            known.add(outcome_of(case, known.digests, known.checks))
         self._scores.add(case)
         self._has_skipped |= case.skipped > 0
         self._pass_at_k.add(case.pass_at_k)
@@ -582,11 +584,20 @@ class _Sums:
         )
 
 
-def outcome_of(case: CaseSummary, digests: Mapping[str, str]) -> CaseOutcome:
-    """Return a case as comparisons take it."""
-    digest = digests.get(case.name, "")
-    counts = (case.passed, case.failed, case.errored)
-    return CaseOutcome(case.name, digest, case.verdict, *counts, case.score)
+def outcome_of(
+    case: CaseSummary, digests: Mapping[str, str], checks: Mapping[str, str]
+) -> CaseOutcome:
+    """Return a case as comparisons take it; its content and its checks are known by its name."""
+    return CaseOutcome(
+        case.name,
+        digests.get(case.name, ""),
+        case.verdict,
+        case.passed,
+        case.failed,
+        case.errored,
+        case.score,
+        checks.get(case.name, UNKNOWN),
+    )
 
 
 def summarise_case(name: str, trials: Sequence[Fact], *, min_pass_rate: float) -> CaseSummary:

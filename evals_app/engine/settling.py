@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from typing import Any, Self
 
+from evals_app.engine.check_counts import read_counts, turned_checks
 from evals_app.engine.comparison import BY_CHANCE, CaseOutcome, Change, change_of, matched
 from evals_app.engine.statistics import fisher_exact
 
@@ -86,7 +87,8 @@ class Suspect:
     """A case that may be worse or better.
 
     `base_before` and `head_before` are the trials of the two runs, `base` and `head` those that are
-    tested: fresh ones, or stored ones of a base that cannot be run again. `p` is one-sided.
+    tested: fresh ones, or stored ones of a base that cannot be run again. `p` is one-sided. With a `check`,
+    a trial counts as passed if that check passed, whatever became of the others.
     """
 
     name: str
@@ -97,6 +99,8 @@ class Suspect:
     head: Trials = Trials()
     p: float | None = None
     state: State = State.OPEN
+    check: str = ""  # the key of the check that got worse or better, where the verdict did not
+    check_label: str = ""
 
     @property
     def gap(self) -> float | None:
@@ -128,6 +132,8 @@ class Suspect:
             direction=Direction(stored["direction"]),
             p=stored["p"],
             state=State(stored["state"]),
+            check=stored.get("check", ""),  # settlements of older versions knew none
+            check_label=stored.get("check_label", ""),
             **{key: Trials(**stored[key]) for key in trials},
         )
 
@@ -153,26 +159,20 @@ def find_suspects(
     directions: Collection[Direction] = (Direction.WORSE,),
     is_base_stored: bool = False,
 ) -> Suspicion:
-    """Return the cases whose pass rate differs by one trial or more.
+    """Return the cases whose pass rate differs by one trial or more, or that of one of their checks.
 
-    With `is_base_stored` the stored trials of the base are used instead of fresh ones.
+    A check counts where the verdicts raise no suspicion; of several, the first one is tested. With `is_base_stored` the stored trials of the base are used instead of fresh ones.
     """
     suspects: list[Suspect] = []
     compared = few = hopeless = 0
-    for name, before, after in _comparable(base, head):
+    for before, after in _comparable(base, head):
         compared += 1
         few += min(before.graded, after.graded) < ENOUGH_TRIALS
-        direction = _direction(before, after)
-        if direction not in directions or direction is None:
+        suspect = _suspect(before, after, directions)
+        if suspect is None:
             continue
-        stored = Trials(before.passed, before.failed)
-        suspect = Suspect(
-            name=name,
-            direction=direction,
-            base_before=stored,
-            head_before=Trials(after.passed, after.failed),
-            base=stored if is_base_stored else Trials(),
-        )
+        if is_base_stored:
+            suspect = replace(suspect, base=suspect.base_before)
         if is_base_stored and not _can_be_decided(suspect):
             hopeless += 1
         else:
@@ -182,12 +182,39 @@ def find_suspects(
 
 def _comparable(
     base: Mapping[str, CaseOutcome], head: Mapping[str, CaseOutcome]
-) -> Iterator[tuple[str, CaseOutcome, CaseOutcome]]:
-    for name, before, after in matched(base, head):
+) -> Iterator[tuple[CaseOutcome, CaseOutcome]]:
+    for _, before, after in matched(base, head):
         if before is None or after is None or change_of(before, after) is Change.CHANGED:
             continue
         if before.graded and after.graded:
-            yield name, before, after
+            yield before, after
+
+
+def _suspect(
+    before: CaseOutcome, after: CaseOutcome, directions: Collection[Direction]
+) -> Suspect | None:
+    """Return a case as a suspect: by its verdicts, else by the first check that turned."""
+    direction = _direction(before, after)
+    if direction is not None and direction in directions:
+        counts = Trials(before.passed, before.failed), Trials(after.passed, after.failed)
+        return _of_counts(before.name, direction, *counts)
+    turned = turned_checks(before.checks, after.checks)
+    for way, keys in ((Direction.WORSE, turned.worse), (Direction.BETTER, turned.better)):
+        if keys and way in directions:
+            key = keys[0]
+            counts = trials_of_check(before.checks, key), trials_of_check(after.checks, key)
+            return replace(_of_counts(before.name, way, *counts), check=key)
+    return None
+
+
+def _of_counts(name: str, direction: Direction, base: Trials, head: Trials) -> Suspect:
+    return Suspect(name=name, direction=direction, base_before=base, head_before=head)
+
+
+def trials_of_check(checks: str, key: str) -> Trials:
+    """Return the trials in which a check passed and failed; `checks` are those of a case in a run."""
+    count = read_counts(checks).get(key)
+    return Trials() if count is None else Trials(*count)
 
 
 def _direction(before: CaseOutcome, after: CaseOutcome) -> Direction | None:

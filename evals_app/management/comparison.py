@@ -11,16 +11,17 @@ from evals_app.engine.comparison import Change
 from evals_app.formats.snapshot_differences import PartDifferences
 from evals_app.reports.compared_cases import ComparedCase
 from evals_app.reports.comparison import (
-    CHANGES,
     NOT_COMPARABLE,
     UNREADABLE,
+    case_change,
+    checks_text,
     counts_in_words,
     finding,
     headline,
     outcome_text,
     unknown_content,
 )
-from evals_app.runs.comparing import ComparedHead, Comparison
+from evals_app.runs.comparing import ComparedHead, Comparison, changed_checks
 
 SHOWN_CASES = 20
 SHOWN_DIFFERENCES = 10
@@ -42,7 +43,7 @@ def print_comparison(
         _print_head(head, base=comparison.base.pk, console=console)
     if cases is None:
         cases = [case for case in comparison.cases.cases if case.change is not Change.SAME]
-    _print_cases(cases, scale=comparison.base.score_scale, console=console)
+    _print_cases(cases, comparison, console=console)
     query = "&".join(f"run={run.run.pk}" for run in comparison.runs)
     _write(console, f"{site}/admin/evals_app/run/compare/?{query}")
 
@@ -87,11 +88,17 @@ def _print_differences(parts: Iterable[PartDifferences], console: Console) -> No
             _write(console, f"    ... and {more:,} more in: {part.part}")
 
 
-def _print_cases(cases: Sequence[ComparedCase], *, scale: str, console: Console) -> None:
-    for case in cases[:SHOWN_CASES]:
+def _print_cases(
+    cases: Sequence[ComparedCase], comparison: Comparison, *, console: Console
+) -> None:
+    scale, shown = comparison.base.score_scale, cases[:SHOWN_CASES]
+    checks = changed_checks(comparison, shown)
+    for case in shown:
         results = " -> ".join(outcome_text(outcome, scale=scale) for outcome in case.outcomes)
-        label = CHANGES[case.change].label.lower()
+        label = case_change(case).lower()
         _write(console, f"  {label}: {escape(case.name)}: {results}")
+        if case.name in checks:
+            _write(console, f"    {escape(checks_text(checks[case.name]))}")
     if (more := len(cases) - SHOWN_CASES) > 0:
         _write(console, f"  ... and {more:,} more")
 

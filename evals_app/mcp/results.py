@@ -19,7 +19,14 @@ from evals_app.library.rights import Rights
 from evals_app.mcp.tool import Caller, Parted, lines_of
 from evals_app.models import Execution, Run
 from evals_app.reports.answers import Json
-from evals_app.reports.comparison import counts_in_words, finding, headline, outcome_text
+from evals_app.reports.comparison import (
+    case_change,
+    checks_text,
+    counts_in_words,
+    finding,
+    headline,
+    outcome_text,
+)
 from evals_app.reports.conversations import (
     NO_CALLS,
     REMOVED,
@@ -39,7 +46,7 @@ from evals_app.reports.run_json import execution_row_json, run_json
 from evals_app.reports.shares import share_of_cases
 from evals_app.runs.cancel import cancel_run as stop
 from evals_app.runs.ceilings import month_left
-from evals_app.runs.comparing import CannotCompareError
+from evals_app.runs.comparing import CannotCompareError, changed_checks
 from evals_app.runs.comparing import compare_runs as compare
 from evals_app.runs.forecast import forecast
 from evals_app.runs.workers import live_workers
@@ -367,11 +374,13 @@ def compare_runs(caller: Caller, given: TwoRuns) -> str:
             f"{part.part}: {value.keys}: {value.before or 'nothing'} -> {value.after or 'nothing'}"
             for value in part.values
         ]
-    changed = (case for case in comparison.cases.chosen() if case.change is not Change.SAME)
-    for number, case in enumerate(changed):
-        if number == MOST_CASES:
-            lines.append("- and more cases")
-            break
+    changed = [case for case in comparison.cases.chosen() if case.change is not Change.SAME]
+    checks = changed_checks(comparison, changed[:MOST_CASES])
+    for case in changed[:MOST_CASES]:
         outcomes = " -> ".join(outcome_text(outcome, scale=scale) for outcome in case.outcomes)
-        lines.append(f"- {case.change.value}: “{case.name}”: {outcomes}")
+        lines.append(f"- {case_change(case).lower()}: “{case.name}”: {outcomes}")
+        if case.name in checks:
+            lines.append(f"  {checks_text(checks[case.name])}")
+    if len(changed) > MOST_CASES:
+        lines.append("- and more cases")
     return "\n".join(lines)

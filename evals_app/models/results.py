@@ -132,6 +132,7 @@ class CaseResult(models.Model):
     position = models.PositiveIntegerField()
     name = models.CharField(max_length=200)
     digest = models.CharField(max_length=64, blank=True)  # of its content; empty in older rows
+    checks = models.TextField(blank=True)  # how often each passed; empty in older rows
     verdict = models.CharField(max_length=8, choices=VERDICTS, blank=True)
     trials = models.PositiveIntegerField()
     passed = models.PositiveIntegerField()
@@ -180,7 +181,7 @@ class CaseResult(models.Model):
         """The result as it is compared."""
         verdict = Verdict(self.verdict) if self.verdict else None
         counts = (self.passed, self.failed, self.errored)
-        return CaseOutcome(self.name, self.digest, verdict, *counts, self.score)
+        return CaseOutcome(self.name, self.digest, verdict, *counts, self.score, self.checks)
 
 
 class Transcripts(models.Manager["Transcript"]):

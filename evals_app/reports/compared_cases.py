@@ -37,6 +37,8 @@ _PASS_RATE: RateOf = attrgetter("pass_rate")
 _SAME = Step(Change.SAME, 0.0, 0.0)
 _ONE_SAME = (_SAME,)
 _CHANGED = Step(Change.CHANGED, None, None)
+_RISES = frozenset({Change.BETTER, Change.CHECK_BETTER, Change.MORE})
+_BY_RATE = frozenset({Change.FEWER, Change.MORE})
 _ORDER = {change: position for position, change in enumerate(Change)}
 
 
@@ -106,8 +108,13 @@ class HeadCases:
 
     @property
     def is_worse(self) -> bool:
-        """Whether a case got worse, or the suite certainly did."""
-        return self.counts.get(Change.WORSE, 0) > 0 or self.verdict == "worse"
+        """Whether a case or one of its checks got worse, or the suite certainly did."""
+        return self.verdict == "worse" or any(change.is_worse for change in self.counts)
+
+    @property
+    def has_turned_checks(self) -> bool:
+        """Whether a check got worse or better where the verdict did not."""
+        return bool({Change.CHECK_WORSE, Change.CHECK_BETTER} & self.counts.keys())
 
     @property
     def is_too_small(self) -> bool:
@@ -186,6 +193,8 @@ def _step(before: CaseOutcome | None, after: CaseOutcome | None, rate_of: RateOf
     change = change_of(before, after)
     if change is Change.CHANGED:
         return _CHANGED
+    if change in _BY_RATE and rate_of is not _PASS_RATE:
+        change = Change.SAME  # of other trials than those that were skipped
     rate = _difference(rate_of(before), rate_of(after))
     return Step(change, rate, _difference(before.score, after.score))
 
@@ -201,7 +210,7 @@ def _gravest_first(case: ComparedCase) -> tuple[int, float, float]:
         return order, 0.0, 0.0
     rates = [step.rate or 0.0 for step in case.steps if step is not None]
     scores = [step.score or 0.0 for step in case.steps if step is not None]
-    if case.change is Change.BETTER:
+    if case.change in _RISES:
         return order, -max(rates), -max(scores)
     return order, min(rates), min(scores)
 

@@ -1,15 +1,15 @@
 """A comparison of runs in words: the matrix of numbers, and what happened from the base to a head."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from evals_app.engine.agreement import Agreement
 from evals_app.engine.comparison import CaseOutcome, Change
 from evals_app.engine.stratified import RateTest
 from evals_app.reports.agreement import NOT_COMPARED
-from evals_app.reports.compared_cases import HeadCases, HeadVerdict, RunCases
+from evals_app.reports.compared_cases import ComparedCase, HeadCases, HeadVerdict, RunCases
 from evals_app.reports.coverage import COVERAGE_COLUMNS, coverage
-from evals_app.reports.figures import UNKNOWN, duration, percent, score_text
+from evals_app.reports.figures import UNKNOWN, counted, duration, percent, score_text
 from evals_app.reports.run_json import AT_LEAST, RUBRIC_ITEMS, RUN_SUMMARY
 from evals_app.reports.shares import share_of_decided, share_text
 from evals_app.reports.similarity import SIMILARITY_COLUMNS, compared_by
@@ -31,28 +31,49 @@ _NOISE = 1e-9  # of binary fractions
 
 
 class ChangeWords(NamedTuple):
-    """A change in one word, and what it means."""
+    """A change in one word, what it means, and its word in “3 worse, 1 better”, if that is another."""
 
     label: str
     meaning: str
+    counted: str = ""
 
 
 CHANGES: Mapping[Change, ChangeWords] = {
     Change.WORSE: ChangeWords(
         "Worse", "It fails now. Before, all its trials passed, or clearly more of them."
     ),
+    Change.CHECK_WORSE: ChangeWords(
+        "Check worse",
+        "One of its checks passed in all trials before and fails in all now. The verdict does not show it.",
+        "with a worse check",
+    ),
     Change.FLAKY: ChangeWords(
         "Flaky before",
         "Its verdict is different, but its trials already disagreed before, so it may be chance.",
     ),
     Change.BETTER: ChangeWords("Better", "It failed before, and does better now."),
+    Change.CHECK_BETTER: ChangeWords(
+        "Check better",
+        "One of its checks failed in all trials before and passes in all now. The verdict is the same.",
+        "with a better check",
+    ),
     Change.UNDECIDED: ChangeWords("Undecided", "One of the runs has no verdict on it."),
     Change.CHANGED: ChangeWords(
         "Changed", "The case was edited between the runs, so its results cannot be compared."
     ),
     Change.NEW: ChangeWords("New", "Only the newer run has it."),
     Change.MISSING: ChangeWords("Missing", "Only the base has it."),
-    Change.SAME: ChangeWords("Same", "Its verdict is the same."),
+    Change.FEWER: ChangeWords(
+        "Fewer trials passed",
+        "Its verdict is the same, but fewer of its trials passed.",
+        "with fewer passed trials",
+    ),
+    Change.MORE: ChangeWords(
+        "More trials passed",
+        "Its verdict is the same, but more of its trials passed.",
+        "with more passed trials",
+    ),
+    Change.SAME: ChangeWords("Same", "Its verdict and the share of passed trials are the same."),
 }
 
 VERDICTS: Mapping[HeadVerdict, str] = {
@@ -163,8 +184,14 @@ def headline(head: HeadCases) -> str:
     worse, better = head.counts.get(Change.WORSE, 0), head.counts.get(Change.BETTER, 0)
     parts = [_got(worse, "worse")] if worse else []
     parts += [_got(better, "better")] if better else []
+    checks = [
+        _have(count, word)
+        for change, word in _OF_CHECKS.items()
+        if (count := head.counts.get(change, 0))
+    ]
     if not parts:
-        parts = ["No case got worse or better"]
+        parts = [f"No {'verdict' if checks else 'case'} got worse or better"]
+    parts += checks
     overall: Mapping[HeadVerdict, str] = {
         "worse": "the suite as a whole is clearly worse",
         "better": "the suite as a whole is clearly better",
@@ -175,8 +202,49 @@ def headline(head: HeadCases) -> str:
     return f"{', '.join(parts)}; {conclusion}."
 
 
+_OF_CHECKS = {
+    Change.CHECK_WORSE: "worse",
+    Change.CHECK_BETTER: "better",
+}
+
+
+def _have(count: int, word: str) -> str:
+    return f"{counted(count, 'case')} {'has' if count == 1 else 'have'} a check that got {word}"
+
+
 def _got(count: int, word: str) -> str:
-    return f"{count:,} case{'' if count == 1 else 's'} got {word}"
+    return f"{counted(count, 'case')} got {word}"
+
+
+class ChangedCheck(NamedTuple):
+    """A check that passed in every trial of the base and in none of a run, or the other way round."""
+
+    run: int
+    label: str
+    turn: int | None
+    is_worse: bool
+
+
+def checks_text(checks: Iterable[ChangedCheck]) -> str:
+    """Name checks that changed: `Check worse: Reply contains “refund” (turn 2)`."""
+    return "; ".join(
+        f"{'Check worse' if check.is_worse else 'Check better'}: {check.label.rstrip('.')}"
+        + (f" (turn {check.turn})" if check.turn is not None else "")
+        for check in dict.fromkeys(check._replace(run=0) for check in checks)
+    )
+
+
+def case_change(case: ComparedCase) -> str:
+    """Return what happened to a case in a few words: `Same verdict, 1 trial fewer`."""
+    word = _BY_TRIALS.get(case.change)
+    before, *others = case.outcomes
+    after = others[0] if len(others) == 1 else None
+    if word is None or before is None or after is None or before.graded != after.graded:
+        return CHANGES[case.change].label
+    return f"Same verdict, {counted(abs(after.passed - before.passed), 'trial')} {word}"
+
+
+_BY_TRIALS = {Change.FEWER: "fewer", Change.MORE: "more"}
 
 
 def finding(head: HeadCases) -> str:
@@ -251,7 +319,7 @@ def outcome_text(outcome: CaseOutcome | None, *, scale: str) -> str:
 def counts_in_words(counts: Mapping[Change, int]) -> str:
     """Return how many cases changed, and how: `3 worse, 1 better, 56 same`."""
     return ", ".join(
-        f"{counts[change]:,} {words.label.lower()}"
+        f"{counts[change]:,} {words.counted or words.label.lower()}"
         for change, words in CHANGES.items()
         if counts.get(change)
     )

@@ -9,11 +9,24 @@ from evals_app.engine.comparison import Change
 from evals_app.engine.trial import Verdict
 from evals_app.reports.answers import Answer, Difference, Json, Row, RunRow
 from evals_app.reports.compared_cases import ComparedCase, HeadCases, HeadVerdict, RunCases
-from evals_app.reports.comparison import finding, headline
+from evals_app.reports.comparison import ChangedCheck, finding, headline
 from evals_app.reports.run_json import AT_LEAST, RUBRIC_ITEMS, RUN_COLUMNS, RUN_SUMMARY, run_json
 
 # A test compares them with the enumeration.
-CaseChange = Literal["worse", "flaky", "better", "undecided", "changed", "new", "missing", "same"]
+CaseChange = Literal[
+    "worse",
+    "check_worse",
+    "flaky",
+    "better",
+    "check_better",
+    "undecided",
+    "changed",
+    "new",
+    "missing",
+    "fewer",
+    "more",
+    "same",
+]
 
 
 class CaseCounts(Answer):
@@ -57,15 +70,24 @@ class ChangeCounts(Answer):
     worse: int = Field(
         description="Fails now; in the base all trials passed, or more than chance explains."
     )
+    check_worse: int = Field(
+        description="A check passed in all trials of the base and fails in all now; the verdict did not"
+        " get worse."
+    )
     flaky: int = Field(
         description="Another verdict, but its trials already disagreed in the base: it may be chance."
     )
     better: int = Field(description="The other way round: failed in the base, and does better.")
+    check_better: int = Field(
+        description="The same verdict; a check failed in all trials of the base and passes in all now."
+    )
     undecided: int = Field(description="One of the verdicts is missing.")
     changed: int = Field(description="The content differs, so the results cannot be compared.")
     new: int = Field(description="Not in the base.")
     missing: int = Field(description="Only in the base.")
-    same: int
+    fewer: int = Field(description="The same verdict, but fewer trials passed.")
+    more: int = Field(description="The same verdict, but more trials passed.")
+    same: int = Field(description="The same verdict and pass rate.")
 
 
 class SuiteTest(Answer):
@@ -100,7 +122,9 @@ class ComparedHead(Answer):
 
     run: int
     verdict: HeadVerdict = Field(description="Of the suite as a whole.")
-    is_worse: bool = Field(description="Whether a case got worse, or the suite as a whole.")
+    is_worse: bool = Field(
+        description="Whether a case or one of its checks got worse, or the suite as a whole."
+    )
     headline: str
     finding: str = Field(description="What the test found, in words.")
     counts: ChangeCounts
@@ -128,12 +152,22 @@ class CaseInRun(Answer):
     score: float | None
 
 
+class TurnedCheck(Answer):
+    """A check that passed in every trial of the base and in none of a run, or the other way round."""
+
+    run: int
+    label: str
+    turn: int | None = Field(description="null: the whole conversation.")
+    is_worse: bool
+
+
 class ComparedCaseRow(Answer):
     """A case in all runs. `results` is by run, the rest by head; null: the run lacks the case."""
 
     name: str
     change: CaseChange = Field(description="The gravest of `changes`.")
     changes: list[CaseChange | None]
+    checks: list[TurnedCheck] = Field(description="Checks that got worse or better, by head.")
     results: list[CaseInRun | None]
     score_differences: list[float | None] = Field(description="Head minus base.")
     pass_rate_differences: list[float | None] = Field(description="Head minus base.")
@@ -211,10 +245,11 @@ def part_json(differences: Differences) -> Json:
     )
 
 
-def compared_case_json(case: ComparedCase) -> Json:
-    """Return a case in all runs."""
+def compared_case_json(case: ComparedCase, checks: Iterable[ChangedCheck]) -> Json:
+    """Return a case in all runs, with the checks of it that changed."""
     return ComparedCaseRow.of_object(
         case,
         results=[outcome and CaseInRun.of_object(outcome) for outcome in case.outcomes],
         pass_rate_differences=case.rate_differences,
+        checks=list(map(TurnedCheck.of_object, checks)),
     )

@@ -103,6 +103,9 @@ class SettledCase(Answer):
 
     case: str
     suspected: Literal["worse", "better"]
+    check: str | None = Field(
+        description="The check that is tested, where the verdicts did not show it; null: the verdict."
+    )
     finding: str | None = Field(
         description="really_worse, really_better, cannot_tell or was_flaky; null: still tested."
     )
@@ -178,6 +181,7 @@ def _case_json(suspect: Suspect, row: Row, *, is_running: bool) -> Json:
     return SettledCase.of(
         case=suspect.name,
         suspected=suspect.direction.value,
+        check=suspect.check_label if suspect.check else None,
         finding=None if is_open else suspect.finding.value,
         reason=reason(suspect, base=row["base_id"], head=row["head_id"]),
         before=_both(suspect.base_before, suspect.head_before),
@@ -207,8 +211,9 @@ def reason(suspect: Suspect, *, base: int, head: int) -> str:
     """Return on which trials a finding rests; `base` and `head` are numbers of runs."""
     if not suspect.base.graded or not suspect.head.graded:
         return "No trial of both versions has been graded yet."
+    begin = f"“{suspect.check_label}” passed" if suspect.check else "Passed"
     return (
-        f"Passed {_of(suspect.base)} in the version of run {base} and {_of(suspect.head)} in that"
+        f"{begin} {_of(suspect.base)} in the version of run {base} and {_of(suspect.head)} in that"
         f" of run {head}."
     )
 

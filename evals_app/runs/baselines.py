@@ -76,16 +76,22 @@ def gates_of(run: Run, suite: SuiteSpec) -> GatesSpec:
     return suite.gates.model_copy(update={"max_regressions": 0})
 
 
-def regressions_of(run: Run, gates: GatesSpec, *, digests: Mapping[str, str]) -> Regressions | None:
+def regressions_of(
+    run: Run, gates: GatesSpec, *, digests: Mapping[str, str], checks: Mapping[str, str]
+) -> Regressions | None:
     """Return what compares a run with its baseline; None if no gate asks, or it has none.
 
-    `digests` are the content of its cases by name.
+    `digests` are the content of its cases by name, `checks` the counts of their checks.
     """
     base = run.baseline
     if base is None or (gates.max_regressions is None and gates.max_score_drop is None):
         return None
     return Regressions(
-        f"run {base.pk}", case_outcomes(base), digests=digests, remarks=_remarks(base, run)
+        f"run {base.pk}",
+        case_outcomes(base),
+        digests=digests,
+        checks=checks,
+        remarks=_remarks(base, run),
     )
 
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from django.db.models import BigIntegerField
 
+from evals_app.engine.check_counts import NO_CHECKS, turned_checks
 from evals_app.engine.comparison import MOST_RUNS, CaseOutcome
 from evals_app.engine.trial import Verdict
 from evals_app.formats.snapshot_differences import (
@@ -25,7 +26,13 @@ from evals_app.reports.compared_cases import (
     RunCases,
     compare_cases,
 )
-from evals_app.reports.comparison import AGREEMENT, MATRIX_COLUMNS, MatrixRow, matrix
+from evals_app.reports.comparison import (
+    AGREEMENT,
+    MATRIX_COLUMNS,
+    ChangedCheck,
+    MatrixRow,
+    matrix,
+)
 from evals_app.reports.comparison_answers import (
     COMPARED_COLUMNS,
     ComparisonAnswer,
@@ -34,13 +41,14 @@ from evals_app.reports.comparison_answers import (
     compared_run_json,
     counts_json,
 )
+from evals_app.runs.check_counts import checks_of, counted_checks
 from evals_app.runs.passports import agreements_in_runs
 from fixtures_app.ground.memory import uncollected
 
 MOST_RESULTS = 400_000  # of cases, of all runs together; they take 120 MB
 
 _ROWS_AT_ONCE = 2000
-_COLUMNS = ("name", "digest", "verdict", "passed", "failed", "errored", "score")
+_COLUMNS = ("name", "digest", "verdict", "passed", "failed", "errored", "score", "checks")
 _VERDICTS: dict[str, Verdict | None] = {"": None, **{verdict.value: verdict for verdict in Verdict}}
 
 
@@ -73,11 +81,15 @@ class ComparedHead:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Runs compared with the first of them, the base."""
+    """Runs compared with the first of them, the base.
+
+    `shows_values` is False for people who may not read prompts and data, or the labels of checks.
+    """
 
     runs: tuple[ComparedRun, ...]
     heads: tuple[ComparedHead, ...]
     cases: ComparedCases
+    shows_values: bool = True
 
     @property
     def base(self) -> Run:
@@ -94,7 +106,8 @@ class Comparison:
 
     def without_values(self) -> "Comparison":
         """Return the same for people who may not read prompts and data: what differs, no value of it."""
-        return replace(self, heads=tuple(head.without_values() for head in self.heads))
+        heads = tuple(head.without_values() for head in self.heads)
+        return replace(self, heads=heads, shows_values=False)
 
     @property
     def is_worse(self) -> bool:
@@ -150,8 +163,35 @@ def _runs(ids: Sequence[int]) -> list[Run]:
     return [known[pk] for pk in ids]
 
 
+def changed_checks(
+    comparison: Comparison, cases: Iterable[ComparedCase]
+) -> dict[str, list[ChangedCheck]]:
+    """Return the checks of cases that got worse or better, by case, those of the first head first."""
+    turned = [
+        (case.name, head.run.pk, checks)
+        for case in cases
+        if case.outcomes[0] is not None
+        for head, outcome, step in zip(comparison.heads, case.outcomes[1:], case.steps, strict=True)
+        if outcome is not None and step is not None and step.rate is not None
+        if (checks := turned_checks(case.outcomes[0].checks, outcome.checks)).all
+    ]
+    names = {case for case, _, _ in turned} if comparison.shows_values else set()
+    counted = counted_checks(comparison.base.pk, cases=names) if names else ()
+    places = {(check.case, check.key): check.place for check in counted}
+    changed: dict[str, list[ChangedCheck]] = {}
+    for case, run, checks in turned:
+        changed.setdefault(case, []).extend(
+            ChangedCheck(run, place.label, place.turn, is_worse=key in checks.worse)
+            for key in checks.all
+            if (place := places.get((case, key)))
+        )
+    return changed
+
+
 def comparison_json(comparison: Comparison, cases: Iterable[ComparedCase], **page: Any) -> Json:
     """Return a comparison as REST answers it; `page` says which of its cases these are."""
+    cases = list(cases)
+    checks = changed_checks(comparison, cases)
     ids = [run.run.pk for run in comparison.runs]
     rows = {row["id"]: row for row in Run.objects.filter(pk__in=ids).values(*COMPARED_COLUMNS)}
     return ComparisonAnswer.of(
@@ -161,7 +201,7 @@ def comparison_json(comparison: Comparison, cases: Iterable[ComparedCase], **pag
             for head in comparison.heads
         ],
         counts=counts_json(comparison.cases.counts),
-        cases=list(map(compared_case_json, cases)),
+        cases=[compared_case_json(case, checks.get(case.name, ())) for case in cases],
         **page,
     )
 
@@ -213,10 +253,17 @@ def _outcomes(run_ids: Sequence[int]) -> dict[int, dict[str, CaseOutcome]]:
     outcomes: dict[int, dict[str, CaseOutcome]] = {pk: {} for pk in run_ids}
     rows = CaseResult.objects.filter(run__in=run_ids).order_by("run", "position")
     columns = rows.values_list("run_id", *_COLUMNS).iterator(chunk_size=_ROWS_AT_ONCE)
-    for pk, name, digest, verdict, passed, failed, errored, score in columns:
-        # Runs of one suite share most names and contents.
-        known = intern(name)
+    older: set[int] = set()
+    for pk, name, digest, verdict, passed, failed, errored, score, checks in columns:
+        # Runs of one suite share most names, contents and results of checks.
+        known, noted = intern(name), intern(checks)
         outcomes[pk][known] = CaseOutcome(
-            known, intern(digest), _VERDICTS[verdict], passed, failed, errored, score
+            known, intern(digest), _VERDICTS[verdict], passed, failed, errored, score, noted
         )
+        if not checks:
+            older.add(pk)
+    for pk in older:
+        counts = checks_of(pk)
+        for name, outcome in outcomes[pk].items():
+            outcomes[pk][name] = outcome._replace(checks=counts.get(name, NO_CHECKS))
     return outcomes

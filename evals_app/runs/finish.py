@@ -14,6 +14,7 @@ from django.db.models.fields.json import KT
 from django.db.models.functions import Cast, Now
 from pydantic import ValidationError
 
+from evals_app.engine.check_counts import NO_CHECKS
 from evals_app.engine.judging import INJECTION
 from evals_app.engine.scoring import ONLY_EFFORT, CaseSummary, RunSummary, summarise_run
 from evals_app.engine.statistics import flip_rate
@@ -23,6 +24,7 @@ from evals_app.reports.regrading import left_out_in_words
 from evals_app.reports.run_json import AT_LEAST, JUDGE_NOISE, RUBRIC_ITEMS
 from evals_app.runs import events
 from evals_app.runs.baselines import regressions_of
+from evals_app.runs.check_counts import checks_of
 from evals_app.runs.facts import CHUNK, facts_of, with_rules_of
 from evals_app.runs.notices import note_end
 from evals_app.runs.reviewed import UndecidableError, write_run
@@ -70,7 +72,7 @@ def close_if_over(run_id: int) -> bool:
 
 def _close(run: Run) -> str:
     results = CaseResults(run)
-    results.read_digests()
+    results.read_cases()
     result: dict[str, Any] = {"verdict": Run.Verdict.INCONCLUSIVE}
     try:
         summary = sum_up(run, results)
@@ -128,11 +130,13 @@ class CaseResults:
     def __init__(self, run: Run) -> None:
         self._run = run
         self.digests: dict[str, str] = {}
+        self.checks: dict[str, str] = {}
         self._rows: list[CaseResult] = []
         self._count = 0
 
-    def read_digests(self) -> None:
-        """Note the content of each case, so that runs can be compared."""
+    def read_cases(self) -> None:
+        """Note the content of each case and how its checks did, so that runs can be compared."""
+        self.checks = checks_of(self._run.pk)
         rows = self._run.snapshot.cases.values_list("content", flat=True)
         for content in rows.iterator(chunk_size=CHUNK):
             self.digests[json.loads(content)["name"]] = case_digest(content)
@@ -144,6 +148,7 @@ class CaseResults:
             run=self._run,
             position=self._count,
             digest=self.digests.get(case.name, ""),
+            checks=self.checks.get(case.name, NO_CHECKS),
             interval_low=low,
             interval_high=high,
             **columns,
@@ -163,7 +168,6 @@ def sum_up(run: Run, results: CaseResults | None = None) -> RunSummary:
     """Compute a run's summary from its rows; the summaries of its cases go to `results`."""
     frozen = SnapshotSpec.read(run.snapshot.content)
     suite = with_rules_of(run, frozen.suite)
-    digests = results.digests if results else {}
     cases = run.snapshot.cases.order_by("position").values_list("content", flat=True)
     is_about_effort = suite.measures_only_effort(map(read_case, cases.iterator(chunk_size=100)))
     return summarise_run(
@@ -175,7 +179,12 @@ def sum_up(run: Run, results: CaseResults | None = None) -> RunSummary:
             *([frozen.judge_trust.in_words] if frozen.judge_trust else []),
             *_left_out(run),
         ],
-        regressions=regressions_of(run, suite.gates, digests=digests),
+        regressions=regressions_of(
+            run,
+            suite.gates,
+            digests=results.digests if results else {},
+            checks=results.checks if results else {},
+        ),
     )
 
 

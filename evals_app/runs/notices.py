@@ -25,7 +25,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from evals_app.engine.addresses import is_named, read_url
-from evals_app.engine.comparison import Change, change_of
+from evals_app.engine.comparison import change_of
 from evals_app.engine.errors import ConfigurationError, WebError
 from evals_app.engine.permits import permits
 from evals_app.engine.signature import signed_headers
@@ -388,9 +388,7 @@ def worse_than_baseline(run: Run) -> Names | None:
         return None
     before, after = case_outcomes(run.baseline), case_outcomes(run)
     worse = [
-        name
-        for name, outcome in after.items()
-        if change_of(before.get(name), outcome) is Change.WORSE
+        name for name, outcome in after.items() if change_of(before.get(name), outcome).is_worse
     ]
     return Names(first=worse[:MOST_NAMES], count=len(worse))
 

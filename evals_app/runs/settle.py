@@ -5,17 +5,17 @@ settlement evaluates a look; who writes the key of a run first starts it.
 """
 
 import logging
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from django.db import IntegrityError, transaction
-from django.db.models import Sum
 from django.utils import timezone
 from pydantic import ValidationError
 
 from evals_app.engine.llm.pricing import usd_text
-from evals_app.engine.settling import LOOKS, State, Suspect, Trials, look_at
+from evals_app.engine.settling import LOOKS, State, Suspect, Trials, look_at, trials_of_check
 from evals_app.formats.snapshot import SnapshotSpec
 from evals_app.models import CaseResult, Run, Settlement
 from evals_app.runs.freeze import CannotStartError
@@ -135,12 +135,15 @@ def _why_ungraded(runs: Sequence[Run]) -> str:
 def _fresh_trials(settlement: Settlement) -> Iterator[tuple[str, tuple[Trials | None, Trials]]]:
     """Return the trials of all runs so far, of base and head; None for a base that did not run."""
     rows = CaseResult.objects.filter(run__settlement=settlement).order_by()
-    summed = rows.values_list("name", "run__rerun_of").annotate(Sum("passed"), Sum("failed"))
-    trials = {(name, source): Trials(*counts) for name, source, *counts in summed}
-    for suspect in settlement.read_cases():
-        head = trials.get((suspect.name, settlement.head_id), Trials())
-        base = trials.get((suspect.name, settlement.base_id), Trials())
-        yield suspect.name, (None if settlement.stand_in else base, head)
+    columns = ("name", "run__rerun_of", "passed", "failed", "checks")
+    suspects = {suspect.name: suspect for suspect in settlement.read_cases()}
+    trials: dict[tuple[str, int], Trials] = defaultdict(Trials)
+    for name, source, passed, failed, checks in rows.values_list(*columns):
+        key = suspects[name].check
+        trials[name, source] += trials_of_check(checks, key) if key else Trials(passed, failed)
+    for name in suspects:
+        base = None if settlement.stand_in else trials[name, settlement.base_id]
+        yield name, (base, trials[name, settlement.head_id])
 
 
 def _start_missing_runs(settlement: Settlement) -> None:

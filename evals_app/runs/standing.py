@@ -6,7 +6,7 @@ from typing import Any
 
 from django.db.models import F, OuterRef, Q, QuerySet, Subquery
 
-from evals_app.engine.comparison import Change, change_of
+from evals_app.engine.comparison import change_of
 from evals_app.engine.trial import Verdict
 from evals_app.models import CaseResult, Run, Suite
 from evals_app.reports.shares import CASE_COUNTS
@@ -76,6 +76,6 @@ def worse_cases(pairs: Mapping[int, int]) -> dict[int, list[str]]:
     worse: dict[int, list[str]] = {}
     for (run, name), outcome in known.items():
         earlier = known.get((pairs[run], name)) if run in pairs else None
-        if earlier and change_of(earlier, outcome) is Change.WORSE:
+        if earlier and change_of(earlier, outcome).is_worse:
             worse.setdefault(run, []).append(name)
     return worse

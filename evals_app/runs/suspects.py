@@ -1,8 +1,8 @@
 """What a settlement of two runs would test: its suspects, the versions that can run, and the price."""
 
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from pydantic import ValidationError
@@ -13,6 +13,7 @@ from evals_app.engine.settling import (
     LIKELY_TRIALS,
     LOOKS,
     Direction,
+    Suspect,
     Suspicion,
     find_suspects,
 )
@@ -20,6 +21,7 @@ from evals_app.engine.web import why_not_called
 from evals_app.formats.snapshot import SnapshotSpec, read_case
 from evals_app.models import Run
 from evals_app.reports.settlements import price_in_words
+from evals_app.runs.check_counts import counted_checks
 from evals_app.runs.comparing import case_outcomes
 from evals_app.runs.forecast import forecast_frozen
 from evals_app.runs.freeze import AT_ONCE, CannotStartError, archived
@@ -100,12 +102,22 @@ def plan_settlement(base: Run, head: Run, *, with_better: bool = False) -> Settl
     directions = tuple(Direction) if with_better else (Direction.WORSE,)
     stand_in = _stand_in(base, list(before))
     suspicion = find_suspects(before, after, directions=directions, is_base_stored=bool(stand_in))
+    suspicion = replace(suspicion, suspects=tuple(_labelled(head, suspicion.suspects)))
     plan = SettlementPlan(base, head, with_better, stand_in, suspicion)
     if problem := _nothing_to_settle(plan):
         raise CannotStartError([problem])
     if problems := _why_not_run(head, plan.names):
         raise CannotStartError([f"Run {head.pk} cannot run again. {line}" for line in problems])
     return plan
+
+
+def _labelled(head: Run, suspects: Sequence[Suspect]) -> Iterator[Suspect]:
+    """Return suspects with the labels of the checks that are tested."""
+    by_check = [suspect.name for suspect in suspects if suspect.check]
+    counted = counted_checks(head.pk, cases=by_check) if by_check else ()
+    labels = {(check.case, check.key): check.place.label for check in counted}
+    for suspect in suspects:
+        yield replace(suspect, check_label=labels.get((suspect.name, suspect.check), ""))
 
 
 def price_of(plan: SettlementPlan) -> SettlementPrice:
@@ -162,7 +174,10 @@ def _nothing_to_settle(plan: SettlementPlan) -> str:
             " version with at least 10 trials before you replace it."
         )
     differs = "differently" if plan.with_better else "less often"
-    return f"There is nothing to settle: no case passed {differs} in run {head} than in run {base}."
+    return (
+        f"There is nothing to settle: no case, and no check of one, passed {differs} in run {head} than"
+        f" in run {base}."
+    )
 
 
 def _stand_in(base: Run, names: list[str]) -> str:

@@ -10,6 +10,7 @@ from evals_app.models import Run
 from evals_app.reports.comparison_answers import CaseChange, ChangeCounts
 from tests.api.clients import make_client
 from tests.makers import make_run
+from tests.runs.settlements import two_runs_of_a_case_that_always_fails
 from tests.runs.suites import finished, make_agent, make_suite
 
 pytestmark = pytest.mark.django_db
@@ -182,3 +183,20 @@ def test_the_number_of_queries_does_not_grow(django_assert_max_num_queries: Any)
     for runs in (few, many):
         with django_assert_max_num_queries(5):
             assert client.get(PATH, {"run": runs}).status_code == 200
+
+
+def test_checks_that_turned_are_listed_for_who_may_see_them() -> None:
+    base, head = two_runs_of_a_case_that_always_fails()
+
+    answer = compare(base, head, change="check_worse").json()
+
+    assert answer["heads"][0]["is_worse"]
+    assert answer["counts"]["check_worse"] == answer["count"] == 1
+    (case,) = answer["cases"]
+    assert [(check["run"], check["turn"], check["is_worse"]) for check in case["checks"]] == [
+        (head.pk, 1, True),
+        (head.pk, 1, False),
+    ]
+    limited = make_client("read", ["evals_app.view_run"])
+    (case,) = limited.get(PATH, {"run": [base.pk, head.pk]}).json()["cases"]
+    assert (case["change"], case["checks"]) == ("check_worse", [])

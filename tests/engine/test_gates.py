@@ -44,6 +44,7 @@ def summary(
             "run 7",
             {name: outcome(name, trials, score, "old") for (name, trials), score in cases},
             digests={name: "new" if name in edited else "old" for name in head},
+            checks={},
             remarks=["The judge differs."],
         )
     spec = make_suite(gates=gates, run_rule="gates", **suite)

@@ -11,11 +11,14 @@ from evals_app.engine.stratified import RateTest
 from evals_app.engine.trial import Verdict
 from evals_app.formats.snapshot_differences import Part
 from evals_app.reports.agreement import NOT_COMPARED
-from evals_app.reports.compared_cases import HeadCases, RunCases
+from evals_app.reports.compared_cases import ComparedCase, HeadCases, RunCases
 from evals_app.reports.comparison import (
     AGREEMENT,
     CHANGES,
     PARTS,
+    ChangedCheck,
+    case_change,
+    checks_text,
     counts_in_words,
     finding,
     headline,
@@ -198,6 +201,14 @@ def test_a_finding_over_verdicts_does_not_speak_of_pass_rates(
         ),
         (head(RateTest(60, 3, 9, 0.1, 0.01), better=9), ["9 cases got better", "clearly better"]),
         (head(new=3, missing=2), ["no comparable case"]),
+        (
+            head(RateTest(9, 0, 0, 0.0, 1.0), check_worse=1, same=8),
+            ["No verdict", "1 case has a check that got worse"],
+        ),
+        (
+            head(RateTest(9, 2, 0, -0.1, 0.5), worse=2, check_worse=2, check_better=1),
+            ["2 cases got worse, 2 cases have a check that got worse, 1 case has a check"],
+        ),
     ],
 )
 def test_the_headline_sums_up(found: HeadCases, words: list[str]) -> None:
@@ -219,3 +230,31 @@ def test_an_outcome_is_written_with_what_is_known(outcome: CaseOutcome | None, t
 
 def test_counts_leave_out_what_did_not_happen() -> None:
     assert counts_in_words({Change.SAME: 56, Change.WORSE: 1_000}) == "1,000 worse, 56 same"
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "change", "text"),
+    [
+        pytest.param([(3, 0), (2, 1)], Change.FEWER, "Same verdict, 1 trial fewer", id="fewer"),
+        pytest.param([(0, 3), (2, 1)], Change.MORE, "Same verdict, 2 trials more", id="more"),
+        pytest.param([(3, 0), (2, 2)], Change.FEWER, "Fewer trials passed", id="of more trials"),
+        pytest.param([(3, 0), (2, 1), (1, 2)], Change.FEWER, "Fewer trials passed", id="two heads"),
+        pytest.param([(3, 0), (0, 3)], Change.WORSE, "Worse", id="another change"),
+    ],
+)
+def test_a_case_that_kept_its_verdict_says_how_many_trials_did_not(
+    outcomes: list[tuple[int, int]], change: Change, text: str
+) -> None:
+    results = tuple(CaseOutcome("a", "", Verdict.FAILED, *trials, 0, None) for trials in outcomes)
+
+    assert case_change(ComparedCase("a", change, results, ())) == text
+
+
+def test_checks_that_changed_are_named_once_for_all_runs() -> None:
+    checks = [
+        ChangedCheck(2, "Reply contains “x”", 1, is_worse=True),
+        ChangedCheck(3, "Reply contains “x”", 1, is_worse=True),
+        ChangedCheck(3, "Polite.", None, is_worse=False),
+    ]
+
+    assert checks_text(checks) == "Check worse: Reply contains “x” (turn 1); Check better: Polite"

@@ -5,7 +5,7 @@ from typing import Any
 
 from django.test import TestCase
 
-from evals_app.models import Agent, CaseResult, Run, Settlement
+from evals_app.models import Agent, Assertion, CaseResult, Run, Settlement, Suite, Turn
 from evals_app.runs.settle import start_settlement
 from evals_app.runs.shift import work
 from evals_app.runs.suspects import plan_settlement
@@ -28,6 +28,16 @@ def two_runs(*, trials: int = 3, delay_ms: int = 0) -> tuple[Run, Run]:
     suite.refresh_from_db()
     head = finished(suite, trials=trials)
     return base, head
+
+
+def two_runs_of_a_case_that_always_fails(trials: int = 1) -> tuple[Run, Run]:
+    """Run a case with two checks of which one always fails: first the second, then the first."""
+    suite = make_suite(["hello"], agent=make_agent(rules=[{"reply": "hello"}]), trials=trials)
+    turn = Turn.objects.get(case__suite=suite)
+    Assertion.objects.create(turn=turn, type="contains", options={"value": "you"}, position=1)
+    base = finished(suite)
+    Agent.objects.update(rules=[{"reply": "It is you"}])
+    return base, finished(Suite.objects.get())
 
 
 def rewrite(run: Run, results: Before) -> None:

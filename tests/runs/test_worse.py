@@ -5,15 +5,17 @@ from typing import Any, NamedTuple
 import pytest
 from django.core.management import call_command
 
+from evals_app.documents import settlement_details
 from evals_app.engine.comparison import Change, change_of
 from evals_app.engine.gates import Regressions, Spending, TurnTimes, check_gates
-from evals_app.engine.settling import find_suspects
+from evals_app.engine.settling import Trials, find_suspects
 from evals_app.engine.suite import GatesSpec
 from evals_app.models import CaseResult, Run
-from evals_app.runs.comparing import case_outcomes, compare_runs
+from evals_app.runs.comparing import case_outcomes, changed_checks, compare_runs
 from evals_app.runs.notices import worse_than_baseline
 from evals_app.runs.standing import worse_cases
 from tests.makers import make_run
+from tests.runs.settlements import settled, two_runs_of_a_case_that_always_fails
 
 pytestmark = pytest.mark.django_db
 
@@ -69,7 +71,7 @@ def by_comparison(base: Run, head: Run) -> bool:
 
 
 def by_gate(base: Run, head: Run) -> bool:
-    regressions = Regressions("run 1", case_outcomes(base), digests={})
+    regressions = Regressions("run 1", case_outcomes(base), digests={}, checks={})
     for outcome in case_outcomes(head).values():
         regressions.add(outcome)
     nothing: dict[str, Any] = {"score": None, "pass_rate": None, "times": TurnTimes()}
@@ -116,3 +118,56 @@ def exit_code(base: Run, head: Run) -> int:
     except SystemExit as ended:
         return int(ended.code or 0)
     return 0
+
+
+# Checks
+
+
+def test_a_check_that_turned_is_worse_though_the_case_failed_before() -> None:
+    base, head = two_runs_of_a_case_that_always_fails(trials=3)
+
+    comparison = compare_runs([base.pk, head.pk])
+
+    (case,) = comparison.cases.cases
+    assert case.change is Change.CHECK_WORSE
+    checks = changed_checks(comparison, [case])["case 1"]
+    assert [check.is_worse for check in checks] == [True, False]
+    assert ["hello" in check.label for check in checks] == [True, False]
+    assert exit_code(base, head) == 1
+    assert worse_cases({head.pk: base.pk}) == {head.pk: ["case 1"]}
+    Run.objects.filter(pk=head.pk).update(baseline=base)
+    notice = worse_than_baseline(Run.objects.get(pk=head.pk))
+    assert notice is not None
+    assert list(notice.first) == ["case 1"]
+
+
+def test_a_gate_does_not_count_checks_and_says_so() -> None:
+    base, head = two_runs_of_a_case_that_always_fails()
+    regressions = Regressions("run 1", case_outcomes(base), digests={}, checks={})
+    for outcome in case_outcomes(head).values():
+        regressions.add(outcome)
+
+    assert regressions.worse == 0
+    assert "1 with a worse check" in regressions.apart()
+
+
+def test_runs_that_noted_no_checks_are_compared_by_their_grades() -> None:
+    base, head = two_runs_of_a_case_that_always_fails()
+    CaseResult.objects.filter(run=base).update(checks="")
+
+    (case,) = compare_runs([base.pk, head.pk]).cases.cases
+
+    assert case.change is Change.CHECK_WORSE
+
+
+def test_a_check_that_turned_is_settled_by_its_own_trials() -> None:
+    base, head = two_runs_of_a_case_that_always_fails()
+
+    settlement = settled(base, head)
+
+    (suspect,) = settlement.read_cases()
+    assert suspect.finding == "really_worse"
+    assert "hello" in suspect.check_label
+    assert (suspect.base, suspect.head) == (Trials(5, 0), Trials(0, 5))
+    details = settlement_details(settlement.pk) or {}
+    assert [case["check"] for case in details["cases"]] == [suspect.check_label]

@@ -31,8 +31,8 @@ class Command(BaseCommand):
     requires_system_checks = FOR_COMMANDS
 
     help = (
-        "Compare runs that have ended with the first of them. Exit code: 0 not worse, 1 a case or "
-        "the suite as a whole got worse, 2 wrong usage, 3 no case can be compared."
+        "Compare runs that have ended with the first of them. Exit code: 0 not worse, 1 a case, "
+        "a check or the suite as a whole got worse, 2 wrong usage, 3 no case can be compared."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
