@@ -34,6 +34,7 @@ from evals_app.engine.trial import Grade, ToolCall, View
 from fixtures_app.ground.quoting import json_text, listed, quoted, shortened, times
 
 _RESULT_CHARS = 120
+_RESULTS = "what its tools return"
 
 
 def _with_others(args: Mapping[str, Any], args_match: str) -> str:
@@ -95,13 +96,25 @@ class _OneCall(PlainGrader):
 
     def faults(self, call: ToolCall) -> list[str]:
         """Say why a call with the right name is not the expected one."""
-        faults = mismatches(self.args, call.args, exact=self.args_match == "exact")
-        if self.succeeded and (error := error_of(call)):
-            faults.append(f"it failed: {shortened(error)}")
+        faults = self._faults_of_asking(call)
         if self.output is not None and not contains(self.output, call.result):
             result = json_text(call.result, _RESULT_CHARS)
             faults.append(f"its result {result} does not contain {quoted(self.output)}")
         return faults
+
+    def _faults_of_asking(self, call: ToolCall) -> list[str]:
+        """Say what is wrong with a call, whatever its result contains."""
+        faults = mismatches(self.args, call.args, exact=self.args_match == "exact")
+        if self.succeeded and (error := error_of(call)):
+            faults.append(f"it failed: {shortened(error)}")
+        return faults
+
+    def _count_open(self, calls: Sequence[ToolCall], view: View) -> int:
+        """Count the calls whose result would decide, and which the agent does not report."""
+        if self.output is None or not view.trial.is_outside:
+            return 0
+        unreported = (call for call in calls if call.result is None and call.error is None)
+        return sum(self._is_named(call) and not self._faults_of_asking(call) for call in unreported)
 
     @property
     def _tool(self) -> str:
@@ -167,6 +180,9 @@ class ToolCalled(_OneCall):
             return Grade.miss(reason, **details)
         if not view.reports_calls and (self.max_count is not None or count < self.min_count):
             return unreported_calls(view.turns)
+        most = count + self._count_open(calls, view)
+        if count < self.min_count <= most or (self.max_count is not None and most > self.max_count):
+            return unreported_calls(view.turns, _RESULTS)
         if count < self.min_count:
             return Grade.miss(self._too_few(view, missed, count), **details)
         if not count:
@@ -213,6 +229,8 @@ class ToolNotCalled(_OneCall):
         details = {"count": len(fitting), "called": call_texts(calls)}
         if not fitting and not view.reports_calls:
             return unreported_calls(view.turns)
+        if not fitting and self._count_open(calls, view):
+            return unreported_calls(view.turns, _RESULTS)
         if not fitting:
             return Grade.hit(f"{self._subject} was not called{self._conditions}.", **details)
         reason = (

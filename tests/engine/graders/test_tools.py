@@ -422,6 +422,37 @@ def test_silence_about_calls_is_not_that_there_were_none(
     assert ("docs/own-agents.md" in grade.reason) is (status == "ungraded")
 
 
+UNREPORTED = make_call("find", id=1)
+FOUND = ToolCall("find", {"id": 1}, result={"state": "sent"})
+
+
+@pytest.mark.parametrize(
+    ("options", "calls", "verdicts"),
+    [
+        pytest.param({}, [UNREPORTED], (None, None), id="unknown"),
+        pytest.param({}, [UNREPORTED, FOUND], (True, False), id="one is enough"),
+        pytest.param({"args": {"id": 2}}, [UNREPORTED], (False, True), id="another call anyway"),
+        pytest.param({"max_count": 1}, [UNREPORTED, FOUND], (None, False), id="perhaps too many"),
+        pytest.param({}, [ToolCall("find", {}, error="No.")], (False, True), id="failed"),
+        pytest.param({}, [], (False, True), id="none"),
+    ],
+)
+def test_a_result_that_an_agent_does_not_report_may_have_been_any(
+    options: dict[str, Any], calls: list[ToolCall], verdicts: tuple[bool | None, bool | None]
+) -> None:
+    turn = make_turn("Done.", calls=tuple(calls))
+    view = View(make_trial(turn, is_outside=True), turn)
+    written = {"value": "find", "output": "sent"}
+    shared = {key: value for key, value in options.items() if key != "max_count"}
+
+    wanted = ToolCalled.model_validate(written | options).grade(view)
+    forbidden = ToolNotCalled.model_validate(written | shared).grade(view)
+
+    assert (wanted.passed, forbidden.passed) == verdicts
+    for grade in (wanted, forbidden):
+        assert (grade.cause is Cause.CASE) is (grade.passed is None)
+
+
 NO_CALL = ToolCalls(tools=[], exact=True)
 
 
