@@ -15,6 +15,7 @@ from evals_app.formats.tables.chosen import UnknownColumn
 from evals_app.formats.tables.reader import read_table
 from evals_app.formats.tables.table import NO_NAME, Table, cell_name
 from evals_app.library.changes import Change, ImportReport
+from evals_app.reports.losses import checks_not_read
 
 MOST_SHOWN = 100  # problems of one level
 MOST_WRITTEN = 50  # objects, new ones and changed ones each
@@ -82,12 +83,14 @@ class Preview:
     """What an import would do; with errors, nothing.
 
     `unassigned` are the files that need an agent, `objects` names what would be written, `counts`
-    how much is new, changed and unchanged. `unknown` are columns that someone has to choose for.
+    how much is new, changed and unchanged. `unknown` are columns that someone has to choose for,
+    `lost_checks` says how many checks are lost.
     """
 
     errors: Remarks
     warnings: Remarks
     losses: Remarks
+    lost_checks: str
     unassigned: list[str]
     unknown: list[UnknownColumn]
     objects: str
@@ -131,6 +134,7 @@ def preview(outcome: ImportReport | FormatError, contents: Mapping[str, bytes]) 
         errors=remarks("error"),
         warnings=remarks("warning"),
         losses=remarks("loss"),
+        lost_checks=_lost_checks(outcome),
         unknown=unknown,
         unassigned=list(dict.fromkeys(problem.path for problem in unassigned)),
         objects=counted([*created, *updated]),
@@ -144,6 +148,13 @@ def preview(outcome: ImportReport | FormatError, contents: Mapping[str, bytes]) 
         edited=[change for change in changes if change.replaced],
         unchecked=[change for change in changes if change.checks_nothing],
     )
+
+
+def _lost_checks(outcome: ImportReport | FormatError) -> str:
+    """Say how many checks an import loses; empty if none."""
+    if isinstance(outcome, FormatError) or not outcome.checks_lost:
+        return ""
+    return checks_not_read(outcome.checks_lost, outcome.checks_read)
 
 
 class _Quotes:

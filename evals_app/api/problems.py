@@ -184,7 +184,7 @@ def _own_problem(exc: Exception) -> Response | None:
     if isinstance(exc, NoChecksError):
         words = {change.slug: f"{unchecked_words(change)} {_ACCEPT}" for change in exc.changes}
         errors = [error_at(slug, message) for slug, message in words.items()]
-        errors += map(file_error, exc.problems)
+        errors += map(file_error, (*exc.report.warnings, *exc.report.losses))
         return problem(409, f"{exc} {_ACCEPT}", kind=NO_CHECKS, errors=errors)
     if isinstance(exc, CannotStartError):
         errors = [error_at("", message) for message in exc.problems]

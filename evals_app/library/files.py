@@ -60,13 +60,13 @@ class EditedError(Exception):
 class NoChecksError(Exception):
     """An import would write suites in which no case checks anything: the `changes`.
 
-    `problems` are its warnings and losses: they say where the checks are.
+    Warnings and losses of its `report` say where the checks are.
     """
 
-    def __init__(self, changes: Sequence[Change], problems: Sequence[Problem] = ()) -> None:
-        super().__init__("; ".join(map(unchecked_words, changes)))
-        self.changes = changes
-        self.problems = problems
+    def __init__(self, report: ImportReport) -> None:
+        super().__init__("; ".join(map(unchecked_words, report.unchecked)))
+        self.changes = report.unchecked
+        self.report = report
 
 
 def unchecked_words(change: Change) -> str:
@@ -150,7 +150,7 @@ def import_files(
             if report.edited and not replace:
                 raise EditedError(report.edited)
             if report.unchecked and not (accept_no_checks or edit):
-                raise NoChecksError(report.unchecked, [*report.warnings, *report.losses])
+                raise NoChecksError(report)
             with set_aside():
                 note = edit or _IMPORTED
                 if prepared.save(unless_changed_from=state, note=note, written=written):

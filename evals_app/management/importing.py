@@ -16,7 +16,7 @@ from evals_app.library.files import EditedError, NoChecksError, import_files
 from evals_app.library.rights import EVERYTHING, Rights
 from evals_app.management import usage_error
 from evals_app.management.eval_files import read_paths
-from evals_app.management.problems import tell
+from evals_app.management.problems import tell, tell_report
 from evals_app.management.reading_options import variables_of
 from evals_app.reports.losses import checks_not_read
 from fixtures_app.ground.words import near
@@ -104,13 +104,12 @@ def import_paths(
             rights=rights,
         )
     except LostChecksError as error:
-        report = error.report
-        tell(command, [*report.warnings, *report.losses], checks_read=report.checks_read)
+        tell_report(command, error.report)
         raise usage_error(f"{error}, so nothing was imported and nothing ran. {_LOST}") from error
     except EditedError as error:
         raise refused(error) from error
     except NoChecksError as error:
-        tell(command, error.problems)
+        tell_report(command, error.report)
         raise refused(error) from error
     except FormatError as error:
         # What is lost is settled when the errors are gone.

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from django.core.management.base import BaseCommand
 
 from evals_app.formats.problems import Problem
+from evals_app.library.changes import ImportReport
 from evals_app.reports.losses import checks_not_read
 
 
@@ -28,3 +29,8 @@ def tell(command: BaseCommand, problems: Iterable[Problem], *, checks_read: int 
     for loss in losses:
         what = "lost check" if loss.checks else "lost"
         command.stderr.write(f"{what}: {loss}", command.style.WARNING)
+
+
+def tell_report(command: BaseCommand, report: ImportReport) -> None:
+    """Write the warnings and losses of an import."""
+    tell(command, [*report.warnings, *report.losses], checks_read=report.checks_read)

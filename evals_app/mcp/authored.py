@@ -32,6 +32,7 @@ from evals_app.mcp.tool import Caller, Parted, lines_of
 from evals_app.models import Agent, Execution, Suite, Transcript
 from evals_app.reports.assertions import COMMON, FAMILIES, option_table, reference_of
 from evals_app.reports.figures import counted
+from evals_app.reports.losses import checks_not_read
 from evals_app.reports.shares import share_of_cases
 from evals_app.runs.standing import standings, with_last_runs
 from fixtures_app.ground.words import near
@@ -356,6 +357,7 @@ def _change(change: Change) -> Iterable[str]:
 def _remarks(report: ImportReport) -> list[str]:
     return [
         *(f"Warning: {warning}" for warning in report.warnings),
+        *([checks_not_read(report.checks_lost, report.checks_read)] if report.checks_lost else []),
         *(f"Left out, because it is not supported here: {loss}" for loss in report.losses),
     ]
 

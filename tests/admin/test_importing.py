@@ -532,6 +532,13 @@ def test_a_suite_without_any_check_is_imported_only_if_someone_ticks_so(
     assert Suite.objects.get().slug == "rows"
 
 
+def test_lost_checks_are_counted_on_the_page(admin_client: Client) -> None:
+    check(admin_client, {"echo.agent.yaml": AGENT}).press_import()
+    row = b'{"question": "a", "expected": "x", "must_say": "y"}'
+
+    assert "1 of 2 checks was not read" in check(admin_client, {"r.jsonl": row}, agent="echo").text
+
+
 def test_what_is_missing_since_is_shown(admin_client: Client) -> None:
     check(admin_client, {"echo.agent.yaml": AGENT}).press_import()
     page = check(admin_client, {"greetings.suite.yaml": SUITE})

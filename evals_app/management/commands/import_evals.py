@@ -21,7 +21,7 @@ from evals_app.library.rights import Rights
 from evals_app.management import usage_error
 from evals_app.management.eval_files import Lookout, read_paths
 from evals_app.management.importing import columns_of, import_paths, refused
-from evals_app.management.problems import tell
+from evals_app.management.problems import tell_report
 from evals_app.management.reading_options import add_env_file, add_reading_options
 from fixtures_app.ground.words import near
 
@@ -81,7 +81,7 @@ class Command(BaseCommand):
             if report.edited and not options["replace"]:
                 raise refused(EditedError(report.edited))
             if report.unchecked and not options["accept_no_checks"]:
-                raise refused(NoChecksError(report.unchecked))
+                raise refused(NoChecksError(report))
             return
         read_paths(options["paths"])  # what is wrong with the paths themselves ends it at once
         with suppress(KeyboardInterrupt):
@@ -123,7 +123,7 @@ class Command(BaseCommand):
     def _tell(
         self, report: ImportReport, options: dict[str, Any], *, lists_unchanged: bool = True
     ) -> None:
-        tell(self, [*report.warnings, *report.losses], checks_read=report.checks_read)
+        tell_report(self, report)
         width = max((len(change.kind) for change in report.changes), default=0)
         for what, headings in _HEADINGS.items():
             changes = [change for change in report.changes if change.what == what]

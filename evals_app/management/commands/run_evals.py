@@ -31,7 +31,7 @@ from evals_app.management.console import (
     watch,
 )
 from evals_app.management.crew import Crew
-from evals_app.management.problems import tell
+from evals_app.management.problems import tell_report
 from evals_app.management.regrading import TAKEN, regrade_choices
 from evals_app.management.reporting import (
     folded,
@@ -140,7 +140,7 @@ class Command(RunsCommand):
         with no_commands(self.stderr) if options["ci"] else nullcontext():
             accepts_losses = options["accept_losses"]
             report = import_paths(self, paths, options, agent=agent, accepts_losses=accepts_losses)
-            tell(self, [*report.warnings, *report.losses], checks_read=report.checks_read)
+            tell_report(self, report)
         suites = [change.slug for change in report.changes if change.kind == "suite"]
         if not suites:
             raise usage_error(f"There is no suite in {', '.join(paths)}.")
