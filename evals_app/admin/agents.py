@@ -354,6 +354,8 @@ class AgentAdmin(BeginsSomewhere, TalksToAgent, Duplicating, RunsSuitesOfAgent, 
         super().save_model(request, obj, form, change)
         for name in form.kept_as_text:
             messages.warning(request, foreign_variable(name, "system_prompt"))
+        if problem := obj.to_spec().unreached_rules()[1]:
+            messages.warning(request, problem)
 
     @display(description="What it is", ordering="driver")
     def show_driver(self, agent: Agent) -> str:

@@ -307,6 +307,18 @@ class AgentSpec(Spec):
         """Return the names of everything that it may call."""
         return [name for tool in self.tools for name in names_of(tool)]
 
+    def unreached_rules(self) -> tuple[int, str]:
+        """Return the first rule that never applies, from 0, and why; an empty text if each may."""
+        catch_alls = (n for n, rule in enumerate(self.rules) if not (rule.when or rule.turn))
+        first = next(catch_alls, len(self.rules)) + 1
+        if not (below := len(self.rules) - first) > 0:
+            return 0, ""
+        never = "The rule below it is" if below == 1 else f"The {below} rules below it are"
+        return (
+            first,
+            f"Rule {first} answers any message. {never} never reached. Move it to the end.",
+        )
+
     @property
     def abilities(self) -> Abilities:
         """Return which tools it has, and whether it looks up knowledge outside its world."""

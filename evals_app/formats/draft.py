@@ -105,6 +105,9 @@ def drafted(
     if isinstance(spec, SuiteSpec):
         problems += suite_warnings(spec, put)
         problems += suite_advice(spec, put) if dialect == "native" else ()
+    if isinstance(spec, AgentSpec):
+        rule, message = spec.unreached_rules()
+        problems += [put(("rules", rule), message, level="warning")] if message else []
     references = tuple(_references(kind, data)) if isinstance(data, dict) else ()
     return Draft(kind, dialect, document, data, spec, references, tuple(problems), put)
 

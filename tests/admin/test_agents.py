@@ -257,6 +257,15 @@ def test_an_agent_is_written_from_nothing(
     assert spec == {"agent": "New", "slug": "new", **keys}
 
 
+def test_a_rule_that_is_never_reached_is_saved_with_a_warning(admin_client: Client) -> None:
+    rules = [{"reply": "Hello"}, {"when": "bye", "reply": "Bye"}]
+    written = {"agent": "Echo", "slug": "echo", "driver": "scripted", "rules": rules}
+    save_agent(AgentSpec.model_validate(written))
+
+    assert page_of(admin_client, Agent.objects.get()).post(name="Other").is_saved
+    assert "never reached" in page_of(admin_client, Agent.objects.get()).text
+
+
 def test_variables_of_another_system_are_kept_as_text_with_a_warning(admin_client: Client) -> None:
     save_agent(AgentSpec.model_validate(MODEL))
 
@@ -314,7 +323,7 @@ def test_variables_of_another_system_are_kept_as_text_with_a_warning(admin_clien
         pytest.param(
             HTTP, {"request": '{"a": "{{inputt}}"}'}, "Request: Unknown variable", id="request"
         ),
-        pytest.param(HTTP, {"spans_wait_s": "5 s"}, "Max wait for spans: ", id="no spans"),
+        pytest.param(HTTP, {"spans_wait_s": "5 s"}, "Max wait for spans (s): ", id="no spans"),
         pytest.param(
             HTTP,
             {"response_tool_calls": "data", "response_name": "tool"},

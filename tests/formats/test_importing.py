@@ -598,6 +598,20 @@ def test_a_format_that_none_of_the_files_has_is_refused(dialect: str) -> None:
     assert "--format" in problem.message
 
 
+@pytest.mark.parametrize(
+    ("rules", "warned"),
+    [
+        pytest.param("[{when: a, reply: A}, {reply: B}]", [], id="any message is last"),
+        pytest.param("[{reply: B}, {when: a, reply: A}]", ["rules[1]"], id="any message is first"),
+        pytest.param("[{turn: 1, reply: B}, {when: a, reply: A}]", [], id="in one turn only"),
+    ],
+)
+def test_rules_below_one_for_any_message_are_warned_of(rules: str, warned: list[str]) -> None:
+    imported = read({"a.agent.yaml": f"agent: A\nslug: a\ndriver: scripted\nrules: {rules}\n"})
+
+    assert [warning.keys for warning in imported.warnings] == warned
+
+
 def test_a_relative_path_in_a_command_is_explained() -> None:
     with permitting(commands=("node",)):
         imported = read(

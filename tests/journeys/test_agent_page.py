@@ -3,6 +3,8 @@
 import pytest
 from playwright.sync_api import expect
 
+from evals_app.engine.agent_spec import AgentSpec
+from evals_app.library.saving import save_agent
 from evals_app.models import Agent
 from evals_app.runs.shift import work
 from tests.elsewhere import elsewhere
@@ -86,20 +88,19 @@ def test_a_scripted_agent_is_written_without_yaml_and_talked_to(visit: Visit) ->
     add_rule.click()
     rules.nth(0).get_by_label("When the message").select_option("always")
     rules.nth(0).get_by_label("Then answer").fill("Which order?")
-    add_rule.click()
-    rules.nth(1).get_by_label("Words", exact=True).fill("order 7")
-    rules.nth(1).get_by_role("button", name="+ Add a tool call").click()
-    call = rules.nth(1).locator("[data-row=Call]")
+    add_rule.click()  # above the one for any message
+    rules.nth(0).get_by_label("Words", exact=True).fill("order 7")
+    rules.nth(0).get_by_role("button", name="+ Add a tool call").click()
+    call = rules.nth(0).locator("[data-row=Call]")
     call.get_by_role("combobox", name="Tool", exact=True).press_sequentially("orders.find")
     expect(page.locator("#agent-tools option")).to_have_attribute("value", "orders.find")
     call.get_by_label("Argument", exact=True).fill("number")
     call.get_by_label("Kind of value").select_option("number")
     call.get_by_label("Value", exact=True).fill("7")
-    rules.nth(1).get_by_label("Then answer").press_sequentially("It is ")
-    rules.nth(1).get_by_text("Placeholders", exact=True).click()
-    rules.nth(1).get_by_role("button", name="{{result.1}}", exact=True).click()
+    rules.nth(0).get_by_label("Then answer").press_sequentially("It is ")
+    rules.nth(0).get_by_text("Placeholders", exact=True).click()
+    rules.nth(0).get_by_role("button", name="{{result.1}}", exact=True).click()
     page.keyboard.type(".")
-    rules.nth(1).get_by_role("button", name="Move rule up").press("Enter")
 
     page.get_by_role("button", name="Save and continue editing").click()
     page.wait_for_url("**/evals_app/agent/*/change/")
@@ -115,3 +116,18 @@ def test_a_scripted_agent_is_written_without_yaml_and_talked_to(visit: Visit) ->
         expect(page.get_by_text(reply, exact=True)).to_be_visible()
     page.locator("summary", has_text="orders.find").click()
     expect(page.get_by_text('"number": 7')).to_be_visible()
+
+
+def test_a_new_rule_is_added_above_one_for_any_message(visit: Visit) -> None:
+    written = {"agent": "Echo", "slug": "echo", "driver": "scripted", "rules": [{"reply": "Hello"}]}
+    save_agent(AgentSpec.model_validate(written))
+    page = visit("evals_app_agent_change", Agent.objects.get().pk)
+
+    page.get_by_role("button", name="+ Add a rule").click()
+    row = page.locator(".ts-rule-row").first
+    row.get_by_label("Words").fill("bye")
+    row.get_by_label("Then answer").fill("Bye")
+    page.get_by_role("button", name="Save", exact=True).click()
+    page.wait_for_load_state()
+
+    assert [rule.get("when") for rule in Agent.objects.get().rules] == ["bye", None]

@@ -78,8 +78,8 @@ def begin_the_agent(page: Page) -> None:
     page.get_by_label("Name*").fill("Shop bot")
 
 
-def write_a_rule(page: Page, words: str, call: tuple[str, str, str], answer: str) -> None:
-    """Fill in the last rule, which calls one tool with one argument."""
+def write_a_rule(page: Page | Locator, words: str, call: tuple[str, str, str], answer: str) -> None:
+    """Fill in a rule, or the last one of a page, which calls one tool with one argument."""
     tool, argument, value = call
     field(page, "Words").last.fill(words)
     field(page, "Tool").last.fill(tool)
@@ -90,9 +90,10 @@ def write_a_rule(page: Page, words: str, call: tuple[str, str, str], answer: str
 
 def add_a_rule(page: Page, words: str, call: tuple[str, str, str], answer: str) -> None:
     page.get_by_role("button", name="Add a rule").click()
-    page.get_by_role("button", name="Add a tool call").last.click()
-    write_a_rule(page, words, call, answer)
-    page.get_by_role("button", name="Move rule up").last.click()  # above the rule for any message
+    rules = page.locator(".ts-rule-row")
+    rule = rules.nth(rules.count() - 2)  # above the rule for any message
+    rule.get_by_role("button", name="Add a tool call").click()
+    write_a_rule(rule, words, call, answer)
 
 
 def write_the_rules(page: Page) -> None:

@@ -35,6 +35,12 @@
     part.hidden = select.value === "always" && !hasContent(part);
   }
 
+  /** A rule for any message stays below new ones: they would never be reached. */
+  const staysLast = (row) =>
+    row.matches(".ts-rule-row:not(.ts-removed)") &&
+    row.querySelector("[data-match]")?.value === "always" &&
+    !row.querySelector('[name$="-turn"]')?.value;
+
   function showRows(root) {
     root.querySelectorAll("[data-source]").forEach(showSource);
     root.querySelectorAll("[data-match]").forEach(showWords);
@@ -82,6 +88,7 @@
   });
   document.addEventListener("DOMContentLoaded", () => {
     if (!document.getElementById("id_driver")) return;
+    window.touchstoneRows.staysLast = staysLast;
     show();
     showRows(document);
     // A new agent may begin with a name. Its slug follows the name until someone edits the slug.

@@ -94,7 +94,9 @@
     const names = { __formset__: prefix, [`${prefix}-__prefix__`]: `${prefix}-${total.value}` };
     const row = fill(template, names).firstElementChild;
     const list = formset.querySelector(":scope > [data-list]");
-    list.append(row);
+    const last = [...list.children].find((other) => window.touchstoneRows.staysLast?.(other));
+    if (last) last.before(row);
+    else list.append(row);
     total.value = Number(total.value) + 1;
     if (list.matches(NAMED)) nameRows(list);
     return row;
@@ -104,7 +106,7 @@
     const row = appendRow(button.closest("[data-formset]"));
     row.scrollIntoView({ block: "center" });
     row.querySelector(FOCUSABLE)?.focus({ preventScroll: true });
-    announce(`${nameOf(row)} ${kept(row.parentElement).length} added.`);
+    announce(`${nameOf(row)} ${kept(row.parentElement).indexOf(row) + 1} added.`);
     changed(row);
     return row;
   }
