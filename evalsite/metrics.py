@@ -107,7 +107,7 @@ def _metrics() -> list[Metric]:
     ]
 
 
-_COUNTERS = ("passed", "failed", "errored", "skipped", "cancelled")
+_COUNTERS = ("passed", "failed", "errored", "measured", "skipped", "cancelled")
 _COLUMNS = (
     *("pk", "suite_slug", "status", "stop_reason", "not_run", "spent_usd", "max_cost_usd"),
     *_COUNTERS,

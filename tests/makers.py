@@ -35,7 +35,7 @@ from evals_app.runs.finish import CaseResults
 
 VERDICTS = frozenset(Verdict)
 # Keys of the summary of an execution without limits.
-ENDS = ("passed", "failed", "errored", "skipped", "cancelled")
+ENDS = ("passed", "failed", "errored", "measured", "skipped", "cancelled")
 UNDECIDED = (
     *("prompt_tokens_passed", "response_tokens_passed", "time_passed"),
     *("response_criteria_passed", "trajectory_criteria_passed"),

@@ -50,7 +50,7 @@ def _warnings_of_whole(suite: SuiteSpec, case: CaseSpec) -> Iterator[str]:
         yield to_replace(placeholder)
     if suite.asserts_nothing(case):
         yield (
-            "This case cannot pass: nothing in it decides. Add a check with a weight above 0, and with a "
+            "This case can neither pass nor fail: nothing in it decides. Add a check with a weight above 0, and with a "
             "threshold if its kind only measures; or set a limit."
         )
 

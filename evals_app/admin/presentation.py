@@ -33,6 +33,7 @@ SIGNS = {
     "passed": Sign("check_circle", "Passed", "good"),
     "failed": Sign("cancel", "Failed", "bad"),
     "errored": Sign("error", "Errored", "warn"),
+    "measured": Sign("straighten", "Measured", "calm"),
     "inconclusive": Sign("help", "Inconclusive", "warn"),
     "skipped": Sign("skip_next", "Skipped", "calm"),
     "cancelled": Sign("block", "Cancelled", "calm"),

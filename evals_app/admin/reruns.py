@@ -85,7 +85,9 @@ def counts_to_rerun() -> dict[str, Count]:
     """Return what counts the cases of a run that each kind of re-run would run."""
     return {
         "rerun_failed": Count("pk", filter=Q(failed__gt=0)),
-        "rerun_errored": Count("pk", filter=Q(trials__gt=F("passed") + F("failed") + F("skipped"))),
+        "rerun_errored": Count(
+            "pk", filter=Q(trials__gt=F("passed") + F("failed") + F("measured") + F("skipped"))
+        ),
         "rerun_all": Count("pk"),
     }
 

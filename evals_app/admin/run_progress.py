@@ -61,8 +61,9 @@ class Waiting:
 def counters(run: Run) -> list[tuple[SafeString, int]]:
     """Return the counters that add up to the total."""
     words = {"not_run": "Remaining"} if run.is_open else {}
+    measured = ["measured"] if run.measured else []
     skipped = ["skipped"] if run.stops_when_decided else []
-    kinds = ("passed", "failed", "errored", *skipped, "cancelled", "not_run")
+    kinds = ("passed", "failed", "errored", *measured, *skipped, "cancelled", "not_run")
     return [(badge(kind, word=words.get(kind, "")), getattr(run, kind)) for kind in kinds]
 
 

@@ -291,7 +291,7 @@ def _case_lines(run: Run, cases: Iterable[CaseResult], *, scale: str) -> list[Ca
         if (people := _people(row)) and people.verdict != row.verdict:
             label += f", {SIGNS[people.verdict].word.lower()} {WITH_PEOPLE}"
             sign = format_html("{} {}", sign, people_badge(people.verdict))
-        passed = row.verdict == Verdict.PASSED
+        passed = row.verdict in {Verdict.PASSED, Verdict.MEASURED}
         trials.setdefault(row.case, []).append(TrialMark(row.pk, sign, label, passed))
     return [
         CaseLine(
@@ -376,6 +376,7 @@ def case_counts(run: Run) -> Mapping[str, int]:
         most_trials=Max("trials"),
         cases_failed=Count("pk", filter=Q(verdict=Verdict.FAILED)),
         cases_undecided=Count("pk", filter=Q(verdict__in=["", Verdict.ERRORED])),
+        cases_measured=Count("pk", filter=Q(verdict=Verdict.MEASURED)),
         **counts_to_rerun(),
     )
     return {name: number or 0 for name, number in counts.items()}
@@ -393,6 +394,10 @@ def headline(run: Run, counts: Mapping[str, int]) -> str:
         parts.append(f"{failed:,} of {plural(total, 'case')} failed")
     if undecided:
         parts.append(f"{plural(undecided, 'case')} could not be decided")
+    if measured := counts["cases_measured"]:
+        parts.append(f"{measured:,} of {plural(total, 'case')} only measured")
+        if passed := total - failed - undecided - measured:
+            parts.append(f"{passed:,} passed")
     if not parts:
         parts.append("the case passed" if total == 1 else f"all {total:,} cases passed")
     if missed:

@@ -101,6 +101,7 @@ class RunAdmin(Comparisons, CaseHistories, GradesAgain, RunActions):
             "passed": run.passed,
             "failed": run.failed,
             "errored": run.errored,
+            "measured": run.measured,
             "skipped": run.skipped,
             "cancelled": run.cancelled,
             "remaining" if run.is_open else "not run": run.not_run,

@@ -25,7 +25,13 @@ from evals_app.reports.shares import TRIAL_COUNTS, share_of_trials
 
 PER_PAGE = 50
 # By the word in the address; a case without a verdict has not run, or nothing could decide it.
-VERDICTS = {"failed": "Failed", "errored": "Errored", "passed": "Passed", "none": "No result"}
+VERDICTS = {
+    "failed": "Failed",
+    "errored": "Errored",
+    "passed": "Passed",
+    "measured": "Measured",
+    "none": "No result",
+}
 STATES = {"enabled": "Enabled", "disabled": "Disabled"}
 
 

@@ -46,7 +46,7 @@ RUN = Need(Scope.RUN, *RUNNING)
 _NOT_MODIFIED = 304
 _RETRY_AFTER_S = 5  # while a run is being prepared
 _STEPS = (
-    *("status", "passed", "failed", "errored", "skipped", "cancelled", "not_run"),
+    *("status", "passed", "failed", "errored", "measured", "skipped", "cancelled", "not_run"),
     *("spent_usd", "reserved_usd", "unsettled_usd", "started_at"),
 )
 _KEY = OpenApiParameter(

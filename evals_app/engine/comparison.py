@@ -95,6 +95,8 @@ def change_of(base: CaseOutcome | None, head: CaseOutcome | None) -> Change:
     # Runs of older versions did not note the content.
     if base.digest and head.digest and base.digest != head.digest:
         return Change.CHANGED
+    if base.verdict is head.verdict is Verdict.MEASURED:
+        return Change.SAME  # only the scores can differ
     if not (base.is_decided and head.is_decided):
         return Change.UNDECIDED
     change = _change_of_verdict(base, head)

@@ -4,7 +4,9 @@ from evals_app.engine.statistics import at_least
 from evals_app.engine.trial import Verdict
 
 
-def case_verdict(passed: int, failed: int, errored: int, *, min_pass_rate: float) -> Verdict | None:
+def case_verdict(
+    passed: int, failed: int, errored: int, measured: int = 0, *, min_pass_rate: float
+) -> Verdict | None:
     """Return the verdict of a case whose trials ended like this; errored ones count in no rate.
 
     None: not one trial has ended.
@@ -12,6 +14,8 @@ def case_verdict(passed: int, failed: int, errored: int, *, min_pass_rate: float
     if graded := passed + failed:
         reached = at_least(passed / graded, min_pass_rate)
         return Verdict.PASSED if reached else Verdict.FAILED
+    if measured:
+        return Verdict.MEASURED
     return Verdict.ERRORED if errored else None
 
 

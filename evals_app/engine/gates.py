@@ -194,12 +194,13 @@ def _is_judged(base: CaseOutcome, change: Change) -> bool:
 
 def _score_bounds(case: CaseOutcome) -> tuple[float, float] | None:
     """Return the lowest and the highest score that a case can have; None if it has none."""
-    graded, is_open = case.graded, case.errored > 0 or case.verdict is None
+    graded = case.graded
+    is_open = case.errored > 0 or case.verdict is None
     if case.score is None:
         return (0.0, 1.0) if is_open and not graded else None
     if not is_open:
         return case.score, case.score
-    trials = graded + case.errored
+    trials = graded + case.errored  # of measured ones the number is not known here
     known = case.score * graded
     return known / trials, (known + case.errored) / trials
 

@@ -33,18 +33,19 @@ from evals_app.engine.suite import CaseSpec, SuiteSpec
 from evals_app.engine.trial import Cause, GradedAssertion, GradeStatus, Trial, Verdict, total_cost
 from evals_app.engine.trust import ONLY_INFORMS
 
-RunVerdict = Literal["passed", "failed", "inconclusive"]
+RunVerdict = Literal["passed", "failed", "inconclusive", "measured"]
 
 NOT_GRADED = frozenset({GradeStatus.UNGRADED, GradeStatus.ERROR})
 
 NONE_PASSED = "No conversation passed, and such a run never passes."
+ONLY_MEASURED = "No check could pass or fail: all of them only inform."
 ONLY_EFFORT = "This suite measures only speed and cost, not what the agent says."
 SOME_SKIPPED = "Scores, times and costs are those of the trials that ran; others were skipped."
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """How an execution ended; `cause` is None exactly when it passed.
+    """How an execution ended; `cause` is None exactly when it passed or was only measured.
 
     What errored has no score: part of it is unknown.
     """
@@ -70,7 +71,11 @@ def decide(
     if not causes:
         is_decided = any(check.decides and check.grade.passed is not None for check in graded)
         if not is_decided and not (suite.scores_decide and score is not None):
-            causes.append((Cause.CASE, _why_undecided(graded, suite, case)))
+            causes += _unmeasured_checks(graded)
+            if not causes and _is_measured(graded):
+                return Decision(Verdict.MEASURED, score, reason=ONLY_MEASURED)
+            if not causes:
+                causes.append((Cause.CASE, _why_undecided(graded, suite, case)))
     if not causes:
         return Decision(Verdict.PASSED, score)
     cause, reason = _gravest(causes)
@@ -81,6 +86,31 @@ def decide(
     # A conversation that broke off, or exceeded a limit, gets nothing for what went before.
     is_void = cause in {Cause.AGENT, Cause.LIMIT}
     return Decision(Verdict.FAILED, 0.0 if is_void else score, cause, reason)
+
+
+def _is_measured(graded: Sequence[GradedAssertion]) -> bool:
+    """Whether checks were graded that only inform, as they were written to."""
+    has_measured = any(check.grade.status is GradeStatus.OK for check in graded)
+    # A judge that the suite does not trust was meant to decide.
+    return has_measured and not any(ONLY_INFORMS in check.grade.details for check in graded)
+
+
+def _unmeasured_checks(graded: Sequence[GradedAssertion]) -> list[tuple[Cause, str]]:
+    """Return why checks that only inform could not be graded; nothing else is to be decided."""
+    return [
+        _why_ungraded(check)
+        for check in graded
+        if check.grade.status in NOT_GRADED
+        and check.weight > 0
+        and ONLY_INFORMS not in check.grade.details
+    ]
+
+
+def _why_ungraded(check: GradedAssertion) -> tuple[Cause, str]:
+    grade = check.grade
+    cause = Cause.ASSERTION if check.fail_on_error else grade.cause or Cause.HARNESS
+    label = "" if check.family == "limit" else f"{check.label.rstrip('.')}: "
+    return cause, f"{label}{grade.reason}"
 
 
 def _gravest(causes: Sequence[tuple[Cause, str]]) -> tuple[Cause, str]:
@@ -103,9 +133,7 @@ def _causes(
         if grade.status in NOT_GRADED:
             # Where scores decide, the missing score would have counted.
             if check.decides or (suite.scores_decide and check.weight > 0):
-                cause = Cause.ASSERTION if check.fail_on_error else grade.cause or Cause.HARNESS
-                label = "" if check.family == "limit" else f"{check.label.rstrip('.')}: "
-                causes.append((cause, f"{label}{grade.reason}"))
+                causes.append(_why_ungraded(check))
         elif (
             check.decides
             and grade.passed is False
@@ -268,7 +296,7 @@ def turn_times(trial: Trial) -> list[float | None]:
 
 @dataclass(frozen=True, slots=True)
 class CaseSummary:
-    """A case over its trials. Errored trials count in no rate and no mean.
+    """A case over its trials. Errored trials count in no rate and no mean, measured ones in no rate.
 
     `verdict` is None while nothing could be decided: trials errored or were not run. Where trials
     were skipped, the results decided how long the series was: it has no interval and no pass@k.
@@ -287,15 +315,17 @@ class CaseSummary:
     interval: tuple[float, float] | None
     pass_at_k: tuple[float, ...]
     pass_hat_k: tuple[float, ...]
+    measured: int = 0
 
     @property
-    def graded(self) -> int:
-        return self.passed + self.failed
+    def scored(self) -> int:
+        """How many trials its score is of."""
+        return self.passed + self.failed + self.measured
 
     @property
     def open(self) -> int:
         """How many trials errored or were not run, though they could change something."""
-        return self.trials - self.graded - self.skipped
+        return self.trials - self.scored - self.skipped
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,6 +349,7 @@ class RunSummary:
     pass_rate_interval: tuple[float, float] | None = None
     cases_passed: int = 0
     cases_failed: int = 0
+    cases_measured: int = 0
     cases_not_graded: int = 0
 
     def to_json(self) -> dict[str, Any]:
@@ -379,12 +410,14 @@ class Counts:
     cases_passed: int = 0
     cases_failed: int = 0
     cases_errored: int = 0
+    cases_measured: int = 0
     cases_open: int = 0
     could_pass: int = 0
     must_pass: int = 0
     passed: int = 0
     failed: int = 0
     errored: int = 0
+    measured: int = 0
     open: int = 0
 
     def add(self, case: CaseSummary) -> None:
@@ -393,13 +426,17 @@ class Counts:
         self.cases_passed += case.verdict is Verdict.PASSED
         self.cases_failed += case.verdict is Verdict.FAILED
         self.cases_errored += case.verdict is Verdict.ERRORED
-        self.cases_open += case.open > 0
-        self.could_pass += self._passes(case.passed + case.open, case.failed)
-        self.must_pass += self._passes(case.passed, case.failed + case.open)
         self.passed += case.passed
         self.failed += case.failed
         self.errored += case.errored
+        self.measured += case.measured
         self.open += case.open
+        if case.verdict is Verdict.MEASURED:
+            self.cases_measured += 1
+            return
+        self.cases_open += case.open > 0
+        self.could_pass += self._passes(case.passed + case.open, case.failed)
+        self.must_pass += self._passes(case.passed, case.failed + case.open)
 
     def _passes(self, passed: int, failed: int) -> bool:
         verdict = case_verdict(passed, failed, 0, min_pass_rate=self.min_pass_rate)
@@ -411,7 +448,12 @@ class Counts:
 
     @property
     def not_graded(self) -> int:
-        return self.cases - self.decided
+        return self.to_decide - self.decided
+
+    @property
+    def to_decide(self) -> int:
+        """How many cases can pass or fail."""
+        return self.cases - self.cases_measured
 
     @property
     def pass_rate(self) -> float | None:
@@ -422,8 +464,8 @@ class Counts:
         """The pass rate, and what the open trials could make it."""
         return Measured(
             self.pass_rate,
-            self.must_pass / self.cases if self.cases else None,
-            self.could_pass / self.cases if self.cases else None,
+            self.must_pass / self.to_decide if self.to_decide else None,
+            self.could_pass / self.to_decide if self.to_decide else None,
             graded=self.decided,
             not_graded=self.not_graded,
             open=self.cases_open,
@@ -432,7 +474,7 @@ class Counts:
     @property
     def is_dead(self) -> bool:
         """Whether all trials are decided and none passed: such a run passes no gate, whatever it is."""
-        return self.cases > 0 and not (self.passed or self.open)
+        return self.cases > self.cases_measured and not (self.passed or self.open)
 
     def verdict(self, gates: Sequence[GateResult], suite: SuiteSpec) -> RunVerdict:
         """Return the verdict of a run with these cases and gates."""
@@ -441,7 +483,21 @@ class Counts:
         is_open = not self.cases or self.open > 0
         is_open |= any(gate.passed is None for gate in gates)
         is_open |= suite.run_rule == "gates" and not suite.gates.can_fail
-        return "inconclusive" if is_open else "passed"
+        if is_open:
+            return "inconclusive"
+        # Gates may judge what is measured.
+        return "passed" if self.to_decide or suite.gates.can_fail else "measured"
+
+    @property
+    def note(self) -> str:
+        """Say how many cases were only measured; nothing if none was."""
+        if not self.cases_measured:
+            return ""
+        number, verb = f"{self.cases_measured:,}", "was" if self.cases_measured == 1 else "were"
+        return (
+            f"{number} of {self.cases:,} cases {verb} only measured: no check of them can pass or fail."
+            " They count in the score, and in no pass rate."
+        )
 
 
 def is_failed(counts: Counts, gates: Sequence[GateResult], suite: SuiteSpec) -> bool:
@@ -505,9 +561,9 @@ class Scores:
         """Add a case; one that was graded and has no score does not count."""
         if case.score is not None:
             self._known.append(case.score)
-        if case.score is not None or (case.open and not case.graded):
-            trials = case.graded + case.open
-            known = (case.score or 0.0) * case.graded
+        if case.score is not None or (case.open and not case.scored):
+            trials = case.scored + case.open
+            known = (case.score or 0.0) * case.scored
             self._lowest.append(known / trials)
             self._highest.append((known + case.open) / trials)
             self._open += case.open > 0
@@ -571,7 +627,11 @@ class _Sums:
             median_ms=self._effort.times.percentile(0.5),
             p95_ms=self._effort.times.percentile(P95),
             gates=gates,
-            notes=(*notes, *(note for note, applies in more.items() if applies)),
+            notes=(
+                *notes,
+                *filter(None, [counts.note]),
+                *(note for note, applies in more.items() if applies),
+            ),
             # The cases whose trials all ran are no fair sample.
             pass_at_k=() if self._has_skipped else self._pass_at_k.means,
             pass_hat_k=() if self._has_skipped else self._pass_hat_k.means,
@@ -580,6 +640,7 @@ class _Sums:
             else None,
             cases_passed=counts.cases_passed,
             cases_failed=counts.cases_failed,
+            cases_measured=counts.cases_measured,
             cases_not_graded=counts.not_graded,
         )
 
@@ -603,16 +664,15 @@ def outcome_of(
 def summarise_case(name: str, trials: Sequence[Fact], *, min_pass_rate: float) -> CaseSummary:
     """Sum up the trials of a case."""
     verdicts = [fact.verdict for fact in trials]
-    passed, failed, errored = map(verdicts.count, Verdict)
+    passed, failed, errored, measured = map(verdicts.count, Verdict)
     skipped = sum(fact.is_skipped for fact in trials)
     graded = passed + failed
     is_whole = graded > 0 and not skipped
-    scored = (fact for fact in trials if fact.verdict in {Verdict.PASSED, Verdict.FAILED})
-    scores = [fact.score for fact in scored if fact.score is not None]
+    scores = [fact.score for fact in trials if fact.is_graded and fact.score is not None]
     each_k = range(1, graded + 1) if is_whole else ()
     return CaseSummary(
         name=name,
-        verdict=case_verdict(passed, failed, errored, min_pass_rate=min_pass_rate),
+        verdict=case_verdict(passed, failed, errored, measured, min_pass_rate=min_pass_rate),
         trials=len(trials),
         passed=passed,
         failed=failed,
@@ -624,4 +684,5 @@ def summarise_case(name: str, trials: Sequence[Fact], *, min_pass_rate: float) -
         interval=wilson_interval(passed, graded) if is_whole else None,
         pass_at_k=tuple(pass_at_k(passed, graded, k) for k in each_k),
         pass_hat_k=tuple(pass_hat_k(passed, graded, k) for k in each_k),
+        measured=measured,
     )

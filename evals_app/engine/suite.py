@@ -392,10 +392,18 @@ class SuiteSpec(Spec):
         checks = (placed.check for placed in self.placed_checks(case) if placed.applies)
         return case.limits == LimitsSpec() and not any(map(self._counts, checks))
 
+    def only_informs(self, case: CaseSpec) -> bool:
+        """Whether a case has checks, and none of them, and no limit, can ever decide."""
+        return self.asserts_nothing(case) and any(
+            placed.applies for placed in self.placed_checks(case)
+        )
+
     @property
     def checks_nothing(self) -> bool:
-        """Whether it has cases and none of them checks anything."""
-        return bool(self.cases) and all(map(self.asserts_nothing, self.cases))
+        """Whether it has cases and none of them checks or measures anything."""
+        return bool(self.cases) and not any(
+            self.only_informs(case) or not self.asserts_nothing(case) for case in self.cases
+        )
 
     def judged_check(self, cases: Iterable[CaseSpec]) -> AssertionSpec | None:
         """Return the first check of these cases that is left to the judge of the run."""

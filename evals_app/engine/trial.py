@@ -49,6 +49,7 @@ class Verdict(StrEnum):
     PASSED = "passed"
     FAILED = "failed"
     ERRORED = "errored"
+    MEASURED = "measured"  # nothing could pass or fail: all of its checks only inform
 
 
 @dataclass(frozen=True, slots=True)

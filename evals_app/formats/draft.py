@@ -317,24 +317,28 @@ def suite_warnings(suite: SuiteSpec, place: Place) -> Iterator[Problem]:
 
 
 def unchecked_cases(draft: Draft) -> Iterator[Problem]:
-    """Warn of cases that check nothing: of each, or once if no case of the suite checks anything."""
+    """Warn of cases that cannot pass or fail: of each, or once if it is true of all."""
     suite = draft.spec
     if not isinstance(suite, SuiteSpec):
         return
-    unchecked = [(c, case) for c, case in enumerate(suite.cases) if suite.asserts_nothing(case)]
-    if 1 < len(suite.cases) == len(unchecked):
-        message = (
-            f"None of the {len(unchecked):,} cases checks anything: they have no check with a "
-            "weight and no limit. All executions will end in an error."
-        )
-        yield draft.place(("cases", 0), message, value="", level="warning")
-        return
-    for c, case in unchecked:
-        message = (
-            f"Case {case.name!r} checks nothing: it has no check with a weight and no limit. "
-            "Its executions will end in an error."
-        )
-        yield draft.place(("cases", c), message, value="", level="warning")
+    idle = [(c, case) for c, case in enumerate(suite.cases) if suite.asserts_nothing(case)]
+    for only_informs in (False, True):
+        cases = [(c, case) for c, case in idle if suite.only_informs(case) is only_informs]
+        why, end = _IDLE[only_informs]
+        if 1 < len(suite.cases) == len(cases):
+            message = f"None of the {len(cases):,} cases can pass or fail: {why}. {end}"
+            yield draft.place(("cases", 0), message, value="", level="warning")
+            continue
+        for c, case in cases:
+            message = f"Case {case.name!r} cannot pass or fail: {why}. {end}"
+            yield draft.place(("cases", c), message, value="", level="warning")
+
+
+# Why a case cannot pass or fail, and how it ends; by whether it has checks that inform.
+_IDLE = {
+    False: ("it has no check and no limit", "It checks nothing, and ends in an error."),
+    True: ("all checks only inform", "Scores are shown, and it ends measured."),
+}
 
 
 def _swamped(suite: SuiteSpec, place: Place) -> Iterator[Problem]:

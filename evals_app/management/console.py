@@ -22,6 +22,7 @@ from evals_app.models import Run
 from evals_app.reports.figures import score_text, token_sum
 from evals_app.reports.gates import GATE_WORDS, gate_texts
 from evals_app.reports.regrading import regraded_in_words, steadiness_rows
+from evals_app.reports.results import WENT_WRONG
 from evals_app.reports.run_json import judge_noise_json, verdict_of_all
 from evals_app.reports.shares import share_of_cases
 from evals_app.runs.cluster import TICK_S, CannotWorkError
@@ -30,8 +31,11 @@ from evals_app.runs.freeze import CannotStartError
 
 SHOWN_FAILURES = 20
 REFRESH_S = 0.5
-COLOURS = {"passed": "green", "failed": "red", "inconclusive": "yellow"}
-_SUMMED = ("total", "passed", "failed", "errored", "skipped", "cancelled", "not_run", "spent_usd")
+COLOURS = {"passed": "green", "failed": "red", "inconclusive": "yellow", "measured": "cyan"}
+_SUMMED = (
+    *("total", "passed", "failed", "errored", "measured", "skipped"),
+    *("cancelled", "not_run", "spent_usd"),
+)
 
 
 def console_on(out: Any, *, plain: bool) -> Console:
@@ -132,6 +136,7 @@ def counts_of(run: Run) -> str:
         "passed": run.passed,
         "failed": run.failed,
         "errored": run.errored,
+        "measured": run.measured,
         "skipped": run.skipped,
         "cancelled": run.cancelled,
         "not run": run.not_run if not run.is_open else 0,
@@ -152,7 +157,7 @@ def cost_of(run: Run) -> str:
     if run.max_cost_usd is not None:
         return f"{usd_text(run.spent_usd)} of {usd_text(run.max_cost_usd)}"
     spent = usd_text(run.spent_usd) if run.spent_usd else ""
-    has_results = run.passed + run.failed + run.errored > 0
+    has_results = run.passed + run.failed + run.errored + run.measured > 0
     costs = [run.judge_cost_usd, *([] if run.grades_again else [run.agent_cost_usd])]
     if not run.is_open and has_results and None in costs:
         # A price or a usage is missing: what is known is not all.
@@ -201,9 +206,7 @@ def print_result(run: Run, *, console: Console, site: str | None, name: str = ""
             f"  {_plain(check)}: flips {flips} ({conversations} conversations, {gradings} gradings)."
             f" {means}"
         )
-    wrong = (
-        run.executions.exclude(verdict="passed").exclude(verdict="").order_by("position", "trial")
-    )
+    wrong = run.executions.filter(verdict__in=WENT_WRONG).order_by("position", "trial")
     for row in wrong[:SHOWN_FAILURES]:
         used = token_sum(row.judge_prompt_tokens, row.judge_response_tokens)
         is_judged = run.judge and row.judge_prompt_tokens != 0

@@ -14,6 +14,7 @@ from evals_app.documents import execution_details, execution_rows, run_rows
 from evals_app.documents.reports import results_of
 from evals_app.engine.comparison import Change
 from evals_app.engine.llm.pricing import usd_text
+from evals_app.engine.scoring import RunVerdict
 from evals_app.engine.spec import Name, Slug, Spec
 from evals_app.library.rights import Rights
 from evals_app.mcp.tool import Caller, Parted, lines_of
@@ -58,7 +59,7 @@ LONGEST_WAIT_S = 20
 MOST_CHARS = 4_000  # of one message, one result of a tool, one reason
 _SHORT = 300  # characters of a reason in a list
 
-Show = Literal["failed", "errored", "passed", "all"]
+Show = Literal["failed", "errored", "passed", "measured", "all"]
 
 
 class StartLimitedRun(StartRun):
@@ -106,7 +107,7 @@ class FindRuns(Spec):
 
     suite: Annotated[Slug | None, Field(description="Only runs of this suite.")] = None
     verdict: Annotated[
-        Literal["passed", "failed", "inconclusive"] | None,
+        RunVerdict | None,
         Field(description="Only runs with this verdict."),
     ] = None
     before: Annotated[

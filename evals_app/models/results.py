@@ -68,7 +68,7 @@ class Execution(models.Model):
             ),
             models.CheckConstraint(
                 name="execution_cause_when_not_passed",
-                condition=Q(verdict__in=["", "passed"], cause="")
+                condition=Q(verdict__in=["", "passed", "measured"], cause="")
                 | (Q(verdict__in=["failed", "errored"]) & ~Q(cause="")),
             ),
             models.CheckConstraint(
@@ -138,6 +138,7 @@ class CaseResult(models.Model):
     passed = models.PositiveIntegerField()
     failed = models.PositiveIntegerField()
     errored = models.PositiveIntegerField()
+    measured = models.PositiveIntegerField(default=0)
     skipped = models.PositiveIntegerField(default=0)
     pass_rate = models.FloatField(null=True)
     score = models.FloatField(null=True)
@@ -167,6 +168,7 @@ class CaseResult(models.Model):
             passed=self.passed,
             failed=self.failed,
             errored=self.errored,
+            measured=self.measured,
             skipped=self.skipped,
             pass_rate=self.pass_rate,
             score=self.score,

@@ -59,8 +59,8 @@ class VisibleRuns(models.Manager["Run"]):
 class Run(models.Model):
     """A suite, or part of it, executed once.
 
-    `total` is always passed + failed + errored + skipped + cancelled + not_run; the counters move
-    with the executions, in one transaction. `spent_usd` is the cost of its calls, including repeated ones,
+    `total` is always passed + failed + errored + measured + skipped + cancelled + not_run; the counters
+    move with the executions, in one transaction. `spent_usd` is the cost of its calls, including repeated ones,
     `reserved_usd` the most that running calls may cost, `unsettled_usd` what calls of dead workers
     may have cost. Their sum exceeds `max_cost_usd` only by what agents outside report, and then the
     run stops. `agent_cost_usd` and `judge_cost_usd` are those of its results, null if a price or a
@@ -81,6 +81,7 @@ class Run(models.Model):
         PASSED = "passed", "Passed"
         FAILED = "failed", "Failed"
         INCONCLUSIVE = "inconclusive", "Inconclusive"
+        MEASURED = "measured", "Measured"
 
     class StopReason(models.TextChoices):
         CANCELLED = "cancelled", "Cancelled"
@@ -149,6 +150,7 @@ class Run(models.Model):
     passed = models.PositiveIntegerField(default=0)
     failed = models.PositiveIntegerField(default=0)
     errored = models.PositiveIntegerField(default=0)
+    measured = models.PositiveIntegerField(default=0)  # all checks only inform
     skipped = models.PositiveIntegerField(default=0)  # the verdicts of their cases were certain
     cancelled = models.PositiveIntegerField(default=0)
     not_run = models.PositiveIntegerField()
@@ -186,6 +188,7 @@ class Run(models.Model):
                     total=F("passed")
                     + F("failed")
                     + F("errored")
+                    + F("measured")
                     + F("skipped")
                     + F("cancelled")
                     + F("not_run")

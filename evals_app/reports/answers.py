@@ -84,6 +84,7 @@ class Counts(Answer):
     passed: int
     failed: int
     errored: int
+    measured: int = Field(description="All of their checks only inform: neither passed nor failed.")
     skipped: int = Field(description="Trials that could not change the verdict of their case.")
     cancelled: int
     not_run: int
@@ -147,9 +148,11 @@ class ReviewedRun(Answer):
     passed: int = Field(description="Executions.")
     failed: int
     errored: int
+    measured: int
     cases_passed: int
     cases_failed: int
     cases_errored: int
+    cases_measured: int
     cases_not_graded: int = Field(description="Cases that errored or did not run.")
     reviews: int = Field(description="Current reviews of its grades and executions.")
     overruled: int = Field(description="Executions of which people overruled a grade.")
@@ -214,6 +217,7 @@ class CaseResult(Answer):
     passed: int
     failed: int
     errored: int
+    measured: int = Field(description="Trials in which all checks only inform.")
     skipped: int = Field(
         description="Trials that could not change the verdict; with one, `interval` is null and"
         " `pass_at_k` and `pass_hat_k` are empty."
@@ -309,6 +313,9 @@ class RunDetails(RunRow):
     pass_rate_interval: Interval | None
     cases_passed: int | None
     cases_failed: int | None
+    cases_measured: int | None = Field(
+        description="Cases of which no check can pass or fail; `pass_rate` leaves them out."
+    )
     cases_not_graded: int | None = Field(
         description="Cases that errored or did not run; `pass_rate` leaves them out."
     )

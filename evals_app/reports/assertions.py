@@ -33,7 +33,8 @@ The checks of a turn see that turn: its reply and its tool calls. Checks in `fin
 whole conversation: all replies and all tool calls.
 
 A case needs at least one check with a verdict, or a limit, unless the suite's `pass_rule` is `score`
-or its `run_rule` is `gates`. Otherwise its executions are errored, because nothing was checked.
+or its `run_rule` is `gates`. If all of its checks only inform, its executions are *measured*; without
+any check they are errored.
 
 A check that cannot fail proves nothing, so forms and our own files refuse it: for example a threshold
 of 0, or a pattern that matches every text. They also refuse the name of a tool, a chunk, an entity or

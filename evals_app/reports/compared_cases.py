@@ -72,11 +72,12 @@ class ComparedCase(NamedTuple):  # made much faster than a frozen dataclass; run
 
 @dataclass(frozen=True, slots=True)
 class RunCases:
-    """How many cases a run has, and how many of them passed and failed; the others are undecided."""
+    """How many cases a run has, and what came of them; the others are undecided."""
 
     total: int
     passed: int
     failed: int
+    measured: int = 0
 
     @property
     def decided(self) -> int:
@@ -218,7 +219,8 @@ def _gravest_first(case: ComparedCase) -> tuple[int, float, float]:
 def _run(outcomes: Outcomes) -> RunCases:
     passed = sum(outcome.verdict is Verdict.PASSED for outcome in outcomes.values())
     failed = sum(outcome.verdict is Verdict.FAILED for outcome in outcomes.values())
-    return RunCases(len(outcomes), passed, failed)
+    measured = sum(outcome.verdict is Verdict.MEASURED for outcome in outcomes.values())
+    return RunCases(len(outcomes), passed, failed, measured)
 
 
 def _head(cases: Sequence[ComparedCase], head: int, *, by_verdict: bool) -> HeadCases:

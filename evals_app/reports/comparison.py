@@ -150,7 +150,7 @@ def _numbers(run: Mapping[str, Any], cases: RunCases) -> dict[str, str]:
     return {
         "Cases passed": share_of_decided(cases),
         "95 % interval": _interval(cases.interval),
-        "Undecided cases": f"{cases.total - cases.decided:,}",
+        "Undecided cases": f"{cases.total - cases.measured - cases.decided:,}",
         "Score": score_text(run["score"], scale=run["score_scale"]),
         "Turn latency, median": duration(summary.get("median_ms")),
         "Turn latency, p95": duration(summary.get("p95_ms")),

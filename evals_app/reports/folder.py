@@ -35,6 +35,7 @@ _PREFIXES: Mapping[Outcome, str] = {
     "passed": "PASS",
     "failed": "FAIL",
     "errored": "ERROR",
+    "measured": "MEASURED",
     "not_run": "NOTRUN",
 }
 _MOST_NAME = 80  # characters of a case's name in that of its file

@@ -42,6 +42,7 @@ STATES = {
     "passed": "Passed",
     "failed": "Failed",
     "errored": "Errored",
+    "measured": "Measured",
     "inconclusive": "Inconclusive",
     "cancelled": "Cancelled",
     "skipped": "Skipped",

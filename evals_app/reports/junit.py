@@ -21,7 +21,13 @@ from evals_app.reports.reviewed import verdict_with_people
 from evals_app.reports.shares import share_of_cases
 
 # The XML element by which a test differs from one that passed.
-_ELEMENTS: Mapping[Outcome, str] = {"failed": "failure", "errored": "error", "not_run": "skipped"}
+# What was only measured did not pass either: "skipped" is the word for what is neither.
+_ELEMENTS: Mapping[Outcome, str] = {
+    "failed": "failure",
+    "errored": "error",
+    "not_run": "skipped",
+    "measured": "skipped",
+}
 _GATES: Mapping[bool | None, Outcome] = {True: "passed", False: "failed", None: "errored"}
 _UNKNOWN_MOMENT = "1970-01-01T00:00:00"  # of a run that has not started; the schema demands one
 
@@ -48,7 +54,7 @@ def _suite(number: int, results: Results) -> Iterator[str]:
         "tests": counts.total(),
         "failures": counts["failed"],
         "errors": counts["errored"],
-        "skipped": counts["not_run"],
+        "skipped": counts["not_run"] + counts["measured"],
         "time": _seconds(run["duration_ms"]),
     }
     yield f"  <testsuite{_attributes(attributes)}>\n    <properties>\n"
@@ -56,7 +62,7 @@ def _suite(number: int, results: Results) -> Iterator[str]:
         yield f"      <property{_attributes({'name': name, 'value': value})}/>\n"
     yield "    </properties>\n"
     for case, rows in results.by_case():
-        yield _test(run["suite"], rows, outcome(case, rows))
+        yield _test(run["suite"], rows, outcome(case, rows), scale=run["score_scale"])
     for gate in gates:
         yield _gate(run, gate)
     lost = loss_lines(run["losses"])
@@ -85,11 +91,15 @@ def _properties(run: Json) -> list[tuple[str, str]]:
     ]
 
 
-def _test(suite: str, executions: Sequence[Json], result: Outcome) -> str:
+def _test(suite: str, executions: Sequence[Json], result: Outcome, *, scale: str) -> str:
     times = [row["time_ms"] for row in executions if row["time_ms"] is not None]
     wrong = [row for row in executions if row["verdict"] in WENT_WRONG]
     if result == "not_run":
         return _element(suite, executions[0]["case"], sum(times), result, "It did not run.")
+    if result == "measured":
+        score = score_text(executions[0]["score"], scale=scale)
+        message = f"Only measured: score {score}. {executions[0]['reason']}"
+        return _element(suite, executions[0]["case"], sum(times), result, message)
     message = _first_of([row["reason"] or "" for row in wrong if row["verdict"] == result])
     cause = next((row["cause"] for row in wrong if row["verdict"] == result), None) or ""
     return _element(
@@ -140,7 +150,9 @@ def _element(
     if result == "passed":
         return f"{head}/>\n"
     element = _ELEMENTS[result]
-    attributes = {"message": message} if result == "not_run" else {"message": message, "type": kind}
+    attributes = (
+        {"message": message} if element == "skipped" else {"message": message, "type": kind}
+    )
     body = f"      <{element}{_attributes(attributes)}>{escape(legal(text))}</{element}>"
     return f"{head}>\n{body}\n    </testcase>\n"
 

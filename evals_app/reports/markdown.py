@@ -34,6 +34,7 @@ WORDS = {
     "passed": "✅ passed",
     "failed": "❌ failed",
     "errored": "⚠️ errored",
+    "measured": "📏 measured",
     "inconclusive": "❔ inconclusive",
     "skipped": "⏭ skipped",
     "cancelled": "🚫 cancelled",
@@ -81,8 +82,9 @@ def escaped(text: str) -> str:
 def _outcome(run: Json) -> list[str]:
     counts = run["counts"]
     verdict = WORDS[run["verdict"] or run["status"]]
-    kinds = ("passed", "failed", "errored", "skipped", "cancelled", "not_run")
-    numbers = ", ".join(f"{counts[kind]:,} {kind.replace('_', ' ')}" for kind in kinds)
+    kinds = ("passed", "failed", "errored", "measured", "skipped", "cancelled", "not_run")
+    shown = (kind for kind in kinds if counts[kind] or kind != "measured")
+    numbers = ", ".join(f"{counts[kind]:,} {kind.replace('_', ' ')}" for kind in shown)
     lines = [f"**{verdict}**: {numbers}; {counts['total']:,} in total."]
     return [*lines, *(f"> {escaped(note)}" for note in run_notes(run))]
 

@@ -17,6 +17,7 @@ _HEADS = {
     "passed": "passed",
     "failed": "failed",
     "inconclusive": "was inconclusive",
+    "measured": "was measured",
 }
 
 
@@ -53,6 +54,7 @@ class Notice:
     in_short: str
     cases: int
     cases_passed: int
+    cases_measured: int
     cases_not_graded: int
     cost_usd: float | None
     created_by: str
@@ -69,6 +71,8 @@ class Notice:
         """One sentence: `Refunds failed: 36 of 38 cases passed, 2 are worse than in run 12`."""
         ended = "was cancelled" if self.status == "cancelled" else _HEADS[self.verdict]
         counts = [f"{self.cases_passed:,} of {self.cases:,} cases passed"]
+        if self.cases_measured:
+            counts.append(f"{self.cases_measured:,} only measured")
         if self.cases_not_graded:
             counts.append(f"{self.cases_not_graded:,} could not be graded")
         if self.worse is not None and self.worse.count:
@@ -96,6 +100,7 @@ def notice_json(notice: Notice, *, at: datetime) -> Json:
             "stop_reason": notice.stop_reason or None,
             "cases": notice.cases,
             "cases_passed": notice.cases_passed,
+            "cases_measured": notice.cases_measured,
             "cases_not_graded": notice.cases_not_graded,
             "failed": _names_json(notice.failed),
             "baseline": notice.baseline,

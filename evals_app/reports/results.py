@@ -7,7 +7,7 @@ from typing import Generic, Literal, TypeVar
 
 from evals_app.reports.answers import Json, Row
 
-Outcome = Literal["passed", "failed", "errored", "not_run"]
+Outcome = Literal["passed", "failed", "errored", "measured", "not_run"]
 
 _T = TypeVar("_T")
 
@@ -74,7 +74,9 @@ def outcome(case: Row | None, executions: Iterable[Row]) -> Outcome:
         return "failed"
     if "errored" in verdicts:
         return "errored"
-    return "not_run" if None in verdicts or not verdicts else "passed"
+    if None in verdicts or not verdicts:
+        return "not_run"
+    return "measured" if verdicts == {"measured"} else "passed"
 
 
 def trial_name(execution: Row) -> str:

@@ -10,7 +10,7 @@ from evals_app.reports.shares import share_of_cases
 WITH_PEOPLE = "with people's decisions"
 # Columns of an execution that its verdict with the decisions of people has.
 REVIEWED_COLUMNS = ("reviewed__verdict", "reviewed__cause", "reviewed__reason", "reviewed__score")
-_COUNTS = ("passed", "failed", "errored")
+_COUNTS = ("passed", "failed", "errored", "measured")
 
 
 def counts_with_people(reviewed: Mapping[str, Any]) -> str:
@@ -46,7 +46,10 @@ def verdict_with_people(execution: Row) -> str:
 
 def reviewed_run_json(reviewed: Mapping[str, Any]) -> Json | None:
     """Return the result of a run with the decisions of people; None if they changed no grade."""
-    return ReviewedRun.of(reviewed) if reviewed else None
+    if not reviewed:
+        return None
+    measured = {name: reviewed.get(name, 0) for name in ("measured", "cases_measured")}
+    return ReviewedRun.of(reviewed, **measured)  # results of earlier versions lack these
 
 
 def reviewed_json(execution: Row) -> Json | None:

@@ -55,7 +55,7 @@ TOKEN_COLUMNS = (
 RUN_COLUMNS = (
     *("id", "suite_slug", "judge", "is_scripted", *COVERAGE_COLUMNS, *SIMILARITY_COLUMNS),
     *("status", "verdict", "stop_reason", "score", "concurrency"),
-    *("total", "passed", "failed", "errored", "skipped", "cancelled", "not_run"),
+    *("total", "passed", "failed", "errored", "measured", "skipped", "cancelled", "not_run"),
     *(*TOKEN_COLUMNS, "agent_cost_usd", "judge_cost_usd"),
     *("max_cost_usd", "spent_usd", "reserved_usd", "unsettled_usd", "reached_ceiling"),
     *("baseline_id", "suite__baseline_id", "reviewed"),
@@ -72,7 +72,8 @@ _OF_SUMMARY = (
 )
 
 CASE_COLUMNS = (
-    *("name", "verdict", "trials", "passed", "failed", "errored", "skipped", "pass_rate"),
+    *("name", "verdict", "trials", "passed", "failed", "errored", "measured", "skipped"),
+    "pass_rate",
     *("score", "deviation", "interval_low", "interval_high", "pass_at_k", "pass_hat_k"),
 )
 
@@ -160,10 +161,16 @@ def _cost_of(run: Row, side: str) -> Decimal | None:
 
 
 def verdict_of_all(verdicts: Collection[str]) -> str:
-    """Return the verdict of runs together: failed if one failed, passed if all of them passed."""
+    """Return the verdict of runs together: failed if one failed, passed if all passed.
+
+    Runs that only measured leave it to the others.
+    """
     if "failed" in verdicts:
         return "failed"
-    return "passed" if set(verdicts) == {"passed"} else "inconclusive"
+    left = set(verdicts) - {"measured"}
+    if not left and verdicts:
+        return "measured"
+    return "passed" if left == {"passed"} else "inconclusive"
 
 
 def _sum(values: Iterable[_Number | None]) -> _Number | None:
@@ -216,6 +223,7 @@ def run_details_json(run: Row, cases: Iterable[Json]) -> Json:
         run,
         **_of_run(run),
         **{key: summary.get(key) for key in _OF_SUMMARY},
+        cases_measured=summary.get("cases_measured", 0 if summary else None),
         pass_at_k=summary.get("pass_at_k") or None,
         pass_hat_k=summary.get("pass_hat_k") or None,
         losses=losses_json(run["losses"]),

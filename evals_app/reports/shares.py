@@ -10,7 +10,7 @@ _NB = "\u00a0"
 # Keys of a run, its summary or its result with people's decisions: cases by what came of them.
 CASE_COUNTS = ("cases_passed", "cases_failed", "cases_not_graded")
 # Columns of the result of a case: trials by what came of them.
-TRIAL_COUNTS = ("trials", "passed", "failed", "skipped")
+TRIAL_COUNTS = ("trials", "passed", "failed", "measured", "skipped")
 
 
 def share_text(
@@ -42,7 +42,7 @@ def share_of_cases(run: Mapping[str, Any], *, bounds: Sequence[float] | None = N
 def share_of_trials(case: Mapping[str, Any], *, bounds: Sequence[float] | None = None) -> str:
     """Write the share of a case's trials that passed; skipped ones could not change its verdict."""
     graded = case["passed"] + case["failed"]
-    not_graded = case["trials"] - case["skipped"] - graded
+    not_graded = case["trials"] - case["measured"] - case["skipped"] - graded
     return share_text(case["passed"], graded, not_graded=not_graded, bounds=bounds)
 
 
@@ -54,9 +54,12 @@ class _Decided(Protocol):
     @property
     def passed(self) -> int: ...
     @property
+    def measured(self) -> int: ...
+    @property
     def decided(self) -> int: ...
 
 
 def share_of_decided(cases: _Decided) -> str:
     """Write the share of the decided cases that passed."""
-    return share_text(cases.passed, cases.decided, not_graded=cases.total - cases.decided)
+    not_graded = cases.total - cases.measured - cases.decided
+    return share_text(cases.passed, cases.decided, not_graded=not_graded)

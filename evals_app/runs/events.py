@@ -31,8 +31,12 @@ def run_begins(run: Run) -> None:
 
 def run_ended(run: Run, *, verdict: str) -> None:
     """Write how a run ended."""
-    states = ("passed", "failed", "errored", "skipped", "cancelled", "not_run")
-    counts = [f"{getattr(run, state)} {state.replace('_', ' ')}" for state in states]
+    states = ("passed", "failed", "errored", "measured", "skipped", "cancelled", "not_run")
+    counts = [
+        f"{getattr(run, state)} {state.replace('_', ' ')}"
+        for state in states
+        if getattr(run, state) or state != "measured"
+    ]
     log.info(
         *("Run %d of %s has ended: %s; %s.", run.pk, run.suite_slug, verdict, ", ".join(counts)),
         extra={"run": run.pk},

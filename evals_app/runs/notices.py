@@ -79,13 +79,15 @@ class Message:
 
 # Noting the end of a run
 
+_GOOD = (Run.Verdict.PASSED, Run.Verdict.MEASURED)  # nothing for people to look after
+
 
 def note_end(run: Run, *, verdict: str) -> None:
     """Write a message to each webhook and person who may want one; inside the transaction."""
     if run.is_tryout or run.settlement_id is not None:
         return
     wanted = Q(on_end=True)
-    if run.stop_reason != Run.StopReason.CANCELLED and verdict != Run.Verdict.PASSED:
+    if run.stop_reason != Run.StopReason.CANCELLED and verdict not in _GOOD:
         wanted |= Q(on_failure=True)
     if run.baseline_id is not None:
         wanted |= Q(on_worse=True)
@@ -356,7 +358,8 @@ def notice_of(run: Run, *, event: Event, worse: Names | None) -> Notice:
         in_short=run.in_short,
         cases=(cases := results.count()),
         cases_passed=passed,
-        cases_not_graded=cases - passed - failed.count(),
+        cases_measured=(measured := results.filter(verdict=Run.Verdict.MEASURED).count()),
+        cases_not_graded=cases - passed - failed.count() - measured,
         cost_usd=None if cost is None else float(cost),
         created_by=run.created_by.get_username() if run.created_by else "",
         started_at=run.started_at,
@@ -379,7 +382,7 @@ def _compare_url(run: Run) -> str:
 
 
 def _has_failed(run: Run) -> bool:
-    return run.status == Run.Status.FINISHED and run.verdict != Run.Verdict.PASSED
+    return run.status == Run.Status.FINISHED and run.verdict not in _GOOD
 
 
 def worse_than_baseline(run: Run) -> Names | None:
@@ -421,6 +424,7 @@ def send_test(hook: Webhook) -> Delivery:
         in_short="run 0: failed",
         cases=3,
         cases_passed=1,
+        cases_measured=0,
         cases_not_graded=0,
         cost_usd=0.0,
         created_by="",

@@ -67,7 +67,9 @@ def cases_to_rerun(run: Run, *, only: Only) -> QuerySet[Execution]:
         return run.executions.all()
     if only == "failed":
         return run.executions.filter(verdict=Verdict.FAILED)
-    undecided = run.executions.exclude(verdict__in=[Verdict.PASSED, Verdict.FAILED])
+    undecided = run.executions.exclude(
+        verdict__in=[Verdict.PASSED, Verdict.FAILED, Verdict.MEASURED]
+    )
     return undecided.exclude(status=Execution.Status.SKIPPED)
 
 

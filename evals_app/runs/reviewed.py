@@ -225,18 +225,18 @@ def reviewed_run(run: Run) -> dict[str, Any]:
 
 
 _COUNTS = (
-    *("passed", "failed", "errored"),
-    *("cases_passed", "cases_failed", "cases_errored"),
+    *("passed", "failed", "errored", "measured"),
+    *("cases_passed", "cases_failed", "cases_errored", "cases_measured"),
 )
 
 
 def _rest_of(run: Run, names: Collection[str], *, min_pass_rate: float) -> tuple[Counts, Scores]:
     """Count the cases without those named, and add up their scores."""
     rest = CaseResult.objects.filter(run=run).exclude(name__in=names)
-    graded = F("passed") + F("failed") + F("skipped")
-    whole = rest.filter(trials=graded)
+    ended = F("passed") + F("failed") + F("measured") + F("skipped")
+    whole = rest.filter(trials=ended)
     verdicts = {f"cases_{verdict.value}": Q(verdict=verdict) for verdict in Verdict}
-    trials = ("passed", "failed", "errored")
+    trials = ("passed", "failed", "errored", "measured")
     sums = whole.aggregate(
         **{f"{name}_sum": Coalesce(Sum(name), 0) for name in trials},
         **{name: Count("pk", filter=condition) for name, condition in verdicts.items()},
@@ -254,7 +254,7 @@ def _rest_of(run: Run, names: Collection[str], *, min_pass_rate: float) -> tuple
         **{name: sums[f"{name}_sum"] for name in trials},
     )
     scores = Scores(sums["scores"], sums["scored"])
-    for row in rest.exclude(trials=graded).iterator(CHUNK):
+    for row in rest.exclude(trials=ended).iterator(CHUNK):
         counts.add(row.summary)
         scores.add(row.summary)
     return counts, scores

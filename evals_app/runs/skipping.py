@@ -49,11 +49,11 @@ def _decided(run_id: int, positions: Collection[int], min_pass_rate: float) -> l
     counted = rows.values_list("position").annotate(planned=Count("pk"), **_ENDED)
     return [
         position
-        for position, planned, passed, failed, errored in counted
+        for position, planned, passed, failed, *undecided in counted
         if is_certain(
             passed,
             failed,
-            left=planned - passed - failed - errored,
+            left=planned - passed - failed - sum(undecided),
             min_pass_rate=min_pass_rate,
         )
     ]

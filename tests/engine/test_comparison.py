@@ -29,6 +29,9 @@ def outcome(
     return CaseOutcome(name, digest, verdict, passed, failed, errored, None)
 
 
+MEASURED = CaseOutcome("a", "a", Verdict.MEASURED, 0, 0, 0, 0.9)
+
+
 @pytest.mark.parametrize(
     ("base", "head", "change"),
     [
@@ -65,6 +68,8 @@ def outcome(
         pytest.param(outcome(0, 0), outcome(3, 0), Change.UNDECIDED, id="did not run before"),
         pytest.param(outcome(3, 0), outcome(0, 3, digest="b"), Change.CHANGED, id="rewritten"),
         pytest.param(outcome(3, 0, digest=""), outcome(0, 3), Change.WORSE, id="old row"),
+        pytest.param(MEASURED, MEASURED._replace(score=0.1), Change.SAME, id="measured twice"),
+        pytest.param(MEASURED, outcome(0, 3), Change.UNDECIDED, id="measured, fails now"),
         pytest.param(None, outcome(0, 3), Change.NEW, id="new"),
         pytest.param(outcome(0, 3), None, Change.MISSING, id="missing"),
     ],

@@ -9,7 +9,7 @@ from evals_app.engine.graders.text import Matches
 from evals_app.engine.grading import grade_trial
 from evals_app.engine.scoring import Decision, Fact, decide, summarise_run
 from evals_app.engine.suite import AssertionSpec, SuiteSpec
-from evals_app.engine.trial import Cause, Verdict
+from evals_app.engine.trial import Verdict
 from tests.engine.makers import make_case, make_suite, make_trial, make_turn
 
 ANYTHING = {"type": "matches", "value": "a|b"}  # stands for a pattern that fits every text
@@ -19,7 +19,7 @@ FITS_X = ANYTHING | {"value": "x"}
 SAYS_X, SAYS_Y = {"type": "contains", "value": "x"}, {"type": "contains", "value": "y"}
 GATES: dict[str, Any] = {"run_rule": "gates"}
 BY_SCORE: dict[str, Any] = {"pass_rule": "score"}
-PASSED, FAILED, ERRORED = Verdict.PASSED, Verdict.FAILED, Verdict.ERRORED
+PASSED, FAILED, MEASURED = Verdict.PASSED, Verdict.FAILED, Verdict.MEASURED
 
 
 @pytest.fixture(autouse=True)
@@ -149,21 +149,21 @@ async def decided(*checks: dict[str, Any], reply: str = "x", **changes: Any) -> 
 @pytest.mark.parametrize(
     ("checks", "changes", "verdict", "score"),
     [
-        pytest.param([WORDS | {"threshold": 0}], {}, ERRORED, None, id="a threshold of 0"),
-        pytest.param([FITS_X], {}, ERRORED, None, id="fits everything"),
+        pytest.param([WORDS | {"threshold": 0}], {}, MEASURED, 0.0, id="a threshold of 0"),
+        pytest.param([FITS_X], {}, MEASURED, None, id="fits everything"),
         pytest.param([FITS_X, SAYS_X], {}, PASSED, 1.0, id="beside one that can fail"),
         pytest.param(
             [FITS_X, SAYS_Y], BY_SCORE | {"pass_threshold": 0.5}, FAILED, 0.0, id="not in the score"
         ),
         pytest.param(
-            [SAYS_Y], BY_SCORE | {"pass_threshold": 0}, ERRORED, None, id="every score passes"
+            [SAYS_Y], BY_SCORE | {"pass_threshold": 0}, MEASURED, 0.0, id="every score passes"
         ),
         pytest.param([WORDS | {"threshold": 0}], BY_SCORE, FAILED, 0.0, id="the score decides"),
         pytest.param(
             [WORDS],
             GATES | {"gates": {"min_score": 0}},
-            ERRORED,
-            None,
+            MEASURED,
+            0.0,
             id="a gate that cannot fail",
         ),
     ],
@@ -174,7 +174,7 @@ async def test_what_cannot_fail_is_no_reason_to_pass(
     decision = await decided(*checks, **changes)
 
     assert (decision.verdict, decision.score) == (verdict, score)
-    assert (decision.cause is Cause.CASE) is (verdict is ERRORED)
+    assert (decision.cause is None) is (verdict in {PASSED, MEASURED})
 
 
 @pytest.mark.anyio

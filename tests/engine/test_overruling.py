@@ -16,6 +16,7 @@ from evals_app.engine.overruling import (
 )
 from evals_app.engine.scoring import Decision
 from evals_app.engine.trial import Cause, Failure, Grade, GradedAssertion, Trial, Verdict
+from evals_app.engine.trust import ONLY_INFORMS
 from tests.engine.makers import graded, graded_limit, make_case, make_suite, make_trial, make_turn
 
 TRIAL = make_trial(make_turn())
@@ -246,11 +247,12 @@ def test_a_check_that_only_informs_still_does() -> None:
     decided = decide_with_people(TRIAL, [overruled_check], case=case, suite=suite)
 
     assert decided is not None
-    assert (decided.verdict, decided.cause) == (Verdict.ERRORED, Cause.CASE)  # nothing decides
+    assert (decided.verdict, decided.cause) == (Verdict.MEASURED, None)  # nothing decides
 
 
 def test_a_grade_whose_judge_was_not_trusted_decides_nothing_whatever_people_say() -> None:
-    untrusted = given(graded(HIT, weight=0.0), WRONG)  # the check itself has a weight
+    hit = HIT.but(details={ONLY_INFORMS: "It only informs."})
+    untrusted = given(graded(hit, weight=0.0), WRONG)  # the check itself has a weight
 
     assert outcome(untrusted)[:2] == (Verdict.ERRORED, Cause.CASE)
     assert outcome(untrusted, given(graded(HIT, position=1))) == (Verdict.PASSED, None, 1.0)

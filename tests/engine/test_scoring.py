@@ -18,6 +18,7 @@ from evals_app.engine.trial import (
     Usage,
     Verdict,
 )
+from evals_app.engine.trust import ONLY_INFORMS
 from tests.engine.makers import (
     graded,
     graded_limit,
@@ -36,6 +37,7 @@ PASSES = PASSED, None
 FAILS = FAILED, Cause.ASSERTION
 EXCEEDS = FAILED, Cause.LIMIT
 CRASHED = FAILED, Cause.AGENT
+MEASURED = Verdict.MEASURED, None
 UNDECIDED = ERRORED, Cause.CASE
 UNJUDGED = ERRORED, Cause.JUDGE
 BROKEN_BY_US = ERRORED, Cause.HARNESS
@@ -46,6 +48,9 @@ HIT = graded(Grade.hit("Found."))
 MISS = graded(Grade.miss("Not found."))
 SHOWN_HIT = graded(Grade.hit("Found."), weight=0.0, decides=False)
 SHOWN_MISS = graded(Grade.miss("Not found."), weight=0.0, decides=False)
+UNTRUSTED = graded(
+    Grade.hit("Found.", **{ONLY_INFORMS: "It only informs."}), weight=0.0, decides=False
+)
 KEPT, BROKEN = graded_limit(is_kept=True), graded_limit(is_kept=False)
 UNGRADED = Grade.ungraded(Cause.JUDGE, "The judge refused.")
 IN_ERROR = Grade(None, None, "This check broke.", GradeStatus.ERROR, Cause.HARNESS)
@@ -79,8 +84,16 @@ def decision(*grades: GradedAssertion, trial: Trial = HELD, **suite: Any) -> Dec
         pytest.param([HIT, IDLE], PASSES, id="one does not apply"),
         pytest.param([], UNDECIDED, id="nothing was asserted"),
         pytest.param([IDLE], UNDECIDED, id="nothing applies"),
-        pytest.param([SHOWN_HIT], UNDECIDED, id="only weight 0"),
-        pytest.param([scored(1.0)], UNDECIDED, id="only a score"),
+        pytest.param([SHOWN_HIT], MEASURED, id="only weight 0"),
+        pytest.param([scored(1.0)], MEASURED, id="only a score"),
+        pytest.param([scored(0.1), SHOWN_MISS, IDLE], MEASURED, id="all of them only inform"),
+        pytest.param(
+            [scored(1.0), graded(UNGRADED, decides=False)], UNJUDGED, id="a measure is missing"
+        ),
+        pytest.param(
+            [graded(UNGRADED, decides=False, fail_on_error=True)], FAILS, id="and fails on error"
+        ),
+        pytest.param([scored(1.0), UNTRUSTED], UNDECIDED, id="a judge was meant to decide"),
         pytest.param([HIT, graded(UNGRADED)], UNJUDGED, id="one is ungraded"),
         pytest.param([HIT, graded(IN_ERROR)], BROKEN_BY_US, id="one is in error"),
         pytest.param([MISS, graded(UNGRADED)], FAILS, id="no judge could save a failure"),
@@ -126,7 +139,7 @@ def test_all_that_has_a_verdict_must_pass(grades: list[GradedAssertion], outcome
         pytest.param([HIT, BROKEN], 0.5, EXCEEDS, id="every limit must be kept too"),
         pytest.param([MISS, BROKEN], 0.5, EXCEEDS, id="a limit is the graver cause"),
         pytest.param([KEPT], 0.8, PASSES, id="a limit alone"),
-        pytest.param([SHOWN_HIT], 0.5, UNDECIDED, id="weight 0 has no score"),
+        pytest.param([SHOWN_HIT], 0.5, MEASURED, id="weight 0 has no score"),
         pytest.param([], 0.0, UNDECIDED, id="nothing was asserted"),
         pytest.param([MISS], 0.0, PASSES, id="everything reaches 0"),
         pytest.param([HIT, graded(UNGRADED)], 0.1, UNJUDGED, id="one is ungraded"),
@@ -167,7 +180,7 @@ def test_a_score_that_is_too_low_is_shown_with_the_first_check_that_failed() -> 
     [
         pytest.param([scored(0.1)], PASSES, id="a score is enough, whatever it is"),
         pytest.param([MISS], FAILS, id="what has a verdict still has it"),
-        pytest.param([SHOWN_HIT], UNDECIDED, id="weight 0 has no score"),
+        pytest.param([SHOWN_HIT], MEASURED, id="weight 0 has no score"),
         pytest.param([], UNDECIDED, id="nothing was asserted"),
         pytest.param([graded(UNGRADED, decides=False)], UNJUDGED, id="the score is missing"),
     ],

@@ -20,8 +20,8 @@ PASSED, FAILED, ERRORED = Verdict.PASSED, Verdict.FAILED, Verdict.ERRORED
 def facts(
     verdicts: str, *, case: str = "a", scores: list[float | None] | None = None
 ) -> list[Fact]:
-    """Write facts the short way: P passed, F failed, E errored, . not run."""
-    known = {"P": PASSED, "F": FAILED, "E": ERRORED, ".": None}
+    """Write facts the short way: P passed, F failed, E errored, M measured, . not run."""
+    known = {"P": PASSED, "F": FAILED, "E": ERRORED, "M": Verdict.MEASURED, ".": None}
     given_scores = scores or [None] * len(verdicts)
     return [
         Fact(case, known[letter], score, (100.0,))
@@ -52,6 +52,9 @@ def case_of(
         pytest.param("E.", 1.0, ERRORED, None, id="errors, and not run"),
         pytest.param("..", 1.0, None, None, id="not run"),
         pytest.param("P.", 1.0, PASSED, 1.0, id="partly run"),
+        pytest.param("MM", 1.0, Verdict.MEASURED, None, id="only measured"),
+        pytest.param("ME", 1.0, Verdict.MEASURED, None, id="measured, and an error"),
+        pytest.param("PM", 1.0, PASSED, 1.0, id="one could pass"),
     ],
 )
 def test_a_case_passes_by_the_rate_of_its_graded_trials(
@@ -143,6 +146,15 @@ def test_what_k_trials_would_do_is_the_mean_of_the_cases_as_far_as_all_have_tria
             {"run_rule": "gates", "gates": {"min_pass_rate": 0.5}},
             "inconclusive",
             id="an error is one for gates, too",
+        ),
+        pytest.param(["M", "M"], {}, "measured", id="only measured"),
+        pytest.param(["M", "P"], {}, "passed", id="one could pass"),
+        pytest.param(["M", "F"], {}, "failed", id="one could fail"),
+        pytest.param(["ME"], {}, "inconclusive", id="measured, and an error"),
+        pytest.param(["M"], {"gates": {"max_p95_ms": 100}}, "passed", id="measured, a gate holds"),
+        pytest.param(["M"], {"gates": {"max_p95_ms": 99}}, "failed", id="measured, one does not"),
+        pytest.param(
+            ["M"], {"gates": {"min_pass_rate": 0.1}}, "inconclusive", id="measured, and no rate"
         ),
     ],
 )
@@ -442,6 +454,18 @@ def test_a_share_is_of_the_cases_that_are_graded_and_the_others_are_counted_besi
 
     assert summary.pass_rate == 0.75
     assert (summary.cases_passed, summary.cases_failed, summary.cases_not_graded) == (3, 1, 3)
+
+
+def test_what_is_measured_counts_in_scores_and_times_and_in_no_rate() -> None:
+    measured = Fact("a", Verdict.MEASURED, 0.4, (300.0,))
+    passed = Fact("b", PASSED, 1.0, (100.0,))
+
+    summary = summarise_run([measured, passed], suite=make_suite(gates={"min_score": 0.7}))
+
+    assert (summary.score, summary.p95_ms) == (0.7, 300.0)
+    assert (summary.pass_rate, summary.cases_passed, summary.cases_measured) == (1.0, 1, 1)
+    assert (summary.verdict, summary.cases_not_graded) == ("passed", 0)
+    assert "1 of 2" in " ".join(summary.notes)
 
 
 def test_gates_that_are_not_set_are_not_checked() -> None:

@@ -63,6 +63,19 @@ def test_a_failing_case_gives_exit_code_1_and_a_document_with_everything(
     assert done.stderr.startswith("Runs 2 conversations. ")
 
 
+def test_a_suite_that_only_measures_gives_exit_code_0_and_says_so(
+    child_environment: dict[str, str],
+) -> None:
+    make_suite(["hello"])
+    Assertion.objects.update(weight=0)
+
+    done = run_evals(child_environment, "greetings")
+
+    assert done.returncode == 0, done.stderr
+    assert Run.objects.get().verdict == "measured"
+    assert "only measured" in done.stdout
+
+
 def test_a_passing_suite_gives_exit_code_0(child_environment: dict[str, str]) -> None:
     make_suite(["hello"])
 

@@ -100,6 +100,7 @@ def stopped(why: str, *, ceiling: str | None = None) -> dict[str, Any]:
         "passed": 1,
         "failed": 0,
         "errored": 0,
+        "measured": 0,
         "skipped": 0,
         "cancelled": 0,
         "not_run": 1,

@@ -19,6 +19,7 @@ NOTICE = Notice(
     in_short="run 12: failed",
     cases=38,
     cases_passed=36,
+    cases_measured=0,
     cases_not_graded=0,
     cost_usd=0.42,
     created_by="ann",

@@ -59,6 +59,7 @@ def make_run(**changes: Any) -> dict[str, Any]:
         "passed": 1,
         "failed": 1,
         "errored": 0,
+        "measured": 0,
         "skipped": 0,
         "cancelled": 0,
         "not_run": 1,
@@ -150,7 +151,15 @@ def test_a_run_says_what_it_is_and_null_where_it_does_not_know() -> None:
 
     who = [answer[key] for key in ("id", "suite", "agent", "model", "judge", "stop_reason")]
     assert who == [7, "refunds", "shop", None, None, None]
-    numbers = {"passed": 1, "failed": 1, "errored": 0, "skipped": 0, "cancelled": 0, "not_run": 1}
+    numbers = {
+        "passed": 1,
+        "failed": 1,
+        "errored": 0,
+        "measured": 0,
+        "skipped": 0,
+        "cancelled": 0,
+        "not_run": 1,
+    }
     assert answer["counts"] == {"total": 3, **numbers}
     assert answer["progress"] == {"done": 2, "total": 3}
     assert answer["tokens"] == {
@@ -344,7 +353,7 @@ def test_several_runs_are_added_up() -> None:
     total = total_json(rows)
 
     assert (total["runs"], total["verdict"]) == (2, "failed")
-    assert total["verdicts"] == {"passed": 1, "failed": 1, "inconclusive": 0}
+    assert total["verdicts"] == {"passed": 1, "failed": 1, "inconclusive": 0, "measured": 0}
     assert (total["counts"]["total"], total["counts"]["passed"]) == (5, 4)
     assert total["tokens"]["agent"]["prompt"] == 15
 

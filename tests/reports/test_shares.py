@@ -32,6 +32,6 @@ def test_a_run_that_was_never_summed_up_has_none() -> None:
 
 
 def test_trials_that_were_skipped_are_not_missing() -> None:
-    case = {"trials": 10, "passed": 2, "failed": 4, "skipped": 3}
+    case = {"trials": 10, "passed": 2, "failed": 4, "measured": 0, "skipped": 3}
 
     assert "2 of 6 graded, 1 not graded" in share_of_trials(case)

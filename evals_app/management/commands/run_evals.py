@@ -398,5 +398,5 @@ def _forecast_document(forecasts: Sequence[tuple[Suite, Variant, Forecast]]) -> 
 
 
 def _exit_code(runs: list[Run]) -> int:
-    codes = {"passed": 0, "failed": FAILED, "inconclusive": INCONCLUSIVE}
+    codes = {"passed": 0, "measured": 0, "failed": FAILED, "inconclusive": INCONCLUSIVE}
     return codes[verdict_of_all([run.verdict for run in runs])]
