@@ -22,7 +22,6 @@ from evals_app.reports.compared_cases import ComparedCase, HeadCases
 from evals_app.reports.comparison import (
     CHANGES,
     PARTS,
-    TOO_FEW,
     VERDICTS,
     MatrixRow,
     case_change,
@@ -214,9 +213,9 @@ def _head_line(
 
 def _badges(cases: HeadCases) -> tuple[SafeString, ...]:
     """Return what happened to the suite as a whole, then how many cases got worse."""
-    word = TOO_FEW if cases.is_too_small else f"Suite: {VERDICTS[cases.verdict].lower()}"
+    word = "too few cases" if cases.is_too_small else VERDICTS[cases.verdict].lower()
     worse, by_check = (cases.counts.get(change, 0) for change in (Change.WORSE, Change.CHECK_WORSE))
-    badges = [badge(cases.verdict, word=word)]
+    badges = [badge(cases.verdict, word=f"Suite: {word}")]
     if worse:
         badges.append(badge("worse", word=f"{plural(worse, 'case')} worse"))
     if by_check:

@@ -82,7 +82,6 @@ VERDICTS: Mapping[HeadVerdict, str] = {
     "no_clear_difference": "No clear difference",
     "not_comparable": "Not comparable",
 }
-TOO_FEW = "Too few cases to speak for the whole suite"
 
 # By the names of `formats.snapshot_differences.Part`.
 PARTS: Mapping[str, str] = {
@@ -189,19 +188,20 @@ def headline(head: HeadCases) -> str:
         for change, word in _OF_CHECKS.items()
         if (count := head.counts.get(change, 0))
     ]
-    if not parts:
-        parts = [f"No {'verdict' if checks else 'case'} got worse or better"]
-    parts += checks
+    if not parts and checks:
+        parts, checks = [f"No verdict got worse or better, but {checks[0]}"], checks[1:]
+    parts = [*parts, *checks] or ["No case got worse or better"]
     overall: Mapping[HeadVerdict, str] = {
         "worse": "the suite as a whole is clearly worse",
         "better": "the suite as a whole is clearly better",
         "no_clear_difference": "no clear difference overall",
         "not_comparable": "the runs have no comparable case",
     }
-    conclusion = TOO_FEW.lower() if head.is_too_small else overall[head.verdict]
+    conclusion = _TOO_FEW if head.is_too_small else overall[head.verdict]
     return f"{', '.join(parts)}; {conclusion}."
 
 
+_TOO_FEW = "too few cases to speak for the whole suite"
 _OF_CHECKS = {
     Change.CHECK_WORSE: "worse",
     Change.CHECK_BETTER: "better",
@@ -226,9 +226,9 @@ class ChangedCheck(NamedTuple):
 
 
 def checks_text(checks: Iterable[ChangedCheck]) -> str:
-    """Name checks that changed: `Check worse: Reply contains “refund” (turn 2)`."""
+    """Name checks that changed: `Worse: Reply contains “refund” (turn 2)`."""
     return "; ".join(
-        f"{'Check worse' if check.is_worse else 'Check better'}: {check.label.rstrip('.')}"
+        f"{'Worse' if check.is_worse else 'Better'}: {check.label.rstrip('.')}"
         + (f" (turn {check.turn})" if check.turn is not None else "")
         for check in dict.fromkeys(check._replace(run=0) for check in checks)
     )

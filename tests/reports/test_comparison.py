@@ -203,7 +203,7 @@ def test_a_finding_over_verdicts_does_not_speak_of_pass_rates(
         (head(new=3, missing=2), ["no comparable case"]),
         (
             head(RateTest(9, 0, 0, 0.0, 1.0), check_worse=1, same=8),
-            ["No verdict", "1 case has a check that got worse"],
+            ["No verdict", "but 1 case has a check that got worse"],
         ),
         (
             head(RateTest(9, 2, 0, -0.1, 0.5), worse=2, check_worse=2, check_better=1),
@@ -257,4 +257,4 @@ def test_checks_that_changed_are_named_once_for_all_runs() -> None:
         ChangedCheck(3, "Polite.", None, is_worse=False),
     ]
 
-    assert checks_text(checks) == "Check worse: Reply contains “x” (turn 1); Check better: Polite"
+    assert checks_text(checks) == "Worse: Reply contains “x” (turn 1); Better: Polite"
