@@ -36,7 +36,8 @@ def copy_suite(suite: Suite) -> Suite:
     known = Suite.objects.values_list("name", "slug")
     name = free_name(suite.name, (name for name, _ in known), length=NAME_LENGTH)
     slug = free_name(suite.slug, (slug for _, slug in known), length=_SLUG_LENGTH, mark="-")
-    copied = _copy(suite, name=name, slug=slug, archived_at=None, source="", baseline=None)
+    fresh = {"archived_at": None, "source": "", "baseline": None, "had_baseline": False}
+    copied = _copy(suite, name=name, slug=slug, **fresh)
     copied.fixtures.set(suite.fixtures.all())
     _copy_checks(suite.default_assertions.all(), suite=copied)
     for case in suite.cases.order_by("position", "pk"):

@@ -37,7 +37,7 @@ from evals_app.reports.figures import (
     score_text,
     token_sum,
 )
-from evals_app.reports.gates import GATE_WORDS, gate_texts
+from evals_app.reports.gates import gate_texts, gate_word, is_applied
 from evals_app.reports.judges import has_script, judges_in
 from evals_app.reports.reviewed import WITH_PEOPLE
 from evals_app.reports.run_json import AT_LEAST
@@ -198,13 +198,13 @@ def gate_line(
     people = ""
     if reviewed and (reviewed["actual"], reviewed["passed"]) != (gate["actual"], gate["passed"]):
         _, others = gate_texts(reviewed, scale=scale)
-        people = f"{capfirst(WITH_PEOPLE)}: {GATE_WORDS[reviewed['passed']]}, {others}."
+        people = f"{capfirst(WITH_PEOPLE)}: {gate_word(reviewed)}, {others}."
     return GateLine(
         sentence=sentence,
         actual=actual,
         badge=badge(
             verdict_state(gate["passed"], otherwise="unknown"),
-            word=GATE_WORDS[gate["passed"]].capitalize(),
+            word=gate_word(gate).capitalize(),
         ),
         reason=gate.get("reason", ""),
         people=people,
@@ -388,7 +388,8 @@ def headline(run: Run, counts: Mapping[str, int]) -> str:
     undecided = counts["cases_undecided"]
     gates = run.summary.get("gates", [])
     missed = sum(gate["passed"] is False for gate in gates)
-    open_gates = sum(gate["passed"] is None for gate in gates)
+    not_applied = sum(not is_applied(gate) for gate in gates)
+    open_gates = sum(gate["passed"] is None for gate in gates) - not_applied
     parts = []
     if failed:
         parts.append(f"{failed:,} of {plural(total, 'case')} failed")
@@ -404,7 +405,9 @@ def headline(run: Run, counts: Mapping[str, int]) -> str:
         parts.append(f"{plural(missed, 'gate')} missed")
     if open_gates:
         parts.append(f"{plural(open_gates, 'gate')} undecided")
-    if gates and not missed + open_gates:
+    if not_applied:
+        parts.append(f"{plural(not_applied, 'gate')} not applied")
+    if gates and not missed + open_gates + not_applied:
         parts.append("every gate was met")
     sentence = ", ".join(parts)
     return f"{sentence[0].upper()}{sentence[1:]}."

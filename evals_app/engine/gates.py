@@ -3,10 +3,11 @@
 import math
 from array import array
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import partial
+from typing import Any
 
 from evals_app.engine.comparison import CaseOutcome, Change, change_of
 from evals_app.engine.statistics import at_least, mean, percentile
@@ -220,6 +221,7 @@ _APART = {
 class GateResult:
     """A gate with its limit, what was measured, and whether it passed (None: unknown).
 
+    One that compares with a baseline is not applied, and holds no run back, where there never was one.
     `reason` says why nothing was measured, why a gate is not decided although something was, or what
     was compared. `graded` cases have what was measured, `not_graded` do not; of times and costs they
     are conversations.
@@ -232,6 +234,11 @@ class GateResult:
     reason: str = ""
     graded: int | None = None
     not_graded: int | None = None
+    is_applied: bool = True
+
+    @property
+    def is_undecided(self) -> bool:
+        return self.passed is None and self.is_applied
 
 
 def check_gates(
@@ -243,8 +250,16 @@ def check_gates(
     agent: Spending,
     everyone: Spending,
     regressions: Regressions | None = None,
+    had_baseline: bool = True,
 ) -> tuple[GateResult, ...]:
-    """Compare each gate that is set with what was measured; `regressions` None: no baseline."""
+    """Compare each gate that is set with what was measured.
+
+    `regressions` None: there is no baseline, and if the suite never `had_baseline`, nothing to compare
+    with yet.
+    """
+    lacks = partial(GateResult, actual=None, passed=None, reason=NO_BASELINE)
+    if not had_baseline:
+        lacks = partial(lacks, reason=NOTHING_YET, is_applied=False)
     results = (
         _least("min_score", gates.min_score, score),
         _least("min_pass_rate", gates.min_pass_rate, pass_rate),
@@ -257,8 +272,8 @@ def check_gates(
             unmeasured=times.open,
         ),
         _cheap_enough("max_cost_usd", gates.max_cost_usd, everyone, min(1, everyone.count)),
-        _not_worse(gates.max_regressions, regressions),
-        _not_lower(gates.max_score_drop, regressions),
+        _compared("max_regressions", gates.max_regressions, regressions, _not_worse, lacks),
+        _compared("max_score_drop", gates.max_score_drop, regressions, _not_lower, lacks),
     )
     return tuple(gate for gate in results if gate is not None)
 
@@ -326,12 +341,19 @@ def _cheap_enough(
     return GateResult(name, float(limit), float(known), known <= limit)
 
 
-def _not_worse(limit: int | None, regressions: Regressions | None) -> GateResult | None:
+def _compared(
+    name: str,
+    limit: float | None,
+    regressions: Regressions | None,
+    compare: Callable[[str, Any, Regressions], GateResult],
+    lacks: Callable[[str, float], GateResult],
+) -> GateResult | None:
     if limit is None:
         return None
-    name = "max_regressions"
-    if regressions is None:
-        return GateResult(name, limit, None, None, NO_BASELINE)
+    return lacks(name, limit) if regressions is None else compare(name, limit, regressions)
+
+
+def _not_worse(name: str, limit: int, regressions: Regressions) -> GateResult:
     reason, worse, undecided = regressions.in_words(), regressions.worse, regressions.undecided_now
     if not regressions.judged + undecided:
         first = f"No case that passed in {regressions.baseline} can be compared with this run."
@@ -342,12 +364,7 @@ def _not_worse(limit: int | None, regressions: Regressions | None) -> GateResult
     return GateResult(name, limit, worse, worse <= limit, reason)
 
 
-def _not_lower(limit: float | None, regressions: Regressions | None) -> GateResult | None:
-    if limit is None:
-        return None
-    name = "max_score_drop"
-    if regressions is None:
-        return GateResult(name, limit, None, None, NO_BASELINE)
+def _not_lower(name: str, limit: float, regressions: Regressions) -> GateResult:
     drop, reason = regressions.score_drop, regressions.of_scores()
     if drop is None:
         reason = f"No case has a score both here and in {regressions.baseline}."
@@ -361,6 +378,7 @@ def _not_lower(limit: float | None, regressions: Regressions | None) -> GateResu
     return result(at_least(limit, drop), reason)
 
 
+NOTHING_YET = "Nothing to compare with yet."
 NO_BASELINE = (
     "This run has no baseline. Open a good run of the suite and press “Use as baseline”, or call"
     " set_baseline; later runs are compared with it."

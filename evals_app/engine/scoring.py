@@ -37,6 +37,9 @@ RunVerdict = Literal["passed", "failed", "inconclusive", "measured"]
 
 NOT_GRADED = frozenset({GradeStatus.UNGRADED, GradeStatus.ERROR})
 
+NOT_COMPARED = (
+    "The suite never had a baseline, so its gates that compare with one do not apply yet."
+)
 NONE_PASSED = "No conversation passed, and such a run never passes."
 ONLY_MEASURED = "No check could pass or fail: all of them only inform."
 ONLY_EFFORT = "This suite measures only speed and cost, not what the agent says."
@@ -363,11 +366,13 @@ def summarise_run(
     keep: Callable[[CaseSummary], object] | None = None,
     notes: Sequence[str] = (),
     regressions: Regressions | None = None,
+    had_baseline: bool = True,
 ) -> RunSummary:
     """Sum up a run that has ended; `keep` is given the summary of each case, `notes` are known.
 
     `facts` come in the order of the cases. There may be many: only a few numbers are kept of each.
-    `regressions` compares each case with the baseline, if the run has one.
+    `regressions` compares each case with the baseline, if the run has one; without it, gates that
+    compare apply only if the suite once `had_baseline`.
     """
     sums = _Sums(regressions, min_pass_rate=suite.min_pass_rate)
     for name, trials in groupby(facts, key=lambda fact: fact.case):
@@ -376,7 +381,7 @@ def summarise_run(
         sums.add(case, of_case)
         if keep is not None:
             keep(case)
-    return sums.end(suite, notes)
+    return sums.end(suite, notes, had_baseline=had_baseline)
 
 
 class _MeansByK:
@@ -481,7 +486,7 @@ class Counts:
         if self.is_dead or is_failed(self, gates, suite):
             return "failed"
         is_open = not self.cases or self.open > 0
-        is_open |= any(gate.passed is None for gate in gates)
+        is_open |= any(gate.is_undecided for gate in gates)
         is_open |= suite.run_rule == "gates" and not suite.gates.can_fail
         if is_open:
             return "inconclusive"
@@ -607,7 +612,7 @@ class _Sums:
         self._pass_hat_k.add(case.pass_hat_k)
         self._effort.add(trials)
 
-    def end(self, suite: SuiteSpec, notes: Sequence[str]) -> RunSummary:
+    def end(self, suite: SuiteSpec, notes: Sequence[str], *, had_baseline: bool) -> RunSummary:
         score, counts = self._scores.mean, self._counts
         gates = check_gates(
             suite.gates,
@@ -617,9 +622,14 @@ class _Sums:
             agent=self._effort.agent,
             everyone=self._effort.everyone,
             regressions=self._regressions,
+            had_baseline=had_baseline,
         )
         none_passed = counts.is_dead and not is_failed(counts, gates, suite)
-        more = {SOME_SKIPPED: self._has_skipped, NONE_PASSED: none_passed}
+        more = {
+            SOME_SKIPPED: self._has_skipped,
+            NONE_PASSED: none_passed,
+            NOT_COMPARED: not all(gate.is_applied for gate in gates),
+        }
         return RunSummary(
             verdict=counts.verdict(gates, suite),
             score=score.actual,

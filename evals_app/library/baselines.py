@@ -46,7 +46,7 @@ def set_baseline(run: Run, *, by: Any = None) -> None:
         if problem := why_no_baseline(locked):
             raise NotABaselineError(problem)
         changed = Suite.objects.filter(runs=locked).exclude(baseline=locked)
-        if changed.update(baseline=locked):
+        if changed.update(baseline=locked, had_baseline=True):
             _note(locked, f"Run {run.pk} is the baseline.", by)
 
 

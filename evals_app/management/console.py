@@ -20,7 +20,7 @@ from evals_app.management import usage_error
 from evals_app.management.comparison import print_matrix
 from evals_app.models import Run
 from evals_app.reports.figures import score_text, token_sum
-from evals_app.reports.gates import GATE_WORDS, gate_texts
+from evals_app.reports.gates import gate_texts, gate_word
 from evals_app.reports.regrading import regraded_in_words, steadiness_rows
 from evals_app.reports.results import WENT_WRONG
 from evals_app.reports.run_json import judge_noise_json, verdict_of_all
@@ -198,7 +198,7 @@ def print_result(run: Run, *, console: Console, site: str | None, name: str = ""
         if not gate["passed"] or gate.get("reason"):
             _, actual = gate_texts(gate, scale=run.score_scale)
             reason = f". {_plain(gate['reason'])}" if gate.get("reason") else ""
-            state = GATE_WORDS[gate["passed"]]
+            state = gate_word(gate)
             write(f"  gate {gate['name']} {state}: limit {gate['limit']:g}, was {actual}{reason}")
     for check, *numbers, means in steadiness_rows(judge_noise_json(run.summary) or ()):
         conversations, gradings, flips = numbers

@@ -40,7 +40,7 @@ from evals_app.reports.conversations import (
 )
 from evals_app.reports.figures import counted, duration, score_text
 from evals_app.reports.forecasts import in_words
-from evals_app.reports.gates import GATE_WORDS, gate_texts
+from evals_app.reports.gates import gate_texts, gate_word
 from evals_app.reports.notes import run_notes
 from evals_app.reports.reviewed import verdict_with_people
 from evals_app.reports.run_json import execution_row_json, run_json
@@ -238,7 +238,7 @@ def _outcome(run: Json) -> Iterator[str]:
         )
     yield from run_notes(run)
     for gate in run["gates"] or ():
-        state = GATE_WORDS[gate["passed"]]
+        state = gate_word(gate)
         why = f" ({gate['reason']})" if gate["reason"] else ""
         yield f"Gate {': '.join(gate_texts(gate, scale=scale))}: {state}{why}"
 

@@ -172,6 +172,8 @@ class Suite(Importable):
     baseline = models.ForeignKey(
         "evals_app.Run", models.SET_NULL, null=True, blank=True, editable=False, related_name="+"
     )
+    # Stays when the baseline goes: only a suite that never had one has gates that do not apply yet.
+    had_baseline = models.BooleanField(default=False, editable=False)
     archived_at = models.DateTimeField("archived", null=True, blank=True, editable=False)
     source = models.TextField("imported from", blank=True, editable=False)
     losses = models.JSONField(default=dict, blank=True, editable=False)  # of its last import

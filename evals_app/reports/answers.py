@@ -232,12 +232,16 @@ class CaseResult(Answer):
 
 
 class Gate(Answer):
-    """A gate: its limit, the measured value, and whether it passed (null: not decided)."""
+    """A gate: its limit, the measured value, and whether it passed (null: not decided, or not applied)."""
 
     name: str
     limit: float
     actual: float | None
     passed: bool | None
+    is_applied: bool = Field(
+        description="false: it compares with a baseline, which the suite never had. Such a gate holds no"
+        " run back."
+    )
     reason: str | None = Field(
         description="What was compared with the baseline, why nothing was measured, or why the gate"
         " is not decided: what is not graded could change the answer."

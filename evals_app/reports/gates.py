@@ -7,7 +7,7 @@ from evals_app.engine.llm.pricing import usd_text
 from evals_app.reports.figures import duration, percent, score_text
 from evals_app.reports.shares import share_text
 
-GATE_WORDS = {True: "met", False: "missed", None: "undecided"}
+_WORDS = {True: "met", False: "missed", None: "undecided"}
 
 _SENTENCES = {
     "min_score": "The mean score must be at least {}",
@@ -18,6 +18,16 @@ _SENTENCES = {
     "max_regressions": "At most {} may have got worse since the baseline",
     "max_score_drop": "The mean score may be at most {} below the baseline's",
 }
+
+
+def is_applied(gate: Mapping[str, Any]) -> bool:
+    """Whether a gate of an answer or a summary counts: there was something to compare with."""
+    return bool(gate.get("is_applied", True))  # older runs do not say
+
+
+def gate_word(gate: Mapping[str, Any]) -> str:
+    """Return in a word how a gate of an answer or a summary ended."""
+    return _WORDS[gate["passed"]] if is_applied(gate) else "not applied"
 
 
 def gate_texts(gate: Mapping[str, Any], *, scale: str) -> tuple[str, str]:

@@ -23,7 +23,7 @@ from evals_app.reports.figures import (
     score_text,
     token_sum,
 )
-from evals_app.reports.gates import GATE_WORDS, gate_texts
+from evals_app.reports.gates import gate_texts, gate_word
 from evals_app.reports.losses import TITLE, loss_lines
 from evals_app.reports.markup import Markup, tag
 from evals_app.reports.notes import run_notes
@@ -230,7 +230,7 @@ def _gates(run: Json) -> Markup | None:
                 "p",
                 tag(
                     "span",
-                    GATE_WORDS[gate["passed"]].capitalize(),
+                    gate_word(gate).capitalize(),
                     class_=f"badge {classes[gate['passed']]}",
                 ),
                 text,

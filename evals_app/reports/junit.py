@@ -13,7 +13,7 @@ from evals_app.engine.llm.pricing import usd_text
 from evals_app.reports.answers import Json
 from evals_app.reports.characters import legal
 from evals_app.reports.figures import score_text, token_sum
-from evals_app.reports.gates import gate_texts
+from evals_app.reports.gates import gate_texts, is_applied
 from evals_app.reports.losses import TITLE, loss_lines
 from evals_app.reports.notes import run_notes
 from evals_app.reports.results import WENT_WRONG, Outcome, Results, outcome, trial_name
@@ -44,7 +44,7 @@ def _suite(number: int, results: Results) -> Iterator[str]:
     run = results.run
     gates = run["gates"] or []
     counts = Counter(outcome(case, rows) for case, rows in results.by_case())
-    counts += Counter(_GATES[gate["passed"]] for gate in gates)
+    counts += Counter(_gate_outcome(gate) for gate in gates)
     attributes = {
         "id": number,
         "name": run["suite"],
@@ -129,10 +129,14 @@ def _in_words(execution: Json) -> str:
     return "\n".join([*lines, f"  {execution['url']}"] if execution["url"] else lines)
 
 
+def _gate_outcome(gate: Mapping[str, Any]) -> Outcome:
+    return _GATES[gate["passed"]] if is_applied(gate) else "not_run"
+
+
 def _gate(run: Json, gate: Mapping[str, Any]) -> str:
     sentence, actual = gate_texts(gate, scale=run["score_scale"])
     message = f"Actual: {actual}. {gate['reason'] or ''}".rstrip()
-    result = _GATES[gate["passed"]]
+    result = _gate_outcome(gate)
     return _element(f"{run['suite']}.gates", sentence, 0, result, message, kind="gate")
 
 

@@ -18,7 +18,7 @@ from evals_app.reports.figures import (
     score_text,
     token_sum,
 )
-from evals_app.reports.gates import GATE_WORDS, gate_texts
+from evals_app.reports.gates import gate_texts, gate_word, is_applied
 from evals_app.reports.losses import TITLE, loss_lines
 from evals_app.reports.notes import run_notes
 from evals_app.reports.regrading import STEADINESS_HEADS, steadiness_rows
@@ -114,8 +114,8 @@ def _facts(run: Mapping[str, Any], *, scale: str) -> list[tuple[str, ...]]:
 def _gates(gates: Sequence[Mapping[str, Any]], *, scale: str) -> list[str]:
     rows = []
     for gate in gates:
-        sign = {True: "✅", False: "❌", None: "❔"}[gate["passed"]]
-        word = f"{sign} {GATE_WORDS[gate['passed']]}"
+        sign = {True: "✅", False: "❌", None: "❔"}[gate["passed"]] if is_applied(gate) else "⚪"
+        word = f"{sign} {gate_word(gate)}"
         if gate.get("reason"):
             word = f"{word}. {escaped(gate['reason'])}"
         rows.append((*gate_texts(gate, scale=scale), word))

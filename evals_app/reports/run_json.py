@@ -37,6 +37,7 @@ from evals_app.reports.answers import (
     in_json,
 )
 from evals_app.reports.coverage import COVERAGE_COLUMNS, coverage
+from evals_app.reports.gates import is_applied
 from evals_app.reports.judges import flags_shown
 from evals_app.reports.losses import losses_json
 from evals_app.reports.reviewed import REVIEWED_COLUMNS, reviewed_json, reviewed_run_json
@@ -236,7 +237,8 @@ def run_details_json(run: Row, cases: Iterable[Json]) -> Json:
 
 def _gate(gate: Row) -> Json:
     counts = {name: gate.get(name) for name in ("graded", "not_graded")}  # older runs lack them
-    return Gate.of(gate, reason=gate.get("reason") or None, **counts)
+    reason = gate.get("reason") or None
+    return Gate.of(gate, reason=reason, is_applied=is_applied(gate), **counts)
 
 
 def _regrading(stored: Row) -> Json | None:

@@ -76,6 +76,16 @@ def gates_of(run: Run, suite: SuiteSpec) -> GatesSpec:
     return suite.gates.model_copy(update={"max_regressions": 0})
 
 
+def had_baseline(run: Run) -> bool:
+    """Whether a run that has no baseline should have one, so that its gates must not be passed over.
+
+    A baseline was chosen for it, or its suite had one. Where the suite was deleted, no one knows.
+    """
+    if run.rerun_of is not None and had_baseline(run.rerun_of):
+        return True
+    return "baseline" in run.overrides or run.suite is None or run.suite.had_baseline
+
+
 def regressions_of(
     run: Run, gates: GatesSpec, *, digests: Mapping[str, str], checks: Mapping[str, str]
 ) -> Regressions | None:

@@ -23,7 +23,7 @@ from evals_app.models import CaseResult, Execution, GradeResult, Run, of_each_co
 from evals_app.reports.regrading import left_out_in_words
 from evals_app.reports.run_json import AT_LEAST, JUDGE_NOISE, RUBRIC_ITEMS
 from evals_app.runs import events
-from evals_app.runs.baselines import regressions_of
+from evals_app.runs.baselines import had_baseline, regressions_of
 from evals_app.runs.check_counts import checks_of
 from evals_app.runs.facts import CHUNK, facts_of, with_rules_of
 from evals_app.runs.notices import note_end
@@ -185,6 +185,7 @@ def sum_up(run: Run, results: CaseResults | None = None) -> RunSummary:
             digests=results.digests if results else {},
             checks=results.checks if results else {},
         ),
+        had_baseline=had_baseline(run),
     )
 
 

@@ -269,10 +269,17 @@ def _gates(
     pass_rate: Measured,
     others: Mapping[int, tuple[str, float | None]],
 ) -> list[GateResult]:
-    """Check gates again; those on times and costs only where people could decide them."""
+    """Check gates again; those on times and costs only where people could decide them.
+
+    A baseline that the suite has got since says nothing of a run that was compared with none.
+    """
     summary = Run.objects.values_list("summary", flat=True).get(pk=run.pk)
     recorded = [GateResult(**gate) for gate in summary.get("gates", ())]
-    kept = {gate.name for gate in recorded if gate.name in OF_EFFORT and gate.passed is not None}
+    kept = {
+        gate.name
+        for gate in recorded
+        if not gate.is_applied or (gate.name in OF_EFFORT and gate.passed is not None)
+    }
     has_effort = any(gate.name in OF_EFFORT - kept for gate in recorded)
     effort = _effort(run, others) if has_effort else Effort()
     again = check_gates(

@@ -306,7 +306,14 @@ def test_a_run_that_has_ended_tells_its_cases_and_gates(client: APIClient) -> No
     assert body["verdict"] == "failed"
     assert body["cases"][0]["name"] == "Refund"
     assert body["cases"][0]["pass_rate"] == 0.5
-    gate = {"name": "min_score", "limit": 0.9, "actual": 0.625, "passed": False, "reason": None}
+    gate = {
+        "name": "min_score",
+        "limit": 0.9,
+        "actual": 0.625,
+        "passed": False,
+        "is_applied": True,
+        "reason": None,
+    }
     assert body["gates"] == [gate | {"graded": 1, "not_graded": 0}]
     assert body["duration_ms"] == pytest.approx(90_000, rel=0.01)
 

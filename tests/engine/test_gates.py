@@ -6,7 +6,7 @@ import pytest
 
 from evals_app.engine.comparison import CaseOutcome
 from evals_app.engine.gates import MOST_NAMED, GateResult, Regressions
-from evals_app.engine.scoring import Fact, RunSummary, summarise_run
+from evals_app.engine.scoring import NOT_COMPARED, Fact, RunSummary, summarise_run
 from evals_app.engine.trial import Verdict
 from tests.engine.makers import make_suite
 
@@ -209,6 +209,32 @@ def test_new_and_edited_cases_move_no_mean() -> None:
 
     assert (gate.actual, gate.passed) == (0.0, True)
     assert "1 case" in gate.reason
+
+
+@pytest.mark.parametrize(
+    ("head", "had_baseline", "verdict"),
+    [
+        pytest.param({"a": "P", "b": "P"}, False, "passed", id="the first run"),
+        pytest.param({"a": "P", "b": "F"}, False, "passed", id="the first run, by its other rules"),
+        pytest.param({"a": "F", "b": "F"}, False, "failed", id="nothing passed"),
+        pytest.param({"a": "P", "b": "E"}, False, "inconclusive", id="something errored"),
+        pytest.param({"a": "P", "b": "P"}, True, "inconclusive", id="a lost baseline"),
+    ],
+)
+def test_a_suite_that_never_had_a_baseline_is_judged_by_its_other_rules(
+    head: dict[str, str], verdict: str, *, had_baseline: bool
+) -> None:
+    gates = {"max_regressions": 0, "max_score_drop": 0.1}
+    facts = [Fact(name, VERDICTS[letter]) for name, letter in head.items()]
+
+    result = summarise_run(
+        facts, suite=make_suite(gates=gates, run_rule="gates"), had_baseline=had_baseline
+    )
+
+    assert result.verdict == verdict
+    for gate in result.gates:
+        assert (gate.passed, gate.is_applied, bool(gate.reason)) == (None, had_baseline, True)
+    assert (NOT_COMPARED in result.notes) is not had_baseline
 
 
 def test_a_fall_without_a_baseline_is_unknown() -> None:

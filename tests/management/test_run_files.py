@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -107,6 +108,27 @@ def test_what_an_agent_thinks_is_not_graded_and_in_the_results(evals: Path) -> N
         ("I do not know.", "42"),
         ('{"total": 43}', '{"total": 42}'),
     ]
+
+
+def test_a_project_that_blocks_on_regressions_passes_where_there_is_nothing_to_compare_with(
+    tmp_path: Path,
+) -> None:
+    shutil.copytree(ROOT / "examples" / "agentura" / "help-desk", tmp_path / "help-desk")
+    project = tmp_path / "help-desk" / "agentura.yaml"
+    text = project.read_text(encoding="utf-8").split("\nci:")[0]
+    project.write_text(f"{text}\nci: {{block_on_regression: true}}\n", encoding="utf-8")
+
+    process = started(tmp_path, "help-desk", "--ci", "--report", "junit=out.xml", "--accept-losses")
+    out, err = process.communicate(timeout=240)
+
+    assert process.returncode == 0, err
+    runs = [run["run"] for run in json.loads(out)["runs"]]
+    gates = [gate for run in runs for gate in run["gates"] if gate["name"] == "max_score_drop"]
+    assert len(gates) == len(runs) > 1
+    assert {(gate["passed"], gate["is_applied"]) for gate in gates} == {(None, False)}
+    assert {run["verdict"] for run in runs} == {"passed"}
+    assert err.count("max_score_drop not applied") == len(runs)
+    assert (tmp_path / "out.xml").read_text(encoding="utf-8").count("<skipped") == len(runs)
 
 
 @pytest.mark.parametrize(

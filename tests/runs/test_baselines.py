@@ -4,13 +4,16 @@ import json
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
 
-from evals_app.library.baselines import set_baseline
-from evals_app.models import Run, Suite, Turn
+from evals_app.admin.copies import copy_suite
+from evals_app.library.baselines import set_baseline, unset_baseline
+from evals_app.models import GradeResult, Run, Suite, Turn
 from evals_app.runs.cancel import cancel_run
 from evals_app.runs.freeze import CannotStartError
 from evals_app.runs.rerun import rerun
 from evals_app.runs.resume import resume_run
+from evals_app.runs.reviewing import review_grade
 from evals_app.runs.shift import work
 from tests import makers
 from tests.runs.suites import finished, make_agent, make_suite, start
@@ -51,11 +54,53 @@ def test_a_run_is_compared_with_the_baseline_of_its_suite(suite: Suite) -> None:
     worse = finished(suite)
 
     assert gates(base) == {"max_regressions": (None, None)}
-    assert [run.verdict for run in (base, same, worse)] == ["inconclusive", "passed", "failed"]
+    assert [run.verdict for run in (base, same, worse)] == ["passed", "passed", "failed"]
     assert (same.baseline, worse.baseline) == (base, base)
     assert gates(worse) == {"max_regressions": (1, False)}
     assert "“case 2”" in reason(worse)
     assert "case 3" not in reason(worse)
+
+
+def applied(run: Run) -> list[bool]:
+    return [gate["is_applied"] for gate in run.summary["gates"]]
+
+
+def test_a_suite_without_a_baseline_is_held_back_once_it_had_one(suite: Suite) -> None:
+    first, second = finished(suite), finished(suite)
+    set_baseline(first)
+    first.delete()
+    suite.refresh_from_db()
+    after_deletion = finished(suite)
+    set_baseline(second)
+    unset_baseline(second)
+    suite.refresh_from_db()
+    after_removal = finished(suite)
+
+    runs = [second, after_deletion, after_removal]
+    assert [(run.verdict, applied(run)) for run in runs] == [
+        ("passed", [False]),
+        ("inconclusive", [True]),
+        ("inconclusive", [True]),
+    ]
+
+
+def test_reviewing_a_first_run_does_not_ask_for_the_baseline_that_it_became(suite: Suite) -> None:
+    run = finished(suite)
+    set_baseline(run)
+    grade = GradeResult.objects.filter(execution__run=run, passed=False).first()
+    assert grade is not None
+    review_grade(grade, by=User.objects.create_user("ann"), passed=True)
+    run.refresh_from_db()
+
+    assert run.reviewed["verdict"] == "passed"
+    assert [gate["is_applied"] for gate in run.reviewed["gates"]] == [False]
+
+
+def test_a_copy_of_a_suite_never_had_a_baseline(suite: Suite) -> None:
+    set_baseline(finished(suite))
+    suite.refresh_from_db()
+
+    assert copy_suite(suite).had_baseline is False
 
 
 def test_the_mean_score_is_compared_over_the_same_cases() -> None:
@@ -221,6 +266,7 @@ def test_a_run_whose_chosen_baseline_was_deleted_can_be_run_again(suite: Suite) 
 
     assert again.baseline is None
     assert gates(again) == {"max_regressions": (None, None)}
+    assert applied(again) == [True]
 
 
 def test_a_resumed_run_keeps_its_baseline(suite: Suite) -> None:

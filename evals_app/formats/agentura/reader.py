@@ -97,7 +97,7 @@ class _Project:
             self.max_score_drop = ci.max_score_drop
             message = (
                 "Each suite gets the gate max_score_drop. Make a good run of each its baseline; "
-                "until then the gate is unknown, and runs do not pass."
+                "until then there is nothing to compare with, and the gate does not apply."
             )
             self.reading.say(("ci", "block_on_regression"), message, level="warning")
 

@@ -173,8 +173,8 @@ class Ci(Foreign):
         "compare_to": "A run is compared with the run that is the baseline of its suite, not with a "
         "branch. Left out.",
         "post_comment": "Nothing is posted. A run can be downloaded as Markdown. Left out.",
-        "fail_on_new_suite": "Without a baseline the gate on the score is unknown, so the run does "
-        "not pass. Left out.",
+        "fail_on_new_suite": "A suite without a baseline passes by its other rules: it has nothing to "
+        "be compared with yet. Left out.",
     }
 
     block_on_regression: bool = False
