@@ -366,7 +366,7 @@ CONTAINS = "    turns: [{user: hi, assertions: [{type: contains, value: refund}]
         pytest.param(
             "    turns: [{user: hi, assertions: [{type: contains, value: refund, weight: 0}]}]\n",
             5,
-            "checks nothing",
+            "only inform",
             id="only a weight of 0",
         ),
         pytest.param(
