@@ -154,7 +154,7 @@ def option_field(name: str, info: FieldInfo, example: Any = None) -> forms.Field
         return forms.BooleanField(**common | {"required": False}, widget=CheckBox())
     if annotation is bool or origin is Literal:
         values = [True, False] if annotation is bool else list(get_args(annotation))
-        return _choice(values, common, words, examples=mark_of(info, "examples") or None)
+        return _choice(values, common, words, examples=mark_of(info, "reply_examples") or None)
     if words and origin is list:
         return _several(words, common)
     if origin is list:

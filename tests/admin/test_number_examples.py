@@ -12,7 +12,7 @@ from evals_app.engine.spec import mark_of
 from evals_app.engine.trial import View
 from tests.engine.makers import make_trial, make_turn
 
-EXAMPLES: dict[str, Any] = mark_of(Numeric.model_fields["extract"], "examples")
+EXAMPLES: dict[str, Any] = mark_of(Numeric.model_fields["extract"], "reply_examples")
 
 
 @pytest.mark.parametrize("extract", EXAMPLES)

@@ -618,6 +618,7 @@ name: helper
 model: {provider: openai, name: gpt-5-5, api_key: "${OPENAI_API_KEY}"}
 instructions: {inline: "Answer for ${REGION_OF_TESTS}, as ${PAGER_OF_TESTS} says."}
 test_cases: [{input: hi, ground_truth: hello}]
+evaluations: {metrics: [{type: standard, metric: bleu, threshold: 0.5}]}
 """
 
 

@@ -40,7 +40,7 @@ class Grader(Spec):
     `{"rows": 3}` (a text area of that many lines), `{"mono": True}` (a pattern or code),
     `{"names": "tool"}` (what it names, see `inventory`), a unit (`SHARE`),
     `{"advanced": True}` (rarely set, so forms fold it away), `{"words": {...}}` (what each value of
-    a choice means) or `{"examples": {...}}` (a reply that passes with it, and one that does not).
+    a choice means) or `{"reply_examples": {...}}` (a reply that passes with it, and one that does not).
     """
 
     label: ClassVar[str]  # what a person reads in the list of checks

@@ -116,7 +116,7 @@ class Numeric(PathGrader):
                     "only": "The only number in the reply",
                     "any": "Any number in the reply",
                 },
-                "examples": {
+                "reply_examples": {
                     "whole": ("{number}", "It weighs {number} kg."),
                     "last": (
                         "Parcel {other} weighs {number} kg.",
