@@ -5,10 +5,11 @@ Every part is a fixed number of queries, however many suites and runs there are.
 
 from collections.abc import Sequence
 from contextlib import suppress
+from datetime import datetime
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.db.models import Exists, Q, Sum
+from django.db.models import Exists, F, Q, Sum
 from django.http import HttpRequest
 from django.urls import reverse
 from pydantic import ValidationError
@@ -21,15 +22,14 @@ from evals_app.engine.llm.pricing import usd_text
 from evals_app.engine.spec import read_model
 from evals_app.library.removing import example_suites
 from evals_app.library.rights import Rights
-from evals_app.models import Agent, Execution, Provider, Run, Spending, Suite
+from evals_app.models import Agent, Execution, Provider, Run, Settlement, Spending, Suite
 from evals_app.runs.ceilings import ceilings_for, in_month
 from evals_app.runs.ledger import today
-from evals_app.runs.standing import worse_cases
 from evals_app.runs.workers import live_workers
 
 MOST_OPEN_RUNS = 10
 MOST_FAILURES = 10
-MOST_WORSE = 5
+MOST_SETTLED = 5
 MOST_ADMINISTRATORS = 3
 _OPEN = Q(status__in=Run.OPEN)
 
@@ -55,7 +55,9 @@ def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
         "sees_results": sees_results,
         "has_suites": has_suites,
         "has_agent": there_is["agent"],
-        "worse": _worse(suites),
+        "worse": (worse := _worse(suites) if suites else []),
+        "worse_suites": len({item["suite"] for item in worse}),
+        "calm": _calm(suites),
         "open_runs": [_open_run(run) for run in open_runs[: -MOST_OPEN_RUNS - 1 : -1]],
         "open_count": len(open_runs),
         "waiting": _waiting(suites),
@@ -89,20 +91,54 @@ def _existing(user: Any) -> dict[str, bool]:
 
 
 def _worse(suites: Sequence[SuiteLine]) -> list[dict[str, Any]]:
-    """Return suites with cases that got worse since their previous whole run."""
-    pairs = {line.points[-1].run.pk: line.previous.run.pk for line in suites if line.previous}
-    worse = worse_cases(pairs) if pairs else {}
+    """Return suites with cases that got worse since their previous whole run, or were settled to be."""
     compare = reverse("admin:evals_app_run_compare")
     return [
         {
             "suite": line.name,
-            "cases": plural(len(worse[last.run.pk]), "case"),
-            "names": ", ".join(worse[last.run.pk][:MOST_WORSE]),
-            "url": f"{compare}?run={pairs[last.run.pk]}&run={last.run.pk}",
+            "cases": plural(line.changes.worse, "case"),
+            "names": ", ".join(line.changes.worse_names),
+            "url": f"{compare}?run={line.previous.run.pk}&run={line.points[-1].run.pk}",
         }
         for line in suites
-        if (last := line.last) and last.run.pk in worse
+        if line.changes and line.previous and line.changes.worse
+    ] + _settled(suites)
+
+
+def _settled(suites: Sequence[SuiteLine]) -> list[dict[str, Any]]:
+    """Return settlements that found cases really worse since the last whole run of their suites."""
+    lines = {line.id: line for line in suites}
+    found = Settlement.objects.filter(head__suite__in=lines, really_worse__gt=0)
+    ended = found.exclude(finished_at=None).order_by("-pk").annotate(suite=F("head__suite"))
+    rows = ended.values("pk", "suite", "really_worse", "finished_at")[:MOST_SETTLED]
+    return [
+        {
+            "suite": lines[row["suite"]].name,
+            "cases": f"{plural(row['really_worse'], 'case')} really worse",
+            "names": "",
+            "url": reverse("admin:evals_app_settlement_change", args=[row["pk"]]),
+        }
+        for row in rows
+        if _is_newer(row["finished_at"], lines[row["suite"]])
     ]
+
+
+def _is_newer(moment: datetime | None, line: SuiteLine) -> bool:
+    return moment is not None and (line.last is None or moment > line.last.run.finished_at)
+
+
+def _calm(suites: Sequence[SuiteLine]) -> tuple[str, str]:
+    """Return what to say where nothing got worse, in a word and in a sentence, as far as it is known."""
+    known = [line.changes for line in suites if line.changes and line.changes.compared]
+    if not known:
+        return "—", "Nothing to compare with yet."
+    lost = sum(changes.lost for changes in known)
+    first = "Every case that passed before still passes."
+    if lost:
+        first = f"But {plural(lost, 'case')} that passed before did not pass now: by chance, or not graded."
+    rest = len(suites) - len(known)
+    more = f" Nothing to compare with yet in {plural(rest, 'suite')}." if rest else ""
+    return "Nothing", f"{first}{more}"
 
 
 def _open_run(run: Run) -> dict[str, Any]:

@@ -16,10 +16,11 @@ from evals_app.admin.presentation import plural, run_badges
 from evals_app.admin.standing import standing_text
 from evals_app.models import Agent, Run, Suite
 from evals_app.models import Case as SuiteCase
+from evals_app.reports.changes import CaseChanges
 from evals_app.reports.figures import score_text
 from evals_app.reports.reviewed import share_with_people
 from evals_app.reports.similarity import DIFFERENTLY, is_measured_differently
-from evals_app.runs.standing import rated, standing, with_last_runs
+from evals_app.runs.standing import case_changes, rated, standing, with_last_runs
 
 MOST_SUITES = 100
 TREND_RUNS = 10
@@ -67,6 +68,7 @@ class SuiteLine:
     points: tuple[Point, ...]
     cases: str = ""  # how many it has
     open_runs: tuple[Run, ...] = ()
+    changes: CaseChanges | None = None  # from the previous run to the last one
 
     @property
     def last(self) -> Point | None:
@@ -74,18 +76,12 @@ class SuiteLine:
 
     @property
     def change(self) -> str:
-        """The last pass rate compared with the previous one, in percentage points."""
-        rates = [point.rate for point in self.points[-2:]]
-        if len(rates) < 2:  # noqa: PLR2004 - a pair
+        """How much the last run differs from the previous one, over the cases that both have."""
+        if len(self.points) < 2:  # noqa: PLR2004 - a pair
             return "first run"
         if self.differs(self.points[-2]):
             return DIFFERENTLY
-        if rates[0] is None or rates[1] is None:
-            return ""  # without a verdict there is nothing to compare
-        points = round(100 * (rates[1] - rates[0]), 1)
-        if not points:
-            return "same as before"
-        return f"{abs(points):g} points {'up' if points > 0 else 'down'}"
+        return self.changes.in_short if self.changes else ""
 
     @property
     def previous(self) -> Point | None:
@@ -101,11 +97,11 @@ class SuiteLine:
 
     @property
     def is_worse(self) -> bool:
-        return self.change.endswith("down")
+        return bool(self.changes and (self.changes.worse or self.changes.points < 0))
 
     @property
     def is_better(self) -> bool:
-        return self.change.endswith("up")
+        return bool(self.changes and self.changes.points > 0 and not self.changes.worse)
 
     def differs(self, point: Point) -> bool:
         """Whether that run compared texts in another way than the last one."""
@@ -179,7 +175,17 @@ def lines_beside(suites: QuerySet[Suite], others: Q) -> tuple[list[SuiteLine], l
         )
         for suite in shown
     ]
-    return lines, [run for run in runs.values() if run.is_beside]
+    return _with_changes(lines), [run for run in runs.values() if run.is_beside]
+
+
+def _with_changes(lines: Sequence[SuiteLine]) -> list[SuiteLine]:
+    """Compare the last run of each suite with the one before."""
+    pairs = {line.id: (line.previous.run, line.points[-1].run) for line in lines if line.previous}
+    changes = case_changes(pairs.values())
+    return [
+        replace(line, changes=changes[pairs[line.id][1].pk]) if line.id in pairs else line
+        for line in lines
+    ]
 
 
 def trend_of(suites: Sequence[SuiteLine]) -> Trend | None:

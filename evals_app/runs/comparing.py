@@ -117,7 +117,7 @@ class Comparison:
 
 def case_outcomes(run: Run) -> dict[str, CaseOutcome]:
     """Return the outcome of each case of a run that has ended, by name, in the order of the suite."""
-    return _outcomes([run.pk])[run.pk]
+    return outcomes_of([run.pk])[run.pk]
 
 
 def compare_runs(ids: Sequence[int]) -> Comparison:
@@ -228,7 +228,7 @@ class _Loaded(NamedTuple):
 @uncollected()
 def _load(runs: tuple[_Ended, ...]) -> _Loaded:
     """Read and compare the cases of runs; the last two are kept, because people turn pages."""
-    outcomes = _outcomes([run.pk for run in runs])
+    outcomes = outcomes_of([run.pk for run in runs])
     base, *heads = runs
     contents = dict(
         Snapshot.objects.filter(pk__in={run.snapshot for run in runs}).values_list("pk", "content")
@@ -248,8 +248,13 @@ def _differences(before: str, after: str) -> tuple[PartDifferences, ...] | None:
         return None
 
 
-def _outcomes(run_ids: Sequence[int]) -> dict[int, dict[str, CaseOutcome]]:
-    """Return the outcomes of each run, by the name of the case."""
+def outcomes_of(
+    run_ids: Sequence[int], *, reads_grades: bool = True
+) -> dict[int, dict[str, CaseOutcome]]:
+    """Return the outcomes of runs that have ended, each by the name of the case.
+
+    Runs of older versions did not note their checks, which takes a query for each: `reads_grades`.
+    """
     outcomes: dict[int, dict[str, CaseOutcome]] = {pk: {} for pk in run_ids}
     rows = CaseResult.objects.filter(run__in=run_ids).order_by("run", "position")
     columns = rows.values_list("run_id", *_COLUMNS).iterator(chunk_size=_ROWS_AT_ONCE)
@@ -262,7 +267,7 @@ def _outcomes(run_ids: Sequence[int]) -> dict[int, dict[str, CaseOutcome]]:
         )
         if not checks:
             older.add(pk)
-    for pk in older:
+    for pk in older if reads_grades else ():
         counts = checks_of(pk)
         for name, outcome in outcomes[pk].items():
             outcomes[pk][name] = outcome._replace(checks=counts.get(name, NO_CHECKS))

@@ -1,15 +1,17 @@
 """The standing of suites: the run that gives each its verdict, and a later one that does not."""
 
-from collections.abc import Mapping, Sequence
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
-from django.db.models import F, OuterRef, Q, QuerySet, Subquery
+from django.db.models import F, OuterRef, QuerySet, Subquery
 
-from evals_app.engine.comparison import change_of
-from evals_app.engine.trial import Verdict
-from evals_app.models import CaseResult, Run, Suite
+from evals_app.models import Run, Suite
+from evals_app.reports.changes import CaseChanges, changes_between
 from evals_app.reports.shares import CASE_COUNTS
+from evals_app.runs.comparing import MOST_RESULTS, outcomes_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,21 +63,41 @@ def standing(suite: Any, runs: Mapping[int, Run]) -> Standing:
     )
 
 
-def worse_cases(pairs: Mapping[int, int]) -> dict[int, list[str]]:
-    """Return the names of cases that got worse from an earlier run to a later one, by the later one.
+# What changed from one run that has ended to another; a run that was resumed ends again.
+_Ends = tuple[int, datetime | None, int, datetime | None]
+_known: OrderedDict[_Ends, CaseChanges] = OrderedDict()
+_MOST_KNOWN = 1000
 
-    `pairs` has the earlier run of each.
+
+def case_changes(pairs: Iterable[tuple[Run, Run]]) -> dict[int, CaseChanges]:
+    """Return what changed from an earlier run to a later one, by the later one.
+
+    The results of many cases are read once and counted; the counts are kept, because people look
+    at the same runs again and again.
     """
-    # What does not fail now did not get worse.
-    failed = Q(run__in=pairs.keys(), verdict=Verdict.FAILED)
-    names = CaseResult.objects.filter(failed).values("name")
-    before = Q(run__in=pairs.values(), name__in=names)
-    rows = CaseResult.objects.filter(failed | before).order_by("run", "position")
-    results = list(rows.defer("pass_at_k", "pass_hat_k"))
-    known = {(result.run_id, result.name): result.outcome for result in results}
-    worse: dict[int, list[str]] = {}
-    for (run, name), outcome in known.items():
-        earlier = known.get((pairs[run], name)) if run in pairs else None
-        if earlier and change_of(earlier, outcome).is_worse:
-            worse.setdefault(run, []).append(name)
-    return worse
+    keys = {(base.pk, base.finished_at, head.pk, head.finished_at): base for base, head in pairs}
+    changes = {key: known for key in keys if (known := _known.get(key))}
+    unknown = {key: base.case_count or 0 for key, base in keys.items() if key not in changes}
+    for some in _parts_of(unknown):
+        outcomes = outcomes_of(
+            [pk for base, _, head, _ in some for pk in (base, head)], reads_grades=False
+        )
+        changes |= {key: changes_between(outcomes[key[0]], outcomes[key[2]]) for key in some}
+    _known.update(changes)
+    while len(_known) > _MOST_KNOWN:
+        _known.popitem(last=False)
+    return {head: known for (_, _, head, _), known in changes.items()}
+
+
+def _parts_of(sizes: Mapping[_Ends, int]) -> Iterator[list[_Ends]]:
+    """Return keys in lists whose runs fit into memory."""
+    part: list[_Ends] = []
+    room = MOST_RESULTS // 2
+    for key, size in sizes.items():
+        if part and size > room:
+            yield part
+            part, room = [], MOST_RESULTS // 2
+        part.append(key)
+        room -= size
+    if part:
+        yield part

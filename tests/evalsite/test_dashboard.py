@@ -5,8 +5,18 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import Permission, User
 from django.test import Client
+from django.utils import timezone
 
-from evals_app.models import Agent, MonthlyCeiling, Provider, Spending, Suite, Worker
+from evals_app.models import (
+    Agent,
+    CaseResult,
+    MonthlyCeiling,
+    Provider,
+    Settlement,
+    Spending,
+    Suite,
+    Worker,
+)
 from evals_app.reports.similarity import STAND_IN
 from evals_app.runs.ledger import today
 from tests.authored import client_who_may
@@ -127,7 +137,8 @@ def test_runs_that_compared_texts_in_different_ways_share_no_trend(admin_client:
     assert chart["datasets"][0]["data"] == [None, 50.0]
     assert STAND_IN in line.standing
     make_run(["passed"], similarity=words.similarity)
-    assert lines(admin_client)["Refunds"].change == "50 points up"
+    line = lines(admin_client)["Refunds"]
+    assert (line.change, "1 removed" in line.changes.details) == ("100 points up", True)
 
 
 def test_suites_of_one_name_are_distinguished_by_their_agents(admin_client: Client) -> None:
@@ -228,6 +239,97 @@ def test_what_got_worse_leads_to_the_comparison(
         assert worse[0]["url"].endswith(f"compare/?run={first.pk}&run={second.pk}")
 
 
+def test_deleting_a_failing_case_and_softening_another_is_not_a_rise(admin_client: Client) -> None:
+    before = make_run(["passed", "failed", "failed", "failed"])
+    now = make_run(["passed", "failed", "passed"])
+    CaseResult.objects.filter(run=before).update(digest="as it was")
+    CaseResult.objects.filter(run=now).update(digest="as it was")
+    CaseResult.objects.filter(run=now, name="case 3").update(digest="softened")
+
+    line = lines(admin_client)["Refunds"]
+
+    assert (line.change, line.is_better) == ("same as before", False)
+    assert "1 edited, 1 removed" in line.changes.details
+    assert "1 edited, 1 removed" in read(admin_client)
+
+
+def test_cases_that_went_both_ways_are_not_the_same_as_before(admin_client: Client) -> None:
+    make_run(["passed", "passed", "failed", "failed"])
+    make_run(["failed", "failed", "passed", "passed"])
+
+    assert lines(admin_client)["Refunds"].change == "2 worse, 2 better"
+    assert "same as before" not in read(admin_client)
+
+
+REASSURANCE = "Every case that passed before still passes"
+NOTHING_YET = "Nothing to compare with yet"
+
+
+@pytest.mark.parametrize(
+    ("runs", "words", "missing"),
+    [
+        pytest.param([], NOTHING_YET, REASSURANCE, id="never run"),
+        pytest.param([["failed"]], NOTHING_YET, REASSURANCE, id="a first run"),
+        pytest.param([["passed"], ["passed"]], REASSURANCE, NOTHING_YET, id="nothing changed"),
+        pytest.param([["errored"], ["passed"]], NOTHING_YET, REASSURANCE, id="nothing decided"),
+        pytest.param(
+            [["passed", "passed"], ["passed", "errored"]],
+            "1 case that passed",
+            REASSURANCE,
+            id="not graded",
+        ),
+        pytest.param([["passed"], ["failed"]], "1 suite", REASSURANCE, id="got worse"),
+    ],
+)
+def test_it_reassures_only_where_there_was_something_to_compare_with(
+    admin_client: Client, runs: list[list[str]], words: str, missing: str
+) -> None:
+    make_suite()
+    for states in runs:
+        make_run(states)
+
+    text = read(admin_client)
+
+    assert words in text
+    assert missing not in text
+
+
+def test_suites_with_nothing_to_compare_with_are_counted_apart(admin_client: Client) -> None:
+    for _ in range(2):
+        make_run(["passed"])
+    make_run(["passed"], suite=make_suite("other"))
+
+    text = read(admin_client)
+
+    assert REASSURANCE in text
+    assert f"{NOTHING_YET} in 1 suite." in text
+
+
+def test_what_a_settlement_found_is_shown_until_the_suite_runs_again(admin_client: Client) -> None:
+    runs = [make_run(["passed"]), make_run(["passed"])]
+    settlement = Settlement.objects.create(
+        base=runs[0],
+        head=runs[1],
+        compared=3,
+        few=0,
+        hopeless=0,
+        suspects=3,
+        really_worse=3,
+        status="finished",
+        finished_at=timezone.now(),
+    )
+
+    context = admin_client.get(PAGE).context
+    text = read(admin_client)
+
+    assert (context["worse_suites"], len(context["worse"])) == (1, 1)
+    assert f"/settlement/{settlement.pk}/change/" in text
+    assert "3 cases really worse" in text
+    assert REASSURANCE not in text
+    make_run(["passed"])
+    assert admin_client.get(PAGE).context["worse"] == []
+
+
 def test_runs_that_compared_texts_in_different_ways_got_no_worse(admin_client: Client) -> None:
     make_run({"a": ["passed"]}, similarity="embeddings openai/small")
     make_run({"a": ["failed"]}, similarity="fuzzy_match")
@@ -318,8 +420,10 @@ def test_it_takes_a_fixed_number_of_queries(
         make_run(["passed"], suite=suite, is_whole=False, suite_case_count=2)
         make_run(["running"], suite=suite)
 
-    # Who asks (two); suites and their runs (three); worse cases, failures, spending, ceilings;
-    # what there is; models and providers.
+    # Who asks (two); suites and their runs (three); settlements, failures, spending, ceilings;
+    # what there is; models and providers. Once: the cases that changed, of all suites.
+    with django_assert_num_queries(13):
+        admin_client.get(PAGE)
     with django_assert_num_queries(12):
         admin_client.get(PAGE)
 

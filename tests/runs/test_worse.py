@@ -13,7 +13,7 @@ from evals_app.engine.suite import GatesSpec
 from evals_app.models import CaseResult, Run
 from evals_app.runs.comparing import case_outcomes, changed_checks, compare_runs
 from evals_app.runs.notices import worse_than_baseline
-from evals_app.runs.standing import worse_cases
+from evals_app.runs.standing import case_changes
 from tests.makers import make_run
 from tests.runs.settlements import settled, two_runs_of_a_case_that_always_fails
 
@@ -88,7 +88,8 @@ def by_notice(base: Run, head: Run) -> bool:
 
 
 def by_dashboard(base: Run, head: Run) -> bool:
-    return worse_cases({head.pk: base.pk}) == {head.pk: ["A"]}
+    changes = case_changes([(base, head)])[head.pk]
+    return (changes.worse, changes.worse_names) == (1, ("A",))
 
 
 PLACES = [by_outcome, by_comparison, by_gate, by_notice, by_dashboard]
@@ -134,7 +135,7 @@ def test_a_check_that_turned_is_worse_though_the_case_failed_before() -> None:
     assert [check.is_worse for check in checks] == [True, False]
     assert ["hello" in check.label for check in checks] == [True, False]
     assert exit_code(base, head) == 1
-    assert worse_cases({head.pk: base.pk}) == {head.pk: ["case 1"]}
+    assert case_changes([(base, head)])[head.pk].worse_names == ("case 1",)
     Run.objects.filter(pk=head.pk).update(baseline=base)
     notice = worse_than_baseline(Run.objects.get(pk=head.pk))
     assert notice is not None
