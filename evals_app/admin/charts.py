@@ -5,7 +5,7 @@ such a canvas; text takes its colour from the theme, in review.js.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -127,8 +127,11 @@ def _chart(kind: str, data: dict[str, Any], **scales: dict[str, Any]) -> Chart:
 _WIDE, _HIGH, _EDGE = 90, 22, 3
 
 
-def sparkline(shares: Sequence[float]) -> SafeString | str:
-    """Return shares as a small line, the newest last, and in words; one share is not a line."""
+def sparkline(shares: Sequence[float], *, breaks: Collection[int] = ()) -> SafeString | str:
+    """Return shares as a small line, the newest last, and in words; one share is not a line.
+
+    `breaks` are places that the line does not lead to, because something else was measured before.
+    """
     if len(shares) < 2:  # noqa: PLR2004 - the ends of a line
         return ""
     step = (_WIDE - 2 * _EDGE) / (len(shares) - 1)
@@ -138,11 +141,17 @@ def sparkline(shares: Sequence[float]) -> SafeString | str:
     ]
     return format_html(
         '<svg class="sparkline" width="{}" height="{}" viewBox="0 0 {} {}" aria-hidden="true" fill="none"'
-        ' stroke="currentColor" stroke-width="1.5"><polyline points="{}"/>'
+        ' stroke="currentColor" stroke-width="1.5"><path d="{}"/>'
         '<circle cx="{}" cy="{}" r="2.2" fill="currentColor"/></svg>'
         '<span class="sr-only">Last runs: {}</span>',
         *(_WIDE, _HIGH, _WIDE, _HIGH),
-        " ".join(f"{x:.1f},{y:.1f}" for x, y in places),
+        " ".join(
+            f"{'M' if not place or place in breaks else 'L'}{x:.1f},{y:.1f}"
+            for place, (x, y) in enumerate(places)
+        ),
         *(f"{number:.1f}" for number in places[-1]),
-        ", ".join(percent(share) for share in shares),
+        ", ".join(
+            f"{percent(share)}{' (other cases)' if place in breaks else ''}"
+            for place, share in enumerate(shares)
+        ),
     )

@@ -5,6 +5,7 @@ A fixed number of queries, however many suites and runs there are.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 from django.db.models import Case, Count, F, Q, QuerySet, When, Window
@@ -25,6 +26,7 @@ from evals_app.runs.standing import case_changes, rated, standing, with_last_run
 MOST_SUITES = 100
 TREND_RUNS = 10
 SUITE_TREND_RUNS = 20
+EDITED = " *"  # a run with other cases than the one before
 TREND_SUITES = 5  # more lines cannot be distinguished
 
 
@@ -51,9 +53,21 @@ class Point:
     def badges(self) -> SafeString:
         return run_badges(self.run)
 
+    def has_other_cases(self, before: "Point") -> bool:
+        """Whether cases were edited, added or removed since another run; False if that is unknown."""
+        digests = {self.run.cases_digest, before.run.cases_digest}
+        return None not in digests and len(digests) > 1
+
     def differs_from(self, last: "Point") -> bool:
         """Whether the run compared texts in another way than the last one."""
         return is_measured_differently(self.run.similarity, last.run.similarity)
+
+
+def _edited(points: Sequence[Point]) -> frozenset[int]:
+    """Return the keys of runs whose cases differ from those of the run before; the oldest is first."""
+    return frozenset(
+        point.run.pk for before, point in pairwise(points) if point.has_other_cases(before)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +106,15 @@ class SuiteLine:
     @property
     def sparkline(self) -> SafeString | str:
         """The pass rates of its runs as a small line, and in words for those who do not see it."""
-        rates = [point.rate for point in self.points if not self.differs(point)]
-        return sparkline([rate for rate in rates if rate is not None])
+        shown = [p for p in self.points if p.rate is not None and not self.differs(p)]
+        edited = _edited(shown)
+        breaks = [place for place, point in enumerate(shown) if point.run.pk in edited]
+        return sparkline([point.rate or 0.0 for point in shown], breaks=breaks)
+
+    @property
+    def edited(self) -> frozenset[int]:
+        """The keys of its runs whose cases differ from those of the run before."""
+        return _edited(self.points)
 
     @property
     def is_worse(self) -> bool:
@@ -124,6 +145,11 @@ class Trend:
     def has_other_methods(self) -> bool:
         """Whether some runs are left out of the chart because they compared texts differently."""
         return any(differs for _, points in self.rows for _, differs in points)
+
+    @property
+    def has_edits(self) -> bool:
+        """Whether the cases of a suite changed from one of the runs to the next."""
+        return any(line.edited for line, _ in self.rows)
 
 
 def suites_of(agent: Agent) -> list[SuiteLine]:
@@ -207,12 +233,14 @@ def trend_of(suites: Sequence[SuiteLine]) -> Trend | None:
 class SuiteTrend:
     """The last whole runs of a suite, the newest first, and their chart, the oldest first.
 
-    `left_out` counts those that compared texts in another way than the last one.
+    `left_out` counts those that compared texts in another way than the last one, `edited` has the keys
+    of those whose cases differ from those of the run before.
     """
 
     points: Sequence[Point]
     left_out: int
     chart: Chart
+    edited: frozenset[int]
 
 
 def suite_trend(suite: Suite) -> SuiteTrend | None:
@@ -222,13 +250,17 @@ def suite_trend(suite: Suite) -> SuiteTrend | None:
     points = [point for point in last if not point.differs_from(last[0])]
     if len(points) < 2:  # noqa: PLR2004 - one point is not a line
         return None
-    names = [f"run {point.run.pk}" for point in reversed(points)]
+    edited = _edited(points[::-1])
+    names = [
+        f"run {point.run.pk}{EDITED if point.run.pk in edited else ''}"
+        for point in reversed(points)
+    ]
     series = [
         Series("Cases passed", [_in_percent(point.rate) for point in reversed(points)]),
         Series("Score", [_in_percent(point.run.score) for point in reversed(points)]),
     ]
     chart = line_chart(names, series, y="%", is_percent=True)
-    return SuiteTrend(points, len(last) - len(points), chart)
+    return SuiteTrend(points, len(last) - len(points), chart, edited)
 
 
 def _in_percent(share: float | None) -> float | None:

@@ -67,6 +67,7 @@ DETAIL_COLUMNS = (*RUN_COLUMNS, RUN_SUMMARY, "losses", "regrading")  # of `run_d
 AT_LEAST = "at_least"  # in it: the known part of sums that are not fully known, by name
 RUBRIC_ITEMS = "rubric_items"  # in it: bullets of rubrics met, missed, undecided; None without any
 JUDGE_NOISE = "judge_noise"  # in it: how steady each judged check is; None unless graded repeatedly
+CASES_DIGEST = "cases_digest"  # in it: of the names and contents of its cases; older runs lack it
 _OF_SUMMARY = (
     *("pass_rate", "pass_rate_interval", *CASE_COUNTS),
     *("median_ms", "p95_ms", "notes", AT_LEAST),

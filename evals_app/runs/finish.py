@@ -1,5 +1,6 @@
 """End a run that has nothing left to do: sum it up, once."""
 
+import hashlib
 import json
 import logging
 from collections.abc import Iterator
@@ -21,7 +22,7 @@ from evals_app.engine.statistics import flip_rate
 from evals_app.formats.snapshot import SnapshotSpec, case_digest, read_case
 from evals_app.models import CaseResult, Execution, GradeResult, Run, of_each_conversation
 from evals_app.reports.regrading import left_out_in_words
-from evals_app.reports.run_json import AT_LEAST, JUDGE_NOISE, RUBRIC_ITEMS
+from evals_app.reports.run_json import AT_LEAST, CASES_DIGEST, JUDGE_NOISE, RUBRIC_ITEMS
 from evals_app.runs import events
 from evals_app.runs.baselines import had_baseline, regressions_of
 from evals_app.runs.check_counts import checks_of
@@ -86,6 +87,7 @@ def _close(run: Run) -> str:
     if "summary" in result:
         result["summary"] |= {
             AT_LEAST: at_least,
+            CASES_DIGEST: results.digest,
             RUBRIC_ITEMS: rubric_items(run),
             JUDGE_NOISE: judge_noise(run),
         }
@@ -140,6 +142,12 @@ class CaseResults:
         rows = self._run.snapshot.cases.values_list("content", flat=True)
         for content in rows.iterator(chunk_size=CHUNK):
             self.digests[json.loads(content)["name"]] = case_digest(content)
+
+    @property
+    def digest(self) -> str:
+        """The digest of all cases, by which trends see where they were edited, added or removed."""
+        cases = json.dumps(sorted(self.digests.items()))
+        return hashlib.sha256(cases.encode()).hexdigest()
 
     def add(self, case: CaseSummary) -> None:
         columns = asdict(case) | {"verdict": case.verdict or ""}

@@ -10,6 +10,7 @@ from django.db.models import F, OuterRef, QuerySet, Subquery
 
 from evals_app.models import Run, Suite
 from evals_app.reports.changes import CaseChanges, changes_between
+from evals_app.reports.run_json import CASES_DIGEST
 from evals_app.reports.shares import CASE_COUNTS
 from evals_app.runs.comparing import MOST_RESULTS, outcomes_of
 
@@ -44,7 +45,7 @@ def rated(runs: QuerySet[Run]) -> QuerySet[Any]:
 
     The database takes these numbers out of the summary, which may be large.
     """
-    numbers = {name: F(f"summary__{name}") for name in ("pass_rate", *CASE_COUNTS)}
+    numbers = {name: F(f"summary__{name}") for name in ("pass_rate", CASES_DIGEST, *CASE_COUNTS)}
     return runs.annotate(**numbers).defer("summary")
 
 

@@ -1,6 +1,7 @@
 """Trends on the pages of suites and agents."""
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ from django.test import Client
 
 from evals_app.admin.copies import copy_agent
 from evals_app.admin.trends import SUITE_TREND_RUNS, suite_trend
+from evals_app.reports.run_json import CASES_DIGEST
 from tests.authored import a_case, client_who_may, write_suite
 from tests.makers import make_run, make_suite
 
@@ -41,6 +43,46 @@ def test_runs_that_compared_texts_in_another_way_are_left_out_and_counted() -> N
 
     assert trend is not None
     assert (len(trend.points), trend.left_out) == (3, 2)
+
+
+def with_cases(digests: Sequence[str | None]) -> None:
+    """Write a run for each digest of its cases; None: of an older version."""
+    for digest in digests:
+        run = make_run(["passed", "failed"])
+        run.summary |= {CASES_DIGEST: digest} if digest else {}
+        run.save()
+
+
+@pytest.mark.parametrize(
+    ("digests", "edited"),
+    [
+        pytest.param(["a", "a", "b", "b"], [2], id="edited once"),
+        pytest.param(["a", "b", "a"], [1, 2], id="edited and put back"),
+        pytest.param([None, "a", "a"], [], id="unknown before"),
+        pytest.param(["a", "a"], [], id="the same"),
+    ],
+)
+def test_runs_with_other_cases_than_the_run_before_are_marked(
+    admin_client: Client, digests: list[str | None], edited: list[int]
+) -> None:
+    suite = make_suite()
+    with_cases(digests)
+    marks = [place in edited for place in range(len(digests))]
+
+    trend = suite_trend(suite)
+    context = admin_client.get("/admin/").context
+    page = admin_client.get("/admin/").content.decode()
+    results = admin_client.get(f"/admin/evals_app/suite/{suite.pk}/results/").content.decode()
+
+    assert trend is not None
+    assert [label.endswith("*") for label in json.loads(trend.chart.data)["labels"]] == marks
+    (line,) = context["suites"]
+    assert [point.run.pk in line.edited for point in line.points] == marks
+    assert line.sparkline.count("other cases") == len(edited)
+    assert line.sparkline.count("M") == 1 + len(edited)
+    for text in (page, results):
+        assert text.count("Other cases than in the run before") == len(edited)
+        assert ("edited, added or removed" in text) is bool(edited)
 
 
 @pytest.mark.parametrize("similarities", [[], ["words"], ["words", "embeddings openai/x"]], ids=len)

@@ -8,7 +8,8 @@ from django.utils import timezone
 
 from evals_app.admin.run_results import results
 from evals_app.engine.scoring import ONLY_EFFORT
-from evals_app.models import Assertion, Execution, Run
+from evals_app.models import Assertion, Execution, Run, Turn
+from evals_app.reports.run_json import CASES_DIGEST
 from evals_app.runs import finish
 from evals_app.runs.cancel import cancel_run
 from evals_app.runs.finish import close_if_over
@@ -190,3 +191,17 @@ def test_bullets_of_rubrics_are_added_up() -> None:
 
 def test_a_run_without_rubrics_has_no_bullets() -> None:
     assert finished(make_suite(cases=1)).summary["rubric_items"] is None
+
+
+def test_runs_of_the_same_cases_have_one_digest_of_them() -> None:
+    suite = make_suite(["hello one", "hello two"])
+    digests = [finished(suite).summary[CASES_DIGEST]]
+    suite.agent.rules = [{"reply": "Nonsense."}]  # another agent, the same cases
+    suite.agent.save()
+    digests.append(finished(suite).summary[CASES_DIGEST])
+    Turn.objects.filter(case__name="case 1").update(user="bye")
+    digests.append(finished(suite).summary[CASES_DIGEST])
+    suite.cases.get(name="case 2").delete()
+    digests.append(finished(suite).summary[CASES_DIGEST])
+
+    assert [digests.index(digest) for digest in digests] == [0, 0, 2, 3]
