@@ -1,5 +1,6 @@
 """The baseline of a suite, on its page and on those of its runs."""
 
+from dataclasses import asdict
 from typing import Any
 
 import pytest
@@ -9,7 +10,9 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from evals_app.library.baselines import set_baseline
+from evals_app.documents.reports import report
+from evals_app.engine.gates import GateResult
+from evals_app.library.baselines import set_baseline, unset_baseline
 from evals_app.models import Run, Suite
 from tests.admin.run_pages import page_of, url
 from tests.authored import client_who_may
@@ -128,3 +131,53 @@ def test_an_archived_suite_keeps_its_baseline(admin_client: Client) -> None:
     Suite.objects.all().restore()
 
     assert Suite.objects.get().baseline == run
+
+
+def first_run(suite: Suite) -> Run:
+    """Write a run whose gate had nothing to compare with."""
+    run = make_run(suite=suite)
+    gate = GateResult(
+        "max_regressions", 0, None, None, "Nothing to compare with.", is_applied=False
+    )
+    run.summary |= {"gates": [asdict(gate)]}
+    run.save()
+    return run
+
+
+def no_link(_model: str, _pk: int) -> str:
+    return ""
+
+
+def test_a_gate_that_is_not_applied_is_called_so_wherever_gates_are_shown(
+    admin_client: Client,
+) -> None:
+    run = first_run(make_suite(max_regressions=0))
+
+    page = admin_client.get(page_of(run)).content.decode()
+    html, markdown, junit = (
+        b"".join(made.content).decode()
+        for made in (
+            report("html", run, link=no_link),
+            report("markdown", run, link=no_link),
+            report("junit", run, link=no_link),
+        )
+    )
+
+    assert "1 gate not applied" in page
+    for text in (page, html, markdown):
+        assert "not applied" in text.lower()
+        assert "every gate was met" not in text
+    assert "<skipped" in junit
+
+
+@pytest.mark.parametrize(("was_there", "words"), [(False, "do not apply"), (True, "undecided")])
+def test_the_page_of_a_suite_says_what_a_missing_baseline_means(
+    admin_client: Client, words: str, *, was_there: bool
+) -> None:
+    suite = make_suite(max_regressions=0)
+    run = make_run(suite=suite)
+    if was_there:
+        set_baseline(run)
+        unset_baseline(run)
+
+    assert words in admin_client.get(suite_page(suite)).content.decode()
