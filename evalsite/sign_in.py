@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
+from urllib.parse import quote
 
 from axes.handlers.database import AxesDatabaseHandler
 from axes.models import AccessLog
@@ -79,7 +80,12 @@ def _is_known_browser(request: HttpRequest, username: str | None) -> bool:
     known = request.get_signed_cookie(
         KNOWN_BROWSER, default=None, salt=KNOWN_BROWSER, max_age=_KEPT
     )
-    return known is not None and known == username
+    return known is not None and known == _in_a_cookie(username or "")
+
+
+def _in_a_cookie(username: str) -> str:
+    """Write a name in ASCII: a header cannot have all characters that a name may have."""
+    return quote(username, safe="@.+-_")
 
 
 def _is_known_address(request: Any, username: str | None) -> bool:
@@ -99,7 +105,7 @@ class KnownBrowser:
         if name := getattr(request, "signed_in_as", None):
             response.set_signed_cookie(
                 KNOWN_BROWSER,
-                name,
+                _in_a_cookie(name),
                 salt=KNOWN_BROWSER,
                 max_age=_KEPT,
                 secure=settings.SESSION_COOKIE_SECURE,

@@ -164,6 +164,22 @@ def test_no_one_can_lock_a_browser_out_that_its_owner_signed_in_with() -> None:
     assert attempt("ben", WRONG, **known).status_code == 200
 
 
+@pytest.mark.usefixtures("few")
+@pytest.mark.parametrize("name", ["Иван", "Jürgen", "田中", "a;b=c@example.org"])
+def test_a_browser_is_known_by_any_name(name: str) -> None:
+    """A header with other characters than these would end the answer of the web server."""
+    User.objects.create_user(name, password=PASSWORD, is_staff=True)
+    browser = Client()
+
+    first = attempt(name, PASSWORD, client=browser)
+    for cookie in first.cookies.values():
+        cookie.output(header="").encode("latin-1")
+    fail(sign_in.OF_A_NAME_AT_AN_ADDRESS, name)
+
+    assert is_in(first)
+    assert is_in(attempt(name, PASSWORD, client=browser))
+
+
 def test_guessing_in_a_known_browser_ends_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sign_in, "IN_A_KNOWN_BROWSER", 8)
     browser = Client()
