@@ -10,11 +10,14 @@ from typing import Any
 from fixtures_app.ground.strict_json import read_strictly
 
 _MOST_CHARS = 100_000
-_CLOSED_BY = {"[": "]", "{": "}"}
+_CLOSED_BY = {"[": "]", "{": "}", "(": ")"}
 
 
 def data_in(text: str) -> list[Any] | dict[str, Any] | None:
-    """Return the list or mapping that a text is; None: it is a text and nothing else."""
+    """Return the list or mapping that a text is; None: it is a text and nothing else.
+
+    Tuples and sets of texts are lists. Those of numbers may be an answer: (1, 2).
+    """
     bare = text.strip()
     if len(bare) > _MOST_CHARS or not bare or _CLOSED_BY.get(bare[0]) != bare[-1]:
         return None
@@ -30,7 +33,11 @@ def data_in(text: str) -> list[Any] | dict[str, Any] | None:
 def _read_python(text: str) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of backslashes that escape nothing
-        data = ast.literal_eval(text)
+        tree = ast.parse(text, mode="eval").body
+        data = ast.literal_eval(tree)
+    if isinstance(tree, ast.Tuple | ast.Set):
+        items = [ast.literal_eval(item) for item in tree.elts]  # sets have no order
+        return items if items and all(isinstance(item, str) for item in items) else None
     # NumPy prints no commas, and Python would join the texts to one.
     return _with_commas(text) if _has_neighbours(text) else data
 

@@ -59,6 +59,33 @@ FILES = (
         ("failed", "failed"),
     ),
     Echoed(
+        "a key that says how the text beside it is compared",
+        '{"input": "I am sorry.", "expected": {"type": "not_contains", "value": "sorry"}}\n'
+        '{"input": "I am sorry.", "expected": {"operator": "must not say", "text": ["sorry"]}}\n'
+        '{"input": "It is 5.", "expected": {"type": "exact_match", "value": "5"}}\n'
+        '{"input": "It is 5.", "expected": {"type": "number", "value": 5}}\n'
+        '{"input": "Rome", "expected": {"type": "text", "text": "Rome", "unit": "city"}}',
+        ("failed", "failed", "failed", "passed", "passed"),
+        said=("[4].expected.unit",),
+    ),
+    Echoed(
+        "a way to compare that is not known",
+        '{"input": "a", "expected": {"type": "starts-with", "value": "sorry"}}\n'
+        '{"input": "a", "expected": {"answer": "sorry", "negate": true}}\n'
+        '{"input": "a", "expected": {"answer": "sorry", "op": "!="}}\n'
+        '{"input": "a", "expected": {"type": "contains", "value": "sorry", "not": true}}',
+        refused=(
+            *("[0].expected.type", "[1].expected.negate"),
+            *("[2].expected.op", "[3].expected.type"),
+        ),
+    ),
+    Echoed(
+        "the type of a question beside its answer",
+        '{"input": "It is Rome.", "expected": {"answer": "Rome", "type": "location"}}',
+        ("passed",),
+        said=("[0].expected.type",),
+    ),
+    Echoed(
         "other keys beside the answer",
         '{"input": "5 days. Ask a lawyer.", "expected": {"answer": "5 days", "must_not": "lawyer", "unit": 1}}',
         ("failed",),

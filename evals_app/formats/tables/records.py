@@ -13,7 +13,7 @@ from evals_app.formats.document import Document
 from evals_app.formats.foreign import distinct_names
 from evals_app.formats.problems import About, Level, Loc, Problem
 from evals_app.formats.tables.chosen import IGNORED, Chosen
-from evals_app.formats.tables.columns import CHOICES, CheckColumn, ComparedColumn, column_of
+from evals_app.formats.tables.columns import CHOICES, CheckColumn, ComparedColumn, column_of, ways
 from evals_app.formats.tables.table import NO_NAME, Table
 from evals_app.formats.tables.texts import in_cell
 from evals_app.formats.tables.values import write_scalar
@@ -44,6 +44,17 @@ _SAY = "(?:contain|include|mention|say|have)s?"
 _MUST = re.compile(
     rf"(?P<not>(?:must|should|may|does|do) (?:not|never)(?: {_SAY})?|never(?: {_SAY})?|not {_SAY})"
     rf"|(?:must|should)(?: {_SAY})?|includes?|mentions?"
+)
+# Keys that may say how the text beside them is compared, and values that say only what it is.
+_HOW = frozenset(
+    {"type", "kind", "operator", "op", "match", "matcher", "mode", "condition", "relation"}
+)
+_INVERTS = frozenset({"not", "negate", "negated", "negative", "inverse", "inverted", "invert"})
+_ONLY_TYPES = frozenset({"text", "string", "str", "plain", "markdown", "output text", "input text"})
+_NEGATION = re.compile(r"\b(?:no|not|never|without|excludes?|excluding|absent|forbidden)\b|!")
+_UNKNOWN_WAY = (
+    "This may say how {} is compared, and is not known here. Write the check as the key, for "
+    'example {{"contains": "..."}} or {{"not_contains": "..."}}.'
 )
 _NOTHING_ASKED = "No message in this list asks anything."
 _REPORTED = "?"  # the message of a row whose own is refused
@@ -227,6 +238,9 @@ class _Reader:
     def _opened(self, value: Json, loc: Loc, word: str) -> Iterator[tuple[str, _Cell]]:
         """Read what a mapping says of the reply: the answer, and checks; every other key is a loss."""
         answer = _first_key(value, (*EXPECTED, *_TEXTS))
+        if answer is not None and (how := _how_compared(value, answer)):
+            yield from self._compared(value, answer, how, loc, word)
+            return
         meant = {key: _check_of(key) for key in value if key != answer}
         if answer is None and not any(meant.values()):
             self._refuse_keys(loc, value, word)
@@ -240,6 +254,24 @@ class _Reader:
             elif value[key] is not None:
                 message = f"`{key}` of an expected answer says nothing about the reply here."
                 self.lose(here, message, checks=1)
+
+    def _compared(
+        self, value: Json, answer: str, how: str, loc: Loc, word: str
+    ) -> Iterator[tuple[str, _Cell]]:
+        """Read a mapping with a key that says how its text is compared."""
+        header = _named_check(value[how])
+        rest = {key: item for key, item in value.items() if key not in {answer, how}}
+        others = {key: item for key, item in rest.items() if not _is_way(key, item, answer)}
+        if header is None or len(others) < len(rest):
+            self.problems.append(
+                self.document.problem((*loc, how), _UNKNOWN_WAY.format(f"`{answer}`"))
+            )
+            return
+        if header in ways():
+            yield from self._opened({**others, answer: value[answer], "check": header}, loc, word)
+        else:
+            yield from self._cells(header, value[answer], (*loc, answer))
+            yield from self._opened(others, loc, word) if others else ()
 
     def _chat(self, messages: Sequence[Json], loc: Loc) -> Iterator[tuple[str, _Cell]]:
         chat = read_chat(messages)
@@ -293,6 +325,34 @@ def _first_key(value: Json, words: Sequence[str]) -> str | None:
     return next(
         (key for key, item in value.items() if plain(key) in words and item is not None), None
     )
+
+
+def _how_compared(value: Json, answer: str) -> str | None:
+    """Return the key of a mapping that says how its text is compared; None: nothing does."""
+    return next((key for key, item in value.items() if _is_way(key, item, answer)), None)
+
+
+def _is_way(key: str, item: Any, answer: str) -> bool:
+    """Whether a key changes what the text beside it means for a reply.
+
+    Beside an answer, `type` may be about the question, unless it is a check or denies something.
+    """
+    if plain(key) in _INVERTS:
+        return bool(item)
+    if plain(key) not in _HOW or not isinstance(item, str) or plain(item) in _ONLY_TYPES:
+        return False
+    return (
+        plain(answer) in _TEXTS
+        or _named_check(item) is not None
+        or _NEGATION.search(f"{item} {plain(item)}".casefold()) is not None
+    )
+
+
+def _named_check(name: Any) -> str | None:
+    """Return the way to compare, or the header of the checks, that a value names; None: none."""
+    if not isinstance(name, str):
+        return None
+    return plain(name) if plain(name) in ways() else _check_of(name)
 
 
 def _check_of(key: str) -> str | None:

@@ -36,6 +36,8 @@ VALUES: list[tuple[Any, list[str] | None]] = [
     ('["refund", "credit"]', ["refund", "credit"]),
     ("['refund', 'credit']", ["refund", "credit"]),
     ("['refund'\n 'credit']", ["refund", "credit"]),
+    ("('refund', 'credit')", ["refund", "credit"]),
+    ("{'refund', 'credit'}", ["refund", "credit"]),
     ('[["refund", "credit"]]', ["refund", "credit"]),
     ("[]", []),
     (42, ["42"]),
