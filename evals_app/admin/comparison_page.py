@@ -232,6 +232,8 @@ def part_line(part: PartDifferences, *, note: SafeString | str = "") -> PartLine
 def _advice(cases: HeadCases) -> str:
     """Return what to do next."""
     worse = cases.counts.get(Change.WORSE, 0)
+    if cases.verdict == "not_comparable" and cases.counts.get(Change.SAME):
+        return "Compare the scores: cases whose checks only inform neither pass nor fail."
     if cases.verdict == "not_comparable":
         return "Run the same suite with both versions, then compare those runs."
     if worse and cases.verdict == "worse":

@@ -71,7 +71,7 @@ def status_line(run: Run) -> str:
     """Return the progress of a run in one line, for screen readers."""
     done = f"{run.done:,} of {run.total:,} done"
     trouble = [
-        f"{n:,} {word}" for word, n in (("failed", run.failed), ("errored", run.errored)) if n
+        f"{n:,} {word}" for word in ("failed", "errored", "measured") if (n := getattr(run, word))
     ]
     if not run.is_open:
         ended = ENDED[Run.StopReason(run.stop_reason)] if was_cut_short(run) else "Finished"

@@ -239,7 +239,7 @@ def execution_summary(
     judged = summarized("response_criteria_passed", graded)
     reasons = [g.grade.reason for g in judged if _passed(g) is False]
     return {
-        "overall_passed": decision.verdict is Verdict.PASSED,
+        "overall_passed": _overall(decision),
         **{part: _all_passed(summarized(part, graded)) for part in _SUMMARIZED},
         "response_criteria_failure_reason": " ".join(reasons) or None,
         "prompt_tokens": trial.usage.prompt_tokens,
@@ -248,6 +248,11 @@ def execution_summary(
         "tool_calls": [call.name for call in trial.tool_calls] if trial.reports_calls else None,
         "cached_answers": None,
     }
+
+
+def _overall(decision: Decision) -> bool | None:
+    """Return whether an execution passed; None where nothing in it could pass or fail."""
+    return None if decision.verdict is Verdict.MEASURED else decision.verdict is Verdict.PASSED
 
 
 def _passed(check: GradedAssertion) -> bool | None:

@@ -352,7 +352,7 @@ class CachedAnswers(Answer):
 class Summary(Answer):
     """Which kinds of criteria passed (null: none is set), and the measured values."""
 
-    overall_passed: bool
+    overall_passed: bool | None
     prompt_tokens_passed: bool | None
     response_tokens_passed: bool | None
     time_passed: bool | None

@@ -190,7 +190,10 @@ def headline(head: HeadCases) -> str:
     ]
     if not parts and checks:
         parts, checks = [f"No verdict got worse or better, but {checks[0]}"], checks[1:]
-    parts = [*parts, *checks] or ["No case got worse or better"]
+    parts = [*parts, *checks]
+    if not parts and head.verdict == "not_comparable":
+        return "No case can be compared."
+    parts = parts or ["No case got worse or better"]
     overall: Mapping[HeadVerdict, str] = {
         "worse": "the suite as a whole is clearly worse",
         "better": "the suite as a whole is clearly better",
@@ -251,7 +254,7 @@ def finding(head: HeadCases) -> str:
     """Return what the test over all cases found, in sentences for people."""
     test = head.test
     if test.mean is None:
-        return "The runs have no case in common whose result can be compared."
+        return "The runs have no case in common that passed or failed in both."
     if not test.differing:
         what = "verdict" if head.by_verdict else "pass rate"
         return f"The {what} of {_all(test.cases)} is the same in both runs."

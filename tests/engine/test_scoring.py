@@ -528,10 +528,17 @@ def test_trajectory_criteria_are_the_checks_of_tools_and_chunks(
 
 
 @pytest.mark.parametrize(
-    ("grades", "passed"), [([HIT], True), ([MISS], False), ([], False), ([graded(UNGRADED)], False)]
+    ("grades", "passed"),
+    [
+        ([HIT], True),
+        ([MISS], False),
+        ([], False),
+        ([graded(UNGRADED)], False),
+        ([SHOWN_HIT], None),
+    ],
 )
 def test_overall_it_passed_if_the_verdict_says_so(
-    grades: list[GradedAssertion], *, passed: bool
+    grades: list[GradedAssertion], *, passed: bool | None
 ) -> None:
     assert summary(*grades)["overall_passed"] is passed
 

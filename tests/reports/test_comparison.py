@@ -200,7 +200,8 @@ def test_a_finding_over_verdicts_does_not_speak_of_pass_rates(
             ["9 cases got worse, 3 cases got better", "clearly worse"],
         ),
         (head(RateTest(60, 3, 9, 0.1, 0.01), better=9), ["9 cases got better", "clearly better"]),
-        (head(new=3, missing=2), ["no comparable case"]),
+        (head(new=3, missing=2), ["No case can be compared"]),
+        (head(same=2), ["No case can be compared"]),
         (
             head(RateTest(9, 0, 0, 0.0, 1.0), check_worse=1, same=8),
             ["No verdict", "but 1 case has a check that got worse"],
