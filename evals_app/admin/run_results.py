@@ -39,6 +39,7 @@ from evals_app.reports.figures import (
 )
 from evals_app.reports.gates import gate_texts, gate_word, is_applied
 from evals_app.reports.judges import has_script, judges_in
+from evals_app.reports.losses import TITLE, loss_lines, losses_note
 from evals_app.reports.reviewed import WITH_PEOPLE
 from evals_app.reports.run_json import AT_LEAST
 from evals_app.reports.shares import share_of_cases, share_of_trials
@@ -133,6 +134,7 @@ def results(run: Run) -> dict[str, Any]:
         "numbers": _numbers(run, scale=scale),
         "gates": _gate_lines(run, scale=scale),
         "notes": run.summary.get("notes", []),
+        **losses_context(run),
         "causes": causes(run),
         "cases": _case_lines(run, cases[:MOST_CASES], scale=scale),
         "cases_more": max(0, counts["cases"] - MOST_CASES),
@@ -140,6 +142,18 @@ def results(run: Run) -> dict[str, Any]:
         # Gradings of the same conversation say nothing about the odds of another one.
         "has_odds": has_trials and run.gradings == 1,
         "has_judge": bool(run.judge),
+    }
+
+
+def losses_context(run: Run) -> dict[str, Any]:
+    """Return what was left out of the files of the suite: a sentence, if checks were, and a list."""
+    if not run.losses:
+        return {}
+    count = len(run.losses["parts"]) + run.losses["more"]
+    return {
+        "losses_note": losses_note(run.losses),
+        "losses_title": f"{TITLE} ({count:,})",
+        "losses": loss_lines(run.losses),
     }
 
 

@@ -1,4 +1,5 @@
 import pytest
+from django.test import Client
 
 from evals_app.admin.run_results import (
     MOST_OF_A_CAUSE,
@@ -11,6 +12,8 @@ from evals_app.admin.run_results import (
 )
 from evals_app.engine.graders import GRADERS
 from evals_app.models import Execution, GradeResult, Run
+from evals_app.reports.losses import TITLE
+from tests.admin.run_pages import page_of
 from tests.makers import REASONS, make_execution, make_run, make_suite
 
 pytestmark = pytest.mark.django_db
@@ -114,6 +117,33 @@ def test_the_numbers_tell_the_cost_of_agent_and_judge_apart_and_together() -> No
     costs = {name: numbers[name] for name in ("Agent cost", "Judge cost", "Cost")}
     assert costs == {"Agent cost": "$0.0123", "Judge cost": "$0.002", "Cost": "$0.0143"}
     assert "Spent" not in numbers
+
+
+@pytest.mark.parametrize(
+    ("lost", "shown"),
+    [(2, ["2 of 5 checks were not read", "(4)", "Check: a.yaml:7:"]), (0, ["(4)"])],
+)
+def test_the_page_shows_what_was_left_out_of_the_files_of_the_suite(
+    lost: int, shown: list[str], admin_client: Client
+) -> None:
+    part = {
+        "path": "a.yaml",
+        "line": 7,
+        "column": 0,
+        "keys": "",
+        "message": "Code.",
+        "checks": lost,
+    }
+    losses = {"checks_lost": lost, "checks_read": 3, "parts": [part], "more": 3}
+    pages = [
+        admin_client.get(page_of(run)).content.decode()
+        for run in (make_run(["passed"], losses=losses), make_run(["passed"]))
+    ]
+
+    assert all(text in pages[0] for text in shown)
+    assert ("not read" in pages[0]) == bool(lost)
+    assert TITLE in pages[0]
+    assert TITLE not in pages[1]
 
 
 def test_a_cost_that_is_unknown_is_never_0() -> None:
