@@ -208,6 +208,8 @@ ROWS = {
     "see runs": ("evals_app", "view_run"),
     "write, import": ("evals_app", "delete_suite"),
     "start, cancel": ("evals_app", "add_run"),
+    "[say which grades": ("evals_app", "review_execution"),
+    "withdraw what others": ("evals_app", "change_execution"),
     "have API tokens": ("evals_app", "add_apitoken"),
     "see and change providers": ("evals_app", "change_provider"),
     "set monthly ceilings": ("evals_app", "change_monthlyceiling"),
