@@ -1,7 +1,6 @@
 """The page on which people change their name, time zone and password, and see their tokens."""
 
 from typing import Any
-from urllib.parse import urlsplit
 
 from django import forms
 from django.contrib import admin, messages
@@ -125,8 +124,7 @@ def choose_time_zone(request: HttpRequest) -> HttpResponse:
     messages.success(request, f"Pages now show times in the time zone {name}.")
     back = request.META.get("HTTP_REFERER", "")
     is_ours = url_has_allowed_host_and_scheme(back, {request.get_host()})
-    parts = urlsplit(back)
-    return redirect(f"{parts.path}?{parts.query}" if is_ours else "admin:index")
+    return redirect(back if is_ours else "admin:index")
 
 
 urlpatterns = [

@@ -1,6 +1,7 @@
 """The profile of a person, and the times that pages show them."""
 
 from datetime import UTC, datetime
+from urllib.parse import urljoin
 
 import pytest
 from django.contrib.auth.models import Group, User
@@ -134,7 +135,7 @@ def test_a_person_is_asked_once_for_the_time_zone_of_the_browser(
         headers={"Referer": f"http://testserver{runs}"},
     )
 
-    assert back.headers["Location"].startswith(runs)
+    assert back.headers["Location"] == f"http://testserver{runs}"
     assert Profile.objects.get(user=admin_user).time_zone == "Europe/Zurich"
     assert "time-zone-offer" not in admin_client.get(runs).content.decode()
 
@@ -146,6 +147,16 @@ def test_the_answer_leads_to_no_other_site(admin_client: Client, referer: str) -
     )
 
     assert back.headers["Location"] == "/admin/"
+
+
+def test_a_path_that_looks_like_a_host_leads_to_no_other_site(admin_client: Client) -> None:
+    referer = "http://testserver//elsewhere.example/x"
+
+    back = admin_client.post(
+        f"{PAGE}time-zone/", {"time_zone": "UTC"}, headers={"Referer": referer}
+    )
+
+    assert urljoin("http://testserver/", back.headers["Location"]) == referer
 
 
 def test_people_see_their_own_tokens_if_they_may_have_some(
