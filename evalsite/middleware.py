@@ -43,6 +43,23 @@ class ContentSecurityPolicy:
         return response
 
 
+class PrivateAnswers:
+    """Let no browser or proxy keep answers of the REST API: they have conversations and prompts.
+
+    Who asks with `If-None-Match` keeps the answer on their own.
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        """Answer the request; what a view says itself is kept."""
+        response = self.get_response(request)
+        if request.path.startswith("/api/"):
+            response.headers.setdefault("Cache-Control", "private, no-store")
+        return response
+
+
 @require_safe
 def healthz(_request: HttpRequest) -> HttpResponse:
     """Answer that this process is alive, without using the database."""

@@ -81,6 +81,7 @@ MIDDLEWARE = [
     "evalsite.access_log.AccessLog",
     "django.middleware.security.SecurityMiddleware",
     "evalsite.middleware.ContentSecurityPolicy",
+    "evalsite.middleware.PrivateAnswers",
     "evalsite.middleware.Probes",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.middleware.gzip.GZipMiddleware",  # hides the length, so that secrets cannot be guessed

@@ -1,4 +1,6 @@
+import pytest
 from django.http import HttpRequest, HttpResponse
+from django.test import Client
 
 from evalsite.middleware import CONTENT_SECURITY_POLICY, ContentSecurityPolicy
 
@@ -22,3 +24,14 @@ def test_a_stricter_policy_of_a_page_stays() -> None:
     response = middleware(HttpRequest())
 
     assert response.headers["Content-Security-Policy"] == strict
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("path", "status"), [("/api/runs/", 200), ("/api/runs/1/", 404), ("/api/nothing/", 404)]
+)
+def test_nothing_keeps_answers_of_the_api(admin_client: Client, path: str, status: int) -> None:
+    response = admin_client.get(path)
+
+    assert response.status_code == status
+    assert response.headers["Cache-Control"] == "private, no-store"
