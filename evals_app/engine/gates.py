@@ -126,7 +126,7 @@ class Regressions:
             return
         if base.verdict is Verdict.PASSED:
             self.undecided_now += not head.is_decided
-        self.judged += _is_judged(base, change)
+        self.judged += _is_judged(base, head, change)
         if base.score is not None and head.score is not None:
             for scores, score in zip(self._scores, (base.score, head.score), strict=True):
                 scores.append(score)
@@ -188,8 +188,10 @@ class Regressions:
         return " ".join([*first, *self._remarks])
 
 
-def _is_judged(base: CaseOutcome, change: Change) -> bool:
+def _is_judged(base: CaseOutcome, head: CaseOutcome, change: Change) -> bool:
     """Whether a case got worse, or passed in the baseline and did not."""
+    if change is Change.CHECK_WORSE:  # apart, unless it passes in both
+        return base.verdict is head.verdict is Verdict.PASSED
     return change is Change.WORSE or (base.verdict is Verdict.PASSED and change not in _APART)
 
 

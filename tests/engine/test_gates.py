@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from evals_app.engine.check_counts import CheckCount, counts_text
 from evals_app.engine.comparison import CaseOutcome
 from evals_app.engine.gates import MOST_NAMED, GateResult, Regressions
 from evals_app.engine.scoring import NOT_COMPARED, Fact, RunSummary, summarise_run
@@ -102,6 +103,22 @@ def test_only_cases_that_passed_and_fail_now_are_regressions(
     assert (gate.name, gate.limit) == ("max_regressions", limit)
     assert (gate.actual, gate.passed) == (actual, passed)
     assert words in gate.reason
+
+
+def test_a_case_that_passes_in_both_is_compared_though_one_of_its_checks_got_worse() -> None:
+    before, after = (
+        counts_text({"check": CheckCount(passed, 1 - passed), "other": CheckCount(1, 0)})
+        for passed in (1, 0)
+    )
+    base = outcome("a", "P", 1.0, "old")._replace(checks=before)
+    regressions = Regressions("run 7", {"a": base}, digests={"a": "old"}, checks={"a": after})
+    facts = [Fact("a", Verdict.PASSED, 0.8)]
+    spec = make_suite(gates={"max_regressions": 0}, run_rule="gates")
+
+    (gate,) = summarise_run(facts, suite=spec, regressions=regressions).gates
+
+    assert (gate.actual, gate.passed) == (0, True)
+    assert "1 with a worse check" in gate.reason
 
 
 def test_an_edited_case_is_not_compared() -> None:
