@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -54,12 +54,13 @@ class _UnreadError(Exception):
 class Setting:
     """What assertions of a case are read with; `turn` takes what they need of the turn.
 
+    `transforms`: where there is code that changes each reply before any assertion reads it.
     `by_score`: the score of the case decides, whatever its single checks say.
     """
 
     values: Vars
     turn: Json
-    transform: Spot | None
+    transforms: Sequence[Spot]
     grader: Spot | None
     templates: Mapping[str, Any]
     by_score: bool
@@ -229,7 +230,7 @@ def _read(written: Assertion, setting: Setting) -> tuple[str | None, frozenset[C
         LostError: any other code changes it.
     """
     codes = [written.transform] if written.transform is not None else []
-    codes += [setting.transform.value] if setting.transform is not None else []
+    codes += [spot.value for spot in setting.transforms]
     changes = frozenset[Change]()
     places = []
     for code in codes:

@@ -84,6 +84,11 @@ class Case:
         spots = (layer.spot.at("options", key) for layer in reversed(self.layers))
         return next((spot for spot in spots if spot.value is not None), None)
 
+    def transforms(self) -> list[Spot]:
+        """Return the place of the code that changes each reply; `postprocess` is its old name."""
+        spots = (self.option("transform"), self.option("postprocess"))
+        return [spot for spot in spots if spot is not None][:1]
+
     def text_option(self, key: str) -> str:
         """Return a text that goes before or after what is said."""
         spot = self.option(key)

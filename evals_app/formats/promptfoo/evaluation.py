@@ -232,7 +232,7 @@ class Evaluation:
         setting = Setting(
             values=case.values,
             turn=turn,
-            transform=case.option("transform"),
+            transforms=[*suite.target.transforms(), *case.transforms()],
             grader=case.option("provider"),
             templates=self._config.assertion_templates,
             by_score=suite.threshold is not None,

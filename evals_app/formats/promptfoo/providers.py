@@ -39,6 +39,7 @@ _SETTINGS = {
 # Of another server than that of the provider here, which must not get its prompts.
 _ADDRESSES = ("apiBaseUrl", "apiHost", "baseURL", "base_url")
 _EMBEDDING = re.compile(r"(openai|google|ollama):embeddings?:(.+)")
+_OWN_REPLY = "Code does not run on import. Checks read the reply of the agent that is asked instead, as it is."
 _NO_ANSWER = "There is no canned answer for this tool yet."
 
 
@@ -53,6 +54,11 @@ class Target:
     agent: str | None = None
     made: Json = field(default_factory=dict)
     prompts: tuple[str, ...] | None = None
+
+    def transforms(self) -> list[Spot]:
+        """Return the place of its code that changes each reply, if this provider is asked here."""
+        spot = self.spot.at("transform")
+        return [] if self.agent is not None or spot.value is None else [spot]
 
     def joined(self, other: "Target") -> "Target":
         """Return one that is asked whatever this or another is asked."""
@@ -127,6 +133,8 @@ def _target(spot: Spot) -> Target | None:
     target = Target(name, slug_of(name), (provider.label or "", provider.id), spot, prompts=prompts)
     written_at = spot.at("id") if spot.at("id").value is not None else spot
     here = next((slug for slug in (target.slug, provider.label) if slug in around.agents), None)
+    if provider.transform is not None and (here is not None or around.agent is not None):
+        spot.at("transform").lose(_OWN_REPLY)
     if here is not None:
         return replace(target, name=here, agent=here)
     if around.agent is not None:
@@ -216,6 +224,8 @@ def judge_of(spot: Spot) -> Any:
     provider = None if written is None else _read(spot)
     if provider is None or provider.id is None:
         return None
+    if provider.transform is not None:
+        spot.at("transform").lose("Code does not run on import. The judge's own answer is read.")
     model = _model(provider)
     # An agent may be called like a model; who means it gives the judge its label.
     names = [provider.label] if model else [provider.label, provider.id]

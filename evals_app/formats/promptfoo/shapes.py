@@ -115,12 +115,12 @@ class Provider(Written):
     label: str | None = None
     config: dict[str, Any] = Field(default_factory=dict)
     prompts: list[str] | None = None
+    transform: Any = None
 
     lost = {
         "delay": "Set requests_per_minute on the provider instead.",
         "env": "Set these variables for the workers. They are not stored here.",
         "inputs": _NO_CODE,
-        "transform": _NO_CODE + " Checks read the reply unchanged.",
     }
 
 
@@ -129,6 +129,7 @@ class Options(Written):
 
     provider: Any = None
     transform: Any = None
+    postprocess: Any = None
     prefix: str | None = None
     suffix: str | None = None
     disable_var_expansion: Annotated[bool, Field(alias="disableVarExpansion")] = False
@@ -137,7 +138,6 @@ class Options(Written):
 
     lost = {
         "factuality": "A judge returns pass or fail here.",
-        "postprocess": _NO_CODE + " Checks read the reply unchanged.",
         "repeat": "Set trials on the case instead.",
         "response_format": "Settings of a model belong to the agent.",
         "rubricPrompt": "Write what the judge should look at into the suite's judge_prompt.",

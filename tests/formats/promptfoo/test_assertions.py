@@ -457,13 +457,24 @@ def test_a_change_that_a_check_can_do_without_is_read(assertion: str, check: Any
     assert checks(assertion) == [check]
 
 
-def test_a_reply_that_code_changes_is_not_checked_as_if_it_were_not() -> None:
-    config = with_tests(
-        """\
-  - vars: {what: hi}
-    options: {transform: output.toUpperCase()}
-    assert: [{type: contains, value: HI}, {type: latency, threshold: 100}]
-"""
+@pytest.mark.parametrize(
+    ("options", "provider"),
+    [
+        ("{transform: output.toUpperCase()}", "echo"),
+        ("{postprocess: output.toUpperCase()}", "echo"),
+        ("{}", "{id: echo, transform: output.toUpperCase()}"),
+    ],
+)
+def test_a_reply_that_code_changes_is_not_checked_as_if_it_were_not(
+    options: str, provider: str
+) -> None:
+    config = (
+        f"prompts: ['{{{{what}}}}']\n"
+        f"providers: [{provider}]\n"
+        "tests:\n"
+        "  - vars: {what: hi}\n"
+        f"    options: {options}\n"
+        "    assert: [{type: contains, value: HI}, {type: latency, threshold: 100}]\n"
     )
 
     imported = read(config)

@@ -200,3 +200,21 @@ def test_tools_are_kept_without_answers() -> None:
         (CONFIG, "providers[0].config.tools"),
         ("demo/tools.yaml", "[2]"),
     ]
+
+
+def test_code_that_changes_replies_is_a_loss_where_another_agent_is_asked_and_of_judges() -> None:
+    config = (
+        "prompts: [Hi]\n"
+        "providers: [{id: openai:gpt-5, transform: output.x()}]\n"
+        "defaultTest: {options: {provider: {id: openai:gpt-5, transform: output.x()}}}\n"
+        "tests: [{assert: [{type: contains, value: Hello}, {type: llm-rubric, value: Kind}]}]\n"
+    )
+
+    imported = read(config, agent="desk")
+
+    assert [(loss.keys, loss.checks) for loss in imported.losses if "transform" in loss.keys] == [
+        ("providers[0].transform", 0),
+        ("defaultTest.options.provider.transform", 0),
+    ]
+    (case,) = imported.suites[0].spec.cases
+    assert len(case.turns[0].assertions or []) == 2
