@@ -21,9 +21,15 @@ _RUN = re.compile(
     r"(?![0-9]|[.,][0-9])"
     r"|[0-9]+(?:[.,][0-9]+)*"
 )
+# How LaTeX and HTML write what stands between digits: 1{,}234, 1\,234, 1&nbsp;234.
+_BRACED_SIGN = re.compile(r"(?<=[0-9])\{([.,])\}(?=[0-9])")
+_WRITTEN_GAP = re.compile(
+    r"(?<=[0-9])(?:\\[,:; ]|&(?:nbsp|thinsp|#160|#8239|#xa0|#x202f);)(?=[0-9]{3}(?![0-9])|\\?%)",
+    re.IGNORECASE,
+)
 _PIECE = re.compile(r"[0-9.]+")
 _EXPONENT = re.compile(r"[eE][+-]?[0-9]+(?!\w|\.[0-9])")
-_PERCENT = re.compile(r"[ \u00a0\u202f]?%|[ \u00a0]per ?cent\b|[ \u00a0]Prozent\b")
+_PERCENT = re.compile(r"[ \u00a0\u202f]?\\?%|[ \u00a0]per ?cent\b|[ \u00a0]Prozent\b")
 _MAGNITUDES = {
     2: ("hundred",),
     3: ("k", "K", "thousand", "tausend"),
@@ -72,6 +78,7 @@ def find_numbers(
     k, M, B, bn directly behind, and words such as million. Digits behind a letter (`v2`), unless its
     script puts no space between words, chains such as `1.2.3` and codes such as `007` are no numbers.
     """
+    text = _WRITTEN_GAP.sub("\u202f", _BRACED_SIGN.sub(r"\1", text))
     done = 0
     for run in _RUN.finditer(text):
         if run.start() < done:
