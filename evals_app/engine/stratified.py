@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 _CERTAIN = 0.05  # the usual level
 _MOST_STEPS = 500_000  # of the exact sum: a tenth of a second
-_FINEST = 60  # parts of a rate: exact for up to 6, for 10, 12, 15, 20 and 30 trials
+_FINEST = 1_000_000  # parts of a rate in which floating-point numbers are exact enough
+_COARSE = 60  # parts where exact ones are too many: still exact for 10, 12, 15, 20 and 30 trials
 _NOISE = 1e-9
 
 
@@ -93,7 +94,11 @@ class _Term:
 
 
 def _p_of(strata: Mapping[Stratum, int]) -> float:
-    terms = list(_terms(strata))
+    trials = {n for stratum in strata for n in (stratum.base_graded, stratum.head_graded)}
+    parts = math.lcm(*trials)
+    terms = list(_terms(strata, parts)) if parts <= _FINEST else []
+    if not terms or _steps_of(terms) > _MOST_STEPS:
+        terms = list(_terms(strata, _COARSE))
     centre = math.fsum(term.mean * term.count for term in terms)
     reached = abs(sum(term.observed * term.count for term in terms) - centre)
     is_short = _steps_of(terms) <= _MOST_STEPS
@@ -101,10 +106,8 @@ def _p_of(strata: Mapping[Stratum, int]) -> float:
     return min(1.0, p)
 
 
-def _terms(strata: Mapping[Stratum, int]) -> Iterator[_Term]:
+def _terms(strata: Mapping[Stratum, int], parts: int) -> Iterator[_Term]:
     """Return the terms of the sum; a case whose trials all ended alike cannot differ."""
-    trials = {n for stratum in strata for n in (stratum.base_graded, stratum.head_graded)}
-    parts = min(math.lcm(*trials), _FINEST)
     for (base_passed, base, head_passed, head), count in strata.items():
         passed = base_passed + head_passed
         ways = {
@@ -123,13 +126,17 @@ def _terms(strata: Mapping[Stratum, int]) -> Iterator[_Term]:
 
 
 def _steps_of(terms: list[_Term]) -> int:
-    """Return about how many products the exact sum takes."""
+    """Return about how many products the exact sum takes, or a number that is too large."""
     spacing = _spacing(terms)
-    sums = done = 0
+    sums, width, done = 1, 0, 0
     for term in terms:
-        width = (max(term.chances) - min(term.chances)) // spacing
-        done += len(term.chances) * term.count * (sums + width * term.count // 2)
-        sums += width * term.count
+        reach = (max(term.chances) - min(term.chances)) // spacing
+        for _ in range(term.count):
+            done += len(term.chances) * sums
+            if done > _MOST_STEPS:
+                return done
+            width += reach
+            sums = min(sums * len(term.chances), width + 1)
     return done
 
 

@@ -55,9 +55,18 @@ def _by_counting(strata: list[tuple[int, int, int, int]]) -> float:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_it_counts_every_way_to_deal_the_trials(seed: int) -> None:
+@pytest.mark.parametrize(
+    ("cases", "sizes"),
+    [
+        pytest.param(5, (1, 2, 3, 4, 5), id="few trials"),
+        pytest.param(4, (4, 5, 7, 8, 9, 11), id="trials that share no steps"),
+    ],
+)
+def test_it_counts_every_way_to_deal_the_trials(
+    seed: int, cases: int, sizes: tuple[int, ...]
+) -> None:
     draw = random.Random(seed)
-    trials = [(draw.randint(1, 5), draw.randint(1, 5)) for _ in range(5)]
+    trials = [(draw.choice(sizes), draw.choice(sizes)) for _ in range(cases)]
     strata = [(draw.randint(0, m), m, draw.randint(0, n), n) for m, n in trials]
 
     assert result_of(*strata).p == pytest.approx(_by_counting(strata))
