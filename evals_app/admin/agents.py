@@ -32,9 +32,9 @@ from evals_app.admin.talking import TalksToAgent
 from evals_app.admin.trends import MOST_SUITES, suites_of, trend_of
 from evals_app.engine.agent_spec import SPANS_WAIT_S, AgentSettings, AgentSpec, misplaced
 from evals_app.engine.spec import PREFIXES, ModelSpec, mark_of
-from evals_app.engine.template import without_foreign
+from evals_app.engine.template import statements, without_foreign
 from evals_app.formats.problems import Loc
-from evals_app.formats.prompt_variables import foreign_variable
+from evals_app.formats.prompt_variables import foreign_statement, foreign_variable
 from evals_app.models import Agent
 from evals_app.models.agents import AGENT
 from fixtures_app.editing.duplicating import Duplicating
@@ -354,6 +354,8 @@ class AgentAdmin(BeginsSomewhere, TalksToAgent, Duplicating, RunsSuitesOfAgent, 
         super().save_model(request, obj, form, change)
         for name in form.kept_as_text:
             messages.warning(request, foreign_variable(name, "system_prompt"))
+        if statements(obj.system_prompt):
+            messages.warning(request, foreign_statement(obj.system_prompt, "system_prompt"))
         if problem := obj.to_spec().unreached_rules()[1]:
             messages.warning(request, problem)
 

@@ -212,11 +212,7 @@ class CaseSpec(Spec):
 
     def placeholders(self) -> Iterator[tuple[Loc, str]]:
         """Return the variables left in its messages: where they are, and what to do about them."""
-        messages = [
-            (("history", n, "content"), message.content) for n, message in enumerate(self.history)
-        ]
-        messages += [(("turns", n, "user"), turn.user) for n, turn in enumerate(self.turns)]
-        for loc, message in messages:
+        for loc, message in self.messages():
             for placeholder in placeholders(message):
                 shown = " ".join(placeholder.split())[:100]
                 problem = (
@@ -225,6 +221,13 @@ class CaseSpec(Spec):
                     " to send them as they are."
                 )
                 yield loc, problem
+
+    def messages(self) -> Iterator[tuple[Loc, str]]:
+        """Return all texts that the agent receives, each with its place."""
+        for n, message in enumerate(self.history):
+            yield ("history", n, "content"), message.content
+        for n, turn in enumerate(self.turns):
+            yield ("turns", n, "user"), turn.user
 
     def unreachable_time(self) -> str:
         """Warn of a time limit that ends no conversation, because the reply timeout comes first."""

@@ -14,6 +14,8 @@ from fixtures_app.ground.words import nearest
 _BRACES = re.compile(r"(\\?)\{\{(?!\{)((?:[^{}]|\{(?!\{)|\}(?!\}))*)\}\}")
 # What is a part of a template even if it has several lines; other such braces are data.
 _CODE = re.compile(r"[#/^>&!~-]?\s*[A-Za-z_]\w*\s*(?:[.(|\[\s]|\Z)")
+# Statements of the templates of other systems: {% if name %}.
+_STATEMENT = re.compile(r"\{%[-+]?\s*[a-z][^\n%]{0,200}%\}")
 PARAMS = "threadContext.params."
 _DAY_CHARS = len("2026-05-01")
 # The clock of the case, the moment or the day; also under the names that other systems use.
@@ -145,6 +147,11 @@ def placeholders(message: str) -> list[str]:
     """Return what is in double braces in a message to an agent: nothing is filled in there."""
     texts = (match[0] for match in _BRACES.finditer(message) if not match[1] and match[2].strip())
     return list(dict.fromkeys(texts))
+
+
+def statements(text: str) -> list[str]:
+    """Return what other systems would run in a text: {% if name %}. Nothing here does."""
+    return list(dict.fromkeys(" ".join(match[0].split()) for match in _STATEMENT.finditer(text)))
 
 
 def plain(message: str) -> str:

@@ -11,6 +11,7 @@ from evals_app.engine.agent_spec import AgentSpec
 from evals_app.engine.rehearsal import missed_by_expected
 from evals_app.engine.spec import PREFIXES, ProviderSpec
 from evals_app.engine.suite import AssertionSpec, SuiteSpec
+from evals_app.engine.template import statements
 from evals_app.formats.document import Document, Surprise
 from evals_app.formats.explain import allows, annotation_at, explain
 from evals_app.formats.problems import Level, Loc, Place, Problem, shortened, shown
@@ -297,6 +298,7 @@ def suite_warnings(suite: SuiteSpec, place: Place) -> Iterator[Problem]:
     for assertion, loc in placed_assertions(suite):
         yield from _assertion_warnings(assertion, loc, place)
     yield from _swamped(suite, place)
+    yield from _statements_sent(suite, place)
     for c, case in enumerate(suite.cases):
         here: Loc = ("cases", c)
         for loc, problem in case.placeholders():
@@ -314,6 +316,24 @@ def suite_warnings(suite: SuiteSpec, place: Place) -> Iterator[Problem]:
                 f"conversation is stopped after {MAX_CASE_S} s."
             )
             yield place((*here, "turn_timeout_s"), message, level="warning")
+
+
+def _statements_sent(suite: SuiteSpec, place: Place) -> Iterator[Problem]:
+    """Warn once of messages that are templates of another system: nothing runs what is in them."""
+    found = [
+        (("cases", c, *loc), statements(message)[0])
+        for c, case in enumerate(suite.cases)
+        for loc, message in case.messages()
+        if statements(message)
+    ]
+    if found:
+        loc, named = found[0]
+        more = f" So it does with {len(found) - 1:,} more." if len(found) > 1 else ""
+        message = (
+            f"The agent receives this message with {shortened(named)} in it: messages are not templates "
+            f"here.{more} Write out the text, if that is not what you mean."
+        )
+        yield place(loc, message, level="warning")
 
 
 def unchecked_cases(draft: Draft) -> Iterator[Problem]:

@@ -2,7 +2,7 @@
 
 from typing import Any, Literal
 
-from evals_app.engine.template import without_foreign
+from evals_app.engine.template import statements, without_foreign
 from evals_app.formats.problems import Place, Problem
 from fixtures_app.ground.quoting import shortened
 
@@ -19,13 +19,27 @@ def foreign_variable(name: str, key: Literal["system_prompt", "judge_context"]) 
     )
 
 
+def foreign_statement(text: str, key: Literal["system_prompt", "judge_context"]) -> str:
+    """Say what becomes of the statements of a template, the first of which is named."""
+    named = shortened(statements(text)[0], _SHOWN)
+    return (
+        f"Nothing here runs {named}, so the {_RECEIVERS[key]} receives it unchanged, with all that "
+        "it would choose from. Write out the text."
+    )
+
+
 def with_plain_variables(
     data: Any, key: Literal["system_prompt", "judge_context"], place: Place
 ) -> tuple[Any, list[Problem]]:
-    """Return data whose prompt has no foreign variables, and a loss for each of them."""
+    """Return data whose prompt has no foreign variables, and a loss for each of them.
+
+    What else a template of another system does is one loss.
+    """
     written = data.get(key) if isinstance(data, dict) else None
     if not isinstance(written, str):
         return data, []
     text, names = without_foreign(written)
-    losses = [place((key,), foreign_variable(name, key), value="", level="loss") for name in names]
+    messages = [foreign_variable(name, key) for name in names]
+    messages += [foreign_statement(written, key)] if statements(written) else []
+    losses = [place((key,), message, value="", level="loss") for message in messages]
     return {**data, key: text}, losses

@@ -270,11 +270,14 @@ def test_variables_of_another_system_are_kept_as_text_with_a_warning(admin_clien
     save_agent(AgentSpec.model_validate(MODEL))
 
     page_of(admin_client, Agent.objects.get()).post(
-        system_prompt="For {{organizationName}} at {{currentTime}}."
+        system_prompt="For {{organizationName}} at {{currentTime}}.{% if gold %} Hi.{% endif %}"
     )
 
-    assert Agent.objects.get().system_prompt == r"For \{{organizationName}} at {{currentTime}}."
-    assert "organizationName" in page_of(admin_client, Agent.objects.get()).text
+    kept = r"For \{{organizationName}} at {{currentTime}}.{% if gold %} Hi.{% endif %}"
+    assert Agent.objects.get().system_prompt == kept
+    page = page_of(admin_client, Agent.objects.get()).text
+    assert "organizationName" in page
+    assert "runs {% if gold %}, so the agent" in page
 
 
 @pytest.mark.parametrize(

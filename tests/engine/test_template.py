@@ -10,6 +10,7 @@ from evals_app.engine.template import (
     placeholders,
     plain,
     resolve,
+    statements,
     unknown_variable,
     without_foreign,
     written,
@@ -197,3 +198,15 @@ def test_braces_that_nobody_closes_are_read_in_bounded_time() -> None:
     message = "{{" * 200_000 + "{{" + " " * 200_000
 
     assert placeholders(message) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("{% if tier == 'gold' %}Hi{%- endif -%}", ["{% if tier == 'gold' %}", "{%- endif -%}"]),
+        ("{%for a in b%}{{a}}{%for a in b%}", ["{%for a in b%}"]),
+        ("5 {% 6 %}, {%, %}, {50 %} off, {% if", []),
+    ],
+)
+def test_statements_of_other_templates_are_found(text: str, found: list[str]) -> None:
+    assert statements(text) == found

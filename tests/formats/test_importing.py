@@ -619,3 +619,23 @@ def test_a_relative_path_in_a_command_is_explained() -> None:
         )
 
     assert [warning.keys for warning in imported.warnings] == ["command[1]"]
+
+
+def test_statements_of_other_templates_that_reach_an_agent_or_a_judge_are_reported_once() -> None:
+    block = "{% if gold %}Hi{% endif %}"
+    agent = f"agent: A\nslug: a\ndriver: model\nmodel: openai/gpt-5\nsystem_prompt: '{block}'\n"
+    turns = f"turns: [{{user: '{block}', assertions: [{{type: contains, value: hello}}]}}]"
+    suite = (
+        f"suite: S\nslug: s\nagent: a\njudge_context: '{block}'\ncases:\n"
+        f"- {{name: one, {turns}}}\n- {{name: two, {turns}}}\n"
+    )
+    files = [SourceFile("a.agent.yaml", agent.encode()), SourceFile("s.suite.yaml", suite.encode())]
+
+    imported = read_files(files)
+
+    said = [(problem.keys, problem.level) for problem in (*imported.losses, *imported.warnings)]
+    assert [item for item in said if "gpt" not in item[0]] == [
+        ("system_prompt", "loss"),
+        ("judge_context", "loss"),
+        ("cases[0].turns[0].user", "warning"),
+    ]
