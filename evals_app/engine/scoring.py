@@ -505,8 +505,8 @@ class Counts:
             return ""
         number, verb = f"{self.cases_measured:,}", "was" if self.cases_measured == 1 else "were"
         return (
-            f"{number} of {self.cases:,} cases {verb} only measured: no check of them can pass or fail."
-            " They count in the score, and in no pass rate."
+            f"{number} of {self.cases:,} cases {verb} only measured: none of their checks can pass or fail."
+            " They count towards the score, but not towards pass rates."
         )
 
 

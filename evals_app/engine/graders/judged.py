@@ -362,7 +362,8 @@ def _count(met: int, *, applicable: int, total: int) -> str:
 def _named(ticks: Sequence[tuple[str, TickedItem]]) -> str:
     """Quote some bullets with what the judge says of them."""
     bullets = [
-        quoted(text.splitlines()[0]) + (f" ({shortened(tick.critique)})" if tick.critique else "")
+        quoted(text.splitlines()[0])
+        + (f" ({shortened(tick.critique.rstrip('.'))})" if tick.critique else "")
         for text, tick in ticks[:_NAMED]
     ]
     more = f" and {len(ticks) - _NAMED} more" if len(ticks) > _NAMED else ""

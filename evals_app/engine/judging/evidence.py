@@ -54,7 +54,7 @@ _SPEAKERS = {
 # What is wrong with quotes, the worst first.
 _NEVER_SAID = "what the agent never said"
 _SOMEONE_ELSES = "someone else's words as the agent's"
-_INEXACT = "inexactly, though the words are there, or nearly"
+_INEXACT = "inexactly"
 _TOO_SHORT = "too few words to show anything"
 _FAULTS = (_NEVER_SAID, _SOMEONE_ELSES, _INEXACT, _TOO_SHORT)
 _ALIKE = 0.75  # how similar a word is to one with a letter wrong
@@ -151,7 +151,9 @@ class MadeUpError(UnreadableError):
 
     @property
     def twice(self) -> str:
-        return f"The judge twice quoted {self.fault}, so the agent is not graded. {self.advice}"
+        return (
+            f"The agent is not graded, because the judge twice quoted {self.fault}. {self.advice}"
+        )
 
 
 class UnshownError(UnreadableError):

@@ -196,8 +196,8 @@ def _refuse_unshown(requirements: Sequence[_Requirement], criteria: str) -> None
     if unshown:
         raise UnshownError(
             f"{', '.join(unshown[:_MOST_NAMED])}: met, and no passage shows it. Quote the passage"
-            " letter by letter. If there is none, it is not met: only what forbids something, or"
-            " sets a condition that does not arise, is met by nothing."
+            " letter by letter. If there is none, it is met only if the criteria forbid something"
+            " here, or set a condition that does not arise; then keep their words. Else it is not met."
         )
 
 

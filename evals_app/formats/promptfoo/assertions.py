@@ -214,7 +214,7 @@ def _text_of(template: Template, values: Vars, kind: str) -> str:
             f"{{{{{name}}}}} holds keys with values, not a text. Name one of them: {{{{{name}.key}}}}."
         )
     raise LostError(
-        f"{{{{{name}}}}} holds a list, and this looks for one text. Name one of it, such as "
+        f"{{{{{name}}}}} holds a list, and this looks for one text. Name one of its items, such as "
         f"{{{{{name}[0]}}}}, or use contains-all or contains-any with the whole list."
     )
 

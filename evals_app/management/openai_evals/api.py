@@ -170,7 +170,11 @@ class Api:
                 return
             after = page.cursor
             if not after or after in cursors:
-                why = "repeats one that it gave before" if after else "names no place to go on from"
+                why = (
+                    "repeats one that it gave before"
+                    if after
+                    else "does not say where the next one begins"
+                )
                 address = self.address(*parts, query=query)
                 raise FailedError(address, f"There are more pages, but the last one {why}.")
             cursors.add(after)
@@ -233,7 +237,7 @@ class Api:
             return StoppedError(f"The API asks to wait {trouble.pause:,.0f} s. {trouble.problem}")
         self._failed = self._failed + 1 if trouble.may_pass or trouble.is_limit else 0
         if self._failed >= _FAILED_IN_A_ROW and not await self._answers():
-            return StoppedError(f"The API does not answer any more. {trouble.problem}")
+            return StoppedError(f"The API has stopped answering. {trouble.problem}")
         return FailedError(url, trouble.problem, status=trouble.status)
 
     async def _answers(self) -> bool:

@@ -10,7 +10,7 @@ from evals_app.management.openai_evals.work import Json, Work
 
 # A run in any other state may still change.
 _ENDED = ("completed", "failed", "canceled", "cancelled", "expired")
-_NOT_AN_ID = "It has no id by which it can be asked for."
+_NOT_AN_ID = "It has no id, so it cannot be fetched."
 _OPEN = "It has not ended (status {}), so it may still change. Start again when it has."
 _ITEMS = "-items"
 _FEWER = "The run counts {:,} items, but the API lists {:,}."

@@ -414,7 +414,7 @@ async def test_where_no_bullet_applies_it_is_not_applicable() -> None:
         pytest.param(["pass"] * 5, ["5 of 5 bullets are met."], id="all"),
         pytest.param(
             ["pass", "fail", "pass", NA, NA],
-            ["Only 3 of 5 bullets applied", "2 of them", "Missed: “Says when” (It is fail.)"],
+            ["Only 3 of 5 bullets applied", "2 of them", "Missed: “Says when” (It is fail)"],
             id="one is missed",
         ),
         pytest.param(["pass"] + [NA] * 4, ["Only 1 of 5 bullets applied", "met"], id="one applies"),
