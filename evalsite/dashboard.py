@@ -133,9 +133,15 @@ def _calm(suites: Sequence[SuiteLine]) -> tuple[str, str]:
     if not known:
         return "—", "Nothing to compare with yet."
     lost = sum(changes.lost for changes in known)
-    first = "Every case that passed before still passes."
+    first = "Every case that passed in the run before still passes."
     if lost:
-        first = f"But {plural(lost, 'case')} that passed before did not pass now: by chance, or not graded."
+        first = (
+            f"But {plural(lost, 'case')} that passed in the run before did not pass now: by chance,"
+            " or not graded."
+        )
+    # Of what failed twice nothing got worse; that must not read as if all were well.
+    if failed := sum(line.last.run.verdict == Run.Verdict.FAILED for line in suites if line.last):
+        first += f" The last run of {plural(failed, 'suite')} failed."
     rest = len(suites) - len(known)
     more = f" Nothing to compare with yet in {plural(rest, 'suite')}." if rest else ""
     return "Nothing", f"{first}{more}"

@@ -261,7 +261,7 @@ def test_cases_that_went_both_ways_are_not_the_same_as_before(admin_client: Clie
     assert "same as before" not in read(admin_client)
 
 
-REASSURANCE = "Every case that passed before still passes"
+REASSURANCE = "Every case that passed in the run before still passes"
 NOTHING_YET = "Nothing to compare with yet"
 
 
@@ -292,6 +292,13 @@ def test_it_reassures_only_where_there_was_something_to_compare_with(
 
     assert words in text
     assert missing not in text
+
+
+def test_what_failed_twice_is_not_forgotten(admin_client: Client) -> None:
+    for state in ("passed", "failed", "failed"):
+        make_run([state])
+
+    assert "The last run of 1 suite failed" in read(admin_client)
 
 
 def test_suites_with_nothing_to_compare_with_are_counted_apart(admin_client: Client) -> None:
