@@ -80,6 +80,19 @@ FILES = (
         ),
     ),
     Echoed(
+        "a key of the row that denies its expected text",
+        '{"input": "I am sorry.", "expected": "sorry", "type": "not_contains"}\n'
+        '{"input": "I am sorry.", "expected": "sorry", "negate": true}\n'
+        '{"input": "I am sorry.", "answer": "sorry", "operator": "!="}',
+        refused=("[0].type", "[1].negate", "[2].operator"),
+    ),
+    Echoed(
+        "keys of the row that deny nothing",
+        '{"input": "I am sorry.", "expected": "sorry", "type": "no context", "negate": false}',
+        ("passed",),
+        said=("[0].type", "[0].negate"),
+    ),
+    Echoed(
         "the type of a question beside its answer",
         '{"input": "It is Rome.", "expected": {"answer": "Rome", "type": "location"}}',
         ("passed",),

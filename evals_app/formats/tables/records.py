@@ -164,6 +164,10 @@ class _Reader:
         for key, value in row.items():
             loc = (*here, key)
             choice = self.chosen.of(key)
+            if choice is None and _denies(key, value) and (answer := _first_key(row, EXPECTED)):
+                message = _UNKNOWN_WAY.format(f"`{answer}`")
+                self.problems.append(self.document.problem(loc, message))
+                continue
             ignored = [(key, _cell(value, loc))]
             cells = ignored if choice == IGNORED else self._cells(choice or key, value, loc)
             for header, cell in cells:
@@ -346,6 +350,15 @@ def _is_way(key: str, item: Any, answer: str) -> bool:
         or _named_check(item) is not None
         or _NEGATION.search(f"{item} {plain(item)}".casefold()) is not None
     )
+
+
+def _denies(key: str, item: Any) -> bool:
+    """Whether a key of a row says that its expected text must not be in the reply."""
+    if plain(key) in _INVERTS:
+        return item is True
+    if plain(key) not in _HOW or not isinstance(item, str):
+        return False
+    return item.strip() in {"!=", "<>"} or "not" in (_check_of(item) or "").split()
 
 
 def _named_check(name: Any) -> str | None:
