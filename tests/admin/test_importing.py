@@ -524,6 +524,7 @@ def test_a_suite_without_any_check_is_imported_only_if_someone_ticks_so(
     rows = {"rows.jsonl": b'{"question": "a", "owner": "Ann"}'}
     page = check(admin_client, rows, agent="echo")
 
+    assert "Ready to import, but no case checks anything" in page.text
     assert "no case checks anything: suite rows" in page.text
     refused = page.press_import()
     assert "Confirm this below" in refused.text
@@ -536,7 +537,9 @@ def test_lost_checks_are_counted_on_the_page(admin_client: Client) -> None:
     check(admin_client, {"echo.agent.yaml": AGENT}).press_import()
     row = b'{"question": "a", "expected": "x", "must_say": "y"}'
 
-    assert "1 of 2 checks was not read" in check(admin_client, {"r.jsonl": row}, agent="echo").text
+    page = check(admin_client, {"r.jsonl": row}, agent="echo").text
+
+    assert "Ready to import, but 1 of 2 checks was not read" in page
 
 
 def test_what_is_missing_since_is_shown(admin_client: Client) -> None:
