@@ -19,6 +19,7 @@ from evals_app.engine.agents.outside import Outside
 from evals_app.engine.agents.reply import _KEYS as REPLY_KEYS
 from evals_app.engine.agents.reply import parse_reply, read_reply
 from evals_app.engine.agents.session import Exchange, Setting
+from evals_app.engine.comparison import Change
 from evals_app.engine.permits import FROZEN
 from evals_app.engine.signature import secret_text, signed_headers
 from evals_app.engine.trial import Message, ToolCall, Usage
@@ -229,6 +230,16 @@ def test_the_table_of_roles_is_what_roles_may_do() -> None:
         begin: ["yes" if role.includes(*right) else "" for role in ROLES]
         for begin, right in ROWS.items()
     }
+
+
+@pytest.mark.parametrize(
+    ("page", "line"),
+    [("docs/commands.md", "`--change WORD`"), ("docs/rest.md", "`GET runs/compare/`")],
+)
+def test_every_change_of_a_case_is_named(page: str, line: str) -> None:
+    _, _, after = PAGES[page].read_text().partition(line)
+
+    assert {change for change in Change if not re.search(rf"\b{change}\b", after[:500])} == set()
 
 
 @pytest.mark.parametrize("page", ["ARCHITECTURE.md", "CONTRIBUTING.md"])
