@@ -81,6 +81,7 @@ def test_rest_counts_them(run: Run) -> None:
         "total": 8,
         "passed": 4,
         "failed": 2,
+        "measured": 0,
         "errored": 0,
         "skipped": 2,
         "cancelled": 0,
@@ -116,7 +117,7 @@ def test_the_markdown_names_them(admin_client: Client, run: Run) -> None:
     text = admin_client.get(url).getvalue().decode()
 
     assert "2 skipped" in text
-    assert f"| 0{NBSP}% | decided after 2 of 4 |" in text
+    assert f"| 0{NBSP}% (0 of 2) | decided after 2 of 4 |" in text
     assert "| 3 | ⏭ skipped |" in text
 
 

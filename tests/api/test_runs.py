@@ -47,7 +47,7 @@ def test_a_run_is_started(client: APIClient) -> None:
     body = response.json()
     assert (body["id"], body["suite"], body["agent"]) == (run.pk, "talks", "shop")
     assert (body["status"], body["verdict"]) == ("queued", None)
-    none = dict.fromkeys(("passed", "failed", "errored", "skipped", "cancelled"), 0)
+    none = dict.fromkeys(("passed", "failed", "measured", "errored", "skipped", "cancelled"), 0)
     assert body["counts"] == {"total": 2, "not_run": 2, **none}
     assert body["progress"] == {"done": 0, "total": 2}
     assert run.created_by is not None

@@ -7,6 +7,7 @@ from itertools import count
 from evals_app.engine.agent_spec import AgentSpec
 from evals_app.engine.agents.session import Exchange, Setting
 from evals_app.engine.agents.toolbox import Toolbox, result_text
+from evals_app.engine.documents import DocumentError, text_of
 from evals_app.engine.errors import AgentError, ConfigurationError, ProviderError, ReplyTooLongError
 from evals_app.engine.files import is_shown_as_it_is, text_shown
 from evals_app.engine.llm.call import (
@@ -147,7 +148,10 @@ def _asked(exchange: Exchange) -> UserMessage:
 
 
 def _written(file: FileContent) -> str:
-    text = text_shown(file.name, file.media_type, file.data)
+    try:
+        text = text_of(file.media_type, file.data)
+    except DocumentError:
+        return text_shown(file.name, file.media_type, file.data)  # that it cannot be read
     return f"[File {file.name}]\n{text}\n[End of {file.name}]"
 
 

@@ -106,8 +106,12 @@ class Command(BaseCommand):
             wrong = _surprises(run, declared)
             surprises += wrong
             ends = Counter(declared.values())
-            seen = zip((run.passed, run.failed, run.errored), Verdict, strict=True)
-            counts = [f"{count} of {ends[verdict]}" for count, verdict in seen]
+            seen = {
+                Verdict.PASSED: run.passed,
+                Verdict.FAILED: run.failed,
+                Verdict.ERRORED: run.errored,
+            }
+            counts = [f"{count} of {ends[verdict]}" for verdict, count in seen.items()]
             table.add_row(run.suite_name, *counts, "no" if wrong else "yes")
             print_result(run, console=console, site=site)
         console.print("\n[bold]Results compared with what the examples declare[/]")

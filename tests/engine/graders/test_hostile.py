@@ -201,7 +201,8 @@ def test_the_longest_reply_is_read_or_fails_and_is_never_our_own_fault(
     grade, seconds = graded(kind, options, view_of("x" * 1_000_001))
 
     assert seconds < 20
-    assert grade.status is GradeStatus.OK
+    if kind != "cost":  # unknown here, whatever the length
+        assert grade.status is GradeStatus.OK
     bound = GRADERS[kind].most_bytes or (MAX_JSON_BYTES if _reads_json(kind, options) else None)
     assert (grade.cause is Cause.AGENT) is (bound is not None)
 
