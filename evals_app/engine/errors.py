@@ -89,7 +89,7 @@ class ProviderError(EngineError):
         self.status = status
         self.retry_after_s = retry_after_s
         self.attempts: tuple[Any, ...] = ()  # the trial.Attempts that led here, the last included
-        self.may_be_billed = False  # an attempt broke off, so nobody knows what it cost
+        self.may_be_billed = False  # an attempt broke off, so its cost is unknown
         self.calls: tuple[Any, ...] = ()
 
 

@@ -47,8 +47,8 @@ _CACHED = (
     " were asked of models."
 )
 _SUSPECTED = (
-    "{passes} in doubt: the conversation may contain text aimed at the judge. They count until someone"
-    " reviews them; a sample to check begins with them."
+    "{passes} in doubt: the conversation may contain text aimed at the judge. Such passes count"
+    " until someone reviews them; a sample to check begins with them."
 )
 _WHICH = " In the JSON, turns and checks show which answers came from the cache."
 
