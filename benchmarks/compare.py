@@ -35,7 +35,7 @@ from evals_app.engine.suite import SuiteSpec
 from evals_app.engine.trial import Verdict
 from evals_app.formats.snapshot import SCHEMA_VERSION, SnapshotSpec
 from evals_app.models import ApiToken, CaseResult, Run, Snapshot
-from evals_app.runs.comparing import MOST_RESULTS
+from evals_app.runs.outcomes import MOST_RESULTS
 from fixtures_app.spec import FixtureSpec
 
 Query = list[tuple[str, int | str]]

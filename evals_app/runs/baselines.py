@@ -13,7 +13,7 @@ from evals_app.formats.snapshot_differences import (
 )
 from evals_app.models import Run, Suite
 from evals_app.reports.comparison import PARTS
-from evals_app.runs.comparing import case_outcomes
+from evals_app.runs.outcomes import case_outcomes
 
 # A run, the last whole run of the suite that passed, or the one that is pinned as its baseline.
 Baseline = int | Literal["latest", "pinned"]

@@ -4,20 +4,18 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import lru_cache
-from sys import intern
 from typing import Any, NamedTuple
 
 from django.db.models import BigIntegerField
 
-from evals_app.engine.check_counts import NO_CHECKS, turned_checks
-from evals_app.engine.comparison import MOST_RUNS, CaseOutcome
-from evals_app.engine.trial import Verdict
+from evals_app.engine.check_counts import turned_checks
+from evals_app.engine.comparison import MOST_RUNS
 from evals_app.formats.snapshot_differences import (
     PartDifferences,
     UnreadableError,
     snapshot_differences,
 )
-from evals_app.models import CaseResult, Run, Snapshot
+from evals_app.models import Run, Snapshot
 from evals_app.reports.answers import Json
 from evals_app.reports.compared_cases import (
     ComparedCase,
@@ -41,15 +39,10 @@ from evals_app.reports.comparison_answers import (
     compared_run_json,
     counts_json,
 )
-from evals_app.runs.check_counts import checks_of, counted_checks
+from evals_app.runs.check_counts import counted_checks
+from evals_app.runs.outcomes import MOST_RESULTS, outcomes_of
 from evals_app.runs.passports import agreements_in_runs
 from fixtures_app.ground.memory import uncollected
-
-MOST_RESULTS = 400_000  # of cases, of all runs together; they take 120 MB
-
-_ROWS_AT_ONCE = 2000
-_COLUMNS = ("name", "digest", "verdict", "passed", "failed", "errored", "score", "checks")
-_VERDICTS: dict[str, Verdict | None] = {"": None, **{verdict.value: verdict for verdict in Verdict}}
 
 
 class CannotCompareError(ValueError):
@@ -113,11 +106,6 @@ class Comparison:
     def is_worse(self) -> bool:
         """Whether a case of any head got worse, or its suite certainly did."""
         return any(head.cases.is_worse for head in self.heads)
-
-
-def case_outcomes(run: Run) -> dict[str, CaseOutcome]:
-    """Return the outcome of each case of a run that has ended, by name, in the order of the suite."""
-    return outcomes_of([run.pk])[run.pk]
 
 
 def compare_runs(ids: Sequence[int]) -> Comparison:
@@ -246,29 +234,3 @@ def _differences(before: str, after: str) -> tuple[PartDifferences, ...] | None:
         return snapshot_differences(before, after)
     except UnreadableError:
         return None
-
-
-def outcomes_of(
-    run_ids: Sequence[int], *, reads_grades: bool = True
-) -> dict[int, dict[str, CaseOutcome]]:
-    """Return the outcomes of runs that have ended, each by the name of the case.
-
-    Runs of older versions did not note their checks, which takes a query for each: `reads_grades`.
-    """
-    outcomes: dict[int, dict[str, CaseOutcome]] = {pk: {} for pk in run_ids}
-    rows = CaseResult.objects.filter(run__in=run_ids).order_by("run", "position")
-    columns = rows.values_list("run_id", *_COLUMNS).iterator(chunk_size=_ROWS_AT_ONCE)
-    older: set[int] = set()
-    for pk, name, digest, verdict, passed, failed, errored, score, checks in columns:
-        # Runs of one suite share most names, contents and results of checks.
-        known, noted = intern(name), intern(checks)
-        outcomes[pk][known] = CaseOutcome(
-            known, intern(digest), _VERDICTS[verdict], passed, failed, errored, score, noted
-        )
-        if not checks:
-            older.add(pk)
-    for pk in older if reads_grades else ():
-        counts = checks_of(pk)
-        for name, outcome in outcomes[pk].items():
-            outcomes[pk][name] = outcome._replace(checks=counts.get(name, NO_CHECKS))
-    return outcomes

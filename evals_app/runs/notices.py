@@ -42,7 +42,7 @@ from evals_app.reports.notices import (
     notice_json,
     slack_json,
 )
-from evals_app.runs.comparing import case_outcomes
+from evals_app.runs.outcomes import case_outcomes
 from evals_app.runs.patience import AWAY
 from evals_app.runs.record import storable
 

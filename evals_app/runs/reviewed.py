@@ -38,8 +38,8 @@ from evals_app.models import (
     Transcript,
 )
 from evals_app.runs.baselines import regressions_of
-from evals_app.runs.comparing import case_outcomes
 from evals_app.runs.facts import CHUNK, facts_of, with_rules_of
+from evals_app.runs.outcomes import case_outcomes
 
 _COUNTED = (Review.Kind.VERDICT, Review.Kind.NOT_THE_AGENT)
 

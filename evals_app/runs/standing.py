@@ -12,7 +12,7 @@ from evals_app.models import Run, Suite
 from evals_app.reports.changes import CaseChanges, changes_between
 from evals_app.reports.run_json import CASES_DIGEST
 from evals_app.reports.shares import CASE_COUNTS
-from evals_app.runs.comparing import MOST_RESULTS, outcomes_of
+from evals_app.runs.outcomes import MOST_RESULTS, outcomes_of
 
 
 @dataclass(frozen=True, slots=True)

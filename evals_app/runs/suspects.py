@@ -22,10 +22,10 @@ from evals_app.formats.snapshot import SnapshotSpec, read_case
 from evals_app.models import Run
 from evals_app.reports.settlements import price_in_words
 from evals_app.runs.check_counts import counted_checks
-from evals_app.runs.comparing import case_outcomes
 from evals_app.runs.forecast import forecast_frozen
 from evals_app.runs.freeze import AT_ONCE, CannotStartError, archived
 from evals_app.runs.obstacles import Obstacles
+from evals_app.runs.outcomes import case_outcomes
 
 
 @dataclass(frozen=True)

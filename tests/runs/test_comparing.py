@@ -8,12 +8,11 @@ from evals_app.engine.comparison import MOST_RUNS, Change, change_of
 from evals_app.formats.snapshot_differences import Part
 from evals_app.models import Run, Suite, Turn
 from evals_app.runs.comparing import (
-    MOST_RESULTS,
     CannotCompareError,
     Comparison,
-    case_outcomes,
     compare_runs,
 )
+from evals_app.runs.outcomes import MOST_RESULTS, case_outcomes
 from tests.makers import make_run
 from tests.runs.suites import finished, make_agent, make_suite
 

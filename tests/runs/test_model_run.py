@@ -235,7 +235,7 @@ def test_a_model_ticks_off_the_rubric_of_the_suite(server: ModelServer) -> None:
     assert execution.score == pytest.approx(0.75 + 0.25 * 2 / 3)
     assert grade.reason.endswith(" Score 0.67, needs 0.60.")
     assert "Only 3 of 4 bullets applied" in grade.reason
-    assert "Missed: “Names the carrier” (None is named.)" in grade.reason
+    assert "Missed: “Names the carrier” (None is named)" in grade.reason
     assert [item["verdict"] for item in grade.details["items"]] == [
         *("pass", "fail", "pass", "not_applicable")
     ]

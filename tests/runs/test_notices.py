@@ -18,7 +18,6 @@ from evals_app.engine.web import Answer
 from evals_app.models import Agent, Delivery, MailWish, Run, Suite, Webhook
 from evals_app.runs import notices
 from evals_app.runs.cancel import cancel_run
-from evals_app.runs.comparing import case_outcomes
 from evals_app.runs.notices import (
     PAUSES,
     Message,
@@ -28,6 +27,7 @@ from evals_app.runs.notices import (
     send_again,
     send_test,
 )
+from evals_app.runs.outcomes import case_outcomes
 from evals_app.runs.reap import reap
 from evals_app.runs.resume import resume_run
 from evals_app.runs.shift import work

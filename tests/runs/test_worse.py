@@ -11,8 +11,9 @@ from evals_app.engine.gates import Regressions, Spending, TurnTimes, check_gates
 from evals_app.engine.settling import Trials, find_suspects
 from evals_app.engine.suite import GatesSpec
 from evals_app.models import CaseResult, Run
-from evals_app.runs.comparing import case_outcomes, changed_checks, compare_runs
+from evals_app.runs.comparing import changed_checks, compare_runs
 from evals_app.runs.notices import worse_than_baseline
+from evals_app.runs.outcomes import case_outcomes
 from evals_app.runs.standing import case_changes
 from tests.makers import make_run
 from tests.runs.settlements import settled, two_runs_of_a_case_that_always_fails
