@@ -42,7 +42,7 @@ def is_away(error: BaseException | None) -> bool:
 
 
 class OneLine(logging.Filter):
-    """Shorten errors that are no fault of the code to one line: a traceback would hide those that are.
+    """Shorten errors that the code did not cause to one line: tracebacks would hide those that it did.
 
     The database is unavailable, or a request was refused.
     """

@@ -11,7 +11,7 @@ from django.contrib import admin, messages
 from django.contrib.admin.models import CHANGE, LogEntry
 from django.contrib.auth.forms import SetPasswordForm
 from django.contrib.auth.models import User
-from django.contrib.auth.views import PasswordResetConfirmView
+from django.contrib.auth.views import INTERNAL_RESET_SESSION_TOKEN, PasswordResetConfirmView
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
@@ -146,8 +146,9 @@ class SetPassword(PasswordResetConfirmView):
     @transaction.atomic
     def form_valid(self, form: Any) -> HttpResponse:
         person: Any = self.user
+        token = self.request.session[INTERNAL_RESET_SESSION_TOKEN]
         link = PasswordLink.objects.select_for_update().filter(person=person).first()
-        if link is None:  # it was used a moment ago
+        if link is None or not link.fits(token):  # used, replaced or ended a moment ago
             return redirect(self.request.path)
         used = f"Set a password with the link that {link.made_by} made."
         LogEntry.objects.log_actions(person.pk, [person], CHANGE, used, single_object=True)

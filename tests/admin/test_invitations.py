@@ -11,6 +11,7 @@ from django.contrib.auth.models import Group, User
 from django.test import Client
 from django.utils import timezone
 
+from evals_app.admin.invitations import LinkTokens
 from evals_app.models import PasswordLink
 from tests.page_form import PageForm, open_page
 
@@ -164,6 +165,23 @@ def test_a_newer_link_replaces_the_earlier_one_of_someone_with_a_password(
     links = [new_link(admin_client, person) for _ in range(2)]
 
     assert [try_link(link) for link in links] == ["", "/admin/login/"]
+
+
+def test_a_link_that_is_replaced_while_the_form_is_sent_sets_no_password(
+    admin_client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    person = User.objects.create_user("ben", password="secret", is_staff=True)
+    link = new_link(admin_client, person)
+
+    def replace_after_the_check(_: object, who: User, __: str) -> bool:
+        PasswordLink.make(who, by=User.objects.get(username="admin"))
+        return True
+
+    monkeypatch.setattr(LinkTokens, "check_token", replace_after_the_check)
+    try_link(link)
+
+    assert signs_in("ben", "secret")
+    assert not signs_in("ben", "long-enough-1")
 
 
 def test_the_history_of_a_person_names_the_link_and_its_use(admin_client: Client) -> None:

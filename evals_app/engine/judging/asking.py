@@ -44,7 +44,7 @@ CLEARER = "Word the criteria more clearly, or choose another judge model, if thi
 
 
 class UnreadableError(ValueError):
-    """A reply that is no answer; the message is sent back to the model.
+    """A reply that cannot be used as an answer; the message is sent back to the model.
 
     `fault` is what people read of it, in a clause.
     """

@@ -14,7 +14,7 @@ _CLAUSE = re.compile(
     r",?\s+(?:but|however|yet|and|so)\s+|,\s+(?:because|since|as)\s+|^(?:but|however|yet|unfortunately),?\s+",
     re.IGNORECASE,
 )
-# "It does not name the price, as required": what is so excused is no fault.
+# "It does not name the price, as required": this is not a fault.
 _EXCUSE = re.compile(
     r"\b(?:as (?:required|asked|expected|intended|instructed|demanded|it should|forbidden)"
     r"|not (?:required|needed|necessary|asked|requested|expected|demanded)"

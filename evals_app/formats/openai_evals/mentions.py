@@ -46,7 +46,7 @@ class Prompt:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Filter:
-    """Which stored completions a run was about; 0 is no bound."""
+    """Which stored completions a run was about; 0 means no limit."""
 
     query: tuple[tuple[str, str], ...] = ()
     after: int = 0

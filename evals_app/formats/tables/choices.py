@@ -126,7 +126,7 @@ class Question:
 
     @property
     def number(self) -> int | None:
-        """The answer if it may count options: it is no label."""
+        """The answer if it is a number that may count options, not one of their labels."""
         is_number = re.fullmatch(r"\d{1,2}", self.answer) and self.answer not in self.options
         return int(self.answer) if is_number else None
 
