@@ -31,16 +31,16 @@ ifneq ($(strip $(ARGS)),)
 else
 	$(PY) $(SIDE_BY_SIDE)
 endif
-ifeq ($(strip $(ARGS)$(TOUCHSTONE_TEST_DATABASE_URL)),)
+ifeq ($(strip $(ARGS)$(EVALWELL_TEST_DATABASE_URL)),)
 	@if $(PY) -c "import psycopg; psycopg.connect('$(POSTGRESQL)', connect_timeout=3).close()" \
 		2>/dev/null; \
 	then \
 		echo "Once more on PostgreSQL: $(BOTH)"; \
-		export TOUCHSTONE_TEST_DATABASE_URL=$(POSTGRESQL); \
+		export EVALWELL_TEST_DATABASE_URL=$(POSTGRESQL); \
 		$(PY) $(SIDE_BY_SIDE) $(BOTH); \
 	else \
 		echo "Left out: $(BOTH) on PostgreSQL, because none lets user postgres in without"; \
-		echo "a password at 127.0.0.1:5432. TOUCHSTONE_TEST_DATABASE_URL names another server."; \
+		echo "a password at 127.0.0.1:5432. EVALWELL_TEST_DATABASE_URL names another server."; \
 	fi
 endif
 
@@ -70,7 +70,7 @@ lint: .venv/.tests
 			then found="$$python"; break; fi; \
 		done; \
 		if [ -z "$$found" ]; then \
-			echo "Touchstone needs Python 3.11 or newer; tried: $(PYTHONS)." >&2; exit 1; \
+			echo "Evalwell needs Python 3.11 or newer; tried: $(PYTHONS)." >&2; exit 1; \
 		fi; \
 		echo "Making .venv with $$found"; \
 		"$$found" -m venv --clear .venv || { \

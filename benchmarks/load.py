@@ -34,7 +34,7 @@ CASES = 5
 POLL_S = 0.5
 PATIENCE_S = 60.0
 OPEN = ("queued", "running")
-VARIABLES = {"TOUCHSTONE_REST_PER_MINUTE": "0"}  # all clients share one token
+VARIABLES = {"EVALWELL_REST_PER_MINUTE": "0"}  # all clients share one token
 FILES = {
     "echo.agent.yaml": (
         "agent: Echo\nslug: echo\ndriver: scripted\nrules: [{reply: 'You said: {{input}}', "

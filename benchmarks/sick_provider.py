@@ -121,7 +121,7 @@ def main() -> None:
     with model_server(*([HANGS_MS] if given.hanging else [0, *refuses])) as url:
         variables = {"ANTHROPIC_BASE_URL": url, "ANTHROPIC_API_KEY": "benchmark"}
         if given.broker == "redis":
-            variables["TOUCHSTONE_REDIS_URL"] = given.redis
+            variables["EVALWELL_REDIS_URL"] = given.redis
         with filled_site(kind, files=FILES, variables=variables, server=given.postgresql) as site:
             worst = measure(site, numbers=given.waiting)
     sys.exit(worst > given.at_most)

@@ -23,7 +23,7 @@ from benchmarks.processes import measured
 Kind = Literal["sqlite", "postgresql"]
 
 KINDS: tuple[Kind, ...] = ("sqlite", "postgresql")
-_OURS = ("TOUCHSTONE_", "EVALS_", "ANTHROPIC_", "OPENAI_", "DATABASE_URL", "DJANGO_")
+_OURS = ("EVALWELL_", "EVALS_", "ANTHROPIC_", "OPENAI_", "DATABASE_URL", "DJANGO_")
 _numbers = count(1)
 
 
@@ -38,8 +38,8 @@ class Site:
 
     @property
     def environment(self) -> dict[str, str]:
-        own = {"TOUCHSTONE_DATA_DIR": str(self.folder), "DATABASE_URL": self.address}
-        own["TOUCHSTONE_LOG_LEVEL"] = "WARNING"
+        own = {"EVALWELL_DATA_DIR": str(self.folder), "DATABASE_URL": self.address}
+        own["EVALWELL_LOG_LEVEL"] = "WARNING"
         return {**clean_environment(), **own, **self.variables}
 
     def manage(self, *arguments: str) -> None:
@@ -90,7 +90,7 @@ def copy_of(original: Site, *, server: str) -> Iterator[Site]:
 def _new_site(
     kind: Kind, *, variables: Mapping[str, str], server: str, original: Site | None
 ) -> Iterator[Site]:
-    with tempfile.TemporaryDirectory(prefix="touchstone-benchmark-") as name:
+    with tempfile.TemporaryDirectory(prefix="evalwell-benchmark-") as name:
         folder = Path(name)
         if kind == "sqlite":
             file = folder / "site.sqlite3"
@@ -98,7 +98,7 @@ def _new_site(
                 shutil.copyfile(original.folder / file.name, file)
             yield Site(kind, folder, f"sqlite:///{file}", variables)
             return
-        database = f"touchstone_benchmark_{os.getpid()}_{next(_numbers)}"
+        database = f"evalwell_benchmark_{os.getpid()}_{next(_numbers)}"
         template = "template1" if original is None else _name_in(original.address)
         create = sql.SQL("CREATE DATABASE {} TEMPLATE {}")
         drop = sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)")

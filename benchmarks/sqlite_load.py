@@ -124,7 +124,7 @@ def _steps(name: str) -> Sequence[Callable[[], None]]:
 
 def load(options: argparse.Namespace) -> dict[str, Any]:
     """Drain runs and edit suites at the same time, and tell what came of it."""
-    variables = {"TOUCHSTONE_WORKERS": str(options.processes)}
+    variables = {"EVALWELL_WORKERS": str(options.processes)}
     with ExitStack() as stack:
         site = stack.enter_context(
             filled_site(

@@ -50,7 +50,7 @@ def why_not(*, broker: str = "orm") -> str | None:
         return f"{', '.join(missing)} not found"
     if postgres_programs() is None:
         return "no PostgreSQL server is installed"
-    probe = f"ts-probe-{os.getpid()}"
+    probe = f"ew-probe-{os.getpid()}"
     made = subprocess.run(
         ["ip", "netns", "add", probe], capture_output=True, text=True, check=False
     )
@@ -166,8 +166,8 @@ def postgres(folder: Path, address: str) -> Iterator[str]:
     try:
         eventually(lambda: _answers(base), "PostgreSQL answers")
         with psycopg.connect(f"{base}/postgres", autocommit=True) as connection:
-            connection.execute("CREATE DATABASE touchstone")
-        yield f"{base}/touchstone"
+            connection.execute("CREATE DATABASE evalwell")
+        yield f"{base}/evalwell"
     finally:
         server.send_signal(signal.SIGINT)  # "fast": connected clients are not waited for
         server.wait(PATIENCE_S)
@@ -209,7 +209,7 @@ def eventually(condition: Callable[[], bool], what: str) -> float:
 
 
 class Site:
-    """Commands of Touchstone on the hosts, and here, where nobody works."""
+    """Commands of Evalwell on the hosts, and here, where nobody works."""
 
     def __init__(self, folder: Path, network: Network, environment: dict[str, str]) -> None:
         self._folder = folder
@@ -218,7 +218,7 @@ class Site:
 
     def on(self, host: str) -> dict[str, str]:
         data = self._folder / f"data-{host}"
-        return {**os.environ, **self._environment, "TOUCHSTONE_DATA_DIR": str(data)}
+        return {**os.environ, **self._environment, "EVALWELL_DATA_DIR": str(data)}
 
     def start_worker(self, host: str) -> "subprocess.Popen[bytes]":
         alone = ["ip", "netns", "exec", self._network.space(host), "unshare", "--uts"]
@@ -334,7 +334,7 @@ def play(options: argparse.Namespace, stack: ExitStack) -> dict[str, Any]:
     address = stack.enter_context(postgres(folder, network.address))
     broker = {}
     if options.broker == "redis":
-        broker["TOUCHSTONE_REDIS_URL"] = stack.enter_context(redis(folder, network.address))
+        broker["EVALWELL_REDIS_URL"] = stack.enter_context(redis(folder, network.address))
     rows = stack.enter_context(contextlib.closing(Rows(address)))
     site = Site(folder, network, _environment(options, address) | broker)
     site.call("migrate", "--verbosity", "0")
@@ -409,8 +409,8 @@ def _environment(options: argparse.Namespace, address: str) -> dict[str, str]:
     # Both ends give up on a silent partner within two thirds of a lease, as they do by default.
     return {
         "DATABASE_URL": silent_for(options.lease * 2 / 3, address),
-        "TOUCHSTONE_SECRET_KEY": "two hosts, one key",
-        "TOUCHSTONE_WORKERS": "3",
+        "EVALWELL_SECRET_KEY": "two hosts, one key",
+        "EVALWELL_WORKERS": "3",
         "EVALS_LEASE_S": str(options.lease),
         "EVALS_HEARTBEAT_S": str(options.lease / 3),
         "EVALS_REAP_S": str(options.reap),

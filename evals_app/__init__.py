@@ -17,6 +17,6 @@ __version__ = "0.1.0"
 # The project folder; where the package is installed, the folder of all packages.
 SOURCES = Path(__file__).resolve().parent.parent
 IS_INSTALLED = not (SOURCES / "manage.py").is_file()
-COMMAND = "touchstone" if IS_INSTALLED else "manage.py"
+COMMAND = "evalwell" if IS_INSTALLED else "manage.py"
 # Where relative paths of the operator begin.
 PROJECT = Path.cwd() if IS_INSTALLED else SOURCES

@@ -56,7 +56,7 @@ def queue_settings(app_configs: object, **_: Any) -> Iterable[CheckMessage]:  # 
     busy = settings.DATABASES["default"].get("OPTIONS", {}).get("timeout", 0)
     renewal = settings.EVALS_HEARTBEAT_S + settings.EVALS_PULSE_S + busy
     if not renewal < settings.EVALS_LEASE_S:
-        waits = f" and TOUCHSTONE_SQLITE_TIMEOUT_S ({busy:g} s)" if busy else ""
+        waits = f" and EVALWELL_SQLITE_TIMEOUT_S ({busy:g} s)" if busy else ""
         yield Error(
             f"EVALS_LEASE_S ({settings.EVALS_LEASE_S:g} s) must be above the sum of "
             f"EVALS_HEARTBEAT_S ({settings.EVALS_HEARTBEAT_S:g} s), EVALS_PULSE_S "
@@ -152,9 +152,9 @@ def trusted_proxies(app_configs: object, **_: Any) -> Iterable[CheckMessage]:  #
     """Warn where a proxy ends TLS and all users behind it would count as one address."""
     if settings.SECURE_PROXY_SSL_HEADER and not settings.REST_FRAMEWORK["NUM_PROXIES"]:
         yield Warning(
-            "TOUCHSTONE_HTTPS is set, so a proxy passes requests on, and TOUCHSTONE_PROXIES is 0: "
+            "EVALWELL_HTTPS is set, so a proxy passes requests on, and EVALWELL_PROXIES is 0: "
             "all users count as one address, and failed sign-ins of one lock out the others.",
-            hint="Set TOUCHSTONE_PROXIES to the number of your proxies; each must add to "
+            hint="Set EVALWELL_PROXIES to the number of your proxies; each must add to "
             "X-Forwarded-For where a request came from.",
             id="evals_app.W003",
         )

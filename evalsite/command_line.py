@@ -1,4 +1,4 @@
-"""The command line: `manage.py` in the project folder, `touchstone` where the package is installed.
+"""The command line: `manage.py` in the project folder, `evalwell` where the package is installed.
 
 Whatever is wrong with the set-up is one line on stderr and exit code 2, never 1: for CI that would
 mean that an agent has failed. `--traceback` shows where it comes from.

@@ -24,11 +24,11 @@ MAIL_PORTS = {"smtp": 587, "smtps": 465, "smtp+plain": 25}
 REDIS_SCHEMES = ("redis", "rediss", "unix")
 
 # Variables that begin like those of this site, and must be one of them.
-_OURS = ("TOUCHSTONE_", "EVALS_")
+_OURS = ("EVALWELL_", "EVALS_")
 # Variables that are read only under some settings, or that are set for programs and tests.
 _ELSEWHERE = {
-    *("TOUCHSTONE_SQLITE_TIMEOUT_S", "TOUCHSTONE_TEST_DATABASE_URL", "TOUCHSTONE_SESSION_ID"),
-    *("TOUCHSTONE_CASE", "TOUCHSTONE_CHANNEL", "TOUCHSTONE_CONTEXT_PARAMS"),
+    *("EVALWELL_SQLITE_TIMEOUT_S", "EVALWELL_TEST_DATABASE_URL", "EVALWELL_SESSION_ID"),
+    *("EVALWELL_CASE", "EVALWELL_CHANNEL", "EVALWELL_CONTEXT_PARAMS"),
 }
 _read: set[str] = set()  # the variables read so far
 

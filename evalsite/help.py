@@ -66,7 +66,7 @@ def content(slug: str) -> tuple[SafeString, tuple[tuple[str, str], ...]]:
             _point_into_the_site(part)
     html = markdown.renderer.render(tokens, markdown.options, {})
     # A wide table scrolls by itself on a narrow screen; so that a keyboard can, it takes the focus.
-    html = html.replace("<table>", '<div class="ts-help-table" tabindex="0"><table>')
+    html = html.replace("<table>", '<div class="ew-help-table" tabindex="0"><table>')
     html = html.replace("</table>", "</table></div>")
     return mark_safe(html), tuple(sections)  # noqa: S308 - our own pages, HTML in them is off
 

@@ -22,13 +22,13 @@ _ACCENT = {
 
 
 def _mark(_request: object) -> str:
-    """Return the address of the stone with the streak of gold."""
+    """Return the address of the mark, a check in a dark hexagon."""
     return static("evals_app/favicon.svg")
 
 
 UNFOLD: dict[str, Any] = {
-    "SITE_TITLE": "Touchstone",
-    "SITE_HEADER": "Touchstone",
+    "SITE_TITLE": "Evalwell",
+    "SITE_HEADER": "Evalwell",
     "SITE_URL": reverse_lazy("admin:index"),
     "SITE_ICON": _mark,
     "SITE_FAVICONS": [{"rel": "icon", "type": "image/svg+xml", "href": _mark}],

@@ -96,7 +96,7 @@ def _metrics() -> list[Metric]:
         _open_runs(runs),
         _executions(runs),
         _oldest_queued(open_runs),
-        Metric("touchstone_runs_stuck", "Open runs with something stuck.").add(
+        Metric("evalwell_runs_stuck", "Open runs with something stuck.").add(
             len(stuck_among(open_runs))
         ),
         _leases(),
@@ -116,7 +116,7 @@ Row = Mapping[str, Any]
 
 
 def _open_runs(runs: Sequence[Row]) -> Metric:
-    metric = Metric("touchstone_open_runs", "Runs that have not ended, by state.")
+    metric = Metric("evalwell_open_runs", "Runs that have not ended, by state.")
     states = Counter("stopping" if run["stop_reason"] else run["status"] for run in runs)
     for state in (*Run.OPEN, "stopping"):
         metric.add(states[state], state=state)
@@ -124,7 +124,7 @@ def _open_runs(runs: Sequence[Row]) -> Metric:
 
 
 def _executions(runs: Sequence[Row]) -> Metric:
-    metric = Metric("touchstone_executions", "Executions of open runs, by state.")
+    metric = Metric("evalwell_executions", "Executions of open runs, by state.")
     running = running_rows().count()
     # Rows change between the two queries, so the difference could be slightly below 0.
     metric.add(max(0, sum(run["not_run"] for run in runs) - running), state="queued")
@@ -140,13 +140,13 @@ def _oldest_queued(open_runs: QuerySet[Run]) -> Metric:
     since = waiting.aggregate(since=Min("created_at"))["since"]
     age = (timezone.now() - since).total_seconds() if since else 0.0
     return Metric(
-        "touchstone_oldest_queued_seconds",
+        "evalwell_oldest_queued_seconds",
         "How long the oldest queued execution has waited, since its run was started.",
     ).add(round(max(0.0, age), 3))
 
 
 def _leases() -> Metric:
-    metric = Metric("touchstone_leases", "Leases on shares of runs, by state.")
+    metric = Metric("evalwell_leases", "Leases on shares of runs, by state.")
     live = Q(until__gt=Now())
     counts = Lease.objects.aggregate(live=Count("pk", filter=live), ended=Count("pk", filter=~live))
     for state, number in counts.items():
@@ -175,12 +175,12 @@ _DURATIONS = {
 def _tallies() -> Iterator[Metric]:
     counts = dict(Tally.objects.order_by("name").values_list("name", "count"))
     for name, text in _PLAIN.items():
-        yield Metric(f"touchstone_{name}_total", text, "counter").add(counts.get(name, 0))
+        yield Metric(f"evalwell_{name}_total", text, "counter").add(counts.get(name, 0))
     for name, text in _LABELLED.items():
-        metric = Metric(f"touchstone_{name}", text, "counter")
+        metric = Metric(f"evalwell_{name}", text, "counter")
         for key, count in counts.items():
             if key.startswith(f"{name}{{"):
-                metric.samples[f"touchstone_{key}"] = count
+                metric.samples[f"evalwell_{key}"] = count
         yield metric
     for name, text in _DURATIONS.items():
         yield _histogram(name, text, counts)
@@ -188,21 +188,21 @@ def _tallies() -> Iterator[Metric]:
 
 def _histogram(name: str, text: str, counts: Mapping[str, int]) -> Metric:
     """Add buckets up, as Prometheus wants them: each has what took less, too."""
-    metric = Metric(f"touchstone_{name}", text, "histogram")
+    metric = Metric(f"evalwell_{name}", text, "histogram")
     total = 0
     for end in tallies.BUCKETS:
         total += counts.get(series(f"{name}_bucket", le=end), 0)
-        metric.samples[series(f"touchstone_{name}_bucket", le=end)] = total
-    metric.samples[f"touchstone_{name}_sum"] = counts.get(f"{name}_ms", 0) / 1000
-    metric.samples[f"touchstone_{name}_count"] = total
+        metric.samples[series(f"evalwell_{name}_bucket", le=end)] = total
+    metric.samples[f"evalwell_{name}_sum"] = counts.get(f"{name}_ms", 0) / 1000
+    metric.samples[f"evalwell_{name}_count"] = total
     return metric
 
 
 def _workers() -> list[Metric]:
     counts = live_workers().aggregate(commands=Count("pk"), processes=Sum("processes"))
     return [
-        Metric("touchstone_workers", "Worker commands that are alive.").add(counts["commands"]),
-        Metric("touchstone_worker_processes", "Processes of the workers that are alive.").add(
+        Metric("evalwell_workers", "Worker commands that are alive.").add(counts["commands"]),
+        Metric("evalwell_worker_processes", "Processes of the workers that are alive.").add(
             counts["processes"] or 0
         ),
     ]
@@ -210,7 +210,7 @@ def _workers() -> list[Metric]:
 
 def _blocked_providers() -> Metric:
     metric = Metric(
-        "touchstone_provider_blocked_seconds",
+        "evalwell_provider_blocked_seconds",
         "How long a provider will go on rate-limiting us; only providers that do.",
     )
     blocked = ProviderState.objects.filter(blocked_until__gt=Now()).order_by("slug")
@@ -221,17 +221,15 @@ def _blocked_providers() -> Metric:
 
 
 def _spend(runs: Sequence[Row]) -> list[Metric]:
-    spent = Metric("touchstone_run_spent_usd", "What an open run has spent.")
-    ceiling = Metric(
-        "touchstone_run_max_cost_usd", "The cost ceiling of an open run, if it has one."
-    )
+    spent = Metric("evalwell_run_spent_usd", "What an open run has spent.")
+    ceiling = Metric("evalwell_run_max_cost_usd", "The cost ceiling of an open run, if it has one.")
     for run in runs:
         labels = {"run": str(run["pk"]), "suite": run["suite_slug"]}
         spent.add(float(run["spent_usd"]), **labels)
         if run["max_cost_usd"] is not None:
             ceiling.add(float(run["max_cost_usd"]), **labels)
     total = Run.objects.aggregate(total=Sum("spent_usd"))["total"] or 0
-    name = "touchstone_spent_usd_total"
+    name = "evalwell_spent_usd_total"
     return [
         *(spent, ceiling, _spent_on_models()),
         Metric(name, "What all runs have spent.", "counter").add(float(total)),
@@ -239,7 +237,7 @@ def _spend(runs: Sequence[Row]) -> list[Metric]:
 
 
 def _spent_on_models() -> Metric:
-    metric = Metric("touchstone_model_spent_usd_total", "What was spent, by model.", "counter")
+    metric = Metric("evalwell_model_spent_usd_total", "What was spent, by model.", "counter")
     # The ledger, which keeps what deleted runs have spent: a few rows for each run.
     rows = Spending.objects.order_by("model", "role").values_list("model", "role")
     for model, role, usd in rows.annotate(usd=Sum("spent_usd")):

@@ -16,19 +16,19 @@ BASE_DIR = SOURCES
 # Pages of Help, examples, templates, icons: inside a package that is installed.
 FILES_DIR = SOURCES / "evalsite" / "files" if IS_INSTALLED else SOURCES
 DATA_DIR = environment.folder(
-    "TOUCHSTONE_DATA_DIR", "touchstone-data" if IS_INSTALLED else "var", relative_to=PROJECT
+    "EVALWELL_DATA_DIR", "evalwell-data" if IS_INSTALLED else "var", relative_to=PROJECT
 )
 
 SITE = environment.web_address(
-    "TOUCHSTONE_SITE", "http://127.0.0.1:8000"
+    "EVALWELL_SITE", "http://127.0.0.1:8000"
 )  # of links in commands and messages
 
 # Safety
 
-DEBUG = environment.flag("TOUCHSTONE_DEBUG")
-SECRET_KEY = environment.secret_key("TOUCHSTONE_SECRET_KEY", kept_in=DATA_DIR / "secret_key")
-ALLOWED_HOSTS = environment.names("TOUCHSTONE_HOSTS", ["localhost", "127.0.0.1", "[::1]"])
-CSRF_TRUSTED_ORIGINS = environment.names("TOUCHSTONE_CSRF_TRUSTED_ORIGINS")
+DEBUG = environment.flag("EVALWELL_DEBUG")
+SECRET_KEY = environment.secret_key("EVALWELL_SECRET_KEY", kept_in=DATA_DIR / "secret_key")
+ALLOWED_HOSTS = environment.names("EVALWELL_HOSTS", ["localhost", "127.0.0.1", "[::1]"])
+CSRF_TRUSTED_ORIGINS = environment.names("EVALWELL_CSRF_TRUSTED_ORIGINS")
 
 SECURE_CONTENT_TYPE_NOSNIFF = True
 X_FRAME_OPTIONS = "DENY"
@@ -36,7 +36,7 @@ SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
 CSRF_FAILURE_VIEW = "evalsite.errors.csrf_failure"
 CSRF_COOKIE_SAMESITE = "Lax"
-if environment.flag("TOUCHSTONE_HTTPS"):
+if environment.flag("EVALWELL_HTTPS"):
     # A proxy in front ends TLS; it must set this header itself, whatever the client sent.
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
     SECURE_HSTS_SECONDS = 365 * 24 * 3600
@@ -151,14 +151,14 @@ FORMAT_MODULE_PATH = "evalsite.formats"
 
 DATABASES = {
     "default": environment.database(
-        "DATABASE_URL", default=DATA_DIR / "touchstone.sqlite3", relative_to=PROJECT
+        "DATABASE_URL", default=DATA_DIR / "evalwell.sqlite3", relative_to=PROJECT
     )
 }
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 IS_SQLITE = DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3"
 if IS_SQLITE:  # how long a transaction waits for another one to end
     DATABASES["default"]["OPTIONS"]["timeout"] = environment.seconds(
-        "TOUCHSTONE_SQLITE_TIMEOUT_S", 30
+        "EVALWELL_SQLITE_TIMEOUT_S", 30
     )
 
 # Files, not memory: web and workers are different processes that share the statistics of django-q2
@@ -190,10 +190,10 @@ STORAGES = {
 # the work. EVALS_SHIFT_S + EVALS_EXECUTION_S < timeout < retry, or processes would be stopped early.
 
 WORKERS = environment.count(
-    "TOUCHSTONE_WORKERS", 3 if IS_SQLITE else max(3, (os.cpu_count() or 1) + 1)
+    "EVALWELL_WORKERS", 3 if IS_SQLITE else max(3, (os.cpu_count() or 1) + 1)
 )
 Q_CLUSTER: dict[str, Any] = {
-    "name": "touchstone",
+    "name": "evalwell",
     "workers": WORKERS,
     "queue_limit": 1,  # a ticket that waits in memory wakes no process on another machine
     "timeout": 90_000,
@@ -208,7 +208,7 @@ Q_CLUSTER: dict[str, Any] = {
     "max_rss": 1_500_000,
     "cpu_affinity": 0,
 }
-if redis_url := environment.redis_address("TOUCHSTONE_REDIS_URL"):
+if redis_url := environment.redis_address("EVALWELL_REDIS_URL"):
     Q_CLUSTER["redis"] = redis_url
 else:
     Q_CLUSTER |= {"orm": "default", "poll": 0.1 if IS_SQLITE else 0.2}
@@ -224,7 +224,7 @@ EVALS_PULSE_S = environment.seconds("EVALS_PULSE_S", 1.0)
 EVALS_MAX_EXECUTIONS = environment.count("EVALS_MAX_EXECUTIONS", 100_000)  # of one run
 # 0: transcripts are kept forever.
 EVALS_KEEP_TRANSCRIPTS_DAYS = environment.count("EVALS_KEEP_TRANSCRIPTS_DAYS", 0, least=0)
-METRICS = environment.flag("TOUCHSTONE_METRICS")  # /metrics, for holders of a token
+METRICS = environment.flag("EVALWELL_METRICS")  # /metrics, for holders of a token
 # Where executions are exported as traces, with the names that OpenTelemetry has for it.
 OTLP_ENDPOINT = environment.collector_address("OTEL_EXPORTER_OTLP_ENDPOINT")
 OTLP_HEADERS = environment.header_values("OTEL_EXPORTER_OTLP_HEADERS")
@@ -247,7 +247,7 @@ EVALS_MCP_SERVERS = environment.mcp_servers("EVALS_MCP_SERVERS", relative_to=PRO
 
 # E-mail, to people who ask for it
 
-_mail = environment.mail_server("TOUCHSTONE_EMAIL_URL")
+_mail = environment.mail_server("EVALWELL_EMAIL_URL")
 HAS_MAIL_SERVER = _mail is not None
 EMAIL_BACKEND = f"django.core.mail.backends.{'smtp' if _mail else 'dummy'}.EmailBackend"
 if _mail:
@@ -255,13 +255,13 @@ if _mail:
     EMAIL_HOST_USER, EMAIL_HOST_PASSWORD = _mail.user, _mail.password
     EMAIL_USE_TLS, EMAIL_USE_SSL = _mail.scheme == "smtp", _mail.scheme == "smtps"
 EMAIL_TIMEOUT = 10
-DEFAULT_FROM_EMAIL = environment.text("TOUCHSTONE_EMAIL_FROM", "touchstone@localhost")
+DEFAULT_FROM_EMAIL = environment.text("EVALWELL_EMAIL_FROM", "evalwell@localhost")
 
 # REST
 
 # How many proxies of the operator are in front: their entries in X-Forwarded-For have the client's
 # address. 0: only the address of the connection counts.
-PROXIES = environment.count("TOUCHSTONE_PROXIES", 0, least=0)
+PROXIES = environment.count("EVALWELL_PROXIES", 0, least=0)
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
         "evals_app.api.auth.TokenAuthentication",
@@ -270,12 +270,12 @@ REST_FRAMEWORK = {
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
     "NUM_PROXIES": PROXIES,
     "DEFAULT_THROTTLE_RATES": {
-        "callers": environment.rate("TOUCHSTONE_REST_PER_MINUTE", 600, "min"),
-        "strangers": environment.rate("TOUCHSTONE_REST_STRANGERS_PER_MINUTE", 60, "min"),
-        "uploads": environment.rate("TOUCHSTONE_UPLOADS_PER_HOUR", 300, "hour"),
-        "check_trials": environment.rate("TOUCHSTONE_CHECK_TRIALS_PER_MINUTE", 60, "min"),
-        "spans": environment.rate("TOUCHSTONE_SPANS_PER_MINUTE", 6000, "min"),
-        "agent_tests": environment.rate("TOUCHSTONE_AGENT_TESTS_PER_HOUR", 60, "hour"),
+        "callers": environment.rate("EVALWELL_REST_PER_MINUTE", 600, "min"),
+        "strangers": environment.rate("EVALWELL_REST_STRANGERS_PER_MINUTE", 60, "min"),
+        "uploads": environment.rate("EVALWELL_UPLOADS_PER_HOUR", 300, "hour"),
+        "check_trials": environment.rate("EVALWELL_CHECK_TRIALS_PER_MINUTE", 60, "min"),
+        "spans": environment.rate("EVALWELL_SPANS_PER_MINUTE", 6000, "min"),
+        "agent_tests": environment.rate("EVALWELL_AGENT_TESTS_PER_HOUR", 60, "hour"),
     },
     "DEFAULT_PAGINATION_CLASS": "evals_app.api.pagination.NewestFirst",
     "DEFAULT_FILTER_BACKENDS": ["django_filters.rest_framework.DjangoFilterBackend"],
@@ -286,9 +286,9 @@ REST_FRAMEWORK = {
     "EXCEPTION_HANDLER": "evals_app.api.problems.problem_response",
     "TEST_REQUEST_DEFAULT_FORMAT": "json",
 }
-API_DOCS = environment.word("TOUCHSTONE_API_DOCS", ("people", "public", "off"))
+API_DOCS = environment.word("EVALWELL_API_DOCS", ("people", "public", "off"))
 SPECTACULAR_SETTINGS = {
-    "TITLE": "Touchstone",
+    "TITLE": "Evalwell",
     "DESCRIPTION": "Evaluate LLM agents: suites, runs, executions and reviews.",
     "VERSION": __version__,
     "OAS_VERSION": "3.1.0",
@@ -301,8 +301,8 @@ SPECTACULAR_SETTINGS = {
 
 # Logging
 
-LOG_LEVEL = environment.log_level("TOUCHSTONE_LOG_LEVEL", "INFO")
-LOG_FORMAT = environment.word("TOUCHSTONE_LOG_FORMAT", ("line", "json"))
+LOG_LEVEL = environment.log_level("EVALWELL_LOG_LEVEL", "INFO")
+LOG_FORMAT = environment.word("EVALWELL_LOG_FORMAT", ("line", "json"))
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,

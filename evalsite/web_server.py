@@ -48,7 +48,7 @@ class Log(Logger):  # type: ignore[misc]
         from evalsite import environment  # noqa: PLC0415
         from evalsite.logs import FORMATTERS  # noqa: PLC0415
 
-        chosen = environment.word("TOUCHSTONE_LOG_FORMAT", tuple(FORMATTERS))
+        chosen = environment.word("EVALWELL_LOG_FORMAT", tuple(FORMATTERS))
         self._set_handler(self.error_log, cfg.errorlog, FORMATTERS[chosen]())
 
 

@@ -30,7 +30,7 @@ from tests.browser import CHROMIUM_ARGUMENTS, CHROMIUMS, chromium
 from tests.model_server import ModelServer
 
 ROOT = Path(__file__).resolve().parent.parent
-TEST_DATABASE = "TOUCHSTONE_TEST_DATABASE_URL"
+TEST_DATABASE = "EVALWELL_TEST_DATABASE_URL"
 POSTGRES_ADDRESS = ("127.0.0.1", 5432)
 REDIS_ADDRESS = ("127.0.0.1", 6379)
 
@@ -45,8 +45,8 @@ hypothesis.settings.register_profile(
 hypothesis.settings.register_profile("exploring", deadline=None, max_examples=500)
 hypothesis.settings.load_profile("same each time")
 
-OURS = ("TOUCHSTONE_", "EVALS_", "OTEL_")
-DATA = Path(tempfile.mkdtemp(prefix="touchstone-tests-"))
+OURS = ("EVALWELL_", "EVALS_", "OTEL_")
+DATA = Path(tempfile.mkdtemp(prefix="evalwell-tests-"))
 given_database = os.environ.get(TEST_DATABASE)
 for name in list(os.environ):
     if name.startswith(OURS) or name.endswith(("_API_KEY", "_BASE_URL")):
@@ -54,7 +54,7 @@ for name in list(os.environ):
 os.environ.pop("DATABASE_URL", None)
 if given_database is not None:
     os.environ[TEST_DATABASE] = os.environ["DATABASE_URL"] = given_database
-os.environ["TOUCHSTONE_DATA_DIR"] = str(DATA)
+os.environ["EVALWELL_DATA_DIR"] = str(DATA)
 # Our model servers are called by this name; by any other, this machine is refused as on every site.
 os.environ["EVALS_PRIVATE_HOSTS"] = "localhost"
 os.environ["DJANGO_SETTINGS_MODULE"] = "evalsite.settings"
@@ -63,7 +63,7 @@ DATABASE = settings.DATABASES["default"]
 IS_POSTGRESQL = DATABASE["ENGINE"] == "django.db.backends.postgresql"
 if IS_POSTGRESQL:
     # Two test runs may share the server, and a kept connection would forbid dropping the database.
-    DATABASE |= {"TEST": {"NAME": f"test_touchstone_{os.getpid()}"}, "CONN_MAX_AGE": 0}
+    DATABASE |= {"TEST": {"NAME": f"test_evalwell_{os.getpid()}"}, "CONN_MAX_AGE": 0}
 else:
     # A file, not memory: live servers and worker processes open the same database.
     DATABASE["TEST"] = {"NAME": str(DATA / "test.sqlite3")}

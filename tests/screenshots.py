@@ -140,7 +140,7 @@ def _data(page: Page, camera: Camera) -> None:
     camera.take("entity-type", page)
     guide.save(page, "**/entitytype/")
     guide.write_the_data(page)
-    camera.take("entities", page.locator(".ts-group").first)
+    camera.take("entities", page.locator(".ew-group").first)
     guide.save(page, "**/fixture/")
 
 
@@ -151,8 +151,8 @@ def _agent(page: Page, camera: Camera) -> None:
     guide.choose_the_tools(page)
     guide.save(page, "**/agent/")
     guide.open_agent(page)
-    page.locator(".ts-rule-row summary").first.click()
-    camera.take("agent-rules", page.locator("[data-formset]", has=page.locator(".ts-rule-row")))
+    page.locator(".ew-rule-row summary").first.click()
+    camera.take("agent-rules", page.locator("[data-formset]", has=page.locator(".ew-rule-row")))
     guide.talk(page, "Where is order 1002?", "Order 1002 is open.")
     camera.take("talk", page)
 
@@ -163,8 +163,8 @@ def _cases(page: Page, camera: Camera) -> None:
     guide.start_case(page, "Look-up", "State of an order", "Where is order 1002?")
     guide.field(page, "Expected answer").fill("open")
     camera.take("case-editor", page, height=960)
-    guide.try_a_check(page.locator(".ts-check-row").last, "It has shipped.")
-    camera.take("case-check", page.locator(".ts-check-row").last)
+    guide.try_a_check(page.locator(".ew-check-row").last, "It has shipped.")
+    camera.take("case-check", page.locator(".ew-check-row").last)
     guide.save(page, "**/cases/")
 
     guide.start_case(page, "Numeric answer", "Number of orders", "How many orders are there?")
@@ -212,7 +212,7 @@ def _results(page: Page, camera: Camera) -> None:
 def _invitation(page: Page) -> Page:
     guide.invite(page)
     # The link is a secret of the site, and differs each time.
-    link = "https://touchstone.example.org/invitation/…"
+    link = "https://evalwell.example.org/invitation/…"
     page.get_by_label("Link").evaluate("(input, link) => { input.value = link; }", link)
     return page
 
@@ -270,9 +270,9 @@ def _site(data: Path) -> Iterator[tuple[str, Manage]]:
     environment = {
         name: value
         for name, value in os.environ.items()
-        if not name.startswith(("TOUCHSTONE_", "EVALS_")) and not name.endswith("_API_KEY")
+        if not name.startswith(("EVALWELL_", "EVALS_")) and not name.endswith("_API_KEY")
     }
-    environment |= {"TOUCHSTONE_DATA_DIR": str(data), "DJANGO_SUPERUSER_PASSWORD": PASSWORD}
+    environment |= {"EVALWELL_DATA_DIR": str(data), "DJANGO_SUPERUSER_PASSWORD": PASSWORD}
     environment.pop("DATABASE_URL", None)
 
     def manage(*words: str) -> list[str]:
@@ -334,7 +334,7 @@ def main() -> None:
     images.mkdir(parents=True, exist_ok=True)
     camera = Camera(images)
     with (
-        tempfile.TemporaryDirectory(prefix="touchstone-pictures-") as folder,
+        tempfile.TemporaryDirectory(prefix="evalwell-pictures-") as folder,
         _site(Path(folder)) as (address, manage),
         sync_playwright() as playwright,
     ):

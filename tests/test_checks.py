@@ -97,7 +97,7 @@ def test_a_database_that_others_can_read_is_warned_of(
     mode: int | None,
     complaints: list[str],
 ) -> None:
-    file = tmp_path / "touchstone.sqlite3"
+    file = tmp_path / "evalwell.sqlite3"
     engine = "django.db.backends.sqlite3"
     monkeypatch.setitem(site.DATABASES, "default", {"ENGINE": engine, "NAME": str(file)})
     if mode is not None:
@@ -139,7 +139,7 @@ def test_a_proxy_that_is_not_counted_is_warned_of(
         pytest.param("sk-ant-CANARY", "evals_app.E006", id="a key"),
         pytest.param("PROVIDER_*_KEY", "evals_app.E006", id="a star in the middle"),
         pytest.param("DATABASE_URL", "evals_app.W004", id="of this site"),
-        pytest.param("TOUCHSTONE_*", "evals_app.W004", id="all of this site"),
+        pytest.param("EVALWELL_*", "evals_app.W004", id="all of this site"),
     ],
 )
 @pytest.mark.parametrize("setting", ["EVALS_KEY_VARIABLES", "EVALS_HEADER_VARIABLES"])
@@ -173,10 +173,10 @@ def test_a_deployment_is_warned_of_variables_that_may_go_to_any_server(
 
 
 def test_a_misspelt_variable_is_named_with_the_nearest(settings: Any) -> None:
-    settings.UNKNOWN_VARIABLES = {"TOUCHSTONE_LOGLEVEL": "TOUCHSTONE_LOG_LEVEL", "EVALS_X": ""}
+    settings.UNKNOWN_VARIABLES = {"EVALWELL_LOGLEVEL": "EVALWELL_LOG_LEVEL", "EVALS_X": ""}
 
     first, second = unknown_variables(None)
 
-    assert (first.id, first.hint) == ("evals_app.W005", "Did you mean TOUCHSTONE_LOG_LEVEL?")
-    assert "TOUCHSTONE_LOGLEVEL" in first.msg
+    assert (first.id, first.hint) == ("evals_app.W005", "Did you mean EVALWELL_LOG_LEVEL?")
+    assert "EVALWELL_LOGLEVEL" in first.msg
     assert "operations.md" in str(second.hint)

@@ -52,7 +52,7 @@ def commands() -> list[list[str]]:
         for text in scripts()
         for line in FILLED_IN.sub(r"\1", CONTINUED.sub("", text)).splitlines()
     ]
-    called = (re.search(r'touchstone"? run_evals (.+)', line) for line in lines)
+    called = (re.search(r'evalwell"? run_evals (.+)', line) for line in lines)
     return [shlex.split(match[1].partition(" >")[0]) for match in called if match]
 
 
@@ -81,7 +81,7 @@ def test_every_input_is_used_described_and_documented() -> None:
 @pytest.mark.parametrize("text", [text for text in blocks("yaml") if "jobs:" in text])
 def test_a_workflow_gives_only_inputs_that_exist(text: str) -> None:
     (job,) = yaml.safe_load(text)["jobs"].values()
-    (step,) = [step for step in job["steps"] if "touchstone" in step["uses"]]
+    (step,) = [step for step in job["steps"] if "evalwell" in step["uses"]]
 
     assert step.get("with", {}).keys() <= ACTION["inputs"].keys()
 

@@ -13,7 +13,7 @@ import yaml
 
 ROOT = Path(__file__).resolve().parent.parent
 DEPLOY = ROOT / "docs" / "deploy"
-UNITS = ("touchstone.service", "touchstone-worker.service", "touchstone-web.service")
+UNITS = ("evalwell.service", "evalwell-worker.service", "evalwell-web.service")
 OPERATIONS = (ROOT / "docs" / "operations.md").read_text()
 _QUOTED = re.compile(r"`docs/deploy/([\w.-]+)`:\n\n```\w*\n(.*?)```", re.DOTALL)
 
@@ -25,7 +25,7 @@ def test_pages_quote_the_files_as_they_are() -> None:
         for quote in _QUOTED.findall(page.read_text())
     ]
 
-    assert {name for name, _ in quoted} == {"touchstone.service", "nginx.conf", "Caddyfile"}
+    assert {name for name, _ in quoted} == {"evalwell.service", "nginx.conf", "Caddyfile"}
     assert [name for name, text in quoted if text != (DEPLOY / name).read_text()] == []
 
 
@@ -86,12 +86,12 @@ def test_containers_may_do_little() -> None:
         assert services[name]["cap_drop"] == ["ALL"]
         assert services[name]["security_opt"] == ["no-new-privileges:true"]
     assert [name for name, service in services.items() if "ports" in service] == ["proxy"]
-    assert re.findall(r"^USER (\w+)$", dockerfile(), re.MULTILINE) == ["touchstone"]
+    assert re.findall(r"^USER (\w+)$", dockerfile(), re.MULTILINE) == ["evalwell"]
 
 
 def test_every_variable_is_documented() -> None:
     text = dockerfile() + (DEPLOY / "compose.yaml").read_text()
-    variables = set(re.findall(r"\b(?:TOUCHSTONE|EVALS)_[A-Z_]+", text))
+    variables = set(re.findall(r"\b(?:EVALWELL|EVALS)_[A-Z_]+", text))
 
     assert variables
     assert [name for name in variables if f"`{name}`" not in OPERATIONS] == []
@@ -122,5 +122,5 @@ def test_the_image_has_what_the_site_needs_and_no_secrets() -> None:
     assert {"manage.py", "evalsite", "evals_app", "fixtures_app", "templates", "static"} <= copied
     assert [name for name in copied if not (ROOT / name).exists()] == []
     assert [name for name in copied if not is_sent(name)] == []
-    secrets = (".env", "docs/deploy/.env", "docs/deploy/touchstone.env", "var/secret_key", ".git")
+    secrets = (".env", "docs/deploy/.env", "docs/deploy/evalwell.env", "var/secret_key", ".git")
     assert [path for path in secrets if is_sent(path)] == []

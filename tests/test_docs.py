@@ -2,6 +2,7 @@
 
 import json
 import re
+import subprocess
 from dataclasses import fields
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -494,3 +495,19 @@ def test_the_glossary_has_the_words_of_the_dictionary() -> None:
 
     assert len(dictionary) > len(INTERNAL)
     assert dictionary - glossary == INTERNAL
+
+
+def test_no_file_has_the_name_that_the_product_had_once() -> None:
+    once = b"touch" + b"stone"
+    command = ["git", "ls-files", "-z"]
+    listed = subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    names = [Path(name) for name in listed.stdout.decode().split("\0") if name]
+
+    assert [name for name in names if once in bytes(name).lower()] == []
+    assert [
+        name.as_posix()
+        for name in names
+        if (ROOT / name).is_file()
+        and name.name != "CHANGELOG.md"
+        and once in (ROOT / name).read_bytes().lower()
+    ] == []

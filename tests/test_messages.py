@@ -41,7 +41,7 @@ def test_no_one_is_told_to_install_this_product_from_an_index() -> None:
     found = [
         name
         for name, text in texts.items()
-        if re.search(r"pip install [^.\n]*[ '\"]touchstone\b", text)
+        if re.search(r"pip install [^.\n]*[ '\"]evalwell\b", text)
     ]
 
     assert found == []

@@ -137,4 +137,4 @@ def test_metrics_count_them(run: Run, settings: Any) -> None:
 
     text = make_client("read").get("/metrics").content.decode()
 
-    assert 'touchstone_executions{state="skipped"} 2' in text
+    assert 'evalwell_executions{state="skipped"} 2' in text

@@ -46,7 +46,7 @@ _POSITIONS = {0: "first", -1: "last"}
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """A reply, and what kind it is; `value` is its JSON, `read` what Touchstone makes of it.
+    """A reply, and what kind it is; `value` is its JSON, `read` what Evalwell makes of it.
 
     Of a `stream`, the value has the pieces of all events.
     """
@@ -118,7 +118,7 @@ def _recorded_stream(text: str, written: Literal["sse", "ndjson"]) -> Recorded:
 
 def _mono(rows: int) -> UnfoldAdminTextareaWidget:
     return UnfoldAdminTextareaWidget(
-        attrs={"rows": rows, "class": "ts-mono", "spellcheck": "false", "autocomplete": "off"}
+        attrs={"rows": rows, "class": "ew-mono", "spellcheck": "false", "autocomplete": "off"}
     )
 
 
@@ -152,9 +152,7 @@ class AddressForm(forms.Form):
             if not (f"{name}{value}".isascii() and f"{name}{value}".isprintable()):
                 raise forms.ValidationError(f"The header {name} must be one line of ASCII text.")
         if pasted.body is not None and not isinstance(pasted.body, dict):
-            raise forms.ValidationError(
-                "Touchstone sends a JSON object in { }, not a list or text."
-            )
+            raise forms.ValidationError("Evalwell sends a JSON object in { }, not a list or text.")
         for problem in json_problems(pasted.body):
             raise forms.ValidationError(str(problem))
         if pasted.body and not reply_places.messages(pasted.body):
@@ -192,7 +190,7 @@ class AddressForm(forms.Form):
 
     @property
     def headers(self) -> dict[str, str]:
-        """The headers of the command that Touchstone sends as they are."""
+        """The headers of the command that Evalwell sends as they are."""
         return {name: value for name, value, variable in self._headers() if not variable}
 
     @property
@@ -201,7 +199,7 @@ class AddressForm(forms.Form):
         return {name: value for name, value, variable in self._headers() if variable}
 
     def _headers(self) -> Iterator[tuple[str, str, str]]:
-        """Yield name, value and variable of each header that Touchstone does not set itself."""
+        """Yield name, value and variable of each header that Evalwell does not set itself."""
         for name, value in self.pasted.headers.items():
             if name.lower() not in OURS:
                 yield name, value, _variable(name) if looks_secret(name, value) else ""

@@ -54,7 +54,7 @@ class _Page:
 
     @property
     def is_test(self) -> bool:
-        """Whether a message was sent to see what Touchstone reads."""
+        """Whether a message was sent to see what Evalwell reads."""
         return "test" in self.form.data
 
 

@@ -53,7 +53,7 @@ def permitted_help() -> dict[str, str]:
         "callable": "module.path:name of a function that receives the message and the earlier ones. "
         + _listed("Permitted modules", [*known.modules, OUR_MODULE]),
         "interpreter": "The name of a Python with packages of its own. Leave blank for the one of "
-        "Touchstone. " + _listed("Available interpreters", known.interpreters),
+        "Evalwell. " + _listed("Available interpreters", known.interpreters),
         "command": "A program and its arguments, one per line. It reads the message and writes its "
         "reply. " + _listed("Permitted programs", [*known.commands, OUR_COMMAND]),
         "own_tools": "Tools that no fixture has: with fixed answers, of a server, or of an MCP "

@@ -86,7 +86,7 @@ class RuleRow(ItemRow):
     calls = ListRows(
         CallRow,
         name="call",
-        look=RowsLook("admin/evals_app/call_row.html", "Add a tool call", "ts-call-drag"),
+        look=RowsLook("admin/evals_app/call_row.html", "Add a tool call", "ew-call-drag"),
         label="Call these tools first",
     )
     reply = forms.CharField(
@@ -175,4 +175,4 @@ class RuleRow(ItemRow):
         return any(self[name].value() not in (None, "", 0) for name in _ADVANCED)
 
 
-RULE_ROWS = RowsLook("admin/evals_app/rule_row.html", "Add a rule", "ts-rule-drag")
+RULE_ROWS = RowsLook("admin/evals_app/rule_row.html", "Add a rule", "ew-rule-drag")

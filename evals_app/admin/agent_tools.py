@@ -156,7 +156,7 @@ class ToolRow(ItemRow):
     answers = ListRows(
         AnswerRow,
         name="answer",
-        look=RowsLook("admin/evals_app/answer_row.html", "Add an answer", "ts-answer-drag"),
+        look=RowsLook("admin/evals_app/answer_row.html", "Add an answer", "ew-answer-drag"),
         label="Answers",
         help_text="The first one that matches the call is returned. If none does, the call fails. "
         f"In conditions: {MATCHERS_HELP}",
@@ -245,4 +245,4 @@ class ToolRow(ItemRow):
         return item.get("name") or f"{item.get('mcp', '')}: {', '.join(item.get('tools', []))}"
 
 
-TOOL_ROWS = RowsLook("admin/evals_app/tool_row.html", "Add a tool", "ts-tool-drag")
+TOOL_ROWS = RowsLook("admin/evals_app/tool_row.html", "Add a tool", "ew-tool-drag")

@@ -266,7 +266,7 @@ class AgentAdmin(BeginsSomewhere, TalksToAgent, Duplicating, RunsSuitesOfAgent, 
                 "fields": agent_parts.names_of("poll"),
                 "classes": ["only-json", "collapse"],
                 "description": "For an agent that first answers with a job (202 Accepted)."
-                " Touchstone then checks for the result until it is ready.",
+                " Evalwell then checks for the result until it is ready.",
             },
         ),
         (

@@ -44,7 +44,7 @@ class TurnForm(SpecForm, RowForm):
     context = TextLines(kind="area", label=TURN.labels["context"])
     retrieval_context = TextLines(kind="area", label=TURN.labels["retrieval_context"])
     config = JsonTextField(
-        kind=dict, required=False, widget=TextArea({"class": "ts-input ts-mono"})
+        kind=dict, required=False, widget=TextArea({"class": "ew-input ew-mono"})
     )
 
     class Meta:
@@ -185,8 +185,8 @@ class TurnInline(RowsInline):
     inlines = [TurnCheckInline]
     template = "admin/evals_app/turns.html"
     row_template = "admin/evals_app/turn_row.html"
-    list_class = "ts-turns"
-    handle = "ts-turn-drag"
+    list_class = "ew-turns"
+    handle = "ew-turn-drag"
     add_label = "Add a turn"
     opens_with_row = True  # a conversation needs a turn
 

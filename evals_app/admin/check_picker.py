@@ -55,9 +55,9 @@ class KindInput(Select):
         button = self.id_for_label((attrs or {}).get("id", ""))
         return format_html(
             # Not by the button itself: browsers would take its label then, without the kind.
-            '{}<button type="button" class="ts-input ts-kind" id="{}" aria-labelledby="{}_name"'
+            '{}<button type="button" class="ew-input ew-kind" id="{}" aria-labelledby="{}_name"'
             ' aria-haspopup="dialog" data-pick-kind><span id="{}_name">'
-            '<span class="ts-hidden">Kind of check: </span><span data-kind-label>{}</span></span>'
+            '<span class="ew-hidden">Kind of check: </span><span data-kind-label>{}</span></span>'
             "</button>",
             select,
             button,

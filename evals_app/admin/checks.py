@@ -106,7 +106,7 @@ class CheckInline(RowsInline):
     row_template = "admin/evals_app/check_row.html"
     add_label, add_action = "Add a check", "pick-check"
     shared_blank = "check"
-    handle = "ts-check-drag"
+    handle = "ew-check-drag"
 
 
 class DefaultCheckInline(CheckInline):

@@ -17,7 +17,7 @@ class Choices(forms.CheckboxSelectMultiple):
     def __init__(
         self, help_by_value: dict[str, str] | None = None, *, is_short: bool = False
     ) -> None:
-        super().__init__(attrs={"class": "ts-check"})
+        super().__init__(attrs={"class": "ew-check"})
         self.help_by_value = help_by_value or {}
         self.is_short = is_short
 

@@ -240,13 +240,13 @@ def _advice(cases: HeadCases) -> str:
         return "Read the cases that got worse before you ship."
     if worse:
         return (
-            "A single case can fail by chance. Read the cases that got worse, or let Touchstone run"
+            "A single case can fail by chance. Read the cases that got worse, or let Evalwell run"
             " them again until it is certain: “Settle it”."
         )
     if cases.counts.get(Change.CHECK_WORSE):
         return (
             "A check failed in every trial where it passed before, though the verdict does not show it."
-            " Read these cases, or let Touchstone run them again: “Settle it”."
+            " Read these cases, or let Evalwell run them again: “Settle it”."
         )
     if cases.verdict == "worse":
         return "No case lost its verdict, but more trials fail. Read the first cases below."

@@ -33,7 +33,7 @@ def read_pasted(text: str) -> Pasted:
     """Read a curl command or an address.
 
     Raises:
-        ValueError: it is neither, or does what Touchstone does not do.
+        ValueError: it is neither, or does what Evalwell does not do.
     """
     text = text.strip().replace("\\\r\n", " ").replace("\\\n", " ")
     if not text.lower().startswith("curl"):
@@ -51,7 +51,7 @@ def read_pasted(text: str) -> Pasted:
         raise ValueError("This command has no address that begins with https:// or http://.")
     if pasted.method not in {"", "POST"}:
         raise ValueError(
-            f"This command sends {pasted.method}. Touchstone sends messages by POST only."
+            f"This command sends {pasted.method}. Evalwell sends messages by POST only."
         )
     return pasted
 
@@ -62,7 +62,7 @@ def _read(words: list[str]) -> Pasted:
     for word in rest:
         if word in _UNSUPPORTED:
             raise ValueError(
-                f"This command sends {_UNSUPPORTED[word]} ({word}). Touchstone sends JSON by POST."
+                f"This command sends {_UNSUPPORTED[word]} ({word}). Evalwell sends JSON by POST."
             )
         if word in _OTHERS_WITH_VALUE:
             next(rest, "")

@@ -50,7 +50,7 @@ def load_examples(request: HttpRequest) -> HttpResponse:
     messages.success(
         request,
         format_html(
-            '{} loaded. <a class="ts-plain-link" href="{}">Open one</a> and press Run to try it.',
+            '{} loaded. <a class="ew-plain-link" href="{}">Open one</a> and press Run to try it.',
             plural(suites, "example suite"),
             reverse("admin:evals_app_suite_changelist"),
         ),

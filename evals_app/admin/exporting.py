@@ -36,7 +36,7 @@ def export_everything(request: HttpRequest) -> HttpResponse:
         raise PermissionDenied
     return send(
         request,
-        lambda: download("touchstone", has_providers=sees_providers(request)),
+        lambda: download("evalwell", has_providers=sees_providers(request)),
         otherwise="admin:evals_app_suite_import",
     )
 

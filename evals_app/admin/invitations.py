@@ -1,7 +1,7 @@
 """Invitations: a person without a password, and a link with which they set one.
 
 The link also serves people who forgot theirs. Django's page sets the password; `PasswordLink` says
-until when a link works. Touchstone sends no e-mail: whoever makes the link sends it.
+until when a link works. Evalwell sends no e-mail: whoever makes the link sends it.
 """
 
 from typing import Any
@@ -73,7 +73,7 @@ class InvitationForm(PersonForm):
         self.fields["name"].required = True
         self.fields["username"].required = False
         self.fields["username"].help_text += ". Leave blank to have one made from the name."
-        self.fields["email"].help_text = "Optional. Touchstone does not send e-mail."
+        self.fields["email"].help_text = "Optional. Evalwell does not send e-mail."
         self.fields["groups"].required = True
 
     def clean_username(self) -> str:

@@ -22,7 +22,7 @@ class YamlObject(forms.CharField):
     """An object in YAML, as it is in files."""
 
     def __init__(self, **kwargs: Any) -> None:
-        widget = TextArea({"rows": 6, "class": "ts-input ts-mono"})
+        widget = TextArea({"rows": 6, "class": "ew-input ew-mono"})
         super().__init__(strip=False, widget=widget, **kwargs)
 
     def prepare_value(self, value: Any) -> Any:

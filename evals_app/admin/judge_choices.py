@@ -14,7 +14,7 @@ from evals_app.models import Case, Provider, Suite
 from evals_app.runs.obstacles import Obstacles
 
 OWN = "agent"  # the agent's own model
-JUDGES = "ts-judges"  # the list of models that judge fields suggest
+JUDGES = "ew-judges"  # the list of models that judge fields suggest
 
 
 def offered_judges() -> list[str]:

@@ -40,7 +40,7 @@ class SelectWithExample(Select):
         select = super().render(name, value, {**(attrs or {}), "aria-describedby": key}, renderer)
         example = self.examples.get(str(value), "")
         return format_html(
-            '{}<p class="ts-help" id="{}" data-examples="{}">{}</p>',
+            '{}<p class="ew-help" id="{}" data-examples="{}">{}</p>',
             select,
             key,
             json.dumps(self.examples),

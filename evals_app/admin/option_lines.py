@@ -117,7 +117,7 @@ def mapping_option(annotation: Any, common: dict[str, Any], *, names: str) -> fo
 def json_option(common: dict[str, Any], kind: type | None = None) -> JsonTextField:
     """Make a text area for JSON."""
     help_text = f"{common['help_text']} In JSON.".strip()
-    widget = TextArea({"rows": 4, "class": "ts-input ts-mono"})
+    widget = TextArea({"rows": 4, "class": "ew-input ew-mono"})
     return JsonTextField(kind=kind, **common | {"help_text": help_text}, widget=widget)
 
 

@@ -246,14 +246,14 @@ def _number(kind: type, info: FieldInfo, common: dict[str, Any]) -> forms.Field:
 
 
 def _text(info: FieldInfo, common: dict[str, Any], example: Any) -> forms.Field:
-    mono = " ts-mono" if mark_of(info, "mono") else ""
+    mono = " ew-mono" if mark_of(info, "mono") else ""
     rows = mark_of(info, "rows") or (
         2 if isinstance(example, str) and len(example) > _LONG else None
     )
     widget: forms.Widget = _input(example)
     if rows:
         widget = TextArea({"rows": rows, "placeholder": f"for example {example}"})
-    widget.attrs["class"] = f"ts-input{mono}"
+    widget.attrs["class"] = f"ew-input{mono}"
     if names := mark_of(info, "names"):
         widget.attrs["list"] = list_of(names)
     text_class = Prose if rows and common["required"] else OwnText

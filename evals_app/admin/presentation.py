@@ -83,7 +83,7 @@ CAUSES = {
     "judge": "The judge could not grade",
     "budget": "The cost ceiling was reached",
     "provider": "The model provider was unavailable",
-    "harness": "Internal error in Touchstone",
+    "harness": "Internal error in Evalwell",
 }
 
 SUMMARY_LABELS = {

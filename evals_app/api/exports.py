@@ -82,7 +82,7 @@ class Export(Endpoint):
         _require_everything(request)
         form = one_of(request, "as", FORMS) or "native"
         has_providers = _sees_providers(request)
-        return _sent(sound(lambda: download("touchstone", form=form, has_providers=has_providers)))
+        return _sent(sound(lambda: download("evalwell", form=form, has_providers=has_providers)))
 
 
 def _require_everything(request: Request) -> None:

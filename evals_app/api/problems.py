@@ -36,15 +36,15 @@ MEDIA_TYPE = "application/problem+json"
 
 # Types beyond the status. They are names, not addresses.
 BLANK = "about:blank"
-INVALID_REQUEST = "urn:touchstone:invalid-request"
-INVALID_FILES = "urn:touchstone:invalid-files"
-CANNOT_START = "urn:touchstone:cannot-start"
-KEY_REUSED = "urn:touchstone:idempotency-key-reused"
-BEING_PREPARED = "urn:touchstone:being-prepared"
-STALE_ROW = "urn:touchstone:stale-row"
-EDITED = "urn:touchstone:edited"
-NO_CHECKS = "urn:touchstone:no-checks"
-IN_USE = "urn:touchstone:in-use"
+INVALID_REQUEST = "urn:evalwell:invalid-request"
+INVALID_FILES = "urn:evalwell:invalid-files"
+CANNOT_START = "urn:evalwell:cannot-start"
+KEY_REUSED = "urn:evalwell:idempotency-key-reused"
+BEING_PREPARED = "urn:evalwell:being-prepared"
+STALE_ROW = "urn:evalwell:stale-row"
+EDITED = "urn:evalwell:edited"
+NO_CHECKS = "urn:evalwell:no-checks"
+IN_USE = "urn:evalwell:in-use"
 
 TITLES = {
     INVALID_REQUEST: "The request is not valid",

@@ -260,7 +260,7 @@ class AgentSpec(Spec):
         default=None,
         title="Interpreter",
         description="For driver python: the name of a Python with other packages, if the operator has"
-        " set one up. By default, Touchstone's own Python.",
+        " set one up. By default, Evalwell's own Python.",
     )
     callable: Annotated[str, Field(max_length=300), AfterValidator(_importable)] | None = Field(
         default=None,

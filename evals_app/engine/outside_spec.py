@@ -146,7 +146,7 @@ class PollSpec(Spec):
     failed: _STATES = Field(
         default=["failed", "error", "cancelled", "canceled", "expired"],
         title="Failed states",
-        description="States that fail the turn. In any other state, Touchstone waits. Case is ignored.",
+        description="States that fail the turn. In any other state, Evalwell waits. Case is ignored.",
         min_length=1,
         max_length=50,
     )

@@ -22,7 +22,7 @@ OUR_MODULE = "evals_app.engine.examples"
 OUR_COMMAND = f"python -m {OUR_MODULE}.program"
 
 # The site's own settings are never sent anywhere, whatever the operator lists.
-_OURS = ("TOUCHSTONE_", "EVALS_", "DJANGO_", "DATABASE_URL")
+_OURS = ("EVALWELL_", "EVALS_", "DJANGO_", "DATABASE_URL")
 
 
 @dataclass(frozen=True, slots=True)

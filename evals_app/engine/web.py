@@ -238,7 +238,7 @@ class Web:
             raise ConfigurationError(f"{url}: {exc}") from None
         sent = {"accept": "application/json, text/plain;q=0.9, */*;q=0.1"}
         # A few compressed bytes could fill the memory.
-        sent |= {"accept-encoding": "identity", "user-agent": "touchstone"}
+        sent |= {"accept-encoding": "identity", "user-agent": "evalwell"}
         sent |= {name.lower(): value for name, value in headers.items()}
         if body is not None:
             content = _json(body)

@@ -70,7 +70,7 @@ Place = Annotated[str, Field(min_length=1), checked(_path_problem)]
 
 
 class Places(Spec):
-    """Where the JSON of an agent has what Touchstone reads: paths such as `messages[-1].content`.
+    """Where the JSON of an agent has what Evalwell reads: paths such as `messages[-1].content`.
 
     `$` is all of it. The paths of the parts of a tool call are relative to the call.
     """

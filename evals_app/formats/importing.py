@@ -234,7 +234,7 @@ def _classified(
         read.append(_File(document, kind, ours or by_content if kind == "suite" else "native"))
     if is_foreign and all(file.dialect != dialect for file in read):
         message = (
-            f"This cannot be read as {dialect}: its name says that it is Touchstone's own file, or "
+            f"This cannot be read as {dialect}: its name says that it is Evalwell's own file, or "
             "one of another system. Rename it, or leave out --format."
         )
         problems += [file.document.problem((), message, value="") for file in read]

@@ -83,7 +83,7 @@ def _relative_words(agent: AgentSpec, document: Document) -> Iterator[Problem]:
     for n, word in enumerate(agent.command or ()):
         if word.startswith(("./", "../")):
             message = (
-                f"Programs start in Touchstone's own folder, so {word} is expected there, not "
+                f"Programs start in Evalwell's own folder, so {word} is expected there, not "
                 "next to this file. Write its full path if it is somewhere else."
             )
             yield document.problem(("command", n), message, level="warning")

@@ -1,4 +1,4 @@
-"""The examples that come with Touchstone."""
+"""The examples that come with Evalwell."""
 
 from django.conf import settings
 

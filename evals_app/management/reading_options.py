@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_OF_THE_SITE = ("TOUCHSTONE_", "EVALS_", "DATABASE_", "DJANGO_", "PG")
+_OF_THE_SITE = ("EVALWELL_", "EVALS_", "DATABASE_", "DJANGO_", "PG")
 
 
 def variable(text: str) -> tuple[str, str]:
@@ -26,7 +26,7 @@ def permitted_variable(text: str) -> str:
         raise ArgumentTypeError(f"{text!r} is not the name of an environment variable")
     if text.startswith(_OF_THE_SITE):
         raise ArgumentTypeError(
-            f"{text} belongs to Touchstone or to its database, so files never get it. Use --var "
+            f"{text} belongs to Evalwell or to its database, so files never get it. Use --var "
             "NAME=VALUE for a value that is not a secret"
         )
     return text

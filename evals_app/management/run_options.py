@@ -128,7 +128,7 @@ def add_run_options(parser: ArgumentParser) -> None:
     reports = partial(add, action="append", default=[], type=wanted, metavar="KIND=PATH")
     reports("--report", help=f"Write a report, repeatable: {', '.join(KIND_NAMES)}.")
     flag("--no-progress", help="No progress bar.")
-    add("--site", metavar="URL", help="Address used in printed links. Default: TOUCHSTONE_SITE.")
+    add("--site", metavar="URL", help="Address used in printed links. Default: EVALWELL_SITE.")
     add(
         "--cache",
         type=Path,

@@ -7,7 +7,7 @@ from evals_app.management.whole_files import write_whole
 from evals_app.reports.spec_schema import file_schemas
 
 # Beside the files that name them; hidden, so that no import looks in it.
-FOLDER = ".touchstone"
+FOLDER = ".evalwell"
 
 
 def schema_line(kind: str) -> str:

@@ -14,11 +14,11 @@ from pathlib import Path
 
 from evals_app.management import INTERRUPTED
 
-DATA_DIR = "TOUCHSTONE_DATA_DIR"
+DATA_DIR = "EVALWELL_DATA_DIR"
 # Either names data that is there already.
 _CHOSEN = ("DATABASE_URL", DATA_DIR)
 # Workers of another site would take what we put there.
-_SHARED_QUEUE = "TOUCHSTONE_REDIS_URL"
+_SHARED_QUEUE = "EVALWELL_REDIS_URL"
 
 _folders: list[Path] = []
 
@@ -36,7 +36,7 @@ def is_temporary() -> bool:
 @contextmanager
 def temporary_data() -> Iterator[None]:
     """Have settings that are read in this block find an empty data folder of their own."""
-    folder = Path(tempfile.mkdtemp(prefix="touchstone-"))
+    folder = Path(tempfile.mkdtemp(prefix="evalwell-"))
     _folders.append(folder)
     os.environ[DATA_DIR] = str(folder)
     os.environ.pop(_SHARED_QUEUE, None)

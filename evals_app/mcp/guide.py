@@ -46,7 +46,7 @@ def resources() -> dict[str, Resource]:
     """Return everything that can be read, by its address."""
     listed = [
         Resource(
-            f"touchstone://guide/{name}.md",
+            f"evalwell://guide/{name}.md",
             f"{name}.md",
             title,
             "text/markdown",
@@ -56,7 +56,7 @@ def resources() -> dict[str, Resource]:
     ]
     listed += [
         Resource(
-            f"touchstone://schema/{kind}.json",
+            f"evalwell://schema/{kind}.json",
             f"{kind}.json",
             f"JSON Schema of a file *.{kind}.yaml",
             "application/schema+json",

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import mcp_types
     from mcp.server.lowlevel import Server
 
-NAME = "touchstone"
+NAME = "evalwell"
 
 
 def is_installed() -> bool:
@@ -76,7 +76,7 @@ def make_server(who: Callable[[], Caller]) -> "Server[Any]":
 
     server: Server[Any] = lowlevel.Server(
         NAME,
-        title="Touchstone",
+        title="Evalwell",
         version=__version__,
         instructions=INSTRUCTIONS,
         on_list_tools=list_tools,

@@ -16,7 +16,7 @@ _ANYONE = Need(Scope.READ)
 _AUTHORS = Need(Scope.AUTHOR)  # what files may contain is checked when they are read
 
 INSTRUCTIONS = """\
-Touchstone evaluates LLM agents. A suite has cases; a case is a conversation with an agent; checks \
+Evalwell evaluates LLM agents. A suite has cases; a case is a conversation with an agent; checks \
 grade its replies. A run executes a suite; an execution is one trial of one case in it.
 To write: look up check types with list_checks and describe_check and the keys of files with \
 read_guide (page: files), write YAML files in the project, call check_files until there are no \

@@ -96,7 +96,9 @@ PARTS: Mapping[str, str] = {
 }
 
 NOT_COMPARABLE = "Measured in another way, so the numbers are not comparable:"
-UNREADABLE = "What differs in their settings is unknown: one of the runs is of another version of Touchstone."
+UNREADABLE = (
+    "What differs in their settings is unknown: one of the runs is of another version of Evalwell."
+)
 
 
 def unknown_content(cases: int) -> str:

@@ -55,7 +55,7 @@ def annotations(runs: Sequence[Results], *, root: str = "") -> Iterator[str]:
         title = f"{results.run['suite_name']}: {trial_name(execution)}"
         yield _command(level, execution["reason"] or "", title, source_in(results, root))
     if more := sum(1 for _ in wrong):
-        yield _command("error", f"{more:,} more failures and errors.", "Touchstone", "")
+        yield _command("error", f"{more:,} more failures and errors.", "Evalwell", "")
 
 
 def source_in(results: Results, root: str) -> str:

@@ -33,7 +33,7 @@ def _finding(results: Results, execution: dict[str, object], root: str) -> dict[
     same = "\0".join([suite, name, str(execution["verdict"]), str(execution["cause"])])
     return {
         "description": f"{name}: {execution['reason'] or ''}",
-        "check_name": f"touchstone/{execution['cause']}",
+        "check_name": f"evalwell/{execution['cause']}",
         "fingerprint": hashlib.sha256(same.encode(errors="replace")).hexdigest(),
         "severity": _SEVERITIES[str(execution["verdict"])],
         # A place is required: without a file in the repository it is the name of the suite.

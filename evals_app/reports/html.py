@@ -281,7 +281,7 @@ def _execution(
 ) -> Markup:
     shown: list[tuple[str, str | Markup]] = [*facts(row, scale=results.run["score_scale"])]
     if row["url"]:
-        shown.append(("Page", tag("a", "Open in Touchstone", href=row["url"])))
+        shown.append(("Page", tag("a", "Open in Evalwell", href=row["url"])))
     reason = row["reason"] or ""
     return tag(
         "details",

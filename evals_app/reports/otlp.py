@@ -38,8 +38,8 @@ class Source:
 
 def request_of(spans: Sequence[JsonObject]) -> JsonObject:
     """Return the request with which spans are exported."""
-    resource = {"attributes": _attributes({"service.name": "touchstone"})}
-    scope = {"scope": {"name": "touchstone"}, "spans": list(spans)}
+    resource = {"attributes": _attributes({"service.name": "evalwell"})}
+    scope = {"scope": {"name": "evalwell"}, "spans": list(spans)}
     return {"resourceSpans": [{"resource": resource, "scopeSpans": [scope]}]}
 
 
@@ -92,15 +92,13 @@ class _Writer:
             "test.suite.name": self._source.suite,
             "test.case.name": self._trial.case,
             "test.case.result.status": _RESULTS.get(verdict) if verdict else None,
-            "touchstone.run.id": self._source.run_id,
-            "touchstone.execution.id": self._outcome.job.id,
-            "touchstone.trial": self._trial.number,
-            "touchstone.verdict": verdict.value if verdict else None,
-            "touchstone.score": decision.score if decision else None,
-            "touchstone.cause": decision.cause.value if decision and decision.cause else None,
-            "touchstone.reason": _text(decision.reason)
-            if decision and self._with_content
-            else None,
+            "evalwell.run.id": self._source.run_id,
+            "evalwell.execution.id": self._outcome.job.id,
+            "evalwell.trial": self._trial.number,
+            "evalwell.verdict": verdict.value if verdict else None,
+            "evalwell.score": decision.score if decision else None,
+            "evalwell.cause": decision.cause.value if decision and decision.cause else None,
+            "evalwell.reason": _text(decision.reason) if decision and self._with_content else None,
         }
         span = self._span(
             f"evaluate {self._trial.case}", began, ended, attributes, span_id=self._root_id
@@ -120,7 +118,7 @@ class _Writer:
             "gen_ai.agent.name": self._source.agent,
             "gen_ai.conversation.id": self._trace_id,
             "gen_ai.response.model": turn.model,
-            "touchstone.turn": turn.index,
+            "evalwell.turn": turn.index,
             **_tokens(turn.usage),
         }
         if self._with_content:
@@ -151,7 +149,7 @@ class _Writer:
         attributes: JsonObject = {
             "gen_ai.operation.name": "execute_tool",
             "gen_ai.tool.name": call.name,
-            "touchstone.duration": None if call.duration_ms is not None else "unknown",
+            "evalwell.duration": None if call.duration_ms is not None else "unknown",
         }
         if self._with_content:
             attributes["gen_ai.tool.call.arguments"] = _text(json.dumps(call.args))
@@ -171,7 +169,7 @@ class _Writer:
             "gen_ai.provider.name": call.provider,
             "gen_ai.request.model": call.asked_model,
             "gen_ai.response.model": call.model,
-            "touchstone.purpose": call.purpose,
+            "evalwell.purpose": call.purpose,
             **_tokens(call.usage),
         }
         if self._with_content:
@@ -194,7 +192,7 @@ class _Writer:
                 "gen_ai.evaluation.explanation": _text(grade.reason)
                 if self._with_content
                 else None,
-                "touchstone.check": graded.label if self._with_content else None,
+                "evalwell.check": graded.label if self._with_content else None,
             }
             yield {
                 "name": "gen_ai.evaluation.result",

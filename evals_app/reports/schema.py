@@ -57,7 +57,7 @@ class SeveralRuns(Answer):
 def report_schema() -> Json:
     """Return the schema of the JSON report."""
     schema = TypeAdapter(OneRun | SeveralRuns).json_schema()
-    title = f"Report of runs by Touchstone, version {SCHEMA_VERSION}"
+    title = f"Report of runs by Evalwell, version {SCHEMA_VERSION}"
     return {"$schema": _DIALECT, "title": title} | schema
 
 

@@ -34,7 +34,7 @@ _FILES: dict[str, type[BaseModel]] = {
 def file_schema(kind: str) -> Json:
     """Return the schema of a native file: a suite, agent, fixture or provider."""
     whole, parts = model_schema(_FILES[kind], reference=_DEFINED, with_aliases=True)
-    title = {"$schema": _DIALECT, "title": f"{kind.capitalize()} of Touchstone"}
+    title = {"$schema": _DIALECT, "title": f"{kind.capitalize()} of Evalwell"}
     return whole | title | {"$defs": dict(sorted(parts.items()))}
 
 

@@ -110,7 +110,7 @@ def _remarks(base: Run, run: Run) -> list[str]:
     try:
         parts = snapshot_differences(base.snapshot.content, run.snapshot.content)
     except UnreadableError:
-        return ["Another version of Touchstone wrote one of the runs: what measured it is unknown."]
+        return ["Another version of Evalwell wrote one of the runs: what measured it is unknown."]
     # Neither verdicts nor scores depend on prices.
     named = [_named(part) for part in parts if part.part.is_yardstick and part.part != Part.PRICES]
     return [f"Measured differently: {'; '.join(named)}."] if named else []

@@ -140,7 +140,7 @@ def _runs(ids: Sequence[int]) -> list[Run]:
             raise CannotCompareError(f"Run {pk} has not ended yet. Compare it when it has ended.")
         if not known[pk].summary:
             raise CannotCompareError(
-                f"Run {pk} was started by another version of Touchstone, which left no results of"
+                f"Run {pk} was started by another version of Evalwell, which left no results of"
                 " its cases. Run the suite again to compare it."
             )
     if (results := sum(run.case_count or 0 for run in known.values())) > MOST_RESULTS:

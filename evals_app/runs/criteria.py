@@ -40,7 +40,7 @@ class Criterion:
 def criteria_of(run: Run, asked: Sequence[tuple[GradeResult, int | None]]) -> list[Criterion]:
     """Return what grades of a run are about, or single bullets of them, by number.
 
-    Of a run that another version of Touchstone started, there is only the label.
+    Of a run that another version of Evalwell started, there is only the label.
     """
     try:
         suite = read_suite(run.snapshot.content)

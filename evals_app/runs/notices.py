@@ -59,7 +59,7 @@ _TAKEN = timedelta(minutes=2)  # as long a process has for the messages that it 
 _MOST_BYTES = 100_000
 _EXCERPT = 500
 _TAKEN_BY_SERVER = 250  # in SMTP
-_INTERNAL = "Internal error in Touchstone. The worker's log has the reason."
+_INTERNAL = "Internal error in Evalwell. The worker's log has the reason."
 STRONGEST_FIRST: tuple[Event, ...] = ("worse", "failed", "ended")
 KEEP = timedelta(days=30)  # of what was delivered or given up
 
@@ -265,7 +265,7 @@ def _mail(delivery: Delivery) -> Answer | str:
         delivery.subject,
         delivery.body,
         to=[person.email],
-        headers={"Message-ID": f"<{delivery.message_id}@touchstone>"},
+        headers={"Message-ID": f"<{delivery.message_id}@evalwell>"},
     )
     try:
         mail.send()

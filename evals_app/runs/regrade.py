@@ -150,9 +150,7 @@ def plan_regrade(
     try:
         old = SnapshotSpec.read(run.snapshot.content)
     except ValidationError as exc:
-        problem = (
-            f"Run {run.pk} was made by another version of Touchstone; start its suite instead."
-        )
+        problem = f"Run {run.pk} was made by another version of Evalwell; start its suite instead."
         raise CannotStartError([problem]) from exc
     chosen = _chosen(run, cases=cases, executions=executions)
     other = _read_judge(judge)

@@ -83,7 +83,7 @@ def edits_before_rerun(run: Run, names: Collection[str]) -> list[str]:
     try:
         return edited_since(run, names, suite=suite, agent=agent, model=_model(run))
     except ValidationError:
-        return ["perhaps anything: the run was made by another version of Touchstone"]
+        return ["perhaps anything: the run was made by another version of Evalwell"]
 
 
 def _chosen(run: Run, *, only: Only, cases: Collection[str] | None) -> QuerySet[Any, str]:
@@ -155,9 +155,7 @@ def _frozen(run: Run, chosen: QuerySet[Any, str], *, by: "User | None", **column
             problem for case in cases if case.name in names for _, problem in case.placeholders()
         ]
     except ValidationError as exc:
-        problem = (
-            f"Run {run.pk} was made by another version of Touchstone; start its suite instead."
-        )
+        problem = f"Run {run.pk} was made by another version of Evalwell; start its suite instead."
         raise CannotStartError([problem]) from exc
     if problems:
         raise CannotStartError(problems[:MOST_MESSAGES])

@@ -81,7 +81,7 @@ def _suite_of(run: Run) -> SuiteSpec:
     try:
         return read_suite(run.snapshot.content)
     except ValidationError as exc:
-        problem = f"Run {run.pk} was made by another version of Touchstone."
+        problem = f"Run {run.pk} was made by another version of Evalwell."
         raise UndecidableError(problem) from exc
 
 
@@ -117,7 +117,7 @@ def _decide(
             not_the_agent=_blame(reviews),
         )
     except ValidationError as exc:
-        problem = f"Execution {execution.pk} was made by another version of Touchstone."
+        problem = f"Execution {execution.pk} was made by another version of Evalwell."
         raise UndecidableError(problem) from exc
 
 

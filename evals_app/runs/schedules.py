@@ -70,7 +70,7 @@ def start_due_runs(now: datetime | None = None) -> None:
             raise
         except Exception:
             log.exception("Suite %s cannot be started by schedule %d.", due.suite, due.schedule_id)
-            why = "Internal error in Touchstone. The worker's log has the reason."
+            why = "Internal error in Evalwell. The worker's log has the reason."
             due.settle(DueRun.State.REFUSED, why=why)
 
 

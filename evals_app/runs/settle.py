@@ -78,7 +78,7 @@ def advance(settlement_id: int) -> None:
         try:
             _start_missing_runs(settlement)
         except ValidationError:
-            why = "One of its runs was made by another version of Touchstone."
+            why = "One of its runs was made by another version of Evalwell."
             settlement.end(Settlement.Status.STOPPED, why=why)
 
 
@@ -172,7 +172,7 @@ def _start_run(
 
     Raises:
         IntegrityError: the key is taken.
-        ValidationError: the snapshot is of another version of Touchstone.
+        ValidationError: the snapshot is of another version of Evalwell.
     """
     names = [suspect.name for suspect in suspects if suspect.state is State.OPEN]
     trials = settlement.current_look.trials - settlement.fresh_before

@@ -188,7 +188,7 @@ def _stand_in(base: Run, names: list[str]) -> str:
     agent = SnapshotSpec.read(base.snapshot.content).agent
     if agent.driver in OUTSIDE:
         return (
-            f"Agent {agent.slug} runs outside Touchstone, so its version of run {base.pk} cannot be"
+            f"Agent {agent.slug} runs outside Evalwell, so its version of run {base.pk} cannot be"
             " run again."
         )
     return ""
@@ -206,7 +206,7 @@ def _why_not_run(
             for content in some.values_list("content", flat=True):
                 read_case(content)
     except ValidationError:
-        return [f"Run {run.pk} was made by another version of Touchstone."]
+        return [f"Run {run.pk} was made by another version of Evalwell."]
     providers = {provider.slug: provider for provider in frozen.providers}
     obstacles = Obstacles(providers, environ, why_not_called)
     obstacles.agent(frozen.agent)

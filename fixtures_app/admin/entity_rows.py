@@ -201,7 +201,7 @@ class EntityForm(FixtureRowForm):
             found = list(bound.errors)
             if name == "ref":
                 found += self.non_field_errors()
-            line = '<p class="ts-error" id="{}_error">{}</p>'
+            line = '<p class="ew-error" id="{}_error">{}</p>'
             problems = format_html_join("", line, ((bound.auto_id, one) for one in found))
         before = self["kind"].as_widget() if name == "ref" else ""
         return format_html("<td>{}{}{}</td>", before, bound, problems)

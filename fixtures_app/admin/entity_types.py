@@ -49,7 +49,7 @@ class EntityTypeForm(VersionedForm):
         kind=dict,
         required=False,
         label="JSON Schema",
-        widget=TextArea({"class": "ts-input ts-mono", "rows": 14}),
+        widget=TextArea({"class": "ew-input ew-mono", "rows": 14}),
         help_text="JSON Schema (2020-12) of the data of these entities. {} allows anything.",
     )
 

@@ -20,7 +20,7 @@ def _json_field(label: str, help_text: str) -> JsonTextField:
         required=False,
         label=label,
         help_text=help_text,
-        widget=TextArea({"class": "ts-input ts-mono"}),
+        widget=TextArea({"class": "ew-input ew-mono"}),
     )
 
 

@@ -184,7 +184,7 @@ def _link(row: Model) -> SafeString:
         url = reverse(f"admin:{options.app_label}_{options.model_name}_change", args=[row.pk])
     except NoReverseMatch:
         url = "#"
-    return format_html('<a class="ts-link" href="{}">{}</a>', url, row)
+    return format_html('<a class="ew-link" href="{}">{}</a>', url, row)
 
 
 def _named(row: Model) -> SafeString:

@@ -36,7 +36,7 @@ class LinesField(forms.CharField):
     """An object, written as lines such as `total = 12`."""
 
     def __init__(self, **kwargs: Any) -> None:
-        area = TextArea({"class": "ts-input ts-mono", "rows": 3, "placeholder": "total = 12"})
+        area = TextArea({"class": "ew-input ew-mono", "rows": 3, "placeholder": "total = 12"})
         super().__init__(widget=area, **kwargs)
 
     def clean(self, value: Any) -> dict[str, str]:

@@ -27,7 +27,7 @@ class _Input:
 class _Styled(forms.Widget):
     """Has attributes of its own unless others are given."""
 
-    own: ClassVar[dict[str, Any]] = {"class": "ts-input"}
+    own: ClassVar[dict[str, Any]] = {"class": "ew-input"}
 
     def __init__(self, attrs: dict[str, Any] | None = None) -> None:
         super().__init__({**self.own, **(attrs or {})})
@@ -40,7 +40,7 @@ class NumberInput(_Styled, _Input, forms.NumberInput):
 class CheckBox(_Styled, _Input, forms.CheckboxInput):
     """A check box."""
 
-    own = {"class": "ts-check"}
+    own = {"class": "ew-check"}
 
 
 class HiddenInput(_Input, forms.HiddenInput):
@@ -68,7 +68,7 @@ class TextInput(_Styled, _Input, forms.TextInput):
 class TextArea(_Styled, forms.Textarea):
     """Several lines of text."""
 
-    own = {"class": "ts-input", "rows": 2}
+    own = {"class": "ew-input", "rows": 2}
 
     def _render(
         self, template_name: str, context: dict[str, Any], renderer: object = None

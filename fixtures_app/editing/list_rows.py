@@ -204,7 +204,7 @@ class ListRows(forms.Field):
     def shown(self) -> SafeString:
         """Return the rows for people who may not change them."""
         rows = self.widget.render("", None)
-        return format_html('<fieldset disabled class="ts-readonly">{}</fieldset>', rows)
+        return format_html('<fieldset disabled class="ew-readonly">{}</fieldset>', rows)
 
     def refusal(self) -> ValidationError:
         """Return the error of a list of which a row is wrong."""

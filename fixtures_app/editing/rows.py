@@ -235,7 +235,7 @@ class RowsInline(KeepsTexts, StackedInline):
     hint = ""  # a sentence above the rows
     add_label = "Add a row"
     add_action = "add"  # what the button does: data-add adds a blank row
-    handle = "ts-drag"  # class of what a row is dragged by
+    handle = "ew-drag"  # class of what a row is dragged by
     list_class = ""
     opens_with_row = False  # whether an empty list starts with an empty row
     shared_blank = ""  # name of an empty row that several lists of the page share

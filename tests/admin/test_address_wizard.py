@@ -106,7 +106,7 @@ def test_the_example_becomes_an_agent(admin_client: Client) -> None:
         pytest.param(URL, '{"output": "a", "tool_calls": [{"name": "orders.find"}]}', id="keys"),
     ],
 )
-def test_an_agent_that_speaks_as_touchstone_does_is_asked_nothing(
+def test_an_agent_that_speaks_as_evalwell_does_is_asked_nothing(
     admin_client: Client, request_text: str, reply: str
 ) -> None:
     agent = add_agent(admin_client, request_text, reply)

@@ -61,7 +61,7 @@ LATER: dict[str, Any] = {
     "poll": {"interval_s": 1.5, "state": "state", "done": ["ready"], "failed": ["lost"]},
     "oauth": {
         "token_url": "https://login.example/token",
-        "client_id": "touchstone",
+        "client_id": "evalwell",
         "client_secret": {"env": "AGENT_SECRET"},
         "secret_in": "body",
     },
@@ -208,7 +208,7 @@ def test_tools_keep_their_order_beside_those_that_come_and_go(admin_client: Clie
                 "poll_interval_s": "2 s",
                 "poll_done": ["ready"],
                 "oauth_token_url": "https://login.example/token",
-                "oauth_client_id": "touchstone",
+                "oauth_client_id": "evalwell",
                 "oauth_client_secret": "AGENT_SECRET",
                 "pace_requests_per_minute": "60",
             },
@@ -218,7 +218,7 @@ def test_tools_keep_their_order_beside_those_that_come_and_go(admin_client: Clie
                 "poll": {"interval_s": 2.0, "done": ["ready"]},
                 "oauth": {
                     "token_url": "https://login.example/token",
-                    "client_id": "touchstone",
+                    "client_id": "evalwell",
                     "client_secret": {"env": "AGENT_SECRET"},
                 },
                 "pace": {"requests_per_minute": 60},

@@ -432,7 +432,7 @@ def test_what_cannot_be_read_any_more_is_shown_above_its_grades(
 
     page = read(admin_client, execution)
 
-    assert "another version of Touchstone" in page
+    assert "another version of Evalwell" in page
     assert "The agent did not reply" not in page
     assert "Kept." in page
     assert admin_client.get(f"{LIST}{execution.pk}/expect/").status_code == 404

@@ -33,8 +33,8 @@ def test_everything_is_downloaded_from_the_import_page(admin_client: Client) -> 
     response = admin_client.get(EVERYTHING_URL)
 
     assert f'href="{EVERYTHING_URL}"' in page
-    assert file_of(response) == ("application/zip", 'attachment; filename="touchstone.zip"')
-    upload = unpack([SourceFile("touchstone.zip", response.content)])
+    assert file_of(response) == ("application/zip", 'attachment; filename="evalwell.zip"')
+    upload = unpack([SourceFile("evalwell.zip", response.content)])
     report = import_files(upload.files, find=upload.find)
     assert {change.what for change in report.changes} == {"unchanged"}
 

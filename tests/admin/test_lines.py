@@ -53,7 +53,7 @@ def test_a_text_of_several_lines_gets_an_input_of_several() -> None:
 @pytest.mark.parametrize("field", [TextLines(), MatcherLines(), RecordLines([Column("a", "A")])])
 @pytest.mark.parametrize("value", [5, True, [5, None], ["a"], {"a": "b"}, "text"])
 def test_a_value_of_another_shape_breaks_nothing(field: LinesField, value: Any) -> None:
-    assert "ts-line" in field.widget.render("f", field.prepare_value(value))
+    assert "ew-line" in field.widget.render("f", field.prepare_value(value))
 
 
 def test_what_was_typed_is_shown_again_as_it_was() -> None:

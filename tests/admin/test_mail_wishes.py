@@ -46,7 +46,7 @@ def test_a_suite_is_asked_about_on_its_own_and_listed_on_the_profile(admin_clien
 @pytest.mark.parametrize(
     ("has_server", "email", "word"),
     [
-        (False, "ann@example.org", "TOUCHSTONE_EMAIL_URL"),
+        (False, "ann@example.org", "EVALWELL_EMAIL_URL"),
         (True, "", "no e-mail address"),
         (True, "ann@example.org", "go to ann@example.org"),
     ],

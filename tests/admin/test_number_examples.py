@@ -38,5 +38,5 @@ def test_the_example_has_the_number_of_the_check() -> None:
     (example,) = re.findall(r"<p [^>]*data-examples[^>]*>([^<]*)</p>", shown)
     assert "Parcel 305 weighs 204 kg." in example
     assert re.search(
-        r'aria-describedby="(\S+_example)".*<p class="ts-help" id="\1"', shown, re.DOTALL
+        r'aria-describedby="(\S+_example)".*<p class="ew-help" id="\1"', shown, re.DOTALL
     )

@@ -91,7 +91,7 @@ def test_saving_a_provider_as_it_is_changes_nothing(admin_client: Client) -> Non
             id="no address",
         ),
         pytest.param(
-            {"api_key_env": "TOUCHSTONE_SECRET_KEY"}, "Variable with the key: ", id="variable"
+            {"api_key_env": "EVALWELL_SECRET_KEY"}, "Variable with the key: ", id="variable"
         ),
         pytest.param({"base_url": "http://127.0.0.1:8162/v1"}, "Base URL: 127.0.0.1", id="here"),
         pytest.param({"base_url": "http://a.example/"}, "Base URL: A key is sent", id="in clear"),
@@ -220,14 +220,14 @@ def test_what_is_wrong_with_a_connection_is_shown_without_the_key(
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        pytest.param({"api_key_env": "TOUCHSTONE_SECRET_KEY"}, "EVALS_KEY_VARIABLES", id="secret"),
+        pytest.param({"api_key_env": "EVALWELL_SECRET_KEY"}, "EVALS_KEY_VARIABLES", id="secret"),
         pytest.param({"api_key_env": "OPENAI_API_KEY"}, "is sent only to", id="the usual key"),
     ],
 )
 def test_a_row_from_before_sends_nothing_where_it_may_not(
     admin_client: Client, monkeypatch: pytest.MonkeyPatch, changes: dict[str, str], words: str
 ) -> None:
-    for variable in ("TOUCHSTONE_SECRET_KEY", "OPENAI_API_KEY"):
+    for variable in ("EVALWELL_SECRET_KEY", "OPENAI_API_KEY"):
         monkeypatch.setenv(variable, "CANARY-0009")
     columns = {"kind": "openai", "host": "localhost"} | changes
     with WebServer(lambda _: Sent.text("INTERNAL-PAGE", status=404)) as server:

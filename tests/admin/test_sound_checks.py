@@ -102,9 +102,9 @@ def test_the_names_that_there_are_are_offered(admin_client: Client) -> None:
         page_of(admin_client, Case.objects.get()).html,
         suite_page(admin_client, suite).html,
     ):
-        assert '<datalist id="ts-tool"><option value="entity.query">' in html
+        assert '<datalist id="ew-tool"><option value="entity.query">' in html
         assert '<option value="returns">' in html
-    for kind, list_name in {"tool_called": "ts-tool", "chunks_fetched": "ts-chunk"}.items():
+    for kind, list_name in {"tool_called": "ew-tool", "chunks_fetched": "ew-chunk"}.items():
         inputs = admin_client.get(reverse("admin:evals_app_check_kind_inputs", args=[kind]))
         assert f'list="{list_name}"' in inputs.content.decode()
 
@@ -115,7 +115,7 @@ def test_a_new_case_is_offered_what_its_suite_has(admin_client: Client) -> None:
 
     for address, is_offered in ((f"{url}?suite={suite.pk}", True), (f"{url}?suite=x", False)):
         html = open_page(admin_client, address).html
-        assert ('<datalist id="ts-tool"><option value="entity.query">' in html) is is_offered
+        assert ('<datalist id="ew-tool"><option value="entity.query">' in html) is is_offered
 
 
 def test_an_argument_that_a_tool_does_not_take_is_a_warning(admin_client: Client) -> None:

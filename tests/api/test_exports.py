@@ -24,8 +24,8 @@ def test_everything_is_exported_and_imported_unchanged(client: APIClient, accept
     response = client.get("/api/export/", headers={"Accept": accept})
 
     assert response.headers["Content-Type"] == "application/zip"
-    assert 'filename="touchstone.zip"' in response.headers["Content-Disposition"]
-    upload = unpack([SourceFile("touchstone.zip", response.content)])
+    assert 'filename="evalwell.zip"' in response.headers["Content-Disposition"]
+    upload = unpack([SourceFile("evalwell.zip", response.content)])
     report = import_files(upload.files, find=upload.find)
     assert {change.what for change in report.changes} == {"unchanged"}
     assert len(report.changes) > len(EVERYTHING)

@@ -24,7 +24,7 @@ from tests.api.clients import make_user
 FILES = dict.fromkeys(
     ("application/yaml", "application/zip", "application/x-protobuf"), "application/octet-stream"
 )
-NAME = "touchstone_client"
+NAME = "evalwell_client"
 WRITTEN: dict[str, Any] = {
     "suites": Suite,
     "agents": Agent,

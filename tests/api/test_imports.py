@@ -164,7 +164,7 @@ def test_errors_tell_file_line_column_and_keys(client: APIClient) -> None:
     response = post(client, {"files": files})
 
     assert response.status_code == 400
-    assert response.json()["type"] == "urn:touchstone:invalid-files"
+    assert response.json()["type"] == "urn:evalwell:invalid-files"
     (error,) = response.json()["errors"]
     assert (error["path"], error["line"], error["column"], error["keys"]) == (
         *("evals/refunds.suite.yaml", 9, 1, "trails"),
@@ -321,7 +321,7 @@ def test_edits_and_suites_of_other_files_are_replaced_when_the_query_asks_for_it
 
     assert {key: tried[key] for key in reason} == reason
     assert [refused.status_code, replaced.status_code] == [409, 200]
-    assert refused.json()["type"] == "urn:touchstone:edited"
+    assert refused.json()["type"] == "urn:evalwell:edited"
     assert refused.json()["errors"][0]["keys"] == "refunds"
 
 
@@ -336,7 +336,7 @@ def test_a_suite_in_which_no_case_checks_anything_needs_an_explicit_yes(client: 
 
     assert tried["checks_nothing"] is True
     assert [refused.status_code, accepted.status_code] == [409, 200]
-    assert refused.json()["type"] == "urn:touchstone:no-checks"
+    assert refused.json()["type"] == "urn:evalwell:no-checks"
     assert refused.json()["errors"][0]["keys"] == "rows"
     assert "accept_no_checks" in refused.json()["detail"]
     assert [warning["keys"] for warning in accepted.json()["warnings"]] == ["[0].question"]

@@ -122,7 +122,7 @@ def test_the_same_key_gives_the_same_run(client: APIClient) -> None:
     answers = (first, second, third, of_another, conflict)
     assert [answer.status_code for answer in answers] == [201, 200, 201, 201, 409]
     assert first.json()["id"] == second.json()["id"] != third.json()["id"]
-    assert conflict.json()["type"] == "urn:touchstone:idempotency-key-reused"
+    assert conflict.json()["type"] == "urn:evalwell:idempotency-key-reused"
     assert Run.objects.count() == 3
 
 
@@ -138,7 +138,7 @@ def test_a_key_is_free_again_once_whoever_prepared_its_run_is_silent(
     again = start(client, {"suite": "talks"}, "key")
 
     assert wait.status_code == 409
-    assert wait.json()["type"] == "urn:touchstone:being-prepared"
+    assert wait.json()["type"] == "urn:evalwell:being-prepared"
     assert 0 < int(wait.headers["Retry-After"]) <= settings.EVALS_LEASE_S
     assert again.status_code == 201
     assert again.json()["id"] != first

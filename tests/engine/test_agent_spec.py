@@ -14,7 +14,7 @@ HTTP = {"driver": "http", "url": "https://agent.example.org/chat"}
 MODEL = {"model": "claude-haiku-5-5"}
 OAUTH: dict[str, Any] = {
     "token_url": "https://login.example.org/token",
-    "client_id": "touchstone",
+    "client_id": "evalwell",
     "client_secret": {"env": "AGENT_SECRET"},
 }
 

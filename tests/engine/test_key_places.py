@@ -30,7 +30,7 @@ def test_only_listed_variables_are_keys(variable: str, *, is_permitted: bool) ->
 
 
 @pytest.mark.parametrize(
-    "variable", ["TOUCHSTONE_SECRET_KEY", "DATABASE_URL", "EVALS_LEASE_S", "DJANGO_SETTINGS_MODULE"]
+    "variable", ["EVALWELL_SECRET_KEY", "DATABASE_URL", "EVALS_LEASE_S", "DJANGO_SETTINGS_MODULE"]
 )
 def test_what_the_site_runs_on_is_no_key_whatever_is_listed(variable: str) -> None:
     with permitting(keys=("*", variable, f"{variable}@a.example"), variables=("*", variable)):

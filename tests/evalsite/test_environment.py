@@ -10,7 +10,7 @@ from django.db import connection
 
 from evalsite import environment
 
-HERE = Path("/srv/touchstone")
+HERE = Path("/srv/evalwell")
 
 
 @pytest.mark.parametrize(
@@ -93,9 +93,9 @@ def test_an_error_names_the_variable_and_what_is_expected(
     ("address", "file"),
     [
         pytest.param("", "/data/default.sqlite3", id="default"),
-        pytest.param("sqlite:///evals.sqlite3", "/srv/touchstone/evals.sqlite3", id="relative"),
+        pytest.param("sqlite:///evals.sqlite3", "/srv/evalwell/evals.sqlite3", id="relative"),
         pytest.param("sqlite:////tmp/evals.sqlite3", "/tmp/evals.sqlite3", id="absolute"),  # noqa: S108
-        pytest.param("sqlite:///my%20evals", "/srv/touchstone/my evals", id="percent-encoded"),
+        pytest.param("sqlite:///my%20evals", "/srv/evalwell/my evals", id="percent-encoded"),
     ],
 )
 def test_a_sqlite_address(monkeypatch: pytest.MonkeyPatch, address: str, file: str) -> None:

@@ -104,7 +104,7 @@ def test_people_read_the_same_in_brackets() -> None:
 
 
 def test_gunicorn_writes_in_the_same_format(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TOUCHSTONE_LOG_FORMAT", "json")
+    monkeypatch.setenv("EVALWELL_LOG_FORMAT", "json")
 
     (handler,) = Log(Config()).error_log.handlers
 

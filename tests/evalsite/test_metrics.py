@@ -113,7 +113,7 @@ def test_executions_of_open_runs_are_counted_by_state(
     metrics = numbers(client, headers)
 
     states = ("queued", "running", "passed", "failed", "errored", "cancelled")
-    assert [metrics[f'touchstone_executions{{state="{state}"}}'] for state in states] == [
+    assert [metrics[f'evalwell_executions{{state="{state}"}}'] for state in states] == [
         *(3, 1, 1, 1, 1, 0)
     ]
 
@@ -129,7 +129,7 @@ def test_runs_that_stop_are_shown_from_those_that_run(
     metrics = numbers(client, headers)
 
     states = ("queued", "running", "stopping")
-    assert [metrics[f'touchstone_open_runs{{state="{state}"}}'] for state in states] == [1, 1, 1]
+    assert [metrics[f'evalwell_open_runs{{state="{state}"}}'] for state in states] == [1, 1, 1]
 
 
 def test_the_oldest_that_waits_tells_its_age(client: Client, headers: dict[str, str]) -> None:
@@ -139,7 +139,7 @@ def test_the_oldest_that_waits_tells_its_age(client: Client, headers: dict[str, 
     make_run(["running"], created_at=after(-6000))
     make_run(["queued"], created_at=after(-6000), stop_reason="deadline")
 
-    assert numbers(client, headers)["touchstone_oldest_queued_seconds"] == pytest.approx(600, abs=5)
+    assert numbers(client, headers)["evalwell_oldest_queued_seconds"] == pytest.approx(600, abs=5)
 
 
 def test_leases_workers_and_what_is_stuck(client: Client, headers: dict[str, str]) -> None:
@@ -154,11 +154,11 @@ def test_leases_workers_and_what_is_stuck(client: Client, headers: dict[str, str
 
     metrics = numbers(client, headers)
 
-    assert metrics['touchstone_leases{state="live"}'] == 1
-    assert metrics['touchstone_leases{state="ended"}'] == 1
-    assert metrics["touchstone_runs_stuck"] == 1
-    assert metrics["touchstone_workers"] == 2
-    assert metrics["touchstone_worker_processes"] == 8
+    assert metrics['evalwell_leases{state="live"}'] == 1
+    assert metrics['evalwell_leases{state="ended"}'] == 1
+    assert metrics["evalwell_runs_stuck"] == 1
+    assert metrics["evalwell_workers"] == 2
+    assert metrics["evalwell_worker_processes"] == 8
 
 
 def test_what_happened_since_the_site_was_made(client: Client, headers: dict[str, str]) -> None:
@@ -167,8 +167,8 @@ def test_what_happened_since_the_site_was_made(client: Client, headers: dict[str
 
     metrics = numbers(client, headers)
 
-    assert metrics["touchstone_leases_reaped_total"] == 3
-    assert metrics["touchstone_results_refused_total"] == 0
+    assert metrics["evalwell_leases_reaped_total"] == 3
+    assert metrics["evalwell_results_refused_total"] == 0
 
 
 def test_what_has_finished_is_shown_by_its_labels(client: Client, headers: dict[str, str]) -> None:
@@ -186,13 +186,13 @@ def test_what_has_finished_is_shown_by_its_labels(client: Client, headers: dict[
 
     metrics = numbers(client, headers)
 
-    assert metrics[f"touchstone_{ended}"] == 4
-    assert metrics['touchstone_model_calls_total{model="a/b",role="judge",status="429"}'] == 2
-    assert metrics['touchstone_model_spent_usd_total{model="a/b",role="judge"}'] == 1.5
-    buckets = [metrics[f'touchstone_execution_seconds_bucket{{le="{le}"}}'] for le in BUCKETS]
+    assert metrics[f"evalwell_{ended}"] == 4
+    assert metrics['evalwell_model_calls_total{model="a/b",role="judge",status="429"}'] == 2
+    assert metrics['evalwell_model_spent_usd_total{model="a/b",role="judge"}'] == 1.5
+    buckets = [metrics[f'evalwell_execution_seconds_bucket{{le="{le}"}}'] for le in BUCKETS]
     assert buckets == [0, 0, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2]
-    assert metrics["touchstone_execution_seconds_count"] == 2
-    assert metrics["touchstone_execution_seconds_sum"] == 5.7
+    assert metrics["evalwell_execution_seconds_count"] == 2
+    assert metrics["evalwell_execution_seconds_sum"] == 5.7
 
 
 def test_requests_are_counted_where_metrics_are_switched_on(
@@ -208,11 +208,11 @@ def test_requests_are_counted_where_metrics_are_switched_on(
 
     asked = {name: count for name, count in metrics.items() if "http_requests" in name}
     assert asked == {
-        'touchstone_http_requests_total{method="GET",status="401"}': 2,
-        'touchstone_http_requests_total{method="GET",status="404"}': 1,
-        'touchstone_http_requests_total{method="other",status="401"}': 1,
+        'evalwell_http_requests_total{method="GET",status="401"}': 2,
+        'evalwell_http_requests_total{method="GET",status="404"}': 1,
+        'evalwell_http_requests_total{method="other",status="401"}': 1,
     }
-    assert metrics["touchstone_http_request_seconds_count"] == 4
+    assert metrics["evalwell_http_request_seconds_count"] == 4
 
 
 def test_requests_are_counted_when_a_process_of_the_web_server_ends(
@@ -222,7 +222,7 @@ def test_requests_are_counted_when_a_process_of_the_web_server_ends(
 
     worker_exit(None, None)
 
-    assert numbers(client, headers)["touchstone_http_request_seconds_count"] == 1
+    assert numbers(client, headers)["evalwell_http_request_seconds_count"] == 1
 
 
 def test_requests_wait_for_a_database_that_is_away(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -249,7 +249,7 @@ def test_providers_that_want_to_be_left_alone(client: Client, headers: dict[str,
 
     blocked = {name: value for name, value in metrics.items() if "blocked" in name}
     assert blocked == {
-        'touchstone_provider_blocked_seconds{provider="anthropic"}': pytest.approx(90, abs=5)
+        'evalwell_provider_blocked_seconds{provider="anthropic"}': pytest.approx(90, abs=5)
     }
 
 
@@ -261,10 +261,10 @@ def test_spend_of_each_open_run_and_of_all(client: Client, headers: dict[str, st
     metrics = {name: value for name, value in numbers(client, headers).items() if "usd" in name}
 
     assert metrics == {
-        f'touchstone_run_spent_usd{{run="{run.pk}",suite="refunds"}}': 1.25,
-        f'touchstone_run_spent_usd{{run="{free.pk}",suite="other"}}': 0.0,
-        f'touchstone_run_max_cost_usd{{run="{run.pk}",suite="refunds"}}': 5.0,
-        "touchstone_spent_usd_total": 3.75,
+        f'evalwell_run_spent_usd{{run="{run.pk}",suite="refunds"}}': 1.25,
+        f'evalwell_run_spent_usd{{run="{free.pk}",suite="other"}}': 0.0,
+        f'evalwell_run_max_cost_usd{{run="{run.pk}",suite="refunds"}}': 5.0,
+        "evalwell_spent_usd_total": 3.75,
     }
 
 

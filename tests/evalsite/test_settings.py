@@ -17,7 +17,7 @@ PAGE = ROOT / "docs" / "operations.md"
 def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, **environment: str) -> dict[str, Any]:
     """Run the settings module in an environment of its own."""
     monkeypatch.delenv("DATABASE_URL", raising=False)
-    monkeypatch.setenv("TOUCHSTONE_DATA_DIR", str(tmp_path / "data"))
+    monkeypatch.setenv("EVALWELL_DATA_DIR", str(tmp_path / "data"))
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     return runpy.run_path(str(SETTINGS))
@@ -29,7 +29,7 @@ def test_the_site_is_safe_as_it_stands(tmp_path: Path, monkeypatch: pytest.Monke
     assert site["DEBUG"] is False
     assert site["ALLOWED_HOSTS"] == ["localhost", "127.0.0.1", "[::1]"]
     assert len(site["SECRET_KEY"]) >= 50
-    assert site["DATABASES"]["default"]["NAME"] == str(tmp_path / "data" / "touchstone.sqlite3")
+    assert site["DATABASES"]["default"]["NAME"] == str(tmp_path / "data" / "evalwell.sqlite3")
     assert (tmp_path / "data").stat().st_mode & 0o077 == 0
     # Without HTTPS a browser can still sign in.
     assert not {"SESSION_COOKIE_SECURE", "SECURE_PROXY_SSL_HEADER"} & site.keys()
@@ -50,11 +50,11 @@ def test_the_site_is_safe_as_it_stands(tmp_path: Path, monkeypatch: pytest.Monke
             id="PostgreSQL, many cores",
         ),
         pytest.param(
-            {"DATABASE_URL": "postgres:///evals", "TOUCHSTONE_REDIS_URL": "redis://queue/0"},
+            {"DATABASE_URL": "postgres:///evals", "EVALWELL_REDIS_URL": "redis://queue/0"},
             {"redis": "redis://queue/0"},
             id="Redis",
         ),
-        pytest.param({"TOUCHSTONE_WORKERS": "5"}, {"workers": 5}, id="as many as wanted"),
+        pytest.param({"EVALWELL_WORKERS": "5"}, {"workers": 5}, id="as many as wanted"),
     ],
 )
 def test_the_queue_follows_the_database(
@@ -85,14 +85,14 @@ def test_a_duration_is_changed_by_a_variable_of_its_name_and_a_bad_one_refused(
 
 
 def documented(recipe: int) -> dict[str, str]:
-    """Return /etc/touchstone.env as a recipe of the page shows it."""
+    """Return /etc/evalwell.env as a recipe of the page shows it."""
     _, _, text = PAGE.read_text().partition(f"\n## Recipe {recipe}: ")
-    file = re.search(r"touchstone\.env`:\n\n```sh\n(.*?)```", text, re.DOTALL)
+    file = re.search(r"evalwell\.env`:\n\n```sh\n(.*?)```", text, re.DOTALL)
     assert file is not None
     lines = dict(line.split("=", 1) for line in file[1].splitlines())
-    if "TOUCHSTONE_SECRET_KEY" in lines:  # there in words
-        lines["TOUCHSTONE_SECRET_KEY"] = secrets.token_urlsafe(50)
-    return {name: value for name, value in lines.items() if name != "TOUCHSTONE_DATA_DIR"}
+    if "EVALWELL_SECRET_KEY" in lines:  # there in words
+        lines["EVALWELL_SECRET_KEY"] = secrets.token_urlsafe(50)
+    return {name: value for name, value in lines.items() if name != "EVALWELL_DATA_DIR"}
 
 
 @pytest.mark.parametrize("recipe", [1, 2])
@@ -120,13 +120,13 @@ def test_variables_that_do_nothing_are_known_with_the_nearest(
     site = settings(
         tmp_path,
         monkeypatch,
-        TOUCHSTONE_LOGLEVEL="DEBUG",
+        EVALWELL_LOGLEVEL="DEBUG",
         EVALS_JUDGE="secret",
-        TOUCHSTONE_WORKERS="2",
-        TOUCHSTONE_CASE="of an agent",
+        EVALWELL_WORKERS="2",
+        EVALWELL_CASE="of an agent",
     )
 
     assert site["UNKNOWN_VARIABLES"] == {
         "EVALS_JUDGE": "EVALS_JUDGE_MODEL",
-        "TOUCHSTONE_LOGLEVEL": "TOUCHSTONE_LOG_LEVEL",
+        "EVALWELL_LOGLEVEL": "EVALWELL_LOG_LEVEL",
     }

@@ -35,7 +35,7 @@ def served(config: Path) -> Iterator[int]:
         port = free.getsockname()[1]
     command = [sys.executable, "-m", "gunicorn", "evalsite.wsgi:application"]
     command += ["--config", str(config), "--bind", f"127.0.0.1:{port}", "--log-level", "warning"]
-    process = subprocess.Popen(command, cwd=ROOT, env={**os.environ, "TOUCHSTONE_WORKERS": "1"})
+    process = subprocess.Popen(command, cwd=ROOT, env={**os.environ, "EVALWELL_WORKERS": "1"})
     try:
         assert asked(port) == 200
         yield port

@@ -27,8 +27,8 @@ SHORT = {
     "EVALS_HEARTBEAT_S": "1",
     "EVALS_REAP_S": str(REAP_S),
     "EVALS_PULSE_S": "0.2",
-    "TOUCHSTONE_SQLITE_TIMEOUT_S": "2",
-    "TOUCHSTONE_WORKERS": str(WORKERS),
+    "EVALWELL_SQLITE_TIMEOUT_S": "2",
+    "EVALWELL_WORKERS": str(WORKERS),
 }
 RECOVERED_S = LEASE_S + REAP_S + 1.0 + 25.0  # what may be lost, and a slow machine
 PATIENCE_S = 60.0

@@ -98,7 +98,7 @@ def postgresql() -> Iterator[PostgreSQL]:
     """Run a PostgreSQL server of our own."""
     if not BINARIES:
         pytest.skip("no PostgreSQL server program in /usr/lib/postgresql")
-    folder = Path(tempfile.mkdtemp(prefix="touchstone-postgresql-"))
+    folder = Path(tempfile.mkdtemp(prefix="evalwell-postgresql-"))
     try:
         if IS_ROOT:
             try:
@@ -121,7 +121,7 @@ def small_disk(*, megabytes: int) -> Iterator[Path]:
     """Return a file system of its own that is soon full."""
     if not IS_ROOT:
         pytest.skip("only root can mount a small disk")
-    folder = Path(tempfile.mkdtemp(prefix="touchstone-disk-"))
+    folder = Path(tempfile.mkdtemp(prefix="evalwell-disk-"))
     mount = ["mount", "-t", "tmpfs", "-o", f"size={megabytes}m", "tmpfs", str(folder)]
     try:
         if subprocess.run(mount, check=False, capture_output=True).returncode:

@@ -38,7 +38,7 @@ pytestmark = [
     pytest.mark.skipif(shutil.which("redis-server") is None, reason="redis: no redis-server found"),
 ]
 
-TICKETS = "django_q:touchstone:q"
+TICKETS = "django_q:evalwell:q"
 
 
 class RedisServer:
@@ -103,7 +103,7 @@ def environment(
     # django-q2 read its settings when it was imported, before there was a server.
     monkeypatch.setattr(Conf, "ORM", None)
     monkeypatch.setattr(Conf, "REDIS", server.url)
-    return child_environment | {"TOUCHSTONE_REDIS_URL": server.url}
+    return child_environment | {"EVALWELL_REDIS_URL": server.url}
 
 
 def is_at_work() -> bool:

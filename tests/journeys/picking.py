@@ -16,14 +16,14 @@ def search_kind(page: Page, kind: str) -> None:
     """Search a kind in the open list and take it."""
     expect(page.get_by_role("combobox", name="Search checks")).to_be_focused()
     page.keyboard.type(kind)
-    expect(page.locator("#ts-check-picker [aria-selected=true] strong")).to_have_text(kind)
+    expect(page.locator("#ew-check-picker [aria-selected=true] strong")).to_have_text(kind)
     page.keyboard.press("Enter")
 
 
 def add_check(within: Locator, kind: str) -> Locator:
     """Add a check after those of a turn, or of the conversation, and return its row."""
     pick_kind(within.get_by_role("button", name="Add a check").last, kind)
-    return within.locator(".ts-check-row").last
+    return within.locator(".ew-check-row").last
 
 
 def change_kind(row: Locator, kind: str) -> None:

@@ -76,7 +76,7 @@ def test_a_scripted_agent_is_written_without_yaml_and_talked_to(visit: Visit) ->
     page.get_by_label("Type*", exact=True).select_option("scripted")
 
     page.get_by_role("button", name="+ Add a tool", exact=True).click()
-    tool = page.locator(".ts-tool-row")
+    tool = page.locator(".ew-tool-row")
     tool.get_by_label("Name", exact=True).fill("orders.find")
     tool.get_by_label("Argument", exact=True).first.fill("number")
     tool.get_by_label("Kind", exact=True).first.select_option("integer")
@@ -84,7 +84,7 @@ def test_a_scripted_agent_is_written_without_yaml_and_talked_to(visit: Visit) ->
     tool.get_by_role("textbox", name="Answer", exact=True).fill("shipped")
 
     add_rule = page.get_by_role("button", name="+ Add a rule")
-    rules = page.locator(".ts-rule-row")
+    rules = page.locator(".ew-rule-row")
     add_rule.click()
     rules.nth(0).get_by_label("When the message").select_option("always")
     rules.nth(0).get_by_label("Then answer").fill("Which order?")
@@ -124,7 +124,7 @@ def test_a_new_rule_is_added_above_one_for_any_message(visit: Visit) -> None:
     page = visit("evals_app_agent_change", Agent.objects.get().pk)
 
     page.get_by_role("button", name="+ Add a rule").click()
-    row = page.locator(".ts-rule-row").first
+    row = page.locator(".ew-rule-row").first
     row.get_by_label("Words").fill("bye")
     row.get_by_label("Then answer").fill("Bye")
     page.get_by_role("button", name="Save", exact=True).click()

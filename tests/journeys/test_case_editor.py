@@ -12,11 +12,11 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 
 def turns(page: Page) -> Locator:
-    return page.locator(".ts-turn")
+    return page.locator(".ew-turn")
 
 
 def checks(within: Locator) -> Locator:
-    return within.locator(".ts-check-row")
+    return within.locator(".ew-check-row")
 
 
 def save(page: Page) -> None:
@@ -56,7 +56,7 @@ def test_only_the_inputs_of_the_chosen_kind_exist_and_switching_back_loses_nothi
     change_kind(row, "Reply is similar to a text (ROUGE)")
     threshold.fill("50")
     row.locator("summary").first.click()
-    expect(row.locator(".ts-title")).to_have_text("Reply is similar to a text (ROUGE)")
+    expect(row.locator(".ew-title")).to_have_text("Reply is similar to a text (ROUGE)")
     save_and_stay(page)
 
     assert Assertion.objects.get().threshold == 0.5
@@ -112,7 +112,7 @@ def test_rows_that_are_not_saved_yet_can_be_dragged(visit: Visit) -> None:
     page.get_by_role("button", name="Add a turn").click()
     turns(page).nth(1).get_by_label("User message").fill("new")
 
-    handle = turns(page).nth(1).locator(".ts-turn-drag").bounding_box()
+    handle = turns(page).nth(1).locator(".ew-turn-drag").bounding_box()
     target = turns(page).first.bounding_box()
     assert handle is not None
     assert target is not None
@@ -135,9 +135,9 @@ def test_a_removed_row_can_be_brought_back(visit: Visit) -> None:
     row.get_by_role("button", name="Remove check").click()
     undo = row.get_by_role("button", name="Undo")
     expect(undo).to_be_focused()
-    expect(row.locator(".ts-title")).to_be_hidden()
+    expect(row.locator(".ew-title")).to_be_hidden()
     page.keyboard.press("Enter")
-    expect(row.locator(".ts-title")).to_be_visible()
+    expect(row.locator(".ew-title")).to_be_visible()
     save_and_stay(page)
     assert Assertion.objects.count() == 1
 
@@ -190,7 +190,7 @@ def test_enter_in_a_row_never_saves_and_adds_a_line_in_a_list(visit: Visit) -> N
     page.keyboard.press("Enter")
 
     assert page.url == address
-    expect(row.locator(".ts-block")).to_have_count(2)
+    expect(row.locator(".ew-block")).to_have_count(2)
     save_and_stay(page)
     check = Assertion.objects.get(type="tool_calls")
     assert check.options == {"tools": ["entity.query", "entity.query"]}
@@ -225,7 +225,7 @@ def test_somebody_elses_save_is_not_overwritten_unless_one_decides_to(visit: Vis
 
     save(page)
 
-    expect(page.locator(".ts-problems")).to_contain_text("Someone else saved this at")
+    expect(page.locator(".ew-problems")).to_contain_text("Someone else saved this at")
     expect(page.get_by_label("User message")).to_have_value("Mine")
     page.get_by_role("button", name="Overwrite it with mine").click()
     page.wait_for_load_state()
@@ -248,13 +248,13 @@ def test_a_check_that_says_nothing_is_explained_where_it_is_written_on_a_phone(
 
     save_and_stay(page)
 
-    problems = page.locator(".ts-problems")
+    problems = page.locator(".ew-problems")
     expect(problems.get_by_role("link")).to_have_count(2)
     problems.get_by_role("link").first.click()
     expect(page.locator("[name$='0-opt-value']")).to_be_focused()
     rows = checks(turns(page).first)
-    expect(rows.first.locator(".ts-error")).to_contain_text("entity.query")
-    expect(rows.last.locator(".ts-error")).to_contain_text("0")
+    expect(rows.first.locator(".ew-error")).to_contain_text("entity.query")
+    expect(rows.last.locator(".ew-error")).to_contain_text("0")
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
     rows.first.locator("[name$=opt-value]").fill("entity.query")

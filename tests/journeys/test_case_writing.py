@@ -24,14 +24,14 @@ def test_a_check_is_searched_tried_on_the_last_reply_and_saved(visit: Visit) -> 
         return case
 
     page = visit("evals_app_case_change", elsewhere(write).pk)
-    add = page.locator(".ts-turn").get_by_role("button", name="Add a check")
+    add = page.locator(".ew-turn").get_by_role("button", name="Add a check")
     add.press("Enter")
     page.keyboard.type("zzz")
-    options = page.locator("#ts-check-picker").get_by_role("option")
+    options = page.locator("#ew-check-picker").get_by_role("option")
     expect(options).to_have_count(0)
     page.keyboard.press("Escape")
     expect(add).to_be_focused()
-    expect(page.locator(".ts-check-row")).to_have_count(0)
+    expect(page.locator(".ew-check-row")).to_have_count(0)
 
     add.press("Enter")
     page.keyboard.type("contain text")
@@ -39,7 +39,7 @@ def test_a_check_is_searched_tried_on_the_last_reply_and_saved(visit: Visit) -> 
     expect(options.nth(1)).to_have_attribute("aria-selected", "true")
     page.keyboard.press("ArrowUp")
     page.keyboard.press("Enter")
-    row = page.locator(".ts-check-row")
+    row = page.locator(".ew-check-row")
     expect(row.get_by_label("Text to look for")).to_be_focused()
     page.keyboard.type("3 pm")
 
@@ -96,11 +96,11 @@ def test_a_case_starts_from_a_template_and_fits_a_phone(visit: Visit) -> None:
     page.get_by_role("link", name=re.compile("Two-step")).press("Enter")
     page.wait_for_load_state()
 
-    expect(page.locator(".ts-turn")).to_have_count(2)
-    expect(page.locator(".ts-check-row")).to_have_count(3)
+    expect(page.locator(".ew-turn")).to_have_count(2)
+    expect(page.locator(".ew-check-row")).to_have_count(3)
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     for tool in page.locator("[name$=opt-value]").all()[::2]:
-        row = tool.locator("xpath=ancestor::*[contains(@class, 'ts-check-row')]")
+        row = tool.locator("xpath=ancestor::*[contains(@class, 'ew-check-row')]")
         row.locator("summary").first.press("Enter")
         tool.fill("entity.query")
     page.get_by_label("User message").first.fill("Cancel order 1001.")

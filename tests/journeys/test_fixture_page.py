@@ -90,7 +90,7 @@ def test_an_error_is_shown_at_its_cell_and_nothing_typed_is_lost(fixture_page: P
 
     expect(cell).to_be_focused()
     expect(cell).to_have_value("many")
-    expect(fixture_page.locator("#entities-1-row .ts-error")).to_contain_text("number")
+    expect(fixture_page.locator("#entities-1-row .ew-error")).to_contain_text("number")
 
 
 def test_cells_of_a_spreadsheet_are_pasted_sorted_and_moved_with_the_keyboard(
@@ -156,7 +156,7 @@ def test_a_workbook_fills_the_grid_and_errors_are_at_their_cells(
         expect(orders.locator("[data-report]")).to_contain_text(words)
     fixture_page.get_by_role("button", name="Save and continue editing").click()
     fixture_page.wait_for_load_state()
-    expect(fixture_page.locator(".ts-grid .ts-error")).to_have_count(1)
+    expect(fixture_page.locator(".ew-grid .ew-error")).to_have_count(1)
     orders.get_by_label("total").last.fill("7")
     save(fixture_page)
 
@@ -221,10 +221,10 @@ def test_a_person_makes_test_data_and_tries_it_without_any_json(visit: Visit) ->
     page.get_by_role("link", name="Try it").click()
     page.get_by_label("Query").fill("how long do refunds take")
     page.get_by_role("button", name="Search", exact=True).click()
-    expect(page.locator(".ts-found")).to_contain_text(SEARCHED)
+    expect(page.locator(".ew-found")).to_contain_text(SEARCHED)
     page.get_by_role("link", name="entity.update").click()
     page.get_by_label("Id").fill("order-1")
     page.get_by_label("Data").fill("state = open")
     page.get_by_role("button", name="Call the tool").click()
-    expect(page.locator(".ts-result")).to_contain_text('"state": "open"')
+    expect(page.locator(".ew-result")).to_contain_text('"state": "open"')
     assert stored() == spec

@@ -43,7 +43,7 @@ def test_turns_and_checks_are_named_groups(visit: Visit) -> None:
         """)
     message = page.get_by_role("textbox", name="User message").first
     expect(message).to_have_attribute("aria-required", "true")
-    page.locator(".ts-check-row summary").first.click()
+    page.locator(".ew-check-row summary").first.click()
     expect(page.locator("[data-pick-kind]").first).to_have_accessible_name(
         re.compile("^Kind of check: Reply contains")
     )
@@ -54,7 +54,7 @@ def test_what_happens_to_rows_is_announced(visit: Visit) -> None:
     page = editor_of_two_turns(visit)
     announced = page.locator("[data-announce]")
     expect(announced).to_have_attribute("aria-live", "polite")
-    first = page.locator(".ts-turn").first
+    first = page.locator(".ew-turn").first
 
     first.get_by_role("button", name="Move turn up").press("Enter")
     expect(announced).to_have_text("Turn is already first.")
@@ -72,7 +72,7 @@ def test_what_happens_to_rows_is_announced(visit: Visit) -> None:
 
 def test_an_error_is_in_the_title_and_read_with_its_input(visit: Visit) -> None:
     page = editor_of_two_turns(visit)
-    row = add_check(page.locator(".ts-turn").first, "Reply matches a pattern")
+    row = add_check(page.locator(".ew-turn").first, "Reply matches a pattern")
     row.get_by_role("textbox", name="Pattern", exact=True).fill("order (")
     page.get_by_role("button", name="Save", exact=True).click()
     page.wait_for_load_state()

@@ -24,7 +24,7 @@ def test_files_are_shown_taken_away_and_read_on_the_review_page_of_a_phone(visit
     case = elsewhere(write_case)
     page = visit("evals_app_case_change", case.pk)
     page.set_viewport_size({"width": 390, "height": 844})
-    turn = page.locator(".ts-turn").first
+    turn = page.locator(".ew-turn").first
     turn.locator("summary", has_text="Files, facts and data").press("Enter")
     files = turn.get_by_label("Files", exact=True)
     files.set_input_files([upload("receipt.png", PNG), upload("list.csv", b"book,12\n")])
@@ -52,7 +52,7 @@ def test_files_are_shown_taken_away_and_read_on_the_review_page_of_a_phone(visit
 
 def test_how_a_check_scores_is_shown_beside_it(visit: Visit) -> None:
     page = visit("evals_app_case_change", elsewhere(write_case).pk)
-    check = page.locator(".ts-check-row").first
+    check = page.locator(".ew-check-row").first
     check.locator("summary").first.click()
     change_kind(check, "Reply is similar to a text (ROUGE)")
 

@@ -35,12 +35,12 @@ def test_a_tool_check_is_written_without_json(visit: Visit) -> None:
     save_entity_types([EntityTypeSpec.model_validate({"slug": "order", "schema": {}})])
     page = visit("evals_app_case_change", case.pk)
     page.set_viewport_size(PHONE)
-    row = add_check(page.locator(".ts-turn").first, "Tool was called")
+    row = add_check(page.locator(".ew-turn").first, "Tool was called")
 
     tool = row.get_by_role("combobox", name="Tool")
     assert suggested(page, tool.get_attribute("list")) == ["entity.query", "rooms.book"]
     tool.fill("rooms.book")
-    line = row.locator(".ts-line").first
+    line = row.locator(".ew-line").first
     argument = line.get_by_label("Argument")
     argument.focus()
     assert suggested(page, argument.get_attribute("list")) == ["floor", "guest", "room"]

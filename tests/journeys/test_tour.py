@@ -34,7 +34,7 @@ def test_the_tour_leads_from_a_failure_to_a_comparison(visit: Visit) -> None:
 
     visit("evals_app_agent_changelist", query="?q=juniper")
     page.locator("tr", has_text="Scripted").get_by_role("link", name="Juniper").click()
-    rule = page.locator(".ts-rule-row").nth(4)  # its summary changes with it
+    rule = page.locator(".ew-rule-row").nth(4)  # its summary changes with it
     expect(rule).to_contain_text("1043")
     rule.locator("summary, [aria-expanded]").first.click()
     rule.get_by_role("button", name="+ Add a tool call").click()

@@ -123,7 +123,7 @@ def add_check(page: Page, within: Locator, kind: str) -> Locator:
     """Add a check by keyboard; the letters that are typed search its kind."""
     press(page, within.get_by_role("button", name="Add a check"))
     search_kind(page, kind)
-    row = within.locator(".ts-check-row").last
+    row = within.locator(".ew-check-row").last
     expect(row.locator("[data-kind-label]")).to_have_text(kind)
     return row
 
@@ -148,14 +148,14 @@ def test_from_the_login_to_the_reason_of_a_failed_check(
     press(page, page.get_by_role("link", name="Add the first case"))
 
     write(page, page.get_by_role("textbox", name="Name*", exact=True), "Order and price")
-    first = page.locator(".ts-turn").first
+    first = page.locator(".ew-turn").first
     write(page, first.get_by_label("User message"), "Where is my order?")
     contains = add_check(page, first, "Reply contains text")
     write(page, contains.get_by_label("Text to look for"), "shipped")
     called = add_check(page, first, "Tool was called")
     write(page, called.locator("[name$=opt-value]"), "entity.query")
     press(page, page.get_by_role("button", name="Add a turn"))
-    second = page.locator(".ts-turn").nth(1)
+    second = page.locator(".ew-turn").nth(1)
     expect(second.get_by_label("User message")).to_be_focused()
     page.keyboard.type("What does it cost?")
     number = add_check(page, second, "Reply gives a number")

@@ -91,7 +91,7 @@ def press(page: Page, *keys: str) -> None:
 
 
 def final_check(page: Page) -> Locator:
-    return page.locator("#final_assertions-group .ts-check-row").last
+    return page.locator("#final_assertions-group .ew-check-row").last
 
 
 def test_what_must_change_is_written_by_keyboard(visit: Visit) -> None:
@@ -101,7 +101,7 @@ def test_what_must_change_is_written_by_keyboard(visit: Visit) -> None:
     page = visit("evals_app_case_change", case.pk)
 
     add_check(page.locator("#final_assertions-group"), "World was changed")
-    created = final_check(page).locator(".ts-blocks").first
+    created = final_check(page).locator(".ew-blocks").first
     created.locator("> [data-line-add]").focus()
     press(page, "Enter", "Tab")  # past the id
     page.keyboard.type("refund")
@@ -114,7 +114,7 @@ def test_what_must_change_is_written_by_keyboard(visit: Visit) -> None:
     press(page, "Enter")  # another field
     page.keyboard.type("state")
     press(page, "Tab", "Tab")
-    values = page.locator("#ts-listed-value option")
+    values = page.locator("#ew-listed-value option")
     assert [value.get_attribute("value") for value in values.all()] == ["open", "paid"]
     page.keyboard.type("paid")
     press(page, "Enter")
@@ -139,7 +139,7 @@ def test_removing_what_must_change_leaves_the_rest(visit: Visit) -> None:
     write_things("a", "b", "c", suite=case.suite)
     page = visit("evals_app_case_change", case.pk)
     final_check(page).locator("summary").first.click()
-    blocks = final_check(page).locator(".ts-block")
+    blocks = final_check(page).locator(".ew-block")
 
     blocks.nth(0).get_by_role("button", name="Remove", exact=True).click()
     expect(page.locator(":focus")).to_have_text("+ Add")

@@ -90,7 +90,7 @@ def write_a_rule(page: Page | Locator, words: str, call: tuple[str, str, str], a
 
 def add_a_rule(page: Page, words: str, call: tuple[str, str, str], answer: str) -> None:
     page.get_by_role("button", name="Add a rule").click()
-    rules = page.locator(".ts-rule-row")
+    rules = page.locator(".ew-rule-row")
     rule = rules.nth(rules.count() - 2)  # above the rule for any message
     rule.get_by_role("button", name="Add a tool call").click()
     write_a_rule(rule, words, call, answer)

@@ -82,7 +82,7 @@ def test_serve_answers_and_has_a_worker_until_it_is_shown_to_stop(
     assert answer == 200
     assert has_worker
     assert process.returncode == 0
-    assert f"Touchstone is on http://{address}/" in output
+    assert f"Evalwell is on http://{address}/" in output
 
 
 def test_an_address_that_is_taken_or_nowhere_cannot_be_served() -> None:

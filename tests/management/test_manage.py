@@ -35,10 +35,10 @@ def manage(environment: dict[str, str], *arguments: str) -> subprocess.Completed
         pytest.param({"EVALS_LEASE_S": "abc"}, "run_evals", "EVALS_LEASE_S", id="no number"),
         pytest.param({"EVALS_MCP_SERVERS": "[1]"}, "worker", "EVALS_MCP_SERVERS", id="a list"),
         pytest.param(
-            {"TOUCHSTONE_DATA_DIR": "/dev/null"}, "migrate", "TOUCHSTONE_DATA_DIR", id="no folder"
+            {"EVALWELL_DATA_DIR": "/dev/null"}, "migrate", "EVALWELL_DATA_DIR", id="no folder"
         ),
         pytest.param({}, "run_eval", "Did you mean run_evals?", id="unknown command"),
-        pytest.param({"TOUCHSTONE_WORKERS": "0"}, "run_eval", "WORKERS", id="settings first"),
+        pytest.param({"EVALWELL_WORKERS": "0"}, "run_eval", "WORKERS", id="settings first"),
         pytest.param({}, "serve --bind 8151", "8151", id="a port alone"),
     ],
 )
@@ -90,8 +90,8 @@ def test_what_is_written_is_for_its_user_alone(
     data.mkdir(mode=0o755)
     environment = {
         **child_environment,
-        "TOUCHSTONE_DATA_DIR": str(data),
-        "DATABASE_URL": f"sqlite:///{data / 'touchstone.sqlite3'}",
+        "EVALWELL_DATA_DIR": str(data),
+        "DATABASE_URL": f"sqlite:///{data / 'evalwell.sqlite3'}",
     }
 
     for command in ("migrate --verbosity 0", "import_evals examples/letters", "list_evals"):
@@ -112,11 +112,11 @@ def test_the_set_up_that_the_documentation_gives_is_a_safe_one(
     _, _, recipe = (ROOT / "docs" / "operations.md").read_text().partition("## Recipe 1")
     written = recipe.split("```sh\n")[1].split("```")[0]
     variables = dict(line.split("=", 1) for line in written.splitlines())
-    data = {"TOUCHSTONE_DATA_DIR": str(tmp_path / "data")}
+    data = {"EVALWELL_DATA_DIR": str(tmp_path / "data")}
 
     done = manage(
         child_environment | variables | data, "check", "--deploy", "--fail-level", "WARNING"
     )
 
     assert done.returncode == 0, done.stderr
-    assert variables["TOUCHSTONE_HTTPS"] == "1"
+    assert variables["EVALWELL_HTTPS"] == "1"

@@ -58,13 +58,13 @@ def evals(tmp_path: Path) -> Path:
 
 def started(folder: Path, *arguments: str) -> "subprocess.Popen[str]":
     """Start run_evals in a folder, with no database chosen and a place of its own for temporary files."""
-    ours = ("TOUCHSTONE_", "EVALS_", "DATABASE_URL", "GITHUB_")
+    ours = ("EVALWELL_", "EVALS_", "DATABASE_URL", "GITHUB_")
     environment = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
     (folder / "tmp").mkdir(exist_ok=True)
     return subprocess.Popen(
         [sys.executable, str(ROOT / "manage.py"), "run_evals", *arguments],
         cwd=folder,
-        env=environment | {"TMPDIR": str(folder / "tmp"), "TOUCHSTONE_WORKERS": "1"},
+        env=environment | {"TMPDIR": str(folder / "tmp"), "EVALWELL_WORKERS": "1"},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -82,8 +82,8 @@ def test_a_folder_is_run_and_only_results_are_left(evals: Path) -> None:
     assert process.returncode == 0, err
     assert "1 passed" in out
     assert "/admin/" not in out
-    assert left_behind(evals) == ["evals", "tmp", "touchstone-results"]
-    results = evals / "touchstone-results"
+    assert left_behind(evals) == ["evals", "evalwell-results", "tmp"]
+    results = evals / "evalwell-results"
     assert sorted(path.name for path in results.iterdir()) == [
         *("junit.xml", "report.html", "results.json"),
     ]
@@ -99,7 +99,7 @@ def test_what_an_agent_thinks_is_not_graded_and_in_the_results(evals: Path) -> N
     process = started(evals, "evals", "--no-progress")
     process.communicate(timeout=120)
 
-    text = (evals / "touchstone-results" / "results.json").read_text(encoding="utf-8")
+    text = (evals / "evalwell-results" / "results.json").read_text(encoding="utf-8")
     (execution,) = json.loads(text)["executions"]
     assert process.returncode == 1
     assert [grade["passed"] for grade in execution["grades"]] == [False, False, True, True]
@@ -238,7 +238,7 @@ def test_calls_that_an_agent_does_not_report_are_not_graded(evals: Path) -> None
     _, err = process.communicate(timeout=120)
 
     assert process.returncode == 3, err
-    written = (evals / "touchstone-results" / "results.json").read_text(encoding="utf-8")
+    written = (evals / "evalwell-results" / "results.json").read_text(encoding="utf-8")
     executions = json.loads(written)["executions"]
     assert {(one["verdict"], one["cause"]) for one in executions} == {("errored", "case")}
 
@@ -275,7 +275,7 @@ def test_files_that_lost_checks_run_only_if_someone_accepts_that(evals: Path) ->
     _, err = process.communicate(timeout=120)
 
     assert process.returncode == 0, err
-    results = evals / "touchstone-results"
+    results = evals / "evalwell-results"
     losses = json.loads((results / "results.json").read_text(encoding="utf-8"))["run"]["losses"]
     assert (losses["checks_lost"], losses["checks_read"]) == (6, 1)
     assert [part["checks"] for part in losses["parts"]] == [1] * 6
@@ -308,7 +308,7 @@ def test_a_model_that_is_slower_than_the_timeout_of_its_file_fails_and_is_asked_
         _, err = process.communicate(timeout=120)
 
     assert process.returncode == 1, err
-    results = tmp_path / "touchstone-results" / "results.json"
+    results = tmp_path / "evalwell-results" / "results.json"
     document = json.loads(results.read_text(encoding="utf-8"))
     (execution,) = document["executions"]
     assert (execution["verdict"], execution["cause"]) == ("failed", "agent")

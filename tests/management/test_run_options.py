@@ -60,7 +60,7 @@ def test_files_see_only_the_variables_that_the_caller_names(
 @pytest.mark.parametrize(
     "name",
     [
-        *("DATABASE_URL", "TOUCHSTONE_EMAIL_URL", "EVALS_KEY_VARIABLES", "PGPASSWORD"),
+        *("DATABASE_URL", "EVALWELL_EMAIL_URL", "EVALS_KEY_VARIABLES", "PGPASSWORD"),
         *("DJANGO_SETTINGS_MODULE", "A=B", "*", ""),
     ],
 )

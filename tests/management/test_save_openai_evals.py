@@ -766,7 +766,7 @@ def test_a_killed_save_goes_on(api: EvalsApi, folder: Path) -> None:
     api.evals = large()
     path = "/v1/evals/eval_2/runs/evalrun_21/output_items"
     api.always[path] = Sent(parts=_slowly(api))
-    ours = ("TOUCHSTONE_", "EVALS_")
+    ours = ("EVALWELL_", "EVALS_")
     environment = {k: v for k, v in os.environ.items() if not k.startswith(ours)}
     child = subprocess.Popen(
         [sys.executable, "manage.py", "save_openai_evals", str(folder)],

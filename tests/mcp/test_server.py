@@ -140,7 +140,7 @@ def test_over_standard_streams_the_tools_and_the_guide_are_the_same(
             refused = text_of(await client.call_tool("write_files", files(SUITE)))
             uris = [resource.uri for resource in (await client.list_resources()).resources]
             assert uris == [*resources()]
-            page = await client.read_resource("touchstone://schema/suite.json")
+            page = await client.read_resource("evalwell://schema/suite.json")
             return tools, listed, refused, page.contents[0].text  # type: ignore[union-attr]
 
     tools, listed, refused, schema = async_to_sync(visit)()

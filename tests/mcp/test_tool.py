@@ -144,7 +144,7 @@ def test_everything_that_can_be_read_has_an_address() -> None:
     assert {"files", "assertions", "own-agents"} <= set(pages())
     assert all(resource.read() for resource in resources().values())
     for kind in ("suite", "agent", "fixture"):
-        schema = json.loads(resources()[f"touchstone://schema/{kind}.json"].read())
+        schema = json.loads(resources()[f"evalwell://schema/{kind}.json"].read())
         Draft202012Validator.check_schema(schema)
 
 
@@ -156,4 +156,4 @@ def test_the_page_about_the_server_has_every_tool_with_its_scope() -> None:
     assert all(f"`{word}`" in page_text for word in re.findall(r"\w+_\w+", INSTRUCTIONS))
     assert f"{PART_CHARS:,} characters" in page_text
     for snippet in re.findall(r"(?s)```json\n(.*?)```", page_text):
-        assert read_servers(snippet, {"TOUCHSTONE_TOKEN": "ts_..."})
+        assert read_servers(snippet, {"EVALWELL_TOKEN": "ts_..."})

@@ -19,11 +19,11 @@ WHEN = datetime(2026, 11, 23, 9, 30, tzinfo=UTC)
 def main(version: str) -> None:
     folder = DATABASES / version
     with tempfile.TemporaryDirectory() as data:
-        os.environ |= {"TOUCHSTONE_DATA_DIR": data, "DJANGO_SETTINGS_MODULE": "evalsite.settings"}
+        os.environ |= {"EVALWELL_DATA_DIR": data, "DJANGO_SETTINGS_MODULE": "evalsite.settings"}
         for arguments in (["migrate"], ["import_evals", str(folder)], ["run_evals", "shop"]):
             subprocess.run([sys.executable, "manage.py", *arguments], check=False)
         fill_other_tables()
-        with sqlite3.connect(Path(data) / "touchstone.sqlite3") as database:
+        with sqlite3.connect(Path(data) / "evalwell.sqlite3") as database:
             lines = [line for line in database.iterdump() if not line.startswith(UNNEEDED)]
     (folder / "database.sql").write_text("\n".join(lines) + "\n")
 

@@ -19,8 +19,8 @@ from tests.migrations.stored import DATABASES
 PAGE = Path(__file__).resolve().parent.parent.parent / "docs" / "backup.md"
 ENOUGH = 20  # transactions before the copy is begun
 # What belongs to the machine, not to the copy.
-SERVICE = ("systemctl ", "touchstone ")
-OWNER = " -o touchstone -g touchstone"
+SERVICE = ("systemctl ", "evalwell ")
+OWNER = " -o evalwell -g evalwell"
 
 
 def commands(section: str) -> list[str]:
@@ -46,16 +46,16 @@ def run(block: str, folder: Path, **environment: str) -> str:
 
 @pytest.fixture
 def machine(tmp_path: Path) -> Path:
-    for folder in ("var/lib/touchstone", "var/backups", "etc"):
+    for folder in ("var/lib/evalwell", "var/backups", "etc"):
         (tmp_path / folder).mkdir(parents=True)
-    (tmp_path / "etc/touchstone.env").write_text("TOUCHSTONE_HTTPS=1\n")
+    (tmp_path / "etc/evalwell.env").write_text("EVALWELL_HTTPS=1\n")
     return tmp_path
 
 
 @pytest.mark.skipif(not shutil.which("sqlite3"), reason="the program sqlite3 is not installed")
 def test_a_copy_of_sqlite_that_is_made_while_rows_are_written_is_restored(machine: Path) -> None:
-    data = machine / "var/lib/touchstone"
-    file = data / "touchstone.sqlite3"
+    data = machine / "var/lib/evalwell"
+    file = data / "evalwell.sqlite3"
     (data / "secret_key").write_text("secret")
     with closing(sqlite3.connect(file)) as database:
         database.execute("PRAGMA journal_mode=WAL")

@@ -16,7 +16,7 @@ def test_each_failure_is_a_finding_with_what_gitlab_requires() -> None:
 
     assert finding["location"] == {"path": "evals/refunds.suite.yaml", "lines": {"begin": 1}}
     assert finding["severity"] == "major"
-    assert finding["check_name"] == "touchstone/assertion"
+    assert finding["check_name"] == "evalwell/assertion"
     assert "refund" in finding["description"]
 
 

@@ -87,7 +87,7 @@ def test_turns_are_the_spans_that_the_agent_was_sent() -> None:
     ]
     assert calls[0].duration_ms == 5.0
     lengths = {
-        span.attributes["gen_ai.tool.name"]: span.attributes.get("touchstone.duration")
+        span.attributes["gen_ai.tool.name"]: span.attributes.get("evalwell.duration")
         for span in spans.values()
         if span.kind == "tool"
     }
@@ -120,7 +120,7 @@ def test_the_execution_is_around_all_of_it() -> None:
 
     root = next(span for span in spans.values() if not span.parent_id)
     assert root.attributes["test.case.result.status"] == "fail"
-    assert root.attributes["touchstone.execution.id"] == 9
+    assert root.attributes["evalwell.execution.id"] == 9
     assert {span.parent_id for span in spans.values()} == {"", root.span_id, TURN}
     assert root.duration_ms == 10_000
     assert all(root.start_ns <= s.start_ns and s.end_ns <= root.end_ns for s in spans.values())

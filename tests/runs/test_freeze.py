@@ -245,7 +245,7 @@ def test_a_key_that_is_missing_is_named(kind: str, named: str, variable: str) ->
 @pytest.mark.parametrize(
     ("columns", "words"),
     [
-        pytest.param({"api_key_env": "TOUCHSTONE_SECRET_KEY"}, "EVALS_KEY_VARIABLES", id="secret"),
+        pytest.param({"api_key_env": "EVALWELL_SECRET_KEY"}, "EVALS_KEY_VARIABLES", id="secret"),
         pytest.param(
             {"base_url": "https://evil.example"}, "is sent only to https://api", id="the key"
         ),
@@ -266,7 +266,7 @@ def test_a_provider_from_before_that_is_not_permitted_is_named(
 ) -> None:
     Provider.objects.create(slug="other", name="Other", kind="openai", **columns)
     suite = make_suite(agent=make_agent("o", driver="model", rules=[], model="other/m"))
-    secrets = {"TOUCHSTONE_SECRET_KEY": "s", "OPENAI_API_KEY": "s", "PROVIDER_X": "s"}
+    secrets = {"EVALWELL_SECRET_KEY": "s", "OPENAI_API_KEY": "s", "PROVIDER_X": "s"}
 
     with pytest.raises(CannotStartError, match=words):
         head_of(suite, environ=secrets, why_not_called=lambda url: f"{url} leads inside.")

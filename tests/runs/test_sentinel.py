@@ -17,7 +17,7 @@ from evals_app.runs.sentinel import PatientBroker
 class Queue:
     """A broker that gives these answers, or raises them."""
 
-    list_key = "touchstone"
+    list_key = "evalwell"
 
     def __init__(self, *answers: object) -> None:
         self._answers = list(answers)
@@ -93,7 +93,7 @@ def test_nothing_is_asked_or_stored_without_need() -> None:
 
     assert broker.ping()
     assert queue.stored == []
-    assert broker.list_key == "touchstone"
+    assert broker.list_key == "evalwell"
 
 
 # What `evals_app.runs` replaces or relies on inside django-q2, which promises none of it.

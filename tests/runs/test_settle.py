@@ -119,7 +119,7 @@ def _let_it_be_of(run: Run, *, agent: Agent) -> None:
     run.snapshot.save()
 
 
-def test_a_run_of_another_version_of_touchstone_has_stored_trials_only() -> None:
+def test_a_run_of_another_version_of_evalwell_has_stored_trials_only() -> None:
     base, head = two_runs(trials=10)
     base.snapshot.content = "{}"
     base.snapshot.save()

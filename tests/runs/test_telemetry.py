@@ -30,7 +30,7 @@ def test_a_run_is_exported_to_the_collector_of_the_operator(settings: Any) -> No
     spans = [pair for asked in collector.asked for pair in read_spans(asked.raw, is_json=True)]
     assert len({trace for trace, _ in spans}) == 2
     roots = [span.attributes for _, span in spans if not span.parent_id]
-    assert {root["touchstone.execution.id"] for root in roots} == set(
+    assert {root["evalwell.execution.id"] for root in roots} == set(
         run.executions.values_list("pk", flat=True)
     )
 

@@ -2,9 +2,9 @@
 
 It reads the message on standard input and writes its reply on standard output: text, or the JSON of
 `reply`. Its environment has AGENTURA_HISTORY, the conversation so far as JSON
-`[{"role", "content"}]`, and TOUCHSTONE_SESSION_ID, TOUCHSTONE_CASE, TOUCHSTONE_TRIAL,
-TOUCHSTONE_CLOCK (empty if time is not frozen), TOUCHSTONE_CHANNEL and
-TOUCHSTONE_CONTEXT_PARAMS (JSON), and TRACEPARENT (W3C Trace Context). Any exit code except 0 is an error.
+`[{"role", "content"}]`, and EVALWELL_SESSION_ID, EVALWELL_CASE, EVALWELL_TRIAL,
+EVALWELL_CLOCK (empty if time is not frozen), EVALWELL_CHANNEL and
+EVALWELL_CONTEXT_PARAMS (JSON), and TRACEPARENT (W3C Trace Context). Any exit code except 0 is an error.
 """
 
 import json
@@ -73,12 +73,12 @@ def _variables(request: Mapping[str, Any], traceparent: str) -> dict[str, bytes]
         )
     return {
         "AGENTURA_HISTORY": history,
-        "TOUCHSTONE_SESSION_ID": _bytes(request["session_id"]),
-        "TOUCHSTONE_CASE": _bytes(request["case"]),
-        "TOUCHSTONE_TRIAL": _bytes(str(request["trial"])),
-        "TOUCHSTONE_CLOCK": _bytes(request["clock"] or ""),
-        "TOUCHSTONE_CHANNEL": _bytes(request["channel"] or ""),
-        "TOUCHSTONE_CONTEXT_PARAMS": _bytes(json.dumps(request["context_params"])),
+        "EVALWELL_SESSION_ID": _bytes(request["session_id"]),
+        "EVALWELL_CASE": _bytes(request["case"]),
+        "EVALWELL_TRIAL": _bytes(str(request["trial"])),
+        "EVALWELL_CLOCK": _bytes(request["clock"] or ""),
+        "EVALWELL_CHANNEL": _bytes(request["channel"] or ""),
+        "EVALWELL_CONTEXT_PARAMS": _bytes(json.dumps(request["context_params"])),
         "TRACEPARENT": _bytes(traceparent),
     }
 

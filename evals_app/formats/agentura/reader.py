@@ -166,7 +166,7 @@ class _Project:
             is_here = _FILE.fullmatch(word) and self.reading.around.content(self.document, word)
             if is_here or word.startswith(("./", "../")):
                 message = (
-                    f"Programs start in Touchstone's own folder, where {word} is not this file. "
+                    f"Programs start in Evalwell's own folder, where {word} is not this file. "
                     "Write its full path."
                 )
                 self.reading.say(("agent", "command"), message, level="warning")

@@ -20,7 +20,7 @@ from evals_app.formats.tables.texts import in_xlsx
 
 _PROPERTIES = "docProps/core.xml"
 _WRITTEN_AT = re.compile(rb"(<dcterms:(?:created|modified)[^>]*>)[^<]*")
-_AUTHOR = "Touchstone"
+_AUTHOR = "Evalwell"
 _NOTE_SIZE = (100, 240)  # height and width in pixels
 _NARROW, _WIDE = 10, 60  # characters of a column
 _LAYOUT = Alignment(wrap_text=True, vertical="top")

@@ -45,7 +45,7 @@ class Command(BaseCommand):
         add(
             "--site",
             metavar="URL",
-            help="Address used in the printed link. Default: TOUCHSTONE_SITE.",
+            help="Address used in the printed link. Default: EVALWELL_SITE.",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:

@@ -72,7 +72,7 @@ class Command(BaseCommand):
                 runs = watch(runs, console=console, tick=cluster.tick, stop=lambda: bool(stop))
                 surprises = self._report(runs, console, site)
                 if web is not None and not stop:
-                    console.print(f"\nTouchstone is on {site}/ - Ctrl-C stops it.", style="bold")
+                    console.print(f"\nEvalwell is on {site}/ - Ctrl-C stops it.", style="bold")
                     web.serve(cluster, stop=stop)
         return surprises
 

@@ -53,7 +53,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--vacuum",
             action="store_true",
-            help="SQLite: make the file smaller afterwards. Stop Touchstone first.",
+            help="SQLite: make the file smaller afterwards. Stop Evalwell first.",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:

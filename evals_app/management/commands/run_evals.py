@@ -58,7 +58,7 @@ from evals_app.runs.start import start_runs
 FAILED, INCONCLUSIVE = 1, 3
 
 # Where results of a temporary database are written, unless someone names a file.
-RESULTS = Path("touchstone-results")
+RESULTS = Path("evalwell-results")
 
 # Options that only apply to a new run.
 _OF_A_START = (
@@ -241,7 +241,7 @@ class Command(RunsCommand):
             signal.raise_signal(signal.SIGKILL)
         if scratch.is_temporary():
             self.stderr.write(
-                "Interrupted; nothing was kept. Set TOUCHSTONE_DATA_DIR or DATABASE_URL for runs that "
+                "Interrupted; nothing was kept. Set EVALWELL_DATA_DIR or DATABASE_URL for runs that "
                 "can be resumed."
             )
             sys.exit(INTERRUPTED)
@@ -309,12 +309,12 @@ def _refuse_what_does_not_fit(options: dict[str, Any]) -> None:
     if options["cache"] and not scratch.is_temporary():
         raise usage_error(
             "--cache needs files in a temporary database: name files, and set neither DATABASE_URL nor "
-            "TOUCHSTONE_DATA_DIR."
+            "EVALWELL_DATA_DIR."
         )
     if options["baseline"] is not None and scratch.is_temporary():
         raise usage_error(
             "--baseline compares with a stored run, but the files are run in a temporary database; "
-            "set DATABASE_URL or TOUCHSTONE_DATA_DIR to keep one."
+            "set DATABASE_URL or EVALWELL_DATA_DIR to keep one."
         )
     if options["report"] and (options["forecast"] or options["cancel"]):
         raise usage_error("--report needs runs that end; --forecast and --cancel have none.")

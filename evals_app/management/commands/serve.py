@@ -29,7 +29,7 @@ class Command(BaseCommand):
                 LocalCluster(grace_s=options["grace"]) as cluster,
                 WebServer(bind) as web,
             ):
-                self.stdout.write(f"Touchstone is on http://{bind}/ - Ctrl-C stops it.")
+                self.stdout.write(f"Evalwell is on http://{bind}/ - Ctrl-C stops it.")
                 self.stdout.flush()
                 web.serve(cluster, stop=stop)
         except CannotWorkError as error:

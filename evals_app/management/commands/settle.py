@@ -56,9 +56,7 @@ class Command(RunsCommand):
         started("--cancel", help="Cancel a settlement and exit.")
         flag("--ci", help="No colour, JSON on stdout, no questions.")
         flag("--no-progress", help="No progress bar.")
-        add(
-            "--site", metavar="URL", help="Address used in printed links. Default: TOUCHSTONE_SITE."
-        )
+        add("--site", metavar="URL", help="Address used in printed links. Default: EVALWELL_SITE.")
 
     def work(self, options: dict[str, Any], console: Console) -> None:
         say = partial(console.print, markup=False, highlight=False, soft_wrap=True)

@@ -9,10 +9,10 @@
 
   /** Name each group of check boxes by the label above it, which belongs to no single input. */
   function nameGroups(root) {
-    for (const group of root.querySelectorAll(".ts-choices[role=group]:not([aria-labelledby])")) {
+    for (const group of root.querySelectorAll(".ew-choices[role=group]:not([aria-labelledby])")) {
       let place = group;
       let label = null;
-      while (!label && (place = place.parentElement)) label = place.querySelector("legend, label:not(.ts-choices label)");
+      while (!label && (place = place.parentElement)) label = place.querySelector("legend, label:not(.ew-choices label)");
       if (!label) continue;
       label.id ||= `${group.id}_label`;
       group.setAttribute("aria-labelledby", label.id);

@@ -17,7 +17,7 @@
     const used = driver === "http" ? [driver, isChat ? "chat" : "json"] : [driver];
     for (const part of document.querySelectorAll(KINDS.map((kind) => `.only-${kind}`).join())) {
       const isUsed = used.some((kind) => part.classList.contains(`only-${kind}`));
-      part.classList.toggle("ts-unused", !isUsed && !hasContent(part));
+      part.classList.toggle("ew-unused", !isUsed && !hasContent(part));
     }
   }
 
@@ -37,7 +37,7 @@
 
   /** A rule for any message stays below new ones: they would never be reached. */
   const staysLast = (row) =>
-    row.matches(".ts-rule-row:not(.ts-removed)") &&
+    row.matches(".ew-rule-row:not(.ew-removed)") &&
     row.querySelector("[data-match]")?.value === "always" &&
     !row.querySelector('[name$="-turn"]')?.value;
 
@@ -54,7 +54,7 @@
       document.body.append(list);
     }
     const chosen = [...document.querySelectorAll("[name=tools]:checked")];
-    const own = [...document.querySelectorAll("[data-tool-name]")].filter((input) => !input.closest(".ts-removed"));
+    const own = [...document.querySelectorAll("[data-tool-name]")].filter((input) => !input.closest(".ew-removed"));
     const names = [...own, ...chosen].map((input) => input.value.trim()).filter(Boolean);
     list.replaceChildren(
       ...[...new Set(names)].map((name) => Object.assign(document.createElement("option"), { value: name })),
@@ -66,7 +66,7 @@
   let lastField = null;
 
   function insert(button) {
-    const row = button.closest(".ts-rule-row");
+    const row = button.closest(".ew-rule-row");
     const field = row.contains(lastField) ? lastField : row.querySelector('[name$="-reply"]');
     field.focus();
     field.setRangeText(button.dataset.insert, field.selectionStart, field.selectionEnd, "end");
@@ -88,7 +88,7 @@
   });
   document.addEventListener("DOMContentLoaded", () => {
     if (!document.getElementById("id_driver")) return;
-    window.touchstoneRows.staysLast = staysLast;
+    window.evalwellRows.staysLast = staysLast;
     show();
     showRows(document);
     // A new agent may begin with a name. Its slug follows the name until someone edits the slug.

@@ -17,7 +17,7 @@
   async function templateOf(kind) {
     const find = () => document.querySelector(`template[data-options-for="${CSS.escape(kind)}"]`);
     if (kind && !find()) {
-      const place = document.getElementById("ts-kinds");
+      const place = document.getElementById("ew-kinds");
       place.insertAdjacentHTML("beforeend", await load(place.dataset.inputs.replace("__kind__", kind)));
     }
     return find();
@@ -33,7 +33,7 @@
       if (!template || template.dataset.optionsFor === select.value) fillIn(row, select, template);
     } catch {
       select.value = box.dataset.options; // its inputs are still there
-      box.insertAdjacentHTML("beforebegin", '<p class="ts-error" role="alert" data-not-loaded></p>');
+      box.insertAdjacentHTML("beforebegin", '<p class="ew-error" role="alert" data-not-loaded></p>');
       box.previousElementSibling.textContent = "Could not load. Choose the kind again.";
     }
   }
@@ -54,7 +54,7 @@
     const kind = select.value;
     // Its sentence is known once it is saved.
     const label = kind ? select.selectedOptions[0].text : "New check";
-    row.querySelector(".ts-title").textContent = label;
+    row.querySelector(".ew-title").textContent = label;
     row.querySelector("[data-kind-label]").textContent = label;
     box.dataset.options = kind;
     for (const part of row.querySelectorAll("[data-only]")) {
@@ -63,9 +63,9 @@
     if (!template) return;
     // Kinds that need a threshold to decide show it; for others it is under Advanced.
     const place = "measured" in template.dataset ? "measured" : "other";
-    const threshold = row.querySelector("[data-threshold] > .ts-field");
+    const threshold = row.querySelector("[data-threshold] > .ew-field");
     row.querySelector(`[data-threshold="${place}"]`).append(threshold);
-    const inputs = aside[kind] ?? window.touchstoneRows.fill(template, { __row__: row.dataset.prefix });
+    const inputs = aside[kind] ?? window.evalwellRows.fill(template, { __row__: row.dataset.prefix });
     const rarely = inputs.querySelector("[data-rare]");
     rarely.remove();
     rare.append(...rarely.childNodes);
@@ -78,7 +78,7 @@
   async function showReference(details) {
     const address = details.dataset.reference;
     delete details.dataset.reference;
-    const body = details.querySelector(".ts-reference");
+    const body = details.querySelector(".ew-reference");
     try {
       body.innerHTML = await load(address);
     } catch {
@@ -103,8 +103,8 @@
   function showMore(details) {
     const turn = details.closest("[data-row]");
     const template = turn.closest("[data-formset]").querySelector(":scope > template[data-blank]");
-    const blank = window.touchstoneRows.fill(template, { "turns-__prefix__": turn.dataset.prefix });
-    details.append(blank.querySelector(".ts-agent > .ts-more > .ts-body"));
+    const blank = window.evalwellRows.fill(template, { "turns-__prefix__": turn.dataset.prefix });
+    details.append(blank.querySelector(".ew-agent > .ew-more > .ew-body"));
     details.removeAttribute("data-more");
   }
 
@@ -113,9 +113,9 @@
     if (!target.open) return;
     if (target.dataset.reference) showReference(target);
     if ("more" in target.dataset) showMore(target);
-    const later = target.querySelector(":scope > .ts-body > [data-later]");
+    const later = target.querySelector(":scope > .ew-body > [data-later]");
     if (later) showInputs(later);
   }, true);
 
-  window.touchstoneChecks = { showKind };
+  window.evalwellChecks = { showKind };
 })();

@@ -5,7 +5,7 @@
 
   let picked = () => {}; // what is done with the picked kind
 
-  const dialog = () => document.getElementById("ts-check-picker");
+  const dialog = () => document.getElementById("ew-check-picker");
   const search = () => dialog().querySelector("input");
   const shown = () => [...dialog().querySelectorAll("[role=option]:not([hidden])")];
 
@@ -38,7 +38,7 @@
     search().value = "";
     filter();
     dialog().showModal();
-    const current = kind && document.getElementById(`ts-pick-${kind}`);
+    const current = kind && document.getElementById(`ew-pick-${kind}`);
     mark(current || shown()[0]);
     search().focus();
   }
@@ -53,10 +53,10 @@
     const select = row.querySelector("[data-check-kind]");
     if (select.value !== kind) {
       select.value = kind;
-      await window.touchstoneChecks.showKind(select);
-      window.touchstoneRows.changed(row);
+      await window.evalwellChecks.showKind(select);
+      window.evalwellRows.changed(row);
     }
-    const inputs = row.querySelectorAll(`[data-options] :is(${window.touchstoneRows.FOCUSABLE})`);
+    const inputs = row.querySelectorAll(`[data-options] :is(${window.evalwellRows.FOCUSABLE})`);
     const first = [...inputs].find((input) => input.offsetParent);
     (first ?? row.querySelector("[data-pick-kind]")).focus();
     row.scrollIntoView({ block: "nearest" });
@@ -81,23 +81,23 @@
     const { target } = event;
     const add = target.closest("[data-pick-check]");
     const change = target.closest("[data-pick-kind]");
-    if (add) return open("", (kind) => setKind(window.touchstoneRows.addRow(add), kind));
+    if (add) return open("", (kind) => setKind(window.evalwellRows.addRow(add), kind));
     if (change) {
       const row = change.closest("[data-row]");
       return open(row.querySelector("[data-check-kind]").value, (kind) => setKind(row, kind));
     }
-    if (!target.closest("#ts-check-picker")) return;
+    if (!target.closest("#ew-check-picker")) return;
     const option = target.closest("[role=option]");
     if (option) pick(option);
     else if (target === dialog() || target.closest("[data-picker-close]")) dialog().close();
   });
 
   document.addEventListener("input", (event) => {
-    if (event.target.matches("#ts-check-picker input")) filter();
+    if (event.target.matches("#ew-check-picker input")) filter();
   });
 
   document.addEventListener("keydown", (event) => {
-    if (!event.target.matches?.("#ts-check-picker input") || !(event.key in keys)) return;
+    if (!event.target.matches?.("#ew-check-picker input") || !(event.key in keys)) return;
     event.preventDefault();
     keys[event.key]();
   });

@@ -2,12 +2,12 @@
 (() => {
   "use strict";
 
-  const place = () => document.getElementById("ts-trying").dataset;
+  const place = () => document.getElementById("ew-trying").dataset;
 
   /** Give the number of a turn as people count; "" for a check on the whole conversation. */
   function turnOf(row) {
-    const turn = row.closest(".ts-turn");
-    const kept = [...document.querySelectorAll(".ts-turn:not(.ts-removed)")];
+    const turn = row.closest(".ew-turn");
+    const kept = [...document.querySelectorAll(".ew-turn:not(.ew-removed)")];
     return turn ? kept.indexOf(turn) + 1 : "";
   }
 
@@ -34,7 +34,7 @@
     body.append("prefix", row.dataset.prefix);
     body.append("reply", row.querySelector("[data-reply]").value);
     body.append("turn", turnOf(row));
-    body.append("expected", row.closest(".ts-turn")?.querySelector("[name$=-expected]")?.value ?? "");
+    body.append("expected", row.closest(".ew-turn")?.querySelector("[name$=-expected]")?.value ?? "");
     body.append("case", place().case ?? "");
     return body;
   }

@@ -3,7 +3,7 @@
 (() => {
   "use strict";
 
-  const OWNERS = { "ts-argument": "ts-tool", "ts-field": "ts-entity-type" };
+  const OWNERS = { "ew-argument": "ew-tool", "ew-field": "ew-entity-type" };
   const KIND_OF = { string: "text", number: "number", integer: "number", boolean: "yes", array: "json", object: "json", entity: "text", "entity type": "text" };
   const NUMBER = /^\s*-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?\s*$/;
 
@@ -17,12 +17,12 @@
   function known(input, id) {
     const list = input.getAttribute("list");
     const owners = ownersOf(list, id);
-    const around = input.closest(".ts-block") ?? input.closest("[data-options]");
+    const around = input.closest(".ew-block") ?? input.closest("[data-options]");
     const owner = around?.querySelector(`[list="${OWNERS[list]}"]`)?.value.trim();
     return owners[owner] ?? Object.assign({}, ...Object.values(owners));
   }
 
-  const partsFor = (input) => known(input, "ts-parts");
+  const partsFor = (input) => known(input, "ew-parts");
 
   function suggest(input) {
     const list = document.getElementById(input.getAttribute("list"));
@@ -41,8 +41,8 @@
   /** Suggest the values that a part can have, or what it names: entities, types. */
   function suggestValues(line) {
     const [key, value] = [partOf(line, "key"), partOf(line, "value")];
-    const listed = known(key, "ts-values")[key.value.trim()];
-    const list = listed ? "ts-listed-value" : `ts-${typeOf(key).replace(" ", "-")}`;
+    const listed = known(key, "ew-values")[key.value.trim()];
+    const list = listed ? "ew-listed-value" : `ts-${typeOf(key).replace(" ", "-")}`;
     if (listed) document.getElementById(list).replaceChildren(...listed.map((text) => new Option(text, text)));
     if (document.getElementById(list)) value.setAttribute("list", list);
     else value.removeAttribute("list");
@@ -60,13 +60,13 @@
   }
 
   document.addEventListener("focusin", (event) => {
-    if (event.target.matches?.('[list="ts-argument"], [list="ts-field"]')) suggest(event.target);
-    if (event.target.matches?.('.ts-line:has([list="ts-argument"], [list="ts-field"]) > [name$="-value"]')) suggestValues(event.target.parentElement);
+    if (event.target.matches?.('[list="ew-argument"], [list="ew-field"]')) suggest(event.target);
+    if (event.target.matches?.('.ew-line:has([list="ew-argument"], [list="ew-field"]) > [name$="-value"]')) suggestValues(event.target.parentElement);
   });
 
   for (const type of ["input", "change"]) {
     document.addEventListener(type, (event) => {
-      const line = event.target.closest?.(".ts-line");
+      const line = event.target.closest?.(".ew-line");
       if (!line) return;
       if (event.target.matches('[name$="-kind"]')) event.target.dataset.chosen = "";
       else followKind(line);

@@ -4,7 +4,7 @@
 (() => {
   "use strict";
 
-  const DRAFTS = "touchstone-draft:";
+  const DRAFTS = "evalwell-draft:";
   const SAVED = "saved_draft"; // a cookie of the server: the draft that it has saved
   const LONGEST_MS = 30 * 24 * 3600 * 1000;
   const PAUSE_MS = 400;
@@ -44,7 +44,7 @@
 
   /** What the form would send, without files and passwords; what looks like a key is left blank. */
   function typed(form) {
-    window.touchstoneRows.number(form);
+    window.evalwellRows.number(form);
     const passwords = new Set([...form.querySelectorAll("[type=password]")].map((input) => input.name));
     return [...new FormData(form)]
       .filter(([name, value]) => typeof value === "string" && !NEVER.has(name) && !passwords.has(name))

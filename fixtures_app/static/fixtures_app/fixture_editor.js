@@ -22,7 +22,7 @@
   }
 
   function offerNames() {
-    const known = [...names()].filter((input) => input.value && !input.closest(".ts-removed"));
+    const known = [...names()].filter((input) => input.value && !input.closest(".ew-removed"));
     offer("entity-names", new Map(known.map((input) => [input.value, about(input)])));
   }
 

@@ -2,12 +2,12 @@
 (() => {
   "use strict";
 
-  const { fill, changed, appendRow, announce } = window.touchstoneRows;
-  const { parse, readFile, put, shown } = window.touchstoneSheets;
+  const { fill, changed, appendRow, announce } = window.evalwellRows;
+  const { parse, readFile, put, shown } = window.evalwellSheets;
   const INPUT = "input:not([type=hidden]), select, textarea";
 
   const bodyOf = (grid) => grid.tBodies[0];
-  const rowsOf = (grid) => [...bodyOf(grid).rows].filter((row) => !row.classList.contains("ts-removed"));
+  const rowsOf = (grid) => [...bodyOf(grid).rows].filter((row) => !row.classList.contains("ew-removed"));
   const inputsOf = (row) => [...row.cells].map((cell) => cell.querySelector(INPUT)).filter(Boolean);
   const namesOf = (grid) => [...grid.tHead.querySelectorAll("[data-column]")].map((head) => head.dataset.column);
   const sheetOf = (part) => part.closest("[data-sheet]");

@@ -9,7 +9,7 @@
 
   function button(icon, title, attributes) {
     const made = document.createElement("button");
-    const all = { type: "button", class: "ts-icon", title, ...attributes };
+    const all = { type: "button", class: "ew-icon", title, ...attributes };
     for (const [name, value] of Object.entries(all)) made.setAttribute(name, value);
     made.innerHTML = `<span class="material-symbols-outlined" aria-hidden="true">${icon}</span>`;
     return made;
@@ -21,14 +21,14 @@
       if (this.firstChild) return; // the row was moved
       const { what, handle } = this.dataset;
       this.append(
-        button("drag_indicator", "Drag to move", { class: `ts-icon ts-drag ${handle}`, tabindex: -1, "aria-hidden": true }),
+        button("drag_indicator", "Drag to move", { class: `ew-icon ew-drag ${handle}`, tabindex: -1, "aria-hidden": true }),
         button("arrow_upward", "Move up", { "aria-label": `Move ${what} up`, "data-move-up": "" }),
         button("arrow_downward", "Move down", { "aria-label": `Move ${what} down`, "data-move-down": "" }),
-        button("delete", "Remove", { class: "ts-icon ts-danger", "aria-label": `Remove ${what}`, "data-remove": "" }),
+        button("delete", "Remove", { class: "ew-icon ew-danger", "aria-label": `Remove ${what}`, "data-remove": "" }),
       );
     }
   }
-  customElements.define("ts-tools", Tools);
+  customElements.define("ew-tools", Tools);
 
   /** Give the content of a template with its placeholders filled in. */
   function fill(template, names) {
@@ -55,7 +55,7 @@
     setTimeout(() => { region.textContent = text; }, 100);
   }
 
-  const isRemoved = (row) => row.classList.contains("ts-removed");
+  const isRemoved = (row) => row.classList.contains("ew-removed");
   const kept = (list) => [...list.children].filter((row) => !isRemoved(row));
   const nameOf = (row) => row.dataset.row || "Row";
   const NAMED = "[data-list]:not(tbody)"; // rows of tables are named by their cells
@@ -94,7 +94,7 @@
     const names = { __formset__: prefix, [`${prefix}-__prefix__`]: `${prefix}-${total.value}` };
     const row = fill(template, names).firstElementChild;
     const list = formset.querySelector(":scope > [data-list]");
-    const last = [...list.children].find((other) => window.touchstoneRows.staysLast?.(other));
+    const last = [...list.children].find((other) => window.evalwellRows.staysLast?.(other));
     if (last) last.before(row);
     else list.append(row);
     total.value = Number(total.value) + 1;
@@ -112,9 +112,9 @@
   }
 
   function setRemoved(row, removed) {
-    row.classList.toggle("ts-removed", removed);
+    row.classList.toggle("ew-removed", removed);
     row.querySelector(`[name="${row.dataset.prefix}-DELETE"]`).disabled = !removed;
-    const next = removed ? ":scope > .ts-undo [data-undo]" : "[data-remove]";
+    const next = removed ? ":scope > .ew-undo [data-undo]" : "[data-remove]";
     const name = row.ariaLabel ?? nameOf(row);
     const list = row.parentElement;
     if (list.matches(NAMED)) nameRows(list);
@@ -228,5 +228,5 @@
     for (const list of document.querySelectorAll(NAMED)) nameRows(list);
   });
 
-  window.touchstoneRows = { FOCUSABLE, addRow, announce, appendRow, changed, fill, number };
+  window.evalwellRows = { FOCUSABLE, addRow, announce, appendRow, changed, fill, number };
 })();

@@ -81,5 +81,5 @@
 
   const shown = (input) => (input.type === "checkbox" ? String(input.checked) : input.value);
 
-  window.touchstoneSheets = { parse, readFile, put, shown };
+  window.evalwellSheets = { parse, readFile, put, shown };
 })();

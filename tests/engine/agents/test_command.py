@@ -90,9 +90,9 @@ async def test_it_is_shown_what_was_said_and_where_it_is(program: Program) -> No
         """
         cat >/dev/null
         echo "$AGENTURA_HISTORY"
-        echo "$TOUCHSTONE_CASE|$TOUCHSTONE_CHANNEL|$TOUCHSTONE_CONTEXT_PARAMS"
-        echo "$TOUCHSTONE_TRIAL|$TOUCHSTONE_CLOCK"
-        echo "${#TOUCHSTONE_SESSION_ID} $1"
+        echo "$EVALWELL_CASE|$EVALWELL_CHANNEL|$EVALWELL_CONTEXT_PARAMS"
+        echo "$EVALWELL_TRIAL|$EVALWELL_CLOCK"
+        echo "${#EVALWELL_SESSION_ID} $1"
         echo "$TRACEPARENT"
         """,
     )

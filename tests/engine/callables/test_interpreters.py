@@ -1,4 +1,4 @@
-"""Agents that run in a Python of their own, with packages that Touchstone does not have."""
+"""Agents that run in a Python of their own, with packages that Evalwell does not have."""
 
 import sys
 import venv

@@ -299,7 +299,7 @@ async def test_of_giant_output_only_the_end_is_kept(code: Code) -> None:
 async def test_it_sees_no_secret_that_is_not_permitted(
     code: Code, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("ANTHROPIC_API_KEY", "TOUCHSTONE_SECRET_KEY", "DATABASE_URL", "AGENT_TOKEN"):
+    for name in ("ANTHROPIC_API_KEY", "EVALWELL_SECRET_KEY", "DATABASE_URL", "AGENT_TOKEN"):
         monkeypatch.setenv(name, f"value of {name}")
     reference = code.function(
         """
@@ -315,7 +315,7 @@ async def test_it_sees_no_secret_that_is_not_permitted(
 
     assert seen["AGENT_TOKEN"] == "value of AGENT_TOKEN"
     assert {"PATH", "PYTHONPATH"} <= seen.keys()
-    assert not {"ANTHROPIC_API_KEY", "TOUCHSTONE_SECRET_KEY", "DATABASE_URL"} & seen.keys()
+    assert not {"ANTHROPIC_API_KEY", "EVALWELL_SECRET_KEY", "DATABASE_URL"} & seen.keys()
 
 
 @pytest.mark.parametrize(

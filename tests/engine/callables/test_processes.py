@@ -11,13 +11,13 @@ from tests.engine.permitting import permitting
 
 
 def test_only_variables_that_are_no_secret_are_passed_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("OPENAI_API_KEY", "TOUCHSTONE_SECRET_KEY", "DATABASE_URL", "LANG", "SHOP_TOKEN"):
+    for name in ("OPENAI_API_KEY", "EVALWELL_SECRET_KEY", "DATABASE_URL", "LANG", "SHOP_TOKEN"):
         monkeypatch.setenv(name, "set")
 
     seen = environment()
 
     assert seen["LANG"] == "set"
-    assert not {"OPENAI_API_KEY", "TOUCHSTONE_SECRET_KEY", "DATABASE_URL", "SHOP_TOKEN"} & set(seen)
+    assert not {"OPENAI_API_KEY", "EVALWELL_SECRET_KEY", "DATABASE_URL", "SHOP_TOKEN"} & set(seen)
 
 
 def test_what_the_operator_permits_is_passed_on_too(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -156,7 +156,7 @@ def test_a_key_is_in_no_log() -> None:
     ("changes", "environ", "words"),
     [
         pytest.param({}, {}, None, id="as shipped"),
-        pytest.param({"api_key_env": "TOUCHSTONE_SECRET_KEY"}, {}, "not permit", id="this site's"),
+        pytest.param({"api_key_env": "EVALWELL_SECRET_KEY"}, {}, "not permit", id="this site's"),
         pytest.param({"api_key_env": "HOME"}, {}, "not permit", id="any variable"),
         pytest.param(
             {"base_url": "https://elsewhere.example"}, {}, "sent only to", id="another host"
@@ -178,7 +178,7 @@ def test_what_is_not_permitted_is_refused_before_a_key_is_read(
     changes: dict[str, Any], environ: dict[str, str], words: str | None
 ) -> None:
     spec = plain("anthropic", **changes)
-    secrets = {"HOME": "/s3cret", "TOUCHSTONE_SECRET_KEY": "s3cret", "OPENAI_API_KEY": "s3cret"}
+    secrets = {"HOME": "/s3cret", "EVALWELL_SECRET_KEY": "s3cret", "OPENAI_API_KEY": "s3cret"}
     environ = {"ANTHROPIC_API_KEY": "s3cret"} | secrets | environ
 
     if words is None:
