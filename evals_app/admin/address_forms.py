@@ -34,7 +34,7 @@ from evals_app.engine.permits import permits
 from evals_app.engine.template import written
 from evals_app.engine.tool_spec import OURS, CalledUrl, looks_secret
 from evals_app.engine.wire_spec import StreamSpec
-from evals_app.runs.record import storable
+from evals_app.runs.storable import storable
 from fixtures_app.ground.json_data import json_problems
 from fixtures_app.ground.json_paths import Steps, parse_path
 from fixtures_app.ground.nesting import TOO_DEEP, is_too_deep

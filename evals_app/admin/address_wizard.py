@@ -27,8 +27,8 @@ from evals_app.engine.agent_spec import AgentSpec
 from evals_app.engine.agents.asking import ask_once, send_once
 from evals_app.engine.errors import AgentError, ConfigurationError
 from evals_app.engine.trial import Trial
-from evals_app.runs.record import storable
 from evals_app.runs.rights import RUNNING
+from evals_app.runs.storable import storable
 from evals_app.throttles import AgentTests, in_minutes
 from fixtures_app.ground.spec_errors import messages_of
 

@@ -28,7 +28,7 @@ from evals_app.reports.forecasts import in_words
 from evals_app.reports.regrading import left_out_in_words
 from evals_app.runs.ceilings import month_left
 from evals_app.runs.edited import MOST_COMPARED, checks_edited_since
-from evals_app.runs.forecast import forecast_regrade
+from evals_app.runs.forecast_regrade import forecast_regrade
 from evals_app.runs.freeze import CannotStartError, archived
 from evals_app.runs.regrade import MOST_TRIALS, Version, plan_regrade, regrade
 

@@ -11,7 +11,7 @@ from rest_framework.request import Request
 
 from evals_app.api.endpoint import AnyRenderer, Endpoint, one_of, problems
 from evals_app.api.permissions import Need, Scope, require
-from evals_app.api.writing import sound
+from evals_app.api.problems import sound
 from evals_app.engine.files import media_type
 from evals_app.library.downloads import Download, download, download_suite
 from evals_app.library.exporting import FORMS

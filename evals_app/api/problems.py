@@ -1,8 +1,8 @@
 """Problems of requests: application/problem+json (RFC 9457), always with the same keys."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from http import HTTPStatus
-from typing import Any
+from typing import Any, TypeVar
 
 from django.core.exceptions import (
     RequestDataTooBig,
@@ -27,10 +27,13 @@ from evals_app.api.request_ids import request_id
 from evals_app.formats.problems import FormatError, keys_text, shortened
 from evals_app.formats.problems import Problem as FileProblem
 from evals_app.library.files import EditedError, NoChecksError, edited_words, unchecked_words
+from evals_app.models.concurrency import one_moment
 from evals_app.reports.answers import Answer, Json
 from evals_app.runs.freeze import CannotStartError
 from fixtures_app.ground.spec_errors import message_of
 from fixtures_app.ground.words import near
+
+S = TypeVar("S")
 
 MEDIA_TYPE = "application/problem+json"
 
@@ -269,3 +272,12 @@ def _hint(exc: Exception, context: Mapping[str, Any]) -> str:
     if isinstance(exc, NotAuthenticated):
         return " Send the header Authorization: Bearer TOKEN."
     return ""
+
+
+def sound(read: Callable[[], S]) -> S:
+    """Read a spec from rows; rows of an older version may no longer be valid."""
+    try:
+        with one_moment():
+            return read()
+    except SpecError as exc:
+        raise stale(exc) from exc

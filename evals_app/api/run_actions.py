@@ -28,7 +28,7 @@ from evals_app.reports.answers import RunDetails
 from evals_app.reports.forecasts import RegradeForecastAnswer, regrade_forecast_json
 from evals_app.runs.cancel import cancel_run
 from evals_app.runs.ceilings import month_left
-from evals_app.runs.forecast import forecast_regrade
+from evals_app.runs.forecast_regrade import forecast_regrade
 from evals_app.runs.health import requeue
 from evals_app.runs.regrade import plan_regrade, regrade
 from evals_app.runs.rerun import rerun

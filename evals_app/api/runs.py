@@ -1,9 +1,7 @@
 """Runs and their executions: forecast, start, list, read."""
 
-import hashlib
 from typing import Any, ClassVar
 
-from django.db import IntegrityError
 from django.db.models import QuerySet
 from django.http import Http404, HttpResponse
 from django.urls import reverse
@@ -26,7 +24,7 @@ from evals_app.api.endpoint import (
 from evals_app.api.filters import ExecutionFilters, RunFilters
 from evals_app.api.pagination import ByPosition
 from evals_app.api.permissions import Need, Scope
-from evals_app.api.problems import BEING_PREPARED, KEY_REUSED, RefusedError, refused_at
+from evals_app.api.starts import sha256, started
 from evals_app.api.waiting import WAIT, seconds_to_wait, wait_until
 from evals_app.documents import execution_details, execution_rows, run_details, run_rows
 from evals_app.models import Execution, Run
@@ -35,16 +33,13 @@ from evals_app.reports.forecasts import ForecastAnswer, forecast_json
 from evals_app.reports.run_json import execution_row_json, run_json
 from evals_app.runs.ceilings import month_left
 from evals_app.runs.forecast import forecast
-from evals_app.runs.preparing import abandon_if_silent
 from evals_app.runs.rights import RUNNING
-from evals_app.runs.start import start_run
 from fixtures_app.ground.json_data import canonical
 
 VIEW = Need(Scope.READ, "evals_app.view_run")
 RUN = Need(Scope.RUN, *RUNNING)
 
 _NOT_MODIFIED = 304
-_RETRY_AFTER_S = 5  # while a run is being prepared
 _STEPS = (
     *("status", "passed", "failed", "errored", "measured", "skipped", "cancelled", "not_run"),
     *("spent_usd", "reserved_usd", "unsettled_usd", "started_at"),
@@ -86,67 +81,10 @@ class Runs(ListEndpoint):
         return created(run) if is_new else Response(run_details(run.pk))
 
 
-def started(body: StartRun, *, key: str | None, user: Any) -> tuple[Run, bool]:
-    """Start a run, or return the one that this Idempotency-Key started; and whether it is new.
-
-    Raises:
-        RefusedError: something does not exist, or the key does not fit.
-        CannotStartError: something that the run needs is missing.
-    """
-    stored = None if key is None else _stored_key(key, body, user)
-    if stored is not None and (known := _started_before(stored)) is not None:
-        return known, False
-    suite, agent = suite_and_agent(body, user)
-    try:
-        run = start_run(suite, by=user, agent=agent, idempotency_key=stored, **body.choices())
-    except IntegrityError:
-        # Two equal requests came at the same moment, and the other one was first.
-        if stored is None or (known := _started_before(stored)) is None:
-            raise
-        return known, False
-    return run, True
-
-
 def created(run: Run) -> Response:
     """Return the response for a new run."""
     address = reverse("api:run", args=[run.pk])
     return Response(run_details(run.pk), status=201, headers={"Location": address})
-
-
-def _stored_key(given: str, body: StartRun, user: Any) -> str:
-    """Return a key as it is stored: user, key and body.
-
-    Raises:
-        RefusedError: it is empty or too long.
-    """
-    if not 0 < len(given) <= 200:  # noqa: PLR2004 - plenty
-        raise refused_at("Idempotency-Key", "An Idempotency-Key must have 1 to 200 characters.")
-    name = f"{user.pk}:{_sha256(given)}"
-    return f"{name}:{_sha256(body.model_dump_json(exclude_defaults=True))}"
-
-
-def _sha256(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def _started_before(key: str) -> Run | None:
-    """Return the run that this key started.
-
-    Raises:
-        RefusedError: it started another run.
-    """
-    name = key.rpartition(":")[0] + ":"
-    runs = Run.everything.filter(idempotency_key__startswith=name)
-    run = runs.only("idempotency_key", "status").first()
-    if run is not None and run.idempotency_key != key:
-        message = f"This Idempotency-Key started run {run.pk} with another body; use a new key."
-        raise RefusedError(message, status=409, kind=KEY_REUSED)
-    if run is not None and run.status == Run.PREPARING:
-        if abandon_if_silent(run):
-            return None
-        message = f"Run {run.pk} of this Idempotency-Key is being prepared; try again in a moment."
-        raise RefusedError(message, status=409, kind=BEING_PREPARED, retry_after=_RETRY_AFTER_S)
-    return run
 
 
 class ForecastRun(Endpoint):
@@ -208,7 +146,7 @@ class OneRun(OneEndpoint):
     def _answer(self, request: Request, pk: int) -> HttpResponse:
         answer = super().get(request, pk=pk)
         content = canonical(answer.data)  # type: ignore[attr-defined]  # an answer of REST framework
-        answer.headers["ETag"] = etag = quote_etag(_sha256(content))
+        answer.headers["ETag"] = etag = quote_etag(sha256(content))
         return get_conditional_response(request, etag=etag, response=answer) or answer
 
 

@@ -10,7 +10,7 @@ from django.utils.cache import get_conditional_response
 from django.utils.http import quote_etag
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_view
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -25,7 +25,7 @@ from evals_app.api.problems import (
     error_at,
     refused_at,
     refused_data,
-    stale,
+    sound,
 )
 from evals_app.formats.importing import SourceData, SourceFile
 from evals_app.formats.problems import FormatError
@@ -34,10 +34,8 @@ from evals_app.library.deleting import InUseError
 from evals_app.library.edits import MODELS
 from evals_app.library.files import import_files
 from evals_app.library.rights import Rights
-from evals_app.models.concurrency import one_moment
 from evals_app.reports.answers import Json
 
-S = TypeVar("S")
 W = TypeVar("W", bound="type[WrittenEndpoint]")
 
 EDIT = "Written over REST."
@@ -63,15 +61,6 @@ class Stored(NamedTuple):
 
     spec: BaseModel
     version: str
-
-
-def sound(read: Callable[[], S]) -> S:
-    """Read a spec from rows; rows of an older version may no longer be valid."""
-    try:
-        with one_moment():
-            return read()
-    except ValidationError as exc:
-        raise stale(exc) from exc
 
 
 class VersionedEndpoint(OneEndpoint):

@@ -9,8 +9,7 @@ from django.db.models import Q, QuerySet
 from pydantic import Field
 
 from evals_app.api.bodies import ImportedFile, RunId, read_body
-from evals_app.api.problems import RefusedError, refused_at, unknown
-from evals_app.api.writing import sound
+from evals_app.api.problems import RefusedError, refused_at, sound, unknown
 from evals_app.engine.graders import ALIASES, GRADERS, GROUPS
 from evals_app.engine.spec import Slug, Spec
 from evals_app.engine.suite import AssertionSpec

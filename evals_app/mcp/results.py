@@ -8,7 +8,7 @@ from pydantic import Field
 
 from evals_app.api.bodies import Ceiling, RunId, StartRun, suite_and_agent
 from evals_app.api.problems import refused_at
-from evals_app.api.runs import started
+from evals_app.api.starts import started
 from evals_app.api.waiting import wait_until
 from evals_app.documents import execution_details, execution_rows, run_rows
 from evals_app.documents.reports import results_of

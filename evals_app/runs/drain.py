@@ -26,7 +26,7 @@ from evals_app.runs.heart import Heart
 from evals_app.runs.lease import HeldLease
 from evals_app.runs.patience import patiently
 from evals_app.runs.providers import book_calls, know
-from evals_app.runs.record import storable
+from evals_app.runs.storable import storable
 from evals_app.runs.telemetry import Exporter
 from evals_app.runs.traces import open_trace, read_spans
 from fixtures_app.tools import ToolWorld

@@ -1,7 +1,7 @@
 """Forecast a run before it starts: from earlier runs of its suite, else from its text."""
 
-from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Unpack
 
@@ -9,17 +9,14 @@ from django.db.models import Count
 
 from evals_app.engine.agent_spec import AgentSpec
 from evals_app.engine.forecast import Forecast, PastExecution, forecast_run
-from evals_app.engine.guess import CALL_S, TOKENS_PER_S, Guesser
-from evals_app.engine.suite import CaseSpec, PlacedCheck
+from evals_app.engine.guess import Guesser
+from evals_app.engine.suite import CaseSpec
 from evals_app.engine.tool_spec import CannedTool, HttpTool
 from evals_app.engine.trial import Tool, Verdict
-from evals_app.engine.yardsticks import question_of, yardstick_of
 from evals_app.formats.snapshot import SnapshotSpec, read_case
-from evals_app.models import Execution, GradeResult, Run, Suite
+from evals_app.models import Execution, Run, Suite
 from evals_app.reports.judges import judges_text
-from evals_app.runs.conversations import UNUSABLE
 from evals_app.runs.freeze import CannotStartError, Choices, freeze
-from evals_app.runs.regrade import Regrading
 from evals_app.runs.select import evenly
 from fixtures_app.tools import TOOLS
 
@@ -27,7 +24,7 @@ EARLIER_RUNS = 3
 EARLIER_EXECUTIONS = 2000
 MOST_CASES = 100  # looked at: the others are like these
 
-_COLUMNS = (
+PAST_COLUMNS = (
     *("case", "turn_ms", "tool_calls", "started_at", "finished_at"),
     *("agent_prompt_tokens", "agent_response_tokens"),
     *("judge_prompt_tokens", "judge_response_tokens"),
@@ -92,75 +89,6 @@ def forecast_frozen(run: Run, trials: Mapping[int, int]) -> Forecast:
     )
 
 
-def forecast_regrade(regrading: Regrading) -> Forecast:
-    """Forecast what grading stored conversations again takes: only judges that must be asked."""
-    run, head = regrading.run, regrading.head
-    gradings = Counter((planned.case, planned.position) for planned in regrading.planned)
-    some = evenly(list(gradings.items()), most=MOST_CASES)
-    names = [name for (name, _), _ in some]
-    contents = regrading.contents({position for (_, position), _ in some})
-    is_free = _answered_before(regrading, names) if regrading.reuses_answers else _never
-    past: dict[str, list[PastExecution]] = defaultdict(list)
-    if not regrading.reuses_answers and regrading.version == "as_it_was" and not regrading.judge:
-        for row in run.executions.filter(case__in=names).exclude(verdict="").values(*_COLUMNS):
-            past[row["case"]].append(_past_grading(row))
-    return forecast_run(
-        [(read_case(contents[position]), count) for (_, position), count in some],
-        share=sum(count for _, count in some) / len(regrading.planned),
-        guesser=Guesser(
-            suite=head.suite,
-            agent=head.agent,
-            judge=head.judge,
-            similarity=head.similarity,
-            scripted={agent.slug: agent for agent in head.scripted},
-            asks_agent=False,
-            is_free=is_free,
-        ),
-        providers=head.providers,
-        concurrency=head.suite.concurrency,
-        past=past,
-        earlier_runs=int(bool(past)),
-    )
-
-
-def _never(_case: CaseSpec, _placed: PlacedCheck) -> bool:
-    return False
-
-
-def _answered_before(
-    regrading: Regrading, names: Sequence[str]
-) -> Callable[[CaseSpec, PlacedCheck], bool]:
-    """Return which checks ask their judge what the run asked: the answers are stored."""
-    old = SnapshotSpec.read(regrading.run.snapshot.content)
-    if old.suite.judge_context != regrading.head.suite.judge_context:
-        return _never
-    executions = regrading.run.executions.filter(case__in=names)
-    grades = GradeResult.objects.filter(UNUSABLE, execution__in=executions)
-    unusable = set(grades.values_list("execution__case", "turn", "position"))
-    places = executions.values("position")
-    cases = regrading.run.snapshot.cases.filter(position__in=places)
-    asked = {
-        (case.name, _asked(old, placed))
-        for case in map(read_case, cases.values_list("content", flat=True))
-        for placed in old.suite.placed_checks(case)
-        if (case.name, placed.number, placed.position) not in unusable
-    }
-    return lambda case, placed: (case.name, _asked(regrading.head, placed)) in asked
-
-
-def _asked(head: SnapshotSpec, placed: PlacedCheck) -> tuple[str, str]:
-    judges = placed.check.judges(agent=head.agent.model, judge=head.judge)
-    judged_by = yardstick_of(placed.check, judges, judge_prompt=head.suite.judge_prompt)
-    return question_of(placed.check, placed.turn), judged_by.digest if judged_by else ""
-
-
-def _past_grading(row: Mapping[str, Any]) -> PastExecution:
-    """Return what grading a conversation took; its time is that of the judge's words."""
-    written = row["judge_response_tokens"] or 0
-    past = _past_execution({**row, "started_at": row["finished_at"]})
-    return replace(past, turns=0, tool_calls=0, time_s=CALL_S + written / TOKENS_PER_S)
-
-
 def _forecast(
     head: SnapshotSpec,
     plan: Sequence[tuple[CaseSpec, int]],
@@ -220,16 +148,17 @@ def _past(
             verdict__in=[Verdict.PASSED, Verdict.FAILED],
             started_at__isnull=False,
         )
-        rows = list(ended.order_by("position", "trial").values(*_COLUMNS)[:left])
+        rows = list(ended.order_by("position", "trial").values(*PAST_COLUMNS)[:left])
         for row in rows:
-            past[row["case"]].append(_past_execution(row))
+            past[row["case"]].append(past_execution(row))
         used, left = used + bool(rows), left - len(rows)
         if not left:
             break
     return past, used
 
 
-def _past_execution(row: Mapping[str, Any]) -> PastExecution:
+def past_execution(row: Mapping[str, Any]) -> PastExecution:
+    """Return what an execution took, from its `PAST_COLUMNS`."""
     took = row["finished_at"] - row["started_at"]
     return PastExecution(
         turns=len(row["turn_ms"]),

@@ -22,12 +22,11 @@ from evals_app.formats.snapshot import read_case
 from evals_app.models import Execution, Lease, PaidCalls, Run, SnapshotCase, Tally
 from evals_app.runs import events
 from evals_app.runs.budget import leave_unsettled
-from evals_app.runs.cancel import cancel_queued
 from evals_app.runs.conversations import stored_conversations
-from evals_app.runs.finish import close_if_over
 from evals_app.runs.patience import patiently
-from evals_app.runs.record import end_of_lease, record_outcomes, storable
+from evals_app.runs.record import end_of_lease, record_outcomes
 from evals_app.runs.skipping import skip_decided, stopping_rate
+from evals_app.runs.storable import storable
 from evals_app.runs.workers import drainers_for, processes, slots_for
 
 SUSPECTS_AT_ONCE = 8  # executions whose worker died once; those of two deaths run alone
@@ -229,9 +228,3 @@ def open_lease(run_id: int, *, is_alone: Callable[[], bool] = lambda: True) -> H
 def end_lease(lease: HeldLease) -> None:
     """Hand back what is left, as far as the database lets us in time; else the reaper does."""
     patiently(lease.release, until=lambda: lease.valid_until, lost=None)()
-
-
-def settle(run_id: int) -> None:
-    """After a lease has gone: cancel or close the run, if there is nothing else to do."""
-    cancel_queued(run_id)
-    close_if_over(run_id)

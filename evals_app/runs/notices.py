@@ -44,7 +44,7 @@ from evals_app.reports.notices import (
 )
 from evals_app.runs.outcomes import case_outcomes
 from evals_app.runs.patience import AWAY
-from evals_app.runs.record import storable
+from evals_app.runs.storable import storable
 
 if TYPE_CHECKING:
     from evals_app.models.notices import Wishes

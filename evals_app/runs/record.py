@@ -1,7 +1,6 @@
 """Record a batch of outcomes: verdicts, grades, transcripts and counters in one transaction."""
 
 import logging
-import re
 import uuid
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -33,12 +32,10 @@ from evals_app.runs import events
 from evals_app.runs.judged import count_grades
 from evals_app.runs.patience import AWAY
 from evals_app.runs.skipping import skip_decided
+from evals_app.runs.storable import storable
 from evals_app.runs.tallies import count_outcomes
 
 log = logging.getLogger(__name__)
-
-# What PostgreSQL refuses in text and JSON: NUL, and halves of a surrogate pair.
-_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
 def record_outcomes(
@@ -220,16 +217,3 @@ def _grade_row(
         question=graded.question,
         yardstick_id=yardsticks[graded.yardstick.digest] if graded.yardstick else None,
     )
-
-
-def storable(value: Any) -> Any:
-    """Replace what PostgreSQL cannot store by U+FFFD, anywhere in a piece of JSON."""
-    if isinstance(value, str):
-        # Most texts are plain ASCII, and a pattern costs ten times this question.
-        is_plain = value.isascii() and "\x00" not in value
-        return value if is_plain else _UNSTORABLE.sub("\ufffd", value)
-    if isinstance(value, dict):
-        return {storable(key): storable(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [storable(item) for item in value]
-    return value

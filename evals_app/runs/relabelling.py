@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from evals_app.engine.forecast import Forecast
 from evals_app.models import Run
-from evals_app.runs.forecast import forecast_regrade
+from evals_app.runs.forecast_regrade import forecast_regrade
 from evals_app.runs.freeze import CannotStartError
 from evals_app.runs.passports import Passport
 from evals_app.runs.regrade import plan_regrade, regrade

@@ -15,8 +15,8 @@ from django.db.models.functions import Now
 
 from evals_app.engine.overruling import bullets, passes
 from evals_app.models import Execution, GradeResult, Review, ReviewTask, Run, Yardstick
-from evals_app.runs.record import storable
 from evals_app.runs.reviewed import UndecidableError, write_reviewed
+from evals_app.runs.storable import storable
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User

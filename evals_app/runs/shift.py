@@ -19,8 +19,10 @@ from asgiref.sync import async_to_sync, sync_to_async
 from django.conf import settings
 
 from evals_app.engine import at_work
+from evals_app.runs.cancel import cancel_queued
 from evals_app.runs.drain import drain
-from evals_app.runs.lease import HeldLease, end_lease, open_lease, settle
+from evals_app.runs.finish import close_if_over
+from evals_app.runs.lease import HeldLease, end_lease, open_lease
 from evals_app.runs.patience import AWAY, patiently
 from evals_app.runs.telemetry import Exporter, exporting
 from evals_app.runs.waiting import call_workers, next_run
@@ -130,7 +132,7 @@ class Shift:
         self._leases.remove(lease)
         self.counts.update(lease.counts)
         if lease.run_id not in self._broken:
-            patiently(settle, until=lambda: lease.valid_until, lost=None)(lease.run_id)
+            patiently(end_run_if_over, until=lambda: lease.valid_until, lost=None)(lease.run_id)
 
 
 @contextmanager
@@ -167,3 +169,9 @@ async def standing_still_kills(*, after_s: float) -> AsyncIterator[None]:
         with suppress(asyncio.CancelledError):
             await alive
         faulthandler.cancel_dump_traceback_later()
+
+
+def end_run_if_over(run_id: int) -> None:
+    """After a lease has gone: cancel or close the run, if there is nothing else to do."""
+    cancel_queued(run_id)
+    close_if_over(run_id)

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from evals_app.engine.spans import Received, Span
 from evals_app.models import Execution, Trace, TraceSpan
-from evals_app.runs.record import storable
+from evals_app.runs.storable import storable
 
 MOST_SPANS = 1_000  # of a conversation
 MOST_BYTES = 4_000_000  # of their JSON

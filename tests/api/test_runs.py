@@ -7,8 +7,8 @@ import pytest
 from django.utils import timezone
 from rest_framework.test import APIClient
 
-from evals_app.api import runs
-from evals_app.api.runs import _started_before
+from evals_app.api import starts
+from evals_app.api.starts import _started_before
 from evals_app.library.files import import_files
 from evals_app.models import Execution, Run
 from evals_app.reports.answers import ExecutionRow, RunDetails, RunRow
@@ -164,7 +164,7 @@ def test_a_start_that_loses_a_race_answers_the_run_of_the_winner(
         looks.append(key)
         return None if len(looks) == 1 else _started_before(key)
 
-    monkeypatch.setattr(runs, "_started_before", look)
+    monkeypatch.setattr(starts, "_started_before", look)
 
     second = start(client, {"suite": "talks"}, "key")
 

@@ -29,7 +29,8 @@ from evals_app.models import (
 )
 from evals_app.runs.cancel import cancel_run
 from evals_app.runs.drain import plan_of
-from evals_app.runs.forecast import forecast, forecast_regrade
+from evals_app.runs.forecast import forecast
+from evals_app.runs.forecast_regrade import forecast_regrade
 from evals_app.runs.freeze import CannotStartError
 from evals_app.runs.reap import reap
 from evals_app.runs.regrade import plan_regrade, regrade

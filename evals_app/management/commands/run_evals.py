@@ -48,7 +48,8 @@ from evals_app.reports.run_json import SCHEMA_VERSION, verdict_of_all, written
 from evals_app.runs.cancel import cancel_run
 from evals_app.runs.ceilings import month_left
 from evals_app.runs.cluster import Interrupted
-from evals_app.runs.forecast import forecast, forecast_regrade, forecast_started
+from evals_app.runs.forecast import forecast, forecast_started
+from evals_app.runs.forecast_regrade import forecast_regrade
 from evals_app.runs.regrade import plan_regrade, regrade
 from evals_app.runs.rerun import Version, rerun
 from evals_app.runs.resume import resume_run
