@@ -148,6 +148,7 @@ class AgentForm(SpecForm, VersionedForm):
         """Return what a file would state; own tools come first, as in the text they were typed in."""
         name, sampling = self._model(cleaned)
         return AGENT.written(
+            self.instance,
             cleaned
             | agent_parts.written(cleaned)
             | {
@@ -155,7 +156,7 @@ class AgentForm(SpecForm, VersionedForm):
                 "model_settings": sampling,
                 "tools": [*cleaned["own_tools"], *cleaned["tools"]],
                 "settings": {n: cleaned[n] for n in _SETTINGS if cleaned[n] is not None},
-            }
+            },
         )
 
     def _model(self, cleaned: dict[str, Any]) -> tuple[str, dict[str, Any]]:

@@ -89,4 +89,5 @@ class CaseForm(SpecForm, VersionedForm):
             self.add_error("max_time_ms", problem)
 
     def clean_whole(self, cleaned: dict[str, Any]) -> None:
-        self.read(CASE.written(cleaned) | {"turns": [{"user": "Rows are validated separately."}]})
+        written = CASE.written(self.instance, cleaned)
+        self.read(written | {"turns": [{"user": "Rows are validated separately."}]})

@@ -213,7 +213,7 @@ class CheckForm(SpecForm, RowForm):
         # The settings of a judge came from a file and belong to that judge.
         settings = self.instance.model_settings if cleaned["model"] == stored else {}
         values = cleaned | {"model_settings": settings}
-        return ASSERTION.written(values) | options.written()
+        return ASSERTION.written(self.instance, values) | options.written()
 
     def _read(self, written: dict[str, Any]) -> None:
         try:

@@ -121,16 +121,16 @@ class SuiteAdmin(Archiving, SuitePages, RunsSuites, ExportsSuites, Duplicating, 
         ("Rubric", {"fields": ["rubric", "rubric_weight"], "classes": ["collapse"]}),
     ]
 
-    asked_first = ["name", "slug", "agent", "fixtures", "tags"]
-
     def get_fieldsets(self, request: HttpRequest, obj: Model | None = None) -> list[Any]:
         fieldsets: list[Any] = super().get_fieldsets(request, obj)
         if obj is not None:
             return fieldsets
-        # Everything else has a default that suits a first run.
-        folded = [("Description", {"fields": ["description"]}), *fieldsets[1:]]
+        # Everything but the first section has a default that suits a first run.
+        (_, first), *rest = fieldsets
+        asked = [name for name in first["fields"] if name != "description"]
+        folded = [("Description", {"fields": ["description"]}), *rest]
         return [
-            (None, {"fields": self.asked_first}),
+            (None, {"fields": asked}),
             *((title, {**options, "classes": ["collapse"]}) for title, options in folded),
         ]
 

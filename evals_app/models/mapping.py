@@ -6,7 +6,8 @@ is not that of their key, so a new key needs a column, and nothing here.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from django.db.models import Field, JSONField, Model
@@ -107,9 +108,18 @@ class RowMapping:
         elsewhere = {key: self.spec.model_fields[key] for key in self.elsewhere}
         return elsewhere | {column.name: column.info for column in self.columns}
 
-    def written(self, values: Mapping[str, Any] | Model) -> dict[str, Any]:
-        """Return what a file would state, of a row or of the values of a form."""
-        read = values.__getitem__ if isinstance(values, Mapping) else partial(getattr, values)
+    def written(
+        self, row: Model, values: Mapping[str, Any] = MappingProxyType({})
+    ) -> dict[str, Any]:
+        """Return what a file would state of a row.
+
+        `values` are those of a form and replace the row's own. A form may lack any field: a new row
+        has the spec's default for it, and a stored one keeps what it has.
+        """
+
+        def read(name: str) -> Any:
+            return values[name] if name in values else getattr(row, name)
+
         written: dict[str, Any] = {key: {} for key in self.limits}
         for column in self.columns:
             value = read(column.name)

@@ -6,6 +6,7 @@ from operator import getitem
 import pytest
 from pydantic import BaseModel
 
+from evals_app.models import Suite
 from evals_app.models.agents import AGENT
 from evals_app.models.mapping import RowMapping
 from evals_app.models.providers import PRICE, PROVIDER
@@ -32,3 +33,12 @@ def test_an_untouched_row_has_the_defaults_of_its_spec(mapping: RowMapping) -> N
             if isinstance(default, BaseModel):
                 default = default.model_dump(exclude_defaults=True)  # as JSON has it
             assert reduce(getitem, column.key, written) == default, column.name
+
+
+def test_a_field_that_a_form_lacks_keeps_what_the_row_has() -> None:
+    suite = Suite(name="Refunds", trials=3)
+
+    written = SUITE.written(suite, {"name": "Returns", "min_pass_rate": 0.5})
+
+    names = ("suite", "trials", "min_pass_rate", "concurrency")
+    assert [written[name] for name in names] == ["Returns", 3, 0.5, 10]
