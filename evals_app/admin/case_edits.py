@@ -8,13 +8,10 @@ from django.db.models import QuerySet
 from django.db.models.functions import Now
 
 from evals_app.admin.copies import NAME_LENGTH, copy_case, next_position
+from evals_app.engine.errors import CannotError
 from evals_app.models import Case, Suite
 from evals_app.models.suites import CASES_AT_ONCE, delete_cases
 from fixtures_app.editing.duplicating import free_name
-
-
-class CannotMoveError(Exception):
-    """Cases cannot go where they should; the message says why."""
 
 
 def add_tags(cases: QuerySet[Case], tags: Sequence[str]) -> int:
@@ -65,13 +62,13 @@ def move_cases(cases: QuerySet[Case], into: Suite) -> int:
     """Move cases to the end of another suite; return how many.
 
     Raises:
-        CannotMoveError: that suite has cases of the same name.
+        CannotError: that suite has cases of the same name.
     """
     moved = list(cases.select_for_update().only("suite", "name", "position"))
     taken = into.cases.filter(name__in=cases.order_by().values("name"))
     if names := list(taken.order_by("name").values_list("name", flat=True)[:5]):
         known = ", ".join(f"“{name}”" for name in names)
-        raise CannotMoveError(
+        raise CannotError(
             f"Suite “{into}” already has cases of the same name: {known}. Rename them first, or copy"
             " the cases instead."
         )

@@ -15,14 +15,13 @@ from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 from evals_app.admin.boxes import Box, part_boxes
 from evals_app.admin.permissions import ReadOnly, requires
 from evals_app.engine.canning import Recording
-from evals_app.engine.expecting import CannotExpectError
+from evals_app.engine.errors import CannotError
 from evals_app.engine.proposing import Kind, Proposal
 from evals_app.engine.trial import TurnRecord
 from evals_app.library.making import (
     ADD_CASE,
     ADD_SUITE,
     COPY_AGENT,
-    CannotMakeError,
     Wanted,
     make_case,
     proposed_name,
@@ -187,10 +186,8 @@ def _made(
         raise PermissionDenied
     try:
         return make_case(execution, observed, wanted, by=request.user)
-    except CannotMakeError as error:
-        form.add_error(error.key if error.key in form.fields else None, str(error))
-    except CannotExpectError as error:
-        form.add_error(None, str(error))
+    except CannotError as error:
+        form.add_error(error.key if error.key in form.fields else None, error.problems)
     return None
 
 

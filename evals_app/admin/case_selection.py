@@ -18,7 +18,6 @@ from unfold.widgets import (
 )
 
 from evals_app.admin.case_edits import (
-    CannotMoveError,
     add_tags,
     copy_cases,
     move_cases,
@@ -31,6 +30,7 @@ from evals_app.admin.lines import TagsField
 from evals_app.admin.presentation import plural
 from evals_app.admin.starting import run_url, try_start
 from evals_app.admin.tag_choices import OFFERS_TAGS
+from evals_app.engine.errors import CannotError
 from evals_app.engine.spec import Name
 from evals_app.models import Case, Suite
 from evals_app.reports.forecasts import in_words
@@ -179,7 +179,7 @@ def _move(doing: Doing) -> None:
     into = doing.asked["into"]
     try:
         _noted(doing, f"Moved to suite “{into}”", lambda: move_cases(doing.cases, into))
-    except CannotMoveError as error:
+    except CannotError as error:
         messages.error(doing.request, str(error))
 
 
@@ -292,5 +292,5 @@ def size_of_run(request: HttpRequest, suite: Suite, cases: QuerySet[Case]) -> st
     try:
         expected = forecast(suite, by=request.user.pk, names=names)
     except CannotStartError as error:
-        return f"The run cannot start. {' '.join(error.problems)}"
+        return f"The run cannot start. {error}"
     return in_words(expected, month_left_usd=month_left(request.user.pk))

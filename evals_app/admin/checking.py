@@ -11,6 +11,7 @@ from django.urls import URLPattern, path, reverse
 
 from evals_app.admin.permissions import ReadOnly
 from evals_app.admin.transcripts import TurnLine, grade_line, readable_trial, turn_lines
+from evals_app.engine.errors import CannotError
 from evals_app.engine.trial import Trial
 from evals_app.models import GradeResult, ReviewItem, ReviewTask, Transcript
 from evals_app.reports.conversations import json_text
@@ -24,7 +25,6 @@ from evals_app.runs.review_tasks import (
     next_position,
     visible_tasks,
 )
-from evals_app.runs.reviewing import CannotReviewError
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
@@ -149,7 +149,7 @@ def _take(
     try:
         reason = request.POST.get("reason", "")
         answer_item(item, by=person, passed=answer.passed, score=answer.score, reason=reason)
-    except CannotReviewError as error:
+    except CannotError as error:
         messages.error(request, str(error))
         return None
     return HttpResponseRedirect(_url(item.task, item.position))

@@ -57,7 +57,7 @@ class RerunForm(forms.Form):
         try:
             return edits_before_rerun(self.run, self.names), ""
         except CannotStartError as exc:
-            return [], " ".join(exc.problems)
+            return [], str(exc)
 
     def _offer_versions(self) -> None:
         if not self.edits:

@@ -205,7 +205,7 @@ class ReviewTaskAdmin(Checking):
                 # admin_view() requires signing in.
                 task = create_task(run, by=cast("User", request.user), **form.chosen)
             except CannotCheckError as error:
-                form.add_error(error.key if error.key in form.fields else None, str(error))
+                form.add_error(error.key if error.key in form.fields else None, error.problems)
             else:
                 return leave_dialog(task_url(task.pk))
         context = {"form": form, "run": run}

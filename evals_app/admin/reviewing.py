@@ -13,6 +13,7 @@ from django.utils.safestring import SafeString
 
 from evals_app.admin.permissions import ReadOnly, requires
 from evals_app.admin.presentation import CAUSES, badge, people_badge, verdict_state
+from evals_app.engine.errors import CannotError
 from evals_app.engine.overruling import Consensus, bullets, consensus, overruled
 from evals_app.engine.trial import GradeStatus
 from evals_app.models import Execution, GradeResult, Review
@@ -333,7 +334,7 @@ class ReviewActions(ReadOnly):
             return render(request, "admin/evals_app/execution/review_form.html", context)
         try:
             _take(word, given, block.subject, execution=execution, grade=grade, by=request.user)
-        except CannotReviewError as error:
+        except CannotError as error:
             problem = {"problem": str(error), "reason": given.get("reason", "")}
             return render(request, "admin/evals_app/execution/review_form.html", context | problem)
         return self._changed(request, execution, grade, item)
@@ -351,7 +352,7 @@ class ReviewActions(ReadOnly):
             raise PermissionDenied
         try:
             withdraw(row, by=user)
-        except CannotReviewError as error:
+        except CannotError as error:
             return HttpResponse(str(error), status=409)
         return self._changed(request, execution, row.grade, row.item)
 

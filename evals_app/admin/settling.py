@@ -56,7 +56,7 @@ class SettleForm(forms.Form):
             CannotStartError: there is nothing to settle, or something is missing.
         """
         if not self._runs:
-            raise CannotStartError(["This suite has no earlier run to compare with."])
+            raise CannotStartError("This suite has no earlier run to compare with.")
         is_chosen = self.is_bound and "base" in self.cleaned_data
         key = self.cleaned_data["base"] if is_chosen else self.fields["base"].initial
         with_better = is_chosen and self.cleaned_data["with_better"]

@@ -52,7 +52,7 @@ def size_sentence(suites: Sequence[Suite], form: RunChoices, *, by: int | None) 
             for suite, variant in product(suites, variants)
         ]
     except CannotStartError as error:
-        return f"The run cannot start. {' '.join(error.problems)}"
+        return f"The run cannot start. {error}"
     return all_in_words(forecasts, max_cost_usd=how["max_cost_usd"], month_left_usd=month_left(by))
 
 

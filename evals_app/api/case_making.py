@@ -12,8 +12,7 @@ from rest_framework.response import Response
 from evals_app.api.bodies import read_body
 from evals_app.api.endpoint import Endpoint, responses
 from evals_app.api.permissions import Need, Scope, require
-from evals_app.api.problems import RefusedError, error_at, unknown
-from evals_app.engine.expecting import CannotExpectError
+from evals_app.api.problems import unknown
 from evals_app.engine.parting import Part
 from evals_app.engine.proposing import Proposal, default_keys
 from evals_app.engine.spec import Name, Slug, Spec
@@ -163,12 +162,7 @@ class CaseOfExecution(Endpoint):
         )
         for permission in wanted.permissions():
             require(request, permission)
-        try:
-            case = make_case(execution, observed, wanted, by=request.user)
-        except CannotMakeError as error:
-            raise _refused(error.key, str(error)) from error
-        except CannotExpectError as error:
-            raise _refused("keys", str(error)) from error
+        case = make_case(execution, observed, wanted, by=request.user)
         address = request.build_absolute_uri(reverse("admin:evals_app_case_change", args=[case.pk]))
         answer = _made(case, url=address)
         return Response(answer, status=201)
@@ -226,11 +220,8 @@ def _suite(body: MakeCase, execution: Execution, user: Any) -> Suite | None:
     may_see = user.has_perm("evals_app.view_suite")
     whose = "of a copy of the agent" if body.canned_tools else "of this agent"
     hint = near(body.suite, _slugs(offered)) if may_see else ""
-    raise _refused("suite", f"There is no suite {body.suite!r} {whose}.{hint}", body.suite)
-
-
-def _refused(key: str, message: str, value: Any = None) -> RefusedError:
-    return RefusedError(message, status=422, errors=[error_at(key, message, value)])
+    problem = f"There is no suite {body.suite!r} {whose}.{hint}"
+    raise CannotMakeError(problem, key="suite", value=body.suite)
 
 
 def _made(case: Case, *, url: str) -> Json:

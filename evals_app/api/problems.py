@@ -24,6 +24,7 @@ from rest_framework.response import Response
 from rest_framework.views import exception_handler, set_rollback
 
 from evals_app.api.request_ids import request_id
+from evals_app.engine.errors import CannotError
 from evals_app.formats.problems import FormatError, keys_text, shortened
 from evals_app.formats.problems import Problem as FileProblem
 from evals_app.library.files import EditedError, NoChecksError, edited_words, unchecked_words
@@ -189,9 +190,11 @@ def _own_problem(exc: Exception) -> Response | None:
         errors = [error_at(slug, message) for slug, message in words.items()]
         errors += map(file_error, (*exc.report.warnings, *exc.report.losses))
         return problem(409, f"{exc} {_ACCEPT}", kind=NO_CHECKS, errors=errors)
-    if isinstance(exc, CannotStartError):
-        errors = [error_at("", message) for message in exc.problems]
-        return problem(422, _first(errors), kind=CANNOT_START, errors=errors)
+    if isinstance(exc, CannotError):
+        errors = [error_at(exc.key, message, exc.value) for message in exc.problems]
+        kind = CANNOT_START if isinstance(exc, CannotStartError) else INVALID_REQUEST
+        detail = _first([error_at("", message) for message in exc.problems])
+        return problem(422, detail, kind=kind, errors=errors)
     if isinstance(exc, RequestDataTooBig | TooManyFieldsSent | TooManyFilesSent):
         return problem(413, "The request is too large; send less at once.")
     if isinstance(exc, SuspiciousOperation):

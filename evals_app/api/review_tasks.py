@@ -12,7 +12,6 @@ from rest_framework.response import Response
 from evals_app.api.bodies import DrawGrades, Nothing, read_body
 from evals_app.api.endpoint import Endpoint, ListEndpoint, OneEndpoint, describe_get, responses
 from evals_app.api.permissions import Need, Scope
-from evals_app.api.problems import RefusedError, error_at
 from evals_app.api.runs import find_run
 from evals_app.models import GradeResult, ReviewTask, Run
 from evals_app.reports.review_tasks import (
@@ -70,12 +69,10 @@ class ReviewTasks(ListEndpoint):
         unknown = set(body.people) - {person.get_username() for person in people}
         if unknown:
             name = min(unknown)
-            raise _refused("people", f"{name} does not exist or may not review executions.", name)
+            problem = f"{name} does not exist or may not review executions."
+            raise CannotCheckError(problem, key="people", value=name)
         how = body.model_dump(exclude={"people"})
-        try:
-            task = create_task(run, by=user, people=people, **how)
-        except CannotCheckError as error:
-            raise _refused(error.key, str(error), how.get(error.key)) from error
+        task = create_task(run, by=user, people=people, **how)
         address = reverse("api:review-task", args=[task.pk])
         return Response(_details(task.pk, user), status=201, headers={"Location": address})
 
@@ -113,10 +110,6 @@ class CloseReviewTask(Endpoint):
             raise Http404
         close_task(task, by=user)
         return Response(_details(pk, user))
-
-
-def _refused(key: str, problem: str, value: Any) -> RefusedError:
-    return RefusedError(problem, status=422, errors=[error_at(key, problem, value)])
 
 
 def _whole(tasks: QuerySet[ReviewTask]) -> QuerySet[ReviewTask]:

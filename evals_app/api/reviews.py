@@ -14,7 +14,6 @@ from rest_framework.response import Response
 from evals_app.api.bodies import RunId, read_body
 from evals_app.api.endpoint import Endpoint, ListEndpoint, describe_get, responses
 from evals_app.api.permissions import Need, Scope
-from evals_app.api.problems import RefusedError, error_at
 from evals_app.documents import review_rows
 from evals_app.engine.spec import Spec
 from evals_app.models import Execution, GradeResult, Review
@@ -96,11 +95,9 @@ class Reviews(ListEndpoint):
             grades = GradeResult.objects.select_related("execution", "yardstick").defer("calls")
             grade = grades.filter(execution=execution, pk=body.grade).first()
             if grade is None:
-                raise _refused("grade", f"Execution {pk} has no grade {body.grade}.", body.grade)
-        try:
-            review = _say(body, execution, grade, request.user)
-        except CannotReviewError as exc:
-            raise _refused("", str(exc)) from exc
+                problem = f"Execution {pk} has no grade {body.grade}."
+                raise CannotReviewError(problem, key="grade", value=body.grade)
+        review = _say(body, execution, grade, request.user)
         address = reverse("api:review", args=[pk, review.pk])
         return Response(_answer(review.pk), status=201, headers={"Location": address})
 
@@ -123,10 +120,7 @@ class OneReview(Endpoint):
             raise Http404
         if not may_withdraw(row, request.user):
             raise PermissionDenied("You may withdraw only reviews of your own.")
-        try:
-            withdraw(row, by=request.user)  # type: ignore[arg-type]  # a view never runs without one
-        except CannotReviewError as exc:
-            raise _refused("", str(exc)) from exc
+        withdraw(row, by=request.user)  # type: ignore[arg-type]  # a view never runs without one
         return Response(_answer(review))
 
 
@@ -136,14 +130,14 @@ def _say(body: GivenReview, execution: Execution, grade: GradeResult | None, by:
     if body.kind == "not_the_agent":
         return not_the_agents_fault(execution, by=by, reason=body.reason)
     if grade is None:
-        raise _refused("grade", "A verdict is about a grade; name it.")
+        raise CannotReviewError("A verdict is about a grade; name it.", key="grade")
     word: dict[str, Any] = {"passed": body.passed, "score": body.score, "reason": body.reason}
     if body.task is None:
         return review_grade(grade, by=by, item=body.item, **word)
     row = asked_item(body.task, grade=grade, item=body.item, of=by)
     if row is None:
         message = f"Task {body.task} does not ask you about this."
-        raise _refused("task", message, body.task)
+        raise CannotReviewError(message, key="task", value=body.task)
     return answer_item(row, by=by, **word)
 
 
@@ -156,7 +150,3 @@ def _execution(pk: int) -> Execution:
 
 def _answer(pk: int) -> dict[str, Any]:
     return review_json(review_rows().get(pk=pk))
-
-
-def _refused(keys: str, message: str, value: Any = None) -> RefusedError:
-    return RefusedError(message, status=422, errors=[error_at(keys, message, value)])

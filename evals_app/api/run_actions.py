@@ -18,11 +18,10 @@ from evals_app.api.bodies import (
     read_body,
 )
 from evals_app.api.endpoint import Endpoint, responses
-from evals_app.api.problems import RefusedError, error_at
 from evals_app.api.runs import RUN, VIEW, created, find_run
 from evals_app.documents import run_details
 from evals_app.engine.spec import Spec
-from evals_app.library.baselines import NotABaselineError, set_baseline, unset_baseline
+from evals_app.library.baselines import set_baseline, unset_baseline
 from evals_app.models import Run
 from evals_app.reports.answers import RunDetails
 from evals_app.reports.forecasts import RegradeForecastAnswer, regrade_forecast_json
@@ -133,14 +132,10 @@ class BaselineRun(RunAction):
     body = AsBaseline
 
     def act(self, run: Run, body: AsBaseline, user: Any) -> None:
-        if not body.is_baseline:
-            unset_baseline(run, by=user)
-            return
-        try:
+        if body.is_baseline:
             set_baseline(run, by=user)
-        except NotABaselineError as error:
-            errors = [error_at("is_baseline", str(error), value=True)]
-            raise RefusedError(str(error), status=422, errors=errors) from error
+        else:
+            unset_baseline(run, by=user)
 
 
 class RerunRun(Endpoint):

@@ -17,9 +17,24 @@ EngineError
     ├── AuthFailedError         missing or wrong key: not retried
     └── BadRequestError         the API refuses the request or its reply cannot be read: not retried
         └── ReplyTooLongError   the reply is too long to be read: for the agent under test, an AgentError
+
+A CannotError refuses what someone asks for, before anything runs.
 """
 
 from typing import Any
+
+
+class CannotError(Exception):
+    """What someone asks for cannot be done: `problems` are sentences for people.
+
+    `key` names the input that is wrong, `value` is what was found there.
+    """
+
+    def __init__(self, *problems: str, key: str = "", value: Any = None) -> None:
+        super().__init__(" ".join(problems))
+        self.problems = list(problems)
+        self.key = key
+        self.value = value
 
 
 class EngineError(Exception):

@@ -7,6 +7,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from evals_app.engine.assertion_spec import AssertionSpec
+from evals_app.engine.errors import CannotError
 from evals_app.engine.graders.base import PlainGrader
 from evals_app.engine.graders.expected_changes import Change, Kind, changes_of
 from evals_app.engine.graders.world import TIMES_OF_RECORDS
@@ -22,8 +23,11 @@ _MOST_ALIKE = 100  # that one line expects
 _Described = tuple[str, dict[str, Any], dict[str, Any]]
 
 
-class CannotExpectError(Exception):
-    """The selection is not a valid check; the message is for people."""
+class CannotExpectError(CannotError):
+    """The selection is not a valid check."""
+
+    def __init__(self, problem: str) -> None:
+        super().__init__(problem, key="keys")
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,12 +4,13 @@ from typing import Any
 
 from django.db import transaction
 
+from evals_app.engine.errors import CannotError
 from evals_app.library.edits import note_edit
 from evals_app.models import Run, Suite
 
 
-class NotABaselineError(Exception):
-    """A run cannot be the baseline of its suite; the text is a sentence for people."""
+class NotABaselineError(CannotError):
+    """A run cannot be the baseline of its suite."""
 
 
 def why_no_baseline(run: Run) -> str:
@@ -44,7 +45,7 @@ def set_baseline(run: Run, *, by: Any = None) -> None:
         # Locked, so that its transcripts are not removed meanwhile.
         locked = Run.objects.select_for_update().defer("summary").get(pk=run.pk)
         if problem := why_no_baseline(locked):
-            raise NotABaselineError(problem)
+            raise NotABaselineError(problem, key="is_baseline", value=True)
         changed = Suite.objects.filter(runs=locked).exclude(baseline=locked)
         if changed.update(baseline=locked, had_baseline=True):
             _note(locked, f"Run {run.pk} is the baseline.", by)

@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from evals_app.engine.agent_spec import OUTSIDE, AgentSpec
 from evals_app.engine.canning import Recording, recorded
 from evals_app.engine.case_making import case_made
+from evals_app.engine.errors import CannotError
 from evals_app.engine.permits import FROZEN
 from evals_app.engine.proposing import chosen
 from evals_app.engine.suite import CaseSpec, SuiteSpec
@@ -35,12 +36,8 @@ ADD_SUITE = "evals_app.add_suite"
 COPY_AGENT = ("evals_app.add_agent", "evals_app.change_agent")
 
 
-class CannotMakeError(Exception):
-    """The case cannot be made like this; `key` is what is wrong, the message is for people."""
-
-    def __init__(self, message: str, *, key: str = "") -> None:
-        super().__init__(message)
-        self.key = key
+class CannotMakeError(CannotError):
+    """The case cannot be made like this."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

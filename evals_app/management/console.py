@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from evals_app import COMMAND
+from evals_app.engine.errors import CannotError
 from evals_app.engine.llm.pricing import usd_text
 from evals_app.management import usage_error
 from evals_app.management.comparison import print_matrix
@@ -25,9 +26,8 @@ from evals_app.reports.regrading import regraded_in_words, steadiness_rows
 from evals_app.reports.results import WENT_WRONG
 from evals_app.reports.run_json import judge_noise_json, verdict_of_all
 from evals_app.reports.shares import share_of_cases
-from evals_app.runs.cluster import TICK_S, CannotWorkError
+from evals_app.runs.cluster import TICK_S
 from evals_app.runs.comparing import CannotCompareError, compare_runs
-from evals_app.runs.freeze import CannotStartError
 
 SHOWN_FAILURES = 20
 REFRESH_S = 0.5
@@ -53,10 +53,8 @@ class RunsCommand(BaseCommand):
         )
         try:
             self.work(options, console)
-        except CannotStartError as error:
+        except CannotError as error:
             raise usage_error("\n".join(error.problems)) from error
-        except CannotWorkError as error:
-            raise usage_error(str(error)) from error
 
     def work(self, options: dict[str, Any], console: Console) -> None:
         """Do what the options ask for; the console is for people."""

@@ -18,6 +18,7 @@ from django.conf import settings
 from django.db import connection, connections
 from django_q import cluster as q_cluster
 
+from evals_app.engine.errors import CannotError
 from evals_app.engine.llm.models import preload
 from evals_app.runs.notices import TIMEOUT_S, deliver_due, has_due
 from evals_app.runs.patience import AWAY
@@ -44,8 +45,8 @@ _PR_SET_PDEATHSIG = 1
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
-class CannotWorkError(Exception):
-    """Workers cannot be started, or no longer; the message explains what to do."""
+class CannotWorkError(CannotError):
+    """Workers cannot be started, or no longer."""
 
 
 class Interrupted:

@@ -10,6 +10,7 @@ from django.db.models import BigIntegerField
 
 from evals_app.engine.check_counts import turned_checks
 from evals_app.engine.comparison import MOST_RUNS
+from evals_app.engine.errors import CannotError
 from evals_app.formats.snapshot_differences import (
     PartDifferences,
     UnreadableError,
@@ -45,8 +46,8 @@ from evals_app.runs.passports import agreements_in_runs
 from fixtures_app.ground.memory import uncollected
 
 
-class CannotCompareError(ValueError):
-    """Runs cannot be compared; the message is for people."""
+class CannotCompareError(CannotError):
+    """Runs cannot be compared."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from django.utils import timezone
 from pydantic import ValidationError
 
 from evals_app.engine.agent_spec import AgentSpec
+from evals_app.engine.errors import CannotError
 from evals_app.engine.llm.ollama import find_embedding_model
 from evals_app.engine.llm.pricing import prices_of, prices_on
 from evals_app.engine.spec import ModelSpec, ProviderSpec, Spec, read_model
@@ -43,15 +44,11 @@ find_local_model = async_to_sync(find_embedding_model)
 AT_ONCE = 1000  # rows written
 
 
-class CannotStartError(Exception):
-    """A run cannot start as asked; `problems` are sentences for people.
+class CannotStartError(CannotError):
+    """A run cannot start as asked; `without_judge` are the suites that lack a judge model."""
 
-    `without_judge` are the suites that lack a judge model.
-    """
-
-    def __init__(self, problems: Sequence[str], *, without_judge: Sequence[Suite] = ()) -> None:
-        super().__init__(" ".join(problems))
-        self.problems = list(problems)
+    def __init__(self, *problems: str, without_judge: Sequence[Suite] = ()) -> None:
+        super().__init__(*problems)
         self.without_judge = list(without_judge)
 
 
@@ -271,7 +268,7 @@ def choose_models(
     obstacles.size(*(round(n / frozen.share) for n in (frozen.executions, frozen.cases)))
     if obstacles.problems:
         without_judge = [suite] if suite is not None and obstacles.no_judge else []
-        raise CannotStartError(obstacles.problems, without_judge=without_judge)
+        raise CannotStartError(*obstacles.problems, without_judge=without_judge)
     written = (read_case(case.content) for case in frozen)
     frozen.head = head.model_copy(
         update={
@@ -316,7 +313,7 @@ def read_suite(
     """Read a suite case by case, and return it without its cases."""
     row = Suite.objects.with_head().get(pk=suite.pk)
     if row.archived_at is not None:
-        raise CannotStartError([archived(row.slug)])
+        raise CannotStartError(archived(row.slug))
     try:
         head = SuiteSpec.model_validate(row.written_head())
         for check in (*head.assertions, head.rubric_check):
@@ -368,7 +365,7 @@ def _read(spec: type[S], written: dict[str, Any]) -> S:
     except ValidationError as exc:
         problems = explain(exc, model=spec, data=written)
         sentences = [f"{problem.keys}: {problem.message}" for problem in problems]
-        raise CannotStartError(sentences) from exc
+        raise CannotStartError(*sentences) from exc
 
 
 def _with_model(agent: AgentSpec, model: str) -> AgentSpec:
@@ -378,9 +375,9 @@ def _with_model(agent: AgentSpec, model: str) -> AgentSpec:
     if agent.driver != "model":
         kind = "is scripted" if agent.driver == "scripted" else f"has driver {agent.driver}"
         problem = f"Agent {agent.slug} {kind}: it has no model that could be replaced."
-        raise CannotStartError([problem])
+        raise CannotStartError(problem)
     try:
         other = read_model(model)
     except ValidationError as exc:
-        raise CannotStartError(messages_of(exc)) from exc
+        raise CannotStartError(*messages_of(exc)) from exc
     return agent if str(other) == str(agent.model) else agent.model_copy(update={"model": other})

@@ -36,7 +36,7 @@ def show_life(run: Run) -> None:
     """
     if not _preparing().filter(pk=run.pk).update(waiting_since=Now()):
         message = "Preparing the run stopped for so long that it was given up. Start it again."
-        raise CannotStartError([message])
+        raise CannotStartError(message)
 
 
 def abandon_if_silent(run: Run) -> bool:

@@ -151,7 +151,7 @@ def plan_regrade(
         old = SnapshotSpec.read(run.snapshot.content)
     except ValidationError as exc:
         problem = f"Run {run.pk} was made by another version of Evalwell; start its suite instead."
-        raise CannotStartError([problem]) from exc
+        raise CannotStartError(problem) from exc
     chosen = _chosen(run, cases=cases, executions=executions)
     other = _read_judge(judge)
     regrading = Regrading(run, suite, trials, judge, head=old, judges=run.judge)
@@ -176,16 +176,16 @@ def plan_regrade(
         else:
             month = tightest(by)
             if month and month.is_used_up and is_paid(old.providers):
-                raise CannotStartError([month.why_refused])
+                raise CannotStartError(month.why_refused)
         yield regrading
 
 
 def _refuse(run: Run, *, trials: int) -> None:
     if run.is_open:
-        raise CannotStartError([f"Run {run.pk} has not ended yet."])
+        raise CannotStartError(f"Run {run.pk} has not ended yet.")
     if not 1 <= trials <= MOST_TRIALS:
         problem = f"Each conversation can be graded 1 to {MOST_TRIALS} times, not {trials}."
-        raise CannotStartError([problem])
+        raise CannotStartError(problem)
 
 
 def _read_judge(written: str) -> ModelSpec | None:
@@ -194,7 +194,7 @@ def _read_judge(written: str) -> ModelSpec | None:
     try:
         return read_model(written)
     except ValidationError as exc:
-        raise CannotStartError(messages_of(exc)) from exc
+        raise CannotStartError(*messages_of(exc)) from exc
 
 
 def _suite_of(run: Run) -> Suite:
@@ -203,7 +203,7 @@ def _suite_of(run: Run) -> Suite:
             f"Suite {run.suite_slug} was deleted; its conversations can only be graded by the checks"
             f" of run {run.pk}."
         )
-        raise CannotStartError([problem])
+        raise CannotStartError(problem)
     return run.suite
 
 
@@ -241,12 +241,12 @@ def _chosen(
             if name not in known
         ]
         if problems or not cases:
-            raise CannotStartError(problems or ["Choose at least one case."])
+            raise CannotStartError(*(problems or ["Choose at least one case."]))
         ended = ended.filter(case__in=cases)
     if executions is not None:
         ended = ended.filter(pk__in=executions)
     if not ended.exists():
-        raise CannotStartError([f"Run {run.pk} has no conversation that ended."])
+        raise CannotStartError(f"Run {run.pk} has no conversation that ended.")
     return ended
 
 
@@ -280,7 +280,7 @@ def _plan(regrading: Regrading, chosen: QuerySet[Execution], frozen: Frozen) -> 
     regrading.left_out = {why: list(names) for why, names in left_out.items()}
     frozen.executions = len(regrading.planned)
     if not regrading.planned:
-        raise CannotStartError([_nothing(regrading)])
+        raise CannotStartError(_nothing(regrading))
 
 
 def _why_not(place: int | None, now: str, then: str, *, has_transcript: bool) -> str:

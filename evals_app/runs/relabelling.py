@@ -47,7 +47,7 @@ def plan_relabelling(passport: Passport, *, by: int | None) -> Relabelling:
         except CannotStartError as error:
             plan.problems.extend(error.problems)
     if not plan.forecasts:
-        raise CannotStartError(_distinct(plan.problems) or [_NOTHING])
+        raise CannotStartError(*(_distinct(plan.problems) or [_NOTHING]))
     return plan._replace(problems=_distinct(plan.problems))
 
 
@@ -68,7 +68,7 @@ def start_relabelling(
         else:
             started.runs.append(new)
     if not started.runs:
-        raise CannotStartError(_distinct(started.problems) or [_NOTHING])
+        raise CannotStartError(*(_distinct(started.problems) or [_NOTHING]))
     return started._replace(problems=_distinct(started.problems))
 
 

@@ -43,13 +43,13 @@ def rerun(
         CannotStartError: there are no such cases, or something is missing.
     """
     if run.suite is not None and run.suite.archived_at is not None:
-        raise CannotStartError([archived(run.suite.slug)])
+        raise CannotStartError(archived(run.suite.slug))
     if run.gradings > 1:
         problem = (
             f"Run {run.pk} graded each conversation {run.gradings} times to test its judge. Re-run"
             f" cases of run {run.conversations_of} instead."
         )
-        raise CannotStartError([problem])
+        raise CannotStartError(problem)
     chosen = _chosen(run, only=only, cases=cases)
     how = {
         "max_cost_usd": run.max_cost_usd if max_cost_usd is None else max_cost_usd,
@@ -96,11 +96,11 @@ def _chosen(run: Run, *, only: Only, cases: Collection[str] | None) -> QuerySet[
             problems = [
                 f"Run {run.pk} has no{of} case {name!r}.{near(name, known)}" for name in unknown
             ]
-            raise CannotStartError(problems or ["Choose at least one case."])
+            raise CannotStartError(*(problems or ["Choose at least one case."]))
         names = names.filter(case__in=cases)
     if not names.exists():
         problem = f"Run {run.pk} has no {only} executions." if only != "all" else "It is empty."
-        raise CannotStartError([problem])
+        raise CannotStartError(problem)
     return names
 
 
@@ -112,7 +112,7 @@ def _current(run: Run, names: set[str], **how: Any) -> Run:
             f"Suite {suite.slug} no longer has these cases. They may have been renamed; run them as "
             f"they were in run {run.pk}, or start the suite."
         )
-        raise CannotStartError([problem])
+        raise CannotStartError(problem)
     chosen = {key: run.overrides[key] for key in ("trials", "all_trials") if key in run.overrides}
     return start_run(
         suite,
@@ -130,14 +130,14 @@ def _today(run: Run) -> tuple[Suite, Agent]:
     """Return the suite of a run, and the agent that would be tested now."""
     if run.suite is None:
         problem = f"Suite {run.suite_slug} was deleted; its cases can only be run as they were."
-        raise CannotStartError([problem])
+        raise CannotStartError(problem)
     slug = run.overrides.get("agent")
     if slug is None:
         return run.suite, run.suite.agent
     agent = Agent.objects.filter(slug=slug).first()
     if agent is None:
         problem = f"Agent {slug} was deleted; the cases can only be run as they were."
-        raise CannotStartError([problem])
+        raise CannotStartError(problem)
     return run.suite, agent
 
 
@@ -156,12 +156,12 @@ def _frozen(run: Run, chosen: QuerySet[Any, str], *, by: "User | None", **column
         ]
     except ValidationError as exc:
         problem = f"Run {run.pk} was made by another version of Evalwell; start its suite instead."
-        raise CannotStartError([problem]) from exc
+        raise CannotStartError(problem) from exc
     if problems:
-        raise CannotStartError(problems[:MOST_MESSAGES])
+        raise CannotStartError(*problems[:MOST_MESSAGES])
     month = tightest(by.pk if by else None)
     if month and month.is_used_up and is_paid(head.providers):
-        raise CannotStartError([month.why_refused])
+        raise CannotStartError(month.why_refused)
     order = ("trial", "position") if run.stops_when_decided else ("position", "trial")
     rows = run.executions.filter(case__in=chosen).order_by(*order)
     plan = rows.values_list("case", "position", "trial")

@@ -27,7 +27,7 @@ def resume_run(run: Run, *, max_cost_usd: Decimal | None = None) -> None:
     with transaction.atomic():
         locked = Run.objects.select_for_update().get(pk=run.pk)
         if problem := _why_not(locked, max_cost_usd):
-            raise CannotStartError([problem])
+            raise CannotStartError(problem)
         if max_cost_usd is not None:
             locked.max_cost_usd = max_cost_usd
         locked.status = Run.Status.RUNNING if locked.started_at else Run.Status.QUEUED

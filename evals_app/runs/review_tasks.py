@@ -11,6 +11,7 @@ from django.db import transaction
 from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Now
 
+from evals_app.engine.errors import CannotError
 from evals_app.engine.judging import AGAINST_VERDICT, INJECTION, contradicts
 from evals_app.engine.overruling import Word, bullets
 from evals_app.engine.sampling import Candidate, Outcome, draw, shares
@@ -39,12 +40,8 @@ _VERDICTS = (Verdict.PASSED, Verdict.FAILED, Verdict.ERRORED)
 _OUTCOMES: dict[bool | None, Outcome] = {True: "passed", False: "failed", None: "ungraded"}
 
 
-class CannotCheckError(Exception):
-    """A task cannot be created; the text is a sentence for people, `key` what it is about."""
-
-    def __init__(self, problem: str, *, key: str = "") -> None:
-        super().__init__(problem)
-        self.key = key
+class CannotCheckError(CannotError):
+    """A task cannot be created."""
 
 
 # Who may
@@ -251,7 +248,7 @@ def _refuse(run: Run, people: Iterable["User"], count: int) -> None:
     if run.pruned_at is not None:
         raise CannotCheckError(f"The transcripts of run {run.pk} were removed.")
     if not 1 <= count <= MOST_ITEMS:
-        raise CannotCheckError(f"Choose from 1 to {MOST_ITEMS} grades.", key="count")
+        raise CannotCheckError(f"Choose from 1 to {MOST_ITEMS} grades.", key="count", value=count)
     for person in people:
         if not (person.is_active and person.has_perms(CHECKING)):
             problem = f"{person.get_username()} may not review executions."
@@ -261,11 +258,11 @@ def _refuse(run: Run, people: Iterable["User"], count: int) -> None:
 def _refuse_unknown(checks: Collection[str], candidates: Iterable[Candidate]) -> None:
     known = {candidate.check for candidate in candidates}
     if not checks:
-        raise CannotCheckError("Choose at least one check.", key="checks")
+        raise CannotCheckError("Choose at least one check.", key="checks", value=[])
     for check in checks:
         if check not in known:
             problem = f"No grade of a check “{check}” can be checked in this run."
-            raise CannotCheckError(problem, key="checks")
+            raise CannotCheckError(problem, key="checks", value=list(checks))
 
 
 def _nothing(*, only_judged: bool) -> str:

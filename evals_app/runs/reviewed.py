@@ -14,6 +14,7 @@ from django.db.models import Count, F, Q, Sum
 from django.db.models.functions import Coalesce
 from pydantic import ValidationError
 
+from evals_app.engine.errors import CannotError
 from evals_app.engine.gates import OF_EFFORT, GateResult, Measured, Regressions, check_gates
 from evals_app.engine.overruling import GivenGrade, Word, decide_with_people
 from evals_app.engine.scoring import (
@@ -44,8 +45,8 @@ from evals_app.runs.outcomes import case_outcomes
 _COUNTED = (Review.Kind.VERDICT, Review.Kind.NOT_THE_AGENT)
 
 
-class UndecidableError(Exception):
-    """The verdict of an execution cannot be computed; the text is a sentence for people."""
+class UndecidableError(CannotError):
+    """The verdict of an execution cannot be computed."""
 
 
 def counting_reviews(executions: Iterable[int]) -> Any:

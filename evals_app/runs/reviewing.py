@@ -13,9 +13,10 @@ from django.contrib.admin.models import CHANGE, LogEntry
 from django.db import transaction
 from django.db.models.functions import Now
 
+from evals_app.engine.errors import CannotError
 from evals_app.engine.overruling import bullets, passes
 from evals_app.models import Execution, GradeResult, Review, ReviewTask, Run, Yardstick
-from evals_app.runs.reviewed import UndecidableError, write_reviewed
+from evals_app.runs.reviewed import write_reviewed
 from evals_app.runs.storable import storable
 
 if TYPE_CHECKING:
@@ -29,8 +30,8 @@ MOST_CHARS = 5000  # of a reason or a comment
 _MOST_LOGGED = 200
 
 
-class CannotReviewError(Exception):
-    """Something cannot be reviewed; the text is a sentence for people."""
+class CannotReviewError(CannotError):
+    """Something cannot be reviewed."""
 
 
 def review_grade(
@@ -253,7 +254,8 @@ def _changing(executions: Sequence[Execution]) -> Iterator[list[Execution]]:
     """Lock the run and bring its results up to date in the end; more executions may be added.
 
     Raises:
-        CannotReviewError: an execution has not finished, or its verdict cannot be computed.
+        CannotReviewError: an execution has not finished.
+        UndecidableError: its verdict cannot be computed.
     """
     changed = list(executions)
     with transaction.atomic():
@@ -265,11 +267,8 @@ def _changing(executions: Sequence[Execution]) -> Iterator[list[Execution]]:
         by_run: dict[int, set[int]] = {}
         for execution in changed:
             by_run.setdefault(execution.run_id, set()).add(execution.pk)
-        try:
-            for run_id in sorted(by_run):
-                write_reviewed(_lock(run_id), by_run[run_id])
-        except UndecidableError as exc:
-            raise CannotReviewError(str(exc)) from exc
+        for run_id in sorted(by_run):
+            write_reviewed(_lock(run_id), by_run[run_id])
 
 
 def _lock(run_id: int) -> Run:

@@ -115,7 +115,7 @@ def start_due_run(due: DueRun) -> None:
             **due.schedule.choices(),
         )
     except CannotStartError as error:
-        due.settle(DueRun.State.REFUSED, why=" ".join(error.problems))
+        due.settle(DueRun.State.REFUSED, why=str(error))
     except IntegrityError:
         return  # another process was faster
     else:

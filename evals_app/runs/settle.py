@@ -42,7 +42,7 @@ def start_settlement(
             f"There is no price for {' and '.join(unpriced)}, so a ceiling of"
             f" {usd_text(max_cost_usd, is_exact=True)} could not be kept."
         )
-        raise CannotStartError([problem])
+        raise CannotStartError(problem)
     settlement = Settlement(
         base=plan.base,
         head=plan.head,
@@ -61,7 +61,7 @@ def start_settlement(
             settlement.save()
     except IntegrityError as exc:
         problem = f"Runs {plan.base.pk} and {plan.head.pk} are being settled already."
-        raise CannotStartError([problem]) from exc
+        raise CannotStartError(problem) from exc
     advance(settlement.pk)
     return Settlement.objects.get(pk=settlement.pk)
 

@@ -44,7 +44,7 @@ def start_run(
     choices = {"with_disabled": is_tryout, **choices}
     with freeze(suite, by=by.pk if by else None, **choices) as frozen:
         if not frozen.executions:
-            raise CannotStartError([nothing_chosen([suite], frozen.part)])
+            raise CannotStartError(nothing_chosen([suite], frozen.part))
         overrides = _overrides(suite, choices, frozen.baseline, all_trials=all_trials)
         needs_all = not overrides.keys().isdisjoint({"all_trials", "baseline"})
         stops = frozen.head.suite.stops_when_decided and not needs_all
@@ -111,7 +111,7 @@ def start_runs(
                 problems |= dict.fromkeys(f"{of}{problem}" for problem in exc.problems)
                 without_judge |= dict.fromkeys(exc.without_judge)
         if problems:
-            raise CannotStartError(list(problems), without_judge=list(without_judge))
+            raise CannotStartError(*problems, without_judge=list(without_judge))
     return runs
 
 

@@ -105,9 +105,9 @@ def plan_settlement(base: Run, head: Run, *, with_better: bool = False) -> Settl
     suspicion = replace(suspicion, suspects=tuple(_labelled(head, suspicion.suspects)))
     plan = SettlementPlan(base, head, with_better, stand_in, suspicion)
     if problem := _nothing_to_settle(plan):
-        raise CannotStartError([problem])
+        raise CannotStartError(problem)
     if problems := _why_not_run(head, plan.names):
-        raise CannotStartError([f"Run {head.pk} cannot run again. {line}" for line in problems])
+        raise CannotStartError(*[f"Run {head.pk} cannot run again. {line}" for line in problems])
     return plan
 
 
@@ -159,7 +159,7 @@ def _refuse_runs(base: Run, head: Run) -> None:
             " show which of them is right."
         )
     if problems:
-        raise CannotStartError(list(dict.fromkeys(problems)))
+        raise CannotStartError(*dict.fromkeys(problems))
 
 
 def _nothing_to_settle(plan: SettlementPlan) -> str:

@@ -11,6 +11,7 @@ from rest_framework.response import Response
 
 from evals_app.api import problems
 from evals_app.api.problems import KEY_REUSED, RefusedError, error_at, problem_response
+from evals_app.engine.errors import CannotError
 from evals_app.formats.problems import FormatError, Problem
 from evals_app.runs.freeze import CannotStartError
 
@@ -30,7 +31,8 @@ def answer(exc: Exception) -> Response:
         pytest.param(SuspiciousOperation("bad"), 400, "Bad Request", id="suspicious"),
         pytest.param(RequestDataTooBig(), 413, "Request Entity Too Large", id="large"),
         pytest.param(TooManyFilesSent(), 413, "Request Entity Too Large", id="files"),
-        pytest.param(CannotStartError(["No key."]), 422, "The run cannot start", id="run"),
+        pytest.param(CannotStartError("No key."), 422, "The run cannot start", id="run"),
+        pytest.param(CannotError("No."), 422, "The request is not valid", id="asked"),
         pytest.param(
             RefusedError("Again?", status=409, kind=KEY_REUSED),
             409,
@@ -87,6 +89,13 @@ def test_errors_of_files_keep_their_places_and_warnings_stay_out() -> None:
 
 
 def test_every_reason_against_a_run_is_shown() -> None:
-    response = answer(CannotStartError(["No key.", "No agent."]))
+    response = answer(CannotStartError("No key.", "No agent."))
 
     assert [error["message"] for error in response.data["errors"]] == ["No key.", "No agent."]
+
+
+def test_a_refusal_says_where_and_what_it_found() -> None:
+    response = answer(CannotError("Too many.", key="count", value=9))
+
+    assert response.data["errors"] == [error_at("count", "Too many.", 9)]
+    assert response.data["detail"] == "Too many."

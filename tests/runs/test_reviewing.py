@@ -24,6 +24,7 @@ from evals_app.models import (
 )
 from evals_app.runs.facts import facts_of, with_rules_of
 from evals_app.runs.regrade import regrade
+from evals_app.runs.reviewed import UndecidableError
 from evals_app.runs.reviewing import (
     CannotReviewError,
     carry_reviews,
@@ -266,7 +267,7 @@ def test_a_conversation_that_was_removed_cannot_be_reviewed(ann: User) -> None:
     run = two_of_three()
     Transcript.objects.all().delete()
 
-    with pytest.raises(CannotReviewError, match="removed"):
+    with pytest.raises(UndecidableError, match="removed"):
         review_grade(grade_of(run), by=ann, passed=True)
 
     assert not Review.objects.exists()

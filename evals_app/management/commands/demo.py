@@ -18,6 +18,7 @@ from rich.table import Table
 
 from evals_app import COMMAND
 from evals_app.checks import FOR_COMMANDS
+from evals_app.engine.errors import CannotError
 from evals_app.engine.trial import Verdict
 from evals_app.library.examples import import_examples
 from evals_app.library.files import EditedError
@@ -25,9 +26,8 @@ from evals_app.library.rights import Rights
 from evals_app.management.console import console_on, print_result, run_link, watch
 from evals_app.management.web import WebServer, ensure_free
 from evals_app.models import Run, Suite
-from evals_app.runs.cluster import CannotWorkError, Interrupted, LocalCluster
+from evals_app.runs.cluster import Interrupted, LocalCluster
 from evals_app.runs.events import be_quiet
-from evals_app.runs.freeze import CannotStartError
 from evals_app.runs.start import start_run
 
 BIND = "127.0.0.1:8000"
@@ -53,7 +53,7 @@ class Command(BaseCommand):
         suites = self._prepare(console)
         try:
             surprises = self._run(suites, console, site, options)
-        except (CannotStartError, CannotWorkError) as error:
+        except CannotError as error:
             raise CommandError(str(error), returncode=1) from error
         if surprises:
             sys.exit(1)
