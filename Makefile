@@ -1,4 +1,4 @@
-# demo, serve, test, quick, lint, messages, pictures. Python 3.11 or newer and make are all they need.
+# demo, serve, test, quick, lint, messages, pictures, sbom. Python 3.11 or newer and make are all they need.
 #
 #   make demo SERVE=0          fill the demo and run it once, without the web server
 #   make test ARGS="-k name"   only some tests
@@ -15,7 +15,7 @@ QUICK := tests/engine tests/formats tests/reports tests/fixtures_app tests/test_
 SIDE_BY_SIDE := -m pytest --numprocesses auto --dist worksteal
 POSTGRESQL := postgresql://postgres@127.0.0.1:5432/postgres
 
-.PHONY: demo serve test quick lint messages pictures
+.PHONY: demo serve test quick lint messages pictures sbom
 
 demo: .venv/.runtime
 	$(MANAGE) migrate --verbosity 0
@@ -60,6 +60,20 @@ lint: .venv/.tests
 	$(PY) -m ruff check
 	$(PY) -m ruff format --check
 	$(PY) -m mypy
+
+# What a release installs: an SBOM (CycloneDX), and the licence of each package.
+sbom: .venv/.runtime
+	rm -rf var/sbom
+	$(PY) -m venv --without-pip var/sbom/runtime
+	$(PY) -m venv --without-pip var/sbom/tools
+	PIP_PYTHON=var/sbom/runtime $(INSTALL) -r requirements.lock
+	PIP_PYTHON=var/sbom/tools $(INSTALL) -r .ci/sbom.lock
+	mkdir -p dist
+	var/sbom/tools/bin/cyclonedx-py environment --pyproject pyproject.toml --output-reproducible \
+		--output-file dist/evalwell.cdx.json var/sbom/runtime
+	var/sbom/tools/bin/pip-licenses --python var/sbom/runtime/bin/python --from mixed --with-urls \
+		--format markdown --output-file dist/licences.md
+	rm -rf var/sbom
 
 # The virtual environment. Each stamp is younger than the lock file it was installed from.
 

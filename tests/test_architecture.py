@@ -157,7 +157,7 @@ def test_unfold_is_pinned_to_the_release_that_our_templates_were_written_for() -
     assert pinned in project["dependencies"]
 
 
-@pytest.mark.parametrize("lock", ["requirements.lock", "tests/requirements.lock"])
+@pytest.mark.parametrize("lock", ["requirements.lock", "tests/requirements.lock", ".ci/sbom.lock"])
 def test_a_lock_file_names_no_place_to_download_from(lock: str) -> None:
     lines = (ROOT / lock).read_text().splitlines()
 

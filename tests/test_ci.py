@@ -1,7 +1,8 @@
-"""The action and the pages about pipelines against the command that they call."""
+"""The action and the pages about pipelines against the command that they call; our own pipeline."""
 
 import re
 import shlex
+import subprocess
 from argparse import ArgumentParser
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +15,8 @@ from evals_app.management.run_options import add_run_options
 
 ROOT = Path(__file__).resolve().parent.parent
 ACTION: dict[str, Any] = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
+WORKFLOW = ROOT / ".github" / "workflows" / "ci.yml"
+PINNED = re.compile(r"uses: [\w-]+/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$")
 PAGES = [ROOT / "docs" / name for name in ("ci.md", "first-hour.md", "reports.md")]
 CONTINUED = re.compile(r"\\\n\s*")
 # What the action leaves to a shell: options of the caller, and an option if a variable is set.
@@ -89,3 +92,50 @@ def test_a_workflow_gives_only_inputs_that_exist(text: str) -> None:
 def test_the_action_reaches_inputs_only_through_variables() -> None:
     """Else whoever writes one could run commands."""
     assert [step["run"] for step in ACTION["runs"]["steps"] if "${{" in step.get("run", "")] == []
+
+
+@pytest.mark.parametrize("path", [WORKFLOW, ROOT / "action.yml"], ids=lambda path: path.name)
+def test_actions_of_others_are_pinned_to_a_commit(path: Path) -> None:
+    lines = path.read_text(encoding="utf-8").splitlines()
+    used = [line for line in lines if re.match(r"[ -]*uses:", line)]
+
+    assert used
+    assert [line for line in used if not PINNED.search(line)] == []
+
+
+def test_one_job_lints_and_the_others_do_not() -> None:
+    jobs = yaml.safe_load(WORKFLOW.read_text(encoding="utf-8"))["jobs"]
+    run = {name: [step.get("run") for step in job["steps"]] for name, job in jobs.items()}
+
+    assert [name for name, steps in run.items() if "make lint" in steps] == ["lint"]
+    assert ".ci/run" not in run["check"]
+    assert ".ci/run tests" in run["check"]
+
+
+def test_updates_are_proposed_for_everything_that_is_pinned() -> None:
+    (updates,) = list(yaml.safe_load_all((ROOT / ".github" / "dependabot.yml").read_text()))
+
+    assert {
+        (update["package-ecosystem"], update["directory"]) for update in updates["updates"]
+    } == {
+        ("pip", "/"),
+        ("github-actions", "/"),
+        ("docker", "/docs/deploy"),
+        ("docker-compose", "/docs/deploy"),
+    }
+
+
+def test_the_sbom_is_of_the_runtime_alone() -> None:
+    """Its tools, pinned in a lock of their own, are in an environment of their own."""
+    make = ["make", "--dry-run", "--always-make", "--directory", str(ROOT), "sbom"]
+    planned = subprocess.run(make, capture_output=True, text=True, check=True).stdout
+    installed = re.findall(r"PIP_PYTHON=(\S+) .*--require-hashes -r (\S+)", planned)
+
+    assert installed == [
+        ("var/sbom/runtime", "requirements.lock"),
+        ("var/sbom/tools", ".ci/sbom.lock"),
+    ]
+    assert re.search(
+        r"tools/bin/cyclonedx-py .* var/sbom/runtime$", CONTINUED.sub("", planned), re.MULTILINE
+    )
+    assert "tools/bin/pip-licenses --python var/sbom/runtime" in planned
