@@ -32,9 +32,9 @@ from django.db import connections
 
 from evals_app.engine.llm.purse import Account, Purse
 from evals_app.models import Lease, MonthlyCeiling, Run, Snapshot, Spending
-from evals_app.runs.budget import settle_and_reserve
-from evals_app.runs.ceilings import limits_of
-from evals_app.runs.lease import HeldLease, open_lease
+from evals_app.runs.money.budget import settle_and_reserve
+from evals_app.runs.money.ceilings import limits_of
+from evals_app.runs.work.lease import HeldLease, open_lease
 
 CEILING = Decimal("20.00")
 BOUND = Decimal("0.30")  # a call costs half of half of it on average: about half of 500 fit

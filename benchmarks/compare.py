@@ -27,15 +27,15 @@ from django.utils import timezone
 from django.utils.http import urlencode
 
 from benchmarks.pages import HEAD, Measured, Page, measure
-from evals_app.engine.agent_spec import AgentSpec
-from evals_app.engine.check_counts import CheckCount, CheckPlace, check_key, counts_text
-from evals_app.engine.comparison import MOST_RUNS
-from evals_app.engine.scoring import CaseSummary, Fact, summarise_run
-from evals_app.engine.suite import SuiteSpec
-from evals_app.engine.trial import Verdict
-from evals_app.formats.snapshot import SCHEMA_VERSION, SnapshotSpec
+from evals_app.engine.record.trial import Verdict
+from evals_app.engine.specs.agent_spec import AgentSpec
+from evals_app.engine.statistics.check_counts import CheckCount, CheckPlace, check_key, counts_text
+from evals_app.engine.statistics.comparison import MOST_RUNS
+from evals_app.engine.suites.suite_spec import SuiteSpec
+from evals_app.engine.verdicts.scoring import CaseSummary, Fact, summarise_run
+from evals_app.formats.snapshots.run_snapshot import SCHEMA_VERSION, SnapshotSpec
 from evals_app.models import ApiToken, CaseResult, Run, Snapshot
-from evals_app.runs.outcomes import MOST_RESULTS
+from evals_app.runs.reading.outcomes import MOST_RESULTS
 from fixtures_app.spec import FixtureSpec
 
 Query = list[tuple[str, int | str]]

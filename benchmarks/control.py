@@ -61,8 +61,8 @@ def wait_for(condition: Callable[[], bool]) -> None:
 def one_round() -> tuple[float, float, float]:
     """Measure each once, in this process, which is the web server's part."""
     from evals_app.models import Execution, Lease, Run, Suite  # noqa: PLC0415 - Django is set up late
-    from evals_app.runs.cancel import cancel_run  # noqa: PLC0415
-    from evals_app.runs.start import start_run  # noqa: PLC0415
+    from evals_app.runs.ending.cancel import cancel_run  # noqa: PLC0415
+    from evals_app.runs.starting.start_run import start_run  # noqa: PLC0415
 
     def run(slug: str) -> Run:
         return start_run(Suite.objects.get(slug=slug), is_tryout=slug == "one")

@@ -18,7 +18,7 @@ from random import Random
 
 from evals_app.engine.graders import GRADERS, PlainGrader
 from evals_app.engine.graders.measures import wordnet
-from evals_app.engine.trial import GradeStatus, Message, ToolCall, Trial, TurnRecord, View
+from evals_app.engine.record.trial import GradeStatus, Message, ToolCall, Trial, TurnRecord, View
 from tests.engine.graders.pairs import REFERENCES
 
 MOST_S_PER_10_000 = 2.0

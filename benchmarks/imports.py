@@ -29,8 +29,8 @@ django.setup()
 from django.core.management import call_command
 from django.db import connection
 
-from evals_app.engine.agent_spec import AgentSpec
-from evals_app.engine.suite import SuiteSpec
+from evals_app.engine.specs.agent_spec import AgentSpec
+from evals_app.engine.suites.suite_spec import SuiteSpec
 from evals_app.formats.native import write_native
 
 _WRITER = """

@@ -31,7 +31,7 @@ from django.test import Client, RequestFactory
 from django.urls import reverse
 from django.utils.http import urlencode
 
-from evals_app.engine.statistics import percentile
+from evals_app.engine.statistics.rates import percentile
 from evals_app.models import ApiToken, Case, Execution, Run, Suite
 
 MOST_MS = 300.0

@@ -46,8 +46,8 @@ def measure(site: Site, models: ExitStack) -> list[str]:
     os.environ |= site.environment | {"DJANGO_SETTINGS_MODULE": "evalsite.settings"}
     django.setup()
     from evals_app.models import Run, Spending, Suite  # noqa: PLC0415 - Django is set up late
-    from evals_app.runs.regrade import regrade  # noqa: PLC0415
-    from evals_app.runs.start import start_run  # noqa: PLC0415
+    from evals_app.runs.regrading.start_regrade import regrade  # noqa: PLC0415
+    from evals_app.runs.starting.start_run import start_run  # noqa: PLC0415
 
     def ended(run: Run) -> Run:
         wait_for(lambda: not Run.objects.get(pk=run.pk).is_open)

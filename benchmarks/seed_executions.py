@@ -31,11 +31,16 @@ from django.db import connection, models, transaction
 from django.db.models import Max
 from django.utils import timezone
 
-from evals_app.engine.agent_spec import AgentSpec
-from evals_app.engine.scoring import CaseSummary, Fact, summarise_run
-from evals_app.engine.suite import SuiteSpec
-from evals_app.engine.trial import Message, ToolCall, Trial, TurnRecord, Usage, Verdict
-from evals_app.formats.snapshot import SCHEMA_VERSION, Name, SnapshotSpec, canonical_case
+from evals_app.engine.record.trial import Message, ToolCall, Trial, TurnRecord, Usage, Verdict
+from evals_app.engine.specs.agent_spec import AgentSpec
+from evals_app.engine.suites.suite_spec import SuiteSpec
+from evals_app.engine.verdicts.scoring import CaseSummary, Fact, summarise_run
+from evals_app.formats.snapshots.run_snapshot import (
+    SCHEMA_VERSION,
+    Name,
+    SnapshotSpec,
+    canonical_case,
+)
 from evals_app.library.saving import save_agent, save_suite
 from evals_app.models import (
     Execution,
@@ -47,7 +52,7 @@ from evals_app.models import (
     Suite,
     Transcript,
 )
-from evals_app.runs.finish import CaseResults
+from evals_app.runs.ending.finish import CaseResults
 from tests.makers import UNDECIDED
 
 Row = dict[str, Any]

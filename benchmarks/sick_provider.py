@@ -52,7 +52,7 @@ FILES = {
 def start(slug: str) -> "Run":
     """Start a run, in this process, which is the web server's part."""
     from evals_app.models import Suite  # noqa: PLC0415 - Django is set up late
-    from evals_app.runs.start import start_run  # noqa: PLC0415
+    from evals_app.runs.starting.start_run import start_run  # noqa: PLC0415
 
     return start_run(Suite.objects.get(slug=slug))
 
@@ -69,7 +69,7 @@ def begin_s(run: "Run") -> float:
 def one_round(waiting: int) -> tuple[list[float], int]:
     """Return how late healthy runs began beside so many that wait, and pairs out of order."""
     from evals_app.models import Run  # noqa: PLC0415
-    from evals_app.runs.cancel import cancel_run  # noqa: PLC0415
+    from evals_app.runs.ending.cancel import cancel_run  # noqa: PLC0415
 
     sick = [start("sick") for _ in range(waiting)]
     time.sleep(SETTLE_S)

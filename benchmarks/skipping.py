@@ -11,7 +11,7 @@ from collections import deque
 from random import Random
 from statistics import fmean
 
-from evals_app.engine.deciding import is_certain
+from evals_app.engine.statistics.deciding import is_certain
 
 CASES = 200
 SEEDS = 10

@@ -6,8 +6,8 @@ from django.apps import AppConfig
 from django.conf import settings
 from django.db.models.signals import post_migrate
 
+from evals_app.engine.basics.permits import Permits, set_permits
 from evals_app.engine.graders.measures import wordnet
-from evals_app.engine.permits import Permits, set_permits
 
 
 class EvalsConfig(AppConfig):
@@ -19,7 +19,7 @@ class EvalsConfig(AppConfig):
     def ready(self) -> None:
         """Register what Django finds only once the application is loaded."""
         from evals_app import checks  # noqa: F401, PLC0415 - checks read settings
-        from evals_app.models.roles import keep_roles  # noqa: PLC0415 - it imports models
+        from evals_app.models.people.roles import keep_roles  # noqa: PLC0415 - it imports models
 
         # After Django's own, which makes the permissions.
         post_migrate.connect(keep_roles, sender=self)

@@ -19,9 +19,9 @@ from typing import Any
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Warning, register  # noqa: A004 - Django's name
 
+from evals_app.engine.basics.permits import is_ours, permits
 from evals_app.engine.graders.measures.wordnet import WordNet
-from evals_app.engine.kinds import KINDS
-from evals_app.engine.permits import is_ours, permits
+from evals_app.engine.network.provider_kinds import KINDS
 
 # What our commands check before they start. All checks would load the pages, which takes a second.
 FOR_COMMANDS = ["runs", "keys", "environment"]

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from evals_app.runs.retention import prune_as_scheduled
-from evals_app.runs.shift import work
+from evals_app.runs.process.retention import prune_as_scheduled
+from evals_app.runs.process.worker_loop import work
 
 
 def drain(**_: Any) -> dict[str, int]:  # tickets of other versions carry more

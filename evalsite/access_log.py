@@ -15,10 +15,10 @@ from django.db import Error, connection, transaction
 from django.http import HttpRequest, HttpResponse
 from django.utils.encoding import escape_uri_path
 
-from evals_app.api.request_ids import request_id
 from evals_app.models import Tally
-from evals_app.models.leases import series
-from evals_app.runs.tallies import duration
+from evals_app.models.run_records.leases import series
+from evals_app.requests.request_ids import request_id
+from evals_app.runs.ground.tallies import duration
 from evalsite.logs import ASKED, Asked
 from evalsite.middleware import Probes
 

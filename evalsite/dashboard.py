@@ -14,18 +14,18 @@ from django.http import HttpRequest
 from django.urls import reverse
 from pydantic import ValidationError
 
-from evals_app.admin.examples import may_load_examples, may_remove_examples
-from evals_app.admin.presentation import badge, plural, run_badges
-from evals_app.admin.starting import may_run
-from evals_app.admin.trends import SuiteLine, lines_beside, trend_of
+from evals_app.admin.history.trends import SuiteLine, lines_beside, trend_of
+from evals_app.admin.importing.examples import may_load_examples, may_remove_examples
+from evals_app.admin.kit.presentation import badge, plural, run_badges
+from evals_app.admin.starting.run_dialog import may_run
 from evals_app.engine.llm.pricing import usd_text
-from evals_app.engine.spec import read_model
-from evals_app.library.removing import example_suites
-from evals_app.library.rights import Rights
+from evals_app.engine.specs.base_spec import read_model
+from evals_app.library.importing.removing import example_suites
+from evals_app.library.importing.rights import Rights
 from evals_app.models import Agent, Execution, Provider, Run, Settlement, Spending, Suite
-from evals_app.runs.ceilings import ceilings_for, in_month
-from evals_app.runs.ledger import today
-from evals_app.runs.workers import live_workers
+from evals_app.runs.ground.ledger import today
+from evals_app.runs.ground.workers import live_workers
+from evals_app.runs.money.ceilings import ceilings_for, in_month
 
 MOST_OPEN_RUNS = 10
 MOST_FAILURES = 10

@@ -12,7 +12,7 @@ from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
 
-from evals_app.engine.mcp_servers import McpServer, read_servers
+from evals_app.engine.basics.mcp_servers import McpServer, read_servers
 from fixtures_app.ground.words import nearest
 
 YES = ("1", "true", "yes", "on")

@@ -12,7 +12,7 @@ from django.shortcuts import render
 from django.template.loader import render_to_string
 from django.utils.http import url_has_allowed_host_and_scheme
 
-from evals_app.api.problems import MEDIA_TYPE, problem_body
+from evals_app.requests.problems import MEDIA_TYPE, problem_body
 from evalsite.logs import is_away
 
 RETRY_AFTER_S = 10

@@ -12,7 +12,7 @@ from django.http import HttpRequest
 from django.http.multipartparser import MultiPartParserError
 from django.utils.functional import SimpleLazyObject
 
-from evals_app.engine import at_work
+from evals_app.engine.basics import at_work
 
 
 class Asked(NamedTuple):

@@ -36,5 +36,5 @@ UNFOLD: dict[str, Any] = {
     "LOGIN": {"form": "evalsite.sign_in.SignInForm"},
     "DASHBOARD_CALLBACK": "evalsite.dashboard.dashboard",
     "ACCOUNT": {"navigation": [{"title": "Your profile", "link": reverse_lazy("profile")}]},
-    "SIDEBAR": {"navigation": "evals_app.admin.navigation.navigation"},
+    "SIDEBAR": {"navigation": "evals_app.admin.site.navigation.navigation"},
 }

@@ -19,14 +19,14 @@ from django.views.decorators.http import require_safe
 from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.request import Request
 
-from evals_app.api.auth import KEYWORD, TokenAuthentication, token_of
-from evals_app.api.permissions import Scope, includes
-from evals_app.api.throttles import Callers, Strangers
 from evals_app.models import Execution, Lease, ProviderState, Run, Spending, Tally
-from evals_app.models.leases import series
-from evals_app.runs import tallies
-from evals_app.runs.health import running_rows, stuck_among
-from evals_app.runs.workers import live_workers
+from evals_app.models.run_records.leases import series
+from evals_app.requests.auth import KEYWORD, TokenAuthentication, token_of
+from evals_app.requests.permissions import Scope, includes
+from evals_app.requests.throttles import Callers, Strangers
+from evals_app.runs.ending.health import running_rows, stuck_among
+from evals_app.runs.ground import tallies
+from evals_app.runs.ground.workers import live_workers
 from evalsite import access_log
 
 

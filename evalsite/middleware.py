@@ -11,8 +11,8 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from evals_app.models.profiles import zone_of
-from evals_app.runs.workers import live_workers
+from evals_app.models.people.profiles import zone_of
+from evals_app.runs.ground.workers import live_workers
 
 NO_WORKER = "No worker is alive, so runs wait. Start one: python manage.py worker"
 

@@ -6,7 +6,7 @@ from uuid import uuid4
 
 from django.http import HttpRequest, HttpResponse
 
-from evals_app.api.request_ids import request_id
+from evals_app.requests.request_ids import request_id
 
 __all__ = ["HEADER", "RequestId", "request_id"]
 

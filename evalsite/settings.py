@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import Any
 
 from evals_app import IS_INSTALLED, PROJECT, SOURCES, __version__
-from evals_app.engine.kinds import USUAL_KEYS
+from evals_app.engine.network.provider_kinds import USUAL_KEYS
 from evalsite import environment
 from evalsite.look import UNFOLD  # noqa: F401 - a setting
 
@@ -127,7 +127,7 @@ AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"], "ip_address", "username"]
 AXES_COOLOFF_TIME = timedelta(minutes=15)
 AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False  # or an attacker could keep a name locked
 AXES_RESET_ON_SUCCESS = True
-AXES_CLIENT_IP_CALLABLE = "evals_app.api.throttles.address_of"
+AXES_CLIENT_IP_CALLABLE = "evals_app.requests.throttles.address_of"
 AXES_CLIENT_STR_CALLABLE = "evalsite.sign_in.described"
 AXES_LOCKOUT_CALLABLE = "evalsite.sign_in.refused"
 AXES_ENABLE_ADMIN = False
@@ -264,7 +264,7 @@ DEFAULT_FROM_EMAIL = environment.text("EVALWELL_EMAIL_FROM", "evalwell@localhost
 PROXIES = environment.count("EVALWELL_PROXIES", 0, least=0)
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
-        "evals_app.api.auth.TokenAuthentication",
+        "evals_app.requests.auth.TokenAuthentication",
         "rest_framework.authentication.SessionAuthentication",
     ],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
@@ -277,13 +277,13 @@ REST_FRAMEWORK = {
         "spans": environment.rate("EVALWELL_SPANS_PER_MINUTE", 6000, "min"),
         "agent_tests": environment.rate("EVALWELL_AGENT_TESTS_PER_HOUR", 60, "hour"),
     },
-    "DEFAULT_PAGINATION_CLASS": "evals_app.api.pagination.NewestFirst",
+    "DEFAULT_PAGINATION_CLASS": "evals_app.requests.pagination.NewestFirst",
     "DEFAULT_FILTER_BACKENDS": ["django_filters.rest_framework.DjangoFilterBackend"],
     # JSON alone: the browsable pages depend on inline scripts, which the site's policy forbids.
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
     "DEFAULT_METADATA_CLASS": None,  # OPTIONS would describe serializers, which we do not have
-    "EXCEPTION_HANDLER": "evals_app.api.problems.problem_response",
+    "EXCEPTION_HANDLER": "evals_app.requests.problems.problem_response",
     "TEST_REQUEST_DEFAULT_FORMAT": "json",
 }
 API_DOCS = environment.word("EVALWELL_API_DOCS", ("people", "public", "off"))

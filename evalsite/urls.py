@@ -16,8 +16,8 @@ for application in ("evals_app", "fixtures_app"):
 urlpatterns = [
     path("", RedirectView.as_view(pattern_name="admin:index")),
     path("admin/help/", include("evalsite.help")),
-    path("admin/profile/", include("evals_app.admin.profile")),
-    path("admin/invitation/", include("evals_app.admin.invitations")),
+    path("admin/profile/", include("evals_app.admin.people.profile")),
+    path("admin/invitation/", include("evals_app.admin.people.invitations")),
     path("admin/", admin.site.urls),
     path("api/", include("evals_app.api.urls")),
     path("", include("evals_app.mcp.urls")),

@@ -6,8 +6,8 @@ from typing import Any
 from django.contrib.auth.models import Permission, User
 from django.test import Client
 
-from evals_app.engine.agent_spec import AgentSpec
-from evals_app.engine.suite import SuiteSpec
+from evals_app.engine.specs.agent_spec import AgentSpec
+from evals_app.engine.suites.suite_spec import SuiteSpec
 from evals_app.library.saving import save_agent, save_suite
 from evals_app.models import Case, Suite
 

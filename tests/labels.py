@@ -2,14 +2,14 @@
 
 yardstick = make_yardstick("Polite")
 label(yardstick, person=True, judge=False)               # of a new answer
-forty_labels(yardstick)                                  # see tests/engine/test_agreement.py
+forty_labels(yardstick)                                  # see tests/engine/statistics/test_agreement.py
 """
 
 from typing import Any
 
 from django.contrib.auth.models import User
 
-from evals_app.engine.yardsticks import digest_of
+from evals_app.engine.verdicts.judged_criteria import digest_of
 from evals_app.models import Execution, GradeResult, Review, Run, Yardstick
 from tests.makers import make_execution, make_grade, make_run
 
@@ -85,7 +85,7 @@ def label(
 
 
 def forty_labels(yardstick: Yardstick, *, run: Run | None = None) -> list[Review]:
-    """Label 40 answers: the numbers that follow are worked out in tests/engine/test_agreement.py."""
+    """Label 40 answers: the numbers that follow are worked out in tests/engine/statistics/test_agreement.py."""
     run = run or make_run()
     return [label(yardstick, person=person, judge=judge, run=run) for person, judge in FORTY]
 

@@ -18,9 +18,7 @@ from typing import Any
 
 from django.utils import timezone
 
-from evals_app.engine.scoring import Fact, summarise_run
-from evals_app.engine.suite import GatesSpec, SuiteSpec
-from evals_app.engine.trial import (
+from evals_app.engine.record.trial import (
     Cause,
     Failure,
     Message,
@@ -30,8 +28,10 @@ from evals_app.engine.trial import (
     Usage,
     Verdict,
 )
+from evals_app.engine.suites.suite_spec import GatesSpec, SuiteSpec
+from evals_app.engine.verdicts.scoring import Fact, summarise_run
 from evals_app.models import Agent, Execution, GradeResult, Run, Snapshot, Suite, Transcript
-from evals_app.runs.finish import CaseResults
+from evals_app.runs.ending.finish import CaseResults
 
 VERDICTS = frozenset(Verdict)
 # Keys of the summary of an execution without limits.

@@ -108,7 +108,7 @@ def test_every_test_mirrors_a_module() -> None:
         path.with_suffix("").relative_to(folder).as_posix()
         for path in files_of_the_repository()
         if path.suffix == ".py"
-        # tests/models/test_runs.py is for evals_app/models/runs.py
+        # tests/models/test_runs.py is for evals_app/models/run_records/runs.py
         for folder in (Path(), Path("evals_app"))
         if path.parts[0] in SOURCES and path.is_relative_to(folder)
     }

@@ -78,8 +78,8 @@ class Shouts(TextGrader):
     tests=[
         "tests/engine/graders/test_shouting.py",
         "tests/engine/graders/test_table.py",
-        "tests/reports/test_assertions.py",
-        "tests/admin/test_check_inputs.py::test_every_kind_has_inputs[shouts]",
+        "tests/reports/reference/test_checks.py",
+        "tests/admin/checks/test_check_inputs.py::test_every_kind_has_inputs[shouts]",
     ],
 )
 
@@ -110,7 +110,7 @@ def test_a_suite_is_added_with_the_field(admin_client: Client, owner: str) -> No
     },
     lines=[
         (
-            "evals_app/engine/suite.py",
+            "evals_app/engine/suites/suite_spec.py",
             '    description: str = Field(default="", title="Description"',
             """\
     owner: str = Field(
@@ -119,18 +119,18 @@ def test_a_suite_is_added_with_the_field(admin_client: Client, owner: str) -> No
 """,
         ),
         (
-            "evals_app/models/suites.py",
+            "evals_app/models/authored/suites.py",
             "    tags = models.JSONField(default=list, blank=True)\n    fixtures",
             '    owner = models.CharField(max_length=100, blank=True, default="")\n',
         ),
-        ("evals_app/admin/suites.py", '"description"]}),\n', '"owner", '),
+        ("evals_app/admin/suites/suite_admin.py", '"description"]}),\n', '"owner", '),
     ],
     tests=[
         "tests/admin/test_owners.py",
-        "tests/admin/test_suites.py::test_saving_a_suite_as_it_is_changes_nothing",
-        "tests/admin/test_suites.py::test_a_new_suite_asks_for_what_it_needs_and_folds_the_rest",
-        "tests/models/test_mapping.py",
-        "tests/reports/test_files.py",
+        "tests/admin/suites/test_suite_admin.py::test_saving_a_suite_as_it_is_changes_nothing",
+        "tests/admin/suites/test_suite_admin.py::test_a_new_suite_asks_for_what_it_needs_and_folds_the_rest",
+        "tests/models/authored/test_mapping.py",
+        "tests/reports/reference/test_files.py",
     ],
 )
 
@@ -166,10 +166,10 @@ DIALECT = Dialect(
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from evals_app.formats.document import Document
-from evals_app.formats.draft import Draft, drafted
-from evals_app.formats.foreign import Around, Foreign
-from evals_app.formats.reading import Reading
+from evals_app.formats.reading.parsed_file import Document
+from evals_app.formats.foreign.draft import Draft, drafted
+from evals_app.formats.foreign.shapes import Around, Foreign
+from evals_app.formats.foreign.foreign_file import Reading
 
 
 class _Quiz(Foreign):
@@ -198,7 +198,7 @@ def _suite(quiz: _Quiz, *, agent: str | None) -> dict[str, Any]:
 ''',
         "tests/formats/quiz/test_reader.py": """\
 from evals_app.formats.importing import SourceFile, read_files
-from evals_app.formats.references import Known
+from evals_app.formats.checking.references import Known
 from evals_app.formats.quiz import DIALECT
 
 
@@ -226,9 +226,9 @@ def test_a_question_becomes_a_case() -> None:
             "| Quiz: `quiz.yaml` | [docs/coming-from-quiz.md](docs/coming-from-quiz.md) |\n",
         ),
         ("docs/README.md", "31. [From Evolvable]", "31. [From Quiz](coming-from-quiz.md)\n"),
-        ("evals_app/reports/files.py", "[Lobu](", "[Quiz](coming-from-quiz.md), "),
+        ("evals_app/reports/reference/files.py", "[Lobu](", "[Quiz](coming-from-quiz.md), "),
         (
-            "tests/formats/test_malformed.py",
+            "tests/formats/reading/test_malformed.py",
             '        pytest.param("lobu", None, {"lobu.toml"',
             """\
         pytest.param(
@@ -240,8 +240,8 @@ def test_a_question_becomes_a_case() -> None:
     tests=[
         "tests/formats/quiz",
         "tests/formats/test_dialects.py",
-        "tests/formats/test_malformed.py::test_whatever_a_file_holds_is_read_or_refused_with_its_place[Quiz]",
-        "tests/formats/test_malformed.py::test_a_file_that_is_cut_or_spoilt_is_read_or_refused[quiz]",
+        "tests/formats/reading/test_malformed.py::test_whatever_a_file_holds_is_read_or_refused_with_its_place[Quiz]",
+        "tests/formats/reading/test_malformed.py::test_a_file_that_is_cut_or_spoilt_is_read_or_refused[quiz]",
         "tests/test_docs.py::test_the_page_of_every_dialect_is_named_where_people_look",
         "tests/test_docs.py::test_the_pages_lead_to_each_other",
         "tests/test_architecture.py::test_imports_follow_the_contracts",
@@ -251,7 +251,7 @@ def test_a_question_becomes_a_case() -> None:
 PROVIDER_KIND = Recipe(
     lines=[
         (
-            "evals_app/engine/kinds.py",
+            "evals_app/engine/network/provider_kinds.py",
             '    "ollama": Kind(',
             """\
     "acme": Kind(
@@ -263,7 +263,10 @@ PROVIDER_KIND = Recipe(
 """,
         ),
     ],
-    tests=["tests/engine/test_kinds.py", "tests/engine/test_key_places.py"],
+    tests=[
+        "tests/engine/network/test_provider_kinds.py",
+        "tests/engine/network/test_key_places.py",
+    ],
 )
 
 PAGE = Recipe(
@@ -305,11 +308,15 @@ def test_a_file_is_listed_and_the_side_bar_leads_to_it(admin_client: Client) -> 
     lines=[
         ("evals_app/admin/__init__.py", "    cases,\n", "    attachments,\n"),
         (
-            "evals_app/admin/navigation.py",
+            "evals_app/admin/site/navigation.py",
             '        (EvaluationSteps, "rule"',
             '        (Attachment, "attach_file", "Shown files"),\n',
         ),
-        ("evals_app/admin/navigation.py", "    Case,\n    EvaluationSteps", "    Attachment,\n"),
+        (
+            "evals_app/admin/site/navigation.py",
+            "    Case,\n    EvaluationSteps",
+            "    Attachment,\n",
+        ),
         (
             "tests/test_permissions.py",
             '    **pages("evals_app", "case"),\n',
@@ -390,8 +397,8 @@ def test_the_recipes_work(tmp_path: Path) -> None:
 
     run("manage.py", "makemigrations", "evals_app")
     for module, page in (
-        ("evals_app.reports.assertions", "docs/assertions.md"),
-        ("evals_app.reports.files", "docs/files.md"),
+        ("evals_app.reports.reference.checks", "docs/assertions.md"),
+        ("evals_app.reports.reference.files", "docs/files.md"),
         ("tests.messages", "tests/messages.txt"),
     ):
         (tree / page).write_text(run("-m", module))

@@ -13,23 +13,23 @@ import yaml
 from django.core.management import get_commands, load_command_class
 from drf_spectacular.generators import SchemaGenerator
 
-from evals_app.engine.agent_spec import AgentSpec
-from evals_app.engine.agents.http import HttpSession
-from evals_app.engine.agents.line import Line
-from evals_app.engine.agents.outside import Outside
-from evals_app.engine.agents.reply import _KEYS as REPLY_KEYS
-from evals_app.engine.agents.reply import parse_reply, read_reply
+from evals_app.engine.agents.external.http import HttpSession
+from evals_app.engine.agents.external.line import Line
+from evals_app.engine.agents.external.outside import Outside
+from evals_app.engine.agents.external.reply import _KEYS as REPLY_KEYS
+from evals_app.engine.agents.external.reply import parse_reply, read_reply
 from evals_app.engine.agents.session import Exchange, Setting
-from evals_app.engine.comparison import Change
-from evals_app.engine.permits import FROZEN
-from evals_app.engine.signature import secret_text, signed_headers
-from evals_app.engine.trial import Message, ToolCall, Usage
-from evals_app.engine.web import Web
+from evals_app.engine.basics.permits import FROZEN
+from evals_app.engine.basics.signature import secret_text, signed_headers
+from evals_app.engine.network.web import Web
+from evals_app.engine.record.trial import Message, ToolCall, Usage
+from evals_app.engine.specs.agent_spec import AgentSpec
+from evals_app.engine.statistics.comparison import Change
+from evals_app.formats.checking.references import Known
 from evals_app.formats.dialects import DIALECTS
 from evals_app.formats.importing import SourceFile, read_files
-from evals_app.formats.references import Known
-from evals_app.models.roles import ROLES
-from evals_app.reports.answers import (
+from evals_app.models.people.roles import ROLES
+from evals_app.reports.answers.run_answers import (
     Answer,
     CaseResult,
     ExecutionDetails,
@@ -37,7 +37,7 @@ from evals_app.reports.answers import (
     Limit,
     RunDetails,
 )
-from evals_app.reports.notices import Names, Notice, notice_json
+from evals_app.reports.renderers.notices import Names, Notice, notice_json
 from tests.agent_server import Asked, Sent, WebServer
 from tests.engine.permitting import permitting
 from tests.screenshots import PICTURES

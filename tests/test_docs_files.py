@@ -7,7 +7,7 @@ from textwrap import dedent
 import pytest
 
 from evals_app.formats.importing import SourceFile
-from evals_app.library.files import import_files
+from evals_app.library.importing.file_import import import_files
 from evals_app.models import Agent
 from tests.test_docs import DOCS
 

@@ -3,16 +3,16 @@ from typing import Any
 
 import pytest
 
-from evals_app import documents
-from evals_app.documents import (
+from evals_app.models import Execution
+from evals_app.reports.answers.run_json import written
+from evals_app.runs.reading import run_readers
+from evals_app.runs.reading.run_readers import (
     case_results,
     execution_details,
     run_details,
     run_document,
     runs_document,
 )
-from evals_app.models import Execution
-from evals_app.reports.run_json import written
 from tests.makers import make_execution, make_grade, make_run, make_trial
 
 pytestmark = pytest.mark.django_db
@@ -46,7 +46,7 @@ def test_a_large_run_is_read_in_chunks(
     django_assert_num_queries: Any,
 ) -> None:
     run = make_run(["passed"] * 5)
-    monkeypatch.setattr(documents, "CHUNK", 2)
+    monkeypatch.setattr(run_readers, "CHUNK", 2)
 
     # The run, its cases, their tokens, the ids, and for each of three chunks rows, grades, reviews and transcripts.
     with django_assert_num_queries(4 + 3 * 4):

@@ -16,13 +16,13 @@ from typing import Any
 import pytest
 import yaml
 
-from evals_app.engine.agent_spec import AgentSpec
-from evals_app.engine.agents.asking import ask_once
+from evals_app.engine.agents.external.asking import ask_once
+from evals_app.engine.basics.permits import FROZEN
 from evals_app.engine.callables.pool import Callables
-from evals_app.engine.permits import FROZEN
-from evals_app.engine.trial import TurnRecord
+from evals_app.engine.record.trial import TurnRecord
+from evals_app.engine.specs.agent_spec import AgentSpec
+from evals_app.formats.checking.references import Known
 from evals_app.formats.importing import SourceFile, read_files
-from evals_app.formats.references import Known
 from tests.engine.makers import converse
 from tests.engine.permitting import permitting
 from tests.model_server import KEY, Answer, ModelServer, Reply, ToolUse

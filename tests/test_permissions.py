@@ -27,7 +27,7 @@ from drf_spectacular.generators import SchemaGenerator
 from evals_app.models import (
     ApiToken,
 )
-from evals_app.models.roles import ROLES, Role
+from evals_app.models.people.roles import ROLES, Role
 from tests.addresses import Samples, routes, samples_for
 
 pytestmark = pytest.mark.django_db
@@ -38,7 +38,7 @@ ANYBODY, NOBODY, STAFF, SUPERUSER = "anybody", "nobody", "", "a superuser"
 RUNNING = "view_run add_run"
 REVIEWING = "view_execution review_execution"
 # What files may hold. Whoever may write some of it may import; what the files change decides about
-# the rest: see tests/library/test_rights.py.
+# the rest: see tests/library/importing/test_rights.py.
 IMPORTED = ("suite", "agent", "provider", "fixture", "entitytype")
 IMPORTING = "|".join(f"{action}_{kind}" for kind in IMPORTED for action in ("add", "change"))
 LOADING_EXAMPLES = " ".join(f"add_{kind}" for kind in IMPORTED)

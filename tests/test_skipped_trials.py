@@ -6,10 +6,10 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from evals_app.documents import run_details
 from evals_app.management.console import counts_of
 from evals_app.models import Run
-from evals_app.runs.rerun import cases_to_rerun
+from evals_app.runs.reading.run_readers import run_details
+from evals_app.runs.starting.rerun import cases_to_rerun
 from tests.api.clients import make_client
 from tests.makers import make_run
 from tests.runs.suites import make_suite

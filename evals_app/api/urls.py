@@ -2,39 +2,12 @@
 
 from django.urls import URLPattern, URLResolver, path, re_path
 
-from evals_app.api.attachments import AttachmentContent, Attachments
-from evals_app.api.case_making import CaseOfExecution
-from evals_app.api.cases import Cases, OneCase
-from evals_app.api.comparisons import CompareRuns
-from evals_app.api.exports import Export, SuiteExport
-from evals_app.api.history import CaseHistory
-from evals_app.api.imports import Import
-from evals_app.api.openapi import Docs, NotFound, Schema
-from evals_app.api.reports import ReportSchema, RunReport
-from evals_app.api.review_tasks import CloseReviewTask, OneReviewTask, ReviewTasks
-from evals_app.api.reviews import OneReview, Reviews
-from evals_app.api.run_actions import (
-    BaselineRun,
-    CancelRun,
-    ForecastRegrade,
-    PinRun,
-    Regrade,
-    RequeueRun,
-    RerunRun,
-    ResumeRun,
-)
-from evals_app.api.runs import ForecastRun, OneExecution, OneRun, RunExecutions, Runs
-from evals_app.api.schedules import OneSchedule, Schedules
-from evals_app.api.settlements import (
-    CancelSettlement,
-    ForecastSettlement,
-    OneSettlement,
-    Settlements,
-)
-from evals_app.api.spending import SpendingOfMonth
-from evals_app.api.traces import Traces
-from evals_app.api.webhooks import Deliveries, OneWebhook, SendAgain, TestWebhook, Webhooks
-from evals_app.api.written import (
+from evals_app.api.authored.attachments import AttachmentContent, Attachments
+from evals_app.api.authored.case_making import CaseOfExecution
+from evals_app.api.authored.cases import Cases, OneCase
+from evals_app.api.authored.exports import Export, SuiteExport
+from evals_app.api.authored.imports import Import
+from evals_app.api.authored.views import (
     Agents,
     Fixtures,
     OneAgent,
@@ -45,7 +18,34 @@ from evals_app.api.written import (
     RestoreSuite,
     Suites,
 )
-from evals_app.api.yardsticks import OneYardstick, Yardsticks
+from evals_app.api.comparing.comparisons import CompareRuns
+from evals_app.api.comparing.retests import (
+    CancelSettlement,
+    ForecastSettlement,
+    OneSettlement,
+    Settlements,
+)
+from evals_app.api.reviews.calibration import OneYardstick, Yardsticks
+from evals_app.api.reviews.review_tasks import CloseReviewTask, OneReviewTask, ReviewTasks
+from evals_app.api.reviews.review_views import OneReview, Reviews
+from evals_app.api.runs.history import CaseHistory
+from evals_app.api.runs.reports import ReportSchema, RunReport
+from evals_app.api.runs.run_actions import (
+    BaselineRun,
+    CancelRun,
+    ForecastRegrade,
+    PinRun,
+    Regrade,
+    RequeueRun,
+    RerunRun,
+    ResumeRun,
+)
+from evals_app.api.runs.run_views import ForecastRun, OneExecution, OneRun, RunExecutions, Runs
+from evals_app.api.runs.traces import Traces
+from evals_app.api.site.schedules import OneSchedule, Schedules
+from evals_app.api.site.spending import SpendingOfMonth
+from evals_app.api.site.webhooks import Deliveries, OneWebhook, SendAgain, TestWebhook, Webhooks
+from evals_app.requests.openapi import Docs, NotFound, Schema
 
 app_name = "api"
 

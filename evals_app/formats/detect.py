@@ -6,8 +6,8 @@ from typing import Any
 
 from evals_app.formats.dialect import rows_under
 from evals_app.formats.dialects import DIALECTS
-from evals_app.formats.draft import KINDS, Kind
-from evals_app.formats.words import rows_place
+from evals_app.formats.foreign.draft import KINDS, Kind
+from evals_app.formats.foreign.words import rows_place
 
 # What to send instead of a table that is not read here.
 _INSTEAD = {

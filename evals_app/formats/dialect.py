@@ -7,9 +7,9 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
-from evals_app.formats.document import Document
-from evals_app.formats.draft import Draft, rows
-from evals_app.formats.foreign import Around
+from evals_app.formats.foreign.draft import Draft, rows
+from evals_app.formats.foreign.shapes import Around
+from evals_app.formats.reading.parsed_file import Document
 
 # Whether a file is of a dialect, by its path and its data.
 Detect = Callable[[str, Any], bool]

@@ -8,10 +8,21 @@ from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel
 
-from evals_app.engine.agent_spec import AgentSpec
-from evals_app.engine.spec import ProviderSpec
-from evals_app.engine.suite import SuiteSpec
-from evals_app.formats.attached import Attached, FindFile, FindPaths, is_shown, nothing_beside
+from evals_app.engine.specs.agent_spec import AgentSpec
+from evals_app.engine.specs.base_spec import ProviderSpec
+from evals_app.engine.suites.suite_spec import SuiteSpec
+from evals_app.formats.checking.naming import Holdings, check_names
+from evals_app.formats.checking.references import (
+    DeclaredType,
+    Known,
+    check_fixtures,
+    check_references,
+    check_slugs,
+    declared_types,
+    open_types,
+    streaming_warnings,
+    unsound_types,
+)
 from evals_app.formats.detect import (
     EXPECTED,
     foreign_dialect,
@@ -23,8 +34,14 @@ from evals_app.formats.detect import (
     kind_of,
 )
 from evals_app.formats.dialects import DIALECTS
-from evals_app.formats.document import MAX_VALUES, Document, json_document, values_in
-from evals_app.formats.draft import (
+from evals_app.formats.foreign.attached import (
+    Attached,
+    FindFile,
+    FindPaths,
+    is_shown,
+    nothing_beside,
+)
+from evals_app.formats.foreign.draft import (
     MAX_PARTS,
     TOO_MANY_PARTS,
     Draft,
@@ -34,29 +51,18 @@ from evals_app.formats.draft import (
     parts_in,
     unchecked_cases,
 )
-from evals_app.formats.foreign import Around
-from evals_app.formats.json_lines import read_json_lines
-from evals_app.formats.json_source import read_json
+from evals_app.formats.foreign.losses import Losses, losses_in, losses_of_suites
+from evals_app.formats.foreign.shapes import Around
 from evals_app.formats.lobu import agent_of
-from evals_app.formats.losses import Losses, losses_in, losses_of_suites
-from evals_app.formats.naming import Holdings, check_names
 from evals_app.formats.native import read_native
-from evals_app.formats.problems import FormatError, Problem, in_order
-from evals_app.formats.references import (
-    DeclaredType,
-    Known,
-    check_fixtures,
-    check_references,
-    check_slugs,
-    declared_types,
-    open_types,
-    streaming_warnings,
-    unsound_types,
-)
+from evals_app.formats.reading.json_lines import read_json_lines
+from evals_app.formats.reading.json_source import read_json
+from evals_app.formats.reading.parsed_file import MAX_VALUES, Document, json_document, values_in
+from evals_app.formats.reading.problems import FormatError, Problem, in_order
+from evals_app.formats.reading.toml_source import read_toml
+from evals_app.formats.reading.yaml_source import read_yaml
 from evals_app.formats.struere import is_suite as is_struere_suite
 from evals_app.formats.struere import may_be_fixture, share_project
-from evals_app.formats.toml_source import read_toml
-from evals_app.formats.yaml_source import read_yaml
 from fixtures_app.spec import EntityTypeSpec, FixtureSpec
 
 S = TypeVar("S", bound=BaseModel)

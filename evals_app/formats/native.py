@@ -7,14 +7,14 @@ from typing import Any, Literal
 
 from pydantic import BaseModel
 
-from evals_app.engine.agent_spec import AgentSpec
+from evals_app.engine.specs.agent_spec import AgentSpec
 from evals_app.formats.dialect import Dialect
-from evals_app.formats.document import Document
-from evals_app.formats.draft import MODELS, Draft, Kind, drafted, repeated_names, surprises
-from evals_app.formats.explain import allows, annotation_at
-from evals_app.formats.problems import Loc, Problem
-from evals_app.formats.prompt_variables import with_plain_variables
-from evals_app.formats.yaml_text import write_yaml
+from evals_app.formats.foreign.draft import MODELS, Draft, Kind, drafted, repeated_names, surprises
+from evals_app.formats.foreign.prompt_variables import with_plain_variables
+from evals_app.formats.reading.explain import allows, annotation_at
+from evals_app.formats.reading.parsed_file import Document
+from evals_app.formats.reading.problems import Loc, Problem
+from evals_app.formats.reading.yaml_text import write_yaml
 
 DIALECT = Dialect(
     name="native",

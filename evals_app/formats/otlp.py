@@ -20,7 +20,7 @@ from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
 from opentelemetry.proto.trace.v1.trace_pb2 import Span as SentSpan
 from opentelemetry.proto.trace.v1.trace_pb2 import Status
 
-from evals_app.engine.spans import Span
+from evals_app.engine.running.spans import Span
 
 PROTOBUF = "application/x-protobuf"
 JSON = "application/json"

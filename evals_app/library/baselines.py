@@ -4,8 +4,8 @@ from typing import Any
 
 from django.db import transaction
 
-from evals_app.engine.errors import CannotError
-from evals_app.library.edits import note_edit
+from evals_app.engine.basics.errors import CannotError
+from evals_app.library.changes.edits import note_edit
 from evals_app.models import Run, Suite
 
 

@@ -5,9 +5,9 @@ from typing import Any, Literal
 
 from django.db import transaction
 
-from evals_app.library.edits import note_deletion, note_edit
+from evals_app.library.changes.edits import note_deletion, note_edit
 from evals_app.models import Agent, Case, Provider, Schedule, Suite
-from evals_app.models.suites import delete_cases
+from evals_app.models.authored.suites import delete_cases
 from fixtures_app.models import Fixture
 
 

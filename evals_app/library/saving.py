@@ -13,17 +13,23 @@ from uuid import uuid4
 
 from django.db import connection, models, transaction
 
-from evals_app.engine.agent_spec import AgentSpec
-from evals_app.engine.spec import PriceSpec, ProviderSpec
-from evals_app.engine.suite import AssertionSpec, CaseSpec, SuiteSpec
-from evals_app.formats.losses import Losses
-from evals_app.library.comparing import Compared, compare_suites, compared, readable, same
+from evals_app.engine.specs.agent_spec import AgentSpec
+from evals_app.engine.specs.base_spec import PriceSpec, ProviderSpec
+from evals_app.engine.suites.suite_spec import AssertionSpec, CaseSpec, SuiteSpec
+from evals_app.formats.foreign.losses import Losses
+from evals_app.library.changes.spec_changes import (
+    Compared,
+    compare_suites,
+    compared,
+    readable,
+    same,
+)
 from evals_app.models import Agent, Assertion, Case, ModelPrice, Provider, Suite, Turn
-from evals_app.models.agents import AGENT
-from evals_app.models.concurrency import let_others_write
-from evals_app.models.mapping import RowMapping
-from evals_app.models.providers import PRICE, PROVIDER
-from evals_app.models.suites import CASE, SUITE, delete_cases, empty_cases, remove_staged
+from evals_app.models.authored.agents import AGENT
+from evals_app.models.authored.mapping import RowMapping
+from evals_app.models.authored.providers import PRICE, PROVIDER
+from evals_app.models.authored.suites import CASE, SUITE, delete_cases, empty_cases, remove_staged
+from evals_app.models.fields.concurrency import let_others_write
 from fixtures_app.library import Saved
 from fixtures_app.models import Fixture
 

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-from evals_app.engine.comparison import MOST_RUNS
+from evals_app.engine.statistics.comparison import MOST_RUNS
 from evals_app.management import usage_error
 from evals_app.models import Agent, Run, Suite
-from evals_app.runs.select import Part, Variant, nothing_chosen
+from evals_app.runs.starting.select import Part, Variant, nothing_chosen
 from fixtures_app.ground.words import near
 
 

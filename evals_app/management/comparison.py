@@ -7,10 +7,10 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from evals_app.engine.comparison import Change
-from evals_app.formats.snapshot_differences import PartDifferences
-from evals_app.reports.compared_cases import ComparedCase
-from evals_app.reports.comparison import (
+from evals_app.engine.statistics.comparison import Change
+from evals_app.formats.snapshots.snapshot_differences import PartDifferences
+from evals_app.reports.answers.compared_cases import ComparedCase
+from evals_app.reports.answers.comparison import (
     NOT_COMPARABLE,
     UNREADABLE,
     case_change,
@@ -21,7 +21,7 @@ from evals_app.reports.comparison import (
     outcome_text,
     unknown_content,
 )
-from evals_app.runs.comparing import ComparedHead, Comparison, changed_checks
+from evals_app.runs.reading.compared_runs import ComparedHead, Comparison, changed_checks
 
 SHOWN_CASES = 20
 SHOWN_DIFFERENCES = 10

@@ -15,19 +15,19 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from evals_app import COMMAND
-from evals_app.engine.errors import CannotError
+from evals_app.engine.basics.errors import CannotError
 from evals_app.engine.llm.pricing import usd_text
 from evals_app.management import usage_error
 from evals_app.management.comparison import print_matrix
 from evals_app.models import Run
-from evals_app.reports.figures import score_text, token_sum
-from evals_app.reports.gates import gate_texts, gate_word
-from evals_app.reports.regrading import regraded_in_words, steadiness_rows
-from evals_app.reports.results import WENT_WRONG
-from evals_app.reports.run_json import judge_noise_json, verdict_of_all
-from evals_app.reports.shares import share_of_cases
-from evals_app.runs.cluster import TICK_S
-from evals_app.runs.comparing import CannotCompareError, compare_runs
+from evals_app.reports.answers.run_json import judge_noise_json, verdict_of_all
+from evals_app.reports.renderers.results import WENT_WRONG
+from evals_app.reports.words.figures import score_text, token_sum
+from evals_app.reports.words.gates import gate_texts, gate_word
+from evals_app.reports.words.regrading import regraded_in_words, steadiness_rows
+from evals_app.reports.words.shares import share_of_cases
+from evals_app.runs.process.cluster import TICK_S
+from evals_app.runs.reading.compared_runs import CannotCompareError, compare_runs
 
 SHOWN_FAILURES = 20
 REFRESH_S = 0.5

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 
 from evals_app.models import Run
-from evals_app.runs.cluster import LocalCluster
-from evals_app.runs.events import be_quiet
-from evals_app.runs.providers import kinds_of
-from evals_app.runs.workers import somebody_works
+from evals_app.runs.ground.events import be_quiet
+from evals_app.runs.ground.workers import somebody_works
+from evals_app.runs.process.cluster import LocalCluster
+from evals_app.runs.providers.shared_limits import kinds_of
 
 LOOK_FOR_WORKERS_S = 5.0
 GRACE_S = 5.0

@@ -4,10 +4,10 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from evals_app.formats.attached import FindFile, is_shown
 from evals_app.formats.detect import EXPECTED, eval_files
-from evals_app.formats.document import MAX_BYTES
+from evals_app.formats.foreign.attached import FindFile, is_shown
 from evals_app.formats.importing import SourceFile
+from evals_app.formats.reading.parsed_file import MAX_BYTES
 from evals_app.management import usage_error
 
 # Readers refuse more than this; one more byte is read so that they notice.

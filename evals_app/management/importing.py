@@ -6,19 +6,19 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from evals_app.formats.attached import FindFile
 from evals_app.formats.dialects import DIALECTS
-from evals_app.formats.problems import FormatError
+from evals_app.formats.foreign.attached import FindFile
+from evals_app.formats.reading.problems import FormatError
 from evals_app.formats.tables.chosen import UnknownColumn, read_choices
-from evals_app.library.beside import Beside
-from evals_app.library.changes import ImportReport
-from evals_app.library.files import EditedError, NoChecksError, import_files
-from evals_app.library.rights import EVERYTHING, Rights
+from evals_app.library.changes.import_report import ImportReport
+from evals_app.library.importing.file_import import EditedError, NoChecksError, import_files
+from evals_app.library.importing.rights import EVERYTHING, Rights
+from evals_app.library.importing.sibling_files import Beside
 from evals_app.management import usage_error
 from evals_app.management.eval_files import read_paths
 from evals_app.management.problems import tell, tell_report
 from evals_app.management.reading_options import variables_of
-from evals_app.reports.losses import checks_not_read
+from evals_app.reports.answers.losses import checks_not_read
 from fixtures_app.ground.words import near
 
 _UNKNOWN_COLUMN = (

@@ -5,7 +5,7 @@ from argparse import ArgumentTypeError
 from collections.abc import Callable
 from decimal import Decimal, InvalidOperation
 
-from evals_app.engine.decimals import USD_PLACES
+from evals_app.engine.basics.decimals import USD_PLACES
 
 MOST_USD = 1_000_000
 MOST_SECONDS = 10_000_000  # four months

@@ -4,9 +4,9 @@ from collections.abc import Iterable
 
 from django.core.management.base import BaseCommand
 
-from evals_app.formats.problems import Problem
-from evals_app.library.changes import ImportReport
-from evals_app.reports.losses import checks_not_read
+from evals_app.formats.reading.problems import Problem
+from evals_app.library.changes.import_report import ImportReport
+from evals_app.reports.answers.losses import checks_not_read
 
 
 def tell(command: BaseCommand, problems: Iterable[Problem], *, checks_read: int = 0) -> None:

@@ -8,12 +8,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from evals_app.documents.reports import Link, report_content, results_of, write_folder
 from evals_app.management import usage_error
 from evals_app.management.run_options import Wanted
 from evals_app.models import Run
-from evals_app.reports.github import annotations
-from evals_app.reports.gitlab import section_end, section_start
+from evals_app.reports.renderers.github import annotations
+from evals_app.reports.renderers.gitlab import section_end, section_start
+from evals_app.runs.reading.reports import Link, report_content, results_of, write_folder
 
 
 def refuse_unwritable(option: str, path: Path, *, is_folder: bool = False) -> None:

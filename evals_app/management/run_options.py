@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, cast
 from evals_app.management import usage_error
 from evals_app.management.numbers import RUN_NUMBER, seconds, usd, whole
 from evals_app.management.reading_options import add_env_file, add_reading_options
-from evals_app.reports.kinds import KIND_NAMES, KindName
+from evals_app.reports.words.kinds import KIND_NAMES, KindName
 from fixtures_app.ground.words import near
 
 if TYPE_CHECKING:
-    from evals_app.runs.baselines import Baseline
+    from evals_app.runs.reading.baselines import Baseline
 
 HELP = (
     "Run suites and wait for the result. Exit code: 0 passed, 1 failed, 2 wrong usage or "

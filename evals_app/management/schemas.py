@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from evals_app.management.whole_files import write_whole
-from evals_app.reports.spec_schema import file_schemas
+from evals_app.reports.reference.spec_schema import file_schemas
 
 # Beside the files that name them; hidden, so that no import looks in it.
 FOLDER = ".evalwell"

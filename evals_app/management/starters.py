@@ -9,9 +9,9 @@ from django.db import OperationalError, ProgrammingError
 from pydantic import TypeAdapter, ValidationError
 
 from evals_app import COMMAND
-from evals_app.engine.spec import Slug
-from evals_app.formats.foreign import slug_of
-from evals_app.formats.yaml_text import write_yaml
+from evals_app.engine.specs.base_spec import Slug
+from evals_app.formats.foreign.shapes import slug_of
+from evals_app.formats.reading.yaml_text import write_yaml
 from evals_app.management import usage_error
 from evals_app.management.schemas import FOLDER, schema_line, write_schemas
 from evals_app.models import Agent, Suite

@@ -11,7 +11,12 @@ from django.conf import settings
 from django.core.management.base import CommandError
 
 from evals_app.management import usage_error
-from evals_app.runs.cluster import Interrupted, LocalCluster, look_after, parent_death_signal
+from evals_app.runs.process.cluster import (
+    Interrupted,
+    LocalCluster,
+    look_after,
+    parent_death_signal,
+)
 
 
 def ensure_free(bind: str) -> None:

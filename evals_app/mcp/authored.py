@@ -8,32 +8,32 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import Q, QuerySet
 from pydantic import Field
 
-from evals_app.api.bodies import ImportedFile, RunId, read_body
-from evals_app.api.problems import RefusedError, refused_at, sound, unknown
 from evals_app.engine.graders import ALIASES, GRADERS, GROUPS
-from evals_app.engine.spec import Slug, Spec
-from evals_app.engine.suite import AssertionSpec
-from evals_app.engine.trial import GradeStatus, Trial
-from evals_app.engine.trying import try_check as grade_pasted
+from evals_app.engine.record.trial import GradeStatus, Trial
+from evals_app.engine.specs.base_spec import Slug, Spec
+from evals_app.engine.suites.suite_spec import AssertionSpec
+from evals_app.engine.verdicts.trying import try_check as grade_pasted
 from evals_app.formats.importing import SourceFile
 from evals_app.formats.native import write_native
-from evals_app.library.changes import Change, ImportReport
-from evals_app.library.downloads import download_fixture, download_suite
-from evals_app.library.files import (
+from evals_app.library.changes.import_report import Change, ImportReport
+from evals_app.library.exporting.downloads import download_fixture, download_suite
+from evals_app.library.importing.file_import import (
     ChangedSinceError,
     edited_words,
     import_files,
     unchecked_words,
 )
-from evals_app.library.rights import Rights
+from evals_app.library.importing.rights import Rights
 from evals_app.mcp.guide import page, pages
 from evals_app.mcp.tool import Caller, Parted, lines_of
 from evals_app.models import Agent, Execution, Suite, Transcript
-from evals_app.reports.assertions import COMMON, FAMILIES, option_table, reference_of
-from evals_app.reports.figures import counted
-from evals_app.reports.losses import checks_not_read
-from evals_app.reports.shares import share_of_cases
-from evals_app.runs.standing import standings, with_last_runs
+from evals_app.reports.answers.losses import checks_not_read
+from evals_app.reports.reference.checks import COMMON, FAMILIES, option_table, reference_of
+from evals_app.reports.words.figures import counted
+from evals_app.reports.words.shares import share_of_cases
+from evals_app.requests.bodies import ImportedFile, RunId, read_body
+from evals_app.requests.problems import RefusedError, refused_at, sound, unknown
+from evals_app.runs.reading.suite_verdict import standings, with_last_runs
 from fixtures_app.ground.words import near
 from fixtures_app.models import Fixture
 

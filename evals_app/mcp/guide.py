@@ -8,7 +8,7 @@ from pathlib import Path
 
 from django.conf import settings
 
-from evals_app.reports.spec_schema import file_schema
+from evals_app.reports.reference.spec_schema import file_schema
 
 _DOCS = Path(settings.FILES_DIR) / "docs"
 _KINDS = ("suite", "agent", "fixture")

@@ -6,21 +6,14 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from evals_app.api.bodies import Ceiling, RunId, StartRun, suite_and_agent
-from evals_app.api.problems import refused_at
-from evals_app.api.starts import started
-from evals_app.api.waiting import wait_until
-from evals_app.documents import execution_details, execution_rows, run_rows
-from evals_app.documents.reports import results_of
-from evals_app.engine.comparison import Change
 from evals_app.engine.llm.pricing import usd_text
-from evals_app.engine.scoring import RunVerdict
-from evals_app.engine.spec import Name, Slug, Spec
-from evals_app.library.rights import Rights
+from evals_app.engine.specs.base_spec import Name, Slug, Spec
+from evals_app.engine.statistics.comparison import Change
+from evals_app.engine.verdicts.scoring import RunVerdict
+from evals_app.library.importing.rights import Rights
 from evals_app.mcp.tool import Caller, Parted, lines_of
 from evals_app.models import Execution, Run
-from evals_app.reports.answers import Json
-from evals_app.reports.comparison import (
+from evals_app.reports.answers.comparison import (
     case_change,
     checks_text,
     counts_in_words,
@@ -28,7 +21,12 @@ from evals_app.reports.comparison import (
     headline,
     outcome_text,
 )
-from evals_app.reports.conversations import (
+from evals_app.reports.answers.decided import verdict_with_people
+from evals_app.reports.answers.forecasts import in_words
+from evals_app.reports.answers.notes import run_notes
+from evals_app.reports.answers.run_answers import Json
+from evals_app.reports.answers.run_json import execution_row_json, run_json
+from evals_app.reports.renderers.conversations import (
     NO_CALLS,
     REMOVED,
     changed_data,
@@ -38,19 +36,21 @@ from evals_app.reports.conversations import (
     speaker,
     turn_errors,
 )
-from evals_app.reports.figures import counted, duration, score_text
-from evals_app.reports.forecasts import in_words
-from evals_app.reports.gates import gate_texts, gate_word
-from evals_app.reports.notes import run_notes
-from evals_app.reports.reviewed import verdict_with_people
-from evals_app.reports.run_json import execution_row_json, run_json
-from evals_app.reports.shares import share_of_cases
-from evals_app.runs.cancel import cancel_run as stop
-from evals_app.runs.ceilings import month_left
-from evals_app.runs.comparing import changed_checks
-from evals_app.runs.comparing import compare_runs as compare
-from evals_app.runs.forecast import forecast
-from evals_app.runs.workers import live_workers
+from evals_app.reports.words.figures import counted, duration, score_text
+from evals_app.reports.words.gates import gate_texts, gate_word
+from evals_app.reports.words.shares import share_of_cases
+from evals_app.requests.bodies import Ceiling, RunId, StartRun, suite_and_agent
+from evals_app.requests.problems import refused_at
+from evals_app.requests.starts import started
+from evals_app.requests.waiting import wait_until
+from evals_app.runs.ending.cancel import cancel_run as stop
+from evals_app.runs.ground.workers import live_workers
+from evals_app.runs.money.ceilings import month_left
+from evals_app.runs.reading.compared_runs import changed_checks
+from evals_app.runs.reading.compared_runs import compare_runs as compare
+from evals_app.runs.reading.reports import results_of
+from evals_app.runs.reading.run_readers import execution_details, execution_rows, run_rows
+from evals_app.runs.starting.forecast import forecast
 
 MOST_RUNS = 50
 MOST_EXECUTIONS = 500

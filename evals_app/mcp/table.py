@@ -1,10 +1,10 @@
 """The tools, in the order in which a client lists them."""
 
-from evals_app.api.bodies import StartRun
-from evals_app.api.permissions import Need, Scope
 from evals_app.mcp import authored, results
 from evals_app.mcp.tool import Tool
-from evals_app.runs.rights import RUNNING
+from evals_app.requests.bodies import StartRun
+from evals_app.requests.permissions import Need, Scope
+from evals_app.runs.ground.rights import RUNNING
 from evals_app.throttles import CheckTrials, Uploads
 
 _SUITES = Need(Scope.READ, "evals_app.view_suite")

@@ -10,14 +10,14 @@ from django.core.exceptions import PermissionDenied
 from django.db import InterfaceError, OperationalError
 from pydantic import Field
 
-from evals_app.api.bodies import read_body
-from evals_app.api.pagination import LARGEST
-from evals_app.api.permissions import Need, Scope, lacking
-from evals_app.api.problems import RefusedError, error_at, problem_response
-from evals_app.api.throttles import TooOften
-from evals_app.engine.spec import Spec
-from evals_app.formats.problems import keys_text
+from evals_app.engine.specs.base_spec import Spec
+from evals_app.formats.reading.problems import keys_text
 from evals_app.models import ApiToken
+from evals_app.requests.bodies import read_body
+from evals_app.requests.pagination import LARGEST
+from evals_app.requests.permissions import Need, Scope, lacking
+from evals_app.requests.problems import RefusedError, error_at, problem_response
+from evals_app.requests.throttles import TooOften
 from evals_app.throttles import Rate
 from fixtures_app.ground.json_data import json_problems
 from fixtures_app.ground.words import near

@@ -11,15 +11,15 @@ from rest_framework.parsers import BaseParser
 from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 
-from evals_app.api.auth import TokenAuthentication
-from evals_app.api.endpoint import AnyRenderer
-from evals_app.api.parsers import MAX_BODY, BytesParser
-from evals_app.api.permissions import MeetsNeeds, Need, Scope
-from evals_app.api.problems import RefusedError
-from evals_app.api.throttles import Counted
-from evals_app.engine.agents.mcp_tools import MISSING
+from evals_app.engine.agents.tools.mcp_tools import MISSING
 from evals_app.mcp.server import is_installed, make_server
 from evals_app.mcp.tool import Caller
+from evals_app.requests.auth import TokenAuthentication
+from evals_app.requests.endpoint import AnyRenderer
+from evals_app.requests.parsers import MAX_BODY, BytesParser
+from evals_app.requests.permissions import MeetsNeeds, Need, Scope
+from evals_app.requests.problems import RefusedError
+from evals_app.requests.throttles import Counted
 
 _LEFT_OUT = ("content-length", "transfer-encoding")  # are set again
 

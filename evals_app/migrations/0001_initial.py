@@ -9,7 +9,7 @@ import django.db.models.functions.datetime
 from django.conf import settings
 from django.db import migrations, models
 
-import evals_app.models.money
+import evals_app.models.fields.money
 
 
 class Migration(migrations.Migration):
@@ -153,11 +153,15 @@ class Migration(migrations.Migration):
                 ("judge_response_tokens", models.BigIntegerField(null=True)),
                 (
                     "agent_cost_usd",
-                    evals_app.models.money.UsdField(decimal_places=9, max_digits=20, null=True),
+                    evals_app.models.fields.money.UsdField(
+                        decimal_places=9, max_digits=20, null=True
+                    ),
                 ),
                 (
                     "judge_cost_usd",
-                    evals_app.models.money.UsdField(decimal_places=9, max_digits=20, null=True),
+                    evals_app.models.fields.money.UsdField(
+                        decimal_places=9, max_digits=20, null=True
+                    ),
                 ),
                 ("time_ms", models.FloatField(null=True)),
                 ("tool_calls", models.PositiveIntegerField(null=True)),
@@ -472,27 +476,39 @@ class Migration(migrations.Migration):
                 ("judge_response_tokens", models.BigIntegerField(null=True)),
                 (
                     "agent_cost_usd",
-                    evals_app.models.money.UsdField(decimal_places=9, max_digits=20, null=True),
+                    evals_app.models.fields.money.UsdField(
+                        decimal_places=9, max_digits=20, null=True
+                    ),
                 ),
                 (
                     "judge_cost_usd",
-                    evals_app.models.money.UsdField(decimal_places=9, max_digits=20, null=True),
+                    evals_app.models.fields.money.UsdField(
+                        decimal_places=9, max_digits=20, null=True
+                    ),
                 ),
                 (
                     "max_cost_usd",
-                    evals_app.models.money.UsdField(decimal_places=9, max_digits=20, null=True),
+                    evals_app.models.fields.money.UsdField(
+                        decimal_places=9, max_digits=20, null=True
+                    ),
                 ),
                 (
                     "spent_usd",
-                    evals_app.models.money.UsdField(decimal_places=9, default=0, max_digits=20),
+                    evals_app.models.fields.money.UsdField(
+                        decimal_places=9, default=0, max_digits=20
+                    ),
                 ),
                 (
                     "reserved_usd",
-                    evals_app.models.money.UsdField(decimal_places=9, default=0, max_digits=20),
+                    evals_app.models.fields.money.UsdField(
+                        decimal_places=9, default=0, max_digits=20
+                    ),
                 ),
                 (
                     "unsettled_usd",
-                    evals_app.models.money.UsdField(decimal_places=9, default=0, max_digits=20),
+                    evals_app.models.fields.money.UsdField(
+                        decimal_places=9, default=0, max_digits=20
+                    ),
                 ),
                 ("is_pinned", models.BooleanField(default=False)),
                 ("pruned_at", models.DateTimeField(null=True)),
@@ -550,11 +566,15 @@ class Migration(migrations.Migration):
                 ("until", models.DateTimeField(db_index=True)),
                 (
                     "reserved_usd",
-                    evals_app.models.money.UsdField(decimal_places=9, default=0, max_digits=20),
+                    evals_app.models.fields.money.UsdField(
+                        decimal_places=9, default=0, max_digits=20
+                    ),
                 ),
                 (
                     "spent_usd",
-                    evals_app.models.money.UsdField(decimal_places=9, default=0, max_digits=20),
+                    evals_app.models.fields.money.UsdField(
+                        decimal_places=9, default=0, max_digits=20
+                    ),
                 ),
                 ("grants", models.JSONField(default=dict)),
                 ("activity", models.JSONField(default=dict)),
@@ -781,13 +801,13 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "max_cost_per_call_usd",
-                    evals_app.models.money.UsdField(
+                    evals_app.models.fields.money.UsdField(
                         blank=True, decimal_places=9, max_digits=20, null=True
                     ),
                 ),
                 (
                     "max_cost_usd",
-                    evals_app.models.money.UsdField(
+                    evals_app.models.fields.money.UsdField(
                         blank=True, decimal_places=9, max_digits=20, null=True
                     ),
                 ),
@@ -851,7 +871,7 @@ class Migration(migrations.Migration):
                 ("max_time_ms", models.PositiveIntegerField(blank=True, null=True)),
                 (
                     "max_cost_usd",
-                    evals_app.models.money.UsdField(
+                    evals_app.models.fields.money.UsdField(
                         blank=True, decimal_places=9, max_digits=20, null=True
                     ),
                 ),
@@ -1122,23 +1142,29 @@ class Migration(migrations.Migration):
                 ("valid_from", models.DateField()),
                 ("above_prompt_tokens", models.PositiveIntegerField(default=0)),
                 ("is_batch", models.BooleanField(default=False)),
-                ("input_usd", evals_app.models.money.UsdField(decimal_places=9, max_digits=20)),
-                ("output_usd", evals_app.models.money.UsdField(decimal_places=9, max_digits=20)),
+                (
+                    "input_usd",
+                    evals_app.models.fields.money.UsdField(decimal_places=9, max_digits=20),
+                ),
+                (
+                    "output_usd",
+                    evals_app.models.fields.money.UsdField(decimal_places=9, max_digits=20),
+                ),
                 (
                     "cache_read_usd",
-                    evals_app.models.money.UsdField(
+                    evals_app.models.fields.money.UsdField(
                         blank=True, decimal_places=9, max_digits=20, null=True
                     ),
                 ),
                 (
                     "cache_write_5m_usd",
-                    evals_app.models.money.UsdField(
+                    evals_app.models.fields.money.UsdField(
                         blank=True, decimal_places=9, max_digits=20, null=True
                     ),
                 ),
                 (
                     "cache_write_1h_usd",
-                    evals_app.models.money.UsdField(
+                    evals_app.models.fields.money.UsdField(
                         blank=True, decimal_places=9, max_digits=20, null=True
                     ),
                 ),

@@ -5,7 +5,7 @@ import django.db.models.functions.datetime
 from django.conf import settings
 from django.db import migrations, models
 
-import evals_app.models.money
+import evals_app.models.fields.money
 
 
 class Migration(migrations.Migration):
@@ -52,7 +52,9 @@ class Migration(migrations.Migration):
                 ("was_flaky", models.PositiveIntegerField(default=0)),
                 (
                     "max_cost_usd",
-                    evals_app.models.money.UsdField(decimal_places=9, max_digits=20, null=True),
+                    evals_app.models.fields.money.UsdField(
+                        decimal_places=9, max_digits=20, null=True
+                    ),
                 ),
                 (
                     "created_at",

@@ -11,7 +11,7 @@ import django.db.models.functions.comparison
 from django.conf import settings
 from django.db import migrations, models
 
-import evals_app.models.money
+import evals_app.models.fields.money
 
 ZERO = Decimal(0)
 AT_ONCE = 1000
@@ -135,7 +135,10 @@ class Migration(migrations.Migration):
                         auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
                     ),
                 ),
-                ("max_usd", evals_app.models.money.UsdField(decimal_places=9, max_digits=20)),
+                (
+                    "max_usd",
+                    evals_app.models.fields.money.UsdField(decimal_places=9, max_digits=20),
+                ),
                 (
                     "person",
                     models.ForeignKey(
@@ -181,11 +184,15 @@ class Migration(migrations.Migration):
                 ("model", models.CharField(blank=True, max_length=301)),
                 (
                     "spent_usd",
-                    evals_app.models.money.UsdField(decimal_places=9, default=0, max_digits=20),
+                    evals_app.models.fields.money.UsdField(
+                        decimal_places=9, default=0, max_digits=20
+                    ),
                 ),
                 (
                     "unsettled_usd",
-                    evals_app.models.money.UsdField(decimal_places=9, default=0, max_digits=20),
+                    evals_app.models.fields.money.UsdField(
+                        decimal_places=9, default=0, max_digits=20
+                    ),
                 ),
                 (
                     "person",

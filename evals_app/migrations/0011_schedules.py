@@ -7,7 +7,7 @@ import django.db.models.functions.comparison
 from django.conf import settings
 from django.db import migrations, models
 
-import evals_app.models.money
+import evals_app.models.fields.money
 import evals_app.models.notices
 
 
@@ -48,7 +48,7 @@ class Migration(migrations.Migration):
                 ("trials", models.PositiveSmallIntegerField(blank=True, null=True)),
                 (
                     "max_cost_usd",
-                    evals_app.models.money.UsdField(
+                    evals_app.models.fields.money.UsdField(
                         blank=True, decimal_places=9, max_digits=20, null=True
                     ),
                 ),

@@ -1,15 +1,17 @@
 """The rows: what was written (Provider ... Assertion), and what happened (Run ... GradeResult)."""
 
-from evals_app.models.agents import Agent
-from evals_app.models.attachments import Attachment
-from evals_app.models.evaluation_steps import EvaluationSteps
-from evals_app.models.judges import JudgeTally
-from evals_app.models.leases import Lease, Tally, Worker
+from evals_app.models.authored.agents import Agent
+from evals_app.models.authored.attachments import Attachment
+from evals_app.models.authored.evaluation_steps import EvaluationSteps
+from evals_app.models.authored.providers import ModelPrice, Provider, ProviderState
+from evals_app.models.authored.suites import Assertion, Case, Suite, Turn
+from evals_app.models.judging.judges import JudgeTally
+from evals_app.models.judging.reviews import Review, ReviewedVerdict, ReviewItem, ReviewTask
 from evals_app.models.notices import Delivery, MailWish, Webhook
-from evals_app.models.password_links import PasswordLink
-from evals_app.models.profiles import Profile
-from evals_app.models.providers import ModelPrice, Provider, ProviderState
-from evals_app.models.results import (
+from evals_app.models.people.password_links import PasswordLink
+from evals_app.models.people.profiles import Profile
+from evals_app.models.people.tokens import ApiToken
+from evals_app.models.run_records.executions import (
     CaseResult,
     Execution,
     GradeResult,
@@ -17,15 +19,13 @@ from evals_app.models.results import (
     Transcript,
     of_each_conversation,
 )
-from evals_app.models.reviews import Review, ReviewedVerdict, ReviewItem, ReviewTask
-from evals_app.models.runs import Run, Snapshot, SnapshotCase
-from evals_app.models.schedules import DueRun, Schedule
-from evals_app.models.settlements import Settlement
-from evals_app.models.spending import MonthlyCeiling, Spending
-from evals_app.models.suites import Assertion, Case, Suite, Turn
-from evals_app.models.tokens import ApiToken
-from evals_app.models.traces import Trace, TraceSpan
-from evals_app.models.yardsticks import Yardstick
+from evals_app.models.run_records.judged_criteria import Yardstick
+from evals_app.models.run_records.leases import Lease, Tally, Worker
+from evals_app.models.run_records.retests import Settlement
+from evals_app.models.run_records.runs import Run, Snapshot, SnapshotCase
+from evals_app.models.run_records.schedules import DueRun, Schedule
+from evals_app.models.run_records.spending import MonthlyCeiling, Spending
+from evals_app.models.run_records.traces import Trace, TraceSpan
 
 __all__ = [
     "Agent",

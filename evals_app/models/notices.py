@@ -12,10 +12,10 @@ from django.db.models.signals import pre_delete
 from django.dispatch import receiver
 from django.utils.crypto import salted_hmac
 
-from evals_app.engine.addresses import read_url
-from evals_app.engine.signature import secret_text
-from evals_app.models.runs import Run
-from evals_app.models.suites import Suite
+from evals_app.engine.basics.signature import secret_text
+from evals_app.engine.network.addresses import read_url
+from evals_app.models.authored.suites import Suite
+from evals_app.models.run_records.runs import Run
 
 
 def new_nonce() -> str:

@@ -7,9 +7,9 @@ from typing import Any
 from django.contrib.auth.models import Permission, User
 from rest_framework.test import APIClient
 
-from evals_app.library.files import import_files
+from evals_app.library.importing.file_import import import_files
 from evals_app.models import ApiToken, Run, Suite
-from evals_app.runs.start import start_run
+from evals_app.runs.starting.start_run import start_run
 from tests.library.written import AGENT, JUDGE, written
 
 _numbers = count(1)

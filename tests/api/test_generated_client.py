@@ -15,7 +15,7 @@ from django.db import close_old_connections
 from openapi_python_client import generate
 from openapi_python_client.config import Config, ConfigFile, MetaType
 
-from evals_app.library.examples import import_examples
+from evals_app.library.importing.examples import import_examples
 from evals_app.models import Agent, ApiToken, Provider, Suite
 from fixtures_app.models import Fixture
 from tests.api.clients import make_user

@@ -10,8 +10,8 @@ from urllib.parse import urlencode
 
 import pytest
 
-from evals_app.api.problems import Problem
-from evals_app.library.files import import_files
+from evals_app.library.importing.file_import import import_files
+from evals_app.requests.problems import Problem
 from tests.api.clients import make_client, start_talks
 from tests.library.written import EVERYTHING
 from tests.makers import make_execution, make_run

@@ -12,7 +12,7 @@ import pytest
 
 from benchmarks.model_server import WORD, fitting
 from benchmarks.runs import model_server
-from evals_app.engine.judging.verdict import read_verdict, verdict_schema
+from evals_app.engine.judging.answers.verdict import read_verdict, verdict_schema
 from tests.messages_api import Json
 
 ASK: list[Any] = [{"role": "user", "content": "Where is my parcel?"}]

@@ -11,7 +11,7 @@ import pytest
 from benchmarks.processes import ROOT, cpu_s, pss_mb, tree
 from benchmarks.runs import BARE, EMBEDDED, STANDING, Measured, Result, judged, scripted, tools
 from evals_app.formats.importing import SourceFile
-from evals_app.library.files import import_files
+from evals_app.library.importing.file_import import import_files
 from evals_app.models import Suite
 
 

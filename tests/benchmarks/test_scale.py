@@ -13,7 +13,7 @@ from benchmarks.pages import run as measure_pages
 from benchmarks.processes import ROOT
 from benchmarks.seed_executions import seed
 from evals_app.models import Execution, GradeResult, Run, Transcript
-from evals_app.runs.finish import sum_up
+from evals_app.runs.ending.finish import sum_up
 from tests.makers import make_run
 
 

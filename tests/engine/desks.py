@@ -5,15 +5,15 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
-from evals_app.engine.agent_spec import AgentSpec
-from evals_app.engine.desk import Begun, Job, Orders, Outcome, Plan, Report, Signal
-from evals_app.engine.execution import execute
 from evals_app.engine.judging import Recipe
 from evals_app.engine.llm.purse import Account
-from evals_app.engine.scoring import Decision
-from evals_app.engine.spans import Received
-from evals_app.engine.suite import CaseSpec
-from evals_app.engine.trial import Verdict
+from evals_app.engine.record.trial import Verdict
+from evals_app.engine.running.execution import execute
+from evals_app.engine.running.run_gateway import Begun, Job, Orders, Outcome, Plan, Report, Signal
+from evals_app.engine.running.spans import Received
+from evals_app.engine.specs.agent_spec import AgentSpec
+from evals_app.engine.suites.suite_spec import CaseSpec
+from evals_app.engine.verdicts.scoring import Decision
 from tests.engine.makers import CRASH, ECHO, LATE, make_agent, make_case, make_suite, make_world
 
 

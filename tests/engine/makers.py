@@ -6,10 +6,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from evals_app.engine.agent_spec import AgentSpec
-from evals_app.engine.conversation import Conversation
-from evals_app.engine.suite import CaseSpec, SuiteSpec
-from evals_app.engine.trial import (
+from evals_app.engine.record.trial import (
     Cause,
     Family,
     Grade,
@@ -19,6 +16,9 @@ from evals_app.engine.trial import (
     TurnRecord,
     Usage,
 )
+from evals_app.engine.running.conversation import Conversation
+from evals_app.engine.specs.agent_spec import AgentSpec
+from evals_app.engine.suites.suite_spec import CaseSpec, SuiteSpec
 from fixtures_app.spec import FixtureSpec
 from fixtures_app.tools import ToolWorld
 

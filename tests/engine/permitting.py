@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from evals_app.engine.mcp_servers import read_servers
-from evals_app.engine.permits import permits, set_permits
+from evals_app.engine.basics.mcp_servers import read_servers
+from evals_app.engine.basics.permits import permits, set_permits
 
 
 @contextmanager

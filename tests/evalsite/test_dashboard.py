@@ -17,8 +17,8 @@ from evals_app.models import (
     Suite,
     Worker,
 )
-from evals_app.reports.similarity import STAND_IN
-from evals_app.runs.ledger import today
+from evals_app.reports.words.similarity import STAND_IN
+from evals_app.runs.ground.ledger import today
 from tests.authored import client_who_may
 from tests.makers import make_run, make_suite
 

@@ -14,8 +14,8 @@ from django.core.management import call_command
 from django.db import OperationalError, connection
 from django.test import Client
 
-from evals_app.api.auth import TokenAuthentication
 from evals_app.models import Agent
+from evals_app.requests.auth import TokenAuthentication
 from evalsite.logs import OneLine
 from tests.authored import write_suite
 from tests.faults.databases import default_database

@@ -13,7 +13,7 @@ from django.test import Client, RequestFactory
 from django.utils.functional import SimpleLazyObject
 from gunicorn.config import Config
 
-from evals_app.engine import at_work
+from evals_app.engine.basics import at_work
 from evalsite.logs import ASKED, Asked, Context, JsonLines, Lines
 from evalsite.web_server import Log
 

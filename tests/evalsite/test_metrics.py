@@ -12,7 +12,7 @@ from django.test import Client
 from django.utils import timezone
 
 from evals_app.models import ApiToken, Lease, ProviderState, Spending, Tally, Worker
-from evals_app.runs.tallies import BUCKETS, duration
+from evals_app.runs.ground.tallies import BUCKETS, duration
 from evalsite import access_log
 from evalsite.metrics import Metric
 from evalsite.web_server import worker_exit

@@ -14,8 +14,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from evals_app.models import Execution, GradeResult, Lease, Run, Suite, Transcript
-from evals_app.runs.start import start_run
-from evals_app.runs.workers import is_process
+from evals_app.runs.ground.workers import is_process
+from evals_app.runs.starting.start_run import start_run
 from tests.runs.suites import make_suite
 
 ROOT = Path(__file__).resolve().parent.parent.parent

@@ -17,7 +17,7 @@ import pytest
 from django.db import connections
 from django.db.utils import load_backend
 
-from evals_app.runs.cluster import parent_death_signal
+from evals_app.runs.process.cluster import parent_death_signal
 
 BINARIES = sorted(Path("/usr/lib/postgresql").glob("*/bin/postgres"))
 IS_ROOT = os.geteuid() == 0

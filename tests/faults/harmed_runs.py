@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from evals_app.models import Assertion, Run
-from evals_app.runs.start import start_run
+from evals_app.runs.starting.start_run import start_run
 from tests.runs.suites import make_suite
 
 

@@ -8,8 +8,8 @@ import pytest
 from django.utils import timezone
 
 from evals_app.models import Agent, Execution, Provider, Run
-from evals_app.runs.cancel import cancel_run
-from evals_app.runs.start import start_run
+from evals_app.runs.ending.cancel import cancel_run
+from evals_app.runs.starting.start_run import start_run
 from tests.faults.crew import check_run, crew, eventually, is_over
 from tests.model_server import KEY, ModelServer, Reply
 from tests.runs.suites import KEY_VARIABLE, make_agent, make_suite

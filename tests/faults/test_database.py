@@ -11,7 +11,7 @@ import pytest
 from django.core.management import call_command
 from django.db import connection
 
-from evals_app.runs.patience import AWAY
+from evals_app.runs.ground.patience import AWAY
 from evalsite import environment
 from tests.faults.crew import (
     LEASE_S,

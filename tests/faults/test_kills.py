@@ -10,9 +10,9 @@ import pytest
 from django_q.models import Success
 
 from evals_app.models import Execution, Lease, Worker
-from evals_app.runs.sentinel import NICE
-from evals_app.runs.watchdog import MOST_RESTARTS
-from evals_app.runs.workers import is_process
+from evals_app.runs.ground.workers import is_process
+from evals_app.runs.process.sentinel import NICE
+from evals_app.runs.process.watchdog import MOST_RESTARTS
 from tests.faults.crew import (
     RECOVERED_S,
     check_run,

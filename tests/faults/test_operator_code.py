@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from evals_app.models import Assertion, Execution, Run
-from evals_app.runs.start import start_run
-from evals_app.runs.workers import is_process
+from evals_app.runs.ground.workers import is_process
+from evals_app.runs.starting.start_run import start_run
 from tests.engine.operator_code import OperatorCode, operator_code_in
 from tests.faults.crew import RECOVERED_S, crew, drainer, eventually, is_over, send
 from tests.runs.suites import make_suite

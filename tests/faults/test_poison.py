@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from django.db.models import Max
 
-from evals_app.runs.reap import MOST_ATTEMPTS
+from evals_app.runs.ending.reap import MOST_ATTEMPTS
 from tests.faults.crew import check_run, crew, eventually, is_over
 from tests.faults.harmed_runs import harmed, start_harmful
 

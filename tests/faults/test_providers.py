@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from evals_app.models import Assertion, Execution, Provider, Run
-from evals_app.runs.cancel import cancel_run
-from evals_app.runs.start import start_run
+from evals_app.runs.ending.cancel import cancel_run
+from evals_app.runs.starting.start_run import start_run
 from tests.faults.crew import WORKERS, check_run, crew, eventually, is_over
 from tests.messages_api import Json
 from tests.model_server import (

@@ -19,8 +19,8 @@ from django_q.conf import Conf
 from django_q.models import OrmQ
 
 from evals_app.models import Execution, Lease, Run
-from evals_app.runs.start import start_run
-from evals_app.runs.watchdog import SILENT_S
+from evals_app.runs.process.watchdog import SILENT_S
+from evals_app.runs.starting.start_run import start_run
 from tests.api.clients import make_client
 from tests.faults.crew import (
     RECOVERED_S,

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from evals_app.models import Run, Settlement
-from evals_app.runs.settle import start_settlement
-from evals_app.runs.suspects import plan_settlement
+from evals_app.runs.retests.candidates import plan_settlement
+from evals_app.runs.retests.rounds import start_settlement
 from tests.faults.crew import PATIENCE_S, RECOVERED_S, check_run, crew, eventually, finished, send
 from tests.runs.settlements import rewrite, two_runs
 

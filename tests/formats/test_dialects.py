@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from evals_app.formats.checking.references import Known
 from evals_app.formats.detect import is_eval_file
 from evals_app.formats.dialect import Dialect
 from evals_app.formats.dialects import DIALECTS
 from evals_app.formats.importing import SourceFile, read_files
-from evals_app.formats.references import Known
 
 EVERY = [pytest.param(dialect, id=name) for name, dialect in DIALECTS.items()]
 DOCS = Path(__file__).resolve().parents[2] / "docs"

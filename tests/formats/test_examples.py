@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 from asgiref.sync import async_to_sync
 
-from evals_app.engine.desk import Outcome, Plan
 from evals_app.engine.graders import GRADERS
-from evals_app.engine.similarity import SimilaritySpec
-from evals_app.engine.spec import ModelSpec
-from evals_app.engine.trial import Verdict
+from evals_app.engine.record.trial import Verdict
+from evals_app.engine.running.run_gateway import Outcome, Plan
+from evals_app.engine.specs.base_spec import ModelSpec
+from evals_app.engine.verdicts.similarity import SimilaritySpec
 from evals_app.formats.detect import foreign_dialect, is_eval_file
 from evals_app.formats.importing import Imported, SourceFile, read_files
-from evals_app.formats.yaml_source import read_yaml
+from evals_app.formats.reading.yaml_source import read_yaml
 from fixtures_app.tools import ToolWorld
 from tests.engine.desks import execute_in_memory
 

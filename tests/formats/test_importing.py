@@ -3,10 +3,11 @@ from typing import Any
 
 import pytest
 
-from evals_app.formats import draft, importing
+from evals_app.formats import importing
+from evals_app.formats.checking.references import Known
+from evals_app.formats.foreign import draft
 from evals_app.formats.importing import Imported, SourceData, SourceFile, read_files
-from evals_app.formats.problems import FormatError, Problem
-from evals_app.formats.references import Known
+from evals_app.formats.reading.problems import FormatError, Problem
 from tests.engine.permitting import permitting
 
 AGENT = "agent: Support\nslug: support\nmodel: anthropic/claude-haiku-5-5\ntools: [entity.query]\n"

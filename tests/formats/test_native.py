@@ -5,10 +5,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from evals_app.engine.permits import OUR_COMMAND
-from evals_app.formats.draft import MODELS, Kind, unchecked_cases
+from evals_app.engine.basics.permits import OUR_COMMAND
+from evals_app.formats.foreign.draft import MODELS, Kind, unchecked_cases
 from evals_app.formats.native import file_name, read_native, write_native
-from evals_app.formats.yaml_source import read_yaml
+from evals_app.formats.reading.yaml_source import read_yaml
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=40)
 FULL_TEXT = TEXT.filter(str.strip)

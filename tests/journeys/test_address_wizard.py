@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from evals_app.models import Agent
-from evals_app.runs.shift import work
+from evals_app.runs.process.worker_loop import work
 from tests.agent_server import Asked, Sent, WebServer
 from tests.elsewhere import elsewhere
 from tests.engine.permitting import permitting

@@ -3,10 +3,10 @@
 import pytest
 from playwright.sync_api import expect
 
-from evals_app.engine.agent_spec import AgentSpec
+from evals_app.engine.specs.agent_spec import AgentSpec
 from evals_app.library.saving import save_agent
 from evals_app.models import Agent
-from evals_app.runs.shift import work
+from evals_app.runs.process.worker_loop import work
 from tests.elsewhere import elsewhere
 from tests.journeys.conftest import Visit
 

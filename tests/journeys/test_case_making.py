@@ -7,7 +7,7 @@ from evals_app.models import Agent, Case, Execution
 from tests.authored import a_case, write_suite
 from tests.elsewhere import elsewhere
 from tests.journeys.conftest import Visit
-from tests.library.test_making import FIND, found, run_of
+from tests.library.making.test_case_making import FIND, found, run_of
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 

@@ -5,7 +5,7 @@ from django.contrib.auth.models import User
 from playwright.sync_api import Page, ViewportSize, expect
 
 from evals_app.models import Review, ReviewTask
-from evals_app.runs.review_tasks import create_task
+from evals_app.runs.reviews.review_tasks import create_task
 from tests.elsewhere import elsewhere
 from tests.journeys.conftest import Visit
 from tests.runs.judged_runs import judged_run

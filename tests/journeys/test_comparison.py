@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import Page, ViewportSize, expect
 
-from evals_app.engine.trial import ToolCall
+from evals_app.engine.record.trial import ToolCall
 from evals_app.models import Run
 from tests.elsewhere import elsewhere
 from tests.journeys.conftest import Visit

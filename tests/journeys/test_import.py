@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from evals_app.formats.importing import SourceFile
-from evals_app.library.files import import_files
+from evals_app.library.importing.file_import import import_files
 from evals_app.models import Agent, Suite
 from tests.journeys.conftest import Visit
 

@@ -6,7 +6,7 @@ from playwright.sync_api import expect
 from pytest_django.live_server_helper import LiveServer
 
 from evals_app.models import Provider, Run, Suite
-from evals_app.models.profiles import zone_of
+from evals_app.models.people.profiles import zone_of
 from tests.authored import a_case, write_suite
 from tests.elsewhere import elsewhere
 from tests.journeys.conftest import Visit

@@ -4,8 +4,8 @@ import pytest
 from playwright.sync_api import expect
 
 from evals_app.models import Case, Run
-from evals_app.runs.shift import work
-from evals_app.runs.start import start_run
+from evals_app.runs.process.worker_loop import work
+from evals_app.runs.starting.start_run import start_run
 from tests.elsewhere import elsewhere
 from tests.journeys.conftest import Visit
 from tests.runs.suites import make_suite

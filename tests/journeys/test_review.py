@@ -3,10 +3,10 @@
 import pytest
 from playwright.sync_api import Page, ViewportSize, expect
 
-from evals_app.engine.trial import JudgeCall
+from evals_app.engine.record.trial import JudgeCall
 from evals_app.models import Assertion, Execution, Run
-from evals_app.runs.shift import work
-from evals_app.runs.start import start_run
+from evals_app.runs.process.worker_loop import work
+from evals_app.runs.starting.start_run import start_run
 from tests.elsewhere import elsewhere
 from tests.journeys.conftest import Visit
 from tests.makers import make_execution, make_grade, make_run, make_trial

@@ -5,7 +5,7 @@ from django.contrib.auth.models import User
 from playwright.sync_api import ViewportSize, expect
 
 from evals_app.models import GradeResult, Run
-from evals_app.runs.reviewing import review_grade
+from evals_app.runs.reviews.reviewing import review_grade
 from tests.elsewhere import elsewhere
 from tests.journeys.conftest import Visit
 from tests.journeys.test_accessibility import violations

@@ -8,8 +8,8 @@ from django.utils import timezone
 from playwright.sync_api import ViewportSize, expect
 
 from evals_app.models import Execution, Run
-from evals_app.runs.shift import work
-from evals_app.runs.start import start_run
+from evals_app.runs.process.worker_loop import work
+from evals_app.runs.starting.start_run import start_run
 from tests.elsewhere import elsewhere
 from tests.journeys.conftest import Visit
 from tests.makers import make_run

@@ -4,7 +4,7 @@ import pytest
 from playwright.sync_api import ViewportSize, expect
 
 from evals_app.models import Run, Settlement
-from evals_app.runs.shift import work
+from evals_app.runs.process.worker_loop import work
 from tests.elsewhere import elsewhere
 from tests.journeys.conftest import Visit
 from tests.journeys.picking import open_more

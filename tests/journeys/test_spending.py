@@ -8,7 +8,7 @@ from django.contrib.auth.models import User
 from playwright.sync_api import expect
 
 from evals_app.models import MonthlyCeiling, Run, Spending, Suite
-from evals_app.runs.shift import work
+from evals_app.runs.process.worker_loop import work
 from tests.elsewhere import elsewhere
 from tests.journeys.conftest import Visit
 from tests.model_server import ModelServer

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from evals_app.models import Run
-from evals_app.runs.shift import work
+from evals_app.runs.process.worker_loop import work
 from tests.elsewhere import elsewhere
 from tests.journeys.conftest import Visit
 from tests.model_server import KEY, ModelServer

@@ -3,9 +3,9 @@
 import pytest
 from playwright.sync_api import Page, expect
 
-from evals_app.library.examples import import_examples
+from evals_app.library.importing.examples import import_examples
 from evals_app.models import Run, Suite
-from evals_app.runs.shift import work
+from evals_app.runs.process.worker_loop import work
 from tests.elsewhere import elsewhere
 from tests.journeys.conftest import Visit
 

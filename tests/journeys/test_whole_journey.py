@@ -15,11 +15,11 @@ from django.urls import reverse
 from playwright.sync_api import Locator, Page, Request, expect
 from pytest_django.live_server_helper import LiveServer
 
-from evals_app.engine.agent_spec import AgentSpec
-from evals_app.engine.trial import ToolCall
+from evals_app.engine.record.trial import ToolCall
+from evals_app.engine.specs.agent_spec import AgentSpec
 from evals_app.library.saving import save_agent
 from evals_app.models import Agent, Run, Suite
-from evals_app.runs.workers import live_workers
+from evals_app.runs.ground.workers import live_workers
 from fixtures_app.models import Fixture
 from tests.authored import write_suite
 from tests.elsewhere import elsewhere

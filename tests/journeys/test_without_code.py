@@ -11,7 +11,7 @@ from playwright.sync_api import Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from evals_app.models import Run, Suite
-from evals_app.runs.workers import live_workers
+from evals_app.runs.ground.workers import live_workers
 from fixtures_app.models import Entity
 from tests.elsewhere import elsewhere
 from tests.journeys import without_code as steps

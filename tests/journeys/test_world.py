@@ -5,12 +5,12 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from evals_app.engine.agent_spec import AgentSpec
-from evals_app.engine.suite import SuiteSpec
+from evals_app.engine.specs.agent_spec import AgentSpec
+from evals_app.engine.suites.suite_spec import SuiteSpec
 from evals_app.library.saving import save_agent, save_suite
 from evals_app.models import Assertion, Case, Execution, Run, Suite
-from evals_app.runs.shift import work
-from evals_app.runs.start import start_run
+from evals_app.runs.process.worker_loop import work
+from evals_app.runs.starting.start_run import start_run
 from fixtures_app.library import save_entity_types, save_fixture
 from fixtures_app.models import Fixture
 from fixtures_app.spec import EntityTypeSpec, FixtureSpec

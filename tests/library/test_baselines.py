@@ -7,15 +7,15 @@ import pytest
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import User
 
-from evals_app.admin.copies import copy_suite
+from evals_app.admin.agents.copies import copy_suite
 from evals_app.library.baselines import (
     NotABaselineError,
     set_baseline,
     unset_baseline,
     why_no_baseline,
 )
-from evals_app.library.edits import COMMAND_LINE
-from evals_app.library.files import import_files
+from evals_app.library.changes.edits import COMMAND_LINE
+from evals_app.library.importing.file_import import import_files
 from evals_app.models import Run, Suite
 from tests.api.clients import SUITE
 from tests.library.written import AGENT, JUDGE

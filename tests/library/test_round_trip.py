@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from evals_app.formats.attached import is_shown
+from evals_app.formats.foreign.attached import is_shown
 from evals_app.formats.importing import SourceFile
-from evals_app.formats.problems import FormatError
-from evals_app.library.examples import import_examples
-from evals_app.library.exporting import FORMS, Form, export_files
-from evals_app.library.files import import_files
+from evals_app.formats.reading.problems import FormatError
+from evals_app.library.exporting.file_export import FORMS, Form, export_files
+from evals_app.library.importing.examples import import_examples
+from evals_app.library.importing.file_import import import_files
 from evals_app.models import Agent, Assertion, Case, Provider, Suite, Turn
 from fixtures_app.models import Entity, Fixture
 

@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from evals_app.engine.agent_spec import AgentSpec
-from evals_app.engine.permits import OUR_COMMAND, OUR_MODULE
-from evals_app.engine.spec import ProviderSpec
-from evals_app.engine.suite import SuiteSpec
+from evals_app.engine.basics.permits import OUR_COMMAND, OUR_MODULE
+from evals_app.engine.specs.agent_spec import AgentSpec
+from evals_app.engine.specs.base_spec import ProviderSpec
+from evals_app.engine.suites.suite_spec import SuiteSpec
+from evals_app.formats.checking.references import Known
 from evals_app.formats.importing import SourceFile, read_files
-from evals_app.formats.references import Known
-from evals_app.library.comparing import same
-from evals_app.library.files import import_files
+from evals_app.library.changes.spec_changes import same
+from evals_app.library.importing.file_import import import_files
 from evals_app.library.saving import save_agent, save_prices, save_provider, save_suite
 from evals_app.models import Agent, Assertion, Case, Provider, Suite, Turn
 from tests.engine.permitting import permitting

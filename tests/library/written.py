@@ -3,7 +3,7 @@
 from textwrap import dedent
 
 from evals_app.formats.importing import SourceFile
-from evals_app.library.changes import ImportReport
+from evals_app.library.changes.import_report import ImportReport
 
 
 def written(path: str, text: str) -> SourceFile:

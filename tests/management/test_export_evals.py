@@ -6,9 +6,9 @@ import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
 
-from evals_app.formats import document
-from evals_app.library import exporting
-from evals_app.library.files import import_files
+from evals_app.formats.reading import parsed_file
+from evals_app.library.exporting import file_export
+from evals_app.library.importing.file_import import import_files
 from evals_app.management.whole_files import write_whole
 from evals_app.models import Assertion
 from tests.authored import a_case, write_suite
@@ -119,7 +119,7 @@ def test_a_file_that_an_import_would_refuse_is_written_with_a_warning(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import_files(EVERYTHING)
-    for module in (document, exporting):
+    for module in (parsed_file, file_export):
         monkeypatch.setattr(module, "MAX_BYTES", 1000)
 
     _, err = run("refunds", "--dir", tmp_path)

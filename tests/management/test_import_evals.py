@@ -12,8 +12,8 @@ from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.core.management.base import CommandError
 
-from evals_app.formats.problems import FormatError, Problem
-from evals_app.library.changes import ImportReport
+from evals_app.formats.reading.problems import FormatError, Problem
+from evals_app.library.changes.import_report import ImportReport
 from evals_app.management import importing
 from evals_app.management.commands import import_evals
 from evals_app.management.eval_files import read_paths

@@ -104,7 +104,7 @@ def test_a_scripted_run_imports_no_sdk_though_keys_are_set_and_only_a_spreadshee
     as_table = ("--format", "xlsx", "--dir", str(files))
     export = loaded_by(child_environment, "export_evals", "greetings", *as_table)
 
-    assert "evals_app.runs.cluster" in run
+    assert "evals_app.runs.process.cluster" in run
     unwanted = (*NEVER, *FOREIGN, "evals_app.formats.native", "yaml")
     assert [name for name in run + compared if name.startswith(unwanted)] == []
     assert "openpyxl" in export

@@ -6,9 +6,9 @@ import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
 
+from evals_app.formats.checking.references import Known
 from evals_app.formats.importing import SourceFile, read_files
-from evals_app.formats.references import Known
-from evals_app.library.files import import_files
+from evals_app.library.importing.file_import import import_files
 from evals_app.management.starters import fixture_starter, suite_starter
 from tests.library.written import AGENT, MODEL_AGENT
 

@@ -9,7 +9,7 @@ from django.db import connection
 from django.utils import timezone
 
 from evals_app.models import Run, Transcript
-from evals_app.runs.workers import announce
+from evals_app.runs.ground.workers import announce
 from tests import makers
 
 pytestmark = pytest.mark.django_db

@@ -15,9 +15,9 @@ from django.core.management.base import CommandError
 
 from evals_app.management.console import console_on, print_result
 from evals_app.models import Assertion, Case, Execution, Run, Suite, Worker
-from evals_app.reports.kinds import KIND_NAMES
-from evals_app.runs.cancel import cancel_run
-from evals_app.runs.start import start_run
+from evals_app.reports.words.kinds import KIND_NAMES
+from evals_app.runs.ending.cancel import cancel_run
+from evals_app.runs.starting.start_run import start_run
 from tests.makers import make_run
 from tests.runs.suites import finished, make_agent, make_suite
 

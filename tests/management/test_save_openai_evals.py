@@ -21,8 +21,8 @@ from django.core.management.base import CommandError
 from openai import OpenAI
 
 from evals_app.formats.importing import SourceFile
-from evals_app.library.files import import_files
-from evals_app.library.uploads import unpack
+from evals_app.library.importing.file_import import import_files
+from evals_app.library.importing.uploads import unpack
 from evals_app.management.commands.save_openai_evals import Command
 from evals_app.management.openai_evals import api as api_module
 from evals_app.management.openai_evals import work as work_module

@@ -17,7 +17,7 @@ import mcp
 
 from evals_app.mcp.guide import resources
 from evals_app.mcp.table import TOOLS
-from evals_app.runs.shift import work
+from evals_app.runs.process.worker_loop import work
 from tests.mcp.clients import connected, make_token, text_of
 
 ROOT = Path(__file__).resolve().parent.parent.parent

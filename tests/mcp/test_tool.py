@@ -10,12 +10,12 @@ from django.core.exceptions import PermissionDenied
 from jsonschema import Draft202012Validator
 from pydantic import ValidationError
 
-from evals_app.api.permissions import Need, Scope
-from evals_app.engine.mcp_servers import read_servers
-from evals_app.engine.spec import Spec
+from evals_app.engine.basics.mcp_servers import read_servers
+from evals_app.engine.specs.base_spec import Spec
 from evals_app.mcp.guide import page, pages, resources
 from evals_app.mcp.table import INSTRUCTIONS, TOOLS
 from evals_app.mcp.tool import PART_CHARS, Caller, Parted, Tool, call_tool
+from evals_app.requests.permissions import Need, Scope
 
 
 class Person:

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from evals_app.api import waiting
-from evals_app.api.permissions import Scope
 from evals_app.engine.graders import ALIASES, GRADERS, GROUPS
-from evals_app.library.files import import_files
+from evals_app.library.importing.file_import import import_files
 from evals_app.mcp.table import TOOLS
 from evals_app.mcp.tool import PART_CHARS, Answer, Caller, call_tool
 from evals_app.models import ApiToken, Run, Suite
-from evals_app.runs.cancel import cancel_run
+from evals_app.requests import waiting
+from evals_app.requests.permissions import Scope
+from evals_app.runs.ending.cancel import cancel_run
 from tests.api.clients import SUITE, make_user, start_talks
 from tests.library.written import AGENT, JUDGE
 from tests.makers import make_execution, make_grade, make_run, make_suite, make_trial

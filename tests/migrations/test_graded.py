@@ -5,8 +5,8 @@ from importlib import import_module
 import pytest
 from django.apps import apps
 
-from evals_app.documents import run_details
 from evals_app.models import Execution, ReviewedVerdict, Run
+from evals_app.runs.reading.run_readers import run_details
 from tests.makers import make_run
 
 pytestmark = pytest.mark.django_db

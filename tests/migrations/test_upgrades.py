@@ -16,10 +16,10 @@ from django.db import connections
 from django.db.backends.sqlite3.base import DatabaseWrapper
 from pytest_django.plugin import DjangoDbBlocker
 
-from evals_app.engine.trial import Trial
+from evals_app.engine.record.trial import Trial
 from evals_app.formats.importing import SourceFile, read_files
-from evals_app.formats.snapshot import SnapshotSpec, read_case
-from evals_app.library.beside import Beside
+from evals_app.formats.snapshots.run_snapshot import SnapshotSpec, read_case
+from evals_app.library.importing.sibling_files import Beside
 from evals_app.models import Agent, ApiToken, EvaluationSteps, Provider, Run, Suite, Transcript
 from fixtures_app.library import fixture_specs
 from tests.migrations.stored import DATABASES

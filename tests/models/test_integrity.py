@@ -10,7 +10,7 @@ from django.db.models import F
 from django.utils import timezone
 
 from evals_app.models import ApiToken, Assertion, Case, Execution, Run
-from evals_app.runs.start import start_run
+from evals_app.runs.starting.start_run import start_run
 from tests.runs.suites import make_suite
 
 pytestmark = pytest.mark.django_db

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from evals_app.reports.results import Results
+from evals_app.reports.renderers.results import Results
 
 NO_TOKENS = {"agent": {"prompt": 0, "response": 0}, "judge": {"prompt": 0, "response": 0}}
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.contrib.auth.models import Permission, User
 
-from evals_app.engine.suite import SuiteSpec
+from evals_app.engine.suites.suite_spec import SuiteSpec
 from evals_app.library.saving import save_suite
 from evals_app.models import Execution, Run, Suite
 from tests.runs.suites import finished, make_agent

@@ -6,9 +6,9 @@ from typing import Any
 from django.test import TestCase
 
 from evals_app.models import Agent, Assertion, CaseResult, Run, Settlement, Suite, Turn
-from evals_app.runs.settle import start_settlement
-from evals_app.runs.shift import work
-from evals_app.runs.suspects import plan_settlement
+from evals_app.runs.process.worker_loop import work
+from evals_app.runs.retests.candidates import plan_settlement
+from evals_app.runs.retests.rounds import start_settlement
 from tests.runs.suites import finished, make_agent, make_suite
 
 Before = Mapping[str, tuple[int, int]]  # trials that passed and failed, by case

@@ -5,11 +5,11 @@ from typing import Any
 from django.db import transaction
 from django.test import TestCase
 
-from evals_app.engine.desk import Job
+from evals_app.engine.running.run_gateway import Job
 from evals_app.models import Agent, Assertion, Case, Run, Suite, Turn
-from evals_app.runs.lease import HeldLease, open_lease
-from evals_app.runs.shift import work
-from evals_app.runs.start import start_run
+from evals_app.runs.process.worker_loop import work
+from evals_app.runs.starting.start_run import start_run
+from evals_app.runs.work.lease import HeldLease, open_lease
 
 KEY_VARIABLE = "PROVIDER_TEST_API_KEY"
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from evals_app.formats.importing import SourceFile
-from evals_app.library.files import import_files
+from evals_app.library.importing.file_import import import_files
 from evals_app.models import GradeResult, Run, Suite
 from tests.agent_server import Asked, Sent, WebServer
 from tests.engine.permitting import permitting

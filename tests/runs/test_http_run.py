@@ -6,8 +6,8 @@ import pytest
 from django.test import Client
 
 from evals_app.models import Assertion, GradeResult, ProviderState, Run, Turn
-from evals_app.runs.shift import work
-from evals_app.runs.start import start_run
+from evals_app.runs.process.worker_loop import work
+from evals_app.runs.starting.start_run import start_run
 from tests.agent_server import Asked, Sent, WebServer
 from tests.engine.permitting import permitting
 from tests.runs.suites import finished, make_agent, make_suite

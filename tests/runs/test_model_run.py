@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from evals_app.engine.files import sha256_of
 from evals_app.engine.llm.answer_cache import FROM_CACHE
-from evals_app.engine.trial import Trial
+from evals_app.engine.record.trial import Trial
+from evals_app.engine.specs.files import sha256_of
 from evals_app.models import Assertion, Attachment, ModelPrice, Provider, Run, Suite
-from evals_app.runs.freeze import CannotStartError
-from evals_app.runs.shift import work
-from evals_app.runs.start import start_run
+from evals_app.runs.process.worker_loop import work
+from evals_app.runs.starting.freeze import CannotStartError
+from evals_app.runs.starting.start_run import start_run
 from fixtures_app.models import Entity, EntityType, Fixture
 from tests.chat_api import tool_messages
 from tests.engine.judging.makers import required

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from evals_app.engine.desk import Orders, Report
-from evals_app.engine.permits import OUR_COMMAND
+from evals_app.engine.basics.permits import OUR_COMMAND
+from evals_app.engine.running.run_gateway import Orders, Report
 from evals_app.models import Agent, Assertion, Case, Run, Suite, Turn
-from evals_app.runs.heart import Heart
-from evals_app.runs.shift import work
-from evals_app.runs.start import start_run
-from evals_app.runs.workers import is_process
+from evals_app.runs.ground.workers import is_process
+from evals_app.runs.process.worker_loop import work
+from evals_app.runs.starting.start_run import start_run
+from evals_app.runs.work.heartbeat import Heart
 from tests.engine.operator_code import OperatorCode, operator_code_in
 from tests.engine.permitting import permitting
 from tests.runs.suites import finished, make_agent, make_suite
@@ -123,7 +123,7 @@ def test_a_cancelled_run_leaves_no_process_behind(
             return super().beat(report)
 
     # The click has to come while functions run, in this very thread.
-    monkeypatch.setattr("evals_app.runs.drain.Heart", SomebodyClicks)
+    monkeypatch.setattr("evals_app.runs.work.run_worker.Heart", SomebodyClicks)
     work()
 
     run.refresh_from_db()

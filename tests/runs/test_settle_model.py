@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from evals_app.models import Agent, ModelPrice, Provider, Run, Settlement
-from evals_app.runs.freeze import CannotStartError
-from evals_app.runs.suspects import plan_settlement, price_of
+from evals_app.runs.retests.candidates import plan_settlement, price_of
+from evals_app.runs.starting.freeze import CannotStartError
 from tests.model_server import ModelServer, Reply
 from tests.runs.settlements import settled
 from tests.runs.suites import finished, make_agent, make_suite

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from evals_app.models import Assertion, EvaluationSteps, Run, Suite
-from evals_app.runs.shift import work
-from evals_app.runs.start import start_run
+from evals_app.runs.process.worker_loop import work
+from evals_app.runs.starting.start_run import start_run
 from tests.engine.judging.makers import required
 from tests.messages_api import Json, last_text
 from tests.model_server import ModelServer, Reply

@@ -8,7 +8,7 @@ from django_q.models import OrmQ
 from redis import RedisError
 
 from evals_app.models import Run, Worker
-from evals_app.runs.waiting import call_workers
+from evals_app.runs.starting.waiting import call_workers
 from tests.runs.suites import make_agent, make_suite, start
 
 pytestmark = pytest.mark.django_db
@@ -76,7 +76,7 @@ def test_a_queue_that_is_away_stops_no_start(
         raise RedisError(message)
 
     # A queue that breaks midway cannot be had otherwise.
-    monkeypatch.setattr("evals_app.runs.waiting.async_task", fail)
+    monkeypatch.setattr("evals_app.runs.starting.waiting.async_task", fail)
     start_slug(cases=20)
 
     assert "No ticket could be issued" in caplog.text

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from evals_app.engine.files import sha256_of
+from evals_app.engine.specs.files import sha256_of
 from evals_app.models import Attachment, Run, Snapshot, Suite, Turn
-from evals_app.runs.retention import prune_as_scheduled, remove_unnamed_files
-from evals_app.runs.start import start_run
+from evals_app.runs.process.retention import prune_as_scheduled, remove_unnamed_files
+from evals_app.runs.starting.start_run import start_run
 from tests.runs.suites import make_suite
 
 pytestmark = pytest.mark.django_db
@@ -81,7 +81,7 @@ def test_a_file_that_is_named_meanwhile_is_kept(
     store(b"list", b"bill")
     monkeypatch.setattr(
         # A seam between looking and removing: elsewhere it would be a race.
-        "evals_app.runs.retention._named_files",
+        "evals_app.runs.process.retention._named_files",
         lambda: iter([] if Attachment.objects.keep([sha256_of(b"list")]) else [set()]),
     )
 

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from evals_app.formats.snapshot import SnapshotSpec
+from evals_app.formats.snapshots.run_snapshot import SnapshotSpec
 from evals_app.models import Agent, Case, Provider, Run, Suite
-from evals_app.runs.cancel import cancel_run
-from evals_app.runs.rerun import rerun
-from evals_app.runs.shift import work
-from evals_app.runs.start import start_run
+from evals_app.runs.ending.cancel import cancel_run
+from evals_app.runs.process.worker_loop import work
+from evals_app.runs.starting.rerun import rerun
+from evals_app.runs.starting.start_run import start_run
 from tests.makers import make_run
 from tests.runs.suites import make_agent, make_suite
 

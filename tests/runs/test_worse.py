@@ -5,16 +5,16 @@ from typing import Any, NamedTuple
 import pytest
 from django.core.management import call_command
 
-from evals_app.documents import settlement_details
-from evals_app.engine.comparison import Change, change_of
-from evals_app.engine.gates import Regressions, Spending, TurnTimes, check_gates
-from evals_app.engine.settling import Trials, find_suspects
-from evals_app.engine.suite import GatesSpec
+from evals_app.engine.statistics.comparison import Change, change_of
+from evals_app.engine.statistics.retest import Trials, find_suspects
+from evals_app.engine.suites.suite_spec import GatesSpec
+from evals_app.engine.verdicts.gates import Regressions, Spending, TurnTimes, check_gates
 from evals_app.models import CaseResult, Run
-from evals_app.runs.comparing import changed_checks, compare_runs
-from evals_app.runs.notices import worse_than_baseline
-from evals_app.runs.outcomes import case_outcomes
-from evals_app.runs.standing import case_changes
+from evals_app.runs.messages.notices import worse_than_baseline
+from evals_app.runs.reading.compared_runs import changed_checks, compare_runs
+from evals_app.runs.reading.outcomes import case_outcomes
+from evals_app.runs.reading.run_readers import settlement_details
+from evals_app.runs.reading.suite_verdict import case_changes
 from tests.makers import make_run
 from tests.runs.settlements import settled, two_runs_of_a_case_that_always_fails
 

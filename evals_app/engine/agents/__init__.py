@@ -3,21 +3,21 @@
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 
-from evals_app.engine.agent_spec import AgentSpec
-from evals_app.engine.agents.command import CommandSession
+from evals_app.engine.agents.external.command import CommandSession
+from evals_app.engine.agents.external.http import HttpSession
+from evals_app.engine.agents.external.line import Line
+from evals_app.engine.agents.external.python import PythonSession
 from evals_app.engine.agents.headers import secrets_of
-from evals_app.engine.agents.http import HttpSession
-from evals_app.engine.agents.line import Line
 from evals_app.engine.agents.model import ModelSession
-from evals_app.engine.agents.python import PythonSession
 from evals_app.engine.agents.scripted import ScriptedSession
 from evals_app.engine.agents.session import Session, Setting
-from evals_app.engine.agents.toolbox import open_toolbox
+from evals_app.engine.agents.tools.toolbox import open_toolbox
 from evals_app.engine.callables.pool import Callables
 from evals_app.engine.llm.call import Complete
-from evals_app.engine.tool_spec import AnyTool
-from evals_app.engine.trial import World
-from evals_app.engine.web import Web
+from evals_app.engine.network.web import Web
+from evals_app.engine.record.trial import World
+from evals_app.engine.specs.agent_spec import AgentSpec
+from evals_app.engine.specs.tool_spec import AnyTool
 
 __all__ = ["Session", "Setting", "open_session"]
 

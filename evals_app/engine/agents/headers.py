@@ -5,10 +5,10 @@ import os
 from collections.abc import Iterable, Mapping
 from urllib.parse import quote
 
-from evals_app.engine.errors import AgentError, ConfigurationError
-from evals_app.engine.key_places import header_problem
-from evals_app.engine.permits import permits
-from evals_app.engine.tool_spec import FromEnvironment, HeaderValue, without_variables
+from evals_app.engine.basics.errors import AgentError, ConfigurationError
+from evals_app.engine.basics.permits import permits
+from evals_app.engine.network.key_places import header_problem
+from evals_app.engine.specs.tool_spec import FromEnvironment, HeaderValue, without_variables
 from fixtures_app.ground.quoting import shortened
 
 

@@ -4,12 +4,15 @@ import asyncio
 from dataclasses import replace
 from itertools import count
 
-from evals_app.engine.agent_spec import AgentSpec
 from evals_app.engine.agents.session import Exchange, Setting
-from evals_app.engine.agents.toolbox import Toolbox, result_text
-from evals_app.engine.documents import DocumentError, text_of
-from evals_app.engine.errors import AgentError, ConfigurationError, ProviderError, ReplyTooLongError
-from evals_app.engine.files import is_shown_as_it_is, text_shown
+from evals_app.engine.agents.tools.toolbox import Toolbox, result_text
+from evals_app.engine.basics.errors import (
+    AgentError,
+    ConfigurationError,
+    ProviderError,
+    ReplyTooLongError,
+)
+from evals_app.engine.basics.office_text import DocumentError, text_of
 from evals_app.engine.llm.call import (
     AGENT,
     MAX_REPLY_BYTES,
@@ -25,7 +28,9 @@ from evals_app.engine.llm.call import (
     ToolResults,
     UserMessage,
 )
-from evals_app.engine.trial import NO_USAGE, Message, ToolCall
+from evals_app.engine.record.trial import NO_USAGE, Message, ToolCall
+from evals_app.engine.specs.agent_spec import AgentSpec
+from evals_app.engine.specs.files import is_shown_as_it_is, text_shown
 from fixtures_app.ground.quoting import shortened
 
 _MAY_COST_MORE = (

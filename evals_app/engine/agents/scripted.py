@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 
-from evals_app.engine.agent_spec import ScriptedRule
 from evals_app.engine.agents.session import Exchange
-from evals_app.engine.agents.tool_calls import as_text
-from evals_app.engine.agents.toolbox import Toolbox
-from evals_app.engine.errors import AgentError, JudgeError
+from evals_app.engine.agents.tools.tool_calls import as_text
+from evals_app.engine.agents.tools.toolbox import Toolbox
+from evals_app.engine.basics.errors import AgentError, JudgeError
+from evals_app.engine.basics.template import in_texts
 from evals_app.engine.llm.call import ModelCall, ModelReply, UserMessage
-from evals_app.engine.template import in_texts
-from evals_app.engine.trial import Message, ToolCall, Usage
+from evals_app.engine.record.trial import Message, ToolCall, Usage
+from evals_app.engine.specs.agent_spec import ScriptedRule
 from fixtures_app.ground.patterns import search
 
 _PLACEHOLDER = re.compile(r"\{\{\s*(input|result\.\d+(?:\.[^{}\s]+)?)\s*\}\}")

@@ -10,9 +10,8 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, Protocol
 
-from evals_app.engine.files import sha256_of
 from evals_app.engine.llm.call import FileContent
-from evals_app.engine.trial import (
+from evals_app.engine.record.trial import (
     Attempt,
     Message,
     ShownFile,
@@ -22,6 +21,7 @@ from evals_app.engine.trial import (
     total_cost,
     total_usage,
 )
+from evals_app.engine.specs.files import sha256_of
 
 _SHARE_OF_TURN = 0.9  # of what is left of it
 LEAST_SILENCE_S = 30.0  # before a provider is blamed for it

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
+from evals_app.engine.basics.errors import CodeError
+from evals_app.engine.basics.permits import OUR_MODULE, permits
 from evals_app.engine.callables.loading import Purpose
 from evals_app.engine.callables.processes import Guard, Process, ending, environment, readable
-from evals_app.engine.errors import CodeError
-from evals_app.engine.permits import OUR_MODULE, permits
 
 _CHILD = ("-X", "utf8", "-m", "evals_app.engine.callables.child")
 LOAD_S = 60.0  # to import a module; some libraries are slow

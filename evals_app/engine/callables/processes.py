@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Self, cast
 
 from evals_app import PROJECT
-from evals_app.engine.permits import permits
+from evals_app.engine.basics.permits import permits
 
 ROOT = PROJECT  # they work and import from there
 _PASSED_ON = frozenset(

@@ -15,10 +15,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 
+from evals_app.engine.basics.permits import OUR_COMMAND, OUR_MODULE, permits
 from evals_app.engine.callables.loading import Purpose
 from evals_app.engine.callables.pool import child, path_of, to_load
 from evals_app.engine.callables.processes import ROOT, ending, environment
-from evals_app.engine.permits import OUR_COMMAND, OUR_MODULE, permits
 from fixtures_app.ground.words import near
 
 _SHAPE = re.compile(r"([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*):[A-Za-z]\w*", re.ASCII)

@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 from typing import Any
 
-from evals_app.engine.graders.base import AidedGrader, Grader, JudgedGrader, PlainGrader
 from evals_app.engine.graders.code import Code
 from evals_app.engine.graders.effort import Cost, Latency
 from evals_app.engine.graders.geval import GEval
 from evals_app.engine.graders.json_reply import JsonPath, JsonSchema, JsonValid
 from evals_app.engine.graders.judged import LlmJudge, Rubric
+from evals_app.engine.graders.kit.base import AidedGrader, Grader, JudgedGrader, PlainGrader
 from evals_app.engine.graders.numbers import Numeric
 from evals_app.engine.graders.overlap import Bleu, FuzzyMatch, Meteor, Rouge, TokenF1
 from evals_app.engine.graders.rag import (

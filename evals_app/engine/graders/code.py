@@ -6,13 +6,13 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, ValidationInfo, field_validator
 
-from evals_app.engine.aids import Aids
+from evals_app.engine.basics.errors import CodeError
+from evals_app.engine.basics.permits import OUR_MODULE, is_frozen
 from evals_app.engine.callables.references import callable_problem
-from evals_app.engine.errors import CodeError
-from evals_app.engine.graders.base import AidedGrader
-from evals_app.engine.permits import OUR_MODULE, is_frozen
-from evals_app.engine.spec import SECONDS
-from evals_app.engine.trial import Cause, Grade, ToolCall, View
+from evals_app.engine.graders.kit.base import AidedGrader
+from evals_app.engine.record.aids import Aids
+from evals_app.engine.record.trial import Cause, Grade, ToolCall, View
+from evals_app.engine.specs.base_spec import SECONDS
 
 
 class Code(AidedGrader):

@@ -6,10 +6,10 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from evals_app.engine.graders.base import PlainGrader, failed_by_agent, unanswered_turn
+from evals_app.engine.graders.kit.base import PlainGrader, failed_by_agent, unanswered_turn
 from evals_app.engine.llm.pricing import usd_text
-from evals_app.engine.spec import MILLISECONDS, MOST, Usd
-from evals_app.engine.trial import Cause, Grade, TurnRecord, View, total_cost
+from evals_app.engine.record.trial import Cause, Grade, TurnRecord, View, total_cost
+from evals_app.engine.specs.base_spec import MILLISECONDS, MOST, Usd
 from fixtures_app.ground.quoting import seconds
 
 _LONGEST_CONVERSATION_MS = 1_500_000  # longer ones are abandoned

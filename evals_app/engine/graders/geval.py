@@ -4,10 +4,10 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from evals_app.engine.aids import Aids, Scale, ShownField, StepsQuestion
-from evals_app.engine.graders.base import Need
-from evals_app.engine.graders.measured import MeasuredGrader
-from evals_app.engine.trial import Cause, Grade, View
+from evals_app.engine.graders.kit.base import Need
+from evals_app.engine.graders.kit.measured import MeasuredGrader
+from evals_app.engine.record.aids import Aids, Scale, ShownField, StepsQuestion
+from evals_app.engine.record.trial import Cause, Grade, View
 from fixtures_app.ground.quoting import shortened
 
 _NEEDS: dict[ShownField, Need] = {"expected_output": "expected", "context": "context"}

@@ -8,10 +8,8 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import AfterValidator, ConfigDict, Field, ValidationError, model_validator
 from pydantic_core import PydanticKnownError
 
-from evals_app.engine.decimals import covers_everything, is_within
-from evals_app.engine.graders.base import ABSOLUTE, RELATIVE, PlainGrader, too_long
-from evals_app.engine.graders.json_paths import JsonPathText
-from evals_app.engine.matchers import (
+from evals_app.engine.basics.decimals import covers_everything, is_within
+from evals_app.engine.basics.matchers import (
     ABSENT,
     Matcher,
     matcher_warnings,
@@ -20,7 +18,9 @@ from evals_app.engine.matchers import (
     other_reading,
     phrase,
 )
-from evals_app.engine.trial import Cause, Grade, GradeStatus, View
+from evals_app.engine.graders.kit.base import ABSOLUTE, RELATIVE, PlainGrader, too_long
+from evals_app.engine.graders.kit.json_paths import JsonPathText
+from evals_app.engine.record.trial import Cause, Grade, GradeStatus, View
 from fixtures_app.ground.json_keywords import accepts_everything, unknown_keywords
 from fixtures_app.ground.json_paths import (
     NoSuchPlaceError,

@@ -10,7 +10,9 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, Field, WithJsonSchema, model_validator
 
-from evals_app.engine.aids import (
+from evals_app.engine.graders.kit.base import JudgedGrader
+from evals_app.engine.graders.kit.checklist import Checklist, read_checklist, without_comments
+from evals_app.engine.record.aids import (
     ITEMS_A_CALL,
     ChecklistAnswer,
     ChecklistQuestion,
@@ -20,11 +22,9 @@ from evals_app.engine.aids import (
     Scale,
     TickedItem,
 )
-from evals_app.engine.graders.base import JudgedGrader
-from evals_app.engine.graders.checklist import Checklist, read_checklist, without_comments
-from evals_app.engine.spec import ModelSpec, Prose, read_model
-from evals_app.engine.statistics import at_least
-from evals_app.engine.trial import Cause, Grade, View
+from evals_app.engine.record.trial import Cause, Grade, View
+from evals_app.engine.specs.base_spec import ModelSpec, Prose, read_model
+from evals_app.engine.statistics.rates import at_least
 from fixtures_app.ground.quoting import quoted, shortened
 
 _LEAST_PASSING = 3  # of 5: partially meets the criteria

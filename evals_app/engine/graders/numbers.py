@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, Field, ValidationError, ValidationInfo, model_validator
 
-from evals_app.engine.decimals import (
+from evals_app.engine.basics.decimals import (
     DecimalSign,
     covers_everything,
     is_code,
@@ -16,12 +16,12 @@ from evals_app.engine.decimals import (
     read_amount,
     read_number,
 )
-from evals_app.engine.folding import in_plain_digits
-from evals_app.engine.graders.base import ABSOLUTE, MAX_TEXT_BYTES, RELATIVE, seen_in_reply
-from evals_app.engine.graders.json_paths import PathGrader, ResponsePath, place_of
-from evals_app.engine.graders.prose_numbers import FoundNumber, find_numbers
-from evals_app.engine.permits import is_frozen
-from evals_app.engine.trial import Cause, Grade, View
+from evals_app.engine.basics.folding import in_plain_digits
+from evals_app.engine.basics.permits import is_frozen
+from evals_app.engine.graders.kit.base import ABSOLUTE, MAX_TEXT_BYTES, RELATIVE, seen_in_reply
+from evals_app.engine.graders.kit.json_paths import PathGrader, ResponsePath, place_of
+from evals_app.engine.graders.kit.prose_numbers import FoundNumber, find_numbers
+from evals_app.engine.record.trial import Cause, Grade, View
 from fixtures_app.ground.quoting import listed, quoted, says, shortened
 from fixtures_app.ground.spec_errors import located
 

@@ -5,14 +5,14 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from evals_app.engine.graders.base import FROM_TURN, MAX_TEXT_BYTES, length_problem
-from evals_app.engine.graders.json_paths import PathGrader, ResponsePath, place_of
+from evals_app.engine.graders.kit.base import FROM_TURN, MAX_TEXT_BYTES, length_problem
+from evals_app.engine.graders.kit.json_paths import PathGrader, ResponsePath, place_of
 from evals_app.engine.graders.measures import bags, rouge, wordnet
 from evals_app.engine.graders.measures.bags import Overlap
 from evals_app.engine.graders.measures.bleu import bleu
 from evals_app.engine.graders.measures.bleu import words as bleu_words
 from evals_app.engine.graders.measures.meteor import Alignment, meteor
-from evals_app.engine.trial import Cause, Grade, View
+from evals_app.engine.record.trial import Cause, Grade, View
 from fixtures_app.ground.quoting import listed, quoted, shortened
 
 _WORD_CHARS = 40

@@ -9,9 +9,9 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from evals_app.engine.aids import Aids, RagMetric, RagQuestion
-from evals_app.engine.graders.measured import MeasuredGrader
-from evals_app.engine.trial import Cause, Grade, View
+from evals_app.engine.graders.kit.measured import MeasuredGrader
+from evals_app.engine.record.aids import Aids, RagMetric, RagQuestion
+from evals_app.engine.record.trial import Cause, Grade, View
 
 
 class RagGrader(MeasuredGrader):

@@ -4,9 +4,9 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from evals_app.engine.graders.base import PlainGrader
-from evals_app.engine.graders.calls import unreported_calls
-from evals_app.engine.trial import Cause, Grade, View
+from evals_app.engine.graders.kit.base import PlainGrader
+from evals_app.engine.graders.kit.calls import unreported_calls
+from evals_app.engine.record.trial import Cause, Grade, View
 from fixtures_app.ground.quoting import listed
 
 

@@ -4,12 +4,12 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, Field
 
-from evals_app.engine.aids import Aids, TextSimilarity
-from evals_app.engine.errors import ProviderError
-from evals_app.engine.graders.base import MAX_TEXT_BYTES, AidedGrader, length_problem
-from evals_app.engine.graders.json_paths import ResponsePath, graded_text, place_of
-from evals_app.engine.spec import ModelSpec, read_model
-from evals_app.engine.trial import Cause, Grade, View
+from evals_app.engine.basics.errors import ProviderError
+from evals_app.engine.graders.kit.base import MAX_TEXT_BYTES, AidedGrader, length_problem
+from evals_app.engine.graders.kit.json_paths import ResponsePath, graded_text, place_of
+from evals_app.engine.record.aids import Aids, TextSimilarity
+from evals_app.engine.record.trial import Cause, Grade, View
+from evals_app.engine.specs.base_spec import ModelSpec, read_model
 from fixtures_app.ground.quoting import quoted, says
 
 

@@ -8,12 +8,12 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import AfterValidator, Field
 
-from evals_app.engine.folding import as_written, find_folded, folded, plain, without_emphasis
-from evals_app.engine.graders.base import FROM_TURN, TextGrader, seen_in_reply
-from evals_app.engine.graders.json_paths import PathGrader, ResponsePath, place_of
-from evals_app.engine.graders.unlike import hidden_difference
-from evals_app.engine.reasoning import tag_warnings
-from evals_app.engine.trial import Cause, Grade, View
+from evals_app.engine.basics.folding import as_written, find_folded, folded, plain, without_emphasis
+from evals_app.engine.basics.reasoning import tag_warnings
+from evals_app.engine.graders.kit.base import FROM_TURN, TextGrader, seen_in_reply
+from evals_app.engine.graders.kit.json_paths import PathGrader, ResponsePath, place_of
+from evals_app.engine.graders.kit.unlike import hidden_difference
+from evals_app.engine.record.trial import Cause, Grade, View
 from fixtures_app.ground.patterns import (
     matches_everything,
     matches_nothing,

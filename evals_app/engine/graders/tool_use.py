@@ -5,8 +5,9 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from evals_app.engine.graders.base import PlainGrader
-from evals_app.engine.graders.calls import (
+from evals_app.engine.basics.matchers import contains, matcher_warnings, mismatches, with_args
+from evals_app.engine.graders.kit.base import PlainGrader
+from evals_app.engine.graders.kit.calls import (
     ArgsMatch,
     OptionalArguments,
     ToolName,
@@ -17,9 +18,8 @@ from evals_app.engine.graders.calls import (
     passed,
     unreported_calls,
 )
-from evals_app.engine.inventory import Named
-from evals_app.engine.matchers import contains, matcher_warnings, mismatches, with_args
-from evals_app.engine.trial import Grade, ToolCall, View
+from evals_app.engine.record.trial import Grade, ToolCall, View
+from evals_app.engine.specs.inventory import Named
 from fixtures_app.ground.quoting import quoted, says
 
 # Shares of the score; if a part is not expected, the others share its weight.

@@ -12,8 +12,9 @@ from pydantic import (
     model_validator,
 )
 
-from evals_app.engine.graders.base import PlainGrader
-from evals_app.engine.graders.calls import (
+from evals_app.engine.basics.matchers import contains, matcher_warnings, mismatches, with_args
+from evals_app.engine.graders.kit.base import PlainGrader
+from evals_app.engine.graders.kit.calls import (
     ArgsMatch,
     Arguments,
     ToolName,
@@ -25,12 +26,11 @@ from evals_app.engine.graders.calls import (
     passed,
     unreported_calls,
 )
-from evals_app.engine.graders.pairing import pair_up
-from evals_app.engine.inventory import Named
-from evals_app.engine.matchers import contains, matcher_warnings, mismatches, with_args
-from evals_app.engine.spec import Spec
-from evals_app.engine.tool_results import error_of
-from evals_app.engine.trial import Grade, ToolCall, View
+from evals_app.engine.graders.kit.pairing import pair_up
+from evals_app.engine.record.tool_results import error_of
+from evals_app.engine.record.trial import Grade, ToolCall, View
+from evals_app.engine.specs.base_spec import Spec
+from evals_app.engine.specs.inventory import Named
 from fixtures_app.ground.quoting import json_text, listed, quoted, shortened, times
 
 _RESULT_CHARS = 120

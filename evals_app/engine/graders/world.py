@@ -6,9 +6,9 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from evals_app.engine.graders.base import PlainGrader
-from evals_app.engine.graders.change_matching import Expected, Match, cost, match_up
-from evals_app.engine.graders.expected_changes import (
+from evals_app.engine.graders.kit.base import PlainGrader
+from evals_app.engine.graders.kit.change_matching import Expected, Match, cost, match_up
+from evals_app.engine.graders.kit.expected_changes import (
     Change,
     ExpectedEntity,
     ExpectedLink,
@@ -16,8 +16,8 @@ from evals_app.engine.graders.expected_changes import (
     changes_of,
     covers,
 )
-from evals_app.engine.inventory import Named
-from evals_app.engine.trial import Cause, Grade, GradeStatus, View
+from evals_app.engine.record.trial import Cause, Grade, GradeStatus, View
+from evals_app.engine.specs.inventory import Named
 from fixtures_app.ground.quoting import listed
 
 # When a record was written; not its content.

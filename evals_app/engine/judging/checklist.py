@@ -8,25 +8,31 @@ from functools import partial
 from itertools import groupby
 from typing import get_args
 
-from evals_app.engine.aids import (
+from evals_app.engine.basics.errors import JudgeError, ProviderError
+from evals_app.engine.judging.answers.asking import Asker
+from evals_app.engine.judging.answers.critiques import contradicts
+from evals_app.engine.judging.answers.evidence import Shown, objection
+from evals_app.engine.judging.answers.flags import flags_of
+from evals_app.engine.judging.answers.replies import CANNOT_GRADE, UNDECIDED, Form, Opinion
+from evals_app.engine.judging.answers.votes import (
+    Ballot,
+    all_at_once,
+    calls_of,
+    poll,
+    refuse_ungraded,
+)
+from evals_app.engine.judging.metrics.items import Judged, judge_items
+from evals_app.engine.judging.prompts.inquiry import Inquiry
+from evals_app.engine.judging.prompts.prompt import JudgePrompt
+from evals_app.engine.judging.text.languages import is_conditional, is_forbidding
+from evals_app.engine.record.aids import (
     ChecklistAnswer,
     ChecklistItem,
     ChecklistQuestion,
     Tick,
     TickedItem,
 )
-from evals_app.engine.errors import JudgeError, ProviderError
-from evals_app.engine.judging.asking import Asker
-from evals_app.engine.judging.critiques import contradicts
-from evals_app.engine.judging.evidence import Shown, objection
-from evals_app.engine.judging.flags import flags_of
-from evals_app.engine.judging.inquiry import Inquiry
-from evals_app.engine.judging.items import Judged, judge_items
-from evals_app.engine.judging.languages import is_conditional, is_forbidding
-from evals_app.engine.judging.prompt import JudgePrompt
-from evals_app.engine.judging.replies import CANNOT_GRADE, UNDECIDED, Form, Opinion
-from evals_app.engine.judging.votes import Ballot, all_at_once, calls_of, poll, refuse_ungraded
-from evals_app.engine.trial import Evidence, JudgeCall
+from evals_app.engine.record.trial import Evidence, JudgeCall
 
 CHECKLIST = Form(("pass", "fail", "not_applicable", CANNOT_GRADE), is_explained=True, key="items")
 _TICKS: dict[str, Tick] = {tick: tick for tick in get_args(Tick)}

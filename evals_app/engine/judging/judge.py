@@ -4,22 +4,18 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 
-from evals_app.engine.aids import (
-    ChecklistAnswer,
-    ChecklistItem,
-    ChecklistQuestion,
-    JudgeAnswer,
-    JudgeQuestion,
+from evals_app.engine.basics.errors import JudgeError
+from evals_app.engine.judging.answers.asking import Asker
+from evals_app.engine.judging.answers.critiques import contradicts
+from evals_app.engine.judging.answers.evidence import Shown, refuse_made_up
+from evals_app.engine.judging.answers.flags import flags_of
+from evals_app.engine.judging.answers.verdict import (
+    Verdict,
+    read_scripted,
+    read_verdict,
+    verdict_schema,
 )
-from evals_app.engine.errors import JudgeError
-from evals_app.engine.judging.asking import Asker
-from evals_app.engine.judging.checklist import tick_off
-from evals_app.engine.judging.critiques import contradicts
-from evals_app.engine.judging.evidence import Shown, refuse_made_up
-from evals_app.engine.judging.flags import flags_of
-from evals_app.engine.judging.prompt import JudgePrompt, build_prompt
-from evals_app.engine.judging.verdict import Verdict, read_scripted, read_verdict, verdict_schema
-from evals_app.engine.judging.votes import (
+from evals_app.engine.judging.answers.votes import (
     all_at_once,
     calls_of,
     poll,
@@ -27,7 +23,16 @@ from evals_app.engine.judging.votes import (
     until_decided,
     votes_of,
 )
-from evals_app.engine.trial import JudgeCall
+from evals_app.engine.judging.checklist import tick_off
+from evals_app.engine.judging.prompts.prompt import JudgePrompt, build_prompt
+from evals_app.engine.record.aids import (
+    ChecklistAnswer,
+    ChecklistItem,
+    ChecklistQuestion,
+    JudgeAnswer,
+    JudgeQuestion,
+)
+from evals_app.engine.record.trial import JudgeCall
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

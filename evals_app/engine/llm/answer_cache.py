@@ -16,7 +16,7 @@ from pathlib import Path
 from pydantic import TypeAdapter, ValidationError
 
 from evals_app.engine.llm.call import ModelCall, ModelReply
-from evals_app.engine.spec import ProviderSpec
+from evals_app.engine.specs.base_spec import ProviderSpec
 
 FROM_CACHE = "An answer came from the cache, not from the model, so it cost nothing."
 _VERSION = 1  # of the files

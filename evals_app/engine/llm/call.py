@@ -12,9 +12,9 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from decimal import Decimal
 from typing import Any, Literal, Protocol
 
-from evals_app.engine.kinds import PDF
 from evals_app.engine.llm.purse import Use
-from evals_app.engine.trial import Attempt, Usage
+from evals_app.engine.network.provider_kinds import PDF
+from evals_app.engine.record.trial import Attempt, Usage
 
 Stop = Literal["ok", "tool", "length", "refusal", "context"]
 Effort = Literal["low", "medium", "high", "xhigh", "max"]

@@ -3,18 +3,18 @@
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
-from evals_app.engine.addresses import Target, read_url
-from evals_app.engine.errors import AuthFailedError, ConfigurationError
-from evals_app.engine.key_places import (
+from evals_app.engine.basics.errors import AuthFailedError, ConfigurationError
+from evals_app.engine.llm.apis.adapter import Access
+from evals_app.engine.network.addresses import Target, read_url
+from evals_app.engine.network.key_places import (
     address_problem,
     is_vouched_for,
     permitted_hosts,
     place_problem,
     variable_problem,
 )
-from evals_app.engine.kinds import KINDS, variable_of
-from evals_app.engine.llm.adapter import Access
-from evals_app.engine.spec import ModelSpec, ProviderSpec
+from evals_app.engine.network.provider_kinds import KINDS, variable_of
+from evals_app.engine.specs.base_spec import ModelSpec, ProviderSpec
 
 
 @dataclass(frozen=True, slots=True)

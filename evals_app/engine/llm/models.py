@@ -8,17 +8,11 @@ from dataclasses import replace
 from functools import partial
 from typing import Self, TypeVar
 
-from evals_app.engine.errors import ConfigurationError, RateLimitedError
-from evals_app.engine.kinds import KINDS, Api
-from evals_app.engine.llm.adapter import Adapter
-from evals_app.engine.llm.anthropic import AnthropicAdapter
-from evals_app.engine.llm.call import EmbedCall, Embeddings, ModelCall, ModelReply
-from evals_app.engine.llm.keys import access
-from evals_app.engine.llm.openai import OpenAIAdapter
-from evals_app.engine.llm.pricing import Prices
-from evals_app.engine.llm.provider import Block, Call, Course, Provider, Setting, Standing
-from evals_app.engine.llm.purse import Purse
-from evals_app.engine.llm.retry import (
+from evals_app.engine.basics.errors import ConfigurationError, RateLimitedError
+from evals_app.engine.llm.apis.adapter import Adapter
+from evals_app.engine.llm.apis.anthropic import AnthropicAdapter
+from evals_app.engine.llm.apis.openai import OpenAIAdapter
+from evals_app.engine.llm.apis.retry import (
     MAX_RETRIES,
     NOT_THE_AGENT,
     AttemptError,
@@ -28,9 +22,15 @@ from evals_app.engine.llm.retry import (
     over_limit,
     summary,
 )
+from evals_app.engine.llm.call import EmbedCall, Embeddings, ModelCall, ModelReply
+from evals_app.engine.llm.keys import access
+from evals_app.engine.llm.pricing import Prices
+from evals_app.engine.llm.provider import Block, Call, Course, Provider, Setting, Standing
+from evals_app.engine.llm.purse import Purse
 from evals_app.engine.llm.slots import Pace, Slots
-from evals_app.engine.spec import ProviderSpec
-from evals_app.engine.trial import Attempt, total_cost, total_usage
+from evals_app.engine.network.provider_kinds import KINDS, Api
+from evals_app.engine.record.trial import Attempt, total_cost, total_usage
+from evals_app.engine.specs.base_spec import ProviderSpec
 from fixtures_app.ground.words import near
 
 __all__ = ["Block", "Book", "Models", "Standing", "preload"]

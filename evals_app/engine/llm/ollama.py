@@ -4,10 +4,10 @@ import asyncio
 import json
 from typing import Any
 
-from evals_app.engine.errors import ConfigurationError, WebError
-from evals_app.engine.key_places import permitted_hosts
-from evals_app.engine.kinds import KINDS
-from evals_app.engine.web import Web
+from evals_app.engine.basics.errors import ConfigurationError, WebError
+from evals_app.engine.network.key_places import permitted_hosts
+from evals_app.engine.network.provider_kinds import KINDS
+from evals_app.engine.network.web import Web
 
 _MOST_BYTES = 1_000_000
 

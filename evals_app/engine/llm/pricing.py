@@ -7,8 +7,8 @@ from functools import cache
 from itertools import groupby
 from typing import Self
 
-from evals_app.engine.spec import PriceSpec, ProviderSpec
-from evals_app.engine.trial import Usage
+from evals_app.engine.record.trial import Usage
+from evals_app.engine.specs.base_spec import PriceSpec, ProviderSpec
 
 _MILLION = 1_000_000
 _NANO = Decimal("0.000000001")

@@ -10,15 +10,15 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import TypeVar
 
-from evals_app.engine.errors import ConfigurationError, ProviderError, RateLimitedError
-from evals_app.engine.llm.adapter import Adapter
+from evals_app.engine.basics.errors import ConfigurationError, ProviderError, RateLimitedError
+from evals_app.engine.llm.apis.adapter import Adapter
+from evals_app.engine.llm.apis.retry import JITTER, AttemptError, over_limit
 from evals_app.engine.llm.call import EmbedCall, Embeddings, ModelCall, ModelReply
 from evals_app.engine.llm.pricing import Prices
 from evals_app.engine.llm.purse import UNKNOWN, Purse, Use
-from evals_app.engine.llm.retry import JITTER, AttemptError, over_limit
 from evals_app.engine.llm.slots import Pace, Slots
-from evals_app.engine.spec import ProviderSpec
-from evals_app.engine.trial import NO_USAGE, Attempt, Usage
+from evals_app.engine.record.trial import NO_USAGE, Attempt, Usage
+from evals_app.engine.specs.base_spec import ProviderSpec
 
 Call = ModelCall | EmbedCall
 R = TypeVar("R", ModelReply, Embeddings)

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Literal, NamedTuple
 
-from evals_app.engine.together import Together
-from evals_app.engine.trial import NO_USAGE, Usage
+from evals_app.engine.basics.together import Together
+from evals_app.engine.record.trial import NO_USAGE, Usage
 
 _RETRY_S = 1.0  # other processes settle, too, without notice
 

@@ -8,7 +8,7 @@ from typing import Self
 
 from anyio import CapacityLimiter
 
-from evals_app.engine.together import Together
+from evals_app.engine.basics.together import Together
 
 _MINUTE_S = 60.0
 

@@ -4,13 +4,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from evals_app.engine.matchers import MATCHER_KEYS
+from evals_app.engine.basics.matchers import MATCHER_KEYS
 from evals_app.formats.agentura.shapes import Assistant, Row, User
-from evals_app.formats.document import Document
-from evals_app.formats.foreign import Around
-from evals_app.formats.json_lines import read_json_lines
-from evals_app.formats.problems import FormatError, Loc, Problem
-from evals_app.formats.reading import Reading
+from evals_app.formats.foreign.foreign_file import Reading
+from evals_app.formats.foreign.shapes import Around
+from evals_app.formats.reading.json_lines import read_json_lines
+from evals_app.formats.reading.parsed_file import Document
+from evals_app.formats.reading.problems import FormatError, Loc, Problem
 from fixtures_app.ground.words import near
 
 MAX_ROWS = 25_000

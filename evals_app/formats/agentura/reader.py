@@ -33,11 +33,11 @@ from evals_app.formats.agentura.shapes import (
     SdkAgent,
     ToolUse,
 )
-from evals_app.formats.document import Document
-from evals_app.formats.draft import Draft, cut_texts, drafted
-from evals_app.formats.foreign import Around, Places, distinct_names, slug_of, suite_slug
-from evals_app.formats.problems import Loc
-from evals_app.formats.reading import Reading
+from evals_app.formats.foreign.draft import Draft, cut_texts, drafted
+from evals_app.formats.foreign.foreign_file import Reading
+from evals_app.formats.foreign.shapes import Around, Places, distinct_names, slug_of, suite_slug
+from evals_app.formats.reading.parsed_file import Document
+from evals_app.formats.reading.problems import Loc
 from fixtures_app.ground.words import near
 
 _FILE = re.compile(r"[\w-][\w./-]{0,200}")  # what may be the path of a file, from another one

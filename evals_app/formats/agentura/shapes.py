@@ -5,8 +5,8 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from evals_app.engine.spec import MOST, Usd
-from evals_app.formats.foreign import Foreign
+from evals_app.engine.specs.base_spec import MOST, Usd
+from evals_app.formats.foreign.shapes import Foreign
 
 _OPERATORS = set("();<>|&")
 

@@ -3,14 +3,14 @@
 import re
 from dataclasses import dataclass
 
-from evals_app.formats.document import Document, Node
-from evals_app.formats.draft import Draft, drafted
-from evals_app.formats.foreign import Places
+from evals_app.formats.foreign.draft import Draft, drafted
+from evals_app.formats.foreign.prompt_variables import with_plain_variables
+from evals_app.formats.foreign.shapes import Places
 from evals_app.formats.holodeck.models import SCRIPTED, Models
 from evals_app.formats.holodeck.shapes import AgentFile, Instructions
 from evals_app.formats.holodeck.source import Source
-from evals_app.formats.problems import Loc
-from evals_app.formats.prompt_variables import with_plain_variables
+from evals_app.formats.reading.parsed_file import Document, Node
+from evals_app.formats.reading.problems import Loc
 from fixtures_app.ground.words import near
 
 _HEADING = re.compile(r"\A---[ \t]*\r?\n.*?\n---[ \t]*\r?(?:\n|\Z)", re.DOTALL)

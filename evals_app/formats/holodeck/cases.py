@@ -5,13 +5,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from evals_app.engine.matchers import MATCHER_KEYS
-from evals_app.formats.foreign import Places, distinct_names
+from evals_app.engine.basics.matchers import MATCHER_KEYS
+from evals_app.formats.foreign.shapes import Places, distinct_names
 from evals_app.formats.holodeck.metrics import Check, read_metrics
 from evals_app.formats.holodeck.models import Models
 from evals_app.formats.holodeck.shapes import Case, File, Tool, Turn
 from evals_app.formats.holodeck.source import Source
-from evals_app.formats.problems import Loc
+from evals_app.formats.reading.problems import Loc
 
 # What we call what HoloDeck says of a turn.
 _SAID = {

@@ -5,12 +5,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from evals_app.engine.graders import GRADERS, GROUPS
-from evals_app.formats.document import Document
-from evals_app.formats.foreign import Places
+from evals_app.formats.foreign.shapes import Places
 from evals_app.formats.holodeck.models import Models
 from evals_app.formats.holodeck.shapes import METRICS, Code, GEval, Llm, Rag, Standard
 from evals_app.formats.holodeck.source import Source
-from evals_app.formats.problems import Loc
+from evals_app.formats.reading.parsed_file import Document
+from evals_app.formats.reading.problems import Loc
 from fixtures_app.ground.words import near
 
 # Our type of each metric that compares, and the options that it reads besides `response_path`.

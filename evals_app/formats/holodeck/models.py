@@ -3,13 +3,13 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from evals_app.engine.kinds import KINDS
-from evals_app.formats.draft import Draft, drafted
-from evals_app.formats.foreign import Places, slug_of
+from evals_app.engine.network.provider_kinds import KINDS
+from evals_app.formats.foreign.draft import Draft, drafted
+from evals_app.formats.foreign.shapes import Places, slug_of
 from evals_app.formats.holodeck.shapes import Llm
 from evals_app.formats.holodeck.source import Source
 from evals_app.formats.holodeck.variables import API_KEY, variable_in
-from evals_app.formats.problems import Loc
+from evals_app.formats.reading.problems import Loc
 
 SCRIPTED = "scripted"
 

@@ -9,9 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from evals_app.formats.document import Document
-from evals_app.formats.draft import Draft, drafted
-from evals_app.formats.foreign import Around, Places
+from evals_app.formats.foreign.draft import Draft, drafted
+from evals_app.formats.foreign.shapes import Around, Places
 from evals_app.formats.holodeck.agents import Tested, read_agent
 from evals_app.formats.holodeck.cases import CaseReader
 from evals_app.formats.holodeck.metrics import read_metrics
@@ -19,8 +18,9 @@ from evals_app.formats.holodeck.models import Models
 from evals_app.formats.holodeck.shapes import AgentFile, Case, CaseFile
 from evals_app.formats.holodeck.source import Source
 from evals_app.formats.holodeck.variables import has_variable
-from evals_app.formats.problems import FormatError, Loc, Problem
-from evals_app.formats.yaml_source import read_yaml
+from evals_app.formats.reading.parsed_file import Document
+from evals_app.formats.reading.problems import FormatError, Loc, Problem
+from evals_app.formats.reading.yaml_source import read_yaml
 
 # What says that a file has something to evaluate.
 _OF_SUITES = ("evaluations", "test_cases", "test_cases_file")

@@ -15,7 +15,7 @@ from pydantic import (
     WrapValidator,
 )
 
-from evals_app.formats.foreign import Foreign
+from evals_app.formats.foreign.shapes import Foreign
 
 Row = TypeVar("Row")
 

@@ -3,12 +3,12 @@
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from evals_app.formats.document import Document
-from evals_app.formats.draft import surprises
-from evals_app.formats.foreign import Around
+from evals_app.formats.foreign.draft import surprises
+from evals_app.formats.foreign.foreign_file import Reading
+from evals_app.formats.foreign.shapes import Around
 from evals_app.formats.holodeck.variables import Filling
-from evals_app.formats.problems import Loc, Problem, value_at
-from evals_app.formats.reading import Reading
+from evals_app.formats.reading.parsed_file import Document
+from evals_app.formats.reading.problems import Loc, Problem, value_at
 
 
 @dataclass(slots=True)

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from evals_app.formats.document import Document
-from evals_app.formats.problems import Loc, Problem, is_secret, shortened
-from evals_app.formats.yaml_scalars import resolved
+from evals_app.formats.reading.parsed_file import Document
+from evals_app.formats.reading.problems import Loc, Problem, is_secret, shortened
+from evals_app.formats.reading.yaml_scalars import resolved
 from fixtures_app.ground.json_data import text_fault
 from fixtures_app.ground.words import near
 

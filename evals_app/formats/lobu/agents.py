@@ -12,12 +12,12 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from evals_app.formats.document import Document, decoded
-from evals_app.formats.draft import Draft, drafted
-from evals_app.formats.foreign import Around, Foreign, Places
-from evals_app.formats.problems import FormatError, Loc
-from evals_app.formats.prompt_variables import with_plain_variables
-from evals_app.formats.reading import Reading
+from evals_app.formats.foreign.draft import Draft, drafted
+from evals_app.formats.foreign.foreign_file import Reading
+from evals_app.formats.foreign.prompt_variables import with_plain_variables
+from evals_app.formats.foreign.shapes import Around, Foreign, Places
+from evals_app.formats.reading.parsed_file import Document, decoded
+from evals_app.formats.reading.problems import FormatError, Loc
 
 # The instructions of an agent, in this order, from files in its folder.
 _PROMPTS = ("IDENTITY.md", "SOUL.md", "USER.md")

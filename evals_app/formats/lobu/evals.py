@@ -7,13 +7,13 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, TypeAdapter, ValidationError
 
-from evals_app.engine.spec import Slug
-from evals_app.formats.document import Document
-from evals_app.formats.draft import Draft, cut_texts, drafted
-from evals_app.formats.foreign import Around, Foreign, Places, slug_of, suite_slug
+from evals_app.engine.specs.base_spec import Slug
+from evals_app.formats.foreign.draft import Draft, cut_texts, drafted
+from evals_app.formats.foreign.foreign_file import Reading
+from evals_app.formats.foreign.shapes import Around, Foreign, Places, slug_of, suite_slug
 from evals_app.formats.lobu.agents import Tested
-from evals_app.formats.problems import Loc
-from evals_app.formats.reading import Reading
+from evals_app.formats.reading.parsed_file import Document
+from evals_app.formats.reading.problems import Loc
 
 # Least share of the trials that pass, and the rubric's part of a score: neither can be written.
 _PASS_RATE = 0.8

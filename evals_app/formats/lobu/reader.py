@@ -5,11 +5,11 @@ Source: the Lobu documentation, pages Evaluations and lobu.toml Reference.
 
 from collections.abc import Iterator, Sequence
 
-from evals_app.formats.document import Document
-from evals_app.formats.draft import Draft
-from evals_app.formats.foreign import Around
+from evals_app.formats.foreign.draft import Draft
+from evals_app.formats.foreign.shapes import Around
 from evals_app.formats.lobu.agents import folder_of, read_project, tested_by
 from evals_app.formats.lobu.evals import read_eval
+from evals_app.formats.reading.parsed_file import Document
 
 __all__ = ["read"]
 

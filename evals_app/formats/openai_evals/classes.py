@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from evals_app.formats.foreign.spots import Spot
 from evals_app.formats.openai_evals.modelgraded import read_modelgraded
 from evals_app.formats.openai_evals.parts import LostError
 from evals_app.formats.openai_evals.shapes import Entry
-from evals_app.formats.spots import Spot
 from fixtures_app.ground.patterns import MAX_PATTERN_CHARS
 from fixtures_app.ground.words import near
 

@@ -5,7 +5,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from evals_app.formats.chats import content_text
+from evals_app.formats.foreign.chats import content_text
+from evals_app.formats.foreign.spots import Spot
 from evals_app.formats.openai_evals.parts import LostError
 from evals_app.formats.openai_evals.shapes import (
     Asking,
@@ -17,7 +18,6 @@ from evals_app.formats.openai_evals.shapes import (
     TextSimilarity,
 )
 from evals_app.formats.openai_evals.templates import Template, Variable
-from evals_app.formats.spots import Spot
 from fixtures_app.ground.patterns import MAX_PATTERN_CHARS
 from fixtures_app.ground.words import near
 

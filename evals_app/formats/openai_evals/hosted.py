@@ -5,19 +5,26 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from evals_app.engine.template import written as with_backslashes
-from evals_app.formats.chats import IN_PROMPTS, Chat, chat_of, content_text, own_prompt, read_chat
-from evals_app.formats.draft import Draft, drafted
-from evals_app.formats.foreign import Around, Places, distinct_names, slug_of
+from evals_app.engine.basics.template import written as with_backslashes
+from evals_app.formats.foreign.chats import (
+    IN_PROMPTS,
+    Chat,
+    chat_of,
+    content_text,
+    own_prompt,
+    read_chat,
+)
+from evals_app.formats.foreign.draft import Draft, drafted
+from evals_app.formats.foreign.foreign_file import Reading
+from evals_app.formats.foreign.shapes import Around, Places, distinct_names, slug_of
+from evals_app.formats.foreign.spots import Spot
+from evals_app.formats.foreign.words import MESSAGES, USER, plain
 from evals_app.formats.openai_evals.criteria import Asked, model_of, read_criteria
 from evals_app.formats.openai_evals.items import Item, Origin, items_of
 from evals_app.formats.openai_evals.parts import LostError, Missed, Parts, parts_of
 from evals_app.formats.openai_evals.shapes import Eval, Messages, Run
 from evals_app.formats.openai_evals.suites import Case, Written, agent_problem, suite_draft
 from evals_app.formats.openai_evals.templates import Template, path_of, value_at
-from evals_app.formats.reading import Reading
-from evals_app.formats.spots import Spot
-from evals_app.formats.words import MESSAGES, USER, plain
 
 Json = dict[str, Any]
 

@@ -4,11 +4,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from evals_app.formats.chats import is_chat
-from evals_app.formats.json_lines import read_json_lines
+from evals_app.formats.foreign.chats import is_chat
+from evals_app.formats.foreign.spots import Spot
 from evals_app.formats.openai_evals.parts import LostError, Parts, read_beside
 from evals_app.formats.openai_evals.shapes import Eval, Run
-from evals_app.formats.spots import Spot
+from evals_app.formats.reading.json_lines import read_json_lines
 
 Json = dict[str, Any]
 

@@ -4,12 +4,12 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from evals_app.formats.chats import content_text, is_chat
+from evals_app.formats.foreign.chats import content_text, is_chat
+from evals_app.formats.foreign.spots import Spot
+from evals_app.formats.foreign.words import text_of
 from evals_app.formats.openai_evals.parts import LostError, read_beside
 from evals_app.formats.openai_evals.shapes import Modelgraded
-from evals_app.formats.spots import Spot
-from evals_app.formats.words import text_of
-from evals_app.formats.yaml_source import read_yaml
+from evals_app.formats.reading.yaml_source import read_yaml
 
 Json = dict[str, Any]
 

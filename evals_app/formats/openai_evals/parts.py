@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from evals_app.formats.document import Document, Node
-from evals_app.formats.problems import FormatError
-from evals_app.formats.reading import Reading
-from evals_app.formats.spots import Spot
+from evals_app.formats.foreign.foreign_file import Reading
+from evals_app.formats.foreign.spots import Spot
+from evals_app.formats.reading.parsed_file import Document, Node
+from evals_app.formats.reading.problems import FormatError
 
 _UNKNOWN = (
     "This is not an object of OpenAI Evals. Expected an eval (with testing_criteria), a run (with "

@@ -9,9 +9,9 @@ https://github.com/openai/evals
 
 from collections.abc import Iterator, Sequence
 
-from evals_app.formats.document import Document
-from evals_app.formats.draft import Draft, cut_texts
-from evals_app.formats.foreign import Around
+from evals_app.formats.foreign.draft import Draft, cut_texts
+from evals_app.formats.foreign.foreign_file import Reading
+from evals_app.formats.foreign.shapes import Around
 from evals_app.formats.openai_evals.hosted import read_hosted
 from evals_app.formats.openai_evals.parts import Missed
 from evals_app.formats.openai_evals.registry import (
@@ -20,7 +20,7 @@ from evals_app.formats.openai_evals.registry import (
     read_registry,
     read_samples,
 )
-from evals_app.formats.reading import Reading
+from evals_app.formats.reading.parsed_file import Document
 
 __all__ = ["read"]
 

@@ -4,17 +4,17 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from evals_app.formats.chats import chat_of, own_prompt
-from evals_app.formats.document import Document
-from evals_app.formats.draft import Draft
-from evals_app.formats.foreign import Around, slug_of
-from evals_app.formats.json_lines import read_json_lines
+from evals_app.formats.foreign.chats import chat_of, own_prompt
+from evals_app.formats.foreign.draft import Draft
+from evals_app.formats.foreign.foreign_file import Reading
+from evals_app.formats.foreign.shapes import Around, slug_of
+from evals_app.formats.foreign.spots import Spot
 from evals_app.formats.openai_evals.classes import INCLUDES, Grading, grading_of
 from evals_app.formats.openai_evals.parts import LostError, Missed, read_beside
 from evals_app.formats.openai_evals.shapes import Alias, Entry
 from evals_app.formats.openai_evals.suites import Case, Written, agent_problem, suite_draft
-from evals_app.formats.reading import Reading
-from evals_app.formats.spots import Spot
+from evals_app.formats.reading.json_lines import read_json_lines
+from evals_app.formats.reading.parsed_file import Document
 from fixtures_app.ground.words import near
 
 T = TypeVar("T")

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from evals_app.engine.template import written as with_backslashes
-from evals_app.formats.chats import INSTRUCTIONS, Chat
-from evals_app.formats.draft import Draft, drafted
-from evals_app.formats.foreign import Places, distinct_names
-from evals_app.formats.problems import Loc, NoAgent
-from evals_app.formats.spots import Spot
+from evals_app.engine.basics.template import written as with_backslashes
+from evals_app.formats.foreign.chats import INSTRUCTIONS, Chat
+from evals_app.formats.foreign.draft import Draft, drafted
+from evals_app.formats.foreign.shapes import Places, distinct_names
+from evals_app.formats.foreign.spots import Spot
+from evals_app.formats.reading.problems import Loc, NoAgent
 
 Json = dict[str, Any]
 

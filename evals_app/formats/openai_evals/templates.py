@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from evals_app.formats.words import text_of
+from evals_app.formats.foreign.words import text_of
 
 _BRACES = re.compile(r"\{\{(?!\{)((?:[^{}]|\{(?!\{)|\}(?!\}))*)\}\}")
 _STEP = r"\.\s*([\w-]+)|\[\s*(\d+)\s*\]|\[\s*'([^']*)'\s*\]|\[\s*\"([^\"]*)\"\s*\]"

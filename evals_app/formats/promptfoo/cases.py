@@ -6,7 +6,7 @@ from itertools import product
 from math import prod
 from typing import Any
 
-from evals_app.engine.files import is_shown_as_it_is, media_type
+from evals_app.engine.specs.files import is_shown_as_it_is, media_type
 from evals_app.formats.promptfoo.rows import as_test
 from evals_app.formats.promptfoo.shapes import Scenario, Test
 from evals_app.formats.promptfoo.source import Spot, is_data, is_file

@@ -5,15 +5,15 @@ from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import Any
 
-from evals_app.formats.draft import Draft, drafted
-from evals_app.formats.foreign import GENERIC, Places, distinct_names, slug_of
-from evals_app.formats.problems import Loc
+from evals_app.formats.foreign.draft import Draft, drafted
+from evals_app.formats.foreign.shapes import GENERIC, Places, distinct_names, slug_of
 from evals_app.formats.promptfoo.assertions import Setting, given, read_checks
 from evals_app.formats.promptfoo.cases import Case, is_meant, read_cases
 from evals_app.formats.promptfoo.prompts import Prompt, Question, read_prompts
 from evals_app.formats.promptfoo.providers import Target, read_targets
 from evals_app.formats.promptfoo.shapes import Config, EvaluateOptions
 from evals_app.formats.promptfoo.source import Spot
+from evals_app.formats.reading.problems import Loc
 from fixtures_app.ground.words import near
 
 Json = dict[str, Any]

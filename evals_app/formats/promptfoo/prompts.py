@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import Any
 
-from evals_app.engine.template import written as with_backslashes
-from evals_app.formats.foreign import distinct_names, slug_of
-from evals_app.formats.problems import FormatError
+from evals_app.engine.basics.template import written as with_backslashes
+from evals_app.formats.foreign.shapes import distinct_names, slug_of
 from evals_app.formats.promptfoo.shapes import Prompt as PromptShape
 from evals_app.formats.promptfoo.source import FILE, Spot, is_file
 from evals_app.formats.promptfoo.templates import Template, Vars, text_of
-from evals_app.formats.yaml_source import read_yaml
+from evals_app.formats.reading.problems import FormatError
+from evals_app.formats.reading.yaml_source import read_yaml
 
 _PATH = re.compile(r"[^\s{}]+\.(?:txt|md|json|ya?ml|j2|csv)")
 _NOT_TEXT = re.compile(r"(?:exec:|[a-z]+://)\S+|[^\s{}]+\.(?:[cm]?[jt]s|py|rb|sh|bash)(?::\w+)?")

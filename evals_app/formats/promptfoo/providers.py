@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from evals_app.formats.foreign import distinct_names, slug_of
+from evals_app.formats.foreign.shapes import distinct_names, slug_of
 from evals_app.formats.promptfoo.shapes import Provider
 from evals_app.formats.promptfoo.source import Spot, is_file
 

@@ -8,12 +8,12 @@ Source: the promptfoo documentation, https://www.promptfoo.dev/docs/configuratio
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from evals_app.formats.document import Document
-from evals_app.formats.draft import Draft
-from evals_app.formats.foreign import Around
+from evals_app.formats.foreign.draft import Draft
+from evals_app.formats.foreign.shapes import Around
 from evals_app.formats.promptfoo.evaluation import Evaluation
 from evals_app.formats.promptfoo.shapes import Config
 from evals_app.formats.promptfoo.source import Project
+from evals_app.formats.reading.parsed_file import Document
 
 
 def read(documents: Sequence[Document], around: Around) -> Iterator[Draft]:

@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
-from evals_app.formats.foreign import Foreign
+from evals_app.formats.foreign.shapes import Foreign
 
 _OF_COMMAND = "This is an option of promptfoo's command, not part of the evals."
 _OF_RUN = "Choose the cases when you run the suite: run_evals --case, --tag."

@@ -9,14 +9,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, Self, TypeVar, Unpack
 
-from evals_app.formats import spots
-from evals_app.formats.document import Document, Node, decoded
-from evals_app.formats.draft import cut_texts
-from evals_app.formats.foreign import Around, Foreign
-from evals_app.formats.json_lines import read_json_lines
-from evals_app.formats.problems import About, FormatError, Loc, Problem
-from evals_app.formats.reading import Reading
-from evals_app.formats.yaml_source import read_yaml
+from evals_app.formats.foreign import spots
+from evals_app.formats.foreign.draft import cut_texts
+from evals_app.formats.foreign.foreign_file import Reading
+from evals_app.formats.foreign.shapes import Around, Foreign
+from evals_app.formats.reading.json_lines import read_json_lines
+from evals_app.formats.reading.parsed_file import Document, Node, decoded
+from evals_app.formats.reading.problems import About, FormatError, Loc, Problem
+from evals_app.formats.reading.yaml_source import read_yaml
 
 P = TypeVar("P", bound=Foreign)
 

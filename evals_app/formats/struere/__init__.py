@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from evals_app.engine.suite import CaseSpec, SuiteSpec, TurnSpec
+from evals_app.engine.suites.suite_spec import CaseSpec, SuiteSpec, TurnSpec
 from evals_app.formats.dialect import Dialect, rows_under
 from evals_app.formats.struere.shapes import FIXTURE_KEYS, RENAMED, Case, Suite, Turn
 from fixtures_app.spec import FixtureSpec

@@ -3,9 +3,10 @@
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, get_args
 
-from evals_app.engine.spec import PREFIXES, ModelSpec
-from evals_app.engine.suite import AssertionSpec, CaseSpec, SuiteSpec, TurnSpec
-from evals_app.formats.problems import Loc, Problem, keys_text
+from evals_app.engine.specs.base_spec import PREFIXES, ModelSpec
+from evals_app.engine.suites.suite_spec import AssertionSpec, CaseSpec, SuiteSpec, TurnSpec
+from evals_app.formats.reading.problems import Loc, Problem, keys_text
+from evals_app.formats.reading.yaml_text import write_yaml
 from evals_app.formats.struere.shapes import (
     CHANNELS,
     FIXTURE_KEYS,
@@ -18,7 +19,6 @@ from evals_app.formats.struere.shapes import (
     Turn,
     Type,
 )
-from evals_app.formats.yaml_text import write_yaml
 from fixtures_app.spec import FixtureSpec
 
 # What is written, in their words or otherwise, and so is not a loss.

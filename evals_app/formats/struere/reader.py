@@ -9,9 +9,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Unpack
 
-from evals_app.engine.suite import SuiteSpec
-from evals_app.formats.document import Document
-from evals_app.formats.draft import (
+from evals_app.engine.suites.suite_spec import SuiteSpec
+from evals_app.formats.foreign.draft import (
     Draft,
     Reference,
     model_references,
@@ -22,9 +21,10 @@ from evals_app.formats.draft import (
     validated,
     written_assertions,
 )
-from evals_app.formats.foreign import Around
-from evals_app.formats.problems import About, Loc, Place, Problem, holds
-from evals_app.formats.prompt_variables import with_plain_variables
+from evals_app.formats.foreign.prompt_variables import with_plain_variables
+from evals_app.formats.foreign.shapes import Around
+from evals_app.formats.reading.parsed_file import Document
+from evals_app.formats.reading.problems import About, Loc, Place, Problem, holds
 from evals_app.formats.struere import share_project
 from evals_app.formats.struere.shapes import (
     CHANNELS,

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from evals_app.formats.problems import Loc
+from evals_app.formats.reading.problems import Loc
 from evals_app.formats.tables.choices import (
     BOTH_WAYS,
     COUNTED,

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from string import ascii_uppercase
 from typing import Any
 
-from evals_app.engine.folding import folded
-from evals_app.engine.template import written
+from evals_app.engine.basics.folding import folded
+from evals_app.engine.basics.template import written
+from evals_app.formats.foreign.words import text_of
 from evals_app.formats.tables.wanted import with_keys, word_pattern
-from evals_app.formats.words import text_of
 from fixtures_app.ground.patterns import MAX_PATTERN_CHARS
 from fixtures_app.ground.quoting import quoted
 from fixtures_app.ground.written_data import data_in

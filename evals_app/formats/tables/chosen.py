@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from evals_app.formats.problems import Problem
+from evals_app.formats.reading.problems import Problem
 from evals_app.formats.tables.columns import HEADERS, column_of, near_header
 from fixtures_app.ground.words import near
 

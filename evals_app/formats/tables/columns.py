@@ -8,7 +8,8 @@ from typing import Any, Literal
 from pydantic import ValidationError
 
 from evals_app.engine.graders import GRADERS
-from evals_app.formats import words
+from evals_app.formats.foreign import words
+from evals_app.formats.foreign.words import plain
 from evals_app.formats.tables.values import (
     CHECKS,
     DATA,
@@ -33,7 +34,6 @@ from evals_app.formats.tables.wanted import (
     one_of,
     read_wanted,
 )
-from evals_app.formats.words import plain
 from fixtures_app.ground.words import near, nearest
 from fixtures_app.ground.written_data import data_in
 

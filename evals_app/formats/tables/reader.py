@@ -5,10 +5,10 @@ from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import Any
 
-from evals_app.formats.document import Document
-from evals_app.formats.draft import Draft, drafted
-from evals_app.formats.foreign import Around, slug_of
-from evals_app.formats.problems import NoAgent, Problem
+from evals_app.formats.foreign.draft import Draft, drafted
+from evals_app.formats.foreign.shapes import Around, slug_of
+from evals_app.formats.reading.parsed_file import Document
+from evals_app.formats.reading.problems import NoAgent, Problem
 from evals_app.formats.tables.cases import read_cases
 from evals_app.formats.tables.chosen import Chosen
 from evals_app.formats.tables.records import read_records

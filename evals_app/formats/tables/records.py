@@ -6,19 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Unpack
 
-from evals_app.engine.template import PARAMS
-from evals_app.engine.template import written as with_backslashes
-from evals_app.formats.chats import INSTRUCTIONS, is_chat, own_prompt, read_chat
-from evals_app.formats.document import Document
-from evals_app.formats.foreign import distinct_names
-from evals_app.formats.problems import About, Level, Loc, Problem
-from evals_app.formats.tables.chosen import IGNORED, Chosen
-from evals_app.formats.tables.columns import CHOICES, CheckColumn, ComparedColumn, column_of, ways
-from evals_app.formats.tables.table import NO_NAME, Table
-from evals_app.formats.tables.texts import in_cell
-from evals_app.formats.tables.values import write_scalar
-from evals_app.formats.tables.wanted import with_keys
-from evals_app.formats.words import (
+from evals_app.engine.basics.template import PARAMS
+from evals_app.engine.basics.template import written as with_backslashes
+from evals_app.formats.foreign.chats import INSTRUCTIONS, is_chat, own_prompt, read_chat
+from evals_app.formats.foreign.shapes import distinct_names
+from evals_app.formats.foreign.words import (
     EXPECTED,
     MESSAGES,
     NAME,
@@ -28,6 +20,14 @@ from evals_app.formats.words import (
     rows_place,
     text_of,
 )
+from evals_app.formats.reading.parsed_file import Document
+from evals_app.formats.reading.problems import About, Level, Loc, Problem
+from evals_app.formats.tables.chosen import IGNORED, Chosen
+from evals_app.formats.tables.columns import CHOICES, CheckColumn, ComparedColumn, column_of, ways
+from evals_app.formats.tables.table import NO_NAME, Table
+from evals_app.formats.tables.texts import in_cell
+from evals_app.formats.tables.values import write_scalar
+from evals_app.formats.tables.wanted import with_keys
 
 Json = dict[str, Any]
 

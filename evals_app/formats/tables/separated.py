@@ -9,8 +9,8 @@ from contextlib import suppress
 from itertools import islice
 from typing import Any
 
-from evals_app.formats.document import MAX_BYTES, Node, decoded
-from evals_app.formats.problems import FormatError, Problem, shown
+from evals_app.formats.reading.parsed_file import MAX_BYTES, Node, decoded
+from evals_app.formats.reading.problems import FormatError, Problem, shown
 from evals_app.formats.tables.columns import column_of
 from evals_app.formats.tables.table import (
     MAX_CELLS,

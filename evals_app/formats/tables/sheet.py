@@ -5,7 +5,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Unpack
 
-from evals_app.formats.problems import About, Level, Loc, Problem, keys_text, shortened
+from evals_app.formats.foreign.words import plain, sounds_like_check
+from evals_app.formats.reading.problems import About, Level, Loc, Problem, keys_text, shortened
 from evals_app.formats.tables.choices import Question, lettered
 from evals_app.formats.tables.chosen import IGNORED, Chosen, UnknownColumn
 from evals_app.formats.tables.columns import (
@@ -27,7 +28,6 @@ from evals_app.formats.tables.columns import (
 )
 from evals_app.formats.tables.table import TITLES, Table
 from evals_app.formats.tables.texts import from_cell
-from evals_app.formats.words import plain, sounds_like_check
 
 # Where a part of a case or a turn was written: its place in that, and the column.
 Owner = Literal["case", "turn"]

@@ -3,12 +3,12 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from evals_app.engine.suite import SuiteSpec
-from evals_app.formats.problems import Loc
+from evals_app.engine.suites.suite_spec import SuiteSpec
+from evals_app.formats.foreign.words import plain
+from evals_app.formats.reading.problems import Loc
 from evals_app.formats.tables.columns import Column, is_for_people
 from evals_app.formats.tables.sheet import Sheet
 from evals_app.formats.tables.values import DATA, NAME, TAGS, TEXT, Kind
-from evals_app.formats.words import plain
 from fixtures_app.ground.words import near
 
 Json = dict[str, Any]

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Unpack
 
-from evals_app.formats.document import Document
-from evals_app.formats.problems import About, Loc, Problem
+from evals_app.formats.reading.parsed_file import Document
+from evals_app.formats.reading.problems import About, Loc, Problem
 
 # The name of the one sheet of a CSV file.
 NO_NAME = ""

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from evals_app.formats.problems import FormatError
+from evals_app.formats.reading.problems import FormatError
+from evals_app.formats.reading.yaml_source import read_yaml
 from evals_app.formats.tables.choices import read_options
-from evals_app.formats.yaml_source import read_yaml
 from fixtures_app.ground.strict_json import read_strictly
 
 _SEPARATORS = re.compile(r"[,;\n]")

@@ -5,9 +5,9 @@ import unicodedata
 from collections.abc import Sequence
 from typing import Any
 
-from evals_app.engine.decimals import read_amount
-from evals_app.engine.folding import SPACELESS, folded, in_plain_digits
-from evals_app.formats.words import text_of
+from evals_app.engine.basics.decimals import read_amount
+from evals_app.engine.basics.folding import SPACELESS, folded, in_plain_digits
+from evals_app.formats.foreign.words import text_of
 from fixtures_app.ground.quoting import quoted, shortened
 from fixtures_app.ground.written_data import data_in
 

@@ -10,8 +10,8 @@ from typing import Any
 from openpyxl import Workbook, load_workbook
 from openpyxl.utils.cell import range_boundaries
 
-from evals_app.formats.document import MAX_BYTES, Node
-from evals_app.formats.problems import FormatError, Loc, Problem
+from evals_app.formats.reading.parsed_file import MAX_BYTES, Node
+from evals_app.formats.reading.problems import FormatError, Loc, Problem
 from evals_app.formats.tables.shown import shown_text
 from evals_app.formats.tables.table import (
     MAX_CELLS,

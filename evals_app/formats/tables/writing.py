@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
-from evals_app.engine.suite import SuiteSpec
-from evals_app.formats.document import decoded
-from evals_app.formats.problems import FormatError, Loc, Problem, keys_text, shown
+from evals_app.engine.suites.suite_spec import SuiteSpec
+from evals_app.formats.reading.parsed_file import decoded
+from evals_app.formats.reading.problems import FormatError, Loc, Problem, keys_text, shown
 from evals_app.formats.tables.columns import (
     CHECK_COLUMNS,
     COLUMNS,

@@ -9,13 +9,13 @@ from django.core.management.base import BaseCommand
 from django.db.models import BigIntegerField
 
 from evals_app.checks import FOR_COMMANDS
-from evals_app.engine.comparison import Change
+from evals_app.engine.statistics.comparison import Change
 from evals_app.management import usage_error
 from evals_app.management.comparison import print_comparison
 from evals_app.management.console import address_of_pages, console_on
 from evals_app.management.numbers import whole
-from evals_app.reports.run_json import SCHEMA_VERSION
-from evals_app.runs.comparing import (
+from evals_app.reports.answers.run_json import SCHEMA_VERSION
+from evals_app.runs.reading.compared_runs import (
     CannotCompareError,
     Comparison,
     compare_runs,

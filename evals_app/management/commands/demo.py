@@ -18,17 +18,17 @@ from rich.table import Table
 
 from evals_app import COMMAND
 from evals_app.checks import FOR_COMMANDS
-from evals_app.engine.errors import CannotError
-from evals_app.engine.trial import Verdict
-from evals_app.library.examples import import_examples
-from evals_app.library.files import EditedError
-from evals_app.library.rights import Rights
+from evals_app.engine.basics.errors import CannotError
+from evals_app.engine.record.trial import Verdict
+from evals_app.library.importing.examples import import_examples
+from evals_app.library.importing.file_import import EditedError
+from evals_app.library.importing.rights import Rights
 from evals_app.management.console import console_on, print_result, run_link, watch
 from evals_app.management.web import WebServer, ensure_free
 from evals_app.models import Run, Suite
-from evals_app.runs.cluster import Interrupted, LocalCluster
-from evals_app.runs.events import be_quiet
-from evals_app.runs.start import start_run
+from evals_app.runs.ground.events import be_quiet
+from evals_app.runs.process.cluster import Interrupted, LocalCluster
+from evals_app.runs.starting.start_run import start_run
 
 BIND = "127.0.0.1:8000"
 ON_PURPOSE = {"fails-on-purpose": Verdict.FAILED, "errors-on-purpose": Verdict.ERRORED}

@@ -9,7 +9,7 @@ from django.core.management.base import BaseCommand
 from pydantic import ValidationError
 
 from evals_app.checks import FOR_COMMANDS
-from evals_app.library.exporting import FORMS, export_files
+from evals_app.library.exporting.file_export import FORMS, export_files
 from evals_app.management import usage_error
 from evals_app.management.problems import tell
 from evals_app.management.whole_files import write_whole

@@ -14,10 +14,10 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import connection
 
 from evals_app.checks import FOR_COMMANDS
-from evals_app.formats.attached import FindFile
-from evals_app.library.changes import Change, ImportReport
-from evals_app.library.files import EditedError, NoChecksError
-from evals_app.library.rights import Rights
+from evals_app.formats.foreign.attached import FindFile
+from evals_app.library.changes.import_report import Change, ImportReport
+from evals_app.library.importing.file_import import EditedError, NoChecksError
+from evals_app.library.importing.rights import Rights
 from evals_app.management import usage_error
 from evals_app.management.eval_files import Lookout, read_paths
 from evals_app.management.importing import columns_of, import_paths, refused

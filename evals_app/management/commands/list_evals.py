@@ -12,10 +12,10 @@ from django.db.models import Count
 from evals_app.checks import FOR_COMMANDS
 from evals_app.management.choosing import named_agent
 from evals_app.models import Case, Suite
-from evals_app.reports.run_json import SCHEMA_VERSION
-from evals_app.reports.shares import CASE_COUNTS
-from evals_app.reports.similarity import STAND_IN, similarity_json
-from evals_app.runs.standing import Standing, standings, with_last_runs
+from evals_app.reports.answers.run_json import SCHEMA_VERSION
+from evals_app.reports.words.shares import CASE_COUNTS
+from evals_app.reports.words.similarity import STAND_IN, similarity_json
+from evals_app.runs.reading.suite_verdict import Standing, standings, with_last_runs
 
 Listed: TypeAlias = tuple[Any, Standing]  # a suite, annotated
 

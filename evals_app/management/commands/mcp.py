@@ -12,15 +12,15 @@ from django.core.exceptions import PermissionDenied
 from django.core.management.base import BaseCommand
 from django.db import close_old_connections
 
-from evals_app.api.auth import note_use
-from evals_app.api.permissions import Scope, includes
 from evals_app.checks import FOR_COMMANDS
-from evals_app.engine.agents.mcp_tools import MISSING
+from evals_app.engine.agents.tools.mcp_tools import MISSING
 from evals_app.management import usage_error
 from evals_app.mcp.server import is_installed
 from evals_app.mcp.streams import serve
 from evals_app.mcp.tool import Caller
 from evals_app.models import ApiToken
+from evals_app.requests.auth import note_use
+from evals_app.requests.permissions import Scope, includes
 from fixtures_app.ground.words import near
 
 _GONE = "This token or user is no longer valid. Restart the server with another one."

@@ -10,7 +10,8 @@ from django.db import connection
 from evals_app.checks import FOR_COMMANDS
 from evals_app.management import usage_error
 from evals_app.management.numbers import MOST_DAYS, days, whole
-from evals_app.runs.retention import (
+from evals_app.runs.ground.workers import somebody_works
+from evals_app.runs.process.retention import (
     KEEP_LAST,
     Pruned,
     count_prunable,
@@ -18,7 +19,6 @@ from evals_app.runs.retention import (
     due_runs,
     prune_run,
 )
-from evals_app.runs.workers import somebody_works
 
 
 class Command(BaseCommand):

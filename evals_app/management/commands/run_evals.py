@@ -15,8 +15,7 @@ from rich.console import Console
 
 from evals_app import COMMAND
 from evals_app.checks import FOR_COMMANDS
-from evals_app.documents import run_document, runs_document
-from evals_app.engine.forecast import Forecast
+from evals_app.engine.forecast.run_forecast import Forecast
 from evals_app.engine.llm.answer_cache import secret_in
 from evals_app.management import INTERRUPTED, scratch, usage_error
 from evals_app.management.choosing import Choice, choose, named_runs
@@ -42,19 +41,20 @@ from evals_app.management.reporting import (
 )
 from evals_app.management.run_options import HELP, Wanted, add_run_options, paths_of
 from evals_app.models import Run, Suite
-from evals_app.reports.forecasts import forecast_json, in_words, regrade_forecast_json
-from evals_app.reports.regrading import left_out_in_words
-from evals_app.reports.run_json import SCHEMA_VERSION, verdict_of_all, written
-from evals_app.runs.cancel import cancel_run
-from evals_app.runs.ceilings import month_left
-from evals_app.runs.cluster import Interrupted
-from evals_app.runs.forecast import forecast, forecast_started
-from evals_app.runs.forecast_regrade import forecast_regrade
-from evals_app.runs.regrade import plan_regrade, regrade
-from evals_app.runs.rerun import Version, rerun
-from evals_app.runs.resume import resume_run
-from evals_app.runs.select import Variant
-from evals_app.runs.start import start_runs
+from evals_app.reports.answers.forecasts import forecast_json, in_words, regrade_forecast_json
+from evals_app.reports.answers.run_json import SCHEMA_VERSION, verdict_of_all, written
+from evals_app.reports.words.regrading import left_out_in_words
+from evals_app.runs.ending.cancel import cancel_run
+from evals_app.runs.ending.resume import resume_run
+from evals_app.runs.money.ceilings import month_left
+from evals_app.runs.process.cluster import Interrupted
+from evals_app.runs.reading.run_readers import run_document, runs_document
+from evals_app.runs.regrading.forecast_regrade import forecast_regrade
+from evals_app.runs.regrading.start_regrade import plan_regrade, regrade
+from evals_app.runs.starting.forecast import forecast, forecast_started
+from evals_app.runs.starting.rerun import Version, rerun
+from evals_app.runs.starting.select import Variant
+from evals_app.runs.starting.start_run import start_runs
 
 FAILED, INCONCLUSIVE = 1, 3
 

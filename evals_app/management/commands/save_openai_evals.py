@@ -10,8 +10,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from evals_app.engine.errors import ConfigurationError
-from evals_app.engine.web import Web, proxy_for
+from evals_app.engine.basics.errors import ConfigurationError
+from evals_app.engine.network.web import Web, proxy_for
 from evals_app.management import usage_error
 from evals_app.management.openai_evals.account import read_account
 from evals_app.management.openai_evals.api import Api

@@ -7,7 +7,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from evals_app.management.numbers import duration
 from evals_app.management.web import WebServer, ensure_free
-from evals_app.runs.cluster import CannotWorkError, Interrupted, LocalCluster
+from evals_app.runs.process.cluster import CannotWorkError, Interrupted, LocalCluster
 
 
 class Command(BaseCommand):

@@ -11,19 +11,19 @@ from rich.console import Console
 
 from evals_app import COMMAND
 from evals_app.checks import FOR_COMMANDS
-from evals_app.documents import settlement_details
 from evals_app.management import INTERRUPTED, usage_error
 from evals_app.management.commands.run_evals import FAILED, INCONCLUSIVE
 from evals_app.management.console import RunsCommand, address_of_pages, watch
 from evals_app.management.crew import Crew
 from evals_app.management.numbers import RUN_NUMBER, usd
 from evals_app.models import Run, Settlement
-from evals_app.reports.run_json import SCHEMA_VERSION, written
-from evals_app.reports.settlements import TESTING, WORDS, warnings
-from evals_app.runs.cancel import cancel_settlement
-from evals_app.runs.cluster import TICK_S, Interrupted
-from evals_app.runs.settle import start_settlement
-from evals_app.runs.suspects import plan_settlement, price_of
+from evals_app.reports.answers.retests import TESTING, WORDS, warnings
+from evals_app.reports.answers.run_json import SCHEMA_VERSION, written
+from evals_app.runs.ending.cancel import cancel_settlement
+from evals_app.runs.process.cluster import TICK_S, Interrupted
+from evals_app.runs.reading.run_readers import settlement_details
+from evals_app.runs.retests.candidates import plan_settlement, price_of
+from evals_app.runs.retests.rounds import start_settlement
 
 
 class Command(RunsCommand):

@@ -8,9 +8,9 @@ from django.core.management.base import BaseCommand
 
 from evals_app.checks import FOR_COMMANDS
 from evals_app.management import usage_error
-from evals_app.reports.run_json import SCHEMA_VERSION
-from evals_app.reports.spending import spending_json, spending_lines
-from evals_app.runs.spending import WAYS, month_text, read_month, spending
+from evals_app.reports.answers.run_json import SCHEMA_VERSION
+from evals_app.reports.answers.spending import spending_json, spending_lines
+from evals_app.runs.money.spending import WAYS, month_text, read_month, spending
 
 
 class Command(BaseCommand):

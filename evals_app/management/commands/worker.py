@@ -7,8 +7,8 @@ from django.core.management.base import BaseCommand, CommandError
 
 from evals_app.checks import FOR_COMMANDS
 from evals_app.management.numbers import duration
-from evals_app.runs.cluster import CannotWorkError, Interrupted, LocalCluster, look_after
-from evals_app.runs.workers import somebody_works_here
+from evals_app.runs.ground.workers import somebody_works_here
+from evals_app.runs.process.cluster import CannotWorkError, Interrupted, LocalCluster, look_after
 
 
 class Command(BaseCommand):

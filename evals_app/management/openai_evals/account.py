@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from evals_app.engine.addresses import is_named, reach_problem, read_url
-from evals_app.engine.permits import permits
+from evals_app.engine.basics.permits import permits
+from evals_app.engine.network.addresses import is_named, reach_problem, read_url
 from evals_app.management import usage_error
 
 _USUAL = "https://api.openai.com/v1"

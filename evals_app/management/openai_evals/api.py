@@ -9,8 +9,8 @@ from http import HTTPStatus
 from typing import Any, TypeVar
 from urllib.parse import quote, urlencode
 
-from evals_app.engine.llm.retry import retry_after_s, sentence
-from evals_app.engine.web import Answer, Arriving, Web, WebError
+from evals_app.engine.llm.apis.retry import retry_after_s, sentence
+from evals_app.engine.network.web import Answer, Arriving, Web, WebError
 from evals_app.management.openai_evals.account import Account
 
 T = TypeVar("T")

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
-from evals_app.formats.document import MAX_BYTES
 from evals_app.formats.openai_evals.mentions import Mentions
+from evals_app.formats.reading.parsed_file import MAX_BYTES
 from evals_app.management.openai_evals.api import Api, Page, Query, read_page
 from evals_app.management.openai_evals.folder import Folder
 from evals_app.management.openai_evals.report import Report

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from evals_app.engine.agents.toolbox import CannedAnswers
-from evals_app.engine.tool_spec import CannedTool
+from evals_app.engine.agents.tools.toolbox import CannedAnswers
+from evals_app.engine.specs.tool_spec import CannedTool
 
 pytestmark = pytest.mark.anyio
 

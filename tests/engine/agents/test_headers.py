@@ -1,7 +1,7 @@
 """What is kept in the environment and sent along."""
 
 from evals_app.engine.agents.headers import secrets_of
-from evals_app.engine.tool_spec import FromEnvironment, HeaderValue
+from evals_app.engine.specs.tool_spec import FromEnvironment, HeaderValue
 
 
 def test_what_is_sent_is_hidden_in_every_form_in_which_it_may_come_back() -> None:

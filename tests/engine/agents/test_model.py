@@ -8,15 +8,20 @@ from typing import Any
 
 import pytest
 
-from evals_app.engine import conversation
 from evals_app.engine.agents import session
 from evals_app.engine.agents.model import ModelSession
 from evals_app.engine.agents.session import Exchange, Setting
-from evals_app.engine.agents.toolbox import Toolbox
-from evals_app.engine.errors import AgentError, ConfigurationError, ProviderError, UnavailableError
-from evals_app.engine.llm.anthropic import AnthropicAdapter
+from evals_app.engine.agents.tools.toolbox import Toolbox
+from evals_app.engine.basics.errors import (
+    AgentError,
+    ConfigurationError,
+    ProviderError,
+    UnavailableError,
+)
+from evals_app.engine.llm.apis.anthropic import AnthropicAdapter
 from evals_app.engine.llm.call import AssistantMessage, ModelCall, ModelReply, NativeTurn
-from evals_app.engine.trial import NO_USAGE, Attempt, Cause, Message, Trial, Usage
+from evals_app.engine.record.trial import NO_USAGE, Attempt, Cause, Message, Trial, Usage
+from evals_app.engine.running import conversation
 from tests.engine.llm.makers import FakeTime, make_models
 from tests.engine.makers import converse, make_agent, make_model_agent, make_world
 from tests.model_server import (

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from evals_app.engine.agent_spec import ScriptedRule
 from evals_app.engine.agents.scripted import ScriptedSession, fill, matching_rule, scripted_judge
 from evals_app.engine.agents.session import Exchange
-from evals_app.engine.agents.toolbox import Toolbox
-from evals_app.engine.errors import AgentError, JudgeError
+from evals_app.engine.agents.tools.toolbox import Toolbox
+from evals_app.engine.basics.errors import AgentError, JudgeError
 from evals_app.engine.llm.call import AssistantMessage, ModelCall, UserMessage
-from evals_app.engine.trial import ToolCall, Usage
+from evals_app.engine.record.trial import ToolCall, Usage
+from evals_app.engine.specs.agent_spec import ScriptedRule
 from tests.engine.makers import make_call, make_world
 
 pytestmark = pytest.mark.anyio

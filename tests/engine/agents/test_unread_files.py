@@ -1,9 +1,9 @@
 """A document that cannot be read is said to be so; the turn goes on."""
 
+from evals_app.engine.agents.external.outside import _file
 from evals_app.engine.agents.model import _written
-from evals_app.engine.agents.outside import _file
-from evals_app.engine.files import MEDIA_TYPES
 from evals_app.engine.llm.call import FileContent
+from evals_app.engine.specs.files import MEDIA_TYPES
 
 SPOILT = FileContent("list.xlsx", MEDIA_TYPES[".xlsx"], b"no archive")
 SAID = "[File list.xlsx cannot be read: it is not a valid xlsx document.]"

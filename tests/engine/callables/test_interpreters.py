@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from evals_app.engine.agent_spec import AgentSpec
+from evals_app.engine.basics.permits import FROZEN
 from evals_app.engine.callables.pool import Callables
 from evals_app.engine.callables.references import callable_problem
-from evals_app.engine.permits import FROZEN
-from evals_app.engine.trial import Trial
+from evals_app.engine.record.trial import Trial
+from evals_app.engine.specs.agent_spec import AgentSpec
 from tests.engine.makers import converse, refusals
 from tests.engine.operator_code import OperatorCode
 from tests.engine.permitting import permitting

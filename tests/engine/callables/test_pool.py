@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
+from evals_app.engine.basics.errors import CodeError
 from evals_app.engine.callables import pool
 from evals_app.engine.callables.pool import Callables
 from evals_app.engine.callables.processes import ROOT
-from evals_app.engine.errors import CodeError
 from tests.engine.operator_code import OperatorCode
 from tests.engine.permitting import permitting
 
@@ -413,7 +413,7 @@ async def test_processes_end_when_the_one_that_started_them_is_killed(
         f"""
 import asyncio
 from evals_app.engine.callables.pool import Callables
-from evals_app.engine.permits import Permits, set_permits
+from evals_app.engine.basics.permits import Permits, set_permits
 
 async def main():
     set_permits(Permits(modules=({operator_code.package!r},)))

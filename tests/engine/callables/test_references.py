@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from evals_app.engine.basics.permits import OUR_COMMAND
 from evals_app.engine.callables import references
 from evals_app.engine.callables.references import (
     callable_problem,
@@ -13,7 +14,6 @@ from evals_app.engine.callables.references import (
     importing_within,
     program_path,
 )
-from evals_app.engine.permits import OUR_COMMAND
 from tests.engine.operator_code import OperatorCode
 from tests.engine.permitting import permitting
 

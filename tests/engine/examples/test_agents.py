@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from evals_app.engine.agents.reply import read_reply
+from evals_app.engine.agents.external.reply import read_reply
 from evals_app.engine.callables.references import callable_problem
 from evals_app.engine.examples.agents import analyst
 

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from evals_app.engine.aids import Measured, RagQuestion, StepsQuestion
-from evals_app.engine.trial import Chunk, Message, ToolCall, Trial, TurnRecord, View
+from evals_app.engine.record.aids import Measured, RagQuestion, StepsQuestion
+from evals_app.engine.record.trial import Chunk, Message, ToolCall, Trial, TurnRecord, View
 
 
 def make_call(name: str = "entity.query", /, **args: Any) -> ToolCall:

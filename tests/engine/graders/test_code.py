@@ -6,14 +6,12 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from evals_app.engine.aids import Aids
+from evals_app.engine.basics.errors import CodeError
+from evals_app.engine.basics.permits import FROZEN
 from evals_app.engine.callables.pool import Callables
-from evals_app.engine.errors import CodeError
 from evals_app.engine.graders.code import Code, context_of
-from evals_app.engine.grading import grade_trial
-from evals_app.engine.permits import FROZEN
-from evals_app.engine.suite import AssertionSpec
-from evals_app.engine.trial import (
+from evals_app.engine.record.aids import Aids
+from evals_app.engine.record.trial import (
     Cause,
     Chunk,
     Grade,
@@ -23,6 +21,8 @@ from evals_app.engine.trial import (
     Trial,
     View,
 )
+from evals_app.engine.suites.suite_spec import AssertionSpec
+from evals_app.engine.verdicts.grading import grade_trial
 from tests.engine.graders.makers import make_trial, make_turn
 from tests.engine.makers import make_case, make_suite
 from tests.engine.operator_code import OperatorCode

@@ -4,9 +4,9 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from evals_app.engine.graders.base import PlainGrader
 from evals_app.engine.graders.effort import Cost, Latency
-from evals_app.engine.trial import Cause, GradeStatus, TurnRecord, Usage, View
+from evals_app.engine.graders.kit.base import PlainGrader
+from evals_app.engine.record.trial import Cause, GradeStatus, TurnRecord, Usage, View
 from tests.engine.makers import make_trial, make_turn
 
 

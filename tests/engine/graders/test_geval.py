@@ -3,10 +3,10 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from evals_app.engine.aids import Aids, Measured, RagQuestion, StepsQuestion
 from evals_app.engine.graders.geval import GEval
-from evals_app.engine.suite import CaseSpec
-from evals_app.engine.trial import Cause, GradeStatus
+from evals_app.engine.record.aids import Aids, Measured, RagQuestion, StepsQuestion
+from evals_app.engine.record.trial import Cause, GradeStatus
+from evals_app.engine.suites.suite_spec import CaseSpec
 from tests.engine.graders.makers import view_of
 
 pytestmark = pytest.mark.anyio

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evals_app.engine.graders import GRADERS, PlainGrader
-from evals_app.engine.suite import AssertionSpec
-from evals_app.engine.trial import Cause, Grade, GradeStatus, ToolCall, View
+from evals_app.engine.record.trial import Cause, Grade, GradeStatus, ToolCall, View
+from evals_app.engine.suites.suite_spec import AssertionSpec
 from fixtures_app.ground.json_text import MAX_JSON_BYTES
 from tests.engine.graders.makers import make_call, view_of
 

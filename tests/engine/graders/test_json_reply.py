@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from evals_app.engine.graders.base import PlainGrader
 from evals_app.engine.graders.json_reply import JsonPath, JsonSchema, JsonValid
-from evals_app.engine.suite import AssertionSpec
-from evals_app.engine.trial import Cause, GradeStatus
+from evals_app.engine.graders.kit.base import PlainGrader
+from evals_app.engine.record.trial import Cause, GradeStatus
+from evals_app.engine.suites.suite_spec import AssertionSpec
 from fixtures_app.ground.json_text import MAX_JSON_BYTES
 from tests.engine.graders.makers import view_of
 

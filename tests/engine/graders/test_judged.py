@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from evals_app.engine.aids import (
+from evals_app.engine.graders.judged import LlmJudge, Rubric
+from evals_app.engine.record.aids import (
     Aids,
     ChecklistAnswer,
     ChecklistItem,
@@ -18,10 +19,9 @@ from evals_app.engine.aids import (
     TickedItem,
     Vote,
 )
-from evals_app.engine.graders.judged import LlmJudge, Rubric
-from evals_app.engine.grading import grade_trial
-from evals_app.engine.suite import AssertionSpec
-from evals_app.engine.trial import Cause, Evidence, Grade, GradeStatus, JudgeCall
+from evals_app.engine.record.trial import Cause, Evidence, Grade, GradeStatus, JudgeCall
+from evals_app.engine.suites.suite_spec import AssertionSpec
+from evals_app.engine.verdicts.grading import grade_trial
 from tests.engine.graders.makers import view_of
 from tests.engine.makers import make_case, make_suite, make_trial, make_turn
 

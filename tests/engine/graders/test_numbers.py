@@ -6,12 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from evals_app.engine.decimals import DecimalSign, is_within, read_number
-from evals_app.engine.graders.base import MAX_TEXT_BYTES
+from evals_app.engine.basics.decimals import DecimalSign, is_within, read_number
+from evals_app.engine.basics.permits import FROZEN
+from evals_app.engine.graders.kit.base import MAX_TEXT_BYTES
+from evals_app.engine.graders.kit.prose_numbers import find_numbers
 from evals_app.engine.graders.numbers import Numeric
-from evals_app.engine.graders.prose_numbers import find_numbers
-from evals_app.engine.permits import FROZEN
-from evals_app.engine.trial import Cause, GradeStatus
+from evals_app.engine.record.trial import Cause, GradeStatus
 from tests.engine.graders.makers import view_of
 
 GROUPED: dict[str, object] = {"accept_thousands_separators": True}

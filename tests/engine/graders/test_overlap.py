@@ -14,8 +14,8 @@ from evals_app.engine.graders.overlap import (
     Rouge,
     TokenF1,
 )
-from evals_app.engine.suite import AssertionSpec
-from evals_app.engine.trial import Cause, GradeStatus
+from evals_app.engine.record.trial import Cause, GradeStatus
+from evals_app.engine.suites.suite_spec import AssertionSpec
 from tests.engine.graders.makers import view_of
 from tests.engine.graders.measures.small_wordnet import write_wordnet
 from tests.engine.graders.pairs import REFERENCES, TOLERANCE, Reference

@@ -3,11 +3,11 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from evals_app.engine.aids import Aids, RagQuestion
 from evals_app.engine.graders import GRADERS, GROUPS
 from evals_app.engine.graders.rag import RagGrader
-from evals_app.engine.suite import AssertionSpec, CaseSpec
-from evals_app.engine.trial import Cause
+from evals_app.engine.record.aids import Aids, RagQuestion
+from evals_app.engine.record.trial import Cause
+from evals_app.engine.suites.suite_spec import AssertionSpec, CaseSpec
 from tests.engine.graders.makers import FakeMeasure, view_of
 
 _, METRICS = GROUPS["rag"]

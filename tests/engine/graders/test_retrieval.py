@@ -3,10 +3,10 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from evals_app.engine.agents.reply import AgentReply
+from evals_app.engine.agents.external.reply import AgentReply
 from evals_app.engine.agents.session import Exchange
 from evals_app.engine.graders.retrieval import ChunksFetched
-from evals_app.engine.trial import Cause, Chunk, View
+from evals_app.engine.record.trial import Cause, Chunk, View
 from tests.engine.graders.makers import make_trial, view_of_chunks
 
 

@@ -4,11 +4,11 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from evals_app.engine.aids import Aids, TextSimilarity
-from evals_app.engine.errors import UnavailableError
-from evals_app.engine.graders.base import MAX_TEXT_BYTES
+from evals_app.engine.basics.errors import UnavailableError
+from evals_app.engine.graders.kit.base import MAX_TEXT_BYTES
 from evals_app.engine.graders.similarity import SemanticSimilarity
-from evals_app.engine.trial import Cause, Grade, GradeStatus, View
+from evals_app.engine.record.aids import Aids, TextSimilarity
+from evals_app.engine.record.trial import Cause, Grade, GradeStatus, View
 from tests.engine.graders.makers import view_of
 
 pytestmark = pytest.mark.anyio

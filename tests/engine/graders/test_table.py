@@ -6,7 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from evals_app.engine.graders import ALIASES, GRADERS, GROUPS, Grader
-from evals_app.engine.suite import COMMON_KEYS, AssertionSpec
+from evals_app.engine.suites.suite_spec import COMMON_KEYS, AssertionSpec
 
 every_grader = pytest.mark.parametrize(
     ("kind", "grader"), [pytest.param(*row, id=row[0]) for row in GRADERS.items()]

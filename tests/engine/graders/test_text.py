@@ -3,9 +3,9 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from evals_app.engine.graders.base import MAX_TEXT_BYTES, PlainGrader
+from evals_app.engine.graders.kit.base import MAX_TEXT_BYTES, PlainGrader
 from evals_app.engine.graders.text import Contains, ExactMatch, Matches, NotContains, NotMatches
-from evals_app.engine.trial import Cause, GradeStatus, View
+from evals_app.engine.record.trial import Cause, GradeStatus, View
 from tests.engine.graders.makers import make_trial, make_turn, view_of
 
 DECOMPOSED_CAFE = "cafe\u0301"

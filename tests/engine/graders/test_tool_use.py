@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from evals_app.engine.graders.base import MAX_TEXT_BYTES
+from evals_app.engine.graders.kit.base import MAX_TEXT_BYTES
 from evals_app.engine.graders.tool_use import ToolUse
-from evals_app.engine.trial import Cause, GradeStatus, ToolCall, View
+from evals_app.engine.record.trial import Cause, GradeStatus, ToolCall, View
 from tests.engine.graders.makers import make_call, make_trial, make_turn, view_of
 
 TO_PARIS = make_call("search_flights", destination="Paris")

@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from evals_app.engine.graders.base import PlainGrader
+from evals_app.engine.graders.kit.base import PlainGrader
 from evals_app.engine.graders.tools import ExpectedCall, ToolCalled, ToolCalls, ToolNotCalled
-from evals_app.engine.trial import Cause, KnownTool, ToolCall, View
+from evals_app.engine.record.trial import Cause, KnownTool, ToolCall, View
 from tests.engine.graders.makers import make_call, make_trial, make_turn, view_of
 
 QUERY_ORDERS = make_call("entity.query", type="order", limit=5)

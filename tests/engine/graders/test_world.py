@@ -6,8 +6,8 @@ import pytest
 from pydantic import ValidationError
 
 from evals_app.engine.graders.world import MAX_COMPARISONS, WorldChanges
-from evals_app.engine.suite import AssertionSpec
-from evals_app.engine.trial import Cause, Grade, GradeStatus, Trial, View
+from evals_app.engine.record.trial import Cause, Grade, GradeStatus, Trial, View
+from evals_app.engine.suites.suite_spec import AssertionSpec
 from fixtures_app.spec import FixtureSpec
 from fixtures_app.tools import ToolWorld
 from tests.engine.graders.makers import make_trial, make_turn

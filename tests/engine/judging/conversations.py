@@ -1,6 +1,6 @@
 """A conversation as a judge is shown it, and what judges quote of it: truly, and made up."""
 
-from evals_app.engine.judging.transcript import Piece
+from evals_app.engine.judging.text.transcript import Piece
 
 ANSWER = """\
 Thanks for your patience, Ms. Okafor! I\u2019ve looked at order **ORD-1042**.

@@ -4,11 +4,11 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from evals_app.engine.aids import ChecklistItem, ChecklistQuestion, JudgeQuestion, Scale
 from evals_app.engine.judging import Asker, ModelJudge
 from evals_app.engine.llm.call import ModelCall, ModelReply, UserMessage
-from evals_app.engine.spec import ModelSpec
-from evals_app.engine.trial import View
+from evals_app.engine.record.aids import ChecklistItem, ChecklistQuestion, JudgeQuestion, Scale
+from evals_app.engine.record.trial import View
+from evals_app.engine.specs.base_spec import ModelSpec
 from tests.engine.graders.makers import make_trial, make_turn
 
 MODEL = ModelSpec(provider="anthropic", name="claude-haiku-5-5")

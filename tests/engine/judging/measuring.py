@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from evals_app.engine.judging.inquiry import Inquiry
-from evals_app.engine.judging.replies import Form
+from evals_app.engine.judging.answers.replies import Form
+from evals_app.engine.judging.prompts.inquiry import Inquiry
 from evals_app.engine.llm.call import ModelCall, UserMessage
-from evals_app.engine.trial import View
+from evals_app.engine.record.trial import View
 from tests.engine.graders.makers import make_trial, make_turn
 from tests.engine.judging.makers import FakeModel, make_asker
 

@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from evals_app.engine.aids import ChecklistAnswer, ChecklistItem, ChecklistQuestion
-from evals_app.engine.errors import UnavailableError
+from evals_app.engine.basics.errors import UnavailableError
+from evals_app.engine.judging.answers.replies import UNDECIDED, Opinion
 from evals_app.engine.judging.checklist import merged
-from evals_app.engine.judging.replies import UNDECIDED, Opinion
 from evals_app.engine.llm.call import ModelCall, ModelReply
-from evals_app.engine.trial import View
+from evals_app.engine.record.aids import ChecklistAnswer, ChecklistItem, ChecklistQuestion
+from evals_app.engine.record.trial import View
 from tests.engine.graders.makers import make_trial, make_turn
 from tests.engine.judging.makers import (
     FakeModel,

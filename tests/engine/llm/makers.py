@@ -14,7 +14,7 @@ import pytest
 from evals_app.engine.llm.call import ModelCall, ModelReply, ToolDef, UserMessage
 from evals_app.engine.llm.models import Models
 from evals_app.engine.llm.provider import Setting
-from evals_app.engine.spec import ProviderSpec
+from evals_app.engine.specs.base_spec import ProviderSpec
 from tests.chat_api import tool_messages
 from tests.messages_api import Json
 from tests.model_server import KEY, Answer, ModelServer, tool_results

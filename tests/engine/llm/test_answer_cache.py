@@ -10,7 +10,7 @@ import pytest
 from evals_app.engine.llm.answer_cache import FROM_CACHE, AnswerCache, secret_in
 from evals_app.engine.llm.call import ModelCall, ModelReply
 from evals_app.engine.llm.replay import Calls
-from evals_app.engine.spec import ProviderSpec
+from evals_app.engine.specs.base_spec import ProviderSpec
 from tests.engine.llm.makers import make_call
 from tests.engine.llm.test_replay import REPLY
 

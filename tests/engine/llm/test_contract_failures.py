@@ -10,7 +10,7 @@ from http import HTTPStatus
 
 import pytest
 
-from evals_app.engine.errors import (
+from evals_app.engine.basics.errors import (
     AuthFailedError,
     BadRequestError,
     ConfigurationError,
@@ -20,7 +20,8 @@ from evals_app.engine.errors import (
     TimedOutError,
     UnavailableError,
 )
-from evals_app.engine.llm import adapter, keys
+from evals_app.engine.llm import keys
+from evals_app.engine.llm.apis import adapter
 from tests.agent_server import Sent, WebServer
 from tests.engine.llm.makers import (
     APIS,

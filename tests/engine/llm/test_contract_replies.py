@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from evals_app.engine.errors import BadRequestError, ReplyTooLongError
-from evals_app.engine.llm import adapter
+from evals_app.engine.basics.errors import BadRequestError, ReplyTooLongError
+from evals_app.engine.llm.apis import adapter
 from evals_app.engine.llm.call import FileContent, ToolResult, ToolResults, UserMessage
-from evals_app.engine.trial import NO_USAGE, Usage
+from evals_app.engine.record.trial import NO_USAGE, Usage
 from tests.engine.llm.makers import APIS, KEY_VARIABLE, QUERY, SDKS, STREAMED, Api, FakeTime, Lab
 from tests.model_server import KEY, Cut, Failure, Garbage, ModelServer, Reply, ToolUse
 

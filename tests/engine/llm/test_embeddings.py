@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from evals_app.engine.errors import BadRequestError, ConfigurationError
+from evals_app.engine.basics.errors import BadRequestError, ConfigurationError
 from evals_app.engine.llm.call import Embeddings
 from evals_app.engine.llm.models import Models
 from evals_app.engine.llm.purse import Account, Purse, Use
-from evals_app.engine.trial import Usage
+from evals_app.engine.record.trial import Usage
 from tests.engine.llm.makers import CHAT, KEY_VARIABLE, Lab, make_provider
 from tests.messages_api import Json
 from tests.model_server import KEY, Answer, Failure, Garbage, Vectors

@@ -2,11 +2,11 @@ from typing import Any
 
 import pytest
 
-from evals_app.engine.errors import AuthFailedError, ConfigurationError
-from evals_app.engine.kinds import variable_of
+from evals_app.engine.basics.errors import AuthFailedError, ConfigurationError
+from evals_app.engine.basics.permits import FROZEN
 from evals_app.engine.llm.keys import MissingKey, access, missing_keys, refusal, unknown_address
-from evals_app.engine.permits import FROZEN
-from evals_app.engine.spec import ProviderSpec
+from evals_app.engine.network.provider_kinds import variable_of
+from evals_app.engine.specs.base_spec import ProviderSpec
 from tests.engine.llm.makers import KEY_VARIABLE, make_provider
 from tests.engine.permitting import permitting
 

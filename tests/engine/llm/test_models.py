@@ -10,7 +10,7 @@ from contextlib import contextmanager
 import anyio
 import pytest
 
-from evals_app.engine.errors import (
+from evals_app.engine.basics.errors import (
     AuthFailedError,
     BadRequestError,
     ConfigurationError,
@@ -21,7 +21,7 @@ from evals_app.engine.errors import (
 from evals_app.engine.llm.models import Block, Models, preload
 from evals_app.engine.llm.provider import Setting
 from evals_app.engine.llm.slots import Pace
-from evals_app.engine.spec import ProviderSpec
+from evals_app.engine.specs.base_spec import ProviderSpec
 from tests.engine.llm.makers import KEY_VARIABLE, MESSAGES, Lab, make_call, make_provider
 from tests.model_server import KEY, Answer, Cut, Failure, Hang, ModelServer, Reply
 

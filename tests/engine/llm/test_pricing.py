@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evals_app.engine.llm.pricing import Prices, prices_of, prices_on, usd_text
-from evals_app.engine.spec import PriceSpec, ProviderSpec
-from evals_app.engine.trial import Usage
+from evals_app.engine.record.trial import Usage
+from evals_app.engine.specs.base_spec import PriceSpec, ProviderSpec
 
 MODEL = "claude-haiku-5-5"
 ALL = {

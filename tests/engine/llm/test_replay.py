@@ -8,7 +8,7 @@ import pytest
 
 from evals_app.engine.llm.call import ModelCall, ModelReply, NativeTurn, ToolRequest, UserMessage
 from evals_app.engine.llm.replay import Calls, fingerprint
-from evals_app.engine.trial import Attempt, Usage
+from evals_app.engine.record.trial import Attempt, Usage
 from tests.engine.llm.makers import make_call
 
 pytestmark = pytest.mark.anyio

@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from evals_app.engine.permits import OUR_COMMAND
-from evals_app.engine.suite import SuiteSpec
+from evals_app.engine.basics.permits import OUR_COMMAND
+from evals_app.engine.suites.suite_spec import SuiteSpec
+from evals_app.formats.checking.references import Known
 from evals_app.formats.importing import Imported, SourceFile, read_files
-from evals_app.formats.problems import FormatError, Problem
-from evals_app.formats.references import Known
+from evals_app.formats.reading.problems import FormatError, Problem
 
 KNOWN = Known(agents={"support": "model"})
 

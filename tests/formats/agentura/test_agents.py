@@ -1,7 +1,7 @@
 import pytest
 
-from evals_app.engine.agent_spec import AgentSpec
-from evals_app.engine.permits import OUR_COMMAND
+from evals_app.engine.basics.permits import OUR_COMMAND
+from evals_app.engine.specs.agent_spec import AgentSpec
 from tests.engine.permitting import permitting
 from tests.formats.agentura.projects import ACCURACY, AGENT, QUALITY, problems, read
 

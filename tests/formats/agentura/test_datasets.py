@@ -5,7 +5,7 @@ import pytest
 
 from evals_app.formats.agentura import datasets
 from evals_app.formats.importing import SourceFile, read_files
-from evals_app.formats.problems import FormatError
+from evals_app.formats.reading.problems import FormatError
 from tests.formats.agentura.projects import (
     ACCURACY,
     CONVERSATION,

@@ -2,8 +2,8 @@ import re
 
 import pytest
 
+from evals_app.formats.checking.references import Known
 from evals_app.formats.importing import SourceFile, read_files
-from evals_app.formats.references import Known
 from tests.formats.agentura.projects import (
     ACCURACY,
     AGENT,

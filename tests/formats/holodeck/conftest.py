@@ -2,7 +2,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from evals_app.engine.permits import permits
+from evals_app.engine.basics.permits import permits
 from tests.engine.permitting import permitting
 
 NAMED = ("SUPPORT_KEY", "TEAM_KEY", "OPENAI_API_KEY@proxy.example.org")

@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 import yaml
 
-from evals_app.engine.agent_spec import AgentSpec
-from evals_app.engine.spec import ProviderSpec
-from evals_app.engine.suite import SuiteSpec
+from evals_app.engine.specs.agent_spec import AgentSpec
+from evals_app.engine.specs.base_spec import ProviderSpec
+from evals_app.engine.suites.suite_spec import SuiteSpec
+from evals_app.formats.checking.references import Known
 from evals_app.formats.importing import Imported, SourceFile, read_files
 from evals_app.formats.native import write_native
-from evals_app.formats.problems import FormatError, Problem
-from evals_app.formats.references import Known
+from evals_app.formats.reading.problems import FormatError, Problem
 
 KNOWN = Known(agents={"desk": "http", "reader": "scripted"})
 ENVIRONMENT = {"HOME": "/home/somebody"}

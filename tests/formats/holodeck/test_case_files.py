@@ -1,7 +1,7 @@
 import pytest
 
 from evals_app.formats.importing import SourceFile, read_files
-from evals_app.formats.problems import FormatError
+from evals_app.formats.reading.problems import FormatError
 from tests.formats.holodeck.projects import KNOWN, problems, read
 
 CASES_ELSEWHERE = """\

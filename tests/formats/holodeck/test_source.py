@@ -4,7 +4,7 @@ import pytest
 
 from evals_app.formats.importing import Imported, SourceFile, read_files
 from evals_app.formats.native import file_name, write_native
-from evals_app.formats.problems import FormatError, Problem
+from evals_app.formats.reading.problems import FormatError, Problem
 from tests.formats.holodeck.projects import (
     MODEL,
     QUICK_START,

@@ -2,9 +2,9 @@
 
 import pytest
 
+from evals_app.formats.checking.references import Known
 from evals_app.formats.importing import Imported, SourceFile, read_files
-from evals_app.formats.problems import FormatError, Problem
-from evals_app.formats.references import Known
+from evals_app.formats.reading.problems import FormatError, Problem
 
 KNOWN = Known(agents={"my-agent": "model"})
 

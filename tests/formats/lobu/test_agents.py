@@ -1,7 +1,7 @@
 import pytest
 
+from evals_app.formats.checking.references import Known
 from evals_app.formats.importing import SourceFile, read_files
-from evals_app.formats.references import Known
 from tests.formats.lobu.projects import EVALS, KNOWN, PING, problems, read
 
 TOML = """\

@@ -2,9 +2,9 @@ from typing import Any
 
 import pytest
 
-from evals_app.engine.suite import SuiteSpec
-from evals_app.formats.problems import FormatError
-from evals_app.formats.references import Known
+from evals_app.engine.suites.suite_spec import SuiteSpec
+from evals_app.formats.checking.references import Known
+from evals_app.formats.reading.problems import FormatError
 from tests.formats.lobu.projects import EVALS, PING, RUBRIC, problems, read
 
 FOLLOWS = r"""

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from evals_app.formats.attached import fitting
+from evals_app.formats.checking.references import Known
+from evals_app.formats.foreign.attached import fitting
 from evals_app.formats.importing import Imported, SourceFile, read_files
-from evals_app.formats.problems import FormatError, Problem
-from evals_app.formats.references import Known
+from evals_app.formats.reading.problems import FormatError, Problem
 
 Json = dict[str, Any]
 

@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from evals_app.formats.problems import NoAgent
+from evals_app.formats.reading.problems import NoAgent
 from tests.formats.openai_evals.saved import (
     QUESTION,
     RIGHT,

@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from evals_app.formats.importing import Imported, SourceFile, read_files
-from evals_app.formats.problems import FormatError, NoAgent, Problem
+from evals_app.formats.reading.problems import FormatError, NoAgent, Problem
 from tests.formats.openai_evals.saved import KNOWN, Json, dumped
 
 REGISTRY = """\

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from evals_app.engine.suite import AssertionSpec
+from evals_app.engine.suites.suite_spec import AssertionSpec
 from evals_app.formats.promptfoo.javascript import NotSayableError, checks_of
 from tests.engine.graders.makers import view_of
 from tests.formats.promptfoo.projects import HEAD, read

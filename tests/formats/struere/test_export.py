@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evals_app.engine.folding import folded
-from evals_app.engine.suite import SuiteSpec
+from evals_app.engine.basics.folding import folded
+from evals_app.engine.suites.suite_spec import SuiteSpec
+from evals_app.formats.checking.references import Known
 from evals_app.formats.importing import Imported, SourceFile, read_files
-from evals_app.formats.references import Known
 from evals_app.formats.struere.export import fixture_file, suite_file, write_fixture, write_suite
 from fixtures_app.spec import FixtureSpec
 

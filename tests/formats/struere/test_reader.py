@@ -2,11 +2,11 @@ from typing import Any
 
 import pytest
 
-from evals_app.engine.suite import AssertionSpec, SuiteSpec
+from evals_app.engine.suites.suite_spec import AssertionSpec, SuiteSpec
+from evals_app.formats.checking.references import Known
 from evals_app.formats.importing import Imported, SourceFile, read_files
 from evals_app.formats.native import write_native
-from evals_app.formats.problems import FormatError, Problem
-from evals_app.formats.references import Known
+from evals_app.formats.reading.problems import FormatError, Problem
 
 KNOWN = Known(agents={"support": "model"})
 HEAD = 'suite: "Minimal"\nslug: "minimal"\nagent: "support"\n'

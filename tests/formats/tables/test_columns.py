@@ -3,8 +3,8 @@ from pathlib import Path
 
 import pytest
 
+from evals_app.formats.foreign.words import plain
 from evals_app.formats.tables.columns import COLUMNS, AnyColumn, ComparedColumn, column_of
-from evals_app.formats.words import plain
 
 PAGE = (Path(__file__).resolve().parents[3] / "docs" / "spreadsheets.md").read_text()
 

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from openpyxl import Workbook
 from openpyxl.worksheet.worksheet import Worksheet
 
-from evals_app.engine.graders.base import PlainGrader
+from evals_app.engine.graders.kit.base import PlainGrader
+from evals_app.formats.checking.references import Known
 from evals_app.formats.importing import Imported, SourceFile, read_files
-from evals_app.formats.problems import FormatError, NoAgent, Problem
-from evals_app.formats.references import Known
+from evals_app.formats.reading.problems import FormatError, NoAgent, Problem
 from evals_app.formats.tables.columns import HEADERS
 from tests.engine.graders.makers import view_of
 

@@ -2,7 +2,7 @@ import codecs
 
 import pytest
 
-from evals_app.formats.problems import FormatError
+from evals_app.formats.reading.problems import FormatError
 from evals_app.formats.tables import separated
 from evals_app.formats.tables.separated import read_csv, write_csv_rows
 

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from evals_app.engine.graders import GRADERS
-from evals_app.engine.suite import AssertionSpec
+from evals_app.engine.suites.suite_spec import AssertionSpec
+from evals_app.formats.checking.references import Known
 from evals_app.formats.importing import Imported, SourceFile, read_files
-from evals_app.formats.problems import FormatError, Problem
-from evals_app.formats.references import Known
+from evals_app.formats.reading.problems import FormatError, Problem
+from evals_app.formats.reading.yaml_text import write_yaml
 from evals_app.formats.tables.wanted import compared_by, one_of
-from evals_app.formats.yaml_text import write_yaml
 from fixtures_app.ground.written_data import data_in
 from tests.engine.graders.makers import view_of
 from tests.formats.tables.test_reader import book

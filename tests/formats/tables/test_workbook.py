@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from openpyxl import Workbook, load_workbook
 from openpyxl.worksheet.worksheet import Worksheet
 
-from evals_app.formats.problems import FormatError
+from evals_app.formats.reading.problems import FormatError
 from evals_app.formats.tables import workbook
 from evals_app.formats.tables.table import Table
 from evals_app.formats.tables.workbook import read_xlsx

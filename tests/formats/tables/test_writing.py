@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from openpyxl import load_workbook
 
-from evals_app.engine.suite import CaseSpec, LimitsSpec, SuiteSpec, TurnSpec
+from evals_app.engine.suites.suite_spec import CaseSpec, LimitsSpec, SuiteSpec, TurnSpec
+from evals_app.formats.checking.references import Known
 from evals_app.formats.importing import Imported, SourceFile, read_files
-from evals_app.formats.references import Known
 from evals_app.formats.tables.columns import COLUMNS, Column
 from evals_app.formats.tables.suites import SUITE_KINDS
 from evals_app.formats.tables.writing import write_csv, write_xlsx

@@ -1,0 +1,393 @@
+"""What a person pastes about an agent with an address, and the places that they choose in it.
+
+Values of headers that look like keys are never kept: the draft names a variable in their place.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from django import forms
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from pydantic import TypeAdapter, ValidationError
+from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget
+
+from evals_app.admin.agents.curl import Pasted, read_pasted
+from evals_app.admin.kit.presentation import first_words, plural
+from evals_app.engine.agents.external import reply_places
+from evals_app.engine.agents.external.chat import chat_reply
+from evals_app.engine.agents.external.reply import AgentReply, parse_reply
+from evals_app.engine.agents.external.reply_places import CallsPlace, Place
+from evals_app.engine.agents.external.streams import (
+    format_of,
+    has_json_lines,
+    is_object,
+    pieces_for,
+    recorded_events,
+)
+from evals_app.engine.basics.errors import AgentError, ReplyMismatchError
+from evals_app.engine.basics.permits import permits
+from evals_app.engine.basics.template import written
+from evals_app.engine.specs.tool_spec import OURS, CalledUrl, looks_secret
+from evals_app.engine.specs.wire_spec import StreamSpec
+from evals_app.runs.ground.storable import storable
+from fixtures_app.ground.json_data import json_problems
+from fixtures_app.ground.json_paths import Steps, parse_path
+from fixtures_app.ground.nesting import TOO_DEEP, is_too_deep
+from fixtures_app.ground.spec_errors import messages_of
+
+_MOST_CHARS = 100_000
+_POSITIONS = {0: "first", -1: "last"}
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """A reply, and what kind it is; `value` is its JSON, `read` what Evalwell makes of it.
+
+    Of a `stream`, the value has the pieces of all events.
+    """
+
+    kind: Literal["chat", "own", "text", "foreign"]
+    value: Any = None
+    read: AgentReply | None = None
+    stream: Literal["sse", "ndjson"] | None = None
+
+
+def recorded(text: str) -> Recorded:
+    """Read a reply as a run would, or find out that it is of another shape.
+
+    Raises:
+        AgentError: there is no text in it.
+    """
+    if written := _stream_format(text):
+        return _recorded_stream(text, written)
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        value = None
+    if not isinstance(value, dict | list):
+        return Recorded("text", value, parse_reply(text))
+    if is_too_deep(value):
+        raise AgentError(f"The agent's reply is {TOO_DEEP}.")
+    value = storable(value)
+    try:
+        if isinstance(value, dict) and "choices" in value:
+            return Recorded("chat", value, chat_reply(text))
+        if isinstance(value, dict) and isinstance(value.get("output", value.get("result")), str):
+            return Recorded("own", value, parse_reply(text))
+    except (AgentError, ReplyMismatchError):
+        pass  # of another shape after all
+    if not reply_places.texts(value):
+        raise AgentError("This reply has no text that could be the answer.")
+    return Recorded("foreign", value)
+
+
+def _stream_format(text: str) -> Literal["sse", "ndjson"] | None:
+    """Return the format of a recorded stream; None if the text is not one."""
+    return "ndjson" if has_json_lines(text) else format_of("", text)
+
+
+def _recorded_stream(text: str, written: Literal["sse", "ndjson"]) -> Recorded:
+    """Read a stream as a run would, or find out that its events are of another shape."""
+    events = recorded_events(text, format=written)
+    values = [json.loads(event.data) for event in events if is_object(event.data)]
+    if any(map(is_too_deep, values)):
+        raise AgentError(f"The agent's reply is {TOO_DEEP}.")
+    value = storable(reply_places.joined(values)) if values else {}
+    kind: Literal["chat", "own", "text", "foreign"] = "foreign"
+    if len(values) < len(events):
+        kind = "text"
+    elif "choices" in value:
+        kind = "chat"
+    elif isinstance(value.get("output"), str):
+        kind = "own"
+    if kind != "foreign":
+        pieces = pieces_for(StreamSpec(format=written), is_chat=kind == "chat")
+        with suppress(AgentError, ReplyMismatchError):
+            for event in events:
+                pieces.add(event)
+            return Recorded(kind, value, pieces.reply(str), written)
+    if not reply_places.texts(value):
+        raise AgentError("This reply has no text that could be the answer.")
+    return Recorded("foreign", value, stream=written)
+
+
+def _mono(rows: int) -> UnfoldAdminTextareaWidget:
+    return UnfoldAdminTextareaWidget(
+        attrs={"rows": rows, "class": "ew-mono", "spellcheck": "false", "autocomplete": "off"}
+    )
+
+
+class AddressForm(forms.Form):
+    """What a person pastes."""
+
+    name = forms.CharField(max_length=200, widget=UnfoldAdminTextInputWidget, label="Name")
+    request = forms.CharField(
+        max_length=_MOST_CHARS,
+        widget=_mono(6),
+        label="Address, or a curl command",
+        help_text="The address of your agent, or the curl command that calls it. Keys in it are not stored.",
+    )
+    reply = forms.CharField(
+        required=False,
+        max_length=_MOST_CHARS,
+        widget=_mono(6),
+        label="A reply from your agent",
+        help_text="Paste a recorded reply, or press “Send it once” below to get one.",
+    )
+
+    def clean_request(self) -> Pasted:
+        try:
+            pasted = read_pasted(self.cleaned_data["request"])
+            TypeAdapter(CalledUrl).validate_python(pasted.url)
+        except ValidationError as error:
+            raise forms.ValidationError(messages_of(error)) from None
+        except ValueError as error:
+            raise forms.ValidationError(str(error)) from None
+        for name, value in pasted.headers.items():
+            if not (f"{name}{value}".isascii() and f"{name}{value}".isprintable()):
+                raise forms.ValidationError(f"The header {name} must be one line of ASCII text.")
+        if pasted.body is not None and not isinstance(pasted.body, dict):
+            raise forms.ValidationError("Evalwell sends a JSON object in { }, not a list or text.")
+        for problem in json_problems(pasted.body):
+            raise forms.ValidationError(str(problem))
+        if pasted.body and not reply_places.messages(pasted.body):
+            raise forms.ValidationError("This command sends no text that could be the message.")
+        return pasted
+
+    def clean_reply(self) -> Recorded | None:
+        text = self.cleaned_data["reply"].strip()
+        try:
+            return recorded(text) if text else None
+        except AgentError as error:
+            raise forms.ValidationError(str(error)) from None
+
+    @property
+    def pasted(self) -> Pasted:
+        pasted: Pasted = self.cleaned_data["request"]
+        return pasted
+
+    @property
+    def recorded(self) -> Recorded | None:
+        return self.cleaned_data.get("reply")
+
+    @property
+    def is_chat(self) -> bool:
+        """Whether the agent speaks as APIs for chat completions do."""
+        body, reply = self.pasted.body, self.recorded
+        sends_messages = isinstance(body, dict) and isinstance(body.get("messages"), list)
+        return (sends_messages or not body) and (reply.kind == "chat" if reply else sends_messages)
+
+    @property
+    def has_places(self) -> bool:
+        """Whether a person has to choose where the reply has its parts."""
+        kinds = {"foreign"} if self.is_chat else {"foreign", "chat"}
+        return self.recorded is not None and self.recorded.kind in kinds
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """The headers of the command that Evalwell sends as they are."""
+        return {name: value for name, value, variable in self._headers() if not variable}
+
+    @property
+    def keys(self) -> dict[str, str]:
+        """The headers that are sent in tests only, and stored nowhere."""
+        return {name: value for name, value, variable in self._headers() if variable}
+
+    def _headers(self) -> Iterator[tuple[str, str, str]]:
+        """Yield name, value and variable of each header that Evalwell does not set itself."""
+        for name, value in self.pasted.headers.items():
+            if name.lower() not in OURS:
+                yield name, value, _variable(name) if looks_secret(name, value) else ""
+
+    def written(self) -> dict[str, Any]:
+        """Return what a file would state, without keys and places."""
+        body = self.pasted.body or {}
+        model = body.get("model") if self.is_chat else None
+        return {
+            "agent": self.cleaned_data["name"],
+            "slug": "test",
+            "driver": "http",
+            "url": self.pasted.url,
+            "headers": self.headers,
+            "protocol": "openai-chat" if self.is_chat else "json",
+            "stream": self._stream(),
+            "remote_model": model if isinstance(model, str) and model else None,
+            "system_prompt": written(_system_prompt(body)) if self.is_chat else "",
+        }
+
+    def _stream(self) -> dict[str, str] | None:
+        """Return how the reply arrives, unless it is a whole."""
+        stream = self.recorded.stream if self.recorded else None
+        if stream is None and self.is_chat and (self.pasted.body or {}).get("stream") is True:
+            stream = "sse"
+        return {"format": stream} if stream else None
+
+    def header_values(self) -> dict[str, Any]:
+        """Return the headers as they are stored: keys as variables."""
+        return {
+            name: {"env": variable} if variable else value
+            for name, value, variable in self._headers()
+        }
+
+    def notes(self) -> Iterator[str]:
+        """Yield what the person should know before they save."""
+        for name, _, variable in self._headers():
+            if variable:
+                permit = ""
+                if not permits().variable(variable):
+                    permit = f", and to permit {variable} in EVALS_HEADER_VARIABLES"
+                yield (
+                    f"The value of {name} looks like a key and was not kept. Ask your "
+                    f"administrator to set the environment variable {variable} to it{permit}."
+                )
+
+    def reading(self) -> str:
+        """Say how the reply is read if there is nothing to choose."""
+        reply = self.recorded
+        if reply is None or reply.read is None or self.has_places:
+            return ""
+        calls = [call.name for call in reply.read.tool_calls]
+        its_calls = (
+            f" It has {plural(len(calls), 'tool call')}: {', '.join(calls)}." if calls else ""
+        )
+        notes = "".join(f" {note}" for note in reply.read.notes)
+        return f"The answer is “{first_words(reply.read.text)}”.{its_calls}{notes}"
+
+
+def _variable(header: str) -> str:
+    """Return the variable for a header: the only one that the operator permits, or a new name."""
+    named = [
+        name for entry in permits().variables if (name := entry.partition("@")[0]).isidentifier()
+    ]
+    if len(named) == 1:
+        return named[0]
+    return f"AGENT_{re.sub(r'[^A-Z0-9]+', '_', header.upper()).strip('_')}"
+
+
+def _system_prompt(body: Mapping[str, Any]) -> str:
+    first = next(iter(body.get("messages") or [None]), None)
+    if isinstance(first, dict) and first.get("role") == "system":
+        return str(first.get("content") or "")
+    return ""
+
+
+class PlacesForm(forms.Form):
+    """Where the request has the message, and the reply its answer and tool calls.
+
+    It has only the questions that what was pasted leaves open.
+    """
+
+    message_at = forms.ChoiceField(widget=forms.RadioSelect, label="Where does the message go?")
+    text_at = forms.ChoiceField(widget=forms.RadioSelect, label="Which of these is the answer?")
+    calls_at = forms.ChoiceField(
+        widget=forms.RadioSelect, required=False, label="Which of these are the tool calls?"
+    )
+    message = forms.CharField(
+        required=False,
+        max_length=20_000,
+        widget=UnfoldAdminTextareaWidget(attrs={"rows": 2}),
+        label="Message",
+    )
+
+    def __init__(self, pasted: AddressForm, data: Any = None) -> None:
+        super().__init__(data)
+        self._pasted = pasted
+        body = pasted.pasted.body
+        asked = reply_places.messages(body) if body else []
+        self.initial["message"] = _message_in(asked[0].value) if asked else ""
+        is_ours = not body or reply_places.request_for(body, asked[0].steps) is None
+        self._offer("message_at", [] if is_ours or pasted.is_chat else map(_place_choice, asked))
+        reply = pasted.recorded.value if pasted.has_places and pasted.recorded else None
+        self._offer("text_at", map(_place_choice, reply_places.texts(reply)))
+        calls = reply_places.call_lists(reply)
+        none = [("", "None of these")] if calls else []
+        self._offer("calls_at", [*none, *map(_calls_choice, calls)])
+        guessed = reply_places.guessed_calls(reply)
+        self.initial["calls_at"] = guessed.place.path if guessed else ""
+        self._calls = {place.place.path: place for place in calls}
+
+    def _offer(self, name: str, choices: Iterable[tuple[str, str]]) -> None:
+        field: Any = self.fields[name]
+        field.choices = list(choices)
+        if field.choices:
+            self.initial[name] = field.choices[0][0]
+        else:
+            del self.fields[name]
+
+    @property
+    def questions(self) -> list[forms.BoundField]:
+        return [self[name] for name in ("message_at", "text_at", "calls_at") if name in self.fields]
+
+    @property
+    def test_message(self) -> str:
+        return self.cleaned_data["message"].strip() or self.initial["message"] or "Hello"
+
+    def written(self) -> dict[str, Any]:
+        """Return what a file would state about the request and the reply."""
+        return {"request": self._request(), "response": self._response()}
+
+    def _request(self) -> dict[str, Any] | None:
+        path = self.cleaned_data.get("message_at")
+        if path is None:
+            return None
+        return reply_places.request_for(self._pasted.pasted.body, parse_path(path))
+
+    def _response(self) -> dict[str, str] | None:
+        path = self.cleaned_data.get("text_at")
+        if path is None or self._pasted.recorded is None:
+            return None
+        calls = self._calls.get(self.cleaned_data.get("calls_at", ""))
+        parts = {"tool_calls": calls.place.path, **calls.parts} if calls else {}
+        return {"text": path, **parts, **reply_places.token_places(self._pasted.recorded.value)}
+
+    def notes(self) -> Iterator[str]:
+        """Yield what the person should know before they save."""
+        request = self._request()
+        if request is None:
+            return
+        sent = json.dumps(request)
+        if not any(f"{{{{{name}}}}}" in sent for name in ("history", "messages", "session_id")):
+            yield (
+                "Your command sends neither the earlier messages nor a session. In a conversation of"
+                " several turns your agent will not know what was said before. See Help, Your own"
+                " agent."
+            )
+
+
+def _message_in(sent: Any) -> str:
+    """Return the message of a command: the text itself, or the last one of chat messages."""
+    last = sent[-1]["content"] if isinstance(sent, list) else sent
+    return last if isinstance(last, str) else ""
+
+
+def _in_words(steps: Steps) -> str:
+    """Return a path as people say it: content in the last item of messages."""
+    words = "the whole reply" if not steps or isinstance(steps[0], int) else ""
+    for step in steps:
+        if isinstance(step, int):
+            words = f"the {_POSITIONS[step]} item of {words}"
+        else:
+            words = f"{step} in {words}" if words else step
+    return words
+
+
+def _place_choice(place: Place) -> tuple[str, SafeString]:
+    is_list = isinstance(place.value, list)
+    value = f"{plural(len(place.value), 'message')}" if is_list else f"“{first_words(place.value)}”"
+    return place.path, _choice(place.steps, value)
+
+
+def _calls_choice(calls: CallsPlace) -> tuple[str, SafeString]:
+    names = first_words(", ".join(calls.names), most=60)
+    parts = ", ".join(f"{part} in {path}" for part, path in calls.parts.items())
+    count = plural(len(calls.place.value), "item")
+    return calls.place.path, _choice(calls.place.steps, f"{count}: {names} ({parts})")
+
+
+def _choice(steps: Steps, value: str) -> SafeString:
+    return format_html('<strong>{}</strong> <span class="quiet">{}</span>', _in_words(steps), value)

@@ -1,0 +1,180 @@
+"""An agent from what its owner has at hand: a curl command or an address, and a reply.
+
+One page: paste, choose where the message, the answer and the tool calls are, test, use. Nothing is
+stored before the agent is saved but a draft without keys, in the session.
+"""
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from asgiref.sync import async_to_sync
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import URLPattern, path, reverse
+from django.utils.decorators import method_decorator
+from django.views.decorators.debug import sensitive_post_parameters
+from pydantic import ValidationError
+from unfold.admin import ModelAdmin
+
+from evals_app.admin.agents.address_forms import AddressForm, PlacesForm
+from evals_app.admin.agents.starting_cards import START, STARTING_POINTS, cards
+from evals_app.admin.conversation.transcripts import TurnLine, turn_lines
+from evals_app.admin.kit.permissions import requires
+from evals_app.engine.agents.external.asking import ask_once, send_once
+from evals_app.engine.basics.errors import AgentError, ConfigurationError
+from evals_app.engine.record.trial import Trial
+from evals_app.engine.specs.agent_spec import AgentSpec
+from evals_app.runs.ground.rights import RUNNING
+from evals_app.runs.ground.storable import storable
+from evals_app.throttles import AgentTests, in_minutes
+from fixtures_app.ground.spec_errors import messages_of
+
+_DRAFT = "agent-from-address"  # key of the session
+EXAMPLE_REQUEST = """curl https://agent.example.org/chat \\
+  -H 'Content-Type: application/json' \\
+  -H 'X-Tenant: acme' \\
+  -d '{"question": "Where is order 1042?", "session_id": "a1"}'"""
+EXAMPLE_REPLY = """{"data": {"answer": "It arrives tomorrow.",
+          "steps": [{"tool": "orders.find", "input": {"number": 1042}}]}}"""
+
+
+@dataclass
+class _Page:
+    """What the page shows: the forms, and what became of a test."""
+
+    form: AddressForm
+    places: PlacesForm | None = None
+    turn: TurnLine | None = None
+    problem: str = ""  # why the agent could not be asked
+    is_changed: bool = False  # the choices were made in another reply
+    retry_after: str = ""
+
+    @property
+    def is_test(self) -> bool:
+        """Whether a message was sent to see what Evalwell reads."""
+        return "test" in self.form.data
+
+
+def _draft(form: AddressForm, places: PlacesForm) -> dict[str, Any]:
+    """Return what the page that adds the agent begins with, without any key."""
+    written = form.written() | places.written() | {"headers": form.header_values()}
+    parts = {
+        f"{part}_{key}": value
+        for part in ("response", "stream")
+        for key, value in (written.pop(part) or {}).items()
+    }
+    del written["slug"]
+    return {"name": written.pop("agent"), **written, **parts}
+
+
+class BeginsSomewhere(ModelAdmin):
+    """Lets people begin an agent with a starting point, or with what they paste."""
+
+    has_test_permission = requires(*RUNNING)
+
+    def get_urls(self) -> list[URLPattern]:
+        view = self.admin_site.admin_view(self.from_address)
+        return [path("from-address/", view, name="evals_app_agent_address"), *super().get_urls()]
+
+    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
+        chosen = request.GET.get(START, "")
+        if chosen == "address":
+            return dict(request.session.get(_DRAFT, {}))
+        if point := STARTING_POINTS.get(chosen):
+            return dict(point.initial)
+        return super().get_changeform_initial_data(request)
+
+    @method_decorator(sensitive_post_parameters("request"))
+    def from_address(self, request: HttpRequest) -> HttpResponse:
+        """Read what a person pastes, ask the agent, and open the page that adds it."""
+        if not self.has_add_permission(request):
+            raise PermissionDenied
+        page = _Page(AddressForm(request.POST if request.method == "POST" else None))
+        if page.form.is_bound:
+            self._proceed(request, page)
+        if page.places is not None and page.places.is_valid() and "use" in request.POST:
+            request.session[_DRAFT] = _draft(page.form, page.places)
+            for note in (*page.form.notes(), *page.places.notes()):
+                messages.info(request, note)
+            return redirect(f"{reverse('admin:evals_app_agent_add')}?{START}=address")
+        context = self.admin_site.each_context(request) | {
+            "opts": self.opts,
+            "title": "My agent has an address",
+            "page": page,
+            "can_test": self.has_test_permission(request),
+            "example_request": EXAMPLE_REQUEST,
+            "example_reply": EXAMPLE_REPLY,
+            "cards": cards(request),
+        }
+        response = render(request, "admin/evals_app/agents/address.html", context)
+        if page.retry_after:
+            response.status_code = 429
+            response.headers["Retry-After"] = page.retry_after
+        return response
+
+    def _proceed(self, request: HttpRequest, page: _Page) -> None:
+        """Do what the button says, as far as what was pasted allows."""
+        posted: Any = request.POST
+        if {"send", "test"} & posted.keys() and not self.has_test_permission(request):
+            raise PermissionDenied
+        if page.form.is_valid() and "send" in posted and _may_ask(request, page):
+            _send(page)
+        has_chosen = "chosen" in posted
+        if not page.form.is_valid() or (page.problem and not has_chosen):
+            return
+        page.places = PlacesForm(page.form, posted if has_chosen else None)
+        if has_chosen and not page.places.is_valid():
+            page.places = PlacesForm(page.form)
+            page.is_changed = True
+        elif "test" in posted and _may_ask(request, page):
+            _test(page, page.places)
+
+
+def _may_ask(request: HttpRequest, page: _Page) -> bool:
+    """Count a request to an agent; if there were too many, the page says when to try again."""
+    rate = AgentTests()
+    if rate.allow_request(request, None):
+        return True
+    page.retry_after = rate.retry_after
+    page.problem = f"Too many tests. Try again {in_minutes(rate.wait() or 1)}."
+    return False
+
+
+def _send(page: _Page) -> None:
+    """Send the command as it is, and put the answer into the form."""
+    form = page.form
+    try:
+        text = async_to_sync(send_once)(
+            form.pasted.url, body=form.pasted.body, headers=form.headers, keys=form.keys
+        )
+    except (AgentError, ConfigurationError) as error:
+        page.problem = storable(str(error))
+    else:
+        posted: Any = form.data
+        page.form = AddressForm({**posted.dict(), "reply": storable(_readable(text))})
+
+
+def _readable(text: str) -> str:
+    try:
+        return json.dumps(json.loads(text), ensure_ascii=False, indent=2)
+    except (ValueError, RecursionError):
+        return text
+
+
+def _test(page: _Page, places: PlacesForm) -> None:
+    """Ask the agent through the driver, with what would be saved."""
+    form = page.form
+    try:
+        agent = AgentSpec.model_validate(form.written() | places.written())
+        turn = async_to_sync(ask_once)(agent, places.test_message, keys=form.keys)
+    except ValidationError as error:
+        page.problem = " ".join(messages_of(error))
+    except ConfigurationError as error:
+        page.problem = storable(str(error))
+    else:
+        trial = Trial(case="", number=1, planned_turns=1, agent="", turns=(turn,))
+        trial = Trial.from_json(storable(trial.to_json()))  # as the page of a run has it
+        (page.turn,) = turn_lines(trial, (), scale="0-1", known={})

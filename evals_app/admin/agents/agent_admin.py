@@ -1,0 +1,374 @@
+"""The page of an agent: a model with tools, an external agent, or rules."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django import forms
+from django.contrib import admin, messages
+from django.http import HttpRequest, HttpResponse
+from django.utils.safestring import SafeString
+from pydantic import BaseModel, ValidationError
+from unfold.decorators import display
+from unfold.widgets import (
+    UnfoldAdminDecimalFieldWidget,
+    UnfoldAdminTextareaWidget,
+)
+
+from evals_app.admin.agents import agent_parts
+from evals_app.admin.agents.address_wizard import BeginsSomewhere
+from evals_app.admin.agents.agent_fields import HeaderLines, permitted_help
+from evals_app.admin.agents.agent_rules import RULE_ROWS, RuleRow
+from evals_app.admin.agents.agent_tools import TOOL_ROWS, ToolRow
+from evals_app.admin.agents.copies import copy_agent
+from evals_app.admin.agents.playground import TalksToAgent
+from evals_app.admin.agents.starting_cards import cards
+from evals_app.admin.history.trends import MOST_SUITES, suites_of, trend_of
+from evals_app.admin.kit.choices import Choices
+from evals_app.admin.kit.lines import TextLines
+from evals_app.admin.kit.model_choices import ModelInput
+from evals_app.admin.kit.permissions import requires
+from evals_app.admin.kit.quantities import quantity
+from evals_app.admin.kit.spec_form import SpecForm, explained, field_of
+from evals_app.admin.starting.run_suites import RunsSuitesOfAgent
+from evals_app.engine.basics.template import statements, without_foreign
+from evals_app.engine.specs.agent_spec import SPANS_WAIT_S, AgentSettings, AgentSpec, misplaced
+from evals_app.engine.specs.base_spec import PREFIXES, ModelSpec, mark_of
+from evals_app.formats.foreign.prompt_variables import foreign_statement, foreign_variable
+from evals_app.formats.reading.problems import Loc
+from evals_app.models import Agent
+from evals_app.models.authored.agents import AGENT
+from fixtures_app.editing.duplicating import Duplicating
+from fixtures_app.editing.editor import Editor, VersionedForm
+from fixtures_app.editing.json_field import JsonTextField
+from fixtures_app.editing.list_rows import ListRows
+from fixtures_app.editing.units import UNITS
+from fixtures_app.ground.quoting import shortened
+from fixtures_app.tools import TOOLS
+
+_RESULTS = ("evals_app.view_run", "evals_app.view_suite")
+_ASKED_CHARS = 34  # fits one line on a phone
+_SETTINGS = tuple(AgentSettings.model_fields)
+_SAMPLING = ("temperature", "max_tokens", "top_p")
+_NUMBER = UnfoldAdminDecimalFieldWidget
+
+
+def _setting(field: type[forms.Field], spec: type[BaseModel], name: str) -> forms.Field:
+    """Return a field for a setting whose default applies where it is blank."""
+    info = spec.model_fields[name]
+    default = "the model's default" if info.default is None else f"{info.default:g}"
+    if unit := mark_of(info, "unit"):
+        default = UNITS[unit].written(info.default)
+    text = f"{info.description} Leave blank for {default}."
+    made = field(required=False, widget=_NUMBER, label=info.title, help_text=text)
+    return quantity(made, info)
+
+
+class AgentForm(SpecForm, VersionedForm):
+    """Read by AgentSpec; errors in rules and tools are at their rows."""
+
+    mapping = AGENT
+
+    headers = HeaderLines()
+    request = JsonTextField(kind=dict, required=False, rows=8)
+    locals().update(agent_parts.part_fields())
+    command = TextLines(label=AGENT.labels["command"], placeholder="my-agent")
+    tools = forms.MultipleChoiceField(required=False)
+    own_tools = ListRows(ToolRow, name="tool", look=TOOL_ROWS, label="Own tools")
+    temperature = _setting(forms.FloatField, ModelSpec, "temperature")
+    max_tokens = _setting(forms.IntegerField, ModelSpec, "max_tokens")
+    top_p = _setting(forms.FloatField, ModelSpec, "top_p")
+    max_tool_rounds = _setting(forms.IntegerField, AgentSettings, "max_tool_rounds")
+    max_output_tokens = _setting(forms.IntegerField, AgentSettings, "max_output_tokens")
+    provider_patience_s = _setting(forms.FloatField, AgentSettings, "provider_patience_s")
+    rules = ListRows(RuleRow, name="rule", look=RULE_ROWS)
+
+    class Meta:
+        model = Agent
+        fields = (
+            *("name", "slug", "description", "driver", "model", "system_prompt"),
+            *("url", "headers", "protocol", "request", "remote_model"),
+            *("interpreter", "callable", "command", "tool_calls_from", "spans_wait_s"),
+        )
+        widgets = {
+            "description": UnfoldAdminTextareaWidget(attrs={"rows": 2}),
+            "model": ModelInput,
+            "system_prompt": UnfoldAdminTextareaWidget(attrs={"rows": 8}),
+        }
+        labels = AGENT.labels
+        help_texts = AGENT.help_texts | {
+            "driver": "",
+            "protocol": "JSON: our own keys, or those of your agent. Chat completions: what many "
+            "model servers speak.",
+            "request": "The JSON that your agent expects, with {{input}} where the message goes. "
+            "Also: {{history}}, {{messages}}, {{session_id}}, {{channel}}, "
+            "{{context_params.NAME}}, {{case}}, {{trial}}, {{clock}}, {{files}}.",
+            "tool_calls_from": "With spans, turns whose reply has tool calls still use those.",
+            "spans_wait_s": "How long to wait for late spans after the last reply of a"
+            f" conversation. Leave blank for {SPANS_WAIT_S:g} s.",
+            "tools": "What the agent may use. They read and change its own copy of the fixtures.",
+            "rules": "The first rule that matches the message answers. Drag a rule to move it.",
+        }
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        agent = self.instance
+        chosen = [tool for tool in agent.tools if isinstance(tool, str)]
+        gone = [name for name in chosen if name not in TOOLS]
+        choices = [(name, name) for name in TOOLS]
+        choices += [(name, f"{name} (no longer available)") for name in gone]
+        helps = {name: tool.description for name, tool in TOOLS.items()}
+        tools: Any = self.fields["tools"]
+        tools.widget = Choices(helps)
+        tools.choices = choices
+        own = [tool for tool in agent.tools if not isinstance(tool, str)]
+        if agent.pk:  # a new one may begin with a starting point
+            self.initial.update(tools=chosen, own_tools=own, rules=agent.rules)
+            self.initial.update(agent_parts.initial_of(agent))
+            self.initial.update({name: agent.settings.get(name) for name in _SETTINGS})
+            self.initial.update({name: agent.model_settings.get(name) for name in _SAMPLING})
+        self.initial["request"] = self.initial.get("request") or None  # blank, not {}
+        for name, text in permitted_help().items():
+            if name in self.fields:  # read-only pages have no model fields
+                self.fields[name].help_text = text
+        for name, field in self.fields.items():
+            if isinstance(field, ListRows):
+                field.attach(self, name)
+
+    def clean_whole(self, cleaned: dict[str, Any]) -> None:
+        cleaned["system_prompt"], self.kept_as_text = without_foreign(cleaned["system_prompt"])
+        written = self._written(cleaned)
+        for key, drivers in misplaced(written).items():
+            labels = " or ".join(f"“{Agent.Driver(driver).label}”" for driver in drivers)
+            message = f"Only {labels} uses this. Remove it, or choose that kind of agent above."
+            self.add_error(self._field_of((key,)), message)
+            del written[key]
+        self._read(written)
+
+    def _written(self, cleaned: dict[str, Any]) -> dict[str, Any]:
+        """Return what a file would state; own tools come first, as in the text they were typed in."""
+        name, sampling = self._model(cleaned)
+        return AGENT.written(
+            self.instance,
+            cleaned
+            | agent_parts.written(cleaned)
+            | {
+                "model": name,
+                "model_settings": sampling,
+                "tools": [*cleaned["own_tools"], *cleaned["tools"]],
+                "settings": {n: cleaned[n] for n in _SETTINGS if cleaned[n] is not None},
+            },
+        )
+
+    def _model(self, cleaned: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+        name = cleaned["model"]
+        sampling = {name: cleaned[name] for name in _SAMPLING if cleaned[name] is not None}
+        if sampling and name and "/" not in name:
+            # With settings it is an object, which needs a provider.
+            provider = next((p for begin, p in PREFIXES.items() if name.startswith(begin)), "")
+            return (f"{provider}/{name}", sampling) if provider else (name, {})
+        return name, sampling if name else {}
+
+    def _read(self, written: dict[str, Any]) -> None:
+        try:
+            spec = AgentSpec.model_validate(written)
+        except ValidationError as error:
+            self._explain(error, written)
+            return
+        columns = AGENT.values(spec)
+        columns["tools"] = _in_order(columns["tools"], before=self.instance.tools)
+        for name in ("model", "headers", "request", "command", "tools", "rules"):
+            self.cleaned_data[name] = columns[name]
+        for name in (*agent_parts.PARTS, "settings", "model_settings"):
+            setattr(self.instance, name, columns[name])
+
+    def _field_of(self, loc: Loc) -> str | None:
+        fields = {key: name for key, name in AGENT.names.items() if name in self.fields}
+        fields |= {part: agent_parts.names_of(part)[0] for part in agent_parts.PARTS}
+        fields |= {f"{part}.{key}": name for name, (part, key) in agent_parts.FIELDS.items()}
+        fields |= {f"settings.{name}": name for name in _SETTINGS}
+        fields |= {f"model.{name}": name for name in _SAMPLING}
+        return field_of(loc, fields)
+
+    def _explain(self, error: ValidationError, written: dict[str, Any]) -> None:
+        own = len(self.cleaned_data["own_tools"])
+        for loc, message in explained(error, model=AgentSpec, data=written):
+            field, entry = self._field_of(loc), loc[1] if len(loc) > 1 else None
+            if field == "tools" and isinstance(entry, int) and entry < own:
+                field = "own_tools"
+            rows: Any = self.fields.get(field or "")
+            if isinstance(rows, ListRows) and isinstance(entry, int):
+                rows.formset.kept[entry].put(loc[2:], message)
+                self.add_error(field, rows.refusal())
+            elif field == "headers" and entry is not None:
+                self.add_error(field, f"{entry}: {message}")
+            else:
+                self.add_error(field, message)
+
+
+def _in_order(tools: list[Any], *, before: list[Any]) -> list[Any]:
+    """Keep the order of tools: own ones as in their text, new ones at the end."""
+    own = iter([tool for tool in tools if not isinstance(tool, str)])
+    chosen = [tool for tool in tools if isinstance(tool, str)]
+    kept = [tool if isinstance(tool, str) else next(own, "") for tool in before]
+    kept = [tool for tool in kept if not isinstance(tool, str) or tool in chosen]
+    return [*kept, *own, *(tool for tool in chosen if tool not in before)]
+
+
+def _taken(names: list[str], shown: Mapping[str, str], left: dict[str, None]) -> list[str]:
+    """Return what is shown in place of some fields, each only once on the page."""
+    fields = dict.fromkeys(shown.get(name, name) for name in names)
+    taken = [name for name in fields if name in left]
+    for name in taken:
+        del left[name]
+    return taken
+
+
+def _shown(agent: Agent, name: str) -> SafeString:
+    rows: Any = AgentForm(instance=agent).fields[name]
+    shown: SafeString = rows.shown()
+    return shown
+
+
+@admin.register(Agent)
+class AgentAdmin(BeginsSomewhere, TalksToAgent, Duplicating, RunsSuitesOfAgent, Editor):
+    """Agents: what is tested."""
+
+    form = AgentForm
+    list_display = ["name", "show_driver", "show_reached", "show_tools", "updated_at"]
+    list_filter = ["driver"]
+    search_fields = ["name", "slug", "model", "url", "callable", "description"]
+    ordering = ["name"]
+    when_empty = (
+        "An agent is what you test: a model with a prompt and tools, your own agent behind HTTP, "
+        "Python or a program, or rules that answer without a model."
+    )
+    prepopulated_fields = {"slug": ["name"]}
+    # The script shows a section if the chosen kind uses it, or if it is filled in.
+    fieldsets = [
+        (None, {"fields": ["name", "slug", "driver", "description"]}),
+        ("Model", {"fields": ["model", *_SAMPLING], "classes": ["only-model"]}),
+        (
+            "Over HTTP",
+            {"fields": ["url", "headers", "protocol", "stream_format"], "classes": ["only-http"]},
+        ),
+        (
+            "Its own JSON",
+            {
+                "fields": ["request", *agent_parts.names_of("response"), "stream_text_events"],
+                "classes": ["only-json"],
+                "description": "Leave these blank if your agent reads and writes our own keys."
+                " A place is a path into its reply, such as messages[-1].content, or into each"
+                " piece of it.",
+            },
+        ),
+        (
+            "Agent answers later",
+            {
+                "fields": agent_parts.names_of("poll"),
+                "classes": ["only-json", "collapse"],
+                "description": "For an agent that first answers with a job (202 Accepted)."
+                " Evalwell then checks for the result until it is ready.",
+            },
+        ),
+        (
+            "Access token",
+            {
+                "fields": agent_parts.names_of("oauth"),
+                "classes": ["only-http", "collapse"],
+                "description": "For an agent that requires OAuth 2 (client credentials). The token"
+                " is sent with each message and never stored.",
+            },
+        ),
+        (
+            "Rate limits",
+            {
+                "fields": agent_parts.names_of("pace"),
+                "classes": ["only-http", "collapse"],
+                "description": "Apply to all runs and workers together.",
+            },
+        ),
+        ("Chat completions", {"fields": ["remote_model"], "classes": ["only-chat"]}),
+        ("Prompt", {"fields": ["system_prompt"], "classes": ["only-model", "only-chat"]}),
+        ("Python", {"fields": ["callable", "interpreter"], "classes": ["only-python"]}),
+        ("Program", {"fields": ["command"], "classes": ["only-command"]}),
+        (
+            "Tool calls",
+            {
+                "fields": ["tool_calls_from", "spans_wait_s"],
+                "classes": ["only-http", "only-python", "only-command"],
+            },
+        ),
+        ("Rules", {"fields": ["rules"], "classes": ["only-scripted"]}),
+        ("Tools", {"fields": ["tools", "own_tools"], "classes": ["only-model", "only-scripted"]}),
+        ("Limits", {"fields": list(_SETTINGS), "classes": ["only-model"]}),
+    ]
+
+    change_form_outer_before_template = "admin/evals_app/agents/suites.html"
+    actions_detail = ["talk_to_it", "run_its_suites", "duplicate"]
+
+    has_copy_permission = requires("evals_app.add_agent", "evals_app.view_agent")
+    copied = staticmethod(copy_agent)
+
+    class Media:
+        js = ["evals_app/agents/agent_editor.js"]
+        css = {"all": ["evals_app/conversation/review.css"]}
+
+    def render_change_form(
+        self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
+    ) -> HttpResponse:
+        agent = context.get("original")
+        if agent is None:
+            context["cards"] = cards(request)
+        if agent is not None and request.user.has_perms(_RESULTS):
+            suites = suites_of(agent)
+            context |= {
+                "suites": suites,
+                "trend": trend_of(suites),
+                "has_more_suites": len(suites) == MOST_SUITES,
+            }
+        return super().render_change_form(request, context, *args, **kwargs)
+
+    def get_fieldsets(self, request: HttpRequest, obj: Agent | None = None) -> list[Any]:
+        fieldsets: list[Any] = super().get_fieldsets(request, obj)
+        if obj is None or self.has_change_permission(request, obj):
+            return fieldsets
+        # Without the right to change, rows are shown as they are, and cannot be edited.
+        shown = {"rules": "show_rules", "own_tools": "show_own_tools"}
+        shown |= {name: part for name, (part, _) in agent_parts.FIELDS.items()}
+        left = dict.fromkeys(
+            shown.get(name, name) for _, options in fieldsets for name in options["fields"]
+        )
+        return [
+            (title, options | {"fields": _taken(options["fields"], shown, left)})
+            for title, options in fieldsets
+        ]
+
+    @display(description="Rules")
+    def show_rules(self, agent: Agent) -> SafeString:
+        return _shown(agent, "rules")
+
+    @display(description="Own tools")
+    def show_own_tools(self, agent: Agent) -> SafeString:
+        return _shown(agent, "own_tools")
+
+    def save_model(self, request: HttpRequest, obj: Agent, form: Any, change: bool) -> None:  # noqa: FBT001 - Django's signature
+        super().save_model(request, obj, form, change)
+        for name in form.kept_as_text:
+            messages.warning(request, foreign_variable(name, "system_prompt"))
+        if statements(obj.system_prompt):
+            messages.warning(request, foreign_statement(obj.system_prompt, "system_prompt"))
+        if problem := obj.to_spec().unreached_rules()[1]:
+            messages.warning(request, problem)
+
+    @display(description="What it is", ordering="driver")
+    def show_driver(self, agent: Agent) -> str:
+        return Agent.Driver(agent.driver).label
+
+    @display(description="Target")
+    def show_reached(self, agent: Agent) -> str:
+        asked = agent.model or agent.url or agent.callable or " ".join(agent.command)
+        return shortened(asked, _ASKED_CHARS) or "-"
+
+    @display(description="Tools")
+    def show_tools(self, agent: Agent) -> str:
+        return ", ".join(agent.tool_names) or "none"

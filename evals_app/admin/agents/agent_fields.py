@@ -1,0 +1,65 @@
+"""Fields of the page of an agent: headers as lines, and permission hints."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from evals_app.admin.kit.lines import Column, Line, LinesField, Typed, keyed
+from evals_app.engine.basics.permits import OUR_COMMAND, OUR_MODULE, permits
+
+_TEXT, _VARIABLE = "text", "env"
+
+
+class HeaderLines(LinesField):
+    """Headers: name, text or environment variable, and its value."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        columns = [
+            Column("key", "Header", placeholder="X-Tenant"),
+            Column(
+                "kind",
+                "Kind of value",
+                kind="select",
+                choices=((_TEXT, "text"), (_VARIABLE, "variable")),
+            ),
+            Column("value", "Value", placeholder="Text, or the name of a variable"),
+        ]
+        super().__init__(columns, **kwargs)
+
+    def written(self, value: Any) -> Iterable[Line]:
+        for name, header in (value or {}).items():
+            is_text = isinstance(header, str)
+            yield {
+                "key": name,
+                "kind": _TEXT if is_text else _VARIABLE,
+                "value": header if is_text else header["env"],
+            }
+
+    def read(self, lines: Typed) -> dict[str, Any]:
+        headers: dict[str, Any] = {}
+        for _, name, line in keyed(lines, "the name of the header"):
+            value = line["value"].strip()
+            headers[name.strip()] = {"env": value} if line["kind"] == _VARIABLE else value
+        return headers
+
+
+def permitted_help() -> dict[str, str]:
+    """Return help texts with what the operator permits."""
+    known = permits()
+    return {
+        "url": "Receives each message by POST, with the earlier messages. "
+        + _listed("Permitted private hosts", known.hosts),
+        "headers": "Sent with each message. Keys stay in the environment. "
+        + _listed("Permitted variables", known.variables),
+        "callable": "module.path:name of a function that receives the message and the earlier ones. "
+        + _listed("Permitted modules", [*known.modules, OUR_MODULE]),
+        "interpreter": "The name of a Python with packages of its own. Leave blank for the one of "
+        "Evalwell. " + _listed("Available interpreters", known.interpreters),
+        "command": "A program and its arguments, one per line. It reads the message and writes its "
+        "reply. " + _listed("Permitted programs", [*known.commands, OUR_COMMAND]),
+        "own_tools": "Tools that no fixture has: with fixed answers, of a server, or of an MCP "
+        "server. " + _listed("Available MCP servers", known.mcp_servers),
+    }
+
+
+def _listed(what: str, names: Iterable[str]) -> str:
+    return f"{what}: {', '.join(names) or 'none'}."

@@ -1,0 +1,251 @@
+"""Talking to an agent on a page: each message is a trial run, and the page waits for its reply."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from django import forms
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import URLPattern, path, reverse
+from django.views.decorators.cache import never_cache
+from unfold.admin import ModelAdmin
+from unfold.decorators import action
+from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextareaWidget
+
+from evals_app.admin.conversation.transcripts import TurnLine, readable_trial, turn_lines
+from evals_app.admin.kit.permissions import requires
+from evals_app.admin.kit.presentation import tokens
+from evals_app.admin.runs.run_progress import running_line
+from evals_app.engine.basics.template import plain
+from evals_app.engine.llm.pricing import usd_text
+from evals_app.engine.specs.agent_spec import OUTSIDE
+from evals_app.formats.snapshots.run_snapshot import read_case
+from evals_app.models import Agent, Execution, SnapshotCase, Transcript
+from evals_app.runs.ground.rights import RUNNING
+from evals_app.runs.ground.workers import live_workers
+from evals_app.runs.starting.freeze import CannotStartError
+from evals_app.runs.starting.playground import Exchanged, start_talk, takes_fixture
+from fixtures_app.models import Fixture
+
+MOST_MESSAGES = 50
+_MOST_CHARS = 20_000
+
+
+class TalkForm(forms.Form):
+    """The next message."""
+
+    message = forms.CharField(
+        max_length=_MOST_CHARS,
+        widget=UnfoldAdminTextareaWidget(attrs={"rows": 3, "autofocus": True}),
+        label="Your message",
+        error_messages={"required": "Write a message."},
+    )
+    fixture = forms.ModelChoiceField(
+        Fixture.objects.none(),
+        required=False,
+        widget=UnfoldAdminSelectWidget,
+        empty_label="No fixture",
+        label="Fixture",
+        help_text="The data that its tools use. Each reply of a model starts with a fresh copy.",
+    )
+
+    def __init__(self, request: HttpRequest, agent: Agent, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if takes_fixture(agent) and request.user.has_perm("fixtures_app.view_fixture"):
+            choice: Any = self.fields["fixture"]
+            choice.queryset = Fixture.objects.order_by("name")
+        else:
+            del self.fields["fixture"]
+
+
+@dataclass(frozen=True, slots=True)
+class TalkLine:
+    """A message and what became of it."""
+
+    execution: Execution
+    user: str
+    turn: TurnLine | None
+    reply: str
+    problem: str
+    doing: str
+
+    @property
+    def is_open(self) -> bool:
+        return self.execution.run.is_open
+
+    @property
+    def has_reply(self) -> bool:
+        return bool(self.reply.strip()) and not self.problem
+
+
+class Talk:
+    """The conversation of a person with an agent, which their session remembers."""
+
+    def __init__(self, request: HttpRequest, agent: Agent) -> None:
+        self._session = request.session
+        self._key = f"talk-{agent.pk}"
+        self._by = request.user.pk
+
+    @property
+    def state(self) -> dict[str, Any]:
+        state: dict[str, Any] = self._session.get(self._key, {})
+        return state
+
+    def add(self, run: int, fixture: Fixture | None) -> None:
+        runs = [*self.state.get("runs", []), run][-MOST_MESSAGES:]
+        self._session[self._key] = {"runs": runs, "fixture": fixture.pk if fixture else None}
+
+    def forget(self) -> None:
+        self._session.pop(self._key, None)
+
+    def lines(self) -> list[TalkLine]:
+        """Return every message with its reply."""
+        runs = self.state.get("runs", [])
+        rows = Execution.objects.filter(run__in=runs, run__created_by=self._by)
+        executions = list(rows.select_related("run").order_by("run_id"))
+        stored = Transcript.objects.in_bulk([execution.pk for execution in executions])
+        return [_line(execution, stored.get(execution.pk)) for execution in executions]
+
+
+def _line(execution: Execution, stored: Transcript | None) -> TalkLine:
+    turns = turn_lines(readable_trial(stored), (), scale=execution.run.score_scale, known={})
+    turn = turns[-1] if turns and turns[-1].record else None
+    record = turn.record if turn else None
+    doing = ""
+    if execution.status == Execution.Status.RUNNING:
+        doing = running_line(execution).doing
+    problem = ""
+    if record is None and not execution.run.is_open:
+        problem = execution.reason or "The run ended before the agent was asked."
+    if record is not None and record.error:
+        problem = record.error
+    user = record.user if record else _asked(execution)
+    return TalkLine(execution, user, turn, record.reply if record else "", problem, doing)
+
+
+def _asked(execution: Execution) -> str:
+    """Return the message of a run that has no transcript yet."""
+    case = SnapshotCase.objects.filter(snapshot=execution.run.snapshot_id).first()
+    return plain(read_case(case.content).turns[-1].user) if case else ""
+
+
+def _before(lines: Iterable[TalkLine]) -> Iterator[Exchanged]:
+    """Return what was answered; a failed turn leaves no trace in the next one."""
+    return (Exchanged(line.user, line.reply) for line in lines if line.has_reply)
+
+
+def _spent(lines: Sequence[TalkLine]) -> str:
+    """Return tokens and cost of the replies together."""
+    done = [line.execution for line in lines if not line.is_open]
+    if not done or all(execution.run.is_scripted for execution in done):
+        return ""
+    prompt = [execution.agent_prompt_tokens for execution in done]
+    response = [execution.agent_response_tokens for execution in done]
+    costs = [execution.agent_cost_usd for execution in done]
+    known = [cost for cost in costs if cost is not None]
+    cost = usd_text(sum(known, Decimal(0)) if len(known) == len(costs) else None)
+    return f"{tokens(_total(prompt), _total(response))} tokens, cost {cost}"
+
+
+def _total(numbers: Sequence[int | None]) -> int | None:
+    known = [number for number in numbers if number is not None]
+    return sum(known) if len(known) == len(numbers) else None
+
+
+class TalksToAgent(ModelAdmin):
+    """Lets people talk to a saved agent."""
+
+    has_talk_permission = requires(*RUNNING, "evals_app.view_agent")
+
+    def get_urls(self) -> list[URLPattern]:
+        wrap = self.admin_site.admin_view
+        return [
+            path("<int:pk>/talk/", wrap(self.talk), name="evals_app_agent_talk"),
+            path(
+                "<int:pk>/talk/live/", never_cache(self.talk_live), name="evals_app_agent_talk_live"
+            ),
+            *super().get_urls(),
+        ]
+
+    @action(description="Talk to it", icon="forum", url_path="talk-to-it", permissions=["talk"])
+    def talk_to_it(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        return redirect("admin:evals_app_agent_talk", object_id)
+
+    def talk(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """Show the conversation, and send the next message."""
+        if not self.has_talk_permission(request):
+            raise PermissionDenied
+        agent = get_object_or_404(Agent, pk=pk)
+        talk = Talk(request, agent)
+        here = reverse("admin:evals_app_agent_talk", args=[agent.pk])
+        if request.method == "POST" and "reset" in request.POST:
+            talk.forget()
+            return redirect(here)
+        lines = talk.lines()
+        posted = request.POST if request.method == "POST" else None
+        form = TalkForm(request, agent, posted, initial={"fixture": talk.state.get("fixture")})
+        if posted is not None and _send(request, agent, form, talk, lines):
+            return redirect(here)
+        context = self.admin_site.each_context(request) | {
+            "opts": self.opts,
+            "title": f"Talk to {agent}",
+            "agent": agent,
+            "form": form,
+            "is_paid": not agent.is_scripted,
+            "is_outside": agent.driver in OUTSIDE,
+            **_conversation(lines),
+        }
+        return render(request, "admin/evals_app/agents/playground/page.html", context)
+
+    def talk_live(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """Return the conversation while a reply is awaited."""
+        if not (self.admin_site.has_permission(request) and self.has_talk_permission(request)):
+            return HttpResponse(status=403, headers={"HX-Refresh": "true"})
+        agent = get_object_or_404(Agent, pk=pk)
+        context = _conversation(Talk(request, agent).lines()) | {"agent": agent, "is_poll": True}
+        return render(request, "admin/evals_app/agents/playground/live.html", context)
+
+
+def _conversation(lines: Sequence[TalkLine]) -> dict[str, Any]:
+    is_open = any(line.is_open for line in lines)
+    return {
+        "lines": lines,
+        "is_open": is_open,
+        # The last message has the earlier ones with it.
+        "answered": lines[-1].execution if lines and lines[-1].has_reply else None,
+        "has_workers": not is_open or bool(live_workers()),
+        "spent": _spent(lines),
+    }
+
+
+def _send(
+    request: HttpRequest, agent: Agent, form: TalkForm, talk: Talk, lines: Sequence[TalkLine]
+) -> bool:
+    """Send the message of a form; if that is not possible, the form says why."""
+    if not form.is_valid():
+        return False
+    if any(line.is_open for line in lines):
+        form.add_error("message", "The agent is still answering. Send this when it has.")
+        return False
+    if len(lines) >= MOST_MESSAGES:
+        form.add_error("message", f"This conversation has {MOST_MESSAGES} messages. Start over.")
+        return False
+    fixture = form.cleaned_data.get("fixture")
+    person: Any = request.user
+    try:
+        run = start_talk(
+            agent,
+            form.cleaned_data["message"],
+            before=list(_before(lines)),
+            fixture=fixture,
+            by=person,
+        )
+    except CannotStartError as error:
+        for problem in error.problems:
+            form.add_error("message", problem)
+        return False
+    talk.add(run.pk, fixture)
+    return True

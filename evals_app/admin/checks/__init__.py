@@ -1,0 +1,1 @@
+"""Writing checks: picking a kind, its options, and trying it on a reply."""

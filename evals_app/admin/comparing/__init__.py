@@ -1,0 +1,1 @@
+"""Comparing runs and single cases, and retesting what looks worse."""

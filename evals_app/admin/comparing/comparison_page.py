@@ -1,0 +1,314 @@
+"""The page that compares runs: the verdict in words, what differs, the numbers, then every case."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.core.paginator import Paginator
+from django.http import HttpRequest
+from django.utils.safestring import SafeString
+
+from evals_app.admin.comparing.comparison_charts import cost_and_quality, score_distribution
+from evals_app.admin.comparing.retest_dialog import settle_url
+from evals_app.admin.comparing.side_by_side import comparison_url, read_number, side_by_side_url
+from evals_app.admin.conversation.execution_numbers import score_size, signed
+from evals_app.admin.importing.import_changes import Place, changed_place
+from evals_app.admin.kit.presentation import badge, plural, run_badges
+from evals_app.engine.statistics.comparison import Change
+from evals_app.formats.snapshots.snapshot_differences import PartDifferences
+from evals_app.library.importing.rights import Rights
+from evals_app.models import Run
+from evals_app.reports.answers.compared_cases import ComparedCase, HeadCases
+from evals_app.reports.answers.comparison import (
+    CHANGES,
+    PARTS,
+    VERDICTS,
+    MatrixRow,
+    case_change,
+    checks_text,
+    counts_in_words,
+    finding,
+    headline,
+    outcome_text,
+    unknown_content,
+)
+from evals_app.runs.reading.compared_runs import (
+    CannotCompareError,
+    ComparedHead,
+    Comparison,
+    changed_checks,
+    compare_runs,
+)
+
+PER_PAGE = 50
+_OPEN = 8  # values of a part that are not folded
+# What most readers look for, and which of the runs is which; the rest is folded.
+_FIRST_NUMBERS = {"Cases passed", "95 % interval", "Score", "Turn latency, p95", "Cost"}
+_IDENTITIES = {
+    *("Suite", "Agent", "Model", "Judge"),
+    *("Differs from the suite", "Trials skipped", "Texts compared by"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class RunColumn:
+    """A run of the comparison; `as_base` is the address of the same comparison with it as the base."""
+
+    run: Run
+    label: str
+    badges: SafeString
+    as_base: str
+
+
+@dataclass(frozen=True, slots=True)
+class PartLine:
+    """A part of the settings in which two runs differ, and how many more values of it do."""
+
+    title: str
+    places: tuple[Place, ...]
+    folded: tuple[Place, ...]
+    more: int
+    note: SafeString | str = ""  # who edited it
+
+
+@dataclass(frozen=True, slots=True)
+class HeadLine:
+    """A run against the base, in words."""
+
+    head: ComparedHead
+    badges: tuple[SafeString, ...]
+    headline: str
+    finding: str
+    counts: str
+    unknown_content: str
+    tested: tuple[PartLine, ...]
+    yardsticks: tuple[PartLine, ...]
+    advice: str
+    first_worse: str  # address of the first case that got worse, side by side
+    settle_url: str  # of the dialog that asks for fresh trials
+
+
+@dataclass(frozen=True, slots=True)
+class CaseCell:
+    """A case in one run; `url` shows it and the base side by side."""
+
+    label: str  # the run
+    text: str
+    badge: SafeString | str
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
+class CaseLine:
+    """A case in all runs; `url` is that of the only head."""
+
+    name: str
+    url: str
+    badge: SafeString
+    checks: str  # that got worse or better
+    cells: tuple[CaseCell, ...]
+    difference: str
+
+
+@dataclass(frozen=True, slots=True)
+class Chip:
+    """A filter by change, with how many cases it finds."""
+
+    badge: SafeString | str
+    count: int
+    url: str
+    meaning: str
+    is_chosen: bool
+
+
+def comparison_page(request: HttpRequest) -> dict[str, Any]:
+    """Return what the page shows; values of settings only to who may see all of them elsewhere.
+
+    Raises:
+        CannotCompareError: the runs cannot be compared.
+    """
+    query = request.GET
+    comparison = compare_runs(_run_ids(query.getlist("run")))
+    if not Rights.of(request.user).may_see_everything():
+        comparison = comparison.without_values()
+    ids = [entry.run.pk for entry in comparison.runs]
+    labels = [f"Run {pk}" for pk in ids]
+    change = next((change for change in Change if change == query.get("change")), None)
+    text = query.get("case", "").strip()
+    chosen = comparison.cases.chosen(change=change, text=text)
+    page = Paginator(chosen, PER_PAGE).get_page(query.get("page"))
+    rows, scale = comparison.matrix, comparison.base.score_scale
+    checks = changed_checks(comparison, page.object_list)
+    return {
+        "comparison": comparison,
+        "columns": _columns(comparison, ids, labels),
+        "heads": [
+            _head_line(request, comparison, head, place)
+            for place, head in enumerate(comparison.heads)
+        ],
+        "has_several_heads": len(comparison.heads) > 1,
+        "numbers": [row for row in rows if _comes_first(row)],
+        "more_numbers": [row for row in rows if not _comes_first(row)],
+        "scores": score_distribution(comparison, labels),
+        "costs": cost_and_quality(comparison, labels),
+        "chips": _chips(comparison, ids, chosen=change, text=text),
+        "change": change or "",
+        "text": text,
+        "page": page,
+        "cases": [
+            _case_line(case, ids, scale=scale, checks=checks_text(checks.get(case.name, ())))
+            for case in page.object_list
+        ],
+        "page_url": comparison_url(ids, **_filters(change, text)),
+        "all_url": comparison_url(ids),
+    }
+
+
+def _comes_first(row: MatrixRow) -> bool:
+    return row.label in _FIRST_NUMBERS or (row.label in _IDENTITIES and len(set(row.values)) > 1)
+
+
+def _run_ids(texts: Sequence[str]) -> list[int]:
+    ids = []
+    for text in texts:
+        if (pk := read_number(text)) is None:
+            raise CannotCompareError(f"“{text[:40]}” is not the number of a run.")
+        ids.append(pk)
+    return ids
+
+
+def _columns(comparison: Comparison, ids: Sequence[int], labels: Sequence[str]) -> list[RunColumn]:
+    return [
+        RunColumn(
+            entry.run,
+            label,
+            run_badges(entry.run),
+            comparison_url([entry.run.pk, *(pk for pk in ids if pk != entry.run.pk)]),
+        )
+        for entry, label in zip(comparison.runs, labels, strict=True)
+    ]
+
+
+def _head_line(
+    request: HttpRequest, comparison: Comparison, head: ComparedHead, place: int
+) -> HeadLine:
+    parts = head.differences or ()
+    unknown = head.cases.unknown_content
+    return HeadLine(
+        head=head,
+        badges=_badges(head.cases),
+        headline=headline(head.cases),
+        finding=finding(head.cases),
+        counts=counts_in_words(head.cases.counts),
+        unknown_content=unknown_content(unknown) if unknown else "",
+        tested=tuple(part_line(part) for part in parts if not part.part.is_yardstick),
+        yardsticks=tuple(part_line(part) for part in parts if part.part.is_yardstick),
+        advice=_advice(head.cases),
+        first_worse=_first_worse(comparison, head, place),
+        settle_url=settle_url(request, head.run, base=comparison.base)
+        if head.cases.test.differing or head.cases.has_turned_checks
+        else "",
+    )
+
+
+def _badges(cases: HeadCases) -> tuple[SafeString, ...]:
+    """Return what happened to the suite as a whole, then how many cases got worse."""
+    word = "too few cases" if cases.is_too_small else VERDICTS[cases.verdict].lower()
+    worse, by_check = (cases.counts.get(change, 0) for change in (Change.WORSE, Change.CHECK_WORSE))
+    badges = [badge(cases.verdict, word=f"Suite: {word}")]
+    if worse:
+        badges.append(badge("worse", word=f"{plural(worse, 'case')} worse"))
+    if by_check:
+        badges.append(badge("check_worse", word=f"{plural(by_check, 'case')} with a worse check"))
+    return tuple(badges)
+
+
+def part_line(part: PartDifferences, *, note: SafeString | str = "") -> PartLine:
+    """Return a part in which settings differ, to show."""
+    places = tuple(map(changed_place, part.values))
+    return PartLine(PARTS[part.part], places[:_OPEN], places[_OPEN:], part.more, note)
+
+
+def _advice(cases: HeadCases) -> str:
+    """Return what to do next."""
+    worse = cases.counts.get(Change.WORSE, 0)
+    if cases.verdict == "not_comparable" and cases.counts.get(Change.SAME):
+        return "Compare the scores: cases whose checks only inform neither pass nor fail."
+    if cases.verdict == "not_comparable":
+        return "Run the same suite with both versions, then compare those runs."
+    if worse and cases.verdict == "worse":
+        return "Read the cases that got worse before you ship."
+    if worse:
+        return (
+            "A single case can fail by chance. Read the cases that got worse, or let Evalwell run"
+            " them again until it is certain: “Settle it”."
+        )
+    if cases.counts.get(Change.CHECK_WORSE):
+        return (
+            "A check failed in every trial where it passed before, though the verdict does not show it."
+            " Read these cases, or let Evalwell run them again: “Settle it”."
+        )
+    if cases.verdict == "worse":
+        return "No case lost its verdict, but more trials fail. Read the first cases below."
+    return "No case got worse. More trials of each case make small differences visible."
+
+
+def _first_worse(comparison: Comparison, head: ComparedHead, place: int) -> str:
+    if not any(change.is_worse for change in head.cases.counts):
+        return ""
+    # Cases that got worse come first, so this ends soon.
+    case = next(case for case in comparison.cases.cases if _is_worse(case, place))
+    return side_by_side_url(case.name, runs=[comparison.base.pk, head.run.pk])
+
+
+def _is_worse(case: ComparedCase, place: int) -> bool:
+    change = case.changes[place]
+    return change is not None and change.is_worse
+
+
+def _filters(change: Change | None, text: str) -> dict[str, str]:
+    return {"change": change or "", "case": text}
+
+
+def _chips(
+    comparison: Comparison, ids: Sequence[int], *, chosen: Change | None, text: str
+) -> list[Chip]:
+    counts = comparison.cases.counts
+    if text:
+        counts = {
+            change: len(comparison.cases.chosen(change=change, text=text)) for change in counts
+        }
+    chips = [
+        Chip("", sum(counts.values()), comparison_url(ids, case=text), "", is_chosen=chosen is None)
+    ]
+    return chips + [
+        Chip(
+            badge(change),
+            counts[change],
+            comparison_url(ids, **_filters(change, text)),
+            words.meaning,
+            is_chosen=change is chosen,
+        )
+        for change, words in CHANGES.items()
+        if change in counts
+    ]
+
+
+def _case_line(case: ComparedCase, ids: Sequence[int], *, scale: str, checks: str) -> CaseLine:
+    texts = [outcome_text(outcome, scale=scale) for outcome in case.outcomes]
+    cells = [CaseCell(f"Run {ids[0]}", texts[0], "", "")]
+    for pk, text, change in zip(ids[1:], texts[1:], case.changes, strict=True):
+        url = side_by_side_url(case.name, runs=[ids[0], pk]) if change else ""
+        cells.append(CaseCell(f"Run {pk}", text, badge(change) if change else "", url))
+    url = cells[1].url if len(case.steps) == 1 else ""
+    difference = _difference(case, scale=scale)
+    sign = badge(case.change, word=case_change(case))
+    return CaseLine(case.name, url, sign, checks, tuple(cells), difference)
+
+
+def _difference(case: ComparedCase, *, scale: str) -> str:
+    """Write the difference of the scores, if there is one base and one head."""
+    difference = case.score_differences[0] if len(case.steps) == 1 else None
+    if difference is None:
+        return ""
+    return signed(difference, lambda size: score_size(size, scale=scale))

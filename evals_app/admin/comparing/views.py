@@ -1,0 +1,121 @@
+"""Comparing runs: which ones, the page that shows what got worse, and one case in two runs."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
+from django.db.models import Q, QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import URLPattern, path
+from django.utils.safestring import SafeString
+from django.views.decorators.http import require_GET
+
+from evals_app.admin.comparing.comparison_page import comparison_page
+from evals_app.admin.comparing.side_by_side import comparison_url, side_by_side
+from evals_app.admin.kit.permissions import ReadOnly
+from evals_app.admin.kit.presentation import run_badges
+from evals_app.engine.statistics.comparison import MOST_RUNS
+from evals_app.models import Run
+from evals_app.runs.reading.compared_runs import CannotCompareError
+
+MOST_CHOICES = 20
+_TEMPLATES = "admin/evals_app/comparing"
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A run that another one can be compared with; `note` says what is special about it."""
+
+    run: Run
+    badges: SafeString
+    note: str
+    is_chosen: bool
+
+
+class Comparisons(ReadOnly):
+    """The pages that compare runs."""
+
+    actions = ("compare_chosen",)
+    list_disable_select_all = True  # a comparison has few runs
+
+    def get_urls(self) -> list[URLPattern]:
+        routes = [
+            ("compare/", self.compare, "compare"),
+            ("compare/case/", self.side_by_side, "side_by_side"),
+            ("<int:pk>/compare/", self.choose, "choose"),
+        ]
+        view = self.admin_site.admin_view
+        return [
+            *(
+                path(route, require_GET(view(page)), name=f"evals_app_run_{name}")
+                for route, page, name in routes
+            ),
+            *super().get_urls(),
+        ]
+
+    @admin.action(description="Compare the selected runs", permissions=["view"])
+    def compare_chosen(self, request: HttpRequest, queryset: QuerySet[Run]) -> HttpResponse:
+        """Lead to the comparison, the oldest run as the base."""
+        chosen = queryset.order_by("pk").values_list("pk", flat=True)
+        return redirect(comparison_url(chosen[: MOST_RUNS + 1]))
+
+    def compare(self, request: HttpRequest) -> HttpResponse:
+        """Show what got worse from the first run to the others."""
+        _refuse_unless(self.has_view_permission(request))
+        try:
+            context = comparison_page(request)
+        except CannotCompareError as error:
+            messages.error(request, str(error))
+            return redirect("admin:evals_app_run_changelist")
+        context |= {"title": "Compare runs", "may_read": _may_read(request)}
+        return self._page(request, "runs", context)
+
+    def side_by_side(self, request: HttpRequest) -> HttpResponse:
+        """Show one case in two runs."""
+        _refuse_unless(self.has_view_permission(request), _may_read(request))
+        context = side_by_side(request.GET)
+        return self._page(request, "side_by_side", context | {"title": context["case"]})
+
+    def choose(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """Ask which run to compare a run with."""
+        _refuse_unless(self.has_view_permission(request))
+        run = get_object_or_404(Run.objects.defer("summary").select_related("suite"), pk=pk)
+        context = {"run": run, "choices": _choices(run)}
+        return render(request, f"{_TEMPLATES}/choose.html", context)
+
+    def _page(self, request: HttpRequest, name: str, context: dict[str, Any]) -> HttpResponse:
+        context = self.admin_site.each_context(request) | {"opts": self.opts} | context
+        return render(request, f"{_TEMPLATES}/{name}.html", context)
+
+
+def _refuse_unless(*rights: bool) -> None:
+    # admin_view() asks only whether the person is staff.
+    if not all(rights):
+        raise PermissionDenied
+
+
+def _may_read(request: HttpRequest) -> bool:
+    """Whether this person may read conversations."""
+    return request.user.has_perm("evals_app.view_execution")
+
+
+def _choices(run: Run) -> list[Choice]:
+    """Return the suite's baseline, its previous whole run, and its last runs: the best one chosen.
+
+    Of a run that grades again, the best one is that whose conversations these are.
+    """
+    baseline = run.suite.baseline_id if run.suite else None
+    graded = run.grades_of_id
+    whole = Run.objects.suite_verdicts().filter(suite_slug=run.suite_slug, pk__lt=run.pk)
+    previous = whole.order_by("-pk").values_list("pk", flat=True).first()
+    others = Run.objects.exclude(status__in=Run.OPEN).exclude(pk=run.pk).defer("summary")
+    last = others.filter(suite_slug=run.suite_slug).order_by("-pk")[:MOST_CHOICES]
+    special = others.filter(Q(pk=graded) | Q(pk=baseline) | Q(pk=previous))
+    rows = sorted({row.pk: row for row in (*last, *special)}.values(), key=lambda row: -row.pk)
+    notes = {previous: "previous whole run"} | {baseline: "baseline of the suite"}
+    notes |= {graded: "the same conversations"}
+    keys = [row.pk for row in rows]
+    chosen = next((pk for pk in (graded, baseline, previous, *keys) if pk in keys), None)
+    return [Choice(row, run_badges(row), notes.get(row.pk, ""), row.pk == chosen) for row in rows]

@@ -1,0 +1,1 @@
+"""One conversation on a page: its transcript, grades, numbers and spans."""

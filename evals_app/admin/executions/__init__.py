@@ -1,0 +1,1 @@
+"""The pages of executions, and making a case of one."""

@@ -1,0 +1,224 @@
+"""The page that makes a case of a conversation."""
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import URLPattern, path, reverse
+from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
+
+from evals_app.admin.kit.boxes import Box, part_boxes
+from evals_app.admin.kit.permissions import ReadOnly, requires
+from evals_app.engine.basics.errors import CannotError
+from evals_app.engine.proposing.proposals import Kind, Proposal
+from evals_app.engine.proposing.recorded_tools import Recording
+from evals_app.engine.record.trial import TurnRecord
+from evals_app.library.making.case_making import (
+    ADD_CASE,
+    ADD_SUITE,
+    COPY_AGENT,
+    Wanted,
+    make_case,
+    proposed_name,
+    recorded_suites,
+    recording_of,
+    suites_for,
+)
+from evals_app.library.making.observing import Observed, observe
+from evals_app.models import Case, Execution, Suite
+
+_NEW = "new"
+_COUNTS: dict[Kind, str] = {
+    "call": "check",
+    "order": "check",
+    "phrase": "check",
+    "change": "world",
+    "nothing_else": "world",
+    "limit": "limit",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """What is proposed about a turn, or (`number` None) about the whole conversation."""
+
+    title: str
+    boxes: Sequence[Box]
+    number: int | None = None
+    record: TurnRecord | None = None
+
+
+class CaseForm(forms.Form):
+    """Name and place of the new case."""
+
+    name = forms.CharField(max_length=200, widget=UnfoldAdminTextInputWidget, label="Name")
+    suite = forms.ChoiceField(widget=UnfoldAdminSelectWidget, label="Suite")
+    asks_again = forms.BooleanField(
+        required=False,
+        label="Ask the earlier messages again, as turns",
+        help_text="Otherwise they stay as they were, and only the last message is asked.",
+    )
+    is_recorded = forms.BooleanField(
+        required=False,
+        label="Answer tools with what was recorded",
+        help_text="The case then runs without calling your systems.",
+    )
+    recorded_suite = forms.ChoiceField(
+        required=False,
+        widget=UnfoldAdminSelectWidget,
+        label="Suite of the copy",
+    )
+
+    def __init__(self, request: HttpRequest, page: "_Page", *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.page = page
+        may_add = request.user.has_perm(ADD_SUITE)
+        self._offer("suite", page.suites, is_new=may_add)
+        if not page.observed.trial.history:
+            del self.fields["asks_again"]
+        may_copy = request.user.has_perms(COPY_AGENT)
+        if not (page.recording and page.recording.tools and may_copy):
+            del self.fields["is_recorded"]
+        if "is_recorded" in self.fields and (page.recorded_suites or may_add):
+            self._offer("recorded_suite", page.recorded_suites, is_new=may_add)
+        else:
+            self.fields.pop("is_recorded", None)
+            del self.fields["recorded_suite"]
+
+    def _offer(self, name: str, suites: Sequence[Suite], *, is_new: bool) -> None:
+        choices = [(str(suite.pk), suite.name) for suite in suites]
+        choices += [(_NEW, "A new suite")] if is_new else []
+        field: Any = self.fields[name]
+        field.choices = choices
+
+    def wanted(self, keys: Collection[str]) -> Wanted:
+        """Return what the form asks for."""
+        cleaned = self.cleaned_data
+        is_recorded = bool(cleaned.get("is_recorded"))
+        chosen = cleaned["recorded_suite" if is_recorded else "suite"] or _NEW
+        offered = self.page.recorded_suites if is_recorded else self.page.suites
+        suite = next((suite for suite in offered if str(suite.pk) == chosen), None)
+        return Wanted(
+            keys=keys,
+            name=" ".join(cleaned["name"].split()),
+            suite=suite,
+            asks_again=bool(cleaned.get("asks_again")),
+            is_recorded=is_recorded,
+        )
+
+
+@dataclass(slots=True)
+class _Page:
+    """What the page shows of an execution."""
+
+    observed: Observed
+    suites: list[Suite]
+    recording: Recording | None
+    recorded_suites: list[Suite]
+
+    @classmethod
+    def of(cls, execution: Execution, observed: Observed) -> "_Page":
+        recording = recording_of(execution, observed)
+        copies = recorded_suites(execution) if recording else []
+        return cls(observed, suites_for(execution), recording, copies)
+
+
+class MakesCases(ReadOnly):
+    """The button that makes a case of a conversation, and its page."""
+
+    has_case_permission = requires(ADD_CASE)
+
+    def get_urls(self) -> list[URLPattern]:
+        view = self.admin_site.admin_view
+        case = path("<int:pk>/case/", view(self.make_case), name="evals_app_execution_case")
+        return [case, *super().get_urls()]
+
+    def make_case(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """Ask what to check, then add the case to a suite."""
+        # admin_view() asks only whether the person is staff.
+        if not (self.has_view_permission(request) and self.has_case_permission(request)):
+            raise PermissionDenied
+        rows = Execution.objects.select_related("run__snapshot", "run__suite", "reviewed").defer(
+            "run__summary", "turn_ms"
+        )
+        execution = get_object_or_404(rows, pk=pk)
+        observed = observe(execution) if execution.verdict else None
+        if observed is None or not observed.trial.turns:
+            raise Http404(
+                "Only a conversation that has ended and is still stored can become a case."
+            )
+        page = _Page.of(execution, observed)
+        posted = request.POST if request.method == "POST" else None
+        initial = {"name": proposed_name(execution, observed)}
+        form = CaseForm(request, page, posted, initial=initial)
+        kept = None if posted is None else frozenset(posted.getlist("keep"))
+        if kept is not None and form.is_valid():
+            case = _made(request, execution, observed, form, kept)
+            if case is not None:
+                messages.success(request, f"Case “{case}” was added to the suite “{case.suite}”.")
+                return redirect(_after(request, case, execution))
+        context = self.admin_site.each_context(request) | {
+            "opts": self.opts,
+            "title": "Make a case of this",
+            "execution": execution,
+            "form": form,
+            "page": page,
+            "sections": list(_sections(observed, kept)),
+        }
+        return render(request, "admin/evals_app/conversation/make_case.html", context)
+
+
+def _made(
+    request: HttpRequest,
+    execution: Execution,
+    observed: Observed,
+    form: CaseForm,
+    keys: Collection[str],
+) -> Case | None:
+    """Make the case; if that is not possible, the form says why."""
+    wanted = form.wanted(keys)
+    if not request.user.has_perms(wanted.permissions()):
+        raise PermissionDenied
+    try:
+        return make_case(execution, observed, wanted, by=request.user)
+    except CannotError as error:
+        form.add_error(error.key if error.key in form.fields else None, error.problems)
+    return None
+
+
+def _after(request: HttpRequest, case: Case, execution: Execution) -> str:
+    """Return the editor of a case, or of those who may not see it, the page they came from."""
+    if any(request.user.has_perm(f"evals_app.{action}_case") for action in ("view", "change")):
+        return reverse("admin:evals_app_case_change", args=[case.pk])
+    return reverse("admin:evals_app_execution_change", args=[execution.pk])
+
+
+def _sections(observed: Observed, kept: Collection[str] | None) -> Iterator[Section]:
+    proposals = observed.proposals()
+    for record in observed.trial.turns:
+        about = [proposal for proposal in proposals if proposal.turn == record.index]
+        boxes = [_box(proposal, kept) for proposal in about]
+        yield Section(f"Turn {record.index}", boxes, record.index, record)
+    for title, kinds in (
+        ("Changes in the world", ("change", "nothing_else")),
+        ("Limits", ("limit",)),
+    ):
+        boxes = [_box(proposal, kept) for proposal in proposals if proposal.kind in kinds]
+        if boxes:
+            yield Section(title, boxes)
+
+
+def _box(proposal: Proposal, kept: Collection[str] | None) -> Box:
+    return Box(
+        proposal.key,
+        proposal.words,
+        proposal.is_ticked if kept is None else proposal.key in kept,
+        proposal.doubt,
+        part_boxes(proposal.parts, kept),
+        _COUNTS.get(proposal.kind, ""),
+    )

@@ -1,0 +1,199 @@
+"""The history of a case: its page, and the strip of its last results on the page of an execution."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from django.core.exceptions import PermissionDenied
+from django.db.models import Q
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import URLPattern, path, reverse
+from django.utils.html import format_html, format_html_join
+from django.utils.http import urlencode
+from django.utils.safestring import SafeString
+from django.views.decorators.http import require_GET
+
+from evals_app.admin.comparing.comparison_page import PartLine, part_line
+from evals_app.admin.comparing.side_by_side import read_number, side_by_side_url
+from evals_app.admin.kit.permissions import ReadOnly
+from evals_app.admin.kit.presentation import badge, plural
+from evals_app.engine.statistics.comparison import Change
+from evals_app.library.changes.edits import COMMAND_LINE
+from evals_app.library.importing.rights import Rights
+from evals_app.models import Case, CaseResult, Execution, Run
+from evals_app.reports.answers.comparison import outcome_text
+from evals_app.reports.words.figures import score_text
+from evals_app.runs.reading.case_history import (
+    COUNTED,
+    ChangedPart,
+    Edit,
+    Entry,
+    OfSuite,
+    entries_of,
+    executions_of,
+    is_same_case,
+    most_telling,
+)
+from fixtures_app.editing.times import moment
+
+PER_PAGE = 20
+_MARKS = 10  # of a strip
+_LATER = 4  # of them, at most
+
+
+def history_url(suite_slug: str, case: str, **more: str | int) -> str:
+    """Return the address of the history of a case."""
+    query = urlencode({"suite": suite_slug, "case": case, **more})
+    return f"{reverse('admin:evals_app_run_case_history')}?{query}"
+
+
+# The page
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryLine:
+    """A case in one run, and what was changed since the run before."""
+
+    entry: Entry
+    badge: SafeString
+    passed: str
+    score: str
+    change: SafeString | str
+    execution: Execution | None
+    side_by_side: str
+    parts: tuple[PartLine, ...]
+    is_unexplained: bool  # another verdict, though nothing was changed
+
+
+class CaseHistories(ReadOnly):
+    """The page with the history of a case."""
+
+    def get_urls(self) -> list[URLPattern]:
+        view = self.admin_site.admin_view(require_GET(self.case_history))
+        return [
+            path("case-history/", view, name="evals_app_run_case_history"),
+            *super().get_urls(),
+        ]
+
+    def case_history(self, request: HttpRequest) -> HttpResponse:
+        """Show how a case did from run to run, and what was changed in between."""
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        context = self.admin_site.each_context(request) | {"opts": self.opts}
+        context |= _page(request)
+        return render(request, "admin/evals_app/history/page.html", context)
+
+
+def _page(request: HttpRequest) -> dict[str, Any]:
+    slug, name = (request.GET.get(key, "").replace("\0", "") for key in ("suite", "case"))
+    before = read_number(request.GET.get("before", ""))
+    with_all = request.GET.get("all") == "true"
+    if (suite := OfSuite.find(slug)) is None:
+        raise Http404(f"There is no suite {slug[:40]}.")
+    results = suite.results().filter(name=name)
+    results = results if with_all else results.filter(COUNTED)
+    if before is not None:
+        results = results.filter(run__id__lt=before)
+    rows = list(results[: PER_PAGE + 1])
+    entries = entries_of(suite, rows)[:PER_PAGE]
+    if not Rights.of(request.user).may_see_everything():
+        entries = [entry.without_values() for entry in entries]
+    case_id = _case_id(request, suite, name)
+    if not (entries or case_id):
+        raise Http404(f"There is no case {name[:40]} in suite {slug}.")
+    chosen = {"all": "true"} if with_all else {}
+    return {
+        "title": name,
+        "suite": suite,
+        "case_id": case_id,
+        "lines": list(map(_line, entries)),
+        "is_older": before is not None,
+        "with_all": with_all,
+        "newest_url": history_url(slug, name, **chosen),
+        "older_url": history_url(slug, name, before=entries[-1].run.pk, **chosen)
+        if len(rows) > PER_PAGE
+        else "",
+        "all_url": history_url(slug, name, **({} if with_all else {"all": "true"})),
+    }
+
+
+def _case_id(request: HttpRequest, suite: OfSuite, name: str) -> int | None:
+    """Return the case as it is now, if it exists and the person may see it."""
+    may_see = any(request.user.has_perm(f"evals_app.{verb}_case") for verb in ("view", "change"))
+    if suite.pk is None or not may_see:
+        return None
+    return Case.objects.filter(suite=suite.pk, name=name).values_list("pk", flat=True).first()
+
+
+def _line(entry: Entry) -> HistoryLine:
+    result, run = entry.result, entry.run
+    graded = result.passed + result.failed
+    has_changed = entry.change not in {None, Change.SAME, Change.CHANGED}
+    return HistoryLine(
+        entry=entry,
+        badge=badge(result.verdict or "none"),
+        passed=f"{result.passed:,} of {plural(graded, 'trial')} passed" if graded > 1 else "",
+        score=score_text(result.score, scale=run.score_scale) if result.score is not None else "",
+        change=badge(entry.change) if entry.change and has_changed else "",
+        execution=most_telling(entry.executions),
+        side_by_side=side_by_side_url(result.name, runs=[entry.before.run_id, run.pk])
+        if entry.before
+        else "",
+        parts=tuple(map(_part, entry.parts or ())),
+        is_unexplained=has_changed and entry.parts == () and entry.is_same_case is True,
+    )
+
+
+def _part(changed: ChangedPart) -> PartLine:
+    return part_line(changed.what, note=_edited_by(changed.edits))
+
+
+def _edited_by(edits: Iterable[Edit]) -> SafeString | str:
+    """Write who edited something: `Edited by ada, 22 Nov 2026, 19:03; by grace, ...`."""
+    people = [
+        ("the command line" if edit.by == COMMAND_LINE else edit.by, moment(edit.at))
+        for edit in edits
+    ]
+    return format_html("Edited by {}", format_html_join("; ", "{}, {}", people)) if people else ""
+
+
+# The strip
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """The result of a case in one run, in a strip; `is_edited`: the run before had another content."""
+
+    run: Run
+    badge: SafeString
+    text: str
+    execution: Execution | None
+    is_this: bool
+    is_edited: bool
+
+
+def strip_of(execution: Execution) -> list[Mark]:
+    """Return the results of the case in the runs around that of an execution, the oldest first."""
+    this = execution.run
+    results = OfSuite(this.suite_id, this.suite_slug).results().filter(name=execution.case)
+    later = list(results.filter(COUNTED, run__gt=this.pk).order_by("run_id")[:_LATER])
+    # This run is shown, whatever it is.
+    earlier = results.filter(COUNTED | Q(run=this.pk), run__lte=this.pk)[: _MARKS - len(later)]
+    rows = [*reversed(earlier), *later]
+    trials = executions_of(rows)
+    return [
+        Mark(
+            run=row.run,
+            badge=badge(row.verdict or "none"),
+            text=outcome_text(row.outcome, scale=row.run.score_scale),
+            execution=most_telling(trials[row.run_id]),
+            is_this=row.run_id == this.pk,
+            is_edited=_is_edited(before, row),
+        )
+        for before, row in zip([None, *rows], rows, strict=False)
+    ]
+
+
+def _is_edited(before: CaseResult | None, after: CaseResult) -> bool:
+    return before is not None and is_same_case(before, after) is False

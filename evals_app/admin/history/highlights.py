@@ -1,0 +1,121 @@
+"""What is worth a look in a suite, as its page shows it: four short lists with links."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from evals_app.admin.history.case_history import history_url
+from evals_app.admin.kit.presentation import plural
+from evals_app.engine.llm.pricing import usd_text
+from evals_app.models import Suite
+from evals_app.reports.words.figures import duration
+from evals_app.runs.reading.highlights import (
+    FEWEST_GRADES,
+    Costly,
+    FlakyCase,
+    Span,
+    SureCheck,
+    notable,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """An entry of a list; `url` is the history of its case, `execution` the conversation to read."""
+
+    name: str
+    url: str
+    text: str
+    execution: int | None = None
+    link: str = ""  # its words
+
+
+@dataclass(frozen=True, slots=True)
+class NamedList:
+    """A list with what its entries have in common, and what follows from it."""
+
+    key: str
+    title: str
+    span: str
+    meaning: str
+    lines: tuple[Line, ...]
+    nothing: str
+    has_checks: bool = False  # they are shown to people who may read conversations
+
+
+def notable_lists(suite: Suite) -> list[NamedList]:
+    """Return what is worth a look; nothing if the suite has not run as a whole yet."""
+    noted = notable(suite)
+    if noted is None:
+        return []
+    span, flaky_span = span_text(noted.span), span_text(noted.flaky_span)
+
+    def lines(costly: Iterable[Costly], text: Callable[[float], str], link: str) -> Iterator[Line]:
+        for case in costly:
+            words = f"{text(case.average)} on average, at most {text(case.highest)}"
+            yield Line(case.name, history_url(suite.slug, case.name), words, case.execution, link)
+
+    return [
+        NamedList(
+            "flaky",
+            "Flaky cases",
+            flaky_span,
+            "Their verdict comes and goes, or their trials disagree, though the case is the same. Give"
+            " them more trials, or make their checks less strict about wording.",
+            tuple(
+                Line(case.name, history_url(suite.slug, case.name), _flakiness(case))
+                for case in noted.flaky
+            ),
+            "No case is flaky.",
+        ),
+        NamedList(
+            "sure",
+            "Checks that never failed",
+            span,
+            f"Graded at least {FEWEST_GRADES} times, and passed each time. Maybe they cannot fail:"
+            " try them on a wrong answer. A check that guards against something rare may stay.",
+            tuple(_sure(check, suite) for check in noted.sure),
+            "Every check failed at least once, or was not graded often enough.",
+            has_checks=True,
+        ),
+        NamedList(
+            "slowest",
+            "Slowest cases",
+            span,
+            "The agent's own time in a conversation, all turns.",
+            tuple(lines(noted.slowest, duration, "Longest conversation")),
+            "No conversation took longer than a millisecond, or no time is known.",
+        ),
+        NamedList(
+            "dearest",
+            "Most expensive cases",
+            span,
+            "What the agent's model calls cost in a conversation, without judges.",
+            tuple(lines(noted.dearest, usd_text, "Most expensive conversation")),
+            "No costs are known: no model was called, or it has no price.",
+        ),
+    ]
+
+
+def span_text(span: Span) -> str:
+    """Write which runs a list is about."""
+    if span.most is not None:
+        return (
+            f"The first {span.most:,} of the last whole run, which is too large to be read whole."
+        )
+    runs = len(span.runs)
+    return f"The last {runs} whole runs." if runs > 1 else "The last whole run."
+
+
+def _flakiness(case: FlakyCase) -> str:
+    parts = [f"passed in {case.passed} of {plural(case.runs, 'run')}"]
+    if case.changes:
+        parts.append(f"its verdict changed {plural(case.changes, 'time')}")
+    if case.mixed:
+        parts.append(f"its trials disagreed in {plural(case.mixed, 'run')}")
+    return ", ".join(parts)
+
+
+def _sure(check: SureCheck, suite: Suite) -> Line:
+    more = " and other cases" if check.has_more_cases else ""
+    text = f"passed {plural(check.graded, 'time')}, in case “{check.case}”{more}"
+    return Line(check.label, history_url(suite.slug, check.case), text)

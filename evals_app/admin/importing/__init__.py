@@ -1,0 +1,1 @@
+"""Files in and out: the import page with its preview, exports and examples."""

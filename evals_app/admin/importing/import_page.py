@@ -1,0 +1,261 @@
+"""The page that imports files: they are uploaded, checked, and all saved or none.
+
+Checked files are kept in the cache for a day, so that the import uses exactly what was checked. If
+they are gone, people upload them again.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from django.contrib import messages
+from django.core.cache import cache
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.crypto import get_random_string
+
+from evals_app.admin.importing.exporting import attachment, may_export_everything
+from evals_app.admin.importing.import_changes import counted
+from evals_app.admin.importing.import_forms import AgentForm, ColumnsForm, ImportForm
+from evals_app.admin.importing.import_preview import Preview, preview
+from evals_app.engine.specs.files import media_type
+from evals_app.formats.dialects import DIALECTS
+from evals_app.formats.importing import SourceFile
+from evals_app.formats.reading.problems import FormatError, Problem
+from evals_app.formats.tables import DIALECT as TABLES
+from evals_app.formats.tables.chosen import UnknownColumn
+from evals_app.formats.tables.guide import guides_of
+from evals_app.formats.tables.separated import read_csv
+from evals_app.library.changes.import_report import ImportReport
+from evals_app.library.exporting.downloads import Download
+from evals_app.library.importing.file_import import (
+    ChangedSinceError,
+    EditedError,
+    NoChecksError,
+    import_files,
+)
+from evals_app.library.importing.rights import Rights
+from evals_app.library.importing.uploads import MAX_UNPACKED_BYTES, Upload, unpack
+from evals_app.models import Suite
+
+_LISTS = {
+    "suite": "evals_app_suite",
+    "agent": "evals_app_agent",
+    "provider": "evals_app_provider",
+    "fixture": "fixtures_app_fixture",
+    "entity type": "fixtures_app_entitytype",
+}
+_KEPT_S = 24 * 3600
+_NO_FILE = Problem("", 0, 0, "", "", "Choose at least one file, or paste text.")
+_TOO_LARGE = Problem(
+    *("", 0, 0, "", ""),
+    f"The files are larger than {MAX_UNPACKED_BYTES // 1024**2} MB in total. Import them in parts.",
+)
+_GONE = (
+    "These files are no longer available: they were already imported, you have checked other files "
+    "since, or a day has passed. Choose them again."
+)
+_CHANGED = (
+    "Nothing was imported because something it would replace has changed since you checked. This "
+    "is what the import would do now."
+)
+_EDITED = (
+    "Nothing was imported because it would replace something that was edited here or imported from "
+    "another file. Confirm this below, or import other files."
+)
+_UNCHECKED = (
+    "Nothing was imported because no case of a suite checks anything. Confirm this below, or add "
+    "checks to the file."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """Checked files, and what existed under the same slugs at that time.
+
+    `columns` is what was chosen for columns of tables, `unknown` are those to choose for.
+    """
+
+    upload: Upload
+    agent: str | None
+    before: str = ""
+    columns: Mapping[str, str] = field(default_factory=dict)
+    unknown: tuple[UnknownColumn, ...] = ()
+
+    def carry_out(self, **options: Any) -> ImportReport:
+        """Import everything as checked, with the options of `import_files`."""
+        report = import_files(
+            self.upload.files,
+            find=self.upload.find,
+            find_paths=self.upload.find_paths,
+            agent=self.agent,
+            columns=self.columns,
+            **options,
+        )
+        return replace(report, warnings=[*report.warnings, *self.upload.passed_over()])
+
+    def columns_form(self, data: Any = None) -> ColumnsForm:
+        return ColumnsForm(self.unknown, self.columns, data)
+
+    @property
+    def contents(self) -> Mapping[str, bytes]:
+        return {**self.upload.beside, **{file.path: file.content for file in self.upload.files}}
+
+
+def import_page(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
+    """Show the form, check uploads, and import what was checked."""
+    page = _Page(request, context, Rights.of(request.user))
+    page.rights.require_some()
+    acts = {"import": page.import_kept, "kept": page.assign, "columns": page.choose_columns}
+    for key, act in acts.items():
+        if key in request.POST:
+            checked = _kept(request, request.POST[key])
+            return act(checked) if checked else page.show(page.form(), note=_GONE)
+    form = ImportForm(page.rights, request.POST if request.method == "POST" else None)
+    if not form.is_bound or not form.is_valid():
+        return page.show(form)
+    agent = form.cleaned_data["agent"]
+    try:
+        upload = unpack(_sent(request, form))
+    except FormatError as error:
+        return page.show(form, looked=preview(error, {}))
+    return page.look(form, Checked(upload, agent.slug if agent else None))
+
+
+def sample_to_fill_in(request: HttpRequest) -> HttpResponse:
+    """Download the sample of a spreadsheet as a workbook."""
+    from evals_app.formats.tables.workbook_writing import write_workbook  # noqa: PLC0415 - loads openpyxl
+
+    Rights.of(request.user).require_some()
+    ((path, text),) = TABLES.sample
+    (rows,) = read_csv(path, text.encode()).data.values()
+    workbook = write_workbook([("Cases", rows)], guides={"Cases": guides_of(rows)})
+    return attachment(Download("questions.xlsx", media_type("questions.xlsx"), workbook))
+
+
+def _sent(request: HttpRequest, form: ImportForm) -> list[SourceFile]:
+    uploads = request.FILES.getlist("files")
+    if sum(upload.size or 0 for upload in uploads) > MAX_UNPACKED_BYTES:
+        raise FormatError([_TOO_LARGE])
+    sent = [SourceFile(upload.name or "", upload.read()) for upload in uploads]
+    if pasted := form.pasted_file():
+        sent.append(pasted)
+    if not sent:
+        raise FormatError([_NO_FILE])
+    return sent
+
+
+@dataclass(frozen=True, slots=True)
+class _Page:
+    """The page for one request."""
+
+    request: HttpRequest
+    context: dict[str, Any]
+    rights: Rights
+
+    def form(self, agent: str | None = None) -> ImportForm:
+        return ImportForm(self.rights, initial={"agent": agent})
+
+    def look(self, form: ImportForm, checked: Checked, *, note: str = "") -> HttpResponse:
+        """Show what an import would do, and keep the files for it."""
+        outcome: ImportReport | FormatError
+        try:
+            outcome = checked.carry_out(rights=self.rights, dry_run=True)
+            checked = replace(checked, before=outcome.before)
+        except FormatError as error:
+            outcome = error
+        except PermissionDenied as error:
+            return self.show(form, note=str(error))
+        looked = preview(outcome, checked.contents)
+        checked = replace(checked, unknown=tuple(looked.unknown))
+        columns = checked.columns_form()
+        is_kept = looked.objects or looked.asks or columns.fields
+        token = _keep(self.request, checked) if is_kept else ""
+        return self.show(form, looked=looked, note=note, token=token, columns=columns)
+
+    def assign(self, checked: Checked) -> HttpResponse:
+        """Check the kept files again, with the chosen agent."""
+        answer = AgentForm(self.rights, self.request.POST)
+        agent = answer.cleaned_data["agent"].slug if answer.is_valid() else None
+        return self.look(self.form(agent), replace(checked, agent=agent))
+
+    def choose_columns(self, checked: Checked) -> HttpResponse:
+        """Check the kept files again, with what was chosen for their columns."""
+        answer = checked.columns_form(self.request.POST)
+        columns = {**checked.columns, **(answer.chosen() if answer.is_valid() else {})}
+        return self.look(self.form(checked.agent), replace(checked, columns=columns))
+
+    def import_kept(self, checked: Checked) -> HttpResponse:
+        """Import the kept files, unless that would do something else by now."""
+        form = self.form(checked.agent)
+        try:
+            report = checked.carry_out(
+                rights=self.rights,
+                before={checked.before} - {""},
+                replace="replace" in self.request.POST,
+                accept_no_checks="accept_no_checks" in self.request.POST,
+            )
+        except PermissionDenied as error:
+            return self.show(form, note=str(error))
+        except EditedError:
+            return self.look(form, checked, note=_EDITED)
+        except NoChecksError:
+            return self.look(form, checked, note=_UNCHECKED)
+        except (ChangedSinceError, FormatError):
+            return self.look(form, checked, note=_CHANGED)
+        cache.delete(_cache_key(self.request))
+        written = [change for change in report.changes if change.what != "unchanged"]
+        messages.success(self.request, f"Imported: {counted(written)}.")
+        return self._leave(report)
+
+    def _leave(self, report: ImportReport) -> HttpResponse:
+        """Lead to what was imported, as far as the person may see it."""
+        if not all(self.rights.may_see(change.kind) for change in report.changes):
+            return redirect("admin:index")
+        slugs = [change.slug for change in report.changes if change.kind == "suite"]
+        suites = list(Suite.objects.filter(slug__in=slugs[:2]))  # it may have been deleted by now
+        if len(slugs) == len(suites) == 1:
+            return redirect("admin:evals_app_suite_cases", suites[0].pk)
+        kinds = {_LISTS[change.kind] for change in report.changes}
+        return redirect(f"admin:{kinds.pop() if len(kinds) == 1 else _LISTS['suite']}_changelist")
+
+    def show(
+        self,
+        form: ImportForm,
+        *,
+        looked: Preview | None = None,
+        note: str = "",
+        token: str = "",
+        columns: ColumnsForm | None = None,
+    ) -> HttpResponse:
+        context = self.context | {
+            "title": "Import files",
+            "form": form,
+            "looked": looked,
+            "columns": columns if columns and columns.fields else None,
+            "asked": AgentForm(self.rights) if looked and looked.asks else None,
+            "note": note,
+            "token": token,
+            "samples": DIALECTS.values(),
+            "may_export": may_export_everything(self.request),
+        }
+        return render(self.request, "admin/evals_app/importing/page.html", context)
+
+
+# One entry per person; the token identifies it.
+
+
+def _cache_key(request: HttpRequest) -> str:
+    return f"import:{request.user.pk}"
+
+
+def _keep(request: HttpRequest, checked: Checked) -> str:
+    token = get_random_string(22)
+    cache.set(_cache_key(request), (token, checked), _KEPT_S)
+    return token
+
+
+def _kept(request: HttpRequest, token: str) -> Checked | None:
+    kept, checked = cache.get(_cache_key(request)) or ("", None)
+    return checked if kept == token else None

@@ -1,0 +1,265 @@
+"""What a page shows of an import: what would happen, and every problem next to its line."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import groupby
+
+from django.utils.text import Truncator
+
+from evals_app.admin.importing.import_changes import Written, counted
+from evals_app.admin.importing.import_forms import AGENT_FIELD
+from evals_app.formats.detect import is_spreadsheet
+from evals_app.formats.reading.problems import (
+    FormatError,
+    Level,
+    NoAgent,
+    Problem,
+    has_secret,
+    is_secret,
+)
+from evals_app.formats.tables.chosen import UnknownColumn
+from evals_app.formats.tables.reader import read_table
+from evals_app.formats.tables.table import NO_NAME, Table, cell_name
+from evals_app.library.changes.import_report import Change, ImportReport
+from evals_app.reports.answers.losses import checks_not_read
+
+MOST_SHOWN = 100  # problems of one level
+MOST_WRITTEN = 50  # objects, new ones and changed ones each
+_LONGEST_LINE = 160
+_BEFORE = 60  # characters of a long line that are shown before the place
+
+_CELLS = 7  # of a row, around the place
+_CELL_LENGTH = 60
+
+_AGENT_OPTION = re.compile("(?:import_evals )?--agent(?: SLUG)?")
+_IN_CELL = re.compile(r"(?:(.*)!)?[A-Z]+\d+")
+_BREAK = re.compile("\r?\n")
+_YAML_BREAK = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
+# What is marked: a text in quotes, a word, or one character.
+_WORD = re.compile(r"\"[^\"]*\"|'[^']*'|[^\s,\]}]*[^\s,\]}:]|\S")
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of a file, split where a problem is; `is_hidden`: it may contain a secret."""
+
+    before: str = ""
+    marked: str = ""
+    after: str = ""
+    is_hidden: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A cell of a table: its name and text."""
+
+    name: str
+    text: str
+    is_marked: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Quoted:
+    """A problem with its line, or with the cells of its row, if there are any."""
+
+    problem: Problem
+    line: Line | None = None
+    cells: tuple[Cell, ...] = ()
+
+    @property
+    def message(self) -> str:
+        """The message, with the field of this page instead of the option of commands."""
+        return _AGENT_OPTION.sub(f"“{AGENT_FIELD}”", self.problem.message)
+
+
+@dataclass(frozen=True, slots=True)
+class Remarks:
+    """All problems of one level, by file."""
+
+    count: int
+    files: list[tuple[str, list[Quoted]]]
+    more: int
+
+    def __bool__(self) -> bool:
+        return self.count > 0
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """What an import would do; with errors, nothing.
+
+    `unassigned` are the files that need an agent, `objects` names what would be written, `counts`
+    how much is new, changed and unchanged. `unknown` are columns that someone has to choose for,
+    `lost_checks` says how many checks are lost.
+    """
+
+    errors: Remarks
+    warnings: Remarks
+    losses: Remarks
+    lost_checks: str
+    unassigned: list[str]
+    unknown: list[UnknownColumn]
+    objects: str
+    counts: list[str]
+    created: list[Written]
+    updated: list[Written]
+    more_created: int
+    more_updated: int
+    unchanged: list[Change]
+    more_unchanged: int
+    edited: list[Change]
+    unchecked: list[Change]
+
+    @property
+    def asks(self) -> bool:
+        """Whether only an agent is missing."""
+        return bool(self.unassigned) and not (self.errors or self.unknown)
+
+
+def preview(outcome: ImportReport | FormatError, contents: Mapping[str, bytes]) -> Preview:
+    """Return the outcome of a dry run, with lines of the uploaded files."""
+    quotes = _Quotes(contents)
+    changes: list[Change] = []
+    if isinstance(outcome, FormatError):
+        problems = outcome.problems
+    else:
+        problems, changes = [*outcome.warnings, *outcome.losses], outcome.changes
+    unassigned = [problem for problem in problems if isinstance(problem, NoAgent)]
+    unknown = [problem for problem in problems if isinstance(problem, UnknownColumn)]
+    others = [item for item in problems if not isinstance(item, NoAgent | UnknownColumn)]
+
+    def remarks(level: Level) -> Remarks:
+        return quotes.remarks([problem for problem in others if problem.level == level])
+
+    created, updated, unchanged = (
+        [change for change in changes if change.what == what]
+        for what in ("created", "updated", "unchanged")
+    )
+    counts = {"New": created, "Changed": updated, "Unchanged": unchanged}
+    return Preview(
+        errors=remarks("error"),
+        warnings=remarks("warning"),
+        losses=remarks("loss"),
+        lost_checks=_lost_checks(outcome),
+        unknown=unknown,
+        unassigned=list(dict.fromkeys(problem.path for problem in unassigned)),
+        objects=counted([*created, *updated]),
+        counts=[f"{word}: {counted(group)}" for word, group in counts.items() if group],
+        created=list(map(Written, created[:MOST_WRITTEN])),
+        updated=list(map(Written, updated[:MOST_WRITTEN])),
+        more_created=max(0, len(created) - MOST_WRITTEN),
+        more_updated=max(0, len(updated) - MOST_WRITTEN),
+        unchanged=unchanged[:MOST_SHOWN],
+        more_unchanged=max(0, len(unchanged) - MOST_SHOWN),
+        edited=[change for change in changes if change.replaced],
+        unchecked=[change for change in changes if change.checks_nothing],
+    )
+
+
+def _lost_checks(outcome: ImportReport | FormatError) -> str:
+    """Say how many checks an import loses; empty if none."""
+    if isinstance(outcome, FormatError) or not outcome.checks_lost:
+        return ""
+    return checks_not_read(outcome.checks_lost, outcome.checks_read)
+
+
+class _Quotes:
+    """Finds the lines of problems; each file is read once."""
+
+    def __init__(self, contents: Mapping[str, bytes]) -> None:
+        self._contents = contents
+        self._lines: dict[str, list[str]] = {}
+        self._tables: dict[str, Table | None] = {}
+
+    def remarks(self, problems: list[Problem]) -> Remarks:
+        shown = problems[:MOST_SHOWN]
+        files = groupby(map(self._quoted, shown), key=lambda quoted: quoted.problem.path)
+        return Remarks(
+            len(problems),
+            [(path, list(quoted)) for path, quoted in files],
+            len(problems) - len(shown),
+        )
+
+    def _quoted(self, problem: Problem) -> Quoted:
+        if is_spreadsheet(problem.path):
+            return self._in_table(problem)
+        if not problem.line:
+            return Quoted(problem)
+        lines = self._lines_of(problem.path)
+        if problem.line > len(lines):
+            return Quoted(problem)
+        line = lines[problem.line - 1]
+        # Without a known key, the line may belong to any of the keys above.
+        above = [] if problem.keys else _above(lines[: problem.line])
+        if is_secret((problem.keys,)) or any(map(has_secret, (line, *above))):
+            return Quoted(problem, Line(is_hidden=True))
+        return Quoted(problem, _cut(line, problem.column))
+
+    def _in_table(self, problem: Problem) -> Quoted:
+        """Return the problem with the cells around the one that is meant."""
+        cell = _IN_CELL.fullmatch(problem.keys)
+        table = self._table(problem.path) if cell else None
+        if cell is None or table is None:
+            return Quoted(problem)
+        rows = table.data.get(cell[1] or "", [])
+        row = rows[problem.line - 1] if problem.line <= len(rows) else []
+        if any(map(has_secret, row)):
+            return Quoted(problem, Line(is_hidden=True))
+        first = max(0, min(problem.column - 1 - _CELLS // 2, len(row) - _CELLS))
+        last = max(min(len(row), first + _CELLS), problem.column)
+        cells = (
+            Cell(
+                cell_name((NO_NAME, problem.line - 1, n)),
+                Truncator("".join(_visible(row[n]))).chars(_CELL_LENGTH) if n < len(row) else "",
+                n + 1 == problem.column,
+            )
+            for n in range(first, last)
+        )
+        return Quoted(problem, cells=tuple(cells))
+
+    def _table(self, path: str) -> Table | None:
+        if path not in self._tables:
+            try:
+                self._tables[path] = read_table(path, self._contents.get(path, b""))
+            except FormatError:
+                self._tables[path] = None  # its problem is reported
+        return self._tables[path]
+
+    def _lines_of(self, path: str) -> list[str]:
+        if path not in self._lines:
+            text = self._contents.get(path, b"").decode("utf-8-sig", "replace")
+            is_yaml = path.endswith((".yaml", ".yml"))
+            self._lines[path] = _YAML_BREAK.split(text) if is_yaml else _BREAK.split(text)
+        return self._lines[path]
+
+
+def _above(lines: list[str]) -> Iterator[str]:
+    """Yield what the last line may belong to: the line above, and those it is indented under."""
+    *others, last = lines
+    yield from others[-1:]
+    depth = len(last) - len(last.lstrip())
+    for line in reversed(others):
+        indent = len(line) - len(line.lstrip())
+        if line.strip() and indent < depth:
+            yield line
+            depth = indent
+
+
+def _cut(line: str, column: int) -> Line:
+    line = "".join(_visible(line))
+    start = max(0, column - 1)
+    word = _WORD.match(line, start) if column else None
+    end = word.end() if word else start
+    first = max(0, start - _BEFORE) if len(line) > _LONGEST_LINE else 0
+    last = first + _LONGEST_LINE
+    return Line(
+        before=("…" if first else "") + line[first:start],
+        marked=line[start : min(end, last)],
+        after=line[end:last] + ("…" if last < len(line) else ""),
+    )
+
+
+def _visible(line: Iterable[str]) -> Iterator[str]:
+    """Replace characters that would change the text around them."""
+    return (char if char.isprintable() or char == "\t" else "\ufffd" for char in line)

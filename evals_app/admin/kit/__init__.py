@@ -1,0 +1,1 @@
+"""What pages are made of: fields, rows, charts, words and permissions that every room may use."""

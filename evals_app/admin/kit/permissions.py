@@ -1,0 +1,69 @@
+"""Who may do what on pages, and how often: rights of buttons, rows that only runs write, uploads."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+from django.contrib import admin
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from unfold.admin import ModelAdmin
+
+from evals_app.throttles import Uploads, in_minutes
+
+
+def requires(*permissions: str) -> Callable[..., bool]:
+    """Return the method `has_X_permission` that Unfold asks about a button.
+
+    Name it without a dot: Unfold looks up a dotted permission in the database during system checks,
+    and the first `migrate` of a new database would fail.
+    """
+
+    def has_permission(self: Any, request: HttpRequest, obj: Any = None) -> bool:  # noqa: ARG001 - Unfold's signature
+        return request.user.has_perms(permissions)
+
+    return has_permission
+
+
+def nobody(self: Any, request: HttpRequest, obj: Any = None) -> bool:  # noqa: ARG001 - Django's signature
+    """Refuse: a method `has_X_permission`."""
+    return False
+
+
+class WrittenByRuns(ModelAdmin):
+    """Rows that nobody adds or deletes."""
+
+    has_add_permission = has_delete_permission = nobody
+
+
+class ReadOnly(WrittenByRuns):
+    """Results: a long list, newest first, and pages that refresh themselves while a run goes on."""
+
+    sortable_by = ()  # no other order has an index
+    ordering = ("-id",)
+    actions: ClassVar[Sequence[str] | None] = None
+    show_full_result_count = False
+    show_facets = admin.ShowFacets.NEVER  # each would count the table
+    list_per_page = 50
+
+    has_change_permission = nobody
+
+    class Media:
+        css = {"all": ["evals_app/conversation/review.css"]}
+
+    def refused_refresh(self, request: HttpRequest) -> HttpResponse | None:
+        """Return the answer to a page part that may not be read; the page then reloads."""
+        # Without a session the page itself must ask for the password, not this part of it.
+        if self.admin_site.has_permission(request) and self.has_view_permission(request):
+            return None
+        return HttpResponse(status=403, headers={"HX-Refresh": "true"})
+
+
+def refused_upload(request: HttpRequest, context: dict[str, Any]) -> HttpResponse | None:
+    """Count an upload; if there were too many, return a page with the time to try again."""
+    rate = Uploads()
+    if rate.allow_request(request, None):
+        return None
+    context |= {"title": "Too many uploads", "again": in_minutes(rate.wait() or 1)}
+    page = render(request, "admin/evals_app/importing/too_many_uploads.html", context, status=429)
+    page.headers["Retry-After"] = rate.retry_after
+    return page

@@ -1,0 +1,214 @@
+"""How results are shown: a word and an icon for each state, numbers with their units."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+
+from evals_app.engine.llm.pricing import usd_text
+from evals_app.engine.record.trial import total_cost
+from evals_app.engine.statistics.comparison import Change
+from evals_app.engine.statistics.retest import Finding
+from evals_app.models import Agent, Execution, Run
+from evals_app.reports.answers.comparison import CHANGES, VERDICTS
+from evals_app.reports.answers.decided import WITH_PEOPLE
+from evals_app.reports.answers.retests import TESTING, WORDS
+from evals_app.reports.words.figures import UNKNOWN, count, duration, token_sum
+from evals_app.reports.words.judges import has_script
+from evals_app.reports.words.similarity import STAND_IN
+
+
+@dataclass(frozen=True, slots=True)
+class Sign:
+    """How a state is shown: never by colour alone. `tone` names the colours in review.css."""
+
+    icon: str
+    word: str
+    tone: str
+
+
+SIGNS = {
+    "passed": Sign("check_circle", "Passed", "good"),
+    "failed": Sign("cancel", "Failed", "bad"),
+    "errored": Sign("error", "Errored", "warn"),
+    "measured": Sign("straighten", "Measured", "calm"),
+    "inconclusive": Sign("help", "Inconclusive", "warn"),
+    "skipped": Sign("skip_next", "Skipped", "calm"),
+    "cancelled": Sign("block", "Cancelled", "calm"),
+    "not_run": Sign("pending", "Not run", "calm"),
+    "queued": Sign("schedule", "Queued", "calm"),
+    "running": Sign("play_circle", "Running", "busy"),
+    "stopping": Sign("stop_circle", "Stopping", "busy"),
+    "informational": Sign("info", "Informational", "calm"),
+    "not_applicable": Sign("remove_circle", "Not applicable", "calm"),
+    "ungraded": Sign("help", "Ungraded", "warn"),
+    "error": Sign("error", "Check error", "warn"),
+    "unknown": Sign("help", "Unknown", "warn"),
+    "none": Sign("remove_circle", "No result yet", "calm"),
+    "finished": Sign("task_alt", "Finished", "calm"),
+    "stopped": Sign("stop_circle", "Stopped early", "warn"),
+    "really_worse": Sign("trending_down", WORDS[Finding.REALLY_WORSE], "bad"),
+    "really_better": Sign("trending_up", WORDS[Finding.REALLY_BETTER], "good"),
+    "cannot_tell": Sign("help", WORDS[Finding.CANNOT_TELL], "calm"),
+    "was_flaky": Sign("shuffle", WORDS[Finding.WAS_FLAKY], "warn"),
+    "testing": Sign("play_circle", TESTING, "busy"),
+    "scripted": Sign("theater_comedy", "Scripted", "note"),
+    "stand_in": Sign("straighten", STAND_IN, "warn"),
+    # What happened to a case from one run to another, and to all cases together.
+    "worse": Sign("trending_down", CHANGES[Change.WORSE].label, "bad"),
+    "check_worse": Sign("trending_down", CHANGES[Change.CHECK_WORSE].label, "bad"),
+    "flaky": Sign("shuffle", CHANGES[Change.FLAKY].label, "warn"),
+    "better": Sign("trending_up", CHANGES[Change.BETTER].label, "good"),
+    "check_better": Sign("trending_up", CHANGES[Change.CHECK_BETTER].label, "good"),
+    "undecided": Sign("help", CHANGES[Change.UNDECIDED].label, "warn"),
+    "changed": Sign("edit", CHANGES[Change.CHANGED].label, "calm"),
+    "new": Sign("add_circle", CHANGES[Change.NEW].label, "calm"),
+    "missing": Sign("remove_circle", CHANGES[Change.MISSING].label, "calm"),
+    "fewer": Sign("trending_down", CHANGES[Change.FEWER].label, "calm"),
+    "more": Sign("trending_up", CHANGES[Change.MORE].label, "calm"),
+    "same": Sign("drag_handle", CHANGES[Change.SAME].label, "calm"),
+    "no_clear_difference": Sign("balance", VERDICTS["no_clear_difference"], "calm"),
+    "not_comparable": Sign("help", VERDICTS["not_comparable"], "warn"),
+}
+
+# What a cause means to a reader.
+CAUSES = {
+    "assertion": "A check did not pass",
+    "limit": "A limit was exceeded",
+    "agent": "The agent failed",
+    "case": "Inconclusive: no check in this case could decide",
+    "tool": "A tool failed",
+    "judge": "The judge could not grade",
+    "budget": "The cost ceiling was reached",
+    "provider": "The model provider was unavailable",
+    "harness": "Internal error in Evalwell",
+}
+
+SUMMARY_LABELS = {
+    "overall_passed": "Overall",
+    "prompt_tokens_passed": "Prompt tokens within the limit",
+    "response_tokens_passed": "Response tokens within the limit",
+    "time_passed": "Time within the limit",
+    "response_criteria_passed": "Response criteria (judged checks)",
+    "trajectory_criteria_passed": "Trajectory criteria (tools and retrieval)",
+}
+
+
+def badge(state: str, *, word: str = "") -> SafeString:
+    """Return the icon and the word of a state."""
+    sign = SIGNS[state]
+    return format_html(
+        '<span class="badge tone-{}"><span class="material-symbols-outlined" aria-hidden="true">'
+        "{}</span>{}</span>",
+        sign.tone,
+        sign.icon,
+        word or sign.word,
+    )
+
+
+def people_badge(state: str, word: str = "") -> SafeString:
+    """Return the badge of a verdict with the decisions of people."""
+    return badge(state, word=f"{word or SIGNS[state].word} {WITH_PEOPLE}")
+
+
+def verdict_state(passed: bool | None, *, otherwise: str) -> str:  # noqa: FBT001 - a verdict
+    """Return the state of a verdict that may be missing."""
+    if passed is None:
+        return otherwise
+    return "passed" if passed else "failed"
+
+
+def run_state(run: Run) -> str:
+    """Return the state of a run: its verdict once it has ended."""
+    if run.is_open:
+        return "stopping" if run.stop_reason else run.status
+    return "cancelled" if run.status == Run.Status.CANCELLED else run.verdict
+
+
+def execution_state(execution: Execution, *, run: Run) -> str:
+    """Return the state of an execution; in a run that has ended, a queued one did not run."""
+    if execution.verdict:
+        return execution.verdict
+    if execution.status == Execution.Status.QUEUED and not run.is_open:
+        return "not_run"
+    return execution.status
+
+
+def scripted_badge(run: Run) -> SafeString | str:
+    """Return the label of a run whose agent or judge is scripted, else nothing."""
+    if run.is_scripted:
+        return badge("scripted")
+    return badge("scripted", word="Scripted judge") if has_scripted_judge(run) else ""
+
+
+def execution_scripted_badge(execution: Execution) -> SafeString | str:
+    """Return the label of a scripted execution; before it ends, by what its run will use."""
+    if execution.is_scripted or not execution.verdict:
+        return scripted_badge(execution.run)
+    return ""
+
+
+def has_scripted_judge(run: Run) -> bool:
+    """Whether judged checks are scripted."""
+    return has_script(run.judge)
+
+
+def run_badges(run: Run) -> SafeString:
+    """Return the badges of a run: its state and labels."""
+    signs = [badge(run_state(run)), scripted_badge(run)]
+    if run.reviewed and run.reviewed["verdict"] != run.verdict:
+        signs.append(people_badge(run.reviewed["verdict"]))
+    if run.is_similarity_stand_in:
+        signs.append(badge("stand_in"))
+    return format_html_join(" ", "{}", ((sign,) for sign in signs if sign))
+
+
+def tokens(prompt: int | None, response: int | None) -> str:
+    """Write how many tokens a model received and returned."""
+    if prompt is None and response is None:
+        return "unknown"
+    return f"{count(prompt)} prompt + {count(response)} response"
+
+
+def token_lines(row: Run | Execution, *, judge: str) -> SafeString | str:
+    """Return the tokens of the agent, and below them those of its judges."""
+    agent = token_sum(row.agent_prompt_tokens, row.agent_response_tokens)
+    judged = token_sum(row.judge_prompt_tokens, row.judge_response_tokens)
+    # Similarity may use tokens though the run has no judge.
+    if judged == "0" or (judged == "unknown" and not judge):
+        return agent
+    return format_html('<div>{}<br><span class="quiet">Judge: {}</span></div>', agent, judged)
+
+
+def costs(agent: Decimal | None, judge: Decimal | None) -> list[tuple[str, str]]:
+    """Return the costs of agent, judge and both, with labels."""
+    return [
+        ("Agent cost", usd_text(agent)),
+        ("Judge cost", usd_text(judge)),
+        ("Cost", usd_text(total_cost([agent, judge]))),
+    ]
+
+
+def between(start: datetime | None, end: datetime | None) -> str:
+    """Write how long something took, or has taken so far."""
+    if start is None or end is None:
+        return UNKNOWN
+    return duration(max(0.0, (end - start).total_seconds() * 1000))
+
+
+def plural(number: int, noun: str, nouns: str = "") -> str:
+    """Write a number of things: 1 case, 2 cases."""
+    return f"{number:,} {noun if number == 1 else nouns or noun + 's'}"
+
+
+def agent_label(agent: Agent) -> str:
+    """Return name and slug: two agents may share a name, one as a model, one as a script."""
+    return f"{agent.name} ({agent.slug})"
+
+
+def first_words(text: str, *, most: int = 90) -> str:
+    """Return the beginning of a text on one line."""
+    line = " ".join(text[: 4 * most].split())
+    return line if len(line) <= most and len(text) <= 4 * most else f"{line[:most].rstrip()}…"

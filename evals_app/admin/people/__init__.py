@@ -1,0 +1,1 @@
+"""Accounts: people, roles, invitations, tokens and e-mail."""

@@ -1,0 +1,134 @@
+"""The page on which people change their name, time zone and password, and see their tokens."""
+
+from typing import Any
+
+from django import forms
+from django.contrib import admin, messages
+from django.contrib.auth.models import User
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+from django.urls import path
+from django.utils.http import url_has_allowed_host_and_scheme
+from django.views.decorators.http import require_http_methods, require_POST
+from unfold.widgets import UnfoldAdminEmailInputWidget, UnfoldAdminTextInputWidget
+
+from evals_app.admin.people.mail_wishes import mail_about_own_runs
+from evals_app.engine.specs.rhythm import time_zones
+from evals_app.models import ApiToken, MailWish, Profile
+from fixtures_app.ground.quoting import shortened
+from fixtures_app.ground.words import near
+
+
+class ZoneInput(UnfoldAdminTextInputWidget):
+    """An input that offers the time zones that contain what is typed."""
+
+    template_name = "admin/evals_app/people/zone_input.html"
+
+    def get_context(self, name: str, value: Any, attrs: dict[str, Any] | None) -> dict[str, Any]:
+        context: dict[str, Any] = super().get_context(name, value, attrs)
+        context["widget"]["offered"] = time_zones()
+        return context
+
+
+class ZoneField(forms.CharField):
+    """The name of a time zone, in upper or lower case."""
+
+    def clean(self, value: Any) -> str:
+        text: str = super().clean(value)
+        known = {name.lower(): name for name in time_zones()}
+        wanted = text.strip().replace(" ", "_").lower()
+        if wanted in known:
+            return known[wanted]
+        cities = [name for name in time_zones() if name.rpartition("/")[2].lower() == wanted]
+        if len(cities) == 1:
+            return cities[0]
+        raise forms.ValidationError(
+            f"{shortened(text)!r} is not a time zone. Write it as Europe/Zurich."
+            f"{near(text, time_zones())}"
+        )
+
+
+class ProfileForm(forms.ModelForm):
+    """What people change about themselves."""
+
+    name = forms.CharField(
+        max_length=150, label="Name", required=False, widget=UnfoldAdminTextInputWidget()
+    )
+    time_zone = ZoneField(
+        label="Time zone",
+        max_length=100,
+        widget=ZoneInput(),
+        help_text="All pages show times in it. Type the name of a city, for example Zurich.",
+    )
+
+    class Meta:
+        model = User
+        fields = ("name", "email", "time_zone")
+        labels = {"email": "E-mail"}
+        widgets = {"email": UnfoldAdminEmailInputWidget()}
+
+    def save(self, commit: bool = True) -> Any:  # noqa: FBT001, FBT002 - Django's signature
+        if "name" in self.changed_data:
+            self.instance.first_name, self.instance.last_name = self.cleaned_data["name"], ""
+        person = super().save(commit)
+        keep_time_zone(person, self.cleaned_data["time_zone"])
+        return person
+
+
+def keep_time_zone(person: User, name: str) -> None:
+    """Store the time zone of a person."""
+    Profile.objects.update_or_create(user=person, defaults={"time_zone": name})
+
+
+def _read(request: HttpRequest) -> User:
+    reader: Any = request.user
+    return User.objects.get(pk=reader.pk)
+
+
+@require_http_methods(["GET", "POST"])
+def profile(request: HttpRequest) -> HttpResponse:
+    """Show and save the profile of whoever asks."""
+    person = _read(request)  # another object than in the menu, which keeps its name
+    chosen = Profile.objects.filter(user=person).values_list("time_zone", flat=True).first()
+    initial = {"name": person.get_full_name(), "time_zone": chosen or "UTC"}
+    form = ProfileForm(request.POST or None, instance=person, initial=initial)
+    if form.is_valid():
+        form.save()
+        messages.success(request, "Your profile is saved.")
+        return redirect("profile")
+    has_tokens = admin.site.get_model_admin(ApiToken).has_view_permission(request)
+    wishes = MailWish.objects.filter(person=person).order_by("suite__name")
+    context = {
+        **admin.site.each_context(request),
+        "title": "Your profile",
+        "form": form,
+        "roles": [group.name for group in person.groups.order_by("pk")],
+        "mail_suites": [wish.suite for wish in wishes.exclude(suite=None).select_related("suite")],
+        "has_tokens": has_tokens,
+        "tokens": ApiToken.objects.filter(user=person).order_by("-pk") if has_tokens else (),
+    }
+    return TemplateResponse(request, "admin/evals_app/people/profile.html", context)
+
+
+@require_POST
+def choose_time_zone(request: HttpRequest) -> HttpResponse:
+    """Store the answer to the question that each person is asked once, and go back."""
+    field = ZoneField(max_length=100)
+    try:
+        name = field.clean(request.POST.get("time_zone", ""))
+    except forms.ValidationError as error:
+        messages.error(request, " ".join(error.messages))
+        return redirect("profile")
+    keep_time_zone(_read(request), name)
+    messages.success(request, f"Pages now show times in the time zone {name}.")
+    back = request.META.get("HTTP_REFERER", "")
+    is_ours = url_has_allowed_host_and_scheme(back, {request.get_host()})
+    return redirect(back if is_ours else "admin:index")
+
+
+urlpatterns = [
+    path("", admin.site.admin_view(profile), name="profile"),
+    path("email/", admin.site.admin_view(mail_about_own_runs), name="profile_email"),
+    path("time-zone/", admin.site.admin_view(choose_time_zone), name="choose_time_zone"),
+]

@@ -1,0 +1,1 @@
+"""Grading the conversations of a run again, and what pages show of it."""

@@ -1,0 +1,1 @@
+"""People against judges: tasks to check grades, and how far judges agree with people."""

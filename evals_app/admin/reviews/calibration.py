@@ -1,0 +1,315 @@
+"""The pages that show how far judges agree with people, criterion by criterion."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from django import forms
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import URLPattern, path, reverse
+from django.views.decorators.http import require_GET
+
+from evals_app.admin.comparing.side_by_side import read_number
+from evals_app.admin.kit.permissions import ReadOnly
+from evals_app.admin.kit.presentation import badge, first_words, plural
+from evals_app.admin.starting.run_choices import CeilingField
+from evals_app.admin.starting.run_dialog import leave_dialog, may_run, runs_url
+from evals_app.engine.graders import GRADERS
+from evals_app.engine.statistics.agreement import Agreement, Kappa, Rate
+from evals_app.models import Review, Yardstick
+from evals_app.reports.answers.agreement import agreement_in_words, whole_percent
+from evals_app.reports.answers.forecasts_together import all_in_words
+from evals_app.reports.words.figures import UNKNOWN, count
+from evals_app.runs.judges.calibration import (
+    MOST_SHOWN,
+    Passport,
+    corrected,
+    most_compared,
+    passport,
+    passports,
+    versions,
+)
+from evals_app.runs.money.ceilings import month_left
+from evals_app.runs.regrading.relabelling import plan_relabelling, start_relabelling
+from evals_app.runs.starting.freeze import CannotStartError
+
+PER_PAGE = 20
+_SCALES = {
+    "pass_fail": "pass or fail",
+    "1-5": "a grade from 1 to 5",
+    "0-10": "a grade from 0 to 10",
+    "0-1": "a share from 0 to 1",
+    "rubric": "the share of its bullets that are met",
+    "": "a share",
+}
+
+
+class Line(NamedTuple):
+    """A passport in a list."""
+
+    yardstick: Yardstick
+    criterion: str
+    kind: str
+    answers: str
+    agreed: str
+    commoner: str
+    is_compared: bool
+
+
+class Figure(NamedTuple):
+    """A number of a passport, with its interval, and what it is of."""
+
+    name: str
+    value: str
+    interval: str
+    meaning: str
+
+
+class Disagreement(NamedTuple):
+    """An answer that people and judge graded differently."""
+
+    case: str
+    url: str
+    person: Any
+    judge: Any
+    by: str
+    reason: str
+    judged: str
+
+
+class TryForm(forms.Form):
+    """What trying a new wording may cost."""
+
+    max_cost_usd = CeilingField(required=False, help_text="Of each run. Leave blank for no limit.")
+
+
+class PassportPages(ReadOnly):
+    """The list of yardsticks, the passport of one, and the button that tries a new wording."""
+
+    def get_urls(self) -> list[URLPattern]:
+        view = self.admin_site.admin_view
+        return [
+            path("criteria/", require_GET(view(self.criteria)), name="evals_app_yardsticks"),
+            path(
+                "criteria/<slug:digest>/",
+                require_GET(view(self.passport)),
+                name="evals_app_yardstick",
+            ),
+            path(
+                "criteria/<slug:digest>/try/",
+                view(self.try_wording),
+                name="evals_app_yardstick_try",
+            ),
+            *super().get_urls(),
+        ]
+
+    def criteria(self, request: HttpRequest) -> HttpResponse:
+        """List what judges grade by, what people compared most first."""
+        _see_executions(request)
+        rows = most_compared()
+        if judge := request.GET.get("judge", ""):
+            rows = rows.filter(judge=judge)
+        number = read_number(request.GET.get("p", "")) or 1
+        page = list(rows[(number - 1) * PER_PAGE : number * PER_PAGE + 1])
+        context = self.admin_site.each_context(request) | {
+            "opts": self.opts,
+            "title": "Judges compared with people",
+            "judge": judge,
+            "lines": [_line(known) for known in passports(page[:PER_PAGE])],
+            "earlier": _page_url(request, number - 1) if number > 1 else "",
+            "later": _page_url(request, number + 1) if len(page) > PER_PAGE else "",
+        }
+        return render(request, "admin/evals_app/reviews/judges/criteria.html", context)
+
+    def passport(self, request: HttpRequest, digest: str) -> HttpResponse:
+        """Show how one judge agrees with people on one criterion."""
+        _see_executions(request)
+        compared = _passport(digest)
+        yardstick, agreement = compared.yardstick, compared.agreement
+        context = self.admin_site.each_context(request) | {
+            "opts": self.opts,
+            "title": "Judge and people",
+            "passport": compared,
+            "yardstick": yardstick,
+            "criterion": first_words(yardstick.criterion, most=160),
+            "agreement": agreement,
+            "kind": _kind(yardstick),
+            "scale": _SCALES.get(yardstick.scale, yardstick.scale),
+            "words": agreement_in_words(agreement, blind=compared.blind),
+            "corrected": _corrected(compared),
+            "figures": list(_figures(agreement)),
+            "disagreements": _disagreements(compared),
+            "left_out": max(0, len(compared.disagreements) - MOST_SHOWN),
+            "versions": [
+                (_line(version), version.yardstick.created_at < yardstick.created_at)
+                for version in versions(compared)
+            ],
+            "may_try": bool(compared.answers) and may_run(request),
+        }
+        return render(request, "admin/evals_app/reviews/judges/passport.html", context)
+
+    def try_wording(self, request: HttpRequest, digest: str) -> HttpResponse:
+        """Ask, then grade the labelled answers again with the suite as it is now."""
+        _see_executions(request)
+        if not may_run(request):
+            raise PermissionDenied
+        compared = _passport(digest)
+        form = TryForm(request.POST if request.method == "POST" else None, auto_id="try_%s")
+        by: Any = request.user
+        context: dict[str, Any] = {"passport": compared, "form": form}
+        try:
+            if form.is_valid():
+                started = start_relabelling(compared, by=by, **form.cleaned_data)
+                for problem in started.problems:
+                    messages.warning(request, problem)
+                return leave_dialog(runs_url(started.runs))
+            if not form.is_bound:
+                context |= _price(compared, by=by.pk)
+        except CannotStartError as error:
+            context["problems"] = error.problems
+        return render(request, "admin/evals_app/reviews/judges/try.html", context)
+
+
+def _price(compared: Passport, *, by: int | None) -> dict[str, Any]:
+    plan = plan_relabelling(compared, by=by)
+    price = all_in_words(plan.forecasts, month_left_usd=month_left(by))
+    some = f"{plan.answers:,} of the {plural(len(compared.answers), 'answer')} can be graded. "
+    return {
+        "price": f"{some if plan.answers < len(compared.answers) else ''}{price}",
+        "problems": plan.problems,
+    }
+
+
+def _page_url(request: HttpRequest, number: int) -> str:
+    query = request.GET.copy()
+    query["p"] = str(number)
+    return f"?{query.urlencode()}"
+
+
+def _see_executions(request: HttpRequest) -> None:
+    if not request.user.has_perm("evals_app.view_execution"):
+        raise PermissionDenied
+
+
+def _passport(digest: str) -> Passport:
+    compared = passport(digest)
+    if compared is None:
+        raise Http404("No judge graded by this criterion.")
+    return compared
+
+
+def _kind(yardstick: Yardstick) -> str:
+    if yardstick.is_item:
+        return "Bullet of a rubric"
+    grader = GRADERS.get(yardstick.type)
+    return grader.label if grader else yardstick.type
+
+
+def _line(compared: Passport) -> Line:
+    agreement, kind = compared.agreement, _kind(compared.yardstick)
+    criterion = first_words(compared.yardstick.criterion)
+    return Line(
+        yardstick=compared.yardstick,
+        criterion=criterion,
+        kind="" if kind == criterion else kind,  # some kinds have no other criterion
+        answers=count(agreement.n),
+        agreed=_with_interval(agreement.agreed),
+        commoner=_share(agreement.commoner),
+        is_compared=bool(agreement.n),
+    )
+
+
+def _share(rate: Rate) -> str:
+    return UNKNOWN if rate.share is None else whole_percent(rate.share)
+
+
+def _interval(rate: Rate) -> str:
+    if rate.interval is None:
+        return UNKNOWN
+    low, high = map(whole_percent, rate.interval)
+    return f"{low} to {high}"
+
+
+def _with_interval(rate: Rate) -> str:
+    return f"{_share(rate)} ({_interval(rate)})" if rate.total else UNKNOWN
+
+
+def _corrected(compared: Passport) -> str:
+    """Say what people would find in the newest run."""
+    known = corrected(compared)
+    if known is None:
+        return ""
+    return (
+        f"In run {known.run} the judge passed {known.passed:,} of {plural(known.grades, 'answer')}"
+        f" ({whole_percent(known.passed / known.grades)}). If the compared answers are typical of"
+        f" that run, people would pass about {whole_percent(known.corrected)}."
+    )
+
+
+def _figures(agreement: Agreement) -> Iterable[Figure]:
+    verdict = "passed" if agreement.commoner_passes else "failed"
+    rates = (
+        ("Same verdict", agreement.agreed, "of all compared answers"),
+        (f"Always “{verdict}” would reach", agreement.commoner, "of all compared answers"),
+        ("Failures noticed (TNR)", agreement.failures_noticed, "of what people failed"),
+        ("Passes noticed (TPR)", agreement.passes_noticed, "of what people passed"),
+    )
+    for name, rate, meaning in rates:
+        numbers = f"{rate.count:,} of {rate.total:,}: {_share(rate)}" if rate.total else UNKNOWN
+        yield Figure(name, numbers, _interval(rate), meaning)
+    grades = agreement.on_scale
+    kappas = [("Kappa of the verdicts", agreement.kappa)]
+    if grades is not None:
+        yield Figure(
+            "Same grade", f"{grades.same:,} of {grades.n:,}", UNKNOWN, "of all with grades"
+        )
+        kappas.append(("Kappa of the grades, quadratic weights", grades.kappa))
+    for name, kappa in kappas:
+        yield _figure(name, kappa)
+
+
+def _figure(name: str, kappa: Kappa | None) -> Figure:
+    meaning = "0 is what chance alone would reach, 1 is full agreement"
+    if kappa is None:
+        return Figure(name, UNKNOWN, UNKNOWN, "needs 20 answers, not all with the same verdict")
+    interval = "{:.2f} to {:.2f}".format(*kappa.interval) if kappa.interval else UNKNOWN
+    return Figure(name, f"{kappa.value:.2f}", interval, meaning)
+
+
+def _disagreements(compared: Passport) -> list[Disagreement]:
+    answers = compared.disagreements[:MOST_SHOWN]
+    reviews = Review.objects.select_related("grade", "execution").defer(
+        "grade__calls", "grade__evidence", "execution__summary", "execution__turn_ms"
+    )
+    by_key = reviews.in_bulk([answer.review for answer in answers])
+    lines = []
+    for answer in answers:
+        review = by_key.get(answer.review)
+        if review is None:
+            continue
+        url = reverse("admin:evals_app_execution_change", args=[answer.newest.execution])
+        lines.append(
+            Disagreement(
+                case=answer.newest.place.case,
+                url=f"{url}#grade-{answer.newest.grade}",
+                person=badge("passed" if answer.label.person else "failed"),
+                judge=badge("passed" if answer.label.judge else "failed"),
+                by=review.by_name,
+                reason=review.reason,
+                judged=_judged(review),
+            )
+        )
+    return lines
+
+
+def _judged(review: Review) -> str:
+    """Return why the judge decided so; of a bullet, what it says of that."""
+    if review.grade is None or review.item is None:
+        return review.grade.reason if review.grade else ""
+    items = review.grade.details.get("items")
+    for item in items if isinstance(items, list) else ():
+        if isinstance(item, Mapping) and item.get("id") == review.item:
+            return str(item.get("critique") or item.get("note") or "")
+    return ""

@@ -1,0 +1,246 @@
+"""The page on which people check grades, one at a time, before they see what the judge says."""
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, cast
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import URLPattern, path, reverse
+
+from evals_app.admin.conversation.transcripts import (
+    TurnLine,
+    grade_line,
+    readable_trial,
+    turn_lines,
+)
+from evals_app.admin.kit.permissions import ReadOnly
+from evals_app.engine.basics.errors import CannotError
+from evals_app.engine.record.trial import Trial
+from evals_app.models import GradeResult, ReviewItem, ReviewTask, Transcript
+from evals_app.reports.answers.review_tasks import TaskItem
+from evals_app.reports.renderers.conversations import json_text
+from evals_app.runs.judges.criteria import Criterion, criteria_of
+from evals_app.runs.reviews.review_tasks import (
+    answer_item,
+    answered_by,
+    item_with_words,
+    may_answer,
+    next_position,
+    visible_tasks,
+)
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import User
+
+_OPEN_BEFORE = 2  # earlier turns that are open; more are folded
+_POINTS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One of the buttons: its value, words and key, and what it says of the check."""
+
+    value: str
+    words: str
+    key: str
+    passed: bool | None
+    score: float | None = None
+    icon: str = ""
+
+
+_CANNOT_TELL = Answer("unsure", "Cannot tell", "u", None, icon="help")
+_VERDICTS = (
+    Answer("yes", "Meets it", "y", passed=True, icon="check_circle"),
+    Answer("no", "Does not meet it", "n", passed=False, icon="cancel"),
+    _CANNOT_TELL,
+)
+
+
+class Checking(ReadOnly):
+    """The pages of a task on which its grades are checked."""
+
+    def get_urls(self) -> list[URLPattern]:
+        view = self.admin_site.admin_view
+        return [
+            path("<int:pk>/check/", view(self.check_next), name="evals_app_reviewtask_next"),
+            path(
+                "<int:pk>/check/<int:position>/",
+                view(self.check_one),
+                name="evals_app_reviewtask_check",
+            ),
+            *super().get_urls(),
+        ]
+
+    def check_next(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """Lead to the next grade that the person has not checked, or to the result."""
+        task = _visible(request, pk)
+        if not may_answer(task, request.user):
+            raise PermissionDenied
+        position = next_position(task, cast("User", request.user).pk)
+        if position is None:
+            return redirect("admin:evals_app_reviewtask_change", pk)
+        return redirect(_url(task, position))
+
+    def check_one(self, request: HttpRequest, pk: int, position: int) -> HttpResponse:
+        """Show a grade without what the judge says, take the answer, and show it then."""
+        task = _visible(request, pk)
+        may_say = may_answer(task, request.user)
+        rows = task.items.select_related("grade__execution__run__snapshot", "grade__yardstick")
+        rows = rows.defer("grade__calls", "grade__execution__summary", *_UNREAD)
+        item = get_object_or_404(rows, position=position)
+        item.task = task
+        (criterion,) = criteria_of(item.grade.execution.run, [(item.grade, item.item)])
+        answers = _answers(criterion, item)
+        if request.method == "POST":
+            if not may_say:
+                raise PermissionDenied
+            if taken := _take(request, item, answers):
+                return taken
+        context = self.admin_site.each_context(request) | {
+            "title": f"Grades of run {task.run_id} to check",
+            "opts": self.opts,
+            "task": task,
+            "item": item,
+            "execution": item.grade.execution,
+            "run": item.grade.execution.run,
+            "criterion": criterion,
+            "answers": answers,
+            "has_points": answers is not _VERDICTS,
+            "may_answer": may_say,
+            **_place(task, item, cast("User", request.user).pk),
+            **_conversation(item, criterion),
+        }
+        if context["is_answered"] or not may_say:
+            context |= _revealed(item, answers, cast("User", request.user).pk)
+        own = context.get("own")
+        context["reason"] = request.POST.get("reason", own.reason if own else "")
+        return render(request, "admin/evals_app/reviews/tasks/check.html", context)
+
+
+_UNREAD = tuple(f"grade__execution__run__{name}" for name in ("summary", "overrides", "reviewed"))
+
+
+def _visible(request: HttpRequest, pk: int) -> ReviewTask:
+    tasks = visible_tasks(request.user).select_related("run").defer("run__summary")
+    return get_object_or_404(tasks.prefetch_related("people"), pk=pk)
+
+
+def _url(task: ReviewTask, position: int) -> str:
+    return reverse("admin:evals_app_reviewtask_check", args=[task.pk, position])
+
+
+def _answers(criterion: Criterion, item: ReviewItem) -> tuple[Answer, ...]:
+    """Return the buttons: a grade on the scale 1-5, else a verdict."""
+    if item.item is not None or not criterion.has_five_points:
+        return _VERDICTS
+    points = (
+        Answer(str(n), str(n), str(n), None, score=(n - 1) / (_POINTS - 1))
+        for n in range(1, _POINTS + 1)
+    )
+    return (*points, _CANNOT_TELL)
+
+
+def _take(
+    request: HttpRequest, item: ReviewItem, answers: tuple[Answer, ...]
+) -> HttpResponseRedirect | None:
+    """Store an answer; return None if it cannot be taken."""
+    person = cast("User", request.user)
+    answer = next((one for one in answers if one.value == request.POST.get("answer")), None)
+    if answer is None:
+        messages.error(request, "Choose one of the answers.")
+        return None
+    try:
+        reason = request.POST.get("reason", "")
+        answer_item(item, by=person, passed=answer.passed, score=answer.score, reason=reason)
+    except CannotError as error:
+        messages.error(request, str(error))
+        return None
+    return HttpResponseRedirect(_url(item.task, item.position))
+
+
+def _place(task: ReviewTask, item: ReviewItem, person: int) -> dict[str, Any]:
+    """Return how far the person is, and where the links lead."""
+    answered = answered_by(task, person)
+    if item.position not in answered:
+        raise Http404
+    is_open = [position for position, done in answered.items() if not done]
+    is_open = [position for position in is_open if position != item.position]
+    following = next(
+        (position for position in is_open if position > item.position), next(iter(is_open), None)
+    )
+    return {
+        "total": len(answered),
+        "done": sum(answered.values()),
+        "is_answered": answered[item.position],
+        "back": _url(task, item.position - 1) if item.position > 1 else "",
+        "skip": _url(task, item.position + 1) if item.position < len(answered) else "",
+        "next": _url(task, following) if following else "",
+    }
+
+
+def _conversation(item: ReviewItem, criterion: Criterion) -> dict[str, Any]:
+    """Return the conversation up to the checked reply."""
+    execution = item.grade.execution
+    trial = readable_trial(Transcript.objects.of(execution))
+    if trial is None:
+        return {"trial": None, "turns": ()}
+    last = item.grade.turn or len(trial.turns)
+    return {
+        "trial": trial,
+        "history": trial.history,
+        "context_params": json_text(trial.context_params) if trial.context_params else "",
+        "turns": _turns(trial, last, whole=criterion.whole),
+        "checked": last,
+    }
+
+
+def _turns(trial: Trial, last: int, *, whole: bool) -> list[tuple[TurnLine, bool]]:
+    """Return the turns up to the last one, and whether their replies are checked."""
+    seen = trial.but(turns=trial.turns[:last], planned_turns=last)
+    first_open = 1 if whole else last - _OPEN_BEFORE
+    return [
+        (replace(turn, is_open=turn.number >= first_open), whole or turn.number == last)
+        for turn in turn_lines(seen, (), scale="0-1", known={})
+    ]
+
+
+def _revealed(item: ReviewItem, answers: tuple[Answer, ...], person: int) -> dict[str, Any]:
+    """Return what the judge and other people say, and whether the person agrees."""
+    checked = item_with_words(item)
+    own = checked.word_of(person)
+    grade: GradeResult = item.grade
+    line = grade_line(grade, scale=grade.execution.run.score_scale, known={})
+    bullets = [one for one in line.judgement.items if one.id == item.item]
+    return {
+        "is_revealed": True,
+        "own": own,
+        "own_answer": next((one for one in answers if own and _is_answer(one, own)), None),
+        "own_words": verdict_in_words(own.passed) if own else "",
+        "agrees": _agrees(checked, person),
+        "bullet": bullets[0] if item.item is not None and bullets else None,
+        "grades": [] if item.item is not None else [line],
+        "others": [
+            (word, verdict_in_words(word.passed)) for word in checked.words if word.person != person
+        ],
+    }
+
+
+def _is_answer(answer: Answer, word: Any) -> bool:
+    if answer.score is not None or word.score is not None:
+        return answer.score == word.score
+    return answer.passed is word.passed
+
+
+def _agrees(checked: TaskItem, person: int) -> bool | None:
+    """Whether a person agrees with the judge; None if one of them did not decide."""
+    own = checked.word_of(person)
+    if own is None or own.passed is None or checked.judged is None:
+        return None
+    return own.passed is checked.judged
+
+
+def verdict_in_words(passed: bool | None) -> str:  # noqa: FBT001 - a verdict
+    """Return a verdict of a person or of a judge in words."""
+    return {True: "meets it", False: "does not meet it", None: "cannot tell"}[passed]

@@ -1,0 +1,171 @@
+"""How each judge graded in the last months: from tallies, so that no grades are read."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import date, timedelta
+from decimal import Decimal
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import Sum
+from django.db.models.functions import TruncMonth
+from django.http import HttpRequest
+from django.utils.safestring import SafeString
+
+from evals_app.admin.kit.charts import Chart, Series, line_chart
+from evals_app.admin.kit.overviews import Overview
+from evals_app.admin.kit.presentation import badge
+from evals_app.admin.reviews.calibration import PassportPages
+from evals_app.engine.llm.pricing import usd_text
+from evals_app.models import JudgeTally, Spending
+from evals_app.reports.words.figures import count
+from evals_app.reports.words.judges import has_script
+from evals_app.reports.words.shares import share_text
+from evals_app.runs.ground.ledger import today
+from evals_app.runs.judges.calibration import compared_judges
+
+LAST_DAYS = 90
+MOST_JUDGES = 50
+CHART_JUDGES = 5  # more lines cannot be distinguished
+_COUNTS = (
+    *("graded", "passed", "failed", "not_graded", "calls", "uncounted_calls"),
+    *("prompt_tokens", "response_tokens"),
+)
+
+
+@dataclass(slots=True)
+class Use:
+    """How a judge was used in some time; money in USD, None if nothing is booked for it."""
+
+    counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(_COUNTS, 0))
+    cost_usd: Decimal | None = None
+
+    def add(self, other: "Use") -> None:
+        for name, number in other.counts.items():
+            self.counts[name] += number
+        if other.cost_usd is not None:
+            self.cost_usd = (self.cost_usd or Decimal(0)) + other.cost_usd
+
+    @property
+    def pass_rate(self) -> float | None:
+        return _share(self.counts["passed"], self.counts["failed"])
+
+    @property
+    def passed(self) -> str:
+        return share_text(self.counts["passed"], self.counts["passed"] + self.counts["failed"])
+
+    @property
+    def not_graded(self) -> str:
+        missing = self.counts["not_graded"]
+        return share_text(missing, missing + self.counts["graded"])
+
+    @property
+    def grades(self) -> str:
+        return count(self.counts["graded"] + self.counts["not_graded"])
+
+    @property
+    def calls(self) -> str:
+        return count(self.counts["calls"])
+
+    @property
+    def tokens(self) -> str:
+        if self.counts["uncounted_calls"] == self.counts["calls"]:
+            return "unknown"
+        known = count(self.counts["prompt_tokens"] + self.counts["response_tokens"])
+        return f"at least {known}" if self.counts["uncounted_calls"] else known
+
+    @property
+    def cost(self) -> str:
+        return usd_text(self.cost_usd)
+
+
+def _share(part: int, rest: int) -> float | None:
+    return part / (part + rest) if part + rest else None
+
+
+@dataclass(slots=True)
+class Judge:
+    """A judge, all in all and month by month, the newest last.
+
+    `compared` is the number of criteria on which it was compared with people.
+    """
+
+    model: str
+    compared: int = 0
+    total: Use = field(default_factory=Use)
+    months: dict[date, Use] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        return self.model or "Unknown: one of several judges could not be reached"
+
+    @property
+    def label(self) -> SafeString | str:
+        return badge("scripted") if has_script(self.model) else ""
+
+
+@admin.register(JudgeTally)
+class JudgesAdmin(PassportPages, Overview):
+    """Judges in use."""
+
+    template = "admin/evals_app/reviews/judges.html"
+
+    def overview(self, request: HttpRequest) -> dict[str, Any]:
+        judges = judges_since(today() - timedelta(days=LAST_DAYS))
+        return {
+            "title": "Judges",
+            "days": LAST_DAYS,
+            "judges": judges[:MOST_JUDGES],
+            "left_out": max(0, len(judges) - MOST_JUDGES),
+            "chart": _chart(judges[:CHART_JUDGES]),
+            "charted": min(len(judges), CHART_JUDGES),
+            "sees_criteria": request.user.has_perm("evals_app.view_execution"),
+        }
+
+
+def judges_since(first: date) -> list[Judge]:
+    """Return the judges that graded since a day, those with most grades first."""
+    found: dict[str, Judge] = {}
+    for model, month, use in _uses(first):
+        judge = found.setdefault(model, Judge(model))
+        judge.total.add(use)
+        judge.months.setdefault(month, Use()).add(use)
+    for judge in found.values():
+        judge.months = dict(sorted(judge.months.items()))
+    for model, criteria in compared_judges().items():
+        if model in found:
+            found[model].compared = criteria
+    graded = [judge for judge in found.values() if judge.total.counts["calls"] or not judge.model]
+    return sorted(graded, key=lambda judge: (-judge.total.counts["graded"], judge.model))
+
+
+def _uses(first: date) -> list[tuple[str, date, Use]]:
+    """Return uses by judge and month: how they graded, and what it cost."""
+    month = TruncMonth("day")
+    tallies = JudgeTally.objects.filter(day__gte=first).values("model", month=month).order_by()
+    costs = Spending.objects.filter(day__gte=first, role=Spending.Role.JUDGE).exclude(model="")
+    by_month = costs.values("model", month=month).order_by().annotate(cost=Sum("spent_usd"))
+    by_judge: Any = tallies.annotate(*map(Sum, _COUNTS))
+    return [
+        *(
+            (row["model"], row["month"], Use({name: row[f"{name}__sum"] for name in _COUNTS}))
+            for row in by_judge
+        ),
+        *((row["model"], row["month"], Use(cost_usd=row["cost"])) for row in by_month),
+    ]
+
+
+def _chart(judges: Sequence[Judge]) -> Chart | None:
+    """Draw the share that passed, month by month; None if there is only one month."""
+    months = sorted({month for judge in judges for month in judge.months})
+    if len(months) < 2:  # noqa: PLR2004 - one point is not a line
+        return None
+    series = [Series(judge.name, [_rate_in(judge, month) for month in months]) for judge in judges]
+    names = [f"{month:%Y-%m}" for month in months]
+    return line_chart(names, series, y="grades passed, %", is_percent=True)
+
+
+def _rate_in(judge: Judge, month: date) -> float | None:
+    use = judge.months.get(month)
+    rate = use.pass_rate if use else None
+    return None if rate is None else round(100 * rate, 1)

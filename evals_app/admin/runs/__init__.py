@@ -1,0 +1,1 @@
+"""The pages of runs: progress, results, actions and reports."""

@@ -1,0 +1,1 @@
+"""What belongs to the whole site: navigation, spending, providers, schedules and webhooks."""

@@ -1,0 +1,120 @@
+"""Starting runs from a page."""
+
+from collections.abc import Sequence
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
+from django.utils.http import urlencode
+from unfold.forms import BaseDialogForm
+
+from evals_app.admin.kit.judge_choices import judge_link
+from evals_app.admin.starting.run_choices import RunChoices
+from evals_app.models import Run, Suite
+from evals_app.reports.answers.forecasts_together import all_in_words
+from evals_app.runs.ground.rights import RUNNING
+from evals_app.runs.money.ceilings import month_left
+from evals_app.runs.starting.forecast import forecast
+from evals_app.runs.starting.freeze import CannotStartError
+from evals_app.runs.starting.start_run import start_run, start_runs
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import User
+
+
+class RunForm(BaseDialogForm, RunChoices):
+    """The dialog that starts runs of one suite."""
+
+    form_after_template = "admin/evals_app/starting/run_size.html"
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        # The page behind the dialog has fields of the same names.
+        super().__init__(*args, **kwargs | {"auto_id": "run_%s"})
+        self.offer(self.request)
+
+    def get_after_template_context(
+        self, request: HttpRequest, object_id: int | str | None = None
+    ) -> dict[str, Any]:
+        return {"size_url": reverse("admin:evals_app_suite_run_size", args=[object_id])}
+
+
+def size_sentence(suites: Sequence[Suite], form: RunChoices, *, by: int | None) -> str:
+    """Return what runs of a person would take, or why they cannot start."""
+    if not form.is_valid():
+        return form.problem()
+    variants, how = form.variants(), form.how()
+    how["all_trials"] |= len(variants) > 1
+    try:
+        forecasts = [
+            forecast(suite, by=by, **how | variant.chosen())
+            for suite, variant in product(suites, variants)
+        ]
+    except CannotStartError as error:
+        return f"The run cannot start. {error}"
+    return all_in_words(forecasts, max_cost_usd=how["max_cost_usd"], month_left_usd=month_left(by))
+
+
+def try_start_runs(
+    request: HttpRequest, suites: Sequence[Suite], form: RunChoices
+) -> Sequence[Run]:
+    """Start the chosen runs, all or none, or show the person why they cannot start."""
+    try:
+        return start_runs(suites, variants=form.variants(), by=_person(request), **form.how())
+    except CannotStartError as error:
+        _explain(request, error)
+        return []
+
+
+def runs_url(runs: Sequence[Run]) -> str:
+    """Return the URL of the page of a run, or of the list that begins with several."""
+    if len(runs) == 1:
+        return run_url(runs[0])
+    url = reverse("admin:evals_app_run_changelist")
+    slugs = {run.suite_slug for run in runs}
+    return f"{url}?{urlencode({'suite_slug': slugs.pop()})}" if len(slugs) == 1 else url
+
+
+def try_start(request: HttpRequest, suite: Suite, **choices: Any) -> Run | None:
+    """Start a run with the choices of `start_run`, or show the person why it cannot start."""
+    try:
+        return start_run(suite, by=_person(request), **choices)
+    except CannotStartError as error:
+        _explain(request, error)
+        return None
+
+
+def _person(request: HttpRequest) -> "User | None":
+    return request.user if request.user.is_authenticated else None
+
+
+def _explain(request: HttpRequest, error: CannotStartError) -> None:
+    for problem in error.problems:
+        messages.error(request, f"The run did not start. {problem}")
+    for suite in error.without_judge:
+        if request.user.has_perm("evals_app.change_suite"):
+            messages.info(request, judge_link(suite))
+
+
+def run_url(run: Run) -> str:
+    """Return the URL of a run's page."""
+    return reverse("admin:evals_app_run_change", args=[run.pk])
+
+
+def result_url(run: Run, request: HttpRequest) -> str:
+    """Return the URL of the results: of a single conversation, its own page."""
+    only = run.executions.first() if run.total == 1 else None
+    if only is None or not request.user.has_perm("evals_app.view_execution"):
+        return run_url(run)
+    return reverse("admin:evals_app_execution_change", args=[only.pk])
+
+
+def leave_dialog(url: str) -> HttpResponse:
+    """Redirect the page behind a dialog."""
+    return HttpResponse(headers={"HX-Redirect": url})
+
+
+def may_run(request: HttpRequest) -> bool:
+    """Whether a person may start and control runs."""
+    return request.user.has_perms(RUNNING)

@@ -1,0 +1,1 @@
+"""The pages of suites and of the cases in them."""

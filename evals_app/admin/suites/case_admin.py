@@ -1,0 +1,253 @@
+"""The case editor: its pages, and running a case from it."""
+
+from typing import Any
+
+from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
+from django.db.models import Count, QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.urls import URLPattern, path, reverse
+from django.utils.http import urlencode
+from django.views.decorators.http import require_GET, require_POST
+from unfold.decorators import action, display
+from unfold.forms import BaseDialogForm
+
+from evals_app.admin.agents.copies import copy_case, next_position
+from evals_app.admin.checks.check_form import title_of
+from evals_app.admin.checks.check_rows import ChecksEditor
+from evals_app.admin.checks.check_trying import last_reply, try_posted_check
+from evals_app.admin.history.case_history import history_url
+from evals_app.admin.kit.permissions import refused_upload, requires
+from evals_app.admin.regrading.regrade_dialog import last_to_try, offer_to_try, try_context
+from evals_app.admin.starting.run_dialog import leave_dialog, result_url, try_start
+from evals_app.admin.suites.archiving import ArchivedSuiteFilter
+from evals_app.admin.suites.case_form import CaseForm
+from evals_app.admin.suites.case_starting import chosen_template, fill_in, starts
+from evals_app.admin.suites.case_turns import FinalCheckInline, TurnInline
+from evals_app.admin.suites.case_warnings import warnings_of
+from evals_app.engine.suites.suite_spec import LimitsSpec
+from evals_app.models import Case, Execution, Suite
+from evals_app.runs.ground.rights import RUNNING
+from fixtures_app.editing.duplicating import Duplicating
+
+
+@admin.register(Case)
+class CaseAdmin(Duplicating, ChecksEditor):
+    """Cases: one conversation each."""
+
+    form = CaseForm
+    inlines = [TurnInline, FinalCheckInline]
+    list_display = ["name", "suite", "show_tags", "turn_count", "updated_at"]
+    list_select_related = ["suite"]
+    list_filter = ["suite", ArchivedSuiteFilter]
+    search_fields = ["name", "description", "tags", "suite__name"]
+    ordering = ["suite", "position", "pk"]
+    when_empty = (
+        "A case is one conversation: what the user says, and checks on the replies. It belongs to a "
+        "suite."
+    )
+    actions_detail = ["open_suite", "run_now", "duplicate"]
+    actions_submit_line = ["save_and_run"]
+    fieldsets = [
+        (None, {"fields": ["name", ("suite", "tags"), "enabled"]}),
+        (
+            "Context",
+            {
+                "fields": ["description", "channel", "context_params", "clock", "history"],
+                "classes": ["collapse"],
+            },
+        ),
+        (
+            "Limits and trials",
+            {
+                "fields": [*LimitsSpec.model_fields, "turn_timeout_s", "trials", "streaming"],
+                "classes": ["collapse"],
+            },
+        ),
+    ]
+
+    change_form_template = "admin/evals_app/suites/case_editor.html"
+    change_form_outer_before_template = "admin/evals_app/suites/case_starts.html"
+
+    class Media:
+        css = {"all": ["evals_app/conversation/review.css", "evals_app/history/history.css"]}
+
+    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
+        initial: dict[str, Any] = super().get_changeform_initial_data(request)
+        template = chosen_template(request)
+        return initial if template is None else initial | {"name": template.title}
+
+    def get_formset_kwargs(
+        self, request: HttpRequest, obj: Case, inline: Any, prefix: str
+    ) -> dict[str, Any]:
+        if isinstance(inline, TurnInline) and obj.pk is None:
+            fill_in(obj, request)
+        kwargs: dict[str, Any] = super().get_formset_kwargs(request, obj, inline, prefix)
+        return kwargs
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Case]:
+        rows: QuerySet[Case] = super().get_queryset(request)
+        return rows.select_related("suite__agent").annotate(turn_count=Count("turns"))
+
+    @display(description="Turns", ordering="turn_count")
+    def turn_count(self, case: Any) -> int:
+        count: int = case.turn_count
+        return count
+
+    def changeform_view(
+        self,
+        request: HttpRequest,
+        object_id: str | None = None,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> HttpResponse:
+        too_many = request.FILES and refused_upload(request, self.admin_site.each_context(request))
+        if too_many:
+            return too_many
+        # Unfold offers these only for stored rows.
+        offered = {"actions_submit_line": self.get_actions_submit_line(request, object_id)}
+        context = {**offered, **(extra_context or {})}
+        return super().changeform_view(request, object_id, form_url, context)
+
+    def render_change_form(
+        self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
+    ) -> HttpResponse:
+        suite = context["original"].suite if context.get("original") else None
+        context |= self.checks_context(request)
+        if chosen := suite or _suite_to_be(request):
+            context |= self.offered(chosen)
+        if context.get("original") is None:
+            context |= {"starts": starts(request), "template": chosen_template(request)}
+        if suite is not None:
+            defaults = suite.default_assertions.filter(enabled=True).order_by("position", "pk")
+            context["suite_checks"] = [title_of(check) for check in defaults]
+            context["suite_url"] = reverse("admin:evals_app_suite_change", args=[suite.pk])
+            if request.user.has_perm("evals_app.view_run"):
+                context["history_url"] = history_url(suite.slug, context["original"].name)
+            if request.user.has_perm("evals_app.view_execution"):
+                context |= _results(request, context["original"])
+                context["tried_case"] = context["original"]
+        return super().render_change_form(request, context, *args, **kwargs)
+
+    def save_model(self, request: HttpRequest, obj: Case, form: Any, change: bool) -> None:  # noqa: FBT001 - Django's signature
+        if not change or "suite" in form.changed_data:
+            obj.position = next_position(obj.suite)
+        super().save_model(request, obj, form, change)
+
+    def save_related(
+        self,
+        request: HttpRequest,
+        form: Any,
+        formsets: list[Any],
+        change: bool,  # noqa: FBT001 - Django's signature
+    ) -> None:
+        super().save_related(request, form, formsets, change)
+        for warning in warnings_of(form.instance, formsets):
+            messages.warning(request, warning)
+        if change:
+            offer_to_try(request, form.instance.suite, case=form.instance)
+
+    # Trying checks
+
+    def get_urls(self) -> list[URLPattern]:
+        wrap = self.admin_site.admin_view
+        return [
+            path("try/", wrap(require_POST(try_posted_check)), name="evals_app_case_try"),
+            path(
+                "<int:pk>/last-reply/", wrap(require_GET(last_reply)), name="evals_app_case_reply"
+            ),
+            *super().get_urls(),
+        ]
+
+    # Running
+
+    has_run_permission = requires(*RUNNING)
+
+    @action(description="Save and run", permissions=["run"])
+    def save_and_run(self, request: HttpRequest, obj: Case) -> None:
+        """Show the button; the run starts after turns and checks are saved."""
+
+    def _saved(self, request: HttpRequest, case: Case) -> HttpResponse | None:
+        """Start the run after "Save and run"."""
+        if f"{self.opts.app_label}_{self.opts.model_name}_save_and_run" not in request.POST:
+            return None
+        if not self.has_run_permission(request, case):
+            raise PermissionDenied
+        return redirect(_try_out(case, request))
+
+    def response_change(self, request: HttpRequest, obj: Case) -> HttpResponse:
+        return self._saved(request, obj) or super().response_change(request, obj)
+
+    def response_add(
+        self, request: HttpRequest, obj: Case, post_url_continue: str | None = None
+    ) -> HttpResponse:
+        return self._saved(request, obj) or super().response_add(request, obj, post_url_continue)
+
+    def response_post_save_add(self, request: HttpRequest, obj: Case) -> HttpResponse:
+        """Go on with the suite: its next case, or its first run."""
+        return redirect("admin:evals_app_suite_cases", obj.suite_id)
+
+    def response_post_save_change(self, request: HttpRequest, obj: Case) -> HttpResponse:
+        """Return to the suite, or to the list that a person has filtered."""
+        if "_changelist_filters" in request.GET:
+            return super().response_post_save_change(request, obj)
+        return redirect("admin:evals_app_suite_cases", obj.suite_id)
+
+    @action(
+        description="Run now",
+        icon="play_arrow",
+        url_path="run-now",
+        permissions=["run"],
+        dialog={
+            "title": "Run this case now?",
+            "description": "Runs the saved version with its agent, once per trial. This does not "
+            "change the verdict of the suite.",
+            "form_submit_text": "Run now",
+        },
+    )
+    def run_now(self, request: HttpRequest, form: BaseDialogForm, object_id: str) -> HttpResponse:
+        case = get_object_or_404(Case.objects.select_related("suite"), pk=object_id)
+        return leave_dialog(_try_out(case, request))
+
+    # Its suite
+
+    has_suite_permission = requires("evals_app.view_suite")
+
+    @action(description="Suite", icon="checklist", url_path="suite", permissions=["suite"])
+    def open_suite(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        case = get_object_or_404(Case.objects.only("suite"), pk=object_id)
+        return redirect("admin:evals_app_suite_cases", case.suite_id)
+
+    # Copying
+
+    has_copy_permission = requires("evals_app.add_case", "evals_app.view_case")
+    copied = staticmethod(copy_case)
+
+
+def _suite_to_be(request: HttpRequest) -> Suite | None:
+    """Return the suite that a new case is to belong to, if the address or the form states one."""
+    key = request.POST.get("suite") or request.GET.get("suite", "")
+    if not (key.isascii() and key.isdecimal()):
+        return None
+    return Suite.objects.select_related("agent").filter(pk=key).first()
+
+
+def _try_out(case: Case, request: HttpRequest) -> str:
+    """Run a case; return the URL of its result, or of the case if the run did not start."""
+    if run := try_start(request, case.suite, names=[case.name], is_tryout=True):
+        return result_url(run, request)
+    return reverse("admin:evals_app_case_change", args=[case.pk])
+
+
+def _results(request: HttpRequest, case: Case) -> dict[str, Any]:
+    """Return how many results a case has, their URL, and the button that tries its checks on the last."""
+    results = Execution.objects.filter(case=case.name, run__suite_slug=case.suite.slug)
+    known = results.aggregate(count=Count("pk"), last=last_to_try(case))
+    query = urlencode({"case": case.name, "suite_slug": case.suite.slug})
+    address = reverse("admin:evals_app_execution_changelist")
+    return {
+        "result_count": known["count"],
+        "results_url": f"{address}?{query}",
+        **try_context(request, known["last"], case=case),
+    }

@@ -1,0 +1,93 @@
+"""The form of a case itself; its turns and checks are rows beside it."""
+
+from typing import Any
+
+from django.core.exceptions import NON_FIELD_ERRORS
+from django.db.models import Exists, OuterRef, Q, QuerySet
+from unfold.widgets import (
+    UnfoldAdminDecimalFieldWidget,
+    UnfoldAdminTextareaWidget,
+    UnfoldAdminTextInputWidget,
+)
+
+from evals_app.admin.checks.check_rows import note_choices
+from evals_app.admin.kit.lines import Column, RecordLines, TagsField
+from evals_app.admin.kit.money import UsdInput
+from evals_app.admin.kit.spec_form import SpecForm
+from evals_app.admin.kit.value_lines import VALUE_HELP, ValueLines
+from evals_app.models import Case, Suite
+from evals_app.models.authored.suites import CASE
+from fixtures_app.editing.editor import VersionedForm
+from fixtures_app.editing.units import QuantityField
+
+_MANY_TIMES = 50
+
+
+def _suites_to_choose(own: int | None) -> QuerySet[Suite]:
+    """Return the active suites and the case's own, marked if another has the same name."""
+    others = Suite.objects.filter(name=OuterRef("name")).exclude(pk=OuterRef("pk"))
+    suites = Suite.objects.filter(Q(archived_at=None) | Q(pk=own)).order_by("name", "slug")
+    return suites.only("name", "slug").annotate(has_namesake=Exists(others))
+
+
+def _label_of_suite(suite: Any) -> str:
+    return f"{suite.name} ({suite.slug})" if suite.has_namesake else str(suite.name)
+
+
+class CaseForm(SpecForm, VersionedForm):
+    """The head of a case."""
+
+    mapping = CASE
+
+    tags = TagsField(widget=UnfoldAdminTextInputWidget())
+    context_params = ValueLines(key_label="Name")
+    history = RecordLines(
+        [
+            Column(
+                "role", "Who", kind="select", choices=(("user", "User"), ("assistant", "Agent"))
+            ),
+            Column("content", "Message", kind="area", placeholder="Text of the message"),
+        ],
+    )
+    max_cost_usd = UsdInput(required=False, widget=UnfoldAdminDecimalFieldWidget())
+
+    class Meta:
+        model = Case
+        fields = (*CASE.names.values(), "suite")
+        widgets = {"description": UnfoldAdminTextareaWidget(attrs={"rows": 2})}
+        error_messages = {
+            NON_FIELD_ERRORS: {"unique_together": "This suite already has a case with this name."}
+        }
+        labels = CASE.labels
+        help_texts = CASE.help_texts | {
+            "name": "",
+            "tags": "Separated by commas: refunds, smoke.",
+            "context_params": f"{CASE.help_texts['context_params']} {VALUE_HELP}",
+            "trials": "Leave blank for the suite's number of trials.",
+        }
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if "suite" in self.fields:
+            field: Any = self.fields["suite"]
+            field.queryset = _suites_to_choose(self.instance.suite_id)
+            field.label_from_instance = _label_of_suite
+
+    def clean(self) -> dict[str, Any]:
+        note_choices(self.instance, changed=self.changed_data)
+        self._ask_about_time()
+        return super().clean()
+
+    def _ask_about_time(self) -> None:
+        """Ask about a time limit without a unit that is far longer than replies may take."""
+        timeout_s, field = self.cleaned_data.get("turn_timeout_s"), self.fields.get("max_time_ms")
+        if timeout_s is None or not isinstance(field, QuantityField):
+            return
+        typed = self.data.get(self.add_prefix("max_time_ms"))
+        problem = field.doubt(typed, long_s=_MANY_TIMES * timeout_s)
+        if problem and not self.has_error("max_time_ms"):
+            self.add_error("max_time_ms", problem)
+
+    def clean_whole(self, cleaned: dict[str, Any]) -> None:
+        written = CASE.written(self.instance, cleaned)
+        self.read(written | {"turns": [{"user": "Rows are validated separately."}]})

@@ -1,0 +1,296 @@
+"""What people do with chosen cases of a suite: run, tag, disable, move, copy and delete them."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.contrib.admin.models import CHANGE, DELETION, LogEntry
+from django.db import transaction
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from pydantic import TypeAdapter, ValidationError
+from unfold.widgets import (
+    UnfoldAdminIntegerFieldWidget,
+    UnfoldAdminSelectWidget,
+    UnfoldAdminTextInputWidget,
+)
+
+from evals_app.admin.kit.lines import TagsField
+from evals_app.admin.kit.presentation import plural
+from evals_app.admin.kit.tag_choices import OFFERS_TAGS
+from evals_app.admin.starting.run_dialog import run_url, try_start
+from evals_app.admin.suites.case_edits import (
+    add_tags,
+    copy_cases,
+    move_cases,
+    place_cases,
+    remove_cases,
+    remove_tags,
+    set_enabled,
+)
+from evals_app.engine.basics.errors import CannotError
+from evals_app.engine.specs.base_spec import Name
+from evals_app.models import Case, Suite
+from evals_app.reports.answers.forecasts import in_words
+from evals_app.runs.ground.rights import RUNNING
+from evals_app.runs.money.ceilings import month_left
+from evals_app.runs.starting.forecast import forecast
+from evals_app.runs.starting.freeze import CannotStartError
+from fixtures_app.ground.spec_errors import messages_of
+
+MOST_NAMES = 10  # in a sentence
+MOST_KEYS = 1000  # a page has fewer
+_TAGS: TypeAdapter[list[str]] = TypeAdapter(list[Name])
+
+
+class ActionForm(forms.Form):
+    """What an action asks before it begins; this one asks nothing."""
+
+    def __init__(self, suite: Suite, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.suite = suite
+
+
+class TagsForm(ActionForm):
+    """Which tags."""
+
+    tags = TagsField(
+        label="Tags",
+        widget=UnfoldAdminTextInputWidget(OFFERS_TAGS),
+        help_text="Separated by commas, for example refunds, smoke.",
+    )
+
+    def clean_tags(self) -> list[str]:
+        tags: list[str] = self.cleaned_data["tags"]
+        if not tags:
+            raise forms.ValidationError("Enter at least one tag.")
+        try:
+            return _TAGS.validate_python(tags)
+        except ValidationError as exc:
+            raise forms.ValidationError(messages_of(exc)) from exc
+
+
+class PlaceForm(ActionForm):
+    """Which place in the suite."""
+
+    place = forms.IntegerField(
+        label="Position",
+        min_value=1,
+        max_value=10_000_000,
+        widget=UnfoldAdminIntegerFieldWidget(),
+        help_text="1 is the first case of the suite.",
+    )
+
+
+class IntoForm(ActionForm):
+    """Which suite."""
+
+    into = forms.ModelChoiceField(
+        Suite.objects.none(),
+        label="Suite",
+        widget=UnfoldAdminSelectWidget(),
+        empty_label="Choose a suite",
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        choice: Any = self.fields["into"]
+        choice.queryset = self.offered().order_by("name", "slug")
+        choice.label_from_instance = lambda suite: f"{suite.name} ({suite.slug})"
+
+    def offered(self) -> QuerySet[Suite]:
+        return Suite.objects.current()
+
+
+class IntoOtherForm(IntoForm):
+    """Which other suite."""
+
+    def offered(self) -> QuerySet[Suite]:
+        return super().offered().exclude(pk=self.suite.pk)
+
+
+@dataclass(frozen=True, slots=True)
+class Doing:
+    """An action on its way: who does it, with which cases, and what was asked."""
+
+    request: HttpRequest
+    suite: Suite
+    cases: QuerySet[Case]
+    asked: Mapping[str, Any]
+
+    def note(self, what: str, cases: Sequence[Case], *, flag: int = CHANGE) -> None:
+        """Enter it in the history of the cases and of the suite."""
+        user: Any = self.request.user
+        names = ", ".join(case.name for case in cases[:MOST_NAMES])
+        more = f" and {len(cases) - MOST_NAMES:,} more" if len(cases) > MOST_NAMES else ""
+        sentence = f"{what}: {plural(len(cases), 'case')} ({names}{more})."
+        # Of the suite it is a change, even if its cases are deleted.
+        LogEntry.objects.log_actions(user.pk, [self.suite], CHANGE, sentence)
+        LogEntry.objects.log_actions(user.pk, cases, flag, f"{what}.")
+
+    def done(self, what: str, count: int) -> None:
+        """Tell the person."""
+        messages.success(self.request, f"{what}: {plural(count, 'case')}.")
+
+
+def _run(doing: Doing) -> str | None:
+    names = frozenset(doing.cases.values_list("name", flat=True))
+    run = try_start(doing.request, doing.suite, names=names)
+    return run_url(run) if run else None
+
+
+def _tag(doing: Doing) -> None:
+    tags = doing.asked["tags"]
+    what = f"Added {_quoted(tags)}"
+    _noted(doing, what, lambda: add_tags(doing.cases, tags))
+
+
+def _untag(doing: Doing) -> None:
+    tags = doing.asked["tags"]
+    _noted(doing, f"Removed {_quoted(tags)}", lambda: remove_tags(doing.cases, tags))
+
+
+def _enable(doing: Doing) -> None:
+    _noted(doing, "Enabled", lambda: set_enabled(doing.cases, enabled=True))
+
+
+def _disable(doing: Doing) -> None:
+    _noted(doing, "Disabled", lambda: set_enabled(doing.cases, enabled=False))
+
+
+def _place(doing: Doing) -> None:
+    place = doing.asked["place"]
+    place_cases(doing.suite, doing.cases.values_list("pk", flat=True), at=place)
+    doing.done(f"Moved to position {place:,}", doing.cases.count())
+
+
+def _copy(doing: Doing) -> None:
+    into = doing.asked["into"]
+    count = copy_cases(doing.cases, into)
+    user: Any = doing.request.user
+    sentence = f"Copied {plural(count, 'case')} from suite “{doing.suite}”."
+    LogEntry.objects.log_actions(user.pk, [into], CHANGE, sentence)
+    doing.done(f"Copied to “{into}”", count)
+
+
+def _move(doing: Doing) -> None:
+    into = doing.asked["into"]
+    try:
+        _noted(doing, f"Moved to suite “{into}”", lambda: move_cases(doing.cases, into))
+    except CannotError as error:
+        messages.error(doing.request, str(error))
+
+
+def _delete(doing: Doing) -> None:
+    _noted(doing, "Deleted", lambda: remove_cases(doing.cases), flag=DELETION)
+
+
+def _noted(doing: Doing, what: str, act: Callable[[], int], *, flag: int = CHANGE) -> None:
+    """Act on the cases, and note it."""
+    cases = list(
+        doing.cases.only("suite", "name")
+    )  # now: afterwards they may not match, or be gone
+    with transaction.atomic():
+        changed = act()
+        doing.note(what, cases, flag=flag)
+    doing.done(what, changed)
+
+
+def _quoted(tags: Sequence[str]) -> str:
+    return f"{'tag' if len(tags) == 1 else 'tags'} {', '.join(f'“{tag}”' for tag in tags)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """A button above the list of cases; `ask` is the form of what it asks first."""
+
+    title: str
+    icon: str
+    needs: Sequence[str]
+    act: Callable[[Doing], str | None]
+    heading: str = ""
+    text: str = ""
+    button: str = ""
+    ask: type[ActionForm] | None = None
+    is_danger: bool = False
+    is_rare: bool = False  # in the menu
+
+    def is_allowed(self, request: HttpRequest) -> bool:
+        return bool(request.user.has_perms(self.needs))
+
+
+_CHANGE = ("evals_app.change_case",)
+ACTIONS: dict[str, Action] = {
+    "run": Action(
+        *("Run these", "play_arrow", RUNNING, _run, "Run {}"),
+        text="Runs the saved cases that are enabled. Unless they are all cases of the suite, the verdict"
+        " of the suite does not change. Calls to models may cost money.",
+        button="Run",
+        ask=ActionForm,
+    ),
+    "tag": Action(
+        *("Add tags", "new_label", _CHANGE, _tag, "Add tags to {}"), button="Add", ask=TagsForm
+    ),
+    "disable": Action("Disable", "toggle_off", _CHANGE, _disable),
+    "enable": Action("Enable", "toggle_on", _CHANGE, _enable),
+    "untag": Action(
+        *("Remove tags", "label_off", _CHANGE, _untag, "Remove tags from {}"),
+        button="Remove",
+        ask=TagsForm,
+        is_rare=True,
+    ),
+    "place": Action(
+        *("Change position", "swap_vert", _CHANGE, _place, "Change the position of {}"),
+        text="They stay in their order, one after the other.",
+        button="Move",
+        ask=PlaceForm,
+        is_rare=True,
+    ),
+    "move": Action(
+        *("Move to a suite", "drive_file_move", _CHANGE, _move, "Move {} to another suite"),
+        text="They are added at its end. Their earlier results stay with this suite.",
+        button="Move",
+        ask=IntoOtherForm,
+        is_rare=True,
+    ),
+    "copy": Action(
+        *("Copy to a suite", "content_copy", ("evals_app.add_case",), _copy, "Copy {} to a suite"),
+        text="They are added at its end. Where a name is taken, the copy gets another one.",
+        button="Copy",
+        ask=IntoForm,
+        is_rare=True,
+    ),
+    "delete": Action(
+        *("Delete", "delete", ("evals_app.delete_case",), _delete, "Delete {}?"),
+        text="Their turns and checks are deleted too. Results of earlier runs are kept.",
+        button="Delete",
+        ask=ActionForm,
+        is_danger=True,
+        is_rare=True,
+    ),
+}
+
+
+def allowed_actions(request: HttpRequest) -> dict[str, Action]:
+    """Return the actions that a person may do, by their names."""
+    return {name: action for name, action in ACTIONS.items() if action.is_allowed(request)}
+
+
+def chosen_cases(request: HttpRequest, suite: Suite, matching: QuerySet[Case]) -> QuerySet[Case]:
+    """Return the cases that a page chose: ticked ones, or all that match its filter."""
+    if request.POST.get("everything"):
+        return matching
+    keys = [int(key) for key in request.POST.getlist("case") if key.isascii() and key.isdecimal()]
+    return suite.cases.filter(pk__in=keys[:MOST_KEYS]).order_by("position", "pk")
+
+
+def size_of_run(request: HttpRequest, suite: Suite, cases: QuerySet[Case]) -> str:
+    """Return what a run of these cases would take, or why it cannot start."""
+    names = frozenset(cases.values_list("name", flat=True))
+    try:
+        expected = forecast(suite, by=request.user.pk, names=names)
+    except CannotStartError as error:
+        return f"The run cannot start. {error}"
+    return in_words(expected, month_left_usd=month_left(request.user.pk))

@@ -1,0 +1,188 @@
+"""The cases of a suite as a list: what each asks, how it did, and which of them are shown.
+
+A fixed number of queries, however many cases there are.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Self
+
+from django.core.paginator import Page, Paginator
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet, TextField, Value
+from django.db.models.functions import Cast, StrIndex
+from django.utils.functional import cached_property
+from django.utils.http import urlencode
+from django.utils.safestring import SafeString
+from pydantic import ValidationError
+
+from evals_app.admin.kit.presentation import badge, first_words, plural
+from evals_app.admin.kit.tag_choices import known_tags
+from evals_app.formats.snapshots.run_snapshot import canonical_case, case_digest
+from evals_app.models import Case, CaseResult, Turn
+from evals_app.models.authored.suites import load_content
+from evals_app.reports.words.shares import TRIAL_COUNTS, share_of_trials
+
+PER_PAGE = 50
+# By the word in the address; a case without a verdict has not run, or nothing could decide it.
+VERDICTS = {
+    "failed": "Failed",
+    "errored": "Errored",
+    "passed": "Passed",
+    "measured": "Measured",
+    "none": "No result",
+}
+STATES = {"enabled": "Enabled", "disabled": "Disabled"}
+
+
+@dataclass(frozen=True, slots=True)
+class CaseFilter:
+    """Which cases of a suite are shown; a blank shows all."""
+
+    q: str = ""
+    tag: str = ""
+    verdict: str = ""
+    state: str = ""
+
+    @classmethod
+    def read(cls, query: Mapping[str, str]) -> Self:
+        """Read the query of an address; what it cannot mean is left out."""
+        asked = {field.name: query.get(field.name, "").replace("\0", "") for field in fields(cls)}
+        asked["verdict"] = asked["verdict"] if asked["verdict"] in VERDICTS else ""
+        asked["state"] = asked["state"] if asked["state"] in STATES else ""
+        return cls(**asked)
+
+    @property
+    def query(self) -> str:
+        """The same as the query of an address."""
+        return urlencode({name: value for name, value in asdict(self).items() if value})
+
+    def of(self, cases: QuerySet[Case], *, run: int | None) -> QuerySet[Case]:
+        """Return those of the cases that match; `run` is the one that gave them their verdicts."""
+        if self.q:
+            turns = Turn.objects.filter(case=OuterRef("pk"), user__icontains=self.q)
+            cases = cases.filter(Q(name__icontains=self.q) | Exists(turns))
+        if self.tag:
+            cases = _with_tag(cases, self.tag)
+        if self.state:
+            cases = cases.filter(enabled=self.state == "enabled")
+        if self.verdict:
+            results = CaseResult.objects.filter(run=run).exclude(verdict="")
+            if self.verdict == "none":
+                return cases.exclude(name__in=results.values("name"))
+            results = results.filter(verdict=self.verdict)
+            cases = cases.filter(name__in=results.values("name"))
+        return cases
+
+
+def _with_tag(cases: QuerySet[Case], tag: str) -> QuerySet[Case]:
+    """Return cases with exactly this tag; not every database can look into a list."""
+    spellings = {json.dumps(tag), json.dumps(tag, ensure_ascii=False)}
+    places = Q()
+    for number, text in enumerate(
+        f"{before}{spelling}" for spelling in spellings for before in ("[", ", ")
+    ):
+        name = f"_tag_{number}"
+        cases = cases.alias(**{name: StrIndex(Cast("tags", TextField()), Value(text))})
+        places |= Q(**{f"{name}__gt": 0})
+    return cases.filter(places)
+
+
+@dataclass(frozen=True, slots=True)
+class CaseLine:
+    """A case in the list; `number` is its place in the suite, if all cases are shown."""
+
+    case: Case
+    number: int | None
+    first: str
+    turns: str
+    checks: str
+    badge: SafeString | str
+    rate: str
+    is_edited: bool
+
+
+class CaseList:
+    """One page of the cases of a suite."""
+
+    def __init__(self, suite: Any, chosen: CaseFilter, *, page: str = "") -> None:
+        self.suite, self.filter = suite, chosen
+        self._page_asked = page
+
+    @cached_property
+    def counts(self) -> Mapping[str, int]:
+        """How many cases there are, and how many of them are disabled."""
+        disabled = Count("pk", filter=Q(enabled=False))
+        counts: Mapping[str, int] = self.suite.cases.aggregate(total=Count("pk"), disabled=disabled)
+        return counts
+
+    @cached_property
+    def matching(self) -> QuerySet[Case]:
+        cases = self.suite.cases.order_by("position", "pk")
+        return self.filter.of(cases, run=self.suite.verdict_run_id)
+
+    @cached_property
+    def page(self) -> Page[Case]:
+        paginator = Paginator(self.matching, PER_PAGE)
+        if not self.filter.query:
+            paginator.count = self.counts["total"]  # which is known already
+        return paginator.get_page(self._page_asked)
+
+    @cached_property
+    def tags(self) -> list[str]:
+        return known_tags(self.suite.cases)
+
+    @cached_property
+    def lines(self) -> list[CaseLine]:
+        cases = list(self.page.object_list)
+        load_content(cases, case__in=cases)
+        names = [case.name for case in cases]
+        rows = CaseResult.objects.filter(run=self.suite.verdict_run_id, name__in=names)
+        results = {row.name: row for row in rows.only("name", "verdict", "digest", *TRIAL_COUNTS)}
+        start = None if self.filter.query else self.page.start_index()
+        return [
+            _line(case, results.get(case.name), None if start is None else start + number)
+            for number, case in enumerate(cases)
+        ]
+
+
+def _line(case: Case, result: CaseResult | None, number: int | None) -> CaseLine:
+    turns = list(case.turns.all())
+    return CaseLine(
+        case=case,
+        number=number,
+        first=first_words(turns[0].user, most=140) if turns else "",
+        turns=plural(len(turns), "turn"),
+        checks=_checks(turns, case),
+        badge=badge(result.verdict or "none") if result else "",
+        rate=share_of_trials(vars(result)) if result and result.verdict else "",
+        is_edited=result is not None and result.digest not in {"", _digest(case)},
+    )
+
+
+def _checks(turns: Sequence[Turn], case: Case) -> str:
+    own = sum(_enabled(turn.assertions.all()) for turn in turns)
+    own += _enabled(case.final_assertions.all())
+    takes_suites = any(turn.checks != Turn.Checks.OWN for turn in turns)
+    if takes_suites:
+        return f"{plural(own, 'check')} + suite" if own else "checks of the suite"
+    return plural(own, "check")
+
+
+def _enabled(checks: Iterable[Any]) -> int:
+    return sum(check.enabled for check in checks)
+
+
+def _digest(case: Case) -> str:
+    """Return the digest of a case as it is now; empty if it no longer validates."""
+    try:
+        return case_digest(canonical_case(case.to_spec()))
+    except ValidationError:
+        return ""
+
+
+def names_in_short(cases: QuerySet[Case], *, most: int = 10) -> tuple[list[str], int]:
+    """Return the first names, and how many cases there are."""
+    names = list(cases.values_list("name", flat=True)[: most + 1])
+    count = len(names) if len(names) <= most else cases.count()
+    return names[:most], count

@@ -1,0 +1,343 @@
+"""The page of a suite in three parts, each with its own address: cases, results, settings."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
+from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import URLPattern, path, reverse
+from django.views.decorators.http import require_GET
+from unfold.admin import ModelAdmin
+
+from evals_app.admin.agents.copies import copy_case
+from evals_app.admin.history.highlights import notable_lists
+from evals_app.admin.history.suite_verdict import standing_text
+from evals_app.admin.history.trends import suite_trend
+from evals_app.admin.kit.presentation import plural, run_badges
+from evals_app.admin.regrading.regrade_dialog import regrade_label, regrade_url
+from evals_app.admin.starting.run_dialog import may_run
+from evals_app.admin.suites.case_edits import move_case
+from evals_app.admin.suites.case_selection import (
+    ACTIONS,
+    Action,
+    Doing,
+    allowed_actions,
+    chosen_cases,
+    size_of_run,
+)
+from evals_app.admin.suites.suite_cases import (
+    PER_PAGE,
+    STATES,
+    VERDICTS,
+    CaseFilter,
+    CaseList,
+    names_in_short,
+)
+from evals_app.library.importing.rights import Rights
+from evals_app.models import Case, Run, Schedule, Suite
+from evals_app.reports.answers.decided import share_with_people
+from evals_app.reports.words.figures import score_text
+from evals_app.runs.reading.suite_verdict import rated, standing, with_last_runs
+from evals_app.runs.starting.forecast import informing_judges
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+LAST_RUNS = 20
+_TEMPLATES = "admin/evals_app/suites"
+
+
+@dataclass(frozen=True, slots=True)
+class Tab:
+    """A part of the page."""
+
+    name: str
+    title: str
+    url: str
+
+
+class SuitePages(ModelAdmin):
+    """Shows the cases and the results of a suite beside its settings."""
+
+    def get_urls(self) -> list[URLPattern]:
+        wrap = self.admin_site.admin_view
+        return [
+            path("<int:pk>/cases/", wrap(self.cases), name="evals_app_suite_cases"),
+            path(
+                "<int:pk>/results/", wrap(require_GET(self.results)), name="evals_app_suite_results"
+            ),
+            path(
+                "<int:pk>/notable/",
+                wrap(require_GET(self.notable)),
+                name="evals_app_suite_notable",
+            ),
+            path("<int:pk>/judges/", require_GET(wrap(self.judges)), name="evals_app_suite_judges"),
+            *super().get_urls(),
+        ]
+
+    # What all parts share
+
+    def head(self, request: HttpRequest, suite: Any, *, tab: str) -> dict[str, Any]:
+        """Return what is above every part: how the suite did, its buttons, the other parts."""
+        buttons, menu = self._buttons(request, suite)
+        return {
+            "suite": suite,
+            "tab": tab,
+            "tabs": _tabs(request, suite),
+            "buttons": buttons,
+            "menu": menu,
+            "case_add_url": _add_url(request, suite),
+            **_schedules_of(request, suite),
+            **(_results_of_note(suite) if request.user.has_perm("evals_app.view_run") else {}),
+        }
+
+    def _buttons(
+        self, request: HttpRequest, suite: Suite
+    ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+        allowed = self.get_actions_detail(request, suite.pk)
+        key = str(suite.pk)
+        shown = self._get_actions_navigation(self.actions_detail, allowed, key)
+        useless = self.useless_action(suite)
+        buttons = [item for item in shown if "items" not in item]
+        menu = [
+            item
+            for part in shown
+            for item in part.get("items", ())
+            if not item["path"].endswith(f"/{useless}/")
+        ]
+        if Rights.of(request.user).may_import():
+            url = reverse("admin:evals_app_suite_import")
+            menu.insert(0, {"title": "Import cases", "icon": "upload_file", "path": url})
+        last = getattr(suite, "verdict_run_id", None)  # of a page that shows results
+        if last is not None and may_run(request):
+            dialog = {"path": regrade_url(last), "icon": "change_circle", "dialog": True}
+            menu.insert(0, {"title": regrade_label(last), **dialog})
+        if request.user.has_perm("evals_app.view_run"):
+            url = reverse("admin:evals_app_suite_email", args=[suite.pk])
+            menu.append({"title": "E-mail me about its runs", "icon": "send", "path": url})
+        url = reverse("admin:evals_app_suite_history", args=[suite.pk])
+        menu.append({"title": "History of changes", "icon": "manage_history", "path": url})
+        return buttons, menu
+
+    def useless_action(self, suite: Suite) -> str:
+        """Return the last part of the address of a button that this suite has no use for."""
+        raise NotImplementedError
+
+    def _page(self, request: HttpRequest, pk: int, *, tab: str) -> tuple[Any, dict[str, Any]]:
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        suites = with_schedules(with_last_runs(Suite.objects.select_related("agent")))
+        suite = get_object_or_404(suites, pk=pk)
+        context = self.admin_site.each_context(request) | {"opts": self.opts, "title": suite.name}
+        return suite, context | self.head(request, suite, tab=tab)
+
+    def judges(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """Say which judged checks only inform; loaded after the page, because it reads cases."""
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        words = informing_judges(get_object_or_404(Suite, pk=pk), by=request.user.pk)
+        return render(request, f"{_TEMPLATES}/judges.html", {"words": words})
+
+    # Results
+
+    def results(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """Show how the suite did over its last runs."""
+        if not request.user.has_perm("evals_app.view_run"):
+            raise PermissionDenied
+        suite, context = self._page(request, pk, tab="results")
+        runs = rated(Run.objects.filter(suite=suite)).order_by("-pk")
+        rows = list(runs[: LAST_RUNS + 1])
+        context |= {
+            "trend": suite_trend(suite),
+            "runs": [_run_line(run, suite) for run in rows[:LAST_RUNS]],
+            "has_more": len(rows) > LAST_RUNS,
+            "runs_url": f"{reverse('admin:evals_app_run_changelist')}?suite_slug={suite.slug}",
+        }
+        return render(request, f"{_TEMPLATES}/results.html", context)
+
+    def notable(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """Return what is worth a look in the last runs of a suite: a part of the page of its results."""
+        if not (self.has_view_permission(request) and request.user.has_perm("evals_app.view_run")):
+            raise PermissionDenied
+        suite = get_object_or_404(Suite.objects.only("slug"), pk=pk)
+        return render(request, f"{_TEMPLATES}/notable.html", {"lists": notable_lists(suite)})
+
+    # Cases
+
+    def cases(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """List the cases of a suite, or do something with them."""
+        if request.method == "POST":
+            return self._change_cases(request, pk)
+        suite, context = self._page(request, pk, tab="cases")
+        if not _sees_cases(request):
+            return redirect("admin:evals_app_suite_change", suite.pk)
+        actions = allowed_actions(request)
+        cases = CaseList(suite, CaseFilter.read(request.GET), page=request.GET.get("p", ""))
+        context |= {
+            "list": cases,
+            "actions": actions,
+            "has_rare": any(action.is_rare for action in actions.values()),
+            "may_change_case": request.user.has_perm("evals_app.change_case"),
+            "verdicts": VERDICTS,
+            "states": STATES,
+            "query": request.GET.urlencode(),
+            "earlier": _page_url(request, cases.page.number - 1),
+            "later": _page_url(request, cases.page.number + 1),
+        }
+        return render(request, f"{_TEMPLATES}/cases.html", context)
+
+    def _change_cases(self, request: HttpRequest, pk: int) -> HttpResponse:
+        if (name := request.POST.get("do", "")) in ACTIONS:
+            return self._act(request, pk, ACTIONS[name])
+        return self._move_one(request, pk)
+
+    def _act(self, request: HttpRequest, pk: int, action: Action) -> HttpResponse:
+        """Do something with the chosen cases; what needs an answer is asked first."""
+        if not (action.is_allowed(request) and _sees_cases(request)):
+            raise PermissionDenied
+        suite, context = self._page(request, pk, tab="cases")
+        chosen = CaseFilter.read(request.GET)
+        cases = chosen_cases(request, suite, CaseList(suite, chosen).matching)
+        back = f"{reverse('admin:evals_app_suite_cases', args=[pk])}?{request.GET.urlencode()}"
+        names, count = names_in_short(cases)
+        if not count:
+            messages.warning(request, "Select at least one case.")
+            return redirect(back)
+        asked: Mapping[str, Any] = {}
+        if action.ask is not None:
+            is_answered = "answered" in request.POST
+            form = action.ask(suite, request.POST if is_answered else None, auto_id="ask_%s")
+            if not (is_answered and form.is_valid()):
+                context |= {
+                    "action": action,
+                    "heading": action.heading.format(plural(count, "case")),
+                    "form": form,
+                    "names": names,
+                    "count": count,
+                    "more": count - len(names),
+                    "back": back,
+                    "posted": _posted(request),
+                }
+                if action is ACTIONS["run"]:
+                    context["size"] = size_of_run(request, suite, cases)
+                return render(request, f"{_TEMPLATES}/ask.html", context)
+            asked = form.cleaned_data
+        return redirect(action.act(Doing(request, suite, cases, asked)) or back)
+
+    def _move_one(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """Move a case up or down, or copy one: `up`, `down` or `copy` names its key."""
+        what = next((key for key in ("up", "down", "copy") if key in request.POST), "")
+        permission = "add_case" if what == "copy" else "change_case"
+        if not request.user.has_perm(f"evals_app.{permission}"):
+            raise PermissionDenied
+        suite = get_object_or_404(Suite, pk=pk)
+        key = request.POST.get(what, "")
+        case = get_object_or_404(suite.cases, pk=key if key.isascii() and key.isdecimal() else 0)
+        if what == "copy":
+            case = copy_case(case)
+            self.log_addition(request, case, [{"added": {}}])
+            messages.success(request, f"“{case}” was added at the end.")
+        elif what:
+            move_case(case, up=what == "up")
+        else:
+            raise Http404
+        return redirect(_url_of_place(suite, case))
+
+
+def _posted(request: HttpRequest) -> list[tuple[str, str]]:
+    """Return what a page posted about its selection, to post it again with the answer."""
+    names = ("do", "case", "everything")
+    return [(name, value) for name in names for value in request.POST.getlist(name)]
+
+
+def _page_url(request: HttpRequest, number: int) -> str:
+    query = request.GET.copy()
+    query["p"] = str(number)
+    return f"?{query.urlencode()}"
+
+
+def _url_of_place(suite: Suite, case: Case) -> str:
+    """Return the address of the page of the list that has a case."""
+    earlier = Q(position__lt=case.position) | Q(position=case.position, pk__lte=case.pk)
+    number = suite.cases.filter(earlier).count()
+    page = (number - 1) // PER_PAGE + 1
+    url = reverse("admin:evals_app_suite_cases", args=[suite.pk])
+    return f"{url}{f'?p={page}' if page > 1 else ''}#case-{case.pk}"
+
+
+def _sees_cases(request: HttpRequest) -> bool:
+    may: Callable[[str], bool] = request.user.has_perm
+    return may("evals_app.view_case") or may("evals_app.change_case")
+
+
+def _tabs(request: HttpRequest, suite: Suite) -> list[Tab]:
+    tabs = [("change", "settings", "Settings")]
+    if request.user.has_perm("evals_app.view_run"):
+        tabs.insert(0, ("results", "results", "Results"))
+    if _sees_cases(request):
+        tabs.insert(0, ("cases", "cases", "Cases"))
+    return [
+        Tab(name, title, reverse(f"admin:evals_app_suite_{page}", args=[suite.pk]))
+        for page, name, title in tabs
+    ]
+
+
+def _add_url(request: HttpRequest, suite: Suite) -> str:
+    if not request.user.has_perm("evals_app.add_case"):
+        return ""
+    return f"{reverse('admin:evals_app_case_add')}?suite={suite.pk}"
+
+
+def with_schedules(suites: QuerySet[Suite]) -> QuerySet[Any]:
+    """Note whether suites have schedules, so that those of most pages need not be read."""
+    rows = Schedule.suites.through.objects.filter(suite=OuterRef("pk"))
+    return suites.annotate(is_scheduled=Exists(rows))
+
+
+def _schedules_of(request: HttpRequest, suite: Any) -> dict[str, Any]:
+    """Return the schedules of a suite, and where to add one, for people who may see and write them."""
+    pages = admin.site.get_model_admin(Schedule)
+    sees = pages.has_view_permission(request) and suite.is_scheduled
+    rows = suite.schedules.order_by("next_at", "pk") if sees else ()
+    is_free = suite.archived_at is None and not suite.is_scheduled
+    is_offered = pages.has_add_permission(request) and is_free
+    url = f"{reverse('admin:evals_app_schedule_add')}?suites={suite.pk}"
+    return {"schedules": rows, "schedule_url": url if is_offered else ""}
+
+
+def _results_of_note(suite: Any) -> dict[str, Any]:
+    """Return the verdict of a suite, the run that goes on, and its baseline."""
+    wanted = {suite.verdict_run_id, suite.last_run_id, suite.baseline_id} - {None}
+    is_open = Q(suite=suite, status__in=Run.OPEN)
+    rows = {run.pk: run for run in rated(Run.objects.filter(is_open | Q(pk__in=wanted)))}
+    known = standing(suite, rows)
+    last = known.verdict_run
+    open_runs = [run for run in rows.values() if run.is_open]
+    lacks_baseline = (suite.max_regressions, suite.max_score_drop) != (None, None)
+    return {
+        "standing": standing_text(known),
+        "last": last,
+        "last_rate": share_with_people(vars(last), last.reviewed) if last else "",
+        "open_run": max(open_runs, key=lambda run: run.pk, default=None),
+        "baseline": rows.get(suite.baseline_id),
+        "lacks_baseline": lacks_baseline,
+    }
+
+
+def _run_line(run: Any, suite: Any) -> dict[str, Any]:
+    compare = reverse("admin:evals_app_run_compare")
+    base = suite.baseline_id or suite.verdict_run_id
+    is_comparable = base not in {None, run.pk} and run.verdict
+    # With the baseline, else the earlier of two.
+    first, second = (base, run.pk) if suite.baseline_id else sorted([base or 0, run.pk])
+    return {
+        "run": run,
+        "badges": run_badges(run),
+        "rate": share_with_people(vars(run), run.reviewed) if run.verdict else "",
+        "score": score_text(run.score, scale=run.score_scale),
+        "is_baseline": run.pk == suite.baseline_id,
+        "compare_url": f"{compare}?run={first}&run={second}" if is_comparable else "",
+    }

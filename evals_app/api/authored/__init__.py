@@ -1,0 +1,1 @@
+"""What people write, over REST: suites, cases, agents, fixtures, providers and files."""

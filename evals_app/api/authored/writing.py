@@ -1,0 +1,224 @@
+"""One object that people write: read with its version, written and deleted under conditions."""
+
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import Any, ClassVar, NamedTuple, TypeVar
+
+from django.db import transaction
+from django.http import Http404, HttpResponse
+from django.utils.cache import get_conditional_response
+from django.utils.http import quote_etag
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_view
+from pydantic import BaseModel
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from evals_app.api.authored.imports import ImportAnswer, import_json
+from evals_app.formats.importing import SourceData, SourceFile
+from evals_app.formats.reading.problems import FormatError
+from evals_app.library.changes.edits import MODELS
+from evals_app.library.changes.import_report import Change, ImportReport, Kind
+from evals_app.library.deleting import InUseError
+from evals_app.library.importing.file_import import import_files
+from evals_app.library.importing.rights import Rights
+from evals_app.reports.answers.run_answers import Json
+from evals_app.requests.conditions import Condition
+from evals_app.requests.endpoint import ETAG, FIELDS, OneEndpoint, problems, responses
+from evals_app.requests.parsers import YAML_PARSERS, JsonParser
+from evals_app.requests.problems import (
+    IN_USE,
+    INVALID_FILES,
+    RefusedError,
+    error_at,
+    refused_at,
+    refused_data,
+    sound,
+)
+
+W = TypeVar("W", bound="type[WrittenEndpoint]")
+
+EDIT = "Written over REST."
+DELETED = "Deleted over REST."
+
+IF_MATCH = OpenApiParameter(
+    "If-Match",
+    str,
+    OpenApiParameter.HEADER,
+    description="The ETag of the version that this replaces or deletes.",
+)
+IF_NONE_MATCH = OpenApiParameter(
+    "If-None-Match",
+    str,
+    OpenApiParameter.HEADER,
+    enum=["*"],
+    description="Write only if it does not exist.",
+)
+
+
+class Stored(NamedTuple):
+    """What is stored, and its version."""
+
+    spec: BaseModel
+    version: str
+
+
+class VersionedEndpoint(OneEndpoint):
+    """One thing as its spec; the header `ETag` identifies this version of it."""
+
+    parser_classes = [JsonParser]
+    etag: str  # of what was read
+
+    @abstractmethod
+    def stored(self, key: Any) -> Stored | None:
+        """Return what is stored; None if it does not exist.
+
+        Raises:
+            pydantic.ValidationError: the rows no longer validate.
+        """
+
+    def read(self, key: Any) -> Json | None:
+        stored = sound(lambda: self.stored(key))
+        if stored is None:
+            return None
+        self.etag = quote_etag(stored.version)
+        return stored.spec.model_dump(mode="json", by_alias=True)
+
+    def get(self, request: Request, **named: Any) -> HttpResponse:
+        answer = super().get(request, **named)
+        answer.headers["ETag"] = self.etag
+        return get_conditional_response(request, etag=self.etag, response=answer) or answer
+
+    def version(self, key: Any) -> str:
+        """Return the version of what exists.
+
+        Raises:
+            RefusedError: the rows no longer validate.
+        """
+        stored = sound(lambda: self.stored(key))
+        return stored.version if stored is not None else ""
+
+
+class WrittenEndpoint(VersionedEndpoint):
+    """One object that files can contain: PUT writes its spec by the same way as an import."""
+
+    kind: ClassVar[Kind]
+    parser_classes = [JsonParser, *YAML_PARSERS]
+
+    @abstractmethod
+    def remove(self, row: Any, user: Any) -> None:
+        """Delete or archive a row.
+
+        Raises:
+            InUseError: suites or schedules use it.
+        """
+
+    def put(self, request: Request, slug: str) -> Response:
+        rights = Rights.of(request.user)
+        rights.require_some()  # before the body is read
+        condition = Condition.of(request)
+        body: Any = request.data
+        path = f"{slug}.{self.kind}.yaml"
+        is_yaml = isinstance(body, bytes)
+        source = SourceFile(path, body) if is_yaml else SourceData(path, body)
+
+        def approve(report: ImportReport) -> None:
+            change = self._change(report)
+            if change.slug != slug:
+                message = f"The slug is {slug!r} in the address, but {change.slug!r} in the body."
+                raise refused_at("slug", message, change.slug)
+            is_new = change.what == "created"
+            condition.require(None if is_new else lambda: self.version(slug))
+
+        try:
+            report = import_files(
+                [source],
+                dialect="native",
+                edit=EDIT,
+                rights=rights,
+                approve=approve,
+                written=lambda: self.note_written(slug),
+            )
+        except FormatError as exc:
+            if is_yaml:
+                raise
+            # JSON is not a file: it has keys, but no lines.
+            raise refused_data(exc.problems, kind=INVALID_FILES) from exc
+        status = 201 if self._change(report).what == "created" else 200
+        answer = Response(import_json(report, dry_run=False), status=status)
+        answer.headers["ETag"] = quote_etag(self.version_written(report))
+        return answer
+
+    def _change(self, report: ImportReport) -> Change:
+        """Return what an import did to the object itself; a fixture has its types beside it."""
+        return next(change for change in report.changes if change.kind == self.kind)
+
+    def note_written(self, slug: str) -> None:
+        """Do what belongs in the transaction that has written the object."""
+
+    def version_written(self, report: ImportReport) -> str:
+        """Return the version that was written."""
+        return report.after
+
+    def delete(self, request: Request, slug: str) -> Response:
+        condition = Condition.of(request)
+        with transaction.atomic():
+            rows: Any = MODELS[self.kind]._default_manager  # noqa: SLF001 - how Django names it
+            row = rows.select_for_update().filter(slug=slug).first()
+            if row is None:
+                raise Http404
+            condition.require(lambda: self.version(slug))
+            try:
+                self.remove(row, request.user)
+            except InUseError as error:
+                raise self._in_use(slug, error, request.user) from error
+        return Response(status=204)
+
+    def _in_use(self, slug: str, error: InUseError, user: Any) -> RefusedError:
+        if not user.has_perm(f"evals_app.view_{error.kind}"):
+            message = f"{error.kind.title()}s that you may not see use the {self.kind} {slug!r}."
+            return RefusedError(message, status=409, kind=IN_USE)
+        message = f"These {error.kind}s use the {self.kind} {slug!r}: {error}."
+        errors = [error_at("", f"The {error.kind} {name!r} uses it.", name) for name in error.users]
+        return RefusedError(message, status=409, kind=IN_USE, errors=errors)
+
+
+def describe_written(noun: str, *, deleting: str) -> Callable[[W], W]:
+    """Describe a view of a kind for the schema; `deleting` says what DELETE does."""
+
+    def describe(view: W) -> W:
+        kind, spec = view.kind, view.answer
+        a_kind = f"{'an' if kind == 'agent' else 'a'} {kind}"
+        get = extend_schema(
+            operation_id=f"{noun}_get",
+            summary=f"Read {a_kind}",
+            description="The header `ETag` identifies this version; send it as `If-Match` with PUT "
+            "or DELETE. With `If-None-Match`, the answer is 304 if nothing has changed.",
+            parameters=[FIELDS, ETAG],
+            responses={**responses(spec, 404, 409), (304, None): None},
+        )
+        put = extend_schema(
+            operation_id=f"{noun}_put",
+            summary=f"Write {a_kind}",
+            description="The body is the spec, as in the answer of GET or in a native file; keys "
+            "that are left out get their defaults. With `If-Match`, it is refused (412) if someone "
+            f"else has changed the {kind}; a token can require this header (428). "
+            "`If-None-Match: *` writes only what does not exist yet.",
+            parameters=[IF_MATCH, IF_NONE_MATCH, ETAG],
+            request={"application/json": spec, "application/yaml": OpenApiTypes.BINARY},
+            responses={
+                (201, "application/json"): ImportAnswer,
+                **responses(ImportAnswer, 409, 412, 413, 415, 428),
+            },
+        )
+        delete = extend_schema(
+            operation_id=f"{noun}_delete",
+            summary=f"{'Archive' if kind == 'suite' else 'Delete'} {a_kind}",
+            description=deleting,
+            parameters=[IF_MATCH],
+            request=None,
+            responses={(204, None): None, **problems(404, 409, 412, 428)},
+        )
+        return extend_schema_view(get=get, put=put, delete=delete)(view)
+
+    return describe

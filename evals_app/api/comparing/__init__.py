@@ -1,0 +1,1 @@
+"""Comparisons and retests over REST."""

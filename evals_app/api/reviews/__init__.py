@@ -1,0 +1,1 @@
+"""Reviews, tasks to check grades, and judges compared with people, over REST."""

@@ -1,0 +1,71 @@
+"""Judges compared with people: the list of criteria, and the passport of one."""
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from django.db.models import QuerySet
+
+from evals_app.models import Yardstick
+from evals_app.reports.answers.agreement_answers import (
+    YardstickDetails,
+    YardstickRow,
+    passport_json,
+    yardstick_json,
+)
+from evals_app.requests.endpoint import ListEndpoint, OneEndpoint, describe_get
+from evals_app.requests.filters import YardstickFilters
+from evals_app.requests.permissions import Need, Scope
+from evals_app.runs.judges.calibration import MOST_SHOWN, Passport, passport, passports, versions
+
+_SEE = Need(Scope.READ, "evals_app.view_execution")
+
+
+@describe_get("yardsticks_list", "List what judges grade by")
+class Yardsticks(ListEndpoint):
+    """All criteria in their wordings, the newest first, each with its judge."""
+
+    needs: ClassVar = {"GET": _SEE}
+    queryset = Yardstick.objects.none()  # for the schema
+    answer = YardstickRow
+    filterset_class = YardstickFilters
+
+    def get_queryset(self) -> QuerySet[Any, Any]:
+        return Yardstick.objects.all()
+
+    def completed(self, rows: Sequence[Any]) -> Sequence[Passport]:
+        return passports(rows)
+
+    def row_json(self, row: Passport) -> dict[str, Any]:
+        return yardstick_json(row.yardstick, row.agreement)
+
+
+@describe_get("yardsticks_get", "Read how far a judge agrees with people", 404)
+class OneYardstick(OneEndpoint):
+    """The passport of one judge on one criterion."""
+
+    needs: ClassVar = {"GET": _SEE}
+    answer = YardstickDetails
+
+    def read(self, key: str) -> dict[str, Any] | None:
+        compared = passport(key)
+        if compared is None:
+            return None
+        shown = compared.disagreements[:MOST_SHOWN]
+        return passport_json(
+            compared.yardstick,
+            compared.agreement,
+            blind=compared.blind,
+            ties=compared.ties,
+            disagreements=[
+                {
+                    "execution": answer.newest.execution,
+                    "case": answer.newest.place.case,
+                    "person": answer.label.person,
+                    "judge": answer.label.judge,
+                }
+                for answer in shown
+            ],
+            versions=[
+                yardstick_json(other.yardstick, other.agreement) for other in versions(compared)
+            ],
+        )

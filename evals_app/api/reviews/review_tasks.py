@@ -1,0 +1,180 @@
+"""Tasks to check grades over REST: draw, list, read, close. Answers are reviews of executions."""
+
+from typing import Any, ClassVar
+
+from django.db.models import Count, QuerySet
+from django.http import Http404
+from django.urls import reverse
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from evals_app.api.runs.run_views import find_run
+from evals_app.models import GradeResult, ReviewTask, Run
+from evals_app.reports.answers.review_tasks import (
+    JudgedItem,
+    ReviewTaskDetails,
+    ReviewTaskItem,
+    ReviewTaskRow,
+    SaidOfItem,
+    TaskItem,
+    progress_json,
+)
+from evals_app.requests.bodies import DrawGrades, Nothing, read_body
+from evals_app.requests.endpoint import Endpoint, ListEndpoint, OneEndpoint, describe_get, responses
+from evals_app.requests.permissions import Need, Scope
+from evals_app.runs.judges.criteria import Criterion, criteria_of
+from evals_app.runs.reviews.review_tasks import (
+    CHECKING,
+    SEEING,
+    CannotCheckError,
+    close_task,
+    create_task,
+    items_of,
+    people_who_may_review,
+    progress,
+    visible_tasks,
+)
+
+SEE = Need(Scope.READ, SEEING)
+REVIEW = Need(Scope.AUTHOR, *CHECKING)
+
+
+@describe_get("review_tasks_list", "List the tasks to check grades of a run", 404)
+class ReviewTasks(ListEndpoint):
+    """The tasks of a run that the caller may see, newest first."""
+
+    needs: ClassVar = {"GET": SEE, "POST": REVIEW}
+    queryset = ReviewTask.objects.none()  # for the schema
+    answer = ReviewTaskRow
+
+    def get_queryset(self) -> QuerySet[Any, Any]:
+        tasks = visible_tasks(self.request.user).filter(run=find_run(self.kwargs["pk"]))
+        return _whole(tasks)
+
+    def row_json(self, row: Any) -> dict[str, Any]:
+        return ReviewTaskRow.of(**_columns(row))
+
+    @extend_schema(
+        operation_id="review_tasks_create",
+        summary="Draw grades of a run for people to check",
+        request=DrawGrades,
+        responses=responses(ReviewTaskDetails, 404, 422, status=201),
+    )
+    def post(self, request: Request, pk: int) -> Response:
+        body = read_body(DrawGrades, request.data)
+        user: Any = request.user
+        run = find_run(pk)
+        people = list(people_who_may_review().filter(username__in=body.people))
+        unknown = set(body.people) - {person.get_username() for person in people}
+        if unknown:
+            name = min(unknown)
+            problem = f"{name} does not exist or may not review executions."
+            raise CannotCheckError(problem, key="people", value=name)
+        how = body.model_dump(exclude={"people"})
+        task = create_task(run, by=user, people=people, **how)
+        address = reverse("api:review-task", args=[task.pk])
+        return Response(_details(task.pk, user), status=201, headers={"Location": address})
+
+
+@describe_get(
+    "review_tasks_get", "Read a task with its grades, and what people and the judge say", 404
+)
+class OneReviewTask(OneEndpoint):
+    """One task, as far as the caller may know it."""
+
+    needs: ClassVar = {"GET": SEE}
+    answer = ReviewTaskDetails
+
+    def read(self, key: int) -> dict[str, Any]:
+        return _details(key, self.request.user)
+
+
+class CloseReviewTask(Endpoint):
+    """Close a task."""
+
+    needs: ClassVar = {"POST": REVIEW}
+
+    @extend_schema(
+        operation_id="review_tasks_close",
+        summary="Close a task",
+        description="All answers are kept. Then everyone who may see the task sees all of them.",
+        request=None,
+        responses=responses(ReviewTaskDetails, 404),
+    )
+    def post(self, request: Request, pk: int) -> Response:
+        read_body(Nothing, request.data)
+        user: Any = request.user
+        task = visible_tasks(user).filter(pk=pk).first()
+        if task is None:
+            raise Http404
+        close_task(task, by=user)
+        return Response(_details(pk, user))
+
+
+def _whole(tasks: QuerySet[ReviewTask]) -> QuerySet[ReviewTask]:
+    rows = tasks.select_related("created_by").prefetch_related("people")
+    return rows.annotate(item_count=Count("items"))
+
+
+def _columns(task: Any) -> dict[str, Any]:
+    row = {name: getattr(task, name) for name in ("id", "created_at", "closed_at")}
+    return ReviewTaskRow.of(
+        row,
+        run=task.run_id,
+        count=task.item_count,
+        people=sorted(person.get_username() for person in task.people.all()),
+        created_by=task.created_by and task.created_by.get_username(),
+    )
+
+
+def _details(pk: int, user: Any) -> dict[str, Any]:
+    """Return a task; who has not spoken of an item of an open task does not see what others say.
+
+    Raises:
+        Http404: there is none that the person may see.
+    """
+    task = _whole(visible_tasks(user)).filter(pk=pk).first()
+    if task is None:
+        raise Http404
+    items = items_of(task)
+    rows = GradeResult.objects.filter(pk__in={item.grade for item in items})
+    grades = rows.select_related("execution").defer("calls", "execution__summary").in_bulk()
+    run = Run.objects.select_related("snapshot").defer("summary").get(pk=task.run_id)
+    criteria = criteria_of(run, [(grades[item.grade], item.item) for item in items])
+    listed = [
+        _item_json(
+            item,
+            grades[item.grade],
+            criterion,
+            is_revealed=task.closed_at is not None or item.word_of(user.pk) is not None,
+        )
+        for item, criterion in zip(items, criteria, strict=True)
+    ]
+    return ReviewTaskDetails.of(_columns(task), items=listed, **progress_json(progress(task)))
+
+
+def _item_json(
+    item: TaskItem, grade: GradeResult, criterion: Criterion, *, is_revealed: bool
+) -> dict[str, Any]:
+    people = [SaidOfItem.of_object(word, by=word.name) for word in item.words]
+    return ReviewTaskItem.of_object(
+        item,
+        criterion=criterion.text,
+        under=list(criterion.under),
+        scale="1-5" if item.item is None and criterion.has_five_points else "pass_fail",
+        is_revealed=is_revealed,
+        judge=_judge_json(item, grade) if is_revealed else None,
+        people=people if is_revealed else None,
+    )
+
+
+def _judge_json(item: TaskItem, grade: GradeResult) -> dict[str, Any]:
+    """Return what the judge says of a check, or of a bullet."""
+    score, reason = grade.score, grade.reason
+    if item.item is not None:
+        listed = grade.details.get("items", [])
+        bullet: dict[str, Any] = next((row for row in listed if row.get("id") == item.item), {})
+        score = None if item.judged is None else float(item.judged)
+        reason = str(bullet.get("critique") or "")
+    return JudgedItem.of(passed=item.judged, score=score, reason=reason)

@@ -1,0 +1,1 @@
+"""Runs over REST: starting, reading, actions and reports."""

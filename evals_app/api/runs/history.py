@@ -1,0 +1,45 @@
+"""The history of a case, read over REST."""
+
+from typing import Any, ClassVar
+
+from django.http import Http404
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from evals_app.api.runs.run_views import VIEW
+from evals_app.library.importing.rights import Rights
+from evals_app.models import CaseResult
+from evals_app.reports.answers.history_answers import CaseInHistory
+from evals_app.requests.endpoint import ListEndpoint, chosen, describe_get, wanted_fields
+from evals_app.requests.filters import HistoryFilters
+from evals_app.requests.pagination import NewestRunFirst
+from evals_app.runs.reading.case_history import Entry, OfSuite, entries_of, entry_json
+
+
+@describe_get("suites_case_history", "Read the history of a case", 404)
+class CaseHistory(ListEndpoint):
+    """The results of a case, the newest run first, each with what was changed since the one before."""
+
+    needs: ClassVar = {"GET": VIEW}
+    queryset = CaseResult.objects.none()  # for the schema
+    answer = CaseInHistory
+    filterset_class = HistoryFilters
+    pagination_class = NewestRunFirst
+
+    def row_json(self, row: Entry) -> dict[str, Any]:
+        return entry_json(row)
+
+    def get(self, request: Request, **kwargs: Any) -> Response:
+        suite = OfSuite.find(kwargs["slug"])
+        if suite is None:
+            raise Http404
+        results = self.filter_queryset(suite.results())
+        wanted = wanted_fields(request, self.answer.KEYS)
+        page = list(self.paginate_queryset(results) or ())
+        # The last of a page is compared with the first of the next.
+        following = results.filter(run__lt=page[-1].run_id)[:1] if page else ()
+        entries = entries_of(suite, [*page, *following])[: len(page)]
+        if not Rights.of(request.user).may_see_everything():
+            entries = [entry.without_values() for entry in entries]
+        rows = [chosen(self.row_json(entry), wanted) for entry in entries]
+        return self.get_paginated_response(rows)

@@ -1,0 +1,202 @@
+"""Runs and their executions: forecast, start, list, read."""
+
+from typing import Any, ClassVar
+
+from django.db.models import QuerySet
+from django.http import Http404, HttpResponse
+from django.urls import reverse
+from django.utils.cache import get_conditional_response
+from django.utils.http import quote_etag
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from evals_app.models import Execution, Run
+from evals_app.reports.answers.forecasts import ForecastAnswer, forecast_json
+from evals_app.reports.answers.run_answers import ExecutionDetails, ExecutionRow, RunDetails, RunRow
+from evals_app.reports.answers.run_json import execution_row_json, run_json
+from evals_app.requests.bodies import StartRun, read_body, suite_and_agent
+from evals_app.requests.endpoint import (
+    ETAG,
+    FIELDS,
+    Endpoint,
+    ListEndpoint,
+    OneEndpoint,
+    describe_get,
+    responses,
+)
+from evals_app.requests.filters import ExecutionFilters, RunFilters
+from evals_app.requests.pagination import ByPosition
+from evals_app.requests.permissions import Need, Scope
+from evals_app.requests.starts import sha256, started
+from evals_app.requests.waiting import WAIT, seconds_to_wait, wait_until
+from evals_app.runs.ground.rights import RUNNING
+from evals_app.runs.money.ceilings import month_left
+from evals_app.runs.reading.run_readers import (
+    execution_details,
+    execution_rows,
+    run_details,
+    run_rows,
+)
+from evals_app.runs.starting.forecast import forecast
+from fixtures_app.ground.json_data import canonical
+
+VIEW = Need(Scope.READ, "evals_app.view_run")
+RUN = Need(Scope.RUN, *RUNNING)
+
+_NOT_MODIFIED = 304
+_STEPS = (
+    *("status", "passed", "failed", "errored", "measured", "skipped", "cancelled", "not_run"),
+    *("spent_usd", "reserved_usd", "unsettled_usd", "started_at"),
+)
+_KEY = OpenApiParameter(
+    "Idempotency-Key",
+    str,
+    OpenApiParameter.HEADER,
+    description="With the same key again, the answer is the same run; no other is started.",
+)
+
+
+@describe_get("runs_list", "List runs")
+class Runs(ListEndpoint):
+    """All runs, newest first."""
+
+    needs: ClassVar = {"GET": VIEW, "POST": RUN}
+    queryset = Run.objects.none()  # for the schema
+    answer = RunRow
+    filterset_class = RunFilters
+
+    def get_queryset(self) -> QuerySet[Any, Any]:
+        return run_rows()
+
+    def row_json(self, row: Any) -> dict[str, Any]:
+        return run_json(row)
+
+    @extend_schema(
+        operation_id="runs_start",
+        summary="Start a run",
+        parameters=[_KEY],
+        request=StartRun,
+        responses={(201, "application/json"): RunDetails, **responses(RunDetails, 409, 422)},
+    )
+    def post(self, request: Request) -> Response:
+        body = read_body(StartRun, request.data)
+        key = request.headers.get("Idempotency-Key")
+        run, is_new = started(body, key=key, user=request.user)
+        return created(run) if is_new else Response(run_details(run.pk))
+
+
+def created(run: Run) -> Response:
+    """Return the response for a new run."""
+    address = reverse("api:run", args=[run.pk])
+    return Response(run_details(run.pk), status=201, headers={"Location": address})
+
+
+class ForecastRun(Endpoint):
+    """A forecast of a run."""
+
+    needs: ClassVar = {"POST": VIEW}
+
+    @extend_schema(
+        operation_id="runs_forecast",
+        summary="Forecast a run",
+        description="Takes the same body as starting the run, but starts nothing.",
+        request=StartRun,
+        responses=responses(ForecastAnswer, 422),
+    )
+    def post(self, request: Request) -> Response:
+        body = read_body(StartRun, request.data)
+        suite, agent = suite_and_agent(body, request.user)
+        by = request.user.pk
+        expected = forecast(suite, by=by, agent=agent, **body.choices())
+        return Response(forecast_json(expected, month_left_usd=month_left(by)))
+
+
+class OneRun(OneEndpoint):
+    """One run: verdict, counters, cases and gates."""
+
+    needs: ClassVar = {"GET": VIEW}
+    answer = RunDetails
+    parameters = ("fields", "wait")
+
+    def read(self, key: int) -> dict[str, Any] | None:
+        return run_details(key)
+
+    @extend_schema(
+        operation_id="runs_get",
+        summary="Read a run",
+        description="With `wait`, the answer comes when the run has ended, or after that many seconds."
+        " With `If-None-Match` as well, it comes when anything has changed since the answer with "
+        "that `ETag`, or else is 304. If many requests are waiting already, it comes immediately.",
+        parameters=[FIELDS, WAIT, ETAG],
+        responses={**responses(RunDetails, 404), (304, None): None},
+    )
+    def get(self, request: Request, **named: Any) -> HttpResponse:
+        pk, seconds = named["pk"], seconds_to_wait(request)
+        state = _state(pk) if seconds else None  # before the answer, or a step could be missed
+        answer = self._answer(request, pk)
+
+        def is_done() -> bool:
+            nonlocal answer, state
+            before, state = state, _state(pk)
+            if state != before:
+                answer = self._answer(request, pk)
+            has_news = "If-None-Match" in request.headers and answer.status_code != _NOT_MODIFIED
+            return has_news or state is None or state[0] not in Run.OPEN
+
+        if seconds:
+            wait_until(is_done, seconds=seconds)
+        return answer
+
+    def _answer(self, request: Request, pk: int) -> HttpResponse:
+        answer = super().get(request, pk=pk)
+        content = canonical(answer.data)  # type: ignore[attr-defined]  # an answer of REST framework
+        answer.headers["ETag"] = etag = quote_etag(sha256(content))
+        return get_conditional_response(request, etag=etag, response=answer) or answer
+
+
+def _state(pk: int) -> tuple[Any, ...] | None:
+    """Return what changes with every step of a run, read by one cheap query."""
+    return Run.objects.filter(pk=pk).values_list(*_STEPS).first()
+
+
+@describe_get("runs_executions", "List the executions of a run", 404)
+class RunExecutions(ListEndpoint):
+    """The executions of a run, in the order of its cases."""
+
+    needs: ClassVar = {"GET": VIEW}
+    queryset = Execution.objects.none()  # for the schema
+    answer = ExecutionRow
+    filterset_class = ExecutionFilters
+    pagination_class = ByPosition
+
+    def get_queryset(self) -> QuerySet[Any, Any]:
+        return execution_rows().filter(run=find_run(self.kwargs["pk"]))
+
+    def row_json(self, row: Any) -> dict[str, Any]:
+        return execution_row_json(row)
+
+
+@describe_get(
+    "executions_get", "Read an execution: messages, tool calls, grades, limits and changes", 404
+)
+class OneExecution(OneEndpoint):
+    """One execution with all its details."""
+
+    needs: ClassVar = {"GET": Need(Scope.READ, "evals_app.view_execution")}
+    answer = ExecutionDetails
+
+    def read(self, key: int) -> dict[str, Any] | None:
+        return execution_details(key)
+
+
+def find_run(pk: int) -> Run:
+    """Return a run.
+
+    Raises:
+        Http404: it does not exist.
+    """
+    run = Run.objects.filter(pk=pk).defer("summary").first()
+    if run is None:
+        raise Http404
+    return run

@@ -1,0 +1,1 @@
+"""Schedules, webhooks and spending over REST."""

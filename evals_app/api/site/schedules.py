@@ -1,0 +1,192 @@
+"""Schedules over REST: list, create, read, change, delete."""
+
+from typing import Annotated, Any, ClassVar, Literal
+
+from django.db import transaction
+from django.db.models import QuerySet
+from django.http import Http404
+from django.urls import reverse
+from drf_spectacular.utils import extend_schema
+from pydantic import Field
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from evals_app.engine.basics.permits import checked
+from evals_app.engine.specs.base_spec import Slug
+from evals_app.engine.specs.rhythm import Rhythm
+from evals_app.library.changes.edits import note_deletion, note_edit
+from evals_app.models import Agent, Schedule, Suite
+from evals_app.models.run_records.schedules import RHYTHM
+from evals_app.reports.answers.run_answers import in_json
+from evals_app.reports.answers.schedules import DueRunAnswer, ScheduleAnswer, ScheduleDetails
+from evals_app.requests.bodies import Ceiling, read_body
+from evals_app.requests.endpoint import ListEndpoint, OneEndpoint, describe_get, responses
+from evals_app.requests.permissions import Need, Scope
+from evals_app.requests.problems import RefusedError, error_at
+from evals_app.runs.ground.rights import RUNNING
+from evals_app.runs.messages.schedules import (
+    last_due_runs,
+    model_problem,
+    next_times,
+    problems_of,
+    save_schedule,
+)
+from fixtures_app.ground.words import near
+
+VIEW = Need(Scope.READ, "evals_app.view_schedule")
+
+
+def _need(what: str) -> Need:
+    return Need(Scope.RUN, *RUNNING, f"evals_app.{what}_schedule")
+
+
+class WriteSchedule(Rhythm):
+    """A whole schedule: what is left out gets its default."""
+
+    name: Annotated[str, Field(max_length=200, description="Empty: named after its time.")] = ""
+    suites: Annotated[list[Slug], Field(min_length=1, max_length=100)]
+    agent: Annotated[Slug | None, Field(description="Slug; replaces the suites' own agents.")] = (
+        None
+    )
+    model: Annotated[
+        str | None,
+        Field(min_length=1, max_length=300, description="Replaces the model of the agents."),
+        checked(lambda name: model_problem(name or "")),
+    ] = None
+    trials: Annotated[int | None, Field(ge=1, le=100, description="Trials of each case.")] = None
+    max_cost_usd: Annotated[
+        Ceiling | None, Field(description="Each run stops before a call that could cost more.")
+    ] = None
+    baseline: Annotated[
+        Literal["latest", "pinned"] | None,
+        Field(description="What runs are compared with, as when a run is started."),
+    ] = None
+    is_enabled: bool = True
+
+
+@describe_get("schedules_list", "List schedules")
+class Schedules(ListEndpoint):
+    """All schedules, newest first."""
+
+    needs: ClassVar = {"GET": VIEW, "POST": _need("add")}
+    queryset = Schedule.objects.none()  # for the schema
+    answer = ScheduleAnswer
+
+    def get_queryset(self) -> QuerySet[Any, Any]:
+        return Schedule.objects.select_related("owner", "agent").prefetch_related("suites")
+
+    def row_json(self, row: Any) -> dict[str, Any]:
+        return ScheduleAnswer.of_object(row, **_values(row))
+
+    @extend_schema(
+        operation_id="schedules_create",
+        summary="Create a schedule, which runs as the caller",
+        request=WriteSchedule,
+        responses=responses(ScheduleDetails, status=201),
+    )
+    def post(self, request: Request) -> Response:
+        schedule = _write(Schedule(), request)
+        address = reverse("api:schedule", args=[schedule.pk])
+        return Response(_details(schedule), status=201, headers={"Location": address})
+
+
+@describe_get("schedules_get", "Read a schedule", 404)
+class OneSchedule(OneEndpoint):
+    """One schedule, with the times that come next."""
+
+    needs: ClassVar = {"GET": VIEW, "PUT": _need("change"), "DELETE": _need("delete")}
+    answer = ScheduleDetails
+
+    def read(self, key: int) -> dict[str, Any]:
+        return _details(_find(key))
+
+    @extend_schema(
+        operation_id="schedules_replace",
+        summary="Change a schedule, which then runs as the caller",
+        request=WriteSchedule,
+        responses=responses(ScheduleDetails, 404),
+    )
+    def put(self, request: Request, pk: int) -> Response:
+        return Response(_details(_write(_find(pk), request)))
+
+    @extend_schema(
+        operation_id="schedules_delete",
+        summary="Delete a schedule; its runs are kept",
+        responses=responses(None, 404, status=204),
+    )
+    def delete(self, request: Request, pk: int) -> Response:
+        schedule = _find(pk)
+        with transaction.atomic():
+            note_deletion(schedule, user=request.user)
+            schedule.delete()
+        return Response(status=204)
+
+
+def _find(pk: int) -> Schedule:
+    schedule = Schedule.objects.select_related("owner", "agent").filter(pk=pk).first()
+    if schedule is None:
+        raise Http404
+    return schedule
+
+
+def _write(schedule: Schedule, request: Request) -> Schedule:
+    """Store what a request contains."""
+    is_new = schedule.pk is None
+    body = read_body(WriteSchedule, request.data)
+    user: Any = request.user
+    suites, agent = _named(body, user)
+    for name in (*RHYTHM, "name", "trials", "max_cost_usd", "is_enabled"):
+        setattr(schedule, name, getattr(body, name))
+    schedule.agent, schedule.model, schedule.baseline = agent, body.model or "", body.baseline or ""
+    with transaction.atomic():
+        save_schedule(schedule, suites=suites, by=user)
+        note_edit(schedule, user=user, note="Written over REST.", is_new=is_new)
+    return schedule
+
+
+def _named(body: WriteSchedule, user: Any) -> tuple[list[Suite], Agent | None]:
+    """Return the suites and the agent that a body names; names are suggested to people who may see them.
+
+    Raises:
+        RefusedError: one of them does not exist.
+    """
+    suites = {suite.slug: suite for suite in Suite.objects.current().filter(slug__in=body.suites)}
+    agent = Agent.objects.filter(slug=body.agent).first() if body.agent else None
+    errors = [
+        _unknown(f"suites[{number}]", slug, Suite.objects.current(), user)
+        for number, slug in enumerate(body.suites)
+        if slug not in suites
+    ]
+    if body.agent is not None and agent is None:
+        errors.append(_unknown("agent", body.agent, Agent.objects.all(), user))
+    if errors:
+        raise RefusedError(errors[0]["message"], errors=errors)
+    return list(suites.values()), agent
+
+
+def _unknown(keys: str, slug: str, rows: QuerySet[Any], user: Any) -> dict[str, Any]:
+    kind = rows.model.__name__.lower()
+    known = rows.values_list("slug", flat=True) if user.has_perm(f"evals_app.view_{kind}") else ()
+    return error_at(keys, f"There is no {kind} {slug!r} to run.{near(slug, known)}", slug)
+
+
+def _values(schedule: Schedule) -> dict[str, Any]:
+    """Return what an answer has besides the columns of the row."""
+    return {
+        "name": str(schedule),
+        "suites": sorted(suite.slug for suite in schedule.suites.all()),
+        "agent": schedule.agent and schedule.agent.slug,
+        "model": schedule.model or None,
+        "baseline": schedule.baseline or None,
+        "owner": schedule.owner and schedule.owner.get_username(),
+        "problems": list(problems_of(schedule)),
+        "last": [
+            DueRunAnswer.of_object(due, suite=due.suite.slug, why=due.why or None, run=due.run_id)
+            for due in last_due_runs(schedule)
+        ],
+    }
+
+
+def _details(schedule: Schedule) -> dict[str, Any]:
+    times = [in_json(moment) for moment in next_times(schedule)]
+    return ScheduleDetails.of_object(schedule, **_values(schedule), next_times=times)

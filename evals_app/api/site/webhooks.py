@@ -1,0 +1,235 @@
+"""Webhooks over REST: list, create, read, change, delete, test; what was sent, and sending it again."""
+
+from typing import Annotated, Any, ClassVar, Literal
+
+from django.db import transaction
+from django.db.models import QuerySet
+from django.http import Http404
+from django.urls import reverse
+from drf_spectacular.utils import extend_schema
+from pydantic import Field, model_validator
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from evals_app.engine.basics.permits import checked, permits
+from evals_app.engine.network.addresses import reach_problem
+from evals_app.engine.specs.base_spec import Slug, Spec
+from evals_app.library.changes.edits import note_deletion, note_edit
+from evals_app.models import Delivery, Suite, Webhook
+from evals_app.reports.answers.webhooks import DeliveryAnswer, NewWebhook, WebhookAnswer
+from evals_app.requests.bodies import Nothing, read_body
+from evals_app.requests.endpoint import Endpoint, ListEndpoint, OneEndpoint, describe_get, responses
+from evals_app.requests.permissions import Need, Scope
+from evals_app.requests.problems import RefusedError, error_at
+from evals_app.runs.messages.notices import TESTED, send_again, send_test
+from fixtures_app.ground.words import near
+
+VIEW = Need(Scope.READ, "evals_app.view_webhook")
+
+
+def _need(what: str) -> Need:
+    return Need(Scope.AUTHOR, f"evals_app.{what}_webhook")
+
+
+_Url = Annotated[
+    str,
+    Field(max_length=2000),
+    checked(lambda url: reach_problem(url, permitted=permits().hosts)),
+]
+
+
+class WriteWebhook(Spec):
+    """A whole webhook: what is left out gets its default."""
+
+    name: Annotated[str, Field(min_length=1, max_length=200)]
+    url: Annotated[
+        _Url | None, Field(description="Needed to create one; null keeps what is stored.")
+    ] = None
+    format: Literal["json", "slack"] = "json"
+    on_end: Annotated[bool, Field(description="A run has ended.")] = False
+    on_failure: Annotated[bool, Field(description="A run did not pass.")] = True
+    on_worse: Annotated[bool, Field(description="A case is worse than in the baseline.")] = True
+    suites: Annotated[list[Slug], Field(max_length=100, description="Empty: all.")] = Field(
+        default_factory=list
+    )
+    is_enabled: bool = True
+
+    @model_validator(mode="after")
+    def _wants_something(self) -> "WriteWebhook":
+        if not (self.on_end or self.on_failure or self.on_worse):
+            raise ValueError("One of on_end, on_failure and on_worse must be true.")
+        return self
+
+
+@describe_get("webhooks_list", "List webhooks")
+class Webhooks(ListEndpoint):
+    """All webhooks, newest first."""
+
+    needs: ClassVar = {"GET": VIEW, "POST": _need("add")}
+    queryset = Webhook.objects.none()  # for the schema
+    answer = WebhookAnswer
+
+    def get_queryset(self) -> QuerySet[Any, Any]:
+        return Webhook.objects.prefetch_related("suites")
+
+    def row_json(self, row: Any) -> dict[str, Any]:
+        return _answer(row)
+
+    @extend_schema(
+        operation_id="webhooks_create",
+        summary="Create a webhook; the answer has its signing secret",
+        request=WriteWebhook,
+        responses=responses(NewWebhook, status=201),
+    )
+    def post(self, request: Request) -> Response:
+        hook = _write(Webhook(), request)
+        secret = hook.secret if hook.format == Webhook.Format.JSON else None
+        answer = NewWebhook.of_object(hook, suites=_suites(hook), secret=secret)
+        address = reverse("api:webhook", args=[hook.pk])
+        return Response(answer, status=201, headers={"Location": address})
+
+
+@describe_get("webhooks_get", "Read a webhook", 404)
+class OneWebhook(OneEndpoint):
+    """One webhook."""
+
+    needs: ClassVar = {"GET": VIEW, "PUT": _need("change"), "DELETE": _need("delete")}
+    answer = WebhookAnswer
+
+    def read(self, key: int) -> dict[str, Any]:
+        return _answer(_find(key))
+
+    @extend_schema(
+        operation_id="webhooks_replace",
+        summary="Change a webhook",
+        request=WriteWebhook,
+        responses=responses(WebhookAnswer, 404),
+    )
+    def put(self, request: Request, pk: int) -> Response:
+        return Response(_answer(_write(_find(pk), request)))
+
+    @extend_schema(
+        operation_id="webhooks_delete",
+        summary="Delete a webhook and the record of its messages",
+        responses=responses(None, 404, status=204),
+    )
+    def delete(self, request: Request, pk: int) -> Response:
+        hook = _find(pk)
+        with transaction.atomic():
+            note_deletion(hook, user=request.user)
+            hook.delete()
+        return Response(status=204)
+
+
+class TestWebhook(Endpoint):
+    """A test of a webhook."""
+
+    __test__ = False  # not for pytest
+    needs: ClassVar = {"POST": _need("change")}
+
+    @extend_schema(
+        operation_id="webhooks_test",
+        summary="Send a test about a made-up run; the answer has the result",
+        request=None,
+        responses=responses(DeliveryAnswer, 404),
+    )
+    def post(self, request: Request, pk: int) -> Response:
+        read_body(Nothing, request.data)
+        hook = _find(pk)
+        note_edit(hook, user=request.user, note=TESTED)
+        return Response(_delivery(send_test(hook)))
+
+
+@describe_get("webhooks_deliveries", "List the messages of a webhook", 404)
+class Deliveries(ListEndpoint):
+    """What was sent to a webhook, newest first."""
+
+    needs: ClassVar = {"GET": VIEW}
+    queryset = Delivery.objects.none()  # for the schema
+    answer = DeliveryAnswer
+
+    def get_queryset(self) -> QuerySet[Any, Any]:
+        return _find(self.kwargs["pk"]).deliveries.all()
+
+    def row_json(self, row: Any) -> dict[str, Any]:
+        return _delivery(row)
+
+
+class SendAgain(Endpoint):
+    """A message to send once more."""
+
+    needs: ClassVar = {"POST": _need("change")}
+
+    @extend_schema(
+        operation_id="webhooks_send_again",
+        summary="Send a message again, with the same id",
+        description="This does nothing if the message is still being sent.",
+        request=None,
+        responses=responses(DeliveryAnswer, 404),
+    )
+    def post(self, request: Request, pk: int, delivery: int) -> Response:
+        read_body(Nothing, request.data)
+        hook = _find(pk)
+        row = hook.deliveries.filter(pk=delivery).first()
+        if row is None:
+            raise Http404
+        if send_again(row):
+            note = f"Sent message {row.message_id} again."
+            note_edit(hook, user=request.user, note=note)
+        row.refresh_from_db()
+        return Response(_delivery(row))
+
+
+def _find(pk: int) -> Webhook:
+    hook = Webhook.objects.filter(pk=pk).first()
+    if hook is None:
+        raise Http404
+    return hook
+
+
+def _write(hook: Webhook, request: Request) -> Webhook:
+    """Store what a request contains.
+
+    Raises:
+        RefusedError: the address is missing, or a suite does not exist.
+    """
+    is_new = hook.pk is None
+    body = read_body(WriteWebhook, request.data)
+    user: Any = request.user
+    suites = list(Suite.objects.filter(slug__in=body.suites))
+    errors = [
+        error_at(f"suites[{number}]", _unknown(slug, user), slug)
+        for number, slug in enumerate(body.suites)
+        if slug not in {suite.slug for suite in suites}
+    ]
+    if body.url is None and is_new:
+        errors.append(error_at("url", "Enter the address that messages go to."))
+    if errors:
+        raise RefusedError(errors[0]["message"], errors=errors)
+    for name in ("name", "format", "on_end", "on_failure", "on_worse", "is_enabled"):
+        setattr(hook, name, getattr(body, name))
+    hook.url = body.url or hook.url
+    with transaction.atomic():  # without its suites it would hear of all
+        hook.save()
+        hook.suites.set(suites)
+        note_edit(hook, user=user, note="Written over REST.", is_new=is_new)
+    return hook
+
+
+def _unknown(slug: str, user: Any) -> str:
+    may_see = user.has_perm("evals_app.view_suite")
+    known = Suite.objects.values_list("slug", flat=True) if may_see else ()
+    return f"There is no suite {slug!r}.{near(slug, known)}"
+
+
+def _suites(hook: Webhook) -> list[str]:
+    return sorted(suite.slug for suite in hook.suites.all())
+
+
+def _answer(hook: Webhook) -> dict[str, Any]:
+    return WebhookAnswer.of_object(hook, suites=_suites(hook))
+
+
+def _delivery(row: Delivery) -> dict[str, Any]:
+    texts = {name: getattr(row, name) or None for name in ("event", "answer", "problem", "body")}
+    return DeliveryAnswer.of_object(row, run=row.run_id, message_id=str(row.message_id), **texts)

@@ -1,0 +1,1 @@
+"""Drivers for agents that are not ours: HTTP, programs and Python functions."""

@@ -1,0 +1,85 @@
+"""One request to an agent over HTTP before it is saved: as pasted, or as a run would send it.
+
+`keys` are headers that are stored nowhere. Their values are hidden in what the server answers.
+"""
+
+import asyncio
+import secrets
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any
+
+from evals_app.engine.agents.external.http import HttpSession
+from evals_app.engine.agents.external.outside import Outside
+from evals_app.engine.agents.headers import forms_of
+from evals_app.engine.agents.session import Exchange, Setting
+from evals_app.engine.basics.errors import AgentError, ReplyMismatchError
+from evals_app.engine.basics.template import plain
+from evals_app.engine.network.web import Web, WebError
+from evals_app.engine.record.trial import TurnRecord
+from evals_app.engine.specs.agent_spec import AgentSpec
+
+TIMEOUT_S = 30.0
+MOST_BYTES = 100_000  # of a reply in which a person chooses places
+_SILENT = f"The agent did not answer within {TIMEOUT_S:g} s."
+
+
+def _setting(system_prompt: str = "") -> Setting:
+    return Setting(plain(system_prompt), session_id=secrets.token_hex(16), case="Test")
+
+
+def _web(keys: Mapping[str, str]) -> Web:
+    # A server may repeat a key with its scheme, or without.
+    texts = [text for value in keys.values() for text in (value, value.rpartition(" ")[2])]
+    return Web(secrets=forms_of(filter(None, texts)))
+
+
+async def send_once(
+    url: str, *, body: Any, headers: Mapping[str, str], keys: Mapping[str, str]
+) -> str:
+    """Return what a server answers to a body, or to the usual request if there is none.
+
+    Raises:
+        AgentError: it does not answer, or with an error.
+        ConfigurationError: the address may not be called.
+    """
+    if body is None:
+        body = Outside(_setting()).request(Exchange(1, "Hello", TIMEOUT_S))
+    sent = {**headers, **keys}
+    async with _web(keys) as web:
+        try:
+            async with asyncio.timeout(TIMEOUT_S):
+                answer = await web.ask("POST", url, headers=sent, body=body, most_bytes=MOST_BYTES)
+        except WebError as error:
+            raise AgentError(f"The agent did not answer. {error}") from None
+        except TimeoutError:
+            raise AgentError(_SILENT) from None
+    if not answer.is_ok:
+        raise AgentError(f"The agent answered with {answer.problem}")
+    if answer.status == HTTPStatus.ACCEPTED:
+        raise AgentError(
+            "The agent answers later (202 Accepted). Paste the reply that it has in the end, and fill"
+            " in “Agent answers later” on the page of the agent."
+        )
+    return answer.text
+
+
+async def ask_once(agent: AgentSpec, message: str, *, keys: Mapping[str, str]) -> TurnRecord:
+    """Return what became of a message, through the driver that runs use.
+
+    Raises:
+        ConfigurationError: the agent cannot be asked.
+    """
+    exchange = Exchange(1, message, TIMEOUT_S)
+    error = None
+    async with _web(keys) as web:
+        session = HttpSession(agent, setting=_setting(agent.system_prompt), web=web, headers=keys)
+        try:
+            async with asyncio.timeout(TIMEOUT_S) as timer:
+                with exchange.timed(timer):
+                    await session.respond(exchange)
+        except (AgentError, ReplyMismatchError) as exc:
+            error = str(exc)
+        except TimeoutError:
+            error = _SILENT
+    return exchange.record(error=error)

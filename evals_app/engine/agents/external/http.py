@@ -1,0 +1,235 @@
+"""The http driver: an agent somewhere on the network, asked turn by turn.
+
+`protocol: json` posts `Outside.request` and reads what `reply` describes, or JSON of the agent's own
+(`wire`), as a whole or in pieces (`streams`). `openai-chat` calls any endpoint for chat completions: of such an agent only the text and
+the token counts are known, and the tools that it asks for are recorded without being called.
+"""
+
+import asyncio
+import json
+import os
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import aclosing, nullcontext, suppress
+from http import HTTPStatus
+from types import MappingProxyType
+from typing import Any
+
+from evals_app.engine.agents.external.access_tokens import AccessToken
+from evals_app.engine.agents.external.chat import chat_reply
+from evals_app.engine.agents.external.line import Line
+from evals_app.engine.agents.external.outside import Outside
+from evals_app.engine.agents.external.polling import Job
+from evals_app.engine.agents.external.reply import AgentReply, parse_reply
+from evals_app.engine.agents.external.streams import (
+    MAX_STREAM_BYTES,
+    events_in,
+    format_of,
+    pieces_for,
+)
+from evals_app.engine.agents.external.wire import filled_request, read_at_places
+from evals_app.engine.agents.headers import header_text, sent_headers
+from evals_app.engine.agents.session import Exchange, Setting
+from evals_app.engine.basics.errors import AgentError, ConfigurationError, ReplyMismatchError
+from evals_app.engine.llm.apis.retry import retry_after_s
+from evals_app.engine.llm.call import MAX_REPLY_BYTES
+from evals_app.engine.network.web import Answer, Arriving, Web, WebError
+from evals_app.engine.record.trial import Attempt
+from evals_app.engine.specs.agent_spec import AgentSpec
+from evals_app.engine.specs.wire_spec import AGENT_SESSION, StreamSpec, sent_keys
+
+_STREAMED = {"stream": True, "stream_options": {"include_usage": True}}
+_BUSY = {HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE}
+_MAX_RETRIES = 5
+
+
+class HttpSession:
+    """Post each message with the conversation so far; the endpoint need not remember anything."""
+
+    def __init__(
+        self,
+        agent: AgentSpec,
+        *,
+        setting: Setting,
+        web: Web,
+        environ: Mapping[str, str] = os.environ,
+        headers: Mapping[str, str] = MappingProxyType({}),
+        line: Line | None = None,
+        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+    ) -> None:
+        """`headers` are sent in addition to the agent's, and stored nowhere."""
+        if agent.url is None:
+            raise ConfigurationError(f"Agent {agent.slug} has no address.")
+        self._agent = agent
+        self._url = agent.url
+        self._setting = setting
+        self._outside = Outside(setting)
+        own = sent_headers(agent.headers, urls=agent.called_urls, environ=environ)
+        self._headers = {**own, **headers}
+        self._web = web
+        self._line = line
+        self._sleep = sleep
+        self._token = None
+        if agent.oauth is not None:
+            self._token = AccessToken(agent.oauth, web=web, environ=environ)
+        self._agent_session: str | None = None
+
+    async def respond(self, exchange: Exchange) -> None:
+        with self._outside.asking(exchange):
+            reply = await self._asked(exchange)
+        self._agent_session = reply.session_id or self._agent_session
+        self._outside.note(exchange, reply)
+
+    async def _asked(self, exchange: Exchange) -> AgentReply:
+        """Send the message until the agent takes it, as long as the turn lasts."""
+        body = self._body(exchange)
+        retries, is_token_new = 0, False
+        while True:
+            token = await self._token_value(exchange)
+            place = self._line.place(exchange) if self._line else nullcontext()
+            async with place:
+                answered = await self._answered(exchange, body, self._sent_headers(exchange, token))
+            if isinstance(answered, AgentReply):
+                return answered
+            if answered.status == HTTPStatus.UNAUTHORIZED and self._token and not is_token_new:
+                self._token.forget(token)  # it may have been withdrawn before it expired
+                is_token_new = True
+            else:
+                await self._pause(answered, exchange, retries=retries)
+                retries += 1
+
+    async def _answered(
+        self, exchange: Exchange, body: Any, headers: Mapping[str, str]
+    ) -> AgentReply | Answer:
+        """Send the message once; return the reply, or an answer that says why there is none."""
+        sending = self._web.sending(
+            "POST",
+            self._url,
+            headers={**headers, **_accepted(self._agent.stream)},
+            body=body,
+            most_bytes=MAX_STREAM_BYTES if self._agent.stream else MAX_REPLY_BYTES,
+        )
+        sent_at = exchange.clock()
+        try:
+            async with sending as arriving:
+                if (stream := self._agent.stream) and arriving.is_ok:
+                    return await self._joined(stream, arriving, exchange, sent_at=sent_at)
+                answer = await arriving.whole()
+            if not answer.is_ok:
+                return answer
+            if (poll := self._agent.poll) is not None:
+                job = Job(poll, web=self._web, agent_url=self._url, headers=headers)
+                answer = await job.result(answer, exchange, sleep=self._sleep)
+        except WebError as exc:
+            raise AgentError(f"The agent did not answer. {exc}") from None
+        return self._read(answer)
+
+    async def _token_value(self, exchange: Exchange) -> str | None:
+        if self._token is None:
+            return None
+        with exchange.waiting("still waiting for an access token"):
+            return await self._token.value()
+
+    def _sent_headers(self, exchange: Exchange, token: str | None) -> dict[str, str]:
+        headers = {}
+        for name, value in self._headers.items():
+            if AGENT_SESSION not in value:
+                headers[name] = value
+            elif self._agent_session is not None:  # unknown in the first turn
+                headers[name] = value.replace(AGENT_SESSION, header_text(self._agent_session))
+        if token:
+            headers["Authorization"] = f"Bearer {token}"
+        return {**headers, "traceparent": self._outside.traceparent(exchange)}
+
+    async def _pause(self, answer: Answer, exchange: Exchange, *, retries: int) -> None:
+        """Wait before the message is sent again, if the agent asks for it and there is time.
+
+        Raises:
+            AgentError: it does not, or there is none.
+        """
+        problem = f"The agent answered with {answer.problem}"
+        if answer.status not in _BUSY or retries == _MAX_RETRIES:
+            raise AgentError(problem)
+        pause = retry_after_s(answer.headers, now=time.time()) or 2.0**retries
+        if pause >= exchange.left_s:
+            raise AgentError(
+                f"{problem.rstrip('.')}. The message was to be sent again after {pause:g} s, but the"
+                f" turn has only {max(exchange.left_s, 0):.1f} s left."
+            )
+        exchange.attempts.append(Attempt(problem, pause * 1000))
+        exchange.pending = f"still waiting to send the message again ({answer.problem})"
+        await self._sleep(pause)
+        exchange.pending = ""
+
+    async def _joined(
+        self, stream: StreamSpec, arriving: Arriving, exchange: Exchange, *, sent_at: float
+    ) -> AgentReply:
+        """Read a reply that arrives in pieces, and note when the first one came."""
+        if stream.format == "sse" and arriving.media_type == "application/json":
+            exchange.notes.append("The agent answered as a whole, not as a stream.")
+            return self._read(await arriving.whole())
+        pieces = pieces_for(
+            stream,
+            is_chat=self._agent.protocol == "openai-chat",
+            places=self._agent.response,
+        )
+        async with aclosing(events_in(arriving.lines(), format=stream.format)) as events:
+            async for event in events:
+                if pieces.add(event) and exchange.first_token_ms is None:
+                    exchange.first_token_ms = (exchange.clock() - sent_at) * 1000
+        return pieces.reply(self._web.hide)
+
+    def _read(self, answer: Answer) -> AgentReply:
+        """Read a reply that arrived as a whole."""
+        if self._agent.stream is None and (found := format_of(answer.media_type, answer.text)):
+            raise ReplyMismatchError(
+                f"The agent answers in pieces ({answer.media_type or 'without a media type'}), which"
+                f" its description does not say. Write stream: {{format: {found}}}, or choose it"
+                " under “Reply arrives” on the page of the agent."
+            )
+        if self._agent.protocol == "openai-chat":
+            return chat_reply(answer.text)
+        if places := self._agent.response:
+            return read_at_places(answer.text, places)
+        return _json_reply(answer)
+
+    def _body(self, exchange: Exchange) -> Any:
+        if self._agent.protocol == "openai-chat":
+            return self._chat(self._outside.request(exchange))
+        body = self._agent.request
+        if body is None:
+            return self._outside.request(exchange, takes_files=True)
+        takes_files = "files" in sent_keys(body)
+        request = self._outside.request(exchange, takes_files=takes_files)
+        request["agent_session_id"] = self._agent_session
+        filled, warnings = filled_request(body, request)
+        exchange.notes.extend(warnings)
+        return filled
+
+    def _chat(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        messages = [*request["history"], {"role": "user", "content": request["input"]}]
+        if self._setting.system_prompt:
+            messages.insert(0, {"role": "system", "content": self._setting.system_prompt})
+        model = {"model": self._agent.remote_model} if self._agent.remote_model else {}
+        return {**model, "messages": messages, **(_STREAMED if self._agent.stream else {})}
+
+
+def _accepted(stream: StreamSpec | None) -> dict[str, str]:
+    """Return the header that asks for a stream; some agents send one only then."""
+    if stream is None:
+        return {}
+    media_type = "text/event-stream" if stream.format == "sse" else "application/x-ndjson"
+    return {"accept": f"{media_type}, application/json;q=0.9, */*;q=0.1"}
+
+
+def _json_reply(answer: Answer) -> AgentReply:
+    """Read a reply; a text may have been sent as JSON, in quotes."""
+    if answer.media_type == "application/json":
+        if answer.text.strip() == "null":
+            raise AgentError(
+                "The agent's reply is null; expected a text, or an object with output."
+            )
+        if answer.text.lstrip().startswith('"'):
+            with suppress(ValueError):
+                return AgentReply(json.loads(answer.text))
+    return parse_reply(answer.text)

@@ -1,0 +1,41 @@
+"""The line in front of an agent over HTTP: how many messages it gets at once, and a minute."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+
+from evals_app.engine.agents.session import Exchange
+from evals_app.engine.llm.provider import Standing
+from evals_app.engine.llm.slots import Pace, Slots
+from evals_app.engine.specs.outside_spec import Lane
+
+
+class Line:
+    """An agent's places and pace in one event loop; `book` books moments for all processes."""
+
+    def __init__(
+        self, lane: Lane, *, book: Callable[[str, int], Awaitable[float]] | None = None
+    ) -> None:
+        self.lane = lane
+        self._slots = Slots(lane.max_concurrency)
+        self._pace: Pace | None = None
+        if lane.requests_per_minute is not None:
+            booked = None if book is None else lambda count: book(lane.slug, count)
+            self._pace = Pace(lane.requests_per_minute, book=booked)
+
+    @asynccontextmanager
+    async def place(self, exchange: Exchange) -> AsyncIterator[None]:
+        """Wait until a message may be sent; the wait is not the agent's time."""
+        async with AsyncExitStack() as place:
+            with exchange.waiting("still waiting for a free slot of the agent"):
+                await place.enter_async_context(self._slots)
+                if self._pace is not None:
+                    await self._pace()
+            yield
+
+    def standing(self) -> Standing:
+        """Return what other processes should know."""
+        return Standing(self._slots.under_way, self._slots.take_peak())
+
+    def set_places(self, places: int) -> None:
+        """Apply how many messages this process may send at once."""
+        self._slots.set_limit(places)

@@ -1,0 +1,140 @@
+"""Agents with JSON of their own: the request as they expect it, and the places in their reply."""
+
+import json
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+from evals_app.engine.agents.external.reply import AgentReply, json_noting, read_reply
+from evals_app.engine.agents.tools.tool_calls import as_text
+from evals_app.engine.basics.errors import AgentError
+from evals_app.engine.basics.template import Resolved, fill_in, in_texts
+from evals_app.engine.specs.wire_spec import MESSAGES, Places
+from fixtures_app.ground.json_paths import NoSuchPlaceError, described, find, parse_path
+from fixtures_app.ground.quoting import shortened
+
+# Places that a reply may lack.
+BESIDE_TEXT = ("tool_calls", "input_tokens", "output_tokens", "session_id")
+
+
+def filled_request(
+    body: Mapping[str, Any], request: Mapping[str, Any]
+) -> tuple[Any, tuple[str, ...]]:
+    """Fill the usual request into a body; also return warnings about what the case does not set."""
+    message = {"role": "user", "content": request["input"]}
+    known = {"files": [], **request, MESSAGES: [*request["history"], message]}
+    missing: list[str] = []
+
+    def value_of(name: str) -> Any:
+        try:
+            return find(known, parse_path(name))
+        except NoSuchPlaceError:
+            missing.append(name)
+            return None
+
+    filled = in_texts(dict(body), lambda text: fill_in(text, value_of, as_text=_in_a_sentence))
+    return filled, Resolved("", tuple(dict.fromkeys(missing))).warnings("The request")
+
+
+def _in_a_sentence(value: Any) -> str:
+    return "" if value is None else as_text(value)
+
+
+def read_at_places(text: str, places: Places) -> AgentReply:
+    """Read a reply of the agent's own shape.
+
+    Raises:
+        AgentError: it is not JSON, or its text or a tool call is not where it should be.
+    """
+    doubled: list[str] = []
+    notes: list[str] = []
+    try:
+        value = json_noting(text, doubled)
+    except (ValueError, RecursionError):
+        raise AgentError(f"The agent's reply is not valid JSON: {shortened(text)}") from None
+    if doubled:
+        raise AgentError(f"The agent's reply has the key {shortened(doubled[0])!r} twice.")
+    answer = _at("The agent's reply", value, places.text)
+    if answer is None:
+        raise AgentError(f"The agent's reply has no text at {places.text}: it is null.")
+    found = {part: _known(value, getattr(places, part), notes) for part in BESIDE_TEXT}
+    return reply_of(answer, found, places, notes)
+
+
+def reply_of(answer: Any, found: Mapping[str, Any], places: Places, notes: list[str]) -> AgentReply:
+    """Return a reply of what was found at places: its answer, and what there is of BESIDE_TEXT.
+
+    Raises:
+        AgentError: something in it is wrong.
+    """
+    reply = read_reply(
+        {
+            "output": answer,
+            "tool_calls": _calls(found.get("tool_calls"), places, notes),
+            "usage": {name: found.get(name) for name in ("input_tokens", "output_tokens")},
+        }
+    )
+    session = found.get("session_id")
+    return replace(
+        reply,
+        notes=(*reply.notes, *dict.fromkeys(notes)),
+        session_id=None if session is None else as_text(session),
+    )
+
+
+def _calls(calls: Any, places: Places, notes: list[str]) -> list[dict[str, Any]] | None:
+    """Return the calls in our own words; None if they are unknown."""
+    if calls is None:
+        return None
+    if not isinstance(calls, list):
+        raise AgentError(
+            f"The agent's reply has {described(calls)} at {places.tool_calls}; it should be a list"
+            " of tool calls."
+        )
+    return [_call(call, number, places, notes) for number, call in enumerate(calls, 1)]
+
+
+def _call(call: Any, number: int, places: Places, notes: list[str]) -> dict[str, Any]:
+    arguments = _known(call, places.arguments, notes, what="A tool call in the agent's reply")
+    return {
+        "name": _at(f"Tool call {number} in the agent's reply", call, places.name or "name"),
+        "args": _arguments(arguments, places.arguments or ""),
+        "result": _known(call, places.result, []),
+    }
+
+
+def _arguments(written: Any, path: str) -> dict[str, Any]:
+    """Return arguments, which may be JSON as text; whatever is not an object is one argument."""
+    if written in (None, ""):
+        return {}
+    value = written
+    if isinstance(written, str):
+        with suppress(ValueError, RecursionError):
+            value = json.loads(written)
+    return value if isinstance(value, dict) else {_last_key(path): written}
+
+
+def _last_key(path: str) -> str:
+    keys = [step for step in parse_path(path) if isinstance(step, str)]
+    return keys[-1] if keys else "arguments"
+
+
+def _at(what: str, value: Any, path: str) -> Any:
+    try:
+        return find(value, parse_path(path))
+    except NoSuchPlaceError as error:
+        raise AgentError(f"{what} {error}") from None
+
+
+def _known(
+    value: Any, path: str | None, notes: list[str], *, what: str = "The agent's reply"
+) -> Any:
+    """Return what may be missing: it is unknown then, and a note says so."""
+    if path is None:
+        return None
+    try:
+        return find(value, parse_path(path))
+    except NoSuchPlaceError as error:
+        notes.append(f"{what} {error}")
+        return None

@@ -1,0 +1,1 @@
+"""An agent's own tools: fixed answers, requests to servers, MCP servers."""

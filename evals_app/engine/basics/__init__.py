@@ -1,0 +1,1 @@
+"""Modules without dependencies: numbers, texts, templates, matchers, permits and errors."""

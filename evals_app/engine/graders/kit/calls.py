@@ -1,0 +1,138 @@
+"""What checks of tool calls share: how tools and arguments are written and misses explained."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Annotated, Any, Literal, Protocol
+
+from pydantic import BeforeValidator, Field, ValidationInfo
+
+from evals_app.engine.basics.matchers import ABSENT, Matcher, matches, phrase
+from evals_app.engine.basics.permits import is_frozen
+from evals_app.engine.graders.kit.base import unanswered_turn
+from evals_app.engine.record.trial import Cause, Grade, ToolCall, TurnRecord, View
+from evals_app.engine.specs.inventory import Named
+from fixtures_app.ground.quoting import json_text, listed, shortened, times
+from fixtures_app.ground.words import nearest
+
+_NAME_CHARS = 80
+_DETAILED = 20
+_TAKE_TYPES = frozenset({"entity.query", "entity.create"})  # of the tools that worlds have
+
+
+def _trimmed(name: Any, info: ValidationInfo) -> Any:
+    return name.strip() if isinstance(name, str) and not is_frozen(info) else name
+
+
+ToolName = Annotated[
+    str,
+    BeforeValidator(_trimmed),
+    Field(
+        min_length=1,
+        max_length=200,
+        title="Tool",
+        description="For example, entity.query",
+        json_schema_extra={"names": "tool"},
+    ),
+]
+_ARGUMENTS = Field(
+    title="Arguments",
+    description=(
+        "What each argument must be: a value, or one of {fuzzy: x}, {regex: p},"
+        " {any_of: [...]}, {contains: x}, {present: true|false}."
+    ),
+    json_schema_extra={"mono": True, "names": "argument"},
+)
+Arguments = Annotated[dict[str, Matcher], _ARGUMENTS]
+OptionalArguments = Annotated[dict[str, Matcher] | None, _ARGUMENTS]
+ArgsMatch = Annotated[
+    Literal["subset", "exact"],
+    Field(
+        title="Other arguments",
+        json_schema_extra={"words": {"subset": "May be passed too", "exact": "Must not be passed"}},
+    ),
+]
+
+
+def unreported_calls(turns: Sequence[TurnRecord], what: str = "its tool calls") -> Grade:
+    """Return the grade where something would decide that the agent keeps to itself.
+
+    Whatever an agent did in a turn that it failed, that the calls are unknown is its own doing.
+    """
+    if failed := unanswered_turn(turns):
+        return failed.but(score=0.0)
+    reason = f"The agent does not report {what}. docs/own-agents.md says how it can."
+    return Grade.ungraded(Cause.CASE, reason)
+
+
+def missing_calls(why: str) -> Grade:
+    """Return the grade where calls are unknown that the agent does report."""
+    return Grade.ungraded(Cause.CASE, f"The tool calls are unknown. {why}")
+
+
+def call_text(call: ToolCall) -> str:
+    """Show a call as people know it: entity.query({"type": "order"})."""
+    return f"{shortened(call.name, _NAME_CHARS)}({json_text(call.args)})"
+
+
+def call_texts(calls: Sequence[ToolCall]) -> list[str]:
+    """Show calls for the details of a grade; of many the first."""
+    return [call_text(call) for call in calls[:_DETAILED]]
+
+
+def called_instead(name: str, view: View) -> str:
+    """Say what was called where a tool was not."""
+    calls = view.tool_calls
+    if not calls:
+        return "the agent called no tools."
+    counted = Counter(shortened(call.name, _NAME_CHARS) for call in calls)
+    names = [f"{tool} ({times(count)})" if count > 1 else tool for tool, count in counted.items()]
+    return f"the agent called {listed(names)}.{_meant(name, counted, view)}"
+
+
+def _meant(name: str, called: Iterable[str], view: View) -> str:
+    """Ask whether another name was meant: never of a tool that the agent has."""
+    has_it = name in {tool.name for tool in view.trial.tools}
+    # Of an agent whose tools are unknown, a name that is merely similar may be another tool.
+    meant = "" if has_it else nearest(name, called, is_slip=not view.trial.tools)
+    return f" Did you mean {meant!r}?" if meant else ""
+
+
+def passed(tool: str, args: Mapping[str, Any], loc: tuple[str | int, ...]) -> Iterator[Named]:
+    """Find the arguments that a call is to pass, and the entity types among their values."""
+    for name, matcher in args.items():
+        if matcher != {"present": False}:
+            yield Named("argument", name, (*loc, "args", name), is_passed=True, owner=tool)
+    wanted = args.get("type") if tool in _TAKE_TYPES else None
+    options = wanted.get("any_of", ()) if isinstance(wanted, dict) else [wanted]
+    for option in options if isinstance(options, list) else ():
+        if isinstance(option, str):
+            yield Named("entity type", option, (*loc, "args", "type"), is_passed=True)
+
+
+class Wanted(Protocol):
+    """What a check wants of a call."""
+
+    @property
+    def args(self) -> Mapping[str, Any] | None: ...
+
+    def faults(self, call: ToolCall) -> list[str]: ...
+
+
+def nearest_call(calls: Sequence[ToolCall], wanted: Wanted) -> str:
+    """Return what the call with the fewest faults was like, and what was expected instead."""
+    call = min(calls, key=lambda call: len(wanted.faults(call)))
+    expected = [
+        phrase(name, matcher)
+        for name, matcher in (wanted.args or {}).items()
+        if not matches(matcher, call.args.get(name, ABSENT))
+    ]
+    instead = f"; expected {listed(expected)}" if expected else ""
+    return f"{listed(wanted.faults(call))}{instead}"
+
+
+def not_as_wanted(tool: str, calls: Sequence[ToolCall], wanted: Wanted) -> str:
+    """Return the sentence about a tool that was called, but never as it should have been."""
+    nearest = nearest_call(calls, wanted)
+    if len(calls) == 1:
+        return f"{tool} was called, but {nearest}."
+    return f"{tool} was called {times(len(calls))}, never as expected. Closest call: {nearest}."

@@ -1,0 +1,1 @@
+"""Metrics made of many small verdicts: RAG metrics and G-Eval."""

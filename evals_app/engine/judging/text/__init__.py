@@ -1,0 +1,1 @@
+"""Texts as judges read and quote them: transcripts, blocks, words and languages."""

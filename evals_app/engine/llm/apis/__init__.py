@@ -1,0 +1,1 @@
+"""The APIs of models: their SDKs, and their requests and replies as plain data."""

@@ -1,0 +1,1 @@
+"""Checks proposed from what an agent did, and the case that they become."""

@@ -1,0 +1,1 @@
+"""What happened in an execution, and what a grader may use besides."""

@@ -1,0 +1,1 @@
+"""Running conversations: many at once, each graded and handed over in batches."""

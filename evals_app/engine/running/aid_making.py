@@ -1,0 +1,125 @@
+"""Make the aids of assertions: who judges, measures and compares, and with whose model calls."""
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+from evals_app.engine.agents.scripted import scripted_judge
+from evals_app.engine.basics.errors import ConfigurationError
+from evals_app.engine.basics.journal import WorldState
+from evals_app.engine.graders import JudgedGrader
+from evals_app.engine.judging import (
+    Answers,
+    Asker,
+    ClaimsKept,
+    ModelJudge,
+    ModelMeasure,
+    Sharing,
+    Steps,
+)
+from evals_app.engine.llm.replay import Calls
+from evals_app.engine.record.aids import Aids, Compare, Judge, Measure, RunCode
+from evals_app.engine.running.run_gateway import Plan
+from evals_app.engine.specs.base_spec import ModelSpec
+from evals_app.engine.suites.suite_spec import AssertionSpec
+from evals_app.engine.verdicts.similarity import Similarity
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SharedAids:
+    """What the aids of all executions of a run rest on: found out once, it serves them all."""
+
+    plan: Plan
+    similarity: Similarity
+    steps: Steps
+    run_code: RunCode
+    claims: ClaimsKept = field(default_factory=ClaimsKept)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AidMaker:
+    """Makes the aids of one execution, whose model calls all go through `calls`.
+
+    `answers` are those of an earlier grading. `sharing` has the questions that begin alike. It is complete before the first is asked: all
+    checks of a trial are begun at once, and each gets its aids before it waits for anything.
+    """
+
+    shared: SharedAids
+    calls: Calls
+    judge_context: str
+    opened_world: Callable[[], WorldState]
+    answers: Answers | None = None
+    sharing: defaultdict[tuple[str, ...], Sharing] = field(
+        default_factory=lambda: defaultdict(Sharing)
+    )
+
+    def __call__(self, assertion: AssertionSpec, key: str) -> Aids:
+        """Make what this assertion may ask for.
+
+        Raises:
+            ConfigurationError: a scripted judge is not there.
+        """
+        models = self._plan.judges_of(assertion)
+        return Aids(
+            judge=self._judge(assertion, key, models) if models else None,
+            measure=self._measure(models[0], key) if models else None,
+            compare=self._compare(assertion, key),
+            run_code=self.shared.run_code,
+            key=key,
+            threshold=assertion.threshold,
+            opened_world=self.opened_world,
+        )
+
+    @property
+    def _plan(self) -> Plan:
+        return self.shared.plan
+
+    def _judge(self, assertion: AssertionSpec, key: str, models: Sequence[ModelSpec]) -> Judge:
+        askers = [self._asker(model, key) for model in models]
+        if isinstance(assertion.grader, JudgedGrader):
+            asks = assertion.grader.asks() // len(models)
+            askers = [self._sharing(asker, assertion, key, asks) for asker in askers]
+        return ModelJudge(
+            askers=tuple(askers),
+            judge_prompt=self._plan.suite.judge_prompt,
+            judge_context=self.judge_context,
+        )
+
+    def _sharing(self, asker: Asker, assertion: AssertionSpec, key: str, asks: int) -> Asker:
+        """Let an asker share what its questions begin with: the View, and the form of the answer."""
+        turn, _, _ = key.rpartition(".")
+        scale = str(getattr(assertion.grader, "scale", ""))
+        name = (str(asker.model), turn, assertion.scope or "", assertion.type, scale)
+        sharing = self.sharing[name]
+        sharing.questions += asks
+        return replace(asker, sharing=sharing)
+
+    def _measure(self, model: ModelSpec, key: str) -> Measure:
+        return ModelMeasure(
+            asker=self._asker(model, key),
+            claims=self.shared.claims,
+            steps=self.shared.steps,
+            judge_prompt=self._plan.suite.judge_prompt,
+        )
+
+    def _compare(self, assertion: AssertionSpec, key: str) -> Compare | None:
+        spec = self._plan.similarity_of(assertion)
+        if spec is None:
+            return None
+        asker = None if spec.judge is None else self._asker(spec.judge, key)
+        return self.shared.similarity.by(spec, asker=asker)
+
+    def _asker(self, model: ModelSpec, key: str) -> Asker:
+        is_scripted = model.provider == "scripted"
+        if is_scripted and model.name not in self._plan.scripted:
+            raise ConfigurationError(f"There is no scripted agent {model.name!r} to judge with.")
+        return Asker(
+            complete=scripted_judge(self._plan.scripted[model.name].rules)
+            if is_scripted
+            else self.calls.of_check(key),
+            model=model,
+            secret=self._plan.secret,
+            is_scripted=is_scripted,
+            answers=self.answers,
+            effort="low",  # reading against criteria needs no long thought, and cases are many
+        )

@@ -1,0 +1,37 @@
+"""Wait for the spans of a conversation: agents send them in batches, some time after the reply."""
+
+import asyncio
+from collections.abc import Sequence
+
+from evals_app.engine.basics.together import Together
+from evals_app.engine.record.trial import Trial
+from evals_app.engine.running.run_gateway import Desk
+from evals_app.engine.running.spans import Received, is_complete, with_spans
+
+LOOK_EVERY_S = 0.5
+
+
+class Gatherer:
+    """Takes what spans say into trials; all who wait at the same moment share one look."""
+
+    def __init__(self, desk: Desk, *, look_every_s: float = LOOK_EVERY_S) -> None:
+        self._desk = desk
+        self._look_every_s = look_every_s
+        self._look: Together[tuple[str, int], Received | None] = Together(self._look_at)
+
+    async def _look_at(self, known: Sequence[tuple[str, int]]) -> list[Received | None]:
+        news = await self._desk.read_spans(dict(known))
+        return [news.get(trace_id) for trace_id, _ in known]
+
+    async def gather(self, trial: Trial, *, wait_s: float) -> Trial:
+        """Return the trial with its spans, as soon as all have arrived or the time is over."""
+        clock = asyncio.get_running_loop().time
+        until = clock() + wait_s
+        received = Received()
+        while True:
+            is_last = clock() >= until
+            known = len(received.spans) + received.refused
+            received = await self._look((trial.trace_id or "", known)) or received
+            if is_last or is_complete(trial, received):
+                return with_spans(trial, received, waited_s=wait_s)
+            await asyncio.sleep(min(self._look_every_s, max(0.0, until - clock())))

@@ -1,0 +1,221 @@
+"""What a run's caller and `execute` exchange: the plan, jobs, outcomes, reports and orders."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from enum import IntEnum
+from typing import Any, Protocol
+
+from evals_app.engine.graders.similarity import SemanticSimilarity
+from evals_app.engine.judging import Recipe
+from evals_app.engine.llm.answer_cache import AnswerCache
+from evals_app.engine.llm.models import Block, Standing
+from evals_app.engine.llm.purse import Account
+from evals_app.engine.llm.replay import PaidCall
+from evals_app.engine.record.trial import (
+    GradedAssertion,
+    JudgeCall,
+    Trial,
+    Usage,
+    World,
+    YardstickSpec,
+    total_cost,
+    total_usage,
+)
+from evals_app.engine.running.spans import Received
+from evals_app.engine.specs.agent_spec import AgentSpec
+from evals_app.engine.specs.base_spec import ModelSpec, ProviderSpec
+from evals_app.engine.specs.inventory import NOTHING_KNOWN, Inventory
+from evals_app.engine.specs.outside_spec import Lane
+from evals_app.engine.statistics.trust import JudgeTrust
+from evals_app.engine.suites.suite_spec import AssertionSpec, CaseSpec, SuiteSpec
+from evals_app.engine.verdicts.judged_criteria import yardstick_of
+from evals_app.engine.verdicts.scoring import Decision
+from evals_app.engine.verdicts.similarity import SimilaritySpec
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """A conversation that we interrupted: when it began, and the calls it has paid for."""
+
+    started_at: str
+    calls: Sequence[PaidCall]
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A conversation that is graded again, and answers of judges that need not be paid for twice."""
+
+    trial: Trial
+    answers: Sequence[Mapping[str, Any]] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One execution to carry out; `id` is the caller's.
+
+    With a `stored` conversation it is only graded: the agent is not asked.
+    """
+
+    id: int
+    case: CaseSpec
+    trial: int
+    begun: Begun | None = None
+    stored: Stored | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The result of a job. `decision` None: it was cancelled, and `trial` is the transcript so far."""
+
+    job: Job
+    trial: Trial
+    graded: tuple[GradedAssertion, ...] = ()
+    decision: Decision | None = None
+    summary: Mapping[str, object] = field(default_factory=dict)
+
+    @property
+    def judge_calls(self) -> tuple[JudgeCall, ...]:
+        return tuple(call for graded in self.graded for call in graded.grade.calls)
+
+    @property
+    def judge_usage(self) -> Usage:
+        return total_usage([call.usage for call in self.judge_calls])
+
+    @property
+    def judge_cost_usd(self) -> Decimal | None:
+        return total_cost([call.cost_usd for call in self.judge_calls])
+
+    @property
+    def is_scripted(self) -> bool:
+        """Whether any part of the verdict came from a script."""
+        return self.trial.is_scripted or any(call.is_scripted for call in self.judge_calls)
+
+
+class Signal(IntEnum):
+    """What the caller wants, in order of urgency; it is never taken back."""
+
+    GO = 0
+    FINISH = 1  # claim nothing more, finish what is running
+    CANCEL = 2  # stop conversations, keep their transcripts
+    RELEASE = 3  # stop conversations, hand them back to be run again
+    LOST = 4  # another worker owns the work: write nothing
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """Everything that the executions of a run share; each job brings its own case.
+
+    `judge` is the model that judges unless an assertion names its own; `scripted` are the agents
+    that `scripted/<slug>` judges follow. `open_world` is given a case's frozen clock. `steps` are
+    the evaluation steps that were known at the start, by the key of their Recipe. `inventory` is
+    what checks may name. `stops_when_decided`: the desk lets no trial begin that is not needed. With
+    `trust`, judges that it does not trust only inform. `cache` has answers of models from earlier runs.
+    """
+
+    suite: SuiteSpec
+    agent: AgentSpec
+    open_world: Callable[[str | None], World]
+    providers: Sequence[ProviderSpec] = ()
+    judge: ModelSpec | None = None
+    scripted: Mapping[str, AgentSpec] = field(default_factory=dict)
+    secret: bytes = b""
+    execution_s: float = 1500.0
+    has_ceiling: bool = False
+    similarity: SimilaritySpec | None = None
+    steps: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    inventory: Inventory = NOTHING_KNOWN
+    stops_when_decided: bool = False
+    trust: JudgeTrust | None = None
+    cache: AnswerCache | None = None
+
+    @property
+    def limited(self) -> Sequence[ProviderSpec | Lane]:
+        """Return what all processes together may call only so often."""
+        lane = self.agent.lane
+        return self.providers if lane is None else [*self.providers, lane]
+
+    def similarity_of(self, assertion: AssertionSpec) -> SimilaritySpec | None:
+        """Return how this assertion compares texts, if it does."""
+        grader = assertion.grader
+        if not isinstance(grader, SemanticSimilarity):
+            return None
+        if grader.embedder is not None:
+            return SimilaritySpec(way="embeddings", model=grader.embedder)
+        return self.similarity
+
+    def judges_of(self, assertion: AssertionSpec) -> Sequence[ModelSpec]:
+        """Return the models that judge this check: a jury, one, or none."""
+        return assertion.judges(agent=self.agent.model, judge=self.judge)
+
+    def yardstick_of(self, assertion: AssertionSpec) -> YardstickSpec | None:
+        """Return by what this check is judged, if it is."""
+        judges = self.judges_of(assertion)
+        return yardstick_of(assertion, judges, judge_prompt=self.suite.judge_prompt)
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The state of a drainer: what each of its executions is doing, and each provider it calls."""
+
+    doing: Mapping[int, str]
+    providers: Mapping[str, Standing]
+
+
+@dataclass(frozen=True, slots=True)
+class Orders:
+    """What the caller wants: the signal, and what all processes share of the providers."""
+
+    signal: Signal = Signal.GO
+    places: Mapping[str, int] = field(default_factory=dict)
+    blocks: Mapping[str, Block] = field(default_factory=dict)
+
+
+class Desk(Protocol):
+    """Where jobs come from and outcomes go: the caller's side, one short transaction a call."""
+
+    async def claim(self, count: int, *, free: int, in_hand: int) -> Sequence[Job] | None:
+        """Return up to `count` jobs, none when there are no more.
+
+        `free` slots have nothing to do, `in_hand` jobs are claimed and not recorded. None: ask
+        again when a slot is free, or, if one was, when nothing is in hand.
+        """
+
+    async def begin(self, ids: Sequence[int]) -> set[int]:
+        """Return which of the conversations that are about to begin may do so."""
+
+    async def record(self, outcomes: Sequence[Outcome]) -> bool:
+        """Keep outcomes; return whether the work is still ours."""
+
+    async def pulse(self, report: Report) -> Orders:
+        """Return what is wanted; called at the start, and at every pulse."""
+
+    async def bank(self, account: Account, amounts: Sequence[Decimal]) -> Sequence[bool]:
+        """Note the account, and return which of the amounts are reserved in addition to it."""
+
+    async def book(self, provider: str, count: int) -> float:
+        """Book moments for so many calls; return the seconds until the first."""
+
+    async def keep_steps(
+        self, recipe: Recipe, proposal: Sequence[str] | None
+    ) -> Sequence[str] | None:
+        """Keep evaluation steps, of several proposals the first; return those that are kept.
+
+        None: none have been proposed yet.
+        """
+
+    async def keep(self, begun: Mapping[int, Begun]) -> None:
+        """Keep what conversations that are handed back have paid for, by job."""
+
+    async def open_trace(self, job_id: int, trace_id: str) -> None:
+        """Have the spans of a conversation kept that is about to begin."""
+
+    async def read_spans(self, known: Mapping[str, int]) -> Mapping[str, Received]:
+        """Return what has arrived of these traces, if that is more spans than are known."""
+
+    async def read_file(self, sha256: str) -> bytes:
+        """Return the content of a file that cases show.
+
+        Raises:
+            ConfigurationError: it is not there.
+        """

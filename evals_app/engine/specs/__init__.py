@@ -1,0 +1,1 @@
+"""What people write about providers, agents, tools and files."""

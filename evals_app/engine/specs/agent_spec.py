@@ -1,0 +1,493 @@
+"""What a person writes about agents: what is tested, and how it is made to answer."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import AfterValidator, Field, ValidationError, ValidationInfo, model_validator
+from pydantic.functional_validators import ModelWrapValidatorHandler
+from pydantic_core import InitErrorDetails
+
+from evals_app.engine.basics.permits import checked, is_frozen
+from evals_app.engine.callables.references import (
+    callable_problem,
+    command_problem,
+    interpreter_problem,
+)
+from evals_app.engine.specs.base_spec import (
+    MILLISECONDS,
+    SECONDS,
+    ModelRef,
+    Name,
+    Pattern,
+    Slug,
+    Spec,
+    Template,
+)
+from evals_app.engine.specs.inventory import Abilities
+from evals_app.engine.specs.outside_spec import Lane, OAuthSpec, PaceSpec, PollSpec
+from evals_app.engine.specs.tool_spec import (
+    AnyTool,
+    CalledUrl,
+    Headers,
+    looks_up,
+    misplaced_variables,
+    names_of,
+    written_names,
+)
+from evals_app.engine.specs.wire_spec import (
+    AGENT_SESSION,
+    Places,
+    RequestBody,
+    StreamSpec,
+    sent_keys,
+)
+from fixtures_app.ground.spec_errors import located, taken_apart
+
+Driver = Literal["model", "http", "python", "command", "scripted"]
+Protocol = Literal["json", "openai-chat"]
+CallSource = Literal["reply", "spans"]
+
+_OF_OUTSIDE = ("tool_calls_from", "spans_wait_s")
+# The keys that each driver uses; others would have no effect. Judges use a scripted agent's prompt
+# and model.
+KEYS: Mapping[str, tuple[str, ...]] = {
+    "model": ("model", "system_prompt", "tools", "settings"),
+    "http": (
+        *("url", "headers", "protocol", "request", "response", "stream", "poll"),
+        *("oauth", "pace"),
+        *("remote_model", "system_prompt"),
+        *_OF_OUTSIDE,
+    ),
+    "python": ("callable", "interpreter", *_OF_OUTSIDE),
+    "command": ("command", *_OF_OUTSIDE),
+    "scripted": ("rules", "tools", "system_prompt", "model", "settings"),
+}
+MAX_LANE_CHARS = 100
+SPANS_WAIT_S = 15.0  # most exporters send every 5 s
+OUTSIDE = frozenset({"http", "python", "command"})  # they bring tools and models of their own
+_NEEDED = {
+    "model": ("model", "a model, for example anthropic/claude-haiku-5-5"),
+    "http": ("url", "an address, for example https://agent.example.org/chat"),
+    "python": ("callable", "a callable, for example my_agents.support:answer"),
+    "command": ("command", "a program with its arguments, for example [my-agent, --json]"),
+    "scripted": ("rules", "at least one rule"),
+}
+# The only protocol of driver http that uses a key.
+_PROTOCOLS: Mapping[str, Protocol] = {
+    **dict.fromkeys(("remote_model", "system_prompt"), "openai-chat"),
+    **dict.fromkeys(("request", "response", "poll"), "json"),
+}
+
+
+class AgentSettings(Spec):
+    """Limits of an agent's model."""
+
+    max_tool_rounds: int = Field(
+        default=25,
+        title="Max tool-call rounds per turn",
+        description="An agent that exceeds it has failed.",
+        ge=1,
+        le=200,
+    )
+    max_output_tokens: int = Field(
+        default=4096,
+        title="Max answer length (tokens)",
+        description="Of one call of the model.",
+        ge=1,
+    )
+    provider_patience_s: float = Field(
+        default=600.0,
+        title="Max wait for an overloaded provider (s)",
+        description="Of one call, including retries.",
+        json_schema_extra=SECONDS,
+        gt=0,
+        le=3600,
+    )
+
+
+class ScriptedUsage(Spec):
+    """Tokens that a scripted rule reports, to test limits offline."""
+
+    input_tokens: int = Field(description="Prompt tokens.", ge=0)
+    output_tokens: int = Field(description="Response tokens.", ge=0)
+
+
+class ScriptedCall(Spec):
+    """A tool call that a scripted rule makes."""
+
+    tool: Name = Field(description="One of the agent's tools.")
+    args: dict[str, Any] = Field(
+        default_factory=dict, description="May contain {{input}} and {{result.N.path}}."
+    )
+
+
+class ScriptedRule(Spec):
+    """When the message matches, call these tools, then reply or fail.
+
+    `when` is an RE2 pattern searched in the message, case-insensitively; `turn` a 1-based
+    position. In `reply` and in later `args`, `{{input}}` is the message and `{{result.N.path}}`
+    the N-th result of this turn.
+    """
+
+    when: Pattern | None = Field(
+        default=None,
+        description="RE2 pattern searched in the message, ignoring case. By default, every message.",
+    )
+    turn: int | None = Field(default=None, description="Only in this turn, counted from 1.", ge=1)
+    calls: list[ScriptedCall] = Field(
+        default_factory=list, description="Tool calls, made in this order."
+    )
+    reply: str | None = Field(
+        default=None, description="The reply. It may contain {{input}} and {{result.N.path}}."
+    )
+    delay_ms: int = Field(
+        default=0,
+        description="How long the reply takes.",
+        ge=0,
+        le=3_600_000,
+        json_schema_extra=MILLISECONDS,
+    )
+    error: str | None = Field(default=None, description="The error instead of a reply.")
+    usage: ScriptedUsage | None = Field(
+        default=None, description="Tokens it reports. By default, unknown."
+    )
+
+    @model_validator(mode="after")
+    def _replies_or_fails(self) -> Self:
+        if self.reply is None and self.error is None:
+            raise ValueError("A rule needs a reply or an error.")
+        if self.reply is not None and self.error is not None:
+            raise ValueError("A rule cannot have both a reply and an error. Remove one.")
+        return self
+
+
+Command = Annotated[
+    list[Annotated[str, Field(min_length=1, max_length=4000)]],
+    Field(min_length=1, max_length=100),
+    checked(command_problem, once=True),
+]
+
+
+def _importable(reference: str, info: ValidationInfo) -> str:
+    # Without a valid interpreter there is nothing to look in; that is an error of its own.
+    if not is_frozen(info) and "interpreter" in info.data:
+        interpreter = info.data["interpreter"]
+        if problem := callable_problem(reference, "agent", interpreter=interpreter):
+            raise ValueError(problem)
+    return reference
+
+
+class AgentSpec(Spec):
+    """What is tested: a driver with its settings, system prompt and tools."""
+
+    agent: Name = Field(
+        title="Name", description="Shown to people, and as {{agentName}} in prompts."
+    )
+    slug: Slug = Field(title="Slug", description="Its name in files, suites and commands.")
+    description: str = Field(default="", title="Description", description="For people only.")
+    driver: Driver = Field(
+        default="model",
+        title="Type",
+        description="How it answers: by a model with tools, over HTTP, by a Python callable, by a"
+        " program, or by rules.",
+    )
+    model: ModelRef | None = Field(
+        default=None,
+        title="Model",
+        description="provider/model, for example anthropic/claude-haiku-5-5. A name that begins"
+        " with claude-, gpt- or gemini- needs no provider.",
+    )
+    system_prompt: Template = Field(
+        default="",
+        title="System prompt",
+        description="It may contain {{threadContext.channel}}, {{threadContext.params.NAME}},"
+        " {{agentName}}, {{datetime}}, {{currentTime}} and {{currentDate}}.",
+    )
+    url: CalledUrl | None = Field(
+        default=None, title="Address", description="For driver http: messages are posted to it."
+    )
+    headers: Headers = Field(
+        default_factory=dict,
+        title="Headers",
+        description="For driver http: sent with each message, as texts or as {env: NAME}.",
+    )
+    protocol: Protocol = Field(
+        default="json",
+        title="Protocol",
+        description="For driver http. json: our own keys with the message, the earlier messages,"
+        " channel and parameters, or those of request and response. openai-chat: chat completions, as many model servers have.",
+    )
+    request: RequestBody | None = Field(
+        default=None,
+        title="Request",
+        description="For protocol json: the JSON that your agent expects, with {{input}} where the"
+        " message goes. By default, our own keys. Also: {{history}}, {{messages}}, {{session_id}},"
+        " {{channel}}, {{context_params.NAME}}, {{case}}, {{trial}}, {{clock}} and {{files}}.",
+    )
+    response: Places | None = Field(
+        default=None,
+        title="Places in the reply",
+        description="For protocol json: where your agent's JSON has the text and the tool calls. By"
+        " default, under our own keys.",
+    )
+    stream: StreamSpec | None = Field(
+        default=None,
+        title="Stream",
+        description="For driver http: how it sends its reply in pieces. By default, all at once.",
+    )
+    poll: PollSpec | None = Field(
+        default=None,
+        title="Job",
+        description="For protocol json: how to wait for an agent that answers later. By default, its"
+        " first answer is the reply.",
+    )
+    oauth: OAuthSpec | None = Field(
+        default=None,
+        title="Access token",
+        description="For driver http: where it gets an access token (OAuth 2 client credentials). By"
+        " default, none.",
+    )
+    pace: PaceSpec | None = Field(
+        default=None,
+        title="Pace",
+        description="For driver http: how often it may be called. By default, no limit.",
+    )
+    remote_model: str | None = Field(
+        default=None,
+        title="Model",
+        description="For protocol openai-chat: the model to request. By default, none.",
+        min_length=1,
+        max_length=200,
+    )
+    # Before the function, which is looked for in it.
+    interpreter: (
+        Annotated[str, Field(max_length=100), checked(interpreter_problem, once=True)] | None
+    ) = Field(
+        default=None,
+        title="Interpreter",
+        description="For driver python: the name of a Python with other packages, if the operator has"
+        " set one up. By default, Evalwell's own Python.",
+    )
+    callable: Annotated[str, Field(max_length=300), AfterValidator(_importable)] | None = Field(
+        default=None,
+        title="Function",
+        description="For driver python: module.path:name, if the operator permits it.",
+    )
+    command: Command | None = Field(
+        default=None,
+        title="Program and arguments",
+        description="For driver command: a program that the operator permits, and its arguments.",
+    )
+    tool_calls_from: CallSource = Field(
+        default="reply",
+        title="Tool calls from",
+        description="For drivers http, python and command. reply: from its replies."
+        " spans: from OpenTelemetry spans that it sends, for turns whose reply has no tool_calls.",
+    )
+    spans_wait_s: float | None = Field(
+        default=None,
+        title="Max wait for spans (s)",
+        description="How long to wait for late spans after the last reply of a conversation. By"
+        f" default, {SPANS_WAIT_S:g} s.",
+        json_schema_extra=SECONDS,
+        gt=0,
+        le=300,
+    )
+    tools: list[AnyTool] = Field(
+        default_factory=list,
+        title="Tools of fixtures",
+        description="What it may call: tools of fixtures, tools with canned answers, HTTP requests,"
+        " tools of MCP servers.",
+    )
+    settings: AgentSettings = Field(
+        default=AgentSettings(), title="Settings", description="Limits of its model."
+    )
+    rules: list[ScriptedRule] = Field(
+        default_factory=list,
+        title="Rules",
+        description="For driver scripted: the first rule that matches applies.",
+    )
+
+    @property
+    def tool_names(self) -> list[str]:
+        """Return the names of everything that it may call."""
+        return [name for tool in self.tools for name in names_of(tool)]
+
+    def unreached_rules(self) -> tuple[int, str]:
+        """Return the first rule that never applies, from 0, and why; an empty text if each may."""
+        catch_alls = (n for n, rule in enumerate(self.rules) if not (rule.when or rule.turn))
+        first = next(catch_alls, len(self.rules)) + 1
+        if not (below := len(self.rules) - first) > 0:
+            return 0, ""
+        never = "The rule below it is" if below == 1 else f"The {below} rules below it are"
+        return (
+            first,
+            f"Rule {first} answers any message. {never} never reached. Move it to the end.",
+        )
+
+    @property
+    def abilities(self) -> Abilities:
+        """Return which tools it has, and whether it looks up knowledge outside its world."""
+        return abilities_of(self.driver, self.tools)
+
+    @property
+    def lane(self) -> Lane | None:
+        """Return what all processes share of it; None if it has no pace."""
+        if self.pace is None:
+            return None
+        slug = f"agent:{self.slug}"[:MAX_LANE_CHARS]
+        return Lane(slug, self.pace.max_concurrency, self.pace.requests_per_minute)
+
+    @property
+    def spans_waited_s(self) -> float | None:
+        """Return how long its spans are waited for; None if they are not read."""
+        if self.tool_calls_from != "spans":
+            return None
+        return self.spans_wait_s or SPANS_WAIT_S
+
+    @property
+    def called_urls(self) -> list[str]:
+        """Return the addresses that are sent its headers."""
+        return [url for url in (self.url, self.poll and self.poll.url) if url]
+
+    @property
+    def world_tools(self) -> list[str]:
+        """Return the names of its tools that worlds have."""
+        return [tool for tool in self.tools if isinstance(tool, str)]
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _fits_its_driver(
+        cls, data: Any, handler: ModelWrapValidatorHandler[Self], info: ValidationInfo
+    ) -> Self:
+        errors = _misfits(data) if isinstance(data, dict) else []
+        try:
+            spec = handler(data)
+        except ValidationError as exc:
+            errors = [*taken_apart(exc), *errors]
+        else:
+            errors += [*_repeated_tools(spec.tools), *_unknown_calls(spec.rules, spec.tool_names)]
+            errors += [*_not_together(spec), *_half_sessions(spec)]
+            for url in spec.called_urls:
+                errors += misplaced_variables(spec.headers, url, info, at=("headers",))
+        if errors:
+            raise ValidationError.from_exception_data("AgentSpec", errors)
+        return spec
+
+
+def abilities_of(driver: str, tools: Sequence[Any]) -> Abilities:
+    """Return what an agent can do by its driver and its tools, as specs or as stored."""
+    if driver in OUTSIDE:
+        return Abilities()
+    names = (name for tool in tools for name in written_names(tool))
+    return Abilities(frozenset(names), finds_elsewhere=any(map(looks_up, tools)))
+
+
+def misplaced(written: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Return the keys that the driver does not use, each with the drivers that do."""
+    driver = written.get("driver", "model")
+    read = set(KEYS.get(driver, ()))
+    if driver == "http":
+        spoken = written.get("protocol", "json")
+        read -= {key for key, protocol in _PROTOCOLS.items() if protocol != spoken}
+    owners: dict[str, list[str]] = {}
+    for owner, keys in KEYS.items():
+        for key in keys:
+            owners.setdefault(key, []).append(owner)
+    return {
+        key: drivers
+        for key, drivers in owners.items()
+        if key not in read and not _is_default(key, written.get(key))
+    }
+
+
+def _misfits(written: Mapping[str, Any]) -> list[InitErrorDetails]:
+    """Return errors for the key that its driver needs, and for keys that it does not use."""
+    driver = written.get("driver", "model")
+    if not isinstance(driver, str) or driver not in KEYS:
+        return []
+    needed, example = _NEEDED[driver]
+    errors = []
+    if not written.get(needed):
+        message = f"An agent with driver {driver} needs {example}."
+        errors.append(located("needed_key", message, (needed,), written.get(needed)))
+    if written.get("tool_calls_from") != "spans" and written.get("spans_wait_s") is not None:
+        message = "spans_wait_s has no effect without tool_calls_from: spans."
+        errors.append(located("foreign_key", message, ("spans_wait_s",), written["spans_wait_s"]))
+    for key, drivers in misplaced(written).items():
+        http = f"http with protocol {_PROTOCOLS[key]}" if key in _PROTOCOLS else "http"
+        owners = " or ".join(http if owner == "http" else owner for owner in drivers)
+        message = f"{key} is only for driver {owners}, but this agent has driver {driver}."
+        errors.append(located("foreign_key", message, (key,), written[key]))
+    return errors
+
+
+def _half_sessions(agent: AgentSpec) -> Iterator[InitErrorDetails]:
+    """Yield errors for a session of the agent that is sent and not read, or the other way round."""
+    sent: list[tuple[str, ...]] = [
+        ("headers", name)
+        for name, value in agent.headers.items()
+        if isinstance(value, str) and AGENT_SESSION in value
+    ]
+    if "agent_session_id" in sent_keys(agent.request):
+        sent.append(("request",))
+    place = None if agent.response is None else agent.response.session_id
+    if sent and place is None:
+        message = f"Write in response.session_id where the reply has the id for {AGENT_SESSION}."
+        yield located("session", message, sent[0], "")
+    if place is not None and not sent:
+        message = f"Write {AGENT_SESSION} in the request or in a header, or leave this out."
+        yield located("session", message, ("response", "session_id"), place)
+
+
+def _not_together(agent: AgentSpec) -> Iterator[InitErrorDetails]:
+    """Yield errors for what cannot be together with a stream, a poll or a token."""
+    for name in agent.headers if agent.oauth is not None else ():
+        if name.lower() == "authorization":
+            message = "The access token is sent in this header. Remove it, or leave oauth out."
+            yield located("oauth", message, ("headers", name), "")
+    if agent.stream is not None and agent.poll is not None:
+        message = "An agent can answer in pieces or later, not both. Leave out stream or poll."
+        yield located("stream", message, ("poll",), None)
+    if agent.stream is None or agent.protocol != "openai-chat":
+        return
+    if agent.stream.format != "sse":
+        message = "Chat completions are streamed as server-sent events. Write sse."
+        yield located("stream", message, ("stream", "format"), agent.stream.format)
+    if agent.stream.text_events:
+        message = "Events of chat completions have no names. Leave this out."
+        yield located("stream", message, ("stream", "text_events"), agent.stream.text_events)
+
+
+def _is_default(key: str, value: Any) -> bool:
+    default = AgentSpec.model_fields[key].get_default(call_default_factory=True)
+    if isinstance(default, AgentSettings) and isinstance(value, dict):
+        return value.items() <= default.model_dump().items()
+    return value in (None, "", [], {}) or value == default
+
+
+def _repeated_tools(tools: Sequence[AnyTool]) -> list[InitErrorDetails]:
+    first: dict[str, int] = {}
+    errors = []
+    for n, tool in enumerate(tools):
+        for name in names_of(tool):
+            if (known := first.setdefault(name, n)) != n:
+                message = (
+                    f"Tool {known + 1} is also called {name!r}; names of tools must be unique."
+                )
+                errors.append(located("repeated_tool", message, ("tools", n), name))
+    return errors
+
+
+def _unknown_calls(rules: Sequence[ScriptedRule], names: Sequence[str]) -> list[InitErrorDetails]:
+    return [
+        located(
+            "unknown_tool",
+            f"Rule {r + 1} calls {call.tool!r}, which is not one of this agent's tools.",
+            ("rules", r, "calls", c, "tool"),
+            call.tool,
+        )
+        for r, rule in enumerate(rules)
+        for c, call in enumerate(rule.calls)
+        if call.tool not in names
+    ]

@@ -1,0 +1,1 @@
+"""Statistics: rates, agreement, exact tests, comparisons, retests and samples."""

@@ -1,0 +1,153 @@
+"""Two runs compared case by case: what got worse, what got better, what cannot be compared.
+
+The first run is the *base*, the other one the *head*. Cases are matched by name, and compared only if
+their content is the same.
+"""
+
+from collections.abc import Iterator, Mapping
+from enum import StrEnum
+from typing import NamedTuple
+
+from evals_app.engine.record.trial import Verdict
+from evals_app.engine.statistics.check_counts import UNKNOWN, turned_checks
+from evals_app.engine.statistics.rates import fisher_exact
+
+MOST_RUNS = 10  # compared at once
+
+# How rarely chance must explain a fall from trials that disagreed already: where the verdict of the
+# case changed, and where it failed before, too. Most cases with such trials fail in both runs, and
+# at the first level every second comparison of 200 cases with 20 trials would accuse one of them.
+BY_CHANCE = 0.05
+BY_CHANCE_UNSEEN = 0.001
+
+
+class Change(StrEnum):
+    """What happened to a case, in the order in which pages show them."""
+
+    WORSE = "worse"  # it fails now, and chance does not explain the fall
+    CHECK_WORSE = "check_worse"  # only one of its checks: all passed, now all fail
+    FLAKY = "flaky"  # its verdict differs, but its trials disagreed before: it may be chance
+    BETTER = "better"
+    CHECK_BETTER = "check_better"
+    UNDECIDED = "undecided"  # one of its verdicts is missing
+    CHANGED = "changed"  # its content differs: the results cannot be compared
+    NEW = "new"
+    MISSING = "missing"
+    FEWER = "fewer"  # the same verdict, but fewer of its trials passed
+    MORE = "more"
+    SAME = "same"
+
+    @property
+    def is_worse(self) -> bool:
+        """Whether the case got worse, be it only in one of its checks."""
+        return self is Change.WORSE or self is Change.CHECK_WORSE
+
+    # Equal to its text, found by it in a mapping; that of enumerations is slow, too.
+    __hash__ = str.__hash__
+
+
+class CaseOutcome(NamedTuple):  # made much faster than a frozen dataclass; runs are large
+    """The result of a case in one run.
+
+    `digest` is that of its content, empty if unknown; `verdict` is None while nothing is decided;
+    `score` is in 0..1; `checks` are the counts of its checks (`check_counts`), empty if unknown.
+    """
+
+    name: str
+    digest: str
+    verdict: Verdict | None
+    passed: int
+    failed: int
+    errored: int
+    score: float | None
+    checks: str = UNKNOWN
+
+    @property
+    def graded(self) -> int:
+        return self.passed + self.failed
+
+    @property
+    def pass_rate(self) -> float | None:
+        graded = self.passed + self.failed
+        return self.passed / graded if graded else None
+
+    @property
+    def is_decided(self) -> bool:
+        # Not a set: this is asked for every case of large runs.
+        return self.verdict is Verdict.PASSED or self.verdict is Verdict.FAILED
+
+    @property
+    def is_mixed(self) -> bool:
+        """Whether some of its trials passed and some failed."""
+        return bool(self.passed and self.failed)
+
+
+def change_of(base: CaseOutcome | None, head: CaseOutcome | None) -> Change:
+    """Return what happened to a case from one run to the other; one of them may lack it.
+
+    Raises:
+        ValueError: both are None.
+    """
+    if base is None or head is None:
+        if base is head:
+            raise ValueError("Neither run has this case.")
+        return Change.NEW if base is None else Change.MISSING
+    # Runs of older versions did not note the content.
+    if base.digest and head.digest and base.digest != head.digest:
+        return Change.CHANGED
+    if base.verdict is head.verdict is Verdict.MEASURED:
+        return Change.SAME  # only the scores can differ
+    if not (base.is_decided and head.is_decided):
+        return Change.UNDECIDED
+    change = _change_of_verdict(base, head)
+    if change is Change.WORSE or base.checks == head.checks:
+        return _finer(base, head) if change is Change.SAME else change
+    turned = turned_checks(base.checks, head.checks)
+    if turned.worse:
+        return Change.CHECK_WORSE
+    if change is not Change.SAME:
+        return change
+    return Change.CHECK_BETTER if turned.better else _finer(base, head)
+
+
+def _finer(base: CaseOutcome, head: CaseOutcome) -> Change:
+    """Return whether more or fewer trials passed of a case that kept its verdict."""
+    before, after = base.passed * head.graded, head.passed * base.graded
+    if before == after:
+        return Change.SAME
+    return Change.FEWER if after < before else Change.MORE
+
+
+def _change_of_verdict(base: CaseOutcome, head: CaseOutcome) -> Change:
+    if base.verdict is head.verdict:
+        return _change_of_failed(base, head) if base.verdict is Verdict.FAILED else Change.SAME
+    is_worse = head.verdict is Verdict.FAILED
+    low, high = (head, base) if is_worse else (base, head)
+    if base.is_mixed and _chance_of(low, high) > BY_CHANCE:
+        return Change.FLAKY
+    return Change.WORSE if is_worse else Change.BETTER
+
+
+def _change_of_failed(base: CaseOutcome, head: CaseOutcome) -> Change:
+    """Return what happened to a case that failed before and fails now."""
+    if base.passed == head.passed == 0:  # as most of them
+        return Change.SAME
+    if _chance_of(head, base) <= BY_CHANCE_UNSEEN:
+        return Change.WORSE
+    return Change.BETTER if _chance_of(base, head) <= BY_CHANCE_UNSEEN else Change.SAME
+
+
+def _chance_of(low: CaseOutcome, high: CaseOutcome) -> float:
+    """Return how likely the first passes so seldom, or more seldom, if both pass equally often."""
+    return fisher_exact(low.passed, low.graded, high.passed, high.graded)
+
+
+def matched(
+    base: Mapping[str, CaseOutcome], head: Mapping[str, CaseOutcome]
+) -> Iterator[tuple[str, CaseOutcome | None, CaseOutcome | None]]:
+    """Return each case with its outcome in both runs, in the order of the head, then of the base."""
+    for name, outcome in head.items():
+        yield name, base.get(name), outcome
+    for name, outcome in base.items():
+        if name not in head:
+            yield name, outcome, None

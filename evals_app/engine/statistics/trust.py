@@ -1,0 +1,67 @@
+"""Which judges decide anything in a run whose suite asks how often they agree with people."""
+
+from evals_app.engine.record.trial import YardstickSpec
+from evals_app.engine.specs.base_spec import Spec
+from evals_app.engine.statistics.agreement import FEWEST_LABELS
+
+ONLY_INFORMS = "only_informs"  # key of the details of a grade: why it decides nothing
+
+
+class JudgeTrust(Spec):
+    """How the judges of a suite agreed with people when a run started.
+
+    `least` is the agreement that the suite asks for. `trusted` are the yardsticks that reach it: their
+    criteria, shortened, by digest. `compared` has, by digest, the number of labels and of equal
+    verdicts where there are labels. `judged` is how many yardsticks the suite has, and `deciding` how
+    many of them decide.
+    """
+
+    least: float
+    judged: int = 0
+    deciding: int = 0
+    trusted: dict[str, str] = {}
+    compared: dict[str, tuple[int, int]] = {}
+
+    def trusts(self, yardstick: YardstickSpec) -> bool:
+        """Whether a judge decides; that of a rubric also if it is trusted with every bullet."""
+        items = yardstick.items
+        by_items = bool(items) and all(item in self.trusted for item in items)
+        return yardstick.digest in self.trusted or by_items
+
+    def why_not(self, yardstick: YardstickSpec) -> str:
+        """Return why a judge only informs; empty if it decides."""
+        return "" if self.trusts(yardstick) else f"It only informs: {self._doubt(yardstick)}"
+
+    def _doubt(self, yardstick: YardstickSpec) -> str:
+        labels, same = self.compared.get(yardstick.digest, (0, 0))
+        trusted = sum(item in self.trusted for item in yardstick.items)
+        if trusted > 0 and labels < FEWEST_LABELS:
+            return (
+                f"its judge agrees with people often enough on {trusted} of"
+                f" {len(yardstick.items)} bullets."
+            )
+        if not labels:
+            return (
+                "its judge has not been compared with people yet;"
+                f" {FEWEST_LABELS} answers are needed."
+            )
+        answers = f"{labels} {'answer' if labels == 1 else 'answers'}"
+        if labels < FEWEST_LABELS:
+            return f"its judge was compared with people on {answers}; {FEWEST_LABELS} are needed."
+        return (
+            f"its judge agrees with people on {same} of {answers}, and this suite asks for"
+            f" {100 * self.least:.4g}\u00a0%."
+        )
+
+    @property
+    def in_words(self) -> str:
+        """How many judged checks decide nothing, and why; empty if all decide."""
+        informing = self.judged - self.deciding
+        if not informing:
+            return ""
+        checks, verb = ("check", "informs") if self.judged == 1 else ("checks", "inform")
+        return (
+            f"{informing:,} of {self.judged:,} judged {checks} only {verb}: until judges agree with"
+            f" people in {100 * self.least:.4g}\u00a0% of at least {FEWEST_LABELS} answers, they"
+            " decide nothing."
+        )

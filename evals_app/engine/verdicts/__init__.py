@@ -1,0 +1,1 @@
+"""From a trial to verdicts: grades, scores, limits, gates, and what people overrule."""

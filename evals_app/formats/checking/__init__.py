@@ -1,0 +1,1 @@
+"""Files compared with each other and with what exists."""

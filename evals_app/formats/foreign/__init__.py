@@ -1,0 +1,1 @@
+"""What readers of other systems' files share."""

@@ -1,0 +1,116 @@
+"""Lists of chat messages, as data sets and other systems have them, in our words."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from evals_app.engine.basics.template import written
+
+Json = dict[str, Any]
+
+_SYSTEM = ("system", "developer")
+_USER = ("user", "human")
+_AGENT = ("assistant", "ai", "model", "gpt", "bot")
+_JOINED = "Consecutive messages of the same side are sent as one."
+_BEGINS = "A conversation begins with the user, so the agent's first message is left out."
+_TOOLS = "Tool calls and their results among earlier messages are left out."
+_NOT_TEXT = "Images, audio and files in messages are left out."
+_NO_USER = "There is no user message, so the last system message is sent as the user's."
+
+# The parameter of a case that holds its system prompt where the agent has one of its own.
+INSTRUCTIONS = "instructions"
+IN_PROMPTS = f"{{{{threadContext.params.{INSTRUCTIONS}}}}}"
+
+
+@dataclass(frozen=True, slots=True)
+class Chat:
+    """Messages as one of our turns: what was spoken before it, what the user says, what was answered.
+
+    `remarks` say what became of messages that have no place here.
+    """
+
+    system: str
+    history: list[Json]
+    user: str
+    answer: str | None
+    remarks: tuple[str, ...]
+
+    @property
+    def history_in_case(self) -> list[Json]:
+        """The history with its braces escaped: in data they are not variables."""
+        return [{**item, "content": written(item["content"])} for item in self.history]
+
+
+def own_prompt(agent: str | None) -> str:
+    """Say what becomes of system prompts where the agent has its own."""
+    return (
+        f"The agent{f' {agent}' if agent else ''} keeps its own system prompt. To use the one "
+        f"from here, put {IN_PROMPTS} into it. Each case supplies the text."
+    )
+
+
+def is_chat(value: Any) -> bool:
+    """Whether a value is a list of messages: each with a role and what it says."""
+    return bool(isinstance(value, list) and value) and all(
+        isinstance(item, dict) and isinstance(item.get("role", item.get("from")), str)
+        for item in value
+    )
+
+
+def read_chat(messages: Sequence[Json]) -> Chat | None:
+    """Read a list of messages (see `is_chat`); None if nothing is asked in it."""
+    remarks: dict[str, None] = {}
+    system: list[str] = []
+    spoken: list[Json] = []
+    for message in messages:
+        role = str(message.get("role", message.get("from"))).strip().lower()
+        text, is_all = content_text(message.get("content", message.get("value")))
+        if not is_all:
+            remarks[_NOT_TEXT] = None
+        if not (role in _SYSTEM + _USER or role in _AGENT) or message.get("tool_calls"):
+            remarks[_TOOLS] = None
+        if not text.strip():
+            continue
+        if role in _SYSTEM:
+            system.append(text)
+        elif role in _USER + _AGENT:
+            _add(spoken, "user" if role in _USER else "assistant", text, remarks)
+    if spoken and spoken[0]["role"] == "assistant":
+        remarks[_BEGINS] = None
+        spoken.pop(0)
+    answer = spoken.pop()["content"] if spoken and spoken[-1]["role"] == "assistant" else None
+    if not spoken and system:
+        remarks[_NO_USER] = None
+        spoken.append({"role": "user", "content": system.pop()})
+    if not spoken:
+        return None
+    *history, last = spoken
+    return Chat("\n\n".join(system), history, last["content"], answer, tuple(remarks))
+
+
+def chat_of(asked: Any) -> Chat | None:
+    """Read a question, or a list of messages; None if nothing is asked in it."""
+    if isinstance(asked, str) and asked.strip():
+        return Chat("", [], asked, None, ())
+    return read_chat(asked) if is_chat(asked) else None
+
+
+def _add(spoken: list[Json], role: str, text: str, remarks: dict[str, None]) -> None:
+    if spoken and spoken[-1]["role"] == role:
+        remarks[_JOINED] = None
+        spoken[-1] = {"role": role, "content": f"{spoken[-1]['content']}\n\n{text}"}
+    else:
+        spoken.append({"role": role, "content": text})
+
+
+def content_text(content: Any) -> tuple[str, bool]:
+    """Return the text of a message's content, and whether that is all of it."""
+    if content is None or isinstance(content, str):
+        return content or "", True
+    if isinstance(content, dict):
+        text = content.get("text")
+        return (text, True) if isinstance(text, str) else ("", False)
+    if isinstance(content, list):
+        parts = [content_text(item) for item in content]
+        return "\n".join(text for text, _ in parts if text), all(is_all for _, is_all in parts)
+    return "", False

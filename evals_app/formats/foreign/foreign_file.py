@@ -1,0 +1,117 @@
+"""A foreign file while it is read: its parts, the files it names, and what is wrong."""
+
+import posixpath
+from dataclasses import dataclass, field
+from typing import Any, TypeVar, Unpack
+
+from evals_app.formats.foreign.draft import Draft, validated
+from evals_app.formats.foreign.shapes import Around, Foreign, Places, left_out, slug_of, unplaced
+from evals_app.formats.reading.parsed_file import Below, Document, decoded
+from evals_app.formats.reading.problems import About, FormatError, Loc, Problem
+from fixtures_app.ground.words import near
+
+P = TypeVar("P", bound=Foreign)
+
+
+@dataclass(slots=True)
+class Reading:
+    """A document, what is around it, and everything that was found wrong with it so far."""
+
+    document: Document
+    around: Around
+    problems: list[Problem] = field(default_factory=list)
+
+    @property
+    def is_sound(self) -> bool:
+        return not any(problem.level == "error" for problem in self.problems)
+
+    def value(self, loc: Loc) -> Any:
+        """Return what is in a place; an empty list if nothing does."""
+        return self.document.value(loc)
+
+    def part(self, shape: type[P], loc: Loc) -> P | None:
+        """Read a part; None if it is not sound, which is reported, as is what has no place here."""
+        document = self.document
+        written = self.value(loc)
+        part: P | None
+        place = Places(document, loc)
+        part, problems = validated(shape, written, _cut_out(document, loc), place=place)
+        self.problems += problems
+        if part is not None:
+            self.problems += left_out(part, document, loc)
+        elif isinstance(written, dict):
+            self.problems += unplaced(shape, written, document, loc)
+        return part
+
+    def one_of(self, shapes: dict[str, type[P]], loc: Loc) -> P | None:
+        written = self.value(loc)
+        kind = written.get("type") if isinstance(written, dict) else None
+        if isinstance(kind, str) and kind in shapes:
+            return self.part(shapes[kind], loc)
+        known = f"Write one of: {', '.join(shapes)}."
+        if not isinstance(written, dict):
+            self.say(loc, "Expected keys with values.")
+        elif "type" not in written:
+            self.say(loc, f"The key `type` is missing. {known}")
+        else:
+            self.say((*loc, "type"), f"Unknown type.{near(str(kind), shapes)} {known}")
+        return None
+
+    def say(self, loc: Loc, message: str, **about: Unpack[About]) -> None:
+        self.problems.append(self.document.problem(loc, message, **about))
+
+    def slug(self, name: str) -> str:
+        """Make a slug of a name; without letters of ours in it, of the folder's."""
+        return slug_of(name, instead=slug_of(self.around.folder(self.document)))
+
+    def path(self, other: str) -> str:
+        """Return the path of another file from where the import began."""
+        folder = posixpath.dirname(self.document.path)
+        return posixpath.normpath(posixpath.join(folder, other.replace("\\", "/")))
+
+    def content(self, loc: Loc) -> bytes | None:
+        """Return the content of the file that a place names; None, and reported: there is none."""
+        path = self.value(loc)
+        if not isinstance(path, str) or not path:
+            return None  # reported where the part is read
+        content = self.around.content(self.document, path)
+        if content is None:
+            self.say(loc, self.missing(self.path(path)))
+        return content
+
+    def missing(self, path: str) -> str:
+        """Say that there is no file at a path, and what to do about it."""
+        folder = posixpath.dirname(self.document.path)
+        if posixpath.relpath(path, folder or ".").startswith("../"):
+            return (
+                f"There is no file {path} in this import, and other files above this folder are "
+                "not read. Import the folder that contains both, or upload both in one zip."
+            )
+        end = posixpath.splitext(path)[1]
+        given = self.around.attached.given.keys() - {self.document.path}
+        others = [item for item in given if item.endswith(end)]
+        return f"There is no file {path}.{near(path, others)}"
+
+    def text(self, loc: Loc) -> str | None:
+        """Return the text of the file that a place names; None, and reported: it cannot be read."""
+        content = self.content(loc)
+        if content is None:
+            return None
+        try:
+            text = decoded(self.path(self.value(loc)), content)
+        except FormatError as error:
+            self.problems += error.problems
+            return None
+        if not text.strip():
+            self.say(loc, "This file is empty.")
+            return None
+        return text
+
+    def remarks(self, dialect: str) -> Draft:
+        """Return a draft that is not an object, and brings everything that was found wrong."""
+        return Draft("suite", dialect, self.document, {}, None, (), tuple(self.problems))
+
+
+def _cut_out(document: Document, loc: Loc) -> Document:
+    """Return a part as a document of its own, so that it is looked at as it was written."""
+    return Document(document.path, document.value(loc), Below(document.marks, loc))

@@ -1,0 +1,185 @@
+"""What readers of other systems' files share: their shapes, places and losses.
+
+A reader gets every document of its dialect, validates it with private models of the foreign shape,
+says the same in our words, and notes for each part where it was written. What has no place here is
+a loss: named, with the reason, never silent.
+"""
+
+import posixpath
+import re
+import unicodedata
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Unpack, get_args
+
+from pydantic import BaseModel, ConfigDict
+
+from evals_app.formats.foreign.attached import Attached
+from evals_app.formats.reading.parsed_file import Document
+from evals_app.formats.reading.problems import About, Level, Loc, Problem, holds
+from fixtures_app.ground.words import near
+
+# Names of files and folders that tell nothing about what is in them.
+GENERIC = frozenset(
+    {"ai", "app", "ci", "config", "configs", "e2e", "eval", "evals", "evaluation", "evaluations"}
+    | {"llm", "promptfoo", "promptfooconfig", "prompts", "qa", "src", "test", "tests"}
+)
+_SLUG_LENGTH = 60
+_LONGEST_SLUG = 100
+
+
+class Foreign(BaseModel):
+    """A part of a foreign file, strictly as it is documented; unknown keys are errors.
+
+    `lost` names keys that this part may have and that are not supported here, each with the reason;
+    `lost_checks` those of them that say what is checked.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="allow", strict=True)
+
+    lost: ClassVar[Mapping[str, str]] = {}
+    lost_checks: ClassVar[Collection[str]] = ()
+    # Whether readers of that system overlook unknown keys; then they are losses, not errors, unless
+    # they look like a key that is needed and missing.
+    overlooks: ClassVar[bool] = False
+
+
+@dataclass(frozen=True, slots=True)
+class Around:
+    """What a reader may look at besides its own files.
+
+    `agent` is the slug of the agent that the person chose for files that name none; `environment`
+    fills in `${NAME}`, and is empty if the person may not see it. `agents` are the slugs of agents
+    that exist, or that native files of the import describe, `providers` those of providers.
+    `fixtures` are the slugs of the import's fixtures by the path of their file, `fixtures_of`
+    returns those of a stored suite. `root` is the folder, as a whole path, in which the paths of
+    files begin, if it is known. `columns` is what the person chose for columns of tables, by their
+    headers: a known header, or nothing for one that is ignored.
+    """
+
+    attached: Attached
+    agent: str | None = None
+    environment: Mapping[str, str] = field(default_factory=dict, repr=False)
+    agents: frozenset[str] = frozenset()
+    providers: frozenset[str] = frozenset()
+    fixtures: Mapping[str, str | None] = field(default_factory=dict)
+    fixtures_of: Callable[[str], Sequence[str]] = lambda _: ()
+    root: str = ""
+    columns: Mapping[str, str] = field(default_factory=dict)
+
+    def folder(self, document: Document) -> str:
+        """Return the name of the folder of a file, wherever the import began; empty if unknown."""
+        path = posixpath.normpath(posixpath.join(self.root, document.path))
+        return posixpath.basename(posixpath.dirname(path)).strip(".")
+
+    def project(self, document: Document) -> str:
+        """Return what tells the folder of a file from others: with those above it, if need be.
+
+        In many projects the evals are in a folder called evals.
+        """
+        path = posixpath.normpath(posixpath.join(self.root, document.path))
+        names: list[str] = []
+        for folder in reversed(posixpath.dirname(path).split("/")):
+            if name := folder.strip("."):
+                names.insert(0, name)
+            if name and slug_of(name) not in GENERIC:
+                break
+        return " ".join(names)
+
+    def content(self, document: Document, path: str) -> bytes | None:
+        """Return the content of another file by its path from this one; None: there is none.
+
+        It counts as read: it is not taken for an eval file of its own.
+        """
+        return self.attached.beside(document.path, path)
+
+
+class Places:
+    """Where the parts of something in our words were written, by our places.
+
+    Called like `Document.problem`, it makes a Problem in the nearest part that is known.
+    """
+
+    def __init__(self, document: Document, loc: Loc = ()) -> None:
+        self._noted: dict[Loc, tuple[Document, Loc]] = {(): (document, loc)}
+
+    def note(self, ours: Loc, document: Document, written: Loc) -> None:
+        """Remember that a part, in our words, was written there."""
+        self._noted[ours] = (document, written)
+
+    def __call__(self, loc: Loc, message: str, **about: Unpack[About]) -> Problem:
+        length = next(n for n in range(len(loc), -1, -1) if loc[:n] in self._noted)
+        document, written = self._noted[loc[:length]]
+        for step in loc[length:]:
+            if not holds(document.value(written), step):
+                break
+            written = (*written, step)
+        return document.problem(written, message, **about)
+
+
+def left_out(part: Foreign, document: Document, loc: Loc) -> Iterator[Problem]:
+    """Report every key of a part, and of all parts in it, that has no place here."""
+    yield from unplaced(type(part), part.model_extra or {}, document, loc)
+    for name, info in type(part).model_fields.items():
+        yield from _left_out_below(getattr(part, name), document, (*loc, info.alias or name))
+
+
+def unplaced(
+    part: type[Foreign], written: Mapping[str, Any], document: Document, loc: Loc
+) -> Iterator[Problem]:
+    """Report those keys of a part, sound or not, that have no place here."""
+    fields = {info.alias or name: info.annotation for name, info in part.model_fields.items()}
+    names = [*fields, *part.lost]
+    needed = (info.alias or name for name, info in part.model_fields.items() if info.is_required())
+    missing = [name for name in needed if name not in written]
+    for key, value in written.items():
+        here = (*loc, key)
+        if reason := part.lost.get(key):
+            checks = int(key in part.lost_checks)
+            yield document.problem(here, reason, at_key=True, level="loss", checks=checks)
+        elif key not in fields:
+            message = f"Unknown key `{key}`.{near(key, names)} Known keys: {', '.join(names)}."
+            is_overlooked = part.overlooks and not near(key, missing)
+            level: Level = "loss" if is_overlooked else "error"
+            yield document.problem(here, message, at_key=True, level=level)
+        elif isinstance(value, Mapping):
+            for item in (fields[key], *get_args(fields[key])):
+                if isinstance(item, type) and issubclass(item, Foreign):
+                    yield from unplaced(item, value, document, here)
+
+
+def _left_out_below(value: Any, document: Document, loc: Loc) -> Iterator[Problem]:
+    if isinstance(value, Foreign):
+        yield from left_out(value, document, loc)
+    elif isinstance(value, Mapping):
+        for key, item in value.items():
+            yield from _left_out_below(item, document, (*loc, key))
+    elif isinstance(value, list | tuple):
+        for n, item in enumerate(value):
+            yield from _left_out_below(item, document, (*loc, n))
+
+
+def slug_of(name: str, *, instead: str = "imported") -> str:
+    """Make a slug of a name: `Refund flow!` is refund-flow; a name without letters gives another."""
+    plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().lower()
+    slug = "-".join(re.findall("[a-z0-9]+", plain))[:_SLUG_LENGTH].strip("-")
+    return slug or instead
+
+
+def suite_slug(agent: str, name: str, *, instead: str) -> str:
+    """Make the slug of a suite: it begins with that of the agent, for others have this name too."""
+    return f"{agent}-{slug_of(name, instead=instead)}"[:_LONGEST_SLUG].rstrip("-")
+
+
+def distinct_names(names: Sequence[str]) -> list[str]:
+    """Return each name once: a case is known by its name; a second `greeting` is `greeting (2)`."""
+    taken: dict[str, None] = {}
+    counts: dict[str, int] = {}  # where to look on, so that many of one name take no longer
+    for name in names:
+        distinct, n = name, counts.get(name, 1)
+        while distinct in taken:
+            n += 1
+            distinct = f"{name} ({n})"
+        taken[distinct] = None
+        counts[name] = n
+    return list(taken)

@@ -1,0 +1,48 @@
+"""Places in the files of an import, to be read and to be reported about."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any, Self, TypeVar, Unpack
+
+from evals_app.formats.foreign.foreign_file import Reading
+from evals_app.formats.foreign.shapes import Foreign
+from evals_app.formats.reading.parsed_file import Document
+from evals_app.formats.reading.problems import About, Loc, value_at
+
+P = TypeVar("P", bound=Foreign)
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """A place in a file."""
+
+    reading: Reading = field(repr=False)
+    loc: Loc = ()
+
+    @property
+    def document(self) -> Document:
+        return self.reading.document
+
+    @property
+    def value(self) -> Any:
+        """What is there; None if nothing is."""
+        return value_at(self.document.data, self.loc)
+
+    def at(self, *steps: str | int) -> Self:
+        return replace(self, loc=(*self.loc, *steps))
+
+    def entries(self) -> Iterator[Self]:
+        value = self.value
+        for n in range(len(value) if isinstance(value, list) else 0):
+            yield self.at(n)
+
+    def part(self, shape: type[P]) -> P | None:
+        """Read what is there; None, and reported: it is not sound."""
+        return self.reading.part(shape, self.loc)
+
+    def say(self, message: str, **about: Unpack[About]) -> None:
+        self.reading.say(self.loc, message, **about)
+
+    def lose(self, message: str, *, checks: int = 0) -> None:
+        """Report what is left out, and how many checks are lost with it."""
+        self.say(message, level="loss", checks=checks)

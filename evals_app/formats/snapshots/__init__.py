@@ -1,0 +1,1 @@
+"""Snapshots of what a run uses, and how two of them differ."""

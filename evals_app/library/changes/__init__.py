@@ -1,0 +1,1 @@
+"""What saving would change, what it did change, and edits since the last import."""

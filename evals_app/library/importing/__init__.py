@@ -1,0 +1,1 @@
+"""Files into rows: uploads, what they may change, and the bundled examples."""

@@ -1,0 +1,255 @@
+"""Make a case of a conversation, with the checks that a person ticked."""
+
+import json
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import count
+from typing import Any
+
+from django.db import transaction
+from django.db.models import QuerySet
+from pydantic import ValidationError
+
+from evals_app.engine.basics.errors import CannotError
+from evals_app.engine.basics.permits import FROZEN
+from evals_app.engine.proposing.case_making import case_made
+from evals_app.engine.proposing.proposals import chosen
+from evals_app.engine.proposing.recorded_tools import Recording, recorded
+from evals_app.engine.specs.agent_spec import OUTSIDE, AgentSpec
+from evals_app.engine.suites.suite_spec import CaseSpec, SuiteSpec
+from evals_app.library.changes.edits import note_edit
+from evals_app.library.making.observing import Observed
+from evals_app.library.saving import add_case, save_agent, save_suite
+from evals_app.models import Agent, Attachment, Case, Execution, Suite
+from fixtures_app.ground.quoting import shortened
+from fixtures_app.ground.spec_errors import messages_of
+from fixtures_app.models import Fixture
+
+MOST_SUITES = 200  # to choose from
+_NAME_CHARS = 200
+_SLUG_CHARS = 100
+_OPENING_CHARS = 80
+_RECORDED = "-recorded"
+
+ADD_CASE = "evals_app.add_case"
+ADD_SUITE = "evals_app.add_suite"
+COPY_AGENT = ("evals_app.add_agent", "evals_app.change_agent")
+
+
+class CannotMakeError(CannotError):
+    """The case cannot be made like this."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What a person wants: `suite` None means a new one, `name` empty one that is free.
+
+    `asks_again`: the earlier messages are sent again as turns. `is_recorded`: tools answer as
+    recorded, in a copy of the agent.
+    """
+
+    keys: Collection[str]
+    name: str = ""
+    suite: Suite | None = None
+    asks_again: bool = False
+    is_recorded: bool = False
+
+    def permissions(self) -> tuple[str, ...]:
+        """Return the rights that it takes."""
+        new_suite = (ADD_SUITE,) if self.suite is None else ()
+        return (ADD_CASE, *new_suite, *(COPY_AGENT if self.is_recorded else ()))
+
+
+def own_suite(execution: Execution) -> Suite | None:
+    """Return the suite of the run, if it is still in use."""
+    suite: Suite | None = execution.run.suite
+    return None if suite is None or suite.archived_at else suite
+
+
+def suites_for(execution: Execution) -> list[Suite]:
+    """Return the suites that can take the case: that of the run, and others of its agent."""
+    own = own_suite(execution)
+    rest = _suites_of([execution.run.agent_slug])[:MOST_SUITES]
+    return [*([own] if own else []), *(suite for suite in rest if suite != own)]
+
+
+def recorded_suites(execution: Execution) -> list[Suite]:
+    """Return the suites of copies of the agent whose tools answer as recorded."""
+    begin = _recorded_slug(execution.run.agent_slug)
+    copies = Agent.objects.filter(slug__startswith=begin).values_list("slug", flat=True)
+    return list(_suites_of(copies[:MOST_SUITES])[:MOST_SUITES])
+
+
+def _suites_of(agents: Iterable[str]) -> QuerySet[Suite]:
+    suites = Suite.objects.current().filter(agent__slug__in=list(agents))
+    return suites.select_related("agent").order_by("name", "pk")
+
+
+def recording_of(execution: Execution, observed: Observed) -> Recording | None:
+    """Return what tools of the agent answered; None if it has none, or it is gone."""
+    agent = _agent(execution)
+    return None if agent is None else _recording(agent, observed)
+
+
+def proposed_name(execution: Execution, observed: Observed) -> str:
+    """Return a name for the case; it may be taken."""
+    if execution.run.suite_id is None and observed.trial.turns:
+        history = observed.trial.history
+        first = history[0].text if history else observed.trial.turns[0].user
+        opening = " ".join(first.split())
+        return shortened(opening, _OPENING_CHARS)[:_NAME_CHARS] or execution.case
+    return f"{execution.case[: _NAME_CHARS - 20]}, run {execution.run_id}"
+
+
+@transaction.atomic
+def make_case(execution: Execution, observed: Observed, wanted: Wanted, *, by: Any) -> Case:
+    """Write the case, and with it a new suite and a copy of the agent if they are wanted.
+
+    Raises:
+        CannotMakeError: something does not fit.
+        CannotExpectError: the checks contradict each other, or the conversation itself would fail.
+    """
+    kept = chosen(observed.trial, observed.proposals(), wanted.keys)
+    note = f"Made from execution {execution.pk}."
+    agent = _agent(execution)
+    if wanted.is_recorded:
+        agent = _copy(execution, observed, wanted.suite, note=note, by=by)
+    elif wanted.suite is not None and wanted.suite not in suites_for(execution):
+        raise CannotMakeError("Choose a suite of the same agent.", key="suite")
+    suite = wanted.suite or _new_suite(execution, agent, note=note, by=by)
+    spec = _spec(execution, observed, suite, wanted, kept)
+    try:
+        case = add_case(suite, spec)
+    except ValueError as error:
+        raise CannotMakeError(str(error), key="name") from error
+    note_edit(case, user=by, note=note, is_new=True)
+    return case
+
+
+def _spec(
+    execution: Execution, observed: Observed, suite: Suite, wanted: Wanted, kept: Any
+) -> CaseSpec:
+    name = wanted.name or _free(
+        proposed_name(execution, observed),
+        lambda name: suite.cases.filter(name=name).exists(),
+        length=_NAME_CHARS,
+    )
+    try:
+        spec = case_made(
+            observed.trial,
+            kept,
+            name=name,
+            description=f"Made from execution {execution.pk} of run {execution.run_id}.",
+            frozen=observed.frozen,
+            asks_again=wanted.asks_again,
+        )
+    except ValidationError as error:
+        raise CannotMakeError(" ".join(messages_of(error))) from error
+    shown = {file.sha256 or "": file.name for turn in spec.turns for file in turn.files}
+    if missing := shown.keys() - Attachment.objects.keep(shown):
+        names = ", ".join(sorted(shown[sha256] for sha256 in missing))
+        raise CannotMakeError(f"These files are no longer stored: {names}.")
+    return spec
+
+
+def _agent(execution: Execution) -> Agent | None:
+    return Agent.objects.filter(slug=execution.run.agent_slug).first()
+
+
+def _recording(agent: Agent, observed: Observed) -> Recording | None:
+    if agent.driver in OUTSIDE:
+        return None
+    try:
+        return recorded(agent.to_spec(), observed.trial)
+    except ValidationError:
+        return None
+
+
+def _recorded_slug(slug: str) -> str:
+    return f"{slug[: _SLUG_CHARS - len(_RECORDED) - 4].rstrip('-')}{_RECORDED}"
+
+
+def _copy(
+    execution: Execution, observed: Observed, suite: Suite | None, *, note: str, by: Any
+) -> Agent:
+    """Return a copy of the agent that answers as recorded: that of the suite, an earlier or a new one."""
+    agent = _agent(execution)
+    recording = None if agent is None else _recording(agent, observed)
+    if agent is None or recording is None or not recording.tools:
+        raise CannotMakeError(
+            "This agent has no tools whose results can be used.", key="canned_tools"
+        )
+    if suite is not None:
+        if not suite.agent.slug.startswith(_recorded_slug(agent.slug)):
+            raise CannotMakeError(
+                "Tools answer as recorded in a copy of the agent. Choose a suite of that copy, or a new"
+                " suite.",
+                key="suite",
+            )
+        spec = recording.added_to(suite.agent.to_spec())
+        if spec is None:
+            raise CannotMakeError(
+                f"{suite.agent} already answers some of these calls otherwise. Choose a new suite.",
+                key="suite",
+            )
+        return _write_agent(spec, note=note, by=by)
+    return _write_agent(_free_copy(agent, recording), note=note, by=by)
+
+
+def _free_copy(agent: Agent, recording: Recording) -> AgentSpec:
+    """Return the first copy that answers this too, or a new one."""
+    for slug, name in _numbered(_recorded_slug(agent.slug), f"{agent.name[:180]} (recorded)"):
+        known = Agent.objects.filter(slug=slug).first()
+        if known is None:
+            return recording.copy_of(agent.to_spec(), slug=slug, name=name)
+        if (spec := recording.added_to(known.to_spec())) is not None:
+            return spec
+    raise AssertionError("numbers never end")
+
+
+def _write_agent(spec: AgentSpec, *, note: str, by: Any) -> Agent:
+    saved = save_agent(spec)
+    agent = Agent.objects.get(slug=spec.slug)
+    if saved != "unchanged":
+        note_edit(agent, user=by, note=note, is_new=saved == "created")
+    return agent
+
+
+def _new_suite(execution: Execution, agent: Agent | None, *, note: str, by: Any) -> Suite:
+    """Write a suite for the agent, like the one of the run if that still exists."""
+    if agent is None:
+        raise CannotMakeError("The agent was deleted, so it cannot have a new suite.", key="suite")
+    own: Suite | None = execution.run.suite
+    if own is not None:
+        written = Suite.objects.with_head().get(pk=own.pk).written_head()
+        title = (
+            f"{own.name[:180]} (recorded)" if agent.pk != own.agent_id else f"{own.name[:190]} 2"
+        )
+        slug = f"{own.slug[:80]}{_RECORDED if agent.pk != own.agent_id else ''}"
+    else:
+        used = json.loads(execution.run.snapshot.content).get("suite", {}).get("fixtures", [])
+        stored = Fixture.objects.filter(slug__in=used).values_list("slug", flat=True)
+        written = {"fixtures": list(stored), "cases": []}
+        title, slug = f"Conversations with {agent.name}"[:190], f"{agent.slug[:80]}-conversations"
+    free_slug, name = next(
+        pair for pair in _numbered(slug, title) if not Suite.objects.filter(slug=pair[0]).exists()
+    )
+    changes = {"suite": name, "slug": free_slug, "agent": agent.slug}
+    spec = SuiteSpec.model_validate(written | changes, context=FROZEN)
+    save_suite(spec)
+    suite = Suite.objects.select_related("agent").get(slug=spec.slug)
+    note_edit(suite, user=by, note=note, is_new=True)
+    return suite
+
+
+def _numbered(slug: str, name: str) -> Iterator[tuple[str, str]]:
+    yield slug, name
+    for number in count(2):
+        yield f"{slug}-{number}", f"{name} {number}"
+
+
+def _free(name: str, is_taken: Callable[[str], bool], *, length: int) -> str:
+    names = (
+        name if number == 1 else f"{name[: length - 8].rstrip()} {number}" for number in count(1)
+    )
+    return next(free for free in names if not is_taken(free))

@@ -1,0 +1,1 @@
+"""What people write: suites, agents, providers, attachments and evaluation steps."""

@@ -1,0 +1,1 @@
+"""Fields and transactions that rows share."""

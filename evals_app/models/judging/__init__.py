@@ -1,0 +1,1 @@
+"""How judges graded, and what people say about it."""

@@ -1,0 +1,1 @@
+"""People: profiles, roles, tokens and links to set a password."""

@@ -1,0 +1,1 @@
+"""What happened: runs, executions, grades, leases, retests, spending and schedules."""

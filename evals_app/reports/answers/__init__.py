@@ -1,0 +1,1 @@
+"""What REST and commands answer, as classes that write and describe it."""

@@ -1,0 +1,48 @@
+"""What an import left out of the files of a suite, in words."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from evals_app.reports.answers.run_answers import Json, Loss, Losses
+
+TITLE = "Left out of the files of this suite"
+
+
+def losses_json(stored: Mapping[str, Any]) -> Json | None:
+    """Return what a run remembers of an import as it is answered; None: nothing was left out."""
+    if not stored:
+        return None
+    places = ("line", "column")
+    parts = [
+        Loss.of(part, **{key: part[key] or None for key in places}) for part in stored["parts"]
+    ]
+    return Losses.of(stored, parts=parts)
+
+
+def checks_not_read(lost: int, read: int) -> str:
+    """Say how many checks were not read."""
+    total = lost + read
+    return f"{lost:,} of {total:,} check{'' if total == 1 else 's'} {'was' if lost == 1 else 'were'} not read"
+
+
+def losses_note(losses: Mapping[str, Any]) -> str:
+    """Return what makes a verdict mean less: the checks that were lost; empty if none was."""
+    if not losses["checks_lost"]:
+        return ""
+    words = checks_not_read(losses["checks_lost"], losses["checks_read"])
+    return f"When its files were imported, {words}. The verdict says nothing about them."
+
+
+def loss_lines(losses: Mapping[str, Any] | None) -> list[str]:
+    """Return a line for each part that was left out; those that are checks say so."""
+    if losses is None:
+        return []
+    more = f"and {losses['more']:,} more"
+    return [*map(_line, losses["parts"]), *([more] if losses["more"] else [])]
+
+
+def _line(part: Mapping[str, Any]) -> str:
+    place = ":".join(str(item) for item in (part["path"], part["line"], part["column"]) if item)
+    keys = f" {part['keys']}:" if part["keys"] else ""
+    what = "Check" if part["checks"] else "Other"
+    return f"{what}: {place}:{keys} {part['message']}"

@@ -1,0 +1,47 @@
+"""What to read with the verdict of a run, because it makes the verdict mean less."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from evals_app.reports.answers.decided import people_note
+from evals_app.reports.answers.losses import losses_note
+from evals_app.reports.words.judges import has_script
+from evals_app.reports.words.regrading import regraded_in_words
+
+_STOPPED = {
+    "cancelled": "cancelled by a person",
+    "deadline": "time limit reached",
+}
+_CEILINGS = {
+    "run": "cost limit reached",
+    "person": "monthly ceiling of the person reached",
+    "site": "monthly ceiling of the site reached",
+}
+
+
+def run_notes(run: Mapping[str, Any]) -> list[str]:
+    """Return sentences about a run; none if its verdict is that of its whole suite."""
+    notes = []
+    if run["is_scripted"]:
+        notes.append(
+            "Scripted: the agent follows a script. The verdict tests the checks, not an agent."
+        )
+    elif has_script(run["judge"] or ""):
+        notes.append("A judge follows a script: its verdicts mean nothing about the agent.")
+    notes += run["notes"] or ()
+    if run["losses"] and (note := losses_note(run["losses"])):
+        notes.append(note)
+    if note := people_note(run["reviewed"] or {}):
+        notes.append(note)
+    if run["regrading"]:
+        notes.append(regraded_in_words(run["covers"], run["regrading"]))
+    elif run["covers"]:
+        notes.append(f"Not the whole suite: {run['covers']}.")
+    if run["stand_in_note"]:
+        notes.append(run["stand_in_note"])
+    if run["stop_reason"] and run["counts"]["cancelled"] + run["counts"]["not_run"]:
+        why = (
+            _STOPPED.get(run["stop_reason"]) or _CEILINGS[run["budget"]["reached_ceiling"] or "run"]
+        )
+        notes.append(f"Stopped early: {why}.")
+    return notes

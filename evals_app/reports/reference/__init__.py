@@ -1,0 +1,1 @@
+"""Pages of the reference and JSON Schemas, written from the code itself."""

@@ -1,0 +1,66 @@
+"""The JSON Schema of the JSON report: `python -m evals_app.reports.reference.report_schema > docs/report.schema.json`."""
+
+import json
+import sys
+from typing import Literal
+
+from pydantic import TypeAdapter
+
+from evals_app.engine.verdicts.scoring import RunVerdict
+from evals_app.reports.answers.run_answers import (
+    Answer,
+    CostParts,
+    Counts,
+    ExecutionDetails,
+    Json,
+    RunDetails,
+    Tokens,
+)
+from evals_app.reports.answers.run_json import SCHEMA_VERSION
+
+_DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+
+class Total(Answer):
+    """Several runs added up; what is unknown for one of them is null."""
+
+    runs: int
+    verdict: RunVerdict
+    verdicts: dict[RunVerdict, int]
+    counts: Counts
+    tokens: Tokens
+    cost_usd: float | None
+    cost_parts_usd: CostParts
+
+
+class RunReport(Answer):
+    """A run with its executions."""
+
+    run: RunDetails
+    executions: list[ExecutionDetails]
+
+
+class OneRun(RunReport):
+    """The report of one run."""
+
+    schema_version: Literal[1]
+
+
+class SeveralRuns(Answer):
+    """The report of several runs."""
+
+    schema_version: Literal[1]
+    total: Total
+    runs: list[RunReport]
+
+
+def report_schema() -> Json:
+    """Return the schema of the JSON report."""
+    schema = TypeAdapter(OneRun | SeveralRuns).json_schema()
+    title = f"Report of runs by Evalwell, version {SCHEMA_VERSION}"
+    return {"$schema": _DIALECT, "title": title} | schema
+
+
+if __name__ == "__main__":
+    json.dump(report_schema(), sys.stdout, indent=2, ensure_ascii=False)
+    sys.stdout.write("\n")

@@ -1,0 +1,1 @@
+"""Reports in every format: HTML, Markdown, JUnit, CI systems, tables, messages and traces."""

@@ -1,0 +1,178 @@
+"""What is sent when a run has ended: as JSON, for Slack, as the text of an e-mail."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+
+from evals_app.engine.llm.pricing import usd_text
+from evals_app.reports.answers.run_answers import Json, in_json
+
+Event = Literal["ended", "failed", "worse", "test"]
+MOST_NAMES = 20  # of cases, in each list
+_MOST_SUBJECT = 200
+_MOST_CHARS = 2900  # of a section: Slack allows 3000
+
+_HEADS = {
+    "passed": "passed",
+    "failed": "failed",
+    "inconclusive": "was inconclusive",
+    "measured": "was measured",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Names:
+    """Names of cases: the first of them, and how many there are."""
+
+    first: Sequence[str] = ()
+    count: int = 0
+
+    @property
+    def more(self) -> str:
+        rest = self.count - len(self.first)
+        return f"and {rest:,} more" if rest > 0 else ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Notice:
+    """What a message says about a run that has ended: no text of a conversation.
+
+    `worse` is None if the run was compared with nothing; then `compare_url` is empty, too.
+    """
+
+    event: Event
+    run: int
+    suite: str
+    suite_name: str
+    agent: str
+    agent_name: str
+    model: str
+    status: str
+    verdict: str
+    stop_reason: str
+    in_short: str
+    cases: int
+    cases_passed: int
+    cases_measured: int
+    cases_not_graded: int
+    cost_usd: float | None
+    created_by: str
+    started_at: datetime | None
+    finished_at: datetime | None
+    failed: Names
+    baseline: int | None
+    worse: Names | None
+    url: str = ""
+    compare_url: str = ""
+
+    @property
+    def headline(self) -> str:
+        """One sentence: `Refunds failed: 36 of 38 cases passed, 2 are worse than in run 12`."""
+        ended = "was cancelled" if self.status == "cancelled" else _HEADS[self.verdict]
+        counts = [f"{self.cases_passed:,} of {self.cases:,} cases passed"]
+        if self.cases_measured:
+            counts.append(f"{self.cases_measured:,} only measured")
+        if self.cases_not_graded:
+            counts.append(f"{self.cases_not_graded:,} could not be graded")
+        if self.worse is not None and self.worse.count:
+            verb = "is" if self.worse.count == 1 else "are"
+            counts.append(f"{self.worse.count:,} {verb} worse than in run {self.baseline}")
+        test = "This is a test. " if self.event == "test" else ""
+        return f"{test}{self.suite_name} {ended}: {', '.join(counts)}."
+
+
+def notice_json(notice: Notice, *, at: datetime) -> Json:
+    """Return the body of a webhook: type, timestamp and data, as Standard Webhooks has them."""
+    worse = notice.worse
+    return {
+        "type": "test" if notice.event == "test" else f"run.{notice.event}",
+        "timestamp": in_json(at),
+        "data": {
+            "run": notice.run,
+            "url": notice.url or None,
+            "headline": notice.headline,
+            "suite": {"slug": notice.suite, "name": notice.suite_name},
+            "agent": {"slug": notice.agent, "name": notice.agent_name},
+            "model": notice.model or None,
+            "status": notice.status,
+            "verdict": notice.verdict,
+            "stop_reason": notice.stop_reason or None,
+            "cases": notice.cases,
+            "cases_passed": notice.cases_passed,
+            "cases_measured": notice.cases_measured,
+            "cases_not_graded": notice.cases_not_graded,
+            "failed": _names_json(notice.failed),
+            "baseline": notice.baseline,
+            "worse": None if worse is None else _names_json(worse),
+            "compare_url": notice.compare_url or None,
+            "cost_usd": notice.cost_usd,
+            "created_by": notice.created_by or None,
+            "started_at": in_json(notice.started_at),
+            "finished_at": in_json(notice.finished_at),
+        },
+    }
+
+
+def _names_json(names: Names) -> Json:
+    return {"count": names.count, "names": list(names.first)}
+
+
+def slack_json(notice: Notice) -> Json:
+    """Return a message for the incoming webhooks of Slack, and of chats that read the same."""
+    sections = [f"*{_escaped(notice.headline)}*", *_slack_lists(notice)]
+    links = [
+        f"<{url}|{text}>"
+        for url, text in ((notice.url, "Open the run"), (notice.compare_url, "Compare"))
+        if url
+    ]
+    context = " · ".join([_escaped(_details(notice)), *links])
+    blocks: list[dict[str, Any]] = [
+        {"type": "section", "text": {"type": "mrkdwn", "text": section[:_MOST_CHARS]}}
+        for section in sections
+    ]
+    blocks.append(
+        {"type": "context", "elements": [{"type": "mrkdwn", "text": context[:_MOST_CHARS]}]}
+    )
+    return {"text": _escaped(notice.headline), "blocks": blocks}
+
+
+def _slack_lists(notice: Notice) -> Iterator[str]:
+    for title, names in _lists(notice):
+        lines = [f"• {_escaped(name)}" for name in names.first]
+        yield "\n".join(filter(None, [title, *lines, names.more]))
+
+
+def _escaped(text: str) -> str:
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def mail_subject(notice: Notice) -> str:
+    """Return the subject of an e-mail, in one line."""
+    subject = " ".join(notice.headline.split()).rstrip(".")
+    return subject if len(subject) <= _MOST_SUBJECT else f"{subject[: _MOST_SUBJECT - 1]}…"
+
+
+def mail_text(notice: Notice) -> str:
+    """Return the text of an e-mail."""
+    parts = [notice.headline, _details(notice)]
+    for title, names in _lists(notice):
+        lines = [f"* {name}" for name in names.first]
+        parts.append("\n".join(filter(None, [title, *lines, names.more])))
+    links = [("The run", notice.url), ("Compared with the baseline", notice.compare_url)]
+    parts.append("\n".join(f"{title}: {url}" for title, url in links if url))
+    return "\n\n".join(filter(None, parts)) + "\n"
+
+
+def _lists(notice: Notice) -> Iterator[tuple[str, Names]]:
+    if notice.worse is not None and notice.worse.count:
+        yield f"Worse than in run {notice.baseline}:", notice.worse
+    if notice.failed.count:
+        yield "Did not pass:", notice.failed
+
+
+def _details(notice: Notice) -> str:
+    cost = "" if notice.cost_usd is None else f"cost {usd_text(notice.cost_usd)}"
+    by = f"started by {notice.created_by}" if notice.created_by else ""
+    agent = " with ".join(filter(None, [f"agent {notice.agent_name}", notice.model]))
+    return ", ".join(filter(None, [notice.in_short, agent, cost, by]))

@@ -1,0 +1,1 @@
+"""Words for numbers: scores, shares, gates and differences, the same everywhere."""

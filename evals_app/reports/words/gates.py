@@ -1,0 +1,67 @@
+"""Writes the gates of a run for people, the same on its page and in reports."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from evals_app.engine.llm.pricing import usd_text
+from evals_app.reports.words.figures import duration, percent, score_text
+from evals_app.reports.words.shares import share_text
+
+_WORDS = {True: "met", False: "missed", None: "undecided"}
+
+_SENTENCES = {
+    "min_score": "The mean score must be at least {}",
+    "min_pass_rate": "At least {} of the cases must pass",
+    "max_p95_ms": "95 % of the replies must arrive within {}",
+    "max_cost_per_call_usd": "A turn of the agent may cost at most {} on average",
+    "max_cost_usd": "Agent and judge together may cost at most {}",
+    "max_regressions": "At most {} may have got worse since the baseline",
+    "max_score_drop": "The mean score may be at most {} below the baseline's",
+}
+
+
+def is_applied(gate: Mapping[str, Any]) -> bool:
+    """Whether a gate of an answer or a summary counts: there was something to compare with."""
+    return bool(gate.get("is_applied", True))  # older runs do not say
+
+
+def gate_word(gate: Mapping[str, Any]) -> str:
+    """Return in a word how a gate of an answer or a summary ended."""
+    return _WORDS[gate["passed"]] if is_applied(gate) else "not applied"
+
+
+def gate_texts(gate: Mapping[str, Any], *, scale: str) -> tuple[str, str]:
+    """Return what a gate of an answer requires, as a sentence, and the actual value."""
+    name = gate["name"]
+
+    def written(value: float) -> str:
+        if name == "min_score":
+            return score_text(value, scale=scale)
+        if name.endswith("_usd"):
+            return usd_text(value)
+        if name == "max_regressions":
+            return f"{value:,.0f} case{'' if value == 1 else 's'}"
+        if name == "max_score_drop":
+            return f"{round(4 * value if scale == '1-5' else value, 4):g}"
+        return percent(value) if name == "min_pass_rate" else duration(value)
+
+    actual = gate["actual"]
+    sentence = _SENTENCES[name].format(written(gate["limit"]))
+    if name == "max_regressions" and gate["limit"] == 0:
+        sentence = "No case may have got worse since the baseline"
+    if actual is None:
+        return sentence, "unknown"
+    if name == "min_pass_rate" and gate.get("graded"):
+        passed = round(actual * gate["graded"])
+        return sentence, share_text(passed, gate["graded"], not_graded=gate["not_graded"] or 0)
+    if name == "max_score_drop":
+        fell = f"{written(abs(actual))} {'above' if actual < 0 else 'below'}"
+        return sentence, f"{fell}{_counted(gate)}"
+    return sentence, f"{written(actual)}{_counted(gate)}"
+
+
+def _counted(gate: Mapping[str, Any]) -> str:
+    """Say what a value is of, where something is left out."""
+    if not gate.get("not_graded"):
+        return ""
+    return f" ({gate['graded']:,} graded, {gate['not_graded']:,} not graded)"

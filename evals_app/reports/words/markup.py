@@ -1,0 +1,39 @@
+"""HTML in which every text is escaped, because only `tag` makes markup."""
+
+from collections.abc import Iterable
+from html import escape
+
+from evals_app.reports.words.characters import legal
+
+_EMPTY = frozenset({"meta", "input", "br"})
+
+
+class Markup(str):
+    """Text that is HTML already."""
+
+    __slots__ = ()
+
+
+Child = str | Iterable["Child"] | None
+
+
+def tag(name: str, /, *children: Child, **attributes: str | bool | None) -> Markup:
+    """Return an element; an attribute that is None or False is left out.
+
+    An underscore at the end of a name is left out, others become hyphens: `class_`, `data_state`.
+    """
+    written = "".join(
+        f" {key.rstrip('_').replace('_', '-')}"
+        + ("" if value is True else f'="{escape(legal(str(value)))}"')
+        for key, value in attributes.items()
+        if value is not None and value is not False
+    )
+    if name in _EMPTY:
+        return Markup(f"<{name}{written}>")
+    return Markup(f"<{name}{written}>{''.join(map(_inside, children))}</{name}>")
+
+
+def _inside(child: Child) -> str:
+    if child is None or isinstance(child, Markup):
+        return child or ""
+    return escape(legal(child)) if isinstance(child, str) else "".join(map(_inside, child))

@@ -1,0 +1,1 @@
+"""What REST and MCP share: who asks, what the body says, limits, and refusals."""

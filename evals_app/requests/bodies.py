@@ -1,0 +1,244 @@
+"""The bodies of requests: their keys, and their errors."""
+
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import Field, ValidationError
+
+from evals_app.engine.specs.base_spec import Name, Slug, Spec, Usd
+from evals_app.formats.reading.explain import explain
+from evals_app.formats.reading.problems import Loc, Problem, holds, keys_text, shortened, shown
+from evals_app.models import Agent, Suite
+from evals_app.requests.pagination import LARGEST
+from evals_app.requests.problems import RefusedError, error_at, refused_at, refused_data
+from evals_app.runs.regrading.start_regrade import MOST_TRIALS
+from evals_app.runs.reviews.review_tasks import MOST_ITEMS, USUAL_COUNT
+from fixtures_app.ground.words import near
+
+B = TypeVar("B", bound=Spec)
+
+_LONGEST_MESSAGE = 500
+
+Ceiling = Annotated[Usd, Field(gt=0)]
+RunId = Annotated[int, Field(ge=1, le=2**63 - 1)]  # what a database can look for
+Words = Annotated[list[Name], Field(max_length=1000)]
+
+
+class StartRun(Spec):
+    """A run to start."""
+
+    suite: Slug
+    agent: Annotated[Slug | None, Field(description="Replaces the suite's own agent.")] = None
+    model: Annotated[
+        str | None,
+        Field(min_length=1, max_length=300, description="Replaces the agent's own model."),
+    ] = None
+    cases: Annotated[
+        Words, Field(description="Runs only cases whose name contains one of these.")
+    ] = Field(default_factory=list)
+    tags: Annotated[
+        Words, Field(description="Runs only cases that have one of these tags, or whose suite has.")
+    ] = Field(default_factory=list)
+    trials: Annotated[int | None, Field(ge=1, le=100, description="Trials of each case.")] = None
+    all_trials: Annotated[
+        bool, Field(description="Runs all trials, even if the suite skips those not needed.")
+    ] = False
+    concurrency: Annotated[
+        int | None, Field(ge=1, le=1000, description="Parallel conversations.")
+    ] = None
+    max_cost_usd: Annotated[
+        Ceiling | None, Field(description="The run stops before a call that could cost more.")
+    ] = None
+    baseline: Annotated[
+        RunId | Literal["latest", "pinned"] | None,
+        Field(
+            description="The run to compare with: its id, latest (the last whole run of the suite that"
+            " passed, if there is one) or pinned (the baseline of the suite). Then no case may get worse, unless"
+            " the suite has a gate max_regressions. null: the suite's gates are compared with its"
+            " baseline."
+        ),
+    ] = None
+
+    def choices(self) -> dict[str, Any]:
+        """Return the choices apart from suite and agent, as operations on runs take them."""
+        return self.model_dump(exclude={"suite", "agent"}) | {"model": self.model or ""}
+
+
+class RerunCases(Spec):
+    """The cases to run again, in a new run."""
+
+    only: Annotated[
+        Literal["failed", "errored", "all"],
+        Field(description="errored includes cases that were cancelled or did not run."),
+    ] = "failed"
+    cases: Annotated[
+        list[str] | None,
+        Field(
+            min_length=1, max_length=1000, description="Only the cases with these names; null: all."
+        ),
+    ] = None
+    version: Annotated[
+        Literal["current", "frozen"],
+        Field(
+            description="current: cases, checks, agent and fixtures as they are now; frozen: as they"
+            " were in that run."
+        ),
+    ] = "current"
+
+
+class RegradeRun(Spec):
+    """How to grade the conversations of a run again."""
+
+    suite: Annotated[
+        Literal["current", "as_it_was"],
+        Field(description="Whose checks: the suite's as they are now, or those of the run."),
+    ] = "current"
+    cases: Annotated[
+        list[str] | None,
+        Field(
+            min_length=1, max_length=1000, description="Only the cases with these names; null: all."
+        ),
+    ] = None
+    trials: Annotated[
+        int,
+        Field(
+            ge=1,
+            le=MOST_TRIALS,
+            description="How often to grade each conversation. More than once shows how steady the"
+            " judge is, and stored answers are then not used.",
+        ),
+    ] = 1
+    judge: Annotated[
+        str | None,
+        Field(
+            min_length=1,
+            max_length=300,
+            description="provider/model: replaces the judge of the suite, but none that a check names.",
+        ),
+    ] = None
+    max_cost_usd: Annotated[
+        Ceiling | None, Field(description="The run stops before a call that could cost more.")
+    ] = None
+
+    def choices(self) -> dict[str, Any]:
+        """Return the choices as operations on runs take them."""
+        return self.model_dump() | {"judge": self.judge or ""}
+
+
+class StartSettlement(Spec):
+    """Two runs whose differences are to be settled."""
+
+    base: Annotated[int, Field(ge=1, le=LARGEST, description="The run to compare with.")]
+    head: Annotated[int, Field(ge=1, le=LARGEST, description="The run that may be worse.")]
+    with_better: Annotated[bool, Field(description="Also test cases that seem better.")] = False
+    max_cost_usd: Annotated[
+        Ceiling | None, Field(description="Cost limit of all its runs together.")
+    ] = None
+
+
+class DrawGrades(Spec):
+    """Grades of a run to draw for people to check."""
+
+    count: Annotated[
+        int, Field(ge=1, le=MOST_ITEMS, description="How many; fewer if the run has fewer.")
+    ] = USUAL_COUNT
+    only_judged: Annotated[bool, Field(description="Only grades of judges.")] = True
+    checks: Annotated[
+        list[str] | None,
+        Field(min_length=1, max_length=1000, description="Labels of checks; null: all."),
+    ] = None
+    people: Annotated[
+        list[Annotated[str, Field(min_length=1, max_length=150)]],
+        Field(max_length=100, description="User names; empty: anyone who may review executions."),
+    ] = Field(default_factory=list)
+
+
+class NewCeiling(Spec):
+    """How to resume a run that was stopped."""
+
+    max_cost_usd: Annotated[
+        Ceiling | None, Field(description="New cost limit of the whole run; null: unchanged.")
+    ] = None
+
+
+class Pin(Spec):
+    """Whether to keep the transcripts of a run."""
+
+    is_pinned: Annotated[bool, Field(description="Keep the transcripts however old the run gets.")]
+
+
+class AsBaseline(Spec):
+    """Whether a run is the baseline of its suite."""
+
+    is_baseline: Annotated[bool, Field(description="Whether later runs are compared with it.")]
+
+
+class ImportedFile(Spec):
+    """A file in a JSON import."""
+
+    path: Annotated[str, Field(min_length=1, max_length=1000)]
+    content: str
+
+
+class ImportFiles(Spec):
+    """Files to import together."""
+
+    files: Annotated[list[ImportedFile], Field(min_length=1, max_length=1000)]
+
+
+class Nothing(Spec):
+    """An empty body."""
+
+
+def read_body(model: type[B], data: Any) -> B:
+    """Read a body.
+
+    Raises:
+        RefusedError: with all its errors.
+    """
+    if not isinstance(data, dict):
+        raise refused_at("", "Send a JSON object.")
+    # A form would have lists as values; no form gets here, but an empty body looks like one.
+    given = dict(data)
+    if given and not model.model_fields:
+        raise refused_at("", "This address takes no body: send none, or {}.")
+
+    def place(loc: Loc, message: str, *, at_key: bool = False) -> Problem:  # noqa: ARG001 - Place
+        value: Any = given
+        for step in loc:
+            value = value[step] if holds(value, step) else None
+        # Only a message that repeats a very long key is longer.
+        message = message if len(message) <= _LONGEST_MESSAGE else shortened(message)
+        return Problem(
+            "", 0, 0, keys_text(loc), shown(value, loc) if value is not None else "", message
+        )
+
+    try:
+        return model.model_validate(given)
+    except ValidationError as exc:
+        raise refused_data(explain(exc, model=model, data=given, place=place)) from exc
+
+
+def suite_and_agent(body: StartRun, user: Any) -> tuple[Suite, Agent | None]:
+    """Return the suite and the agent that a body names.
+
+    Suggestions are made only to users who may see the objects.
+
+    Raises:
+        RefusedError: one of them does not exist.
+    """
+    suite = Suite.objects.filter(slug=body.suite).first()
+    agent = Agent.objects.filter(slug=body.agent).first() if body.agent else None
+    errors = []
+    if suite is None:
+        errors.append(_unknown("suite", body.suite, Suite, user))
+    if body.agent is not None and agent is None:
+        errors.append(_unknown("agent", body.agent, Agent, user))
+    if suite is None or errors:
+        raise RefusedError(errors[0]["message"], errors=errors)
+    return suite, agent
+
+
+def _unknown(what: str, slug: str, model: type[Suite | Agent], user: Any) -> dict[str, Any]:
+    may_see = user.has_perm(f"evals_app.view_{what}")
+    known = model.objects.values_list("slug", flat=True) if may_see else ()
+    return error_at(what, f"There is no {what} {slug!r}.{near(slug, known)}", slug)

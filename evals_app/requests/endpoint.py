@@ -1,0 +1,189 @@
+"""What all views share: rights, known query parameters, and `fields=`."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, ClassVar, TypeVar
+
+from django.http import Http404, HttpResponse
+from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_view
+from pydantic import BaseModel
+from rest_framework.generics import GenericAPIView
+from rest_framework.mixins import ListModelMixin
+from rest_framework.parsers import BaseParser
+from rest_framework.renderers import JSONRenderer
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from evals_app.reports.answers.run_answers import Answer
+from evals_app.requests.pagination import LARGEST
+from evals_app.requests.parsers import JsonParser
+from evals_app.requests.permissions import MeetsNeeds, Need
+from evals_app.requests.problems import MEDIA_TYPE, Problem, refused_at, unknown
+from evals_app.requests.throttles import Counted
+
+W = TypeVar("W", bound=str)
+V = TypeVar("V", bound="type[ListEndpoint | OneEndpoint]")
+
+ETAG = OpenApiParameter(
+    "ETag",
+    str,
+    OpenApiParameter.HEADER,
+    response=[200, 201],
+    description="Identifies this version.",
+)
+FIELDS = OpenApiParameter("fields", str, description="Return only these top-level keys: a,b.")
+
+
+def responses(answer: Any, *refused: int, status: int = 200) -> dict[tuple[int, str], Any]:
+    """Describe the answer of an endpoint, and the statuses of its problems."""
+    return {(status, "application/json"): answer, **problems(*refused)}
+
+
+def problems(*refused: int) -> dict[tuple[int, str], Any]:
+    """Describe the problems that any endpoint may answer, and those of some more statuses."""
+    return {(code, MEDIA_TYPE): Problem for code in (400, 401, 403, 404, 406, 429, 503, *refused)}
+
+
+class AnyRenderer(JSONRenderer):
+    """Lets clients accept whatever they like; problems are JSON all the same."""
+
+    media_type = "*/*"
+
+
+class Endpoint(Counted):
+    """A view of the REST API.
+
+    `needs` are the rights by method; `parameters` are the known query parameters. Others are refused,
+    because a misspelt filter would return everything.
+    """
+
+    needs: ClassVar[Mapping[str, Need]]
+    parameters: ClassVar[Sequence[str]] = ()
+    permission_classes = [MeetsNeeds]
+    parser_classes: Sequence[type[BaseParser]] = [JsonParser]
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        super().initial(request, *args, **kwargs)
+        if not hasattr(self, (request.method or "").lower()):
+            self.http_method_not_allowed(request)  # whatever its parameters are
+        if any(isinstance(key, int) and key > LARGEST for key in kwargs.values()):
+            raise Http404  # no database can look for it
+        known = [*self.parameters, "format"]
+        for name in request.query_params:
+            if name not in known:
+                raise unknown(name, known, what="query parameter", keys=name)
+
+
+class ListEndpoint(ABC, Endpoint, ListModelMixin, GenericAPIView[Any]):
+    """A list, page by page: each row that the filters leave is made into JSON by `row_json`."""
+
+    answer: ClassVar[type[Answer]]
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        filters: Collection[str] = ()
+        if request.method in {"GET", "HEAD"}:
+            filters = getattr(getattr(self, "filterset_class", None), "base_filters", ())
+            self.parameters = ["cursor", "page_size", "fields", *filters]  # type: ignore[misc]
+        super().initial(request, *args, **kwargs)
+        for name in filters:
+            if request.query_params.get(name) == "":
+                # The filter would be left out, and everything returned.
+                raise refused_at(name, f"{name} has no value; leave it out to see everything.")
+
+    @abstractmethod
+    def row_json(self, row: Any) -> dict[str, Any]:
+        """Make a row of the queryset, or what `completed` makes of it, into JSON."""
+
+    def completed(self, rows: Sequence[Any]) -> Sequence[Any]:
+        """Add to the rows of a page what is read for all of them at once."""
+        return rows
+
+    def get(self, request: Request, **kwargs: Any) -> Response:
+        rows = self.filter_queryset(self.get_queryset())
+        wanted = wanted_fields(request, self.answer.KEYS)
+        page = self.paginate_queryset(rows) or ()
+        shown = [chosen(self.row_json(row), wanted) for row in self.completed(page)]
+        return self.get_paginated_response(shown)
+
+
+class OneEndpoint(ABC, Endpoint):
+    """One thing with all its keys, unless `fields=` names some of them."""
+
+    answer: ClassVar[type[BaseModel]]
+    parameters: ClassVar[Sequence[str]] = ("fields",)
+
+    @abstractmethod
+    def read(self, key: Any) -> dict[str, Any] | None:
+        """Return it as JSON; None if it does not exist."""
+
+    def get(self, request: Request, **named: Any) -> HttpResponse:
+        (key,) = named.values()
+        data = self.read(key)
+        if data is None:
+            raise Http404
+        return Response(chosen(data, wanted_fields(request, data)))
+
+
+def describe_get(operation_id: str, summary: str, *refused: int) -> Callable[[V], V]:
+    """Describe a view of `answer` for the schema."""
+
+    def describe(view: V) -> V:
+        schema = extend_schema(
+            operation_id=operation_id,
+            summary=summary,
+            parameters=[FIELDS],
+            responses=responses(view.answer, *refused),
+        )
+        return extend_schema_view(get=schema)(view)
+
+    return describe
+
+
+def wanted_fields(request: Request, known: Collection[str]) -> list[str] | None:
+    """Read `fields=`; None means all.
+
+    Raises:
+        RefusedError: there is no such field.
+    """
+    given = request.query_params.get("fields")
+    if given is None:
+        return None
+    names = [name.strip() for name in given.split(",")]
+    for name in names:
+        if name not in known:
+            raise unknown(name, known, what="field", keys="fields")
+    return names
+
+
+def chosen(data: dict[str, Any], wanted: Sequence[str] | None) -> dict[str, Any]:
+    """Return only the wanted keys, in their original order."""
+    if wanted is None:
+        return data
+    return {key: value for key, value in data.items() if key in wanted}
+
+
+def one_of(request: Request, name: str, words: Sequence[W]) -> W | None:
+    """Read a query parameter that is one of some words; None if it is missing.
+
+    Raises:
+        RefusedError: it is a different word.
+    """
+    given = request.query_params.get(name)
+    if given is None:
+        return None
+    for word in words:
+        if given == word:
+            return word
+    raise unknown(given, words, what=name, keys=name)
+
+
+def flag(request: Request, name: str) -> bool:
+    """Read a query parameter that is true or false.
+
+    Raises:
+        RefusedError: it is something else.
+    """
+    given = request.query_params.get(name, "false")
+    if given not in {"true", "false"}:
+        raise refused_at(name, f"{name} must be true or false.")
+    return given == "true"

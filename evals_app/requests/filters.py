@@ -1,0 +1,147 @@
+"""Filters of lists; every filter has an index."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from django import forms
+from django.db.models import Exists, OuterRef, QuerySet
+from django_filters import rest_framework as filters
+
+from evals_app.models import Case, CaseResult, Execution, Review, Run, Settlement, Suite, Yardstick
+from evals_app.models.authored.suites import SuiteQuerySet
+from evals_app.models.judging.reviews import IS_LABEL
+from evals_app.requests.pagination import LARGEST
+from evals_app.runs.reading.case_history import COUNTED
+
+_EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
+_LATEST = datetime(9999, 1, 1, tzinfo=UTC)
+
+
+class _MomentField(filters.IsoDateTimeFilter.field_class):  # type: ignore[misc]
+    """A time in the range that every database supports."""
+
+    def clean(self, value: Any) -> Any:
+        try:
+            moment = super().clean(value)
+            is_out = moment is not None and not _EARLIEST <= moment <= _LATEST
+        except (forms.ValidationError, OverflowError):
+            is_out = True
+        if is_out:
+            raise forms.ValidationError("Enter a time such as 2026-05-01T09:30:00+00:00.")
+        return moment
+
+
+class _MomentFilter(filters.IsoDateTimeFilter):  # type: ignore[misc]
+    field_class = _MomentField
+
+
+class RunFilters(filters.FilterSet):  # type: ignore[misc]
+    """Filters of runs."""
+
+    suite = filters.CharFilter("suite_slug", label="Slug of the suite.")
+    agent = filters.CharFilter("agent_slug", label="Slug of the agent.")
+    status = filters.ChoiceFilter(choices=Run.Status.choices)
+    verdict = filters.ChoiceFilter(choices=Run.Verdict.choices)
+    is_whole = filters.ChoiceFilter(
+        choices=[("true", "true"), ("false", "false")],
+        method="of_coverage",
+        label="Whether the run covers the whole suite, with its own agent and model.",
+    )
+    grades_of = filters.NumberFilter(
+        "grades_of", min_value=1, max_value=LARGEST, label="Number of a run that is graded again."
+    )
+    created_after = _MomentFilter("created_at", "gte", label="At this time or later.")
+    created_before = _MomentFilter("created_at", "lt", label="Before this time.")
+
+    class Meta:
+        model = Run
+        fields: list[str] = []
+
+    def of_coverage(self, runs: QuerySet[Any], _name: str, value: str) -> QuerySet[Any]:
+        """Return whole runs, or the others."""
+        return runs.filter(is_whole=value == "true")
+
+
+class SettlementFilters(filters.FilterSet):  # type: ignore[misc]
+    """Filters of settlements."""
+
+    base = filters.NumberFilter("base", min_value=1, max_value=LARGEST, label="Number of a run.")
+    head = filters.NumberFilter("head", min_value=1, max_value=LARGEST, label="Number of a run.")
+
+    class Meta:
+        model = Settlement
+        fields: list[str] = []
+
+
+class YardstickFilters(filters.FilterSet):  # type: ignore[misc]
+    """Filters of what judges grade by. The table is small: a row for each wording."""
+
+    judge = filters.CharFilter("judge", label="As `judge` in the answer.")
+    suite = filters.CharFilter(
+        method="compared_in", label="Slug of a suite: only what people compared in its runs."
+    )
+
+    class Meta:
+        model = Yardstick
+        fields: list[str] = []
+
+    def compared_in(self, yardsticks: QuerySet[Any], _name: str, value: str) -> QuerySet[Any]:
+        """Return yardsticks with labels of the answers of a suite."""
+        labels = Review.objects.filter(IS_LABEL, execution__run__suite_slug=value)
+        return yardsticks.filter(Exists(labels.filter(yardstick=OuterRef("pk"))))
+
+
+class SuiteFilters(filters.FilterSet):  # type: ignore[misc]
+    """Filters of suites: current ones or, with `archived=true`, archived ones."""
+
+    archived = filters.ChoiceFilter(choices=[("true", "true"), ("false", "false")])
+
+    class Meta:
+        model = Suite
+        fields: list[str] = []
+
+    def filter_queryset(self, queryset: SuiteQuerySet) -> SuiteQuerySet:
+        if self.form.cleaned_data["archived"] == "true":
+            return queryset.exclude(archived_at=None)
+        return queryset.current()
+
+
+class CaseFilters(filters.FilterSet):  # type: ignore[misc]
+    """Filters of the cases of a suite."""
+
+    name = filters.CharFilter(label="The whole name.")
+
+    class Meta:
+        model = Case
+        fields: list[str] = []
+
+
+class ExecutionFilters(filters.FilterSet):  # type: ignore[misc]
+    """Filters of the executions of a run."""
+
+    verdict = filters.ChoiceFilter(choices=Execution._meta.get_field("verdict").choices)  # noqa: SLF001
+    status = filters.ChoiceFilter(choices=Execution.Status.choices)
+    cause = filters.ChoiceFilter(choices=Execution._meta.get_field("cause").choices)  # noqa: SLF001
+    case = filters.CharFilter("case", label="Name of the case.")
+
+    class Meta:
+        model = Execution
+        fields: list[str] = []
+
+
+class HistoryFilters(filters.FilterSet):  # type: ignore[misc]
+    """The case whose history is read, and whether trial runs and settlements are part of it."""
+
+    case = filters.CharFilter("name", required=True, label="Name of the case.")
+    all = filters.ChoiceFilter(
+        choices=[("true", "true"), ("false", "false")],
+        label="Whether to include trial runs and the runs of settlements.",
+    )
+
+    class Meta:
+        model = CaseResult
+        fields: list[str] = []
+
+    def filter_queryset(self, queryset: QuerySet[CaseResult]) -> QuerySet[CaseResult]:
+        results = queryset.filter(name=self.form.cleaned_data["case"])
+        return results if self.form.cleaned_data["all"] == "true" else results.filter(COUNTED)

@@ -1,0 +1,1 @@
+"""How runs end or go on: finishing, cancelling, resuming, and work of dead workers."""

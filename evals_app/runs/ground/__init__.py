@@ -1,0 +1,1 @@
+"""What operations on runs share: rights, log lines, retries, the ledger and counters."""

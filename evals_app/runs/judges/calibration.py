@@ -1,0 +1,268 @@
+"""How far the judge of each yardstick agrees with people: read from their reviews, never stored."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from operator import attrgetter
+from typing import Any, NamedTuple
+
+from django.db.models import Count, F, Q, QuerySet, Window
+from django.db.models.functions import RowNumber
+
+from evals_app.engine.statistics.agreement import Agreement, Label, compare, majority
+from evals_app.engine.statistics.rates import mean
+from evals_app.models import GradeResult, Review, Yardstick
+from evals_app.models.judging.reviews import IS_LABEL
+
+MOST_REVIEWS = 500  # of a yardstick: the newest
+MOST_SHOWN = 50  # disagreements
+MOST_VERSIONS = 20
+MOST_CORRECTED = 5000  # executions of a run whose pass rate is corrected
+
+
+class Place(NamedTuple):
+    """Where a check is. What is at the same place is another version of the same check."""
+
+    suite: str
+    case: str
+    turn: int | None
+    position: int
+    type: str
+    item: int | None
+
+
+class Word(NamedTuple):
+    """What a person says of a grade, and where that is; read in the order of `_COLUMNS`."""
+
+    review: int
+    yardstick: str  # its digest
+    execution: int
+    source: int | None
+    run: int
+    grade: int
+    person: int | None
+    name: str
+    was_blind: bool
+    passed: bool | None
+    score: float | None
+    judged_passed: bool
+    judged_score: float | None
+    place: Place
+
+
+class Answer(NamedTuple):
+    """One answer that people and judge graded.
+
+    `review` is the newest word that agrees with most people, `newest` one on the newest grade.
+    """
+
+    label: Label
+    review: int
+    newest: Word
+    is_blind: bool
+
+    @property
+    def is_disagreed(self) -> bool:
+        return self.label.person is not self.label.judge
+
+
+@dataclass(frozen=True, slots=True)
+class Passport:
+    """A yardstick and how its judge agrees with people.
+
+    `ties` are the answers on which people disagree with each other; they count in no number.
+    """
+
+    yardstick: Yardstick
+    answers: Sequence[Answer] = ()
+    ties: int = 0
+    agreement: Agreement = field(default_factory=Agreement)
+
+    @property
+    def blind(self) -> int:
+        """On how many answers people decided before they saw the judge's verdict."""
+        return sum(answer.is_blind for answer in self.answers)
+
+    @property
+    def by_run(self) -> dict[int, list[int]]:
+        """The executions with the answers, by their run, the newest run first."""
+        found: dict[int, list[int]] = {}
+        for word in sorted((answer.newest for answer in self.answers), key=lambda word: -word.run):
+            found.setdefault(word.run, []).append(word.execution)
+        return found
+
+    @property
+    def disagreements(self) -> list[Answer]:
+        """The answers with different verdicts, the newest first."""
+        return [answer for answer in self.answers if answer.is_disagreed]
+
+
+def most_compared() -> QuerySet[Yardstick]:
+    """Return all yardsticks: those with most reviews first, then the newest."""
+    reviews = Count("reviews", filter=Q(reviews__withdrawn_at=None))
+    return Yardstick.objects.annotate(reviewed=reviews).order_by("-reviewed", "-pk")
+
+
+def compared_judges() -> dict[str, int]:
+    """Return on how many criteria each judge was compared with people; a jury is one judge."""
+    rows = Review.objects.filter(IS_LABEL).values("yardstick__judge").order_by()
+    counts = rows.annotate(criteria=Count("yardstick", distinct=True))
+    return dict(counts.values_list("yardstick__judge", "criteria"))
+
+
+def passports(yardsticks: Iterable[Yardstick]) -> list[Passport]:
+    """Return the passports of yardsticks, in one query."""
+    rows = list(yardsticks)
+    reviews = _reviews(row.digest for row in rows)
+    return [_passport(row, reviews.get(row.digest, ())) for row in rows]
+
+
+def passport(digest: str) -> Passport | None:
+    """Return the passport of a yardstick; None if there is none."""
+    return next(iter(passports(Yardstick.objects.filter(digest=digest))), None)
+
+
+def agreements(digests: Iterable[str]) -> dict[str, Agreement]:
+    """Return how the judges of yardsticks agree with people, in one query; only those with labels."""
+    compared = {digest: _answers(rows)[0] for digest, rows in _reviews(digests).items()}
+    return {
+        digest: compare([answer.label for answer in answers])
+        for digest, answers in compared.items()
+        if answers
+    }
+
+
+def agreements_in_runs(runs: Sequence[int]) -> dict[int, Agreement]:
+    """Return how judges agree with people on the answers of each of these runs, in one query."""
+    by_judge: dict[tuple[int, str], list[Word]] = defaultdict(list)
+    reviews = Review.objects.filter(IS_LABEL, execution__run__in=runs)
+    for word in _words(reviews.order_by("-pk")[:MOST_REVIEWS]):
+        by_judge[word.run, word.yardstick].append(word)
+    labels: dict[int, list[Label]] = {run: [] for run in runs}
+    for (run, _), words in by_judge.items():
+        labels[run] += [answer.label for answer in _answers(words)[0]]
+    return {run: compare(of_run) for run, of_run in labels.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Corrected:
+    """The pass rate of a judge in a run, of so many grades, and what people would find."""
+
+    run: int
+    grades: int
+    passed: int
+    corrected: float
+
+
+def corrected(passport: Passport) -> Corrected | None:
+    """Return the corrected pass rate of the newest run with labels, unless that run is large.
+
+    None also where the judge tells passes and failures apart too rarely.
+    """
+    if not passport.agreement.is_enough or passport.agreement.corrected_pass_rate(1.0) is None:
+        return None
+    run = next(iter(passport.by_run))
+    grades = GradeResult.objects.filter(
+        execution__run=run,
+        execution__run__total__lte=MOST_CORRECTED,
+        yardstick=passport.yardstick.pk,
+        passed__isnull=False,
+    )
+    counts = grades.aggregate(all=Count("pk"), passed=Count("pk", filter=Q(passed=True)))
+    if not counts["all"]:
+        return None
+    rate = passport.agreement.corrected_pass_rate(counts["passed"] / counts["all"])
+    return None if rate is None else Corrected(run, counts["all"], counts["passed"], rate)
+
+
+def versions(passport: Passport) -> list[Passport]:
+    """Return the other versions of the same check that people compared, the oldest first.
+
+    They were at the same place of the same case, or graded answers whose labels were carried.
+    """
+    key, places = passport.yardstick.pk, {answer.newest.place for answer in passport.answers}
+    if not places:
+        return []
+    at_places = Review.objects.filter(
+        IS_LABEL,
+        execution__case__in={place.case for place in places},
+        execution__run__suite_slug__in={place.suite for place in places},
+    ).exclude(yardstick=key)
+    rows_there = at_places.values_list("yardstick", *_PLACE).distinct()
+    others = {other for other, *place in rows_there if Place(*place) in places}
+    others |= set(_carried(key))
+    rows = Yardstick.objects.filter(pk__in=others).order_by("-pk")[:MOST_VERSIONS]
+    return [version for version in passports(reversed(rows)) if version.agreement.n]
+
+
+def _carried(key: int) -> QuerySet[Review, int]:
+    """Return the yardsticks from or to which labels of this one were carried."""
+    earlier = Review.objects.filter(yardstick=key, carried_from__yardstick__isnull=False)
+    later = Review.objects.filter(carried_from__yardstick=key, yardstick__isnull=False)
+    keys = earlier.values_list("carried_from__yardstick", flat=True)
+    return keys.union(later.values_list("yardstick", flat=True))
+
+
+_PLACE = (
+    *("execution__run__suite_slug", "execution__case"),
+    *("grade__turn", "grade__position", "grade__type", "item"),
+)
+_COLUMNS = (
+    *("pk", "yardstick__digest", "execution", "execution__source", "execution__run", "grade"),
+    *("by", "by_name", "was_blind", "passed", "score", "judged_passed", "judged_score"),
+)
+
+
+def _words(reviews: QuerySet[Review]) -> Iterator[Word]:
+    for row in reviews.values_list(*_COLUMNS, *_PLACE):
+        yield Word._make((*row[: len(_COLUMNS)], Place._make(row[len(_COLUMNS) :])))
+
+
+def _reviews(digests: Iterable[str]) -> dict[str, list[Word]]:
+    """Return what people say, by yardstick, the newest first."""
+    wanted = set(digests)
+    number = Window(RowNumber(), partition_by=F("yardstick"), order_by=F("pk").desc())
+    rows = Review.objects.filter(IS_LABEL, yardstick__digest__in=wanted).annotate(number=number)
+    found: dict[str, list[Word]] = defaultdict(list)
+    if wanted:
+        for word in _words(rows.filter(number__lte=MOST_REVIEWS).order_by("-pk")):
+            found[word.yardstick].append(word)
+    return dict(found)
+
+
+def _passport(yardstick: Yardstick, words: Sequence[Word]) -> Passport:
+    answers, ties = _answers(words)
+    agreement = compare([answer.label for answer in answers], scale=yardstick.scale)
+    return Passport(yardstick, answers, ties, agreement)
+
+
+def _answers(words: Sequence[Word]) -> tuple[list[Answer], int]:
+    """Return what people and judge say of each answer, and the number of ties.
+
+    An answer that was graded several times is one answer: the newest grade counts, and what people
+    say of any of them. `words` are by one yardstick, the newest first.
+    """
+    by_answer: dict[Any, list[Word]] = defaultdict(list)
+    for word in words:
+        by_answer[word.source or word.execution, word.place.turn].append(word)
+    answers, ties = [], 0
+    for of_answer in by_answer.values():
+        # The newest word of each person.
+        latest = list({word.person or word.name: word for word in reversed(of_answer)}.values())
+        passed = majority([word.passed for word in latest])
+        if passed is not None:
+            newest = max(of_answer, key=attrgetter("grade"))
+            answers.append(_answer(newest, latest, passed=passed))
+        ties += passed is None and any(word.passed is not None for word in latest)
+    return answers, ties
+
+
+def _answer(newest: Word, latest: Sequence[Word], *, passed: bool) -> Answer:
+    agreeing = [word for word in latest if word.passed is passed]
+    score = mean([word.score for word in agreeing if word.score is not None])
+    return Answer(
+        label=Label(passed, newest.judged_passed, score, newest.judged_score),
+        review=max(word.review for word in agreeing),
+        newest=newest,
+        is_blind=all(word.was_blind for word in agreeing),
+    )

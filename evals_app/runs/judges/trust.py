@@ -1,0 +1,77 @@
+"""Find the judges that a suite trusts, because people agree with them often enough."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
+
+from django.db.models import Exists, OuterRef
+
+from evals_app.engine.record.trial import YardstickSpec
+from evals_app.engine.specs.base_spec import ModelSpec
+from evals_app.engine.statistics.trust import JudgeTrust
+from evals_app.engine.suites.assertion_spec import AssertionSpec
+from evals_app.engine.suites.suite_spec import CaseSpec, SuiteSpec
+from evals_app.engine.verdicts.judged_criteria import yardstick_of
+from evals_app.models import Review, Yardstick
+from evals_app.models.judging.reviews import IS_LABEL
+from evals_app.runs.judges.calibration import agreements
+from fixtures_app.ground.quoting import shortened
+
+_AT_ONCE = 500
+
+
+def judge_trust(
+    suite: SuiteSpec,
+    cases: Iterable[CaseSpec],
+    *,
+    agent: ModelSpec | None,
+    judge: ModelSpec | None,
+) -> JudgeTrust | None:
+    """Return how the judges of a suite agree with people; None if it does not ask for that.
+
+    `suite` may be without its cases. `agent` is the agent's own model, `judge` the one of the run.
+    """
+    least = suite.gates.min_judge_agreement
+    if least is None:
+        return None
+
+    def judged_by(check: AssertionSpec) -> YardstickSpec | None:
+        judges = check.judges(agent=agent, judge=judge)
+        return yardstick_of(check, judges, judge_prompt=suite.judge_prompt)
+
+    yardsticks = (judged_by(check) for check in _checks(suite, cases))
+    specs = {spec.digest: spec for spec in yardsticks if spec is not None}
+    digests = {digest for spec in specs.values() for digest in (spec.digest, *spec.items)}
+    criteria = _reviewed(sorted(digests))
+    compared = agreements(criteria)
+    trust = JudgeTrust(
+        least=least,
+        judged=len(specs),
+        trusted={
+            digest: shortened(criteria[digest], 80)
+            for digest, agreement in compared.items()
+            if agreement.reaches(least)
+        },
+        compared={
+            digest: (agreement.n, agreement.agreed.count) for digest, agreement in compared.items()
+        },
+    )
+    return trust.model_copy(update={"deciding": sum(map(trust.trusts, specs.values()))})
+
+
+def _checks(suite: SuiteSpec, cases: Iterable[CaseSpec]) -> Iterator[AssertionSpec]:
+    """Return the checks that count: the suite's own once, then those of each case."""
+    own = [*suite.assertions, *([suite.rubric_check] if suite.rubric_check else [])]
+    checks = chain(own, chain.from_iterable(case.assertions() for case in cases))
+    return (check for check in checks if check.enabled and check.counted_weight > 0)
+
+
+def _reviewed(digests: Sequence[str]) -> dict[str, str]:
+    """Return the criteria of those yardsticks that people reviewed, by digest."""
+    reviewed = Yardstick.objects.filter(
+        Exists(Review.objects.filter(IS_LABEL, yardstick=OuterRef("pk")))
+    )
+    found: dict[str, str] = {}
+    for start in range(0, len(digests), _AT_ONCE):
+        part = reviewed.filter(digest__in=digests[start : start + _AT_ONCE])
+        found |= dict(part.values_list("digest", "criterion"))
+    return found

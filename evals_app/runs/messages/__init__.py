@@ -1,0 +1,1 @@
+"""Starts and messages that are due: schedules, e-mails and webhooks."""

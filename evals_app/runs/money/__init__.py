@@ -1,0 +1,1 @@
+"""Money: budgets of runs, monthly ceilings, and what was spent."""

@@ -1,0 +1,1 @@
+"""The worker command: its processes, their loop, and retention."""

@@ -1,0 +1,214 @@
+"""Retention: remove transcripts of old runs, and files that nothing names.
+
+Results and the snapshot stay, so a run can still run again. What goes is transcripts, what judges
+were asked and answered, and calls kept for conversations that were cut short. Conversations that
+people have reviewed stay whole.
+"""
+
+import logging
+import re
+import time
+from collections.abc import Iterator
+from dataclasses import astuple, dataclass
+from datetime import timedelta
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Exists, F, OuterRef, Q, QuerySet, Window
+from django.db.models.functions import Now, RowNumber
+from django.utils import timezone
+from django_q.models import Schedule
+
+from evals_app.models import (
+    Attachment,
+    Execution,
+    GradeResult,
+    PaidCalls,
+    Review,
+    Run,
+    SnapshotCase,
+    Suite,
+    Trace,
+    Transcript,
+    Turn,
+)
+from evals_app.models.authored.suites import remove_forgotten_staged
+from evals_app.runs.messages.notices import forget_deliveries
+from evals_app.runs.messages.schedules import forget_due_runs
+
+log = logging.getLogger(__name__)
+
+AT_ONCE = 500  # executions of one transaction: other writers wait for each
+FILES_AT_ONCE = 100  # the same of contents
+KEEP_LAST = 1  # runs of each suite whose transcripts stay, however old
+SCHEDULE = "prune transcripts"
+HOUR = 3  # of the day, UTC, when fewest people wait for a worker
+
+# Cases of snapshots are canonical JSON, so there is no other way to write it.
+_NAMES = '"sha256":"'
+_NAME = re.compile(f"{_NAMES}([0-9a-f]{{64}})")
+
+
+@dataclass(frozen=True)
+class Pruned:
+    """How many rows were, or would be, emptied or removed."""
+
+    transcripts: int = 0
+    judged: int = 0  # grades that kept what a judge was asked
+    paid_calls: int = 0
+
+    def __add__(self, other: "Pruned") -> "Pruned":
+        return Pruned(*map(sum, zip(astuple(self), astuple(other), strict=True)))
+
+
+def due_runs(*, older_than_days: int, keep_last: int = KEEP_LAST) -> QuerySet[Run]:
+    """Return the runs that ended longer ago, oldest first, but for kept ones and each suite's last.
+
+    The last whole runs of a suite stay, and the last others; trial runs do not count, nor does what
+    grades conversations again.
+    """
+    ended = Run.objects.exclude(status__in=Run.OPEN)
+    in_suite = Window(RowNumber(), partition_by=["suite_slug", "is_whole"], order_by="-pk")
+    counted = ended.filter(is_tryout=False, grades_of=None)  # others have no transcripts
+    last = counted.annotate(place=in_suite).filter(place__lte=keep_last)
+    # A run that was resumed has more transcripts since it was pruned.
+    unpruned = Q(pruned_at__isnull=True) | Q(pruned_at__lt=F("finished_at"))
+    old = ended.filter(unpruned, finished_at__lt=Now() - timedelta(days=older_than_days))
+    return _not_kept(old).exclude(pk__in=last.values("pk")).order_by("pk")
+
+
+def _not_kept(runs: QuerySet[Run]) -> QuerySet[Run]:
+    """Leave out runs whose transcripts stay: pinned ones, and the baselines of suites.
+
+    What grades the conversations of another run again keeps the transcripts of that run, too.
+    """
+    baselines = Suite.objects.exclude(baseline=None).values("baseline")
+    kept = Q(is_pinned=True) | Q(pk__in=baselines)
+    graded_again = Run.objects.filter(kept, grades_of=OuterRef("pk"))
+    return runs.exclude(kept).exclude(Exists(graded_again))
+
+
+def count_prunable(run: Run) -> Pruned:
+    """Return what pruning the run would take away."""
+    return Pruned(*(rows.count() for rows in _prunable(run.executions.values("pk"))))
+
+
+def _prunable(executions: Any) -> tuple[QuerySet[Any], ...]:
+    """Return what pruning takes from executions: nothing from those that people have reviewed.
+
+    An execution is reviewed, too, where another one grades its conversation again.
+    """
+    current = Review.objects.filter(withdrawn_at=None)
+    reviewed = current.values("execution")
+    again = current.filter(execution__source__isnull=False).values("execution__source")
+    rows = Execution.objects.filter(pk__in=executions)
+    left = rows.exclude(pk__in=reviewed).exclude(pk__in=again).values("pk")
+    return (
+        Transcript.objects.filter(pk__in=left),
+        GradeResult.objects.filter(execution__in=left).exclude(calls=[]),
+        PaidCalls.objects.filter(pk__in=left),
+    )
+
+
+def count_reviewed(run: Run) -> int:
+    """Return of how many executions of a run people's reviews keep the transcripts."""
+    current = Q(reviews__isnull=False, reviews__withdrawn_at=None)
+    again = Q(regrades__reviews__isnull=False, regrades__reviews__withdrawn_at=None)
+    return run.executions.filter(current | again).distinct().count()
+
+
+def prune_run(run: Run) -> Pruned | None:
+    """Remove the transcripts of a run, or what is left of them; None if they stay, or it was resumed."""
+    ours = (
+        _not_kept(Run.objects.filter(pk=run.pk))
+        .filter(finished_at__lt=timezone.now())
+        .exclude(status__in=Run.OPEN)
+    )
+    ids = list(run.executions.order_by("pk").values_list("pk", flat=True))
+    total = Pruned()
+    for start in range(0, len(ids), AT_ONCE):
+        with transaction.atomic():
+            # Locked, so that it is not pinned or resumed between this look and the end of the batch.
+            if not ours.select_for_update().exists():
+                return None
+            total += _prune_executions(ids[start : start + AT_ONCE])
+    return total if ours.update(pruned_at=Now()) else None
+
+
+def _prune_executions(ids: list[int]) -> Pruned:
+    transcripts, judged, paid_calls = _prunable(ids)
+    # Before the transcripts: whose conversation stays is read from the same rows.
+    Trace.objects.filter(execution__in=transcripts.values("pk")).delete()
+    return Pruned(transcripts.delete()[0], judged.update(calls=[]), paid_calls.delete()[0])
+
+
+def remove_unnamed_files() -> int:
+    """Remove contents that no turn and no snapshot names, and nobody wanted for a day; count them."""
+    unnamed = set(Attachment.objects.forgotten().values_list("pk", flat=True))
+    for named in _named_files():
+        unnamed -= named
+        if not unnamed:
+            return 0
+    ids = sorted(unnamed)
+    return sum(
+        # Asked again: by now something may name it.
+        Attachment.objects.forgotten().filter(pk__in=ids[start : start + FILES_AT_ONCE]).delete()[0]
+        for start in range(0, len(ids), FILES_AT_ONCE)
+    )
+
+
+def _named_files() -> Iterator[set[str]]:
+    """Return SHA-256s that are named: by turns, then by snapshots, which take longer to read."""
+    shown = Turn.objects.exclude(files=[]).values_list("files", flat=True)
+    yield {file["sha256"] for files in shown.iterator() for file in files if "sha256" in file}
+    frozen = SnapshotCase.objects.filter(
+        snapshot__in=Run.everything.values("snapshot"), content__contains=_NAMES
+    )
+    for content in frozen.values_list("content", flat=True).iterator():
+        yield set(_NAME.findall(content))
+
+
+PRUNE_S = 300.0  # a night
+
+
+def prune_as_scheduled() -> dict[str, int]:
+    """Prune as the settings demand, for a limited time: a worker has more to do. The rest comes next."""
+    until = time.monotonic() + PRUNE_S
+    remove_forgotten_staged()
+    forget_due_runs()
+    forget_deliveries()
+    files = remove_unnamed_files()
+    if files:
+        log.info("Removed %d files that nothing names.", files)
+    runs, total = 0, Pruned()
+    days = settings.EVALS_KEEP_TRANSCRIPTS_DAYS  # 0: for ever
+    due = due_runs(older_than_days=days) if days else Run.objects.none()
+    for run in due.defer("summary"):
+        if time.monotonic() >= until:
+            break
+        pruned = prune_run(run)
+        if pruned is not None:
+            runs, total = runs + 1, total + pruned
+    if runs:
+        log.info("Removed %d transcripts of %d runs.", total.transcripts, runs)
+    return {"runs": runs, "transcripts": total.transcripts, "files": files}
+
+
+def ensure_schedule() -> None:
+    """Have transcripts and files pruned every day."""
+    schedules = Schedule.objects.filter(name=SCHEDULE)
+    # Workers that start at the same moment may write two: pruning twice does no harm, and the next
+    # one that starts leaves only the first.
+    first = schedules.order_by("pk").first()
+    if first is None:
+        now = timezone.now()
+        tonight = now.replace(hour=HOUR, minute=0, second=0, microsecond=0)
+        Schedule.objects.create(
+            name=SCHEDULE,
+            func="evals_app.tasks.prune_transcripts",
+            schedule_type=Schedule.DAILY,
+            next_run=tonight if tonight > now else tonight + timedelta(days=1),
+        )
+    else:
+        schedules.exclude(pk=first.pk).delete()

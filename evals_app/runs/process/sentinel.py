@@ -1,0 +1,106 @@
+"""The sentinel: the process that forks django-q2's workers and replaces those that die."""
+
+import logging
+import os
+import signal
+import time
+import uuid
+from ctypes import c_double
+from multiprocessing.process import BaseProcess
+from typing import Any
+
+from django.db import connection
+from django_q import cluster as q_cluster
+from django_q.brokers import Broker, get_broker
+
+from evals_app.runs.ground.patience import AWAY, queue_faults
+from evals_app.runs.ground.queues import Flag, MessageQueue, Timer
+
+log = logging.getLogger(__name__)
+
+# Workers give way to a web server and a database on the same machine: people wait for those.
+NICE = 10
+
+
+class PatientBroker:
+    """A broker that has nothing to give while it is away, instead of failing, and stores no statistics.
+
+    django-q2 lets a process die of a broker that fails, which delays tickets by ten seconds.
+    """
+
+    def __init__(self, broker: Broker, *, pause_s: float = 1.0) -> None:
+        self._broker = broker
+        self._pause_s = pause_s
+        self._is_away = False
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._broker, name)
+
+    def ping(self) -> bool:
+        return True
+
+    def set_stat(self, key: str, value: str, timeout: int) -> None:
+        pass
+
+    def dequeue(self) -> Any:
+        """Return the next tickets, or None."""
+        try:
+            tickets = self._broker.dequeue()
+        except queue_faults(*AWAY) as error:
+            if not self._is_away:
+                log.warning("The queue does not answer; asking until it does. (%s)", error)
+            self._is_away = True
+            connection.close()
+            time.sleep(self._pause_s)
+            return None
+        if self._is_away:
+            log.warning("The queue answers again.")
+            self._is_away = False
+        return tickets
+
+    def acknowledge(self, ticket: Any) -> None:
+        try:
+            self._broker.acknowledge(ticket)
+        except queue_faults(*AWAY) as error:
+            # It comes again after `retry` seconds, and then finds nothing to do.
+            log.warning("A ticket could not be taken out of the queue. (%s)", error)
+            connection.close()
+
+
+class Sentinel(q_cluster.Sentinel):  # type: ignore[misc]  # django-q2 is untyped
+    """django-q2's own, without shared locks, and deaf to signals that are meant for the command.
+
+    To be made in a process of its own: making it is its whole work. `stop` asks it to end, and
+    `beat` is the moment at which it last looked after its processes.
+    """
+
+    def __init__(self, *, stop: Flag, beat: c_double) -> None:
+        self._beat = beat
+        # django_q.cluster looks these up by name; in this process they are ours.
+        q_cluster.Queue, q_cluster.Event, q_cluster.Value = MessageQueue, Flag, Timer
+        super().__init__(stop, Flag(), uuid.uuid4(), PatientBroker(get_broker()))
+
+    def start(self) -> None:
+        # A group of its own, so that the command can kill all of it at once.
+        os.setpgrp()
+        os.nice(NICE)
+        # Only the command reacts to SIGTERM. A service manager may send it to all processes, and work that
+        # the command wants finished or handed back would be lost. (SIGINT is ignored already.)
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        super().start()
+
+    def status(self) -> str:
+        self._beat.value = time.monotonic()  # asked for in every round
+        return str(super().status())
+
+    def spawn_process(self, target: Any, *args: Any) -> BaseProcess:
+        process: BaseProcess = super().spawn_process(target, *args)
+        popen = process._popen  # type: ignore[attr-defined]  # noqa: SLF001
+        popen.terminate = popen.kill  # they ignore SIGTERM
+        return process
+
+    def stop(self) -> None:
+        # It may be waiting for a busy worker or a database that is away. What it has are
+        # tickets: new ones are issued.
+        self.pusher.kill()
+        super().stop()

@@ -1,0 +1,1 @@
+"""Runs read for people and programs: comparisons, baselines, history, verdicts and reports."""

@@ -1,0 +1,126 @@
+"""The run that another one is compared with: chosen when it starts, read when it ends."""
+
+from collections.abc import Callable, Mapping
+from typing import Literal
+
+from evals_app.engine.suites.suite_spec import GatesSpec, SuiteSpec
+from evals_app.engine.verdicts.gates import Regressions
+from evals_app.formats.snapshots.snapshot_differences import (
+    Part,
+    PartDifferences,
+    UnreadableError,
+    snapshot_differences,
+)
+from evals_app.models import Run, Suite
+from evals_app.reports.answers.comparison import PARTS
+from evals_app.runs.reading.outcomes import case_outcomes
+
+# A run, the last whole run of the suite that passed, or the one that is pinned as its baseline.
+Baseline = int | Literal["latest", "pinned"]
+
+
+def find_baseline(suite: Suite, chosen: Baseline | None, say: Callable[[str], None]) -> Run | None:
+    """Return the baseline of a new run: the chosen one, else the suite's own.
+
+    What keeps it from being compared with goes to `say`. None: there is no baseline, or no latest run yet.
+    """
+    runs = Run.objects.defer("summary")
+    if chosen == "latest":
+        passed = last_passed(suite)
+        if passed is None and _lost_its_base(suite):
+            say(
+                f"The run that {suite.slug} was compared with was deleted, and no whole run is left that"
+                " passed. Run it without a baseline first, or choose another run."
+            )
+        return passed
+    if isinstance(chosen, int):
+        run = runs.filter(pk=chosen).first()
+        if problem := _why_not(run, chosen, suite):
+            say(problem)
+        return run
+    run = runs.filter(pk__in=Suite.objects.filter(pk=suite.pk).values("baseline")).first()
+    if run is None and chosen == "pinned":
+        say(
+            f"Suite {suite.slug} has no baseline. Make a run its baseline first, on the page of the"
+            " run or with set_baseline."
+        )
+    return run
+
+
+def last_passed(suite: Suite) -> Run | None:
+    """Return the last whole run of a suite that passed; None if none did.
+
+    One that failed against its baseline would forgive the next try what it was failed for.
+    """
+    passed = Run.objects.suite_verdicts().filter(suite=suite, verdict=Run.Verdict.PASSED)
+    return passed.defer("summary").order_by("-pk").first()
+
+
+def _lost_its_base(suite: Suite) -> bool:
+    """Whether a run of a suite was compared with a chosen run that was deleted since."""
+    return Run.objects.filter(suite=suite, overrides__has_key="baseline", baseline=None).exists()
+
+
+def _why_not(run: Run | None, number: int, suite: Suite) -> str:
+    if run is None:
+        return f"There is no run {number} to compare with."
+    if run.suite_id != suite.pk:
+        return f"Run {number} is of suite {run.suite_slug}; choose a run of {suite.slug}."
+    return f"Run {number} has not ended, so nothing can be compared with it." if run.is_open else ""
+
+
+def gates_of(run: Run, suite: SuiteSpec) -> GatesSpec:
+    """Return the gates of a run: those of its suite; with a chosen baseline, no case may get worse."""
+    if "baseline" not in run.overrides or suite.gates.max_regressions is not None:
+        return suite.gates
+    return suite.gates.model_copy(update={"max_regressions": 0})
+
+
+def had_baseline(run: Run) -> bool:
+    """Whether a run that has no baseline should have one, so that its gates must not be passed over.
+
+    A baseline was chosen for it, or its suite had one. Where the suite was deleted, no one knows.
+    """
+    if run.rerun_of is not None and had_baseline(run.rerun_of):
+        return True
+    return "baseline" in run.overrides or run.suite is None or run.suite.had_baseline
+
+
+def regressions_of(
+    run: Run, gates: GatesSpec, *, digests: Mapping[str, str], checks: Mapping[str, str]
+) -> Regressions | None:
+    """Return what compares a run with its baseline; None if no gate asks, or it has none.
+
+    `digests` are the content of its cases by name, `checks` the counts of their checks.
+    """
+    base = run.baseline
+    if base is None or (gates.max_regressions is None and gates.max_score_drop is None):
+        return None
+    return Regressions(
+        f"run {base.pk}",
+        case_outcomes(base),
+        digests=digests,
+        checks=checks,
+        remarks=_remarks(base, run),
+    )
+
+
+def _remarks(base: Run, run: Run) -> list[str]:
+    """Name what measured the runs differently, each part with its first value."""
+    try:
+        parts = snapshot_differences(base.snapshot.content, run.snapshot.content)
+    except UnreadableError:
+        return ["Another version of Evalwell wrote one of the runs: what measured it is unknown."]
+    # Neither verdicts nor scores depend on prices.
+    named = [_named(part) for part in parts if part.part.is_yardstick and part.part != Part.PRICES]
+    return [f"Measured differently: {'; '.join(named)}."] if named else []
+
+
+def _named(part: PartDifferences) -> str:
+    first, *rest = part.values
+    more = len(rest) + part.more
+    others = f", and {more:,} more" if more else ""
+    return (
+        f"{PARTS[part.part].lower()} ({first.keys} was {first.before or 'the default'},"
+        f" is {first.after or 'the default'}{others})"
+    )

@@ -1,0 +1,250 @@
+"""What is worth a look in the last whole runs of a suite: flaky, slow and dear cases, checks that never failed.
+
+Only so many runs are read as a page can wait for; of a run that is too large alone, its first part.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from django.db.models import Avg, Count, F, Max, Min, Q, QuerySet
+
+from evals_app.engine.record.trial import GradeStatus, Verdict
+from evals_app.formats.snapshots.snapshot_differences import (
+    Part,
+    UnreadableError,
+    snapshot_differences,
+)
+from evals_app.models import CaseResult, Execution, GradeResult, Run, Snapshot, Suite
+
+MOST_RUNS = 10
+MOST_EXECUTIONS = 20_000
+MOST_RESULTS = 30_000  # of cases; they are smaller
+SHOWN = 10  # of each list
+FEWEST_GRADES = 5  # fewer say nothing about a check
+
+_CANDIDATES = 100  # cases of which it is asked how often their verdict changed
+_DECIDED = (Verdict.PASSED, Verdict.FAILED)
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """The runs that are looked at, the newest first; `most` of the last one alone if it is larger."""
+
+    runs: Sequence[Run]
+    most: int | None = None
+
+    @property
+    def ids(self) -> list[int]:
+        return [run.pk for run in self.runs]
+
+
+@dataclass(frozen=True, slots=True)
+class FlakyCase:
+    """A case whose verdict changes though nobody edits it."""
+
+    name: str
+    runs: int  # that decided it
+    passed: int
+    changes: int  # of its verdict, from run to run
+    mixed: int  # runs in which some trials passed and some failed
+
+
+@dataclass(frozen=True, slots=True)
+class Costly:
+    """A case that takes much time or money: on average over its conversations, and at most."""
+
+    name: str
+    average: float
+    highest: float
+    execution: int  # the one that took the most
+
+
+@dataclass(frozen=True, slots=True)
+class SureCheck:
+    """A check that never failed; `case` is one of those that have it."""
+
+    type: str
+    label: str
+    graded: int
+    case: str
+    has_more_cases: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Notable:
+    """The lists, each with the runs that it is about."""
+
+    span: Span
+    flaky_span: Span
+    flaky: Sequence[FlakyCase]
+    sure: Sequence[SureCheck]
+    slowest: Sequence[Costly]
+    dearest: Sequence[Costly]
+
+
+def notable(suite: Suite) -> Notable | None:
+    """Return what is worth a look in a suite; None if it has not run as a whole yet."""
+    # A run that grades again asks no agent.
+    whole = Run.objects.suite_verdicts().filter(suite=suite, grades_of=None)
+    runs = list(whole.defer("summary").order_by("-pk")[:MOST_RUNS])
+    if not runs:
+        return None
+    span = _span(runs, [run.total for run in runs], MOST_EXECUTIONS)
+    flaky_span = _span(runs, [run.case_count or run.total for run in runs], MOST_RESULTS)
+    decided = Execution.objects.filter(_in_span(span), verdict__in=_DECIDED)
+    slowest, dearest = (_highest(decided, column) for column in ("time_ms", "agent_cost_usd"))
+    most = _most(span, {name for name, _, _ in [*slowest, *dearest]})
+    return Notable(
+        span=span,
+        flaky_span=flaky_span,
+        flaky=_flaky(flaky_span),
+        sure=_sure(span),
+        slowest=[Costly(*row, most["time_ms", row[0]]) for row in slowest],
+        dearest=[Costly(*row, most["agent_cost_usd", row[0]]) for row in dearest],
+    )
+
+
+def _span(runs: Sequence[Run], sizes: Sequence[int], most: int) -> Span:
+    if sizes[0] > most:
+        return Span(runs[:1], most)
+    taken = 0
+    while taken < len(runs) and sum(sizes[: taken + 1]) <= most:
+        taken += 1
+    return Span(runs[:taken])
+
+
+def _in_span(span: Span, prefix: str = "") -> Q:
+    """Find the executions of a span, or what belongs to them."""
+    if span.most is None:
+        return Q(**{f"{prefix}run__in": span.ids})
+    rows = Execution.objects.filter(run__in=span.ids).order_by("position", "trial")
+    return Q(**{f"{prefix}pk__in": rows.values("pk")[: span.most]})
+
+
+# Flaky cases
+
+
+def _flaky(span: Span) -> list[FlakyCase]:
+    results = CaseResult.objects.filter(run__in=span.ids)
+    if span.most is not None:
+        results = results.filter(position__lt=span.most)
+    is_mixed = Q(passed__gt=0, failed__gt=0)
+    # An edited case is a new one: only runs with its newest content count.
+    candidates = (
+        results.values("name", "digest")
+        .annotate(
+            last=Max("run"),
+            good=Count("pk", filter=Q(verdict=Verdict.PASSED)),
+            bad=Count("pk", filter=Q(verdict=Verdict.FAILED)),
+            mixed=Count("pk", filter=is_mixed),
+        )
+        .filter(Q(good__gt=0, bad__gt=0) | Q(mixed__gt=0), last=span.ids[0])
+        .order_by("-mixed", (F("good") * F("bad")).desc(), "name")
+    )
+    digests = dict(candidates.values_list("name", "digest")[:_CANDIDATES])
+    of_case: defaultdict[str, list[CaseResult]] = defaultdict(list)
+    for row in results.filter(name__in=digests).order_by("run"):
+        if row.digest == digests[row.name]:
+            of_case[row.name].append(row)
+    settings = _Settings(span)
+    cases = [_flakiness(name, rows, settings) for name, rows in of_case.items()]
+    flaky = [case for case in cases if case is not None]
+    return sorted(flaky, key=lambda case: (-case.mixed - case.changes, case.name))[:SHOWN]
+
+
+def _flakiness(name: str, rows: Sequence[CaseResult], settings: "_Settings") -> FlakyCase | None:
+    """Return how flaky a case is; None: a change of the agent may be the reason."""
+    decided = [row for row in rows if row.verdict in _DECIDED]
+    changes = [pair for pair in pairwise(decided) if pair[0].verdict != pair[1].verdict]
+    mixed = sum(row.outcome.is_mixed for row in rows)
+    unexplained = sum(settings.are_equal(one.run_id, two.run_id) for one, two in changes)
+    # One change may be an agent that was edited elsewhere, two an edit and its removal.
+    if not mixed and unexplained < 2 and len(changes) < 3:  # noqa: PLR2004 - see above
+        return None
+    passed = sum(row.verdict == Verdict.PASSED for row in decided)
+    return FlakyCase(name, len(decided), passed, len(changes), mixed)
+
+
+class _Settings:
+    """What the runs were started with, but for their cases."""
+
+    def __init__(self, span: Span) -> None:
+        self._names = {run.pk: run.snapshot_id for run in span.runs}
+        rows = Snapshot.objects.filter(pk__in=set(self._names.values()))
+        self._contents = dict(rows.values_list("pk", "content"))
+        self._known: dict[tuple[str, str], bool] = {}
+
+    def are_equal(self, one: int, two: int) -> bool:
+        """Whether no verdict can differ because of the settings of two runs."""
+        names = self._names[one], self._names[two]
+        if names not in self._known:
+            self._known[names] = self._compare(*names)
+        return self._known[names]
+
+    def _compare(self, one: str, two: str) -> bool:
+        try:
+            parts = snapshot_differences(self._contents[one], self._contents[two])
+        except UnreadableError:
+            return False
+        return {part.part for part in parts} <= {Part.PRICES, Part.RUN}
+
+
+# Slow and dear cases
+
+
+def _highest(executions: QuerySet[Execution], column: str) -> list[tuple[str, float, float]]:
+    """Return the cases whose executions take the most, with the average and the highest of each."""
+    # What takes less than a millisecond is not slow; what is free is not dear.
+    least = {"time_ms__gte": 1} if column == "time_ms" else {f"{column}__gt": 0}
+    rows = executions.filter(**least).values("case")
+    rows = rows.annotate(average=Avg(column), highest=Max(column)).order_by("-average", "case")
+    columns = rows.values_list("case", "average", "highest")
+    return [(case, float(average), float(highest)) for case, average, highest in columns[:SHOWN]]
+
+
+def _most(span: Span, names: Iterable[str]) -> dict[tuple[str, str], int]:
+    """Return the execution that took the most, by column and case."""
+    rows = Execution.objects.filter(run__in=span.ids, case__in=names)
+    most: dict[tuple[str, str], tuple[Any, int]] = {}
+    for row in rows.values("pk", "case", "verdict", "time_ms", "agent_cost_usd"):
+        if row["verdict"] not in _DECIDED:
+            continue
+        for column in ("time_ms", "agent_cost_usd"):
+            key, value = (column, row["case"]), row[column]
+            if value is not None and (key not in most or value > most[key][0]):
+                most[key] = (value, row["pk"])
+    return {key: pk for key, (_, pk) in most.items()}
+
+
+# Checks that never failed
+
+
+def _sure(span: Span) -> list[SureCheck]:
+    # The executions of a run follow each other, so a database need not read the grades of others.
+    runs = Execution.objects.filter(run__in=span.ids).order_by().values("run")
+    near = Q(pk__in=[])
+    for ends in runs.annotate(first=Min("pk"), last=Max("pk")):
+        near |= Q(execution__gte=ends["first"], execution__lte=ends["last"])
+    grades = GradeResult.objects.filter(
+        near, _in_span(span, "execution__"), status=GradeStatus.OK, passed__isnull=False
+    )
+    checks: QuerySet[Any, Any] = (
+        grades.values("type", "label")
+        .annotate(
+            graded=Count("pk"),
+            failed=Count("pk", filter=Q(passed=False)),
+            first=Min("execution__case"),
+            last=Max("execution__case"),
+        )
+        .filter(failed=0, graded__gte=FEWEST_GRADES)
+        .order_by("-graded", "label", "type")
+    )
+    return [
+        SureCheck(
+            row["type"], row["label"], row["graded"], row["first"], row["first"] != row["last"]
+        )
+        for row in checks[:SHOWN]
+    ]

@@ -1,0 +1,47 @@
+"""The outcomes of cases in runs that have ended: what every comparison begins with."""
+
+from collections.abc import Sequence
+from sys import intern
+
+from evals_app.engine.record.trial import Verdict
+from evals_app.engine.statistics.check_counts import NO_CHECKS
+from evals_app.engine.statistics.comparison import CaseOutcome
+from evals_app.models import CaseResult, Run
+from evals_app.runs.ground.check_counts import checks_of
+
+MOST_RESULTS = 400_000  # of cases, of all runs together; they take 120 MB
+
+_ROWS_AT_ONCE = 2000
+_COLUMNS = ("name", "digest", "verdict", "passed", "failed", "errored", "score", "checks")
+_VERDICTS: dict[str, Verdict | None] = {"": None, **{verdict.value: verdict for verdict in Verdict}}
+
+
+def case_outcomes(run: Run) -> dict[str, CaseOutcome]:
+    """Return the outcome of each case of a run that has ended, by name, in the order of the suite."""
+    return outcomes_of([run.pk])[run.pk]
+
+
+def outcomes_of(
+    run_ids: Sequence[int], *, reads_grades: bool = True
+) -> dict[int, dict[str, CaseOutcome]]:
+    """Return the outcomes of runs that have ended, each by the name of the case.
+
+    Runs of older versions did not note their checks, which takes a query for each: `reads_grades`.
+    """
+    outcomes: dict[int, dict[str, CaseOutcome]] = {pk: {} for pk in run_ids}
+    rows = CaseResult.objects.filter(run__in=run_ids).order_by("run", "position")
+    columns = rows.values_list("run_id", *_COLUMNS).iterator(chunk_size=_ROWS_AT_ONCE)
+    older: set[int] = set()
+    for pk, name, digest, verdict, passed, failed, errored, score, checks in columns:
+        # Runs of one suite share most names, contents and results of checks.
+        known, noted = intern(name), intern(checks)
+        outcomes[pk][known] = CaseOutcome(
+            known, intern(digest), _VERDICTS[verdict], passed, failed, errored, score, noted
+        )
+        if not checks:
+            older.add(pk)
+    for pk in older if reads_grades else ():
+        counts = checks_of(pk)
+        for name, outcome in outcomes[pk].items():
+            outcomes[pk][name] = outcome._replace(checks=counts.get(name, NO_CHECKS))
+    return outcomes

@@ -1,0 +1,172 @@
+"""Reports of runs: read from rows, and written in every kind."""
+
+import io
+import zipfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from evals_app.models import Run
+from evals_app.reports.answers.run_answers import Json
+from evals_app.reports.answers.run_json import (
+    DETAIL_COLUMNS,
+    execution_row_json,
+    run_details_json,
+    written,
+)
+from evals_app.reports.renderers.folder import File, folder
+from evals_app.reports.renderers.github import github_summary
+from evals_app.reports.renderers.gitlab import code_quality
+from evals_app.reports.renderers.html import html_page
+from evals_app.reports.renderers.junit import junit
+from evals_app.reports.renderers.markdown import markdown
+from evals_app.reports.renderers.results import Again, Results
+from evals_app.reports.renderers.rows import result_rows
+from evals_app.reports.words.kinds import KINDS, KindName
+from evals_app.runs.reading.run_readers import (
+    case_results,
+    execution_rows,
+    run_document,
+    runs_document,
+    whole_executions,
+)
+
+ROWS_AT_ONCE = 2000
+_FIRST_DAY = (1980, 1, 1, 0, 0, 0)  # the same archive each time
+_READABLE = 0o644 << 16
+
+# Returns the address of the page of a `run` or an `execution`.
+Link = Callable[[str, int], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A report of a run: its file, whose content is read while it is sent."""
+
+    name: str
+    media_type: str
+    content: Iterator[bytes] = field(repr=False)
+
+
+def report(kind: KindName, run: Run, *, link: Link) -> Report:
+    """Return a report of one run as a file."""
+    name = f"run-{run.pk}-{run.suite_slug}{KINDS[kind].suffix}"
+    return Report(name, KINDS[kind].media_type, report_content(kind, [run], link=link))
+
+
+def report_content(
+    kind: KindName, runs: Sequence[Run], *, link: Link, root: str = ""
+) -> Iterator[bytes]:
+    """Return one report over runs, in pieces; `root` is the folder of the repository of their files."""
+    if kind == "json":
+        return encoded(written(run_document(runs[0]) if len(runs) == 1 else runs_document(runs)))
+    results = [results_of(run, link=link) for run in runs]
+    if kind == "folder":
+        return _archive(folder(results))
+    if kind == "xlsx":
+        return iter([_workbook(results)])
+    texts: Mapping[KindName, Callable[[Sequence[Results]], Iterator[str]]] = {
+        "html": html_page,
+        "markdown": markdown,
+        "csv": _csv,
+        "junit": junit,
+        "github": github_summary,
+        "gitlab": partial(code_quality, root=root),
+    }
+    return encoded(texts[kind](results))
+
+
+def write_folder(runs: Sequence[Run], path: Path, *, link: Link) -> None:
+    """Write a folder for each run into a folder, which is made.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    for name, content in folder([results_of(run, link=link) for run in runs]):
+        file = path / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with file.open("wb") as out:
+            out.writelines(encoded(content))
+
+
+def encoded(pieces: Iterable[str]) -> Iterator[bytes]:
+    """Return text as UTF-8, in which only half of a surrogate pair cannot be written."""
+    return (piece.encode(errors="replace") for piece in pieces)
+
+
+def results_of(run: Run, *, link: Link) -> Results:
+    """Return the results of a run, which are read when a report needs them."""
+
+    def executions() -> Iterator[Json]:
+        rows = execution_rows().filter(run=run).order_by("position", "trial")
+        for row in rows.iterator(chunk_size=ROWS_AT_ONCE):
+            yield execution_row_json(row) | {"url": link("execution", row["id"])}
+
+    row = Run.objects.values(*DETAIL_COLUMNS).get(pk=run.pk)
+    return Results(
+        run={
+            **run_details_json(row, ()),
+            "suite_name": run.suite_name,
+            "agent_name": run.agent_name,
+            "score_scale": run.score_scale,
+            "stand_in_note": run.stand_in_note,
+            "snapshot": run.snapshot_id,
+            "url": link("run", run.pk),
+            "source": run.suite.source if run.suite else "",
+        },
+        cases=Again(lambda: case_results(run.pk)),
+        executions=Again(executions),
+        details=whole_executions,
+    )
+
+
+def _csv(runs: Sequence[Results]) -> Iterator[str]:
+    from evals_app.formats.tables.separated import csv_lines  # noqa: PLC0415 - loads PyYAML
+
+    texts = (["" if cell is None else str(cell) for cell in row] for row in result_rows(runs))
+    return csv_lines(texts)
+
+
+def _workbook(runs: Sequence[Results]) -> bytes:
+    from evals_app.formats.tables.workbook_writing import write_workbook  # noqa: PLC0415 - loads openpyxl
+
+    def rows() -> Iterator[list[str | float]]:
+        for row in result_rows(runs):
+            yield ["" if cell is None else cell for cell in row]
+
+    return write_workbook([("Results", Again(rows))])
+
+
+class _Sent(io.RawIOBase):
+    """Takes what an archive writes until it is sent; it cannot be read or wound back."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._parts: list[bytes] = []
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        self._parts.append(bytes(data))
+        return len(data)
+
+    def taken(self) -> bytes:
+        """Return what was written since the last time."""
+        parts, self._parts = self._parts, []
+        return b"".join(parts)
+
+
+def _archive(files: Iterable[File]) -> Iterator[bytes]:
+    sent = _Sent()
+    with zipfile.ZipFile(sent, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in files:
+            entry = zipfile.ZipInfo(name, _FIRST_DAY)
+            entry.compress_type, entry.external_attr = zipfile.ZIP_DEFLATED, _READABLE
+            with archive.open(entry, "w") as file:
+                for piece in encoded(content):
+                    file.write(piece)
+            yield sent.taken()
+    yield sent.taken()

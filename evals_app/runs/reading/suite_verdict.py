@@ -1,0 +1,104 @@
+"""The standing of suites: the run that gives each its verdict, and a later one that does not."""
+
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db.models import F, OuterRef, QuerySet, Subquery
+
+from evals_app.models import Run, Suite
+from evals_app.reports.answers.run_json import CASES_DIGEST
+from evals_app.reports.words.changes import CaseChanges, changes_between
+from evals_app.reports.words.shares import CASE_COUNTS
+from evals_app.runs.reading.outcomes import MOST_RESULTS, outcomes_of
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """The last whole run of a suite, and a part of it that ended later; either may be missing."""
+
+    verdict_run: Any = None  # a Run that is `rated`
+    later: Run | None = None
+
+    @property
+    def has_parts_only(self) -> bool:
+        """Whether something was run, but never the whole suite."""
+        return self.verdict_run is None and self.later is not None
+
+
+def with_last_runs(suites: QuerySet[Suite]) -> QuerySet[Suite]:
+    """Let suites know their last whole run, and the last that ended at all."""
+    whole = Run.objects.suite_verdicts()
+    # What grades the conversations of an earlier run again says nothing new about the agent.
+    ended = Run.objects.exclude(verdict="").filter(settlement=None, grades_of=None)
+    return suites.annotate(verdict_run_id=_last(whole), last_run_id=_last(ended))
+
+
+def _last(runs: QuerySet[Run]) -> Subquery:
+    return Subquery(runs.filter(suite=OuterRef("pk")).order_by("-pk").values("pk")[:1])
+
+
+def rated(runs: QuerySet[Run]) -> QuerySet[Any]:
+    """Return runs with their pass rate and what it is of, without their summaries.
+
+    The database takes these numbers out of the summary, which may be large.
+    """
+    numbers = {name: F(f"summary__{name}") for name in ("pass_rate", CASES_DIGEST, *CASE_COUNTS)}
+    return runs.annotate(**numbers).defer("summary")
+
+
+def standings(suites: Sequence[Any]) -> list[Standing]:
+    """Return the standing of suites loaded `with_last_runs`, in one query."""
+    wanted = {key for suite in suites for key in (suite.verdict_run_id, suite.last_run_id) if key}
+    runs = {run.pk: run for run in rated(Run.objects.filter(pk__in=wanted))} if wanted else {}
+    return [standing(suite, runs) for suite in suites]
+
+
+def standing(suite: Any, runs: Mapping[int, Run]) -> Standing:
+    """Return the standing of a suite from its loaded runs."""
+    has_later = suite.last_run_id not in {None, suite.verdict_run_id}
+    return Standing(
+        runs.get(suite.verdict_run_id), runs.get(suite.last_run_id) if has_later else None
+    )
+
+
+# What changed from one run that has ended to another; a run that was resumed ends again.
+_Ends = tuple[int, datetime | None, int, datetime | None]
+_known: OrderedDict[_Ends, CaseChanges] = OrderedDict()
+_MOST_KNOWN = 1000
+
+
+def case_changes(pairs: Iterable[tuple[Run, Run]]) -> dict[int, CaseChanges]:
+    """Return what changed from an earlier run to a later one, by the later one.
+
+    The results of many cases are read once and counted; the counts are kept, because people look
+    at the same runs again and again.
+    """
+    keys = {(base.pk, base.finished_at, head.pk, head.finished_at): base for base, head in pairs}
+    changes = {key: known for key in keys if (known := _known.get(key))}
+    unknown = {key: base.case_count or 0 for key, base in keys.items() if key not in changes}
+    for some in _parts_of(unknown):
+        outcomes = outcomes_of(
+            [pk for base, _, head, _ in some for pk in (base, head)], reads_grades=False
+        )
+        changes |= {key: changes_between(outcomes[key[0]], outcomes[key[2]]) for key in some}
+    _known.update(changes)
+    while len(_known) > _MOST_KNOWN:
+        _known.popitem(last=False)
+    return {head: known for (_, _, head, _), known in changes.items()}
+
+
+def _parts_of(sizes: Mapping[_Ends, int]) -> Iterator[list[_Ends]]:
+    """Return keys in lists whose runs fit into memory."""
+    part: list[_Ends] = []
+    room = MOST_RESULTS // 2
+    for key, size in sizes.items():
+        if part and size > room:
+            yield part
+            part, room = [], MOST_RESULTS // 2
+        part.append(key)
+        room -= size
+    if part:
+        yield part

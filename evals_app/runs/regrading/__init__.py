@@ -1,0 +1,1 @@
+"""Grading the stored conversations of a run again."""

@@ -1,0 +1,305 @@
+"""Grade the stored conversations of a run again: no agent is asked, and only new questions to judges cost.
+
+It is a run like any other: leases, ceilings, reports and the end of a run are the same. Each of its
+executions names the one whose conversation it grades (`Execution.source`).
+"""
+
+import json
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, Literal
+
+from django.db.models import Exists, F, OuterRef, QuerySet
+from django.db.models.functions import Coalesce
+from pydantic import ValidationError
+
+from evals_app.engine.specs.base_spec import ModelSpec, read_model
+from evals_app.formats.snapshots.run_snapshot import SnapshotSpec, conversation_digest, read_case
+from evals_app.models import Execution, Run, Suite, Transcript
+from evals_app.reports.words.judges import judges_text
+from evals_app.reports.words.regrading import left_out_in_words
+from evals_app.runs.money.ceilings import is_paid, tightest
+from evals_app.runs.starting.freeze import (
+    AT_ONCE,
+    CannotStartError,
+    Frozen,
+    choose_models,
+    find_local_model,
+    obstacles_now,
+    read_suite,
+)
+from evals_app.runs.starting.needs import Needs
+from evals_app.runs.starting.select import Part
+from evals_app.runs.starting.similarity import TextComparison
+from evals_app.runs.starting.start_run import Planned, create_run
+from fixtures_app.ground.spec_errors import messages_of
+from fixtures_app.ground.words import near
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import User
+
+Version = Literal["current", "as_it_was"]
+
+MOST_TRIALS = 100  # gradings of one conversation
+MOST_NAMED = 100  # cases that are noted as left out, of each kind
+
+
+@dataclass
+class Regrading:
+    """What is to be graded again, by which checks and judges.
+
+    `left_out` has the names of cases that cannot be graded: `changed` (the agent would see another
+    conversation today), `gone` (the suite no longer has them), `pruned` (their transcripts were
+    removed).
+    """
+
+    run: Run
+    version: Version
+    trials: int
+    judge: str
+    head: SnapshotSpec
+    judges: str  # see reports.judges
+    frozen: Frozen | None = None  # None: the snapshot of the run, as it is
+    left_out: dict[str, list[str]] = field(default_factory=dict)
+    planned: list[Planned] = field(default_factory=list)
+
+    @property
+    def reuses_answers(self) -> bool:
+        """Whether identical questions to judges get their stored answers; not to measure noise."""
+        return self.trials == 1
+
+    def contents(self, positions: Collection[int]) -> dict[int, str]:
+        """Return cases as they are graded, by their place."""
+        if self.frozen is None:
+            rows = self.run.snapshot.cases.filter(position__in=positions)
+            return dict(rows.values_list("position", "content"))
+        cases = enumerate(self.frozen)
+        return {position: case.content for position, case in cases if position in positions}
+
+    def stored(self) -> dict[str, Any]:
+        """Return how the run grades again, as its row keeps it."""
+        return {
+            "suite": self.version,
+            "judge": self.judge,
+            "trials": self.trials,
+            "reuses_answers": self.reuses_answers,
+            "regraded": self.run.pk if self.run.grades_again else None,
+            "left_out": {
+                why: {"count": len(names), "names": names[:MOST_NAMED]}
+                for why, names in self.left_out.items()
+            },
+        }
+
+
+def regrade(
+    run: Run, *, by: "User | None" = None, max_cost_usd: Decimal | None = None, **choices: Any
+) -> Run:
+    """Start a run that grades conversations of another one again; `choices` as for `plan_regrade`.
+
+    Raises:
+        CannotStartError: there is nothing to grade, or something is missing.
+    """
+    user = by.pk if by else None
+    with plan_regrade(run, by=user, max_cost_usd=max_cost_usd, **choices) as regrading:
+        frozen = regrading.frozen
+        return create_run(
+            run.snapshot if frozen is None else frozen.snapshot(),
+            head=regrading.head,
+            plan=regrading.planned,
+            total=len(regrading.planned),
+            complete=None if frozen is None else frozen.complete,
+            concurrency=regrading.head.suite.concurrency,
+            suite=run.suite,
+            judge=regrading.judges,
+            replaced_model=run.replaced_model,
+            overrides=run.overrides,
+            losses=run.losses,
+            is_tryout=run.is_tryout,
+            created_by=by,
+            max_cost_usd=max_cost_usd,
+            baseline=run.baseline,
+            grades_of=run.grades_of or run,
+            regrading=regrading.stored(),
+        )
+
+
+@contextmanager
+def plan_regrade(
+    run: Run,
+    *,
+    suite: Version = "current",
+    cases: Collection[str] | None = None,
+    executions: Collection[int] | None = None,
+    trials: int = 1,
+    judge: str = "",
+    max_cost_usd: Decimal | None = None,
+    by: int | None = None,
+) -> Iterator[Regrading]:
+    """Find out what would be graded again, of a run that has ended.
+
+    The suite's checks are those of today or those of the run; `judge` replaces the run's judge, but
+    none that a check names itself. `cases` are names, `executions` keys of the run's own. `trials` is
+    how often each conversation is graded: more than once shows how steady the judge is.
+
+    Raises:
+        CannotStartError: there is nothing to grade, or something is missing.
+    """
+    _refuse(run, trials=trials)
+    try:
+        old = SnapshotSpec.read(run.snapshot.content)
+    except ValidationError as exc:
+        problem = f"Run {run.pk} was made by another version of Evalwell; start its suite instead."
+        raise CannotStartError(problem) from exc
+    chosen = _chosen(run, cases=cases, executions=executions)
+    other = _read_judge(judge)
+    regrading = Regrading(run, suite, trials, judge, head=old, judges=run.judge)
+    names = set(chosen.order_by().values_list("case", flat=True).distinct())
+    with Frozen(Part(names=names, with_disabled=_has_disabled(run.suite, names))) as frozen:
+        needs, obstacles = Needs(), obstacles_now()
+        if suite == "current":
+            spec = read_suite(_suite_of(run), frozen, needs, obstacles, most_cases=None)
+        else:
+            spec = old.suite
+            _read_stored(run, old, frozen, needs)
+        _plan(regrading, chosen, frozen)
+        if suite == "current" or other is not None:
+            spec = spec if other is None else spec.model_copy(update={"judge_model": other})
+            frozen.head = old.model_copy(update={"suite": spec})
+            comparison = TextComparison(obstacles, find_local_model)
+            choose_models(
+                run.suite, frozen, needs, comparison, paid=(), max_cost_usd=max_cost_usd, by=by
+            )
+            regrading.frozen, regrading.head = frozen, frozen.head
+            regrading.judges = judges_text(frozen.judges)
+        else:
+            month = tightest(by)
+            if month and month.is_used_up and is_paid(old.providers):
+                raise CannotStartError(month.why_refused)
+        yield regrading
+
+
+def _refuse(run: Run, *, trials: int) -> None:
+    if run.is_open:
+        raise CannotStartError(f"Run {run.pk} has not ended yet.")
+    if not 1 <= trials <= MOST_TRIALS:
+        problem = f"Each conversation can be graded 1 to {MOST_TRIALS} times, not {trials}."
+        raise CannotStartError(problem)
+
+
+def _read_judge(written: str) -> ModelSpec | None:
+    if not written:
+        return None
+    try:
+        return read_model(written)
+    except ValidationError as exc:
+        raise CannotStartError(*messages_of(exc)) from exc
+
+
+def _suite_of(run: Run) -> Suite:
+    if run.suite is None:
+        problem = (
+            f"Suite {run.suite_slug} was deleted; its conversations can only be graded by the checks"
+            f" of run {run.pk}."
+        )
+        raise CannotStartError(problem)
+    return run.suite
+
+
+def _has_disabled(suite: Suite | None, names: Collection[str]) -> bool:
+    """Whether one of these cases is disabled by now."""
+    if suite is None:
+        return False
+    disabled = suite.cases.filter(enabled=False).values_list("name", flat=True)
+    return not set(disabled).isdisjoint(names)
+
+
+def _read_stored(run: Run, old: SnapshotSpec, frozen: Frozen, needs: Needs) -> None:
+    """Read the cases of the run's snapshot, and what all checks need."""
+    for check in (*old.suite.assertions, old.suite.rubric_check):
+        if check is not None:
+            needs.add(check)
+    contents = run.snapshot.cases.order_by("position").values_list("content", flat=True)
+    for content in contents.iterator(AT_ONCE):
+        case = read_case(content)
+        for check in case.assertions():
+            needs.add(check)
+        frozen.add(case, trials=0)
+
+
+def _chosen(
+    run: Run, *, cases: Collection[str] | None, executions: Collection[int] | None
+) -> QuerySet[Execution]:
+    """Return the executions that were asked for and have a result."""
+    ended = run.executions.filter(status=Execution.Status.FINISHED)
+    if cases is not None:
+        known = set(ended.order_by().values_list("case", flat=True).distinct())
+        problems = [
+            f"Run {run.pk} has no case {name!r} with a result.{near(name, known)}"
+            for name in cases
+            if name not in known
+        ]
+        if problems or not cases:
+            raise CannotStartError(*(problems or ["Choose at least one case."]))
+        ended = ended.filter(case__in=cases)
+    if executions is not None:
+        ended = ended.filter(pk__in=executions)
+    if not ended.exists():
+        raise CannotStartError(f"Run {run.pk} has no conversation that ended.")
+    return ended
+
+
+def _plan(regrading: Regrading, chosen: QuerySet[Execution], frozen: Frozen) -> None:
+    """Find the place of each conversation among the cases, and what keeps others from being graded."""
+    run, trials = regrading.run, regrading.trials
+    places = {case.name: (n, conversation_digest(case.content)) for n, case in enumerate(frozen)}
+    before = _conversations(run) if regrading.version == "current" else {}
+    stored = Transcript.objects.filter(pk=OuterRef("conversation"))
+    rows = chosen.annotate(
+        conversation=Coalesce(F("source"), F("pk")), number=Coalesce(F("source__trial"), F("trial"))
+    ).annotate(has_transcript=Exists(stored))
+    left_out: dict[str, dict[str, None]] = {}
+    seen: set[int] = set()  # a run may have graded each conversation several times
+    columns = ("case", "number", "conversation", "has_transcript")
+    for case, trial, source, has_transcript in rows.order_by("position", "trial").values_list(
+        *columns
+    ):
+        if source in seen:
+            continue
+        seen.add(source)
+        place, digest = places.get(case, (None, ""))
+        why = _why_not(place, digest, before.get(case, digest), has_transcript=has_transcript)
+        if why or place is None:
+            left_out.setdefault(why, {})[case] = None
+            continue
+        first = (trial - 1) * trials
+        regrading.planned += [
+            Planned(case, place, first + again, source) for again in range(1, trials + 1)
+        ]
+    regrading.left_out = {why: list(names) for why, names in left_out.items()}
+    frozen.executions = len(regrading.planned)
+    if not regrading.planned:
+        raise CannotStartError(_nothing(regrading))
+
+
+def _why_not(place: int | None, now: str, then: str, *, has_transcript: bool) -> str:
+    if place is None:
+        return "gone"
+    if now != then:
+        return "changed"
+    return "" if has_transcript else "pruned"
+
+
+def _conversations(run: Run) -> dict[str, str]:
+    """Return a digest of what the agent saw of each case, by name."""
+    rows = run.snapshot.cases.values_list("content", flat=True)
+    return {
+        json.loads(content)["name"]: conversation_digest(content)
+        for content in rows.iterator(AT_ONCE)
+    }
+
+
+def _nothing(regrading: Regrading) -> str:
+    reasons = left_out_in_words(regrading.stored()["left_out"])
+    return " ".join([f"No conversation of run {regrading.run.pk} can be graded again.", *reasons])

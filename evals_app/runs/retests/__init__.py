@@ -1,0 +1,1 @@
+"""Retests: fresh trials of the cases in which two runs differ."""

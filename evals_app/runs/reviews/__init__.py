@@ -1,0 +1,1 @@
+"""What people say about grades, and what follows from it."""

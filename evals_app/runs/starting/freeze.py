@@ -1,0 +1,389 @@
+"""Freeze what a run uses, or report what is missing."""
+
+import json
+import os
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from decimal import Decimal
+from functools import partial
+from itertools import islice
+from tempfile import TemporaryFile
+from typing import Any, NamedTuple, Self, TypedDict, TypeVar
+
+from asgiref.sync import async_to_sync
+from django.db.models import Model
+from django.utils import timezone
+from pydantic import ValidationError
+
+from evals_app.engine.basics.errors import CannotError
+from evals_app.engine.llm.ollama import find_embedding_model
+from evals_app.engine.llm.pricing import prices_of, prices_on
+from evals_app.engine.network.web import why_not_called
+from evals_app.engine.specs.agent_spec import AgentSpec
+from evals_app.engine.specs.base_spec import ModelSpec, ProviderSpec, Spec, read_model
+from evals_app.engine.suites.suite_spec import CaseSpec, SuiteSpec
+from evals_app.formats.reading.explain import explain
+from evals_app.formats.snapshots.run_snapshot import (
+    SCHEMA_VERSION,
+    Name,
+    SnapshotSpec,
+    canonical_case,
+    read_case,
+)
+from evals_app.models import Agent, Provider, Run, Snapshot, SnapshotCase, Suite
+from evals_app.models.fields.concurrency import let_others_write
+from evals_app.runs.judges.trust import judge_trust
+from evals_app.runs.money.ceilings import is_paid, tightest
+from evals_app.runs.reading.baselines import Baseline, find_baseline
+from evals_app.runs.starting.needs import Needs
+from evals_app.runs.starting.obstacles import Obstacles
+from evals_app.runs.starting.select import Part
+from evals_app.runs.starting.similarity import TextComparison
+from fixtures_app.ground.spec_errors import messages_of
+from fixtures_app.models import EntityType, Fixture
+
+S = TypeVar("S", bound=Spec)
+M = TypeVar("M", bound=Model)
+
+find_local_model = async_to_sync(find_embedding_model)
+
+AT_ONCE = 1000  # rows written
+
+
+class CannotStartError(CannotError):
+    """A run cannot start as asked; `without_judge` are the suites that lack a judge model."""
+
+    def __init__(self, *problems: str, without_judge: Sequence[Suite] = ()) -> None:
+        super().__init__(*problems)
+        self.without_judge = list(without_judge)
+
+
+class Choices(TypedDict, total=False):
+    """What may be chosen for a run: agent, model, `Part` of the suite, ceiling, baseline, environment."""
+
+    agent: Agent | None
+    model: str
+    cases: Collection[str]
+    tags: Collection[str]
+    names: Collection[str]
+    with_disabled: bool
+    trials: int | None
+    max_cost_usd: Decimal | None
+    baseline: Baseline | None
+    environ: Mapping[str, str]
+
+
+class Planned(NamedTuple):
+    """A case of a snapshot, and how often to run it; 0: not at all."""
+
+    trials: int
+    name: str
+    content: str
+
+
+class Frozen:
+    """What a run is to use, not stored yet; its cases wait in a temporary file, gone on leaving."""
+
+    def __init__(self, part: Part) -> None:
+        self.part = part
+        self.head: SnapshotSpec
+        self.replaced_model = ""  # the agent's own, where another takes its place
+        self.baseline: Run | None = None
+        self.judges: list[ModelSpec] = []  # the run's first, then those of single checks
+        self.cases = 0
+        self.disabled = 0  # cases that were left out because they are disabled
+        self.executions = 0
+        self.share = 1.0  # of all executions, where only some of the cases were read
+        self.files: dict[str, str] = {}  # SHA-256 of what turns show -> its path
+        self._name = Name()
+        self._file = TemporaryFile("w+", encoding="utf-8", newline="\n")  # noqa: SIM115 - closed on leaving
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+    def add(self, case: CaseSpec, *, trials: int) -> None:
+        """Take the next case."""
+        content = canonical_case(case)
+        self._name.add(content)
+        self._file.write(f"{trials}\t{json.dumps(case.name)}\t{content}\n")
+        self.cases += 1
+        self.executions += trials
+        shown = (file for turn in case.turns for file in turn.files)
+        self.files |= {file.sha256 or "": file.path for file in shown}
+
+    def __iter__(self) -> Iterator[Planned]:
+        self._file.seek(0)
+        for line in self._file:
+            trials, name, content = line.rstrip("\n").split("\t", 2)
+            yield Planned(int(trials), json.loads(name), content)
+
+    def plan(self) -> Iterator[tuple[str, int, int]]:
+        """Return case, position and trial of each execution."""
+        for position, case in enumerate(self):
+            for trial in range(1, case.trials + 1):
+                yield case.name, position, trial
+
+    def plan_by_trial(self) -> Iterator[tuple[str, int, int]]:
+        """Return the same, the first trial of every case first.
+
+        The trials of a case are then spread over the run, so later ones may not be needed.
+        """
+        cases = [(case.name, position, case.trials) for position, case in enumerate(self)]
+        trial = 1
+        while cases := [case for case in cases if case[-1] >= trial]:
+            for name, position, _ in cases:
+                yield name, position, trial
+            trial += 1
+
+    def chosen(self) -> Iterator[tuple[CaseSpec, int]]:
+        """Return the cases to run, and how often."""
+        for case in self:
+            if case.trials:
+                yield read_case(case.content), case.trials
+
+    def snapshot(self) -> Snapshot:
+        """Return the row of this content, which is written only if it is new."""
+        head = self.head.canonical()
+        snapshot, _ = Snapshot.objects.get_or_create(
+            sha256=self._name.of(head),
+            defaults={"schema_version": SCHEMA_VERSION, "content": head, "is_complete": False},
+        )
+        return snapshot
+
+    def complete(self, snapshot: Snapshot) -> Iterator[int]:
+        """Write the cases of the row of this content, unless they are there; yield after each batch."""
+        if snapshot.is_complete:
+            return
+        rows = (
+            SnapshotCase(snapshot=snapshot, position=position, content=case.content)
+            for position, case in enumerate(self)
+        )
+        for part in in_parts(rows):
+            # Another start of the same content may be writing them too.
+            SnapshotCase.objects.bulk_create(part, ignore_conflicts=True)
+            yield len(part)
+        Snapshot.objects.filter(pk=snapshot.pk).update(is_complete=True)
+
+
+def in_parts(rows: Iterator[M]) -> Iterator[list[M]]:
+    """Return rows, as many at a time as one transaction writes, and let others write in between."""
+    part = list(islice(rows, AT_ONCE))
+    while part:
+        yield part
+        if part := list(islice(rows, AT_ONCE)):
+            let_others_write()
+
+
+@contextmanager
+def freeze(
+    suite: Suite,
+    *,
+    agent: Agent | None = None,
+    model: str = "",
+    cases: Collection[str] = (),
+    tags: Collection[str] = (),
+    names: Collection[str] = (),
+    with_disabled: bool = False,
+    trials: int | None = None,
+    max_cost_usd: Decimal | None = None,
+    baseline: Baseline | None = None,
+    environ: Mapping[str, str] = os.environ,
+    by: int | None = None,
+    most_cases: int | None = None,
+    why_not_called: Callable[[str], str | None] = why_not_called,
+    find_local_model: Callable[[str | None], str | None] = find_local_model,
+) -> Iterator[Frozen]:
+    """Load everything that a run of the suite uses, prices as they are today.
+
+    `by` is the key of the person who starts the run. Of a suite with more than `most_cases` only so
+    many are read: enough for a forecast, not for a run.
+
+    Raises:
+        CannotStartError: something it needs is missing or does not fit.
+    """
+    own = _read(AgentSpec, (agent or suite.agent).written())
+    tested = _with_model(own, model)
+    obstacles = obstacles_now(environ, why_not_called)
+    obstacles.agent(tested)
+    needs = Needs()
+    part = Part(cases=cases, tags=tags, names=names, trials=trials, with_disabled=with_disabled)
+    with Frozen(part) as frozen:
+        frozen.replaced_model = str(own.model) if tested.model != own.model else ""
+        head = read_suite(suite, frozen, needs, obstacles, most_cases=most_cases)
+        frozen.baseline = find_baseline(suite, baseline, obstacles.say)
+        obstacles.files(frozen.files)
+        fixtures = Fixture.objects.filter(slug__in=head.fixtures).order_by("slug")
+        frozen.head = SnapshotSpec(
+            suite=head,
+            agent=tested,
+            fixtures=[row.to_spec() for row in fixtures.with_everything()],
+            entity_types=[row.to_spec() for row in EntityType.objects.order_by("slug")],
+        )
+        choose_models(
+            suite,
+            frozen,
+            needs,
+            TextComparison(obstacles, find_local_model),
+            paid=[tested.model],
+            max_cost_usd=max_cost_usd,
+            by=by,
+        )
+        yield frozen
+
+
+def obstacles_now(
+    environ: Mapping[str, str] = os.environ,
+    why_not_called: Callable[[str], str | None] = why_not_called,
+) -> Obstacles:
+    """Return obstacles, none yet, with the providers as they are today."""
+    providers = {row.slug: row.to_spec() for row in Provider.objects.prefetch_related("prices")}
+    return Obstacles(providers, environ, why_not_called)
+
+
+def choose_models(
+    suite: Suite | None,
+    frozen: Frozen,
+    needs: Needs,
+    comparison: TextComparison,
+    *,
+    paid: Sequence[ModelSpec | None],
+    max_cost_usd: Decimal | None,
+    by: int | None,
+) -> None:
+    """Complete the head of a snapshot: who judges, how texts are compared, and what it costs.
+
+    `paid` are the models that are asked besides.
+
+    Raises:
+        CannotStartError: with everything that was in the way so far.
+    """
+    head, obstacles = frozen.head, comparison.obstacles
+    own_judges = obstacles.judges(needs, head.agent)
+    judge = obstacles.judge(head.suite, head.agent) if needs.judge else None
+    scripted = obstacles.scripted({judge, *own_judges})
+    chat_model = partial(obstacles.chat_model, head.suite, head.agent)
+    similarity = comparison.choose(needs, chat_model)
+    frozen.judges = [*_by_name([judge]), *_by_name(own_judges - {judge})]
+    comparing = [*comparison.models, similarity.judge if similarity else None]
+    models = _by_name([*paid, *frozen.judges, *comparing])
+    priced = _with_prices(obstacles.providers, models)
+    _compare_with_ceilings(obstacles, priced, models, max_cost_usd=max_cost_usd, by=by)
+    obstacles.size(*(round(n / frozen.share) for n in (frozen.executions, frozen.cases)))
+    if obstacles.problems:
+        without_judge = [suite] if suite is not None and obstacles.no_judge else []
+        raise CannotStartError(*obstacles.problems, without_judge=without_judge)
+    written = (read_case(case.content) for case in frozen)
+    frozen.head = head.model_copy(
+        update={
+            "judge": judge,
+            "judge_trust": judge_trust(head.suite, written, agent=head.agent.model, judge=judge),
+            "similarity": similarity,
+            "scripted": scripted,
+            "evaluation_steps": needs.known_steps(judge=judge, agent=head.agent.model),
+            "providers": priced,
+        }
+    )
+
+
+def _compare_with_ceilings(
+    obstacles: Obstacles,
+    priced: Sequence[ProviderSpec],
+    models: Sequence[ModelSpec],
+    *,
+    max_cost_usd: Decimal | None,
+    by: int | None,
+) -> None:
+    """With a ceiling, of the run or of a month, each model must have a price.
+
+    Otherwise no one could know when the ceiling is reached.
+    """
+    month = tightest(by)
+    ceilings = [max_cost_usd, month.max_usd if month else None]
+    if known := [ceiling for ceiling in ceilings if ceiling is not None]:
+        obstacles.prices(priced, models, ceiling=min(known))
+    if month and month.is_used_up and is_paid(priced):
+        obstacles.say(month.why_refused)
+
+
+def _by_name(models: Iterable[ModelSpec | None]) -> list[ModelSpec]:
+    """Return each model once."""
+    return sorted({model for model in models if model is not None}, key=str)
+
+
+def read_suite(
+    suite: Suite, frozen: Frozen, needs: Needs, obstacles: Obstacles, *, most_cases: int | None
+) -> SuiteSpec:
+    """Read a suite case by case, and return it without its cases."""
+    row = Suite.objects.with_head().get(pk=suite.pk)
+    if row.archived_at is not None:
+        raise CannotStartError(archived(row.slug))
+    try:
+        head = SuiteSpec.model_validate(row.written_head())
+        for check in (*head.assertions, head.rubric_check):
+            if check is not None:
+                needs.add(check)
+        sample = None if most_cases is None else frozen.part.sample(row, most=most_cases)
+        frozen.share = sample.share if sample else 1.0
+        with_disabled = frozen.part.with_disabled
+        frozen.disabled = 0 if with_disabled else row.cases.filter(enabled=False).count()
+        only = sample.keys if sample else None
+        for case_row in row.each_case(with_disabled=with_disabled, only=only):
+            # Not to_spec(): what the operator permits is checked again before each run.
+            case = CaseSpec.model_validate(case_row.written())
+            for check in case.assertions():
+                needs.add(check)
+            trials = frozen.part.trials_of(case, head)
+            if trials:
+                obstacles.case(case, head)
+            frozen.add(case, trials=trials)
+    except ValidationError:
+        # As a whole it reports the place of every problem.
+        _read(SuiteSpec, Suite.objects.with_everything().get(pk=suite.pk).written())
+        raise
+    return head
+
+
+def archived(slug: str) -> str:
+    """Return the sentence that refuses to run an archived suite."""
+    return f"Suite {slug} is archived. Restore it first, or import it."
+
+
+def _with_prices(
+    providers: Mapping[str, ProviderSpec], models: Collection[ModelSpec]
+) -> list[ProviderSpec]:
+    """Return the providers of these models, with their prices that are in force and nothing else."""
+    today, priced = timezone.now().date(), []
+    for slug in sorted({model.provider for model in models} & providers.keys()):
+        spec = providers[slug]
+        names = [model.name for model in models if model.provider == slug]
+        prices = prices_of(names, prices_on(today, spec.prices))
+        priced.append(spec.model_copy(update={"prices": prices}))
+    return priced
+
+
+def _read(spec: type[S], written: dict[str, Any]) -> S:
+    """Validate the content of rows: a check may be of a kind that is gone, an agent half written."""
+    try:
+        return spec.model_validate(written)
+    except ValidationError as exc:
+        problems = explain(exc, model=spec, data=written)
+        sentences = [f"{problem.keys}: {problem.message}" for problem in problems]
+        raise CannotStartError(*sentences) from exc
+
+
+def _with_model(agent: AgentSpec, model: str) -> AgentSpec:
+    """Return the agent with another model, if one is given; its own keeps its settings."""
+    if not model:
+        return agent
+    if agent.driver != "model":
+        kind = "is scripted" if agent.driver == "scripted" else f"has driver {agent.driver}"
+        problem = f"Agent {agent.slug} {kind}: it has no model that could be replaced."
+        raise CannotStartError(problem)
+    try:
+        other = read_model(model)
+    except ValidationError as exc:
+        raise CannotStartError(*messages_of(exc)) from exc
+    return agent if str(other) == str(agent.model) else agent.model_copy(update={"model": other})

@@ -1,0 +1,75 @@
+"""What the checks of a run need: judges, a comparison of texts, evaluation steps."""
+
+from dataclasses import dataclass, field, replace
+
+from evals_app.engine.graders.geval import GEval
+from evals_app.engine.graders.similarity import SemanticSimilarity
+from evals_app.engine.judging import Recipe
+from evals_app.engine.specs.base_spec import ModelSpec
+from evals_app.engine.suites.suite_spec import AssertionSpec
+from evals_app.models import EvaluationSteps
+
+AT_ONCE = 500  # steps: stock SQLite takes 32,766 parameters
+
+Reference = ModelSpec | str  # "agent" is the model of the agent that is tested
+
+
+@dataclass
+class Needs:
+    """Collected from one check after the other, in one pass over the suite.
+
+    `judges` and `embedders` are the models that checks name, with who names them; `judge` and
+    `comparison`: whether others need one. `requires_embeddings` is the first check that accepts
+    nothing else. With each recipe of evaluation steps is its check's own judge.
+    """
+
+    judge: bool = False
+    judges: dict[tuple[str, Reference], None] = field(default_factory=dict)
+    comparison: bool = False
+    embedders: dict[tuple[str, ModelSpec], None] = field(default_factory=dict)
+    requires_embeddings: str = ""
+    recipes: set[tuple[Recipe, Reference | None]] = field(default_factory=set)
+
+    def add(self, check: AssertionSpec) -> None:
+        """Add what a check needs."""
+        grader = check.grader
+        if isinstance(grader, SemanticSimilarity):
+            if check.enabled:
+                self._add_comparison(grader, check.label)
+        elif grader.family == "judged":
+            if jurors := grader.jurors():
+                self.judges |= {(f"The jury of {check.label!r}", juror): None for juror in jurors}
+            elif check.model is None:
+                self.judge = True
+            else:
+                self.judges[f"Check {check.label!r}", check.model] = None
+        if isinstance(grader, GEval) and not grader.evaluation_steps:
+            recipe = Recipe(
+                grader.criteria.strip(),
+                tuple(grader.evaluation_params),
+                model="",
+                scale=grader.scale_asked,
+            )
+            self.recipes.add((recipe, check.model))
+
+    def _add_comparison(self, grader: SemanticSimilarity, label: str) -> None:
+        if grader.embedder is not None:
+            self.embedders[f"Check {label!r}", grader.embedder] = None
+            return
+        self.comparison = True
+        if grader.require == "embeddings":
+            self.requires_embeddings = self.requires_embeddings or label
+
+    def known_steps(
+        self, *, judge: ModelSpec | None, agent: ModelSpec | None
+    ) -> dict[str, list[str]]:
+        """Return the evaluation steps that exist, by key; `agent` is the tested agent's model."""
+        keys = []
+        for recipe, own in self.recipes:
+            model = judge if own is None else own if isinstance(own, ModelSpec) else agent
+            keys.append(replace(recipe, model=str(model)).key)
+        keys.sort()
+        steps: dict[str, list[str]] = {}
+        for start in range(0, len(keys), AT_ONCE):
+            steps |= EvaluationSteps.objects.current(keys[start : start + AT_ONCE])
+        return steps

@@ -1,0 +1,173 @@
+"""What keeps a run from starting: things that are missing or cannot be reached."""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from importlib.util import find_spec
+
+from django.conf import settings
+from pydantic import ValidationError
+
+from evals_app.engine.agents.tools.mcp_tools import MISSING as MISSING_MCP
+from evals_app.engine.llm.keys import no_judge, unknown_address, why_unreachable
+from evals_app.engine.llm.pricing import Prices, usd_text
+from evals_app.engine.specs.agent_spec import AgentSpec
+from evals_app.engine.specs.base_spec import ModelSpec, ProviderSpec, read_model
+from evals_app.engine.specs.tool_spec import HeaderValue, HttpTool, McpTools, header_variables
+from evals_app.engine.suites.suite_spec import AssertionSpec, CaseSpec, SuiteSpec
+from evals_app.models import Agent, Attachment
+from evals_app.runs.starting.needs import Needs
+from fixtures_app.ground.spec_errors import messages_of
+from fixtures_app.tools import TOOLS
+
+MOST_MESSAGES = 5  # named of those that still have variables
+
+
+@dataclass
+class Obstacles:
+    """Collects what keeps a run from starting."""
+
+    providers: Mapping[str, ProviderSpec]
+    environ: Mapping[str, str]
+    why_not_called: Callable[[str], str | None]
+    problems: list[str] = field(default_factory=list)
+    no_judge: str = ""  # the problem that no one can judge, if that is one
+    _unjudged: AssertionSpec | None = None  # a check of a chosen case without a judge
+    _unfilled: int = 0
+
+    def agent(self, agent: AgentSpec) -> None:
+        unknown = [tool for tool in agent.world_tools if tool not in TOOLS]
+        if unknown:
+            known = ", ".join(TOOLS)
+            self.say(f"Agent {agent.slug} has unknown tools: {', '.join(unknown)}. Known: {known}.")
+        if agent.driver == "model" and agent.model is not None:
+            if agent.model.provider == "scripted":
+                self.say(
+                    f"Agent {agent.slug} has {agent.model} as its model, but a script is an agent, "
+                    f"not a model: test the agent {agent.model.name} instead."
+                )
+            self._reachable(agent.model, f"Agent {agent.slug}")
+        asked: list[tuple[str, str, Mapping[str, HeaderValue]]] = []
+        if agent.url:
+            asked.append((f"Agent {agent.slug}", agent.url, agent.headers))
+        if agent.oauth:
+            secret = {"client_secret": agent.oauth.client_secret}
+            asked.append((f"The token of agent {agent.slug}", agent.oauth.token_url, secret))
+        for tool in agent.tools:
+            if isinstance(tool, HttpTool):
+                asked.append((f"Tool {tool.name} of agent {agent.slug}", tool.url, tool.headers))
+            if isinstance(tool, McpTools) and find_spec("mcp") is None:
+                self.say(f"Agent {agent.slug} uses tools of {tool.mcp}. {MISSING_MCP}")
+        for who, url, headers in asked:
+            self._can_be_asked(who, url, headers)
+
+    def _can_be_asked(self, who: str, url: str, headers: Mapping[str, HeaderValue]) -> None:
+        for variable in header_variables(headers):
+            if not self.environ.get(variable):
+                self.say(f"{who} needs the environment variable {variable}, which is not set.")
+        if why := self.why_not_called(url):
+            self.say(f"{who} cannot be asked: {why}")
+
+    def case(self, case: CaseSpec, suite: SuiteSpec) -> None:
+        """Look at a case that is to run: its messages, and who judges it."""
+        self.judged(case, suite)
+        for _, problem in case.placeholders():
+            self._unfilled += 1
+            more = "More messages of this suite have such variables."
+            self.say(problem if self._unfilled <= MOST_MESSAGES else more)
+
+    def judged(self, case: CaseSpec, suite: SuiteSpec) -> None:
+        """Look for a check that is left to the judge of the run."""
+        if self._unjudged is None:
+            self._unjudged = suite.judged_check([case])
+
+    def files(self, paths: Mapping[str, str]) -> None:
+        """Ask for the content of all files that turns show."""
+        for sha256 in set(paths) - Attachment.objects.keep(paths).keys() if paths else ():
+            self.say(f"The content of {paths[sha256]} is not stored: import its suite again.")
+
+    def size(self, executions: int, cases: int) -> None:
+        """Look at how many conversations there would be."""
+        most = settings.EVALS_MAX_EXECUTIONS
+        if executions > most:
+            self.say(
+                f"This run would have {executions:,} conversations ({cases:,} cases with all their"
+                f" trials), and at most {most:,} are allowed. Choose fewer cases or trials."
+            )
+
+    def judges(self, needs: Needs, agent: AgentSpec) -> set[ModelSpec]:
+        """Return the judges that checks name."""
+        named = (self._named(reference, agent, who) for who, reference in needs.judges)
+        return {model for model in named if model is not None}
+
+    def judge(self, suite: SuiteSpec, agent: AgentSpec) -> ModelSpec | None:
+        """Choose the judge of checks that name none."""
+        before, model = len(self.problems), self.chat_model(suite, agent)
+        if model is None and self._unjudged is not None and len(self.problems) == before:
+            check, site = self._unjudged.label, settings.EVALS_JUDGE_MODEL
+            known = self.providers.values()
+            self.no_judge = no_judge(suite.slug, check, site, known, self.environ)
+            self.say(self.no_judge)
+        return model
+
+    def chat_model(self, suite: SuiteSpec, agent: AgentSpec) -> ModelSpec | None:
+        """Choose who judges: the suite's, else the site's if it has a key, else the agent's."""
+        if suite.judge_model is not None:
+            return self._named(suite.judge_model, agent, f"Suite {suite.slug}")
+        try:
+            site = read_model(settings.EVALS_JUDGE_MODEL)
+        except ValidationError as exc:
+            problem = messages_of(exc)[0]
+            self.say(f"EVALS_JUDGE_MODEL is {settings.EVALS_JUDGE_MODEL!r}. {problem}")
+            return None
+        if self.why_unreachable(site) is None:
+            return site
+        return agent.model
+
+    def scripted(self, judges: Collection[ModelSpec | None]) -> list[AgentSpec]:
+        """Load the agents that scripted judges follow."""
+        slugs = {judge.name for judge in judges if judge and judge.provider == "scripted"}
+        agents = {row.slug: row for row in Agent.objects.filter(slug__in=slugs)}
+        for slug in sorted(slugs):
+            if slug not in agents:
+                self.say(f"The judge scripted/{slug} names no agent that exists.")
+            elif not agents[slug].is_scripted:
+                self.say(f"The judge scripted/{slug} names an agent that is not scripted.")
+        return [agents[slug].to_spec() for slug in sorted(agents)]
+
+    def prices(
+        self, providers: Sequence[ProviderSpec], models: Sequence[ModelSpec], *, ceiling: Decimal
+    ) -> None:
+        """Ask for a price of every model that is paid for."""
+        specs = {spec.slug: spec for spec in providers if spec.kind != "scripted"}
+        for model in models:
+            spec = specs.get(model.provider)
+            if spec is not None and not Prices.of(spec).knows(model.name):
+                self.say(
+                    f"{model} has no price today, so a ceiling of "
+                    f"{usd_text(ceiling, is_exact=True)} could not be kept. Enter its price on the "
+                    f"page of the provider {spec.provider}, or under prices in "
+                    f"{spec.slug}.provider.yaml, and start again."
+                )
+
+    def _named(self, reference: "ModelSpec | str", agent: AgentSpec, who: str) -> ModelSpec | None:
+        if not isinstance(reference, ModelSpec):
+            if agent.model is None:
+                self.say(f"{who} is judged by the agent's own model, but {agent.slug} has none.")
+            return agent.model
+        self._reachable(reference, who)
+        return reference
+
+    def _reachable(self, model: ModelSpec, who: str) -> None:
+        if model.provider != "scripted" and (why := self.why_unreachable(model)):
+            self.say(f"{who} uses {model}: {why}")
+
+    def why_unreachable(self, model: ModelSpec) -> str | None:
+        if problem := why_unreachable(model, self.providers, self.environ):
+            return problem
+        url = unknown_address(self.providers[model.provider])
+        return self.why_not_called(url) if url else None
+
+    def say(self, problem: str) -> None:
+        if problem not in self.problems:
+            self.problems.append(problem)

@@ -1,0 +1,95 @@
+"""A message to an agent, answered by a worker as a trial run: the same calls, limits and ledger.
+
+The suite of such a run exists only while it is frozen.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from django.db import transaction
+
+from evals_app.engine.basics.template import written
+from evals_app.engine.specs.agent_spec import OUTSIDE
+from evals_app.models import Agent, Case, Run, Suite, Turn
+from evals_app.runs.starting.start_run import start_run
+from fixtures_app.models import Fixture
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import User
+
+_SLUG = "talk-with-"
+_SLUG_CHARS = 100
+_NAME_CHARS = 200
+REPLY_TIMEOUT_S = 300.0
+
+
+@dataclass(frozen=True, slots=True)
+class Exchanged:
+    """A message that was answered."""
+
+    user: str
+    reply: str
+
+
+@transaction.atomic
+def start_talk(
+    agent: Agent,
+    message: str,
+    *,
+    before: Sequence[Exchanged] = (),
+    fixture: Fixture | None = None,
+    by: "User | None" = None,
+) -> Run:
+    """Start the run that answers a message, after what was exchanged before.
+
+    Rules may ask for the number of the turn, and cost nothing, so they answer from the start. Other
+    agents are sent the earlier messages.
+
+    Raises:
+        CannotStartError: the agent cannot be asked.
+    """
+    suite = Suite.objects.create(
+        slug=_free_slug(agent),
+        name=f"Talk with {agent.name}"[:_NAME_CHARS],
+        agent=agent,
+        concurrency=1,
+    )
+    if fixture is not None:
+        suite.fixtures.add(fixture)
+    turns = [*(pair.user for pair in before if agent.is_scripted), message]
+    case = Case.objects.create(
+        suite=suite,
+        name=f"Message {len(before) + 1}",
+        history=[] if agent.is_scripted else _history(before),
+        turn_timeout_s=REPLY_TIMEOUT_S,
+        # Without anything to check, a reply would be inconclusive.
+        max_time_ms=int(REPLY_TIMEOUT_S * 1000) * len(turns),
+    )
+    Turn.objects.bulk_create(
+        Turn(case=case, position=position, user=written(text))
+        for position, text in enumerate(turns)
+    )
+    run = start_run(suite, by=by, is_tryout=True)
+    suite.delete()  # the run has its snapshot
+    run.refresh_from_db(fields=["suite"])
+    return run
+
+
+def takes_fixture(agent: Agent) -> bool:
+    """Whether an agent can use the tools of a fixture."""
+    return agent.driver not in OUTSIDE
+
+
+def _history(before: Sequence[Exchanged]) -> list[dict[str, Any]]:
+    return [
+        {"role": role, "content": written(text)}
+        for pair in before
+        for role, text in (("user", pair.user), ("assistant", pair.reply))
+    ]
+
+
+def _free_slug(agent: Agent) -> str:
+    slug = f"{_SLUG}{agent.slug}"[:_SLUG_CHARS].rstrip("-")
+    # A suite of a person may have this name.
+    return f"{_SLUG}{agent.pk}-again" if Suite.objects.filter(slug=slug).exists() else slug

@@ -1,0 +1,207 @@
+"""Start a run: freeze what it uses, write its executions, and call workers."""
+
+from collections.abc import Callable, Iterable, Sequence
+from datetime import timedelta
+from itertools import product
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
+
+from django.db import connection, transaction
+from django.db.models.functions import Now
+
+from evals_app.formats.snapshots.run_snapshot import SnapshotSpec
+from evals_app.models import Execution, Run, Snapshot, Suite
+from evals_app.reports.words.judges import judges_text
+from evals_app.runs.providers.shared_limits import know
+from evals_app.runs.starting.freeze import CannotStartError, Choices, freeze
+from evals_app.runs.starting.preparing import forget_unprepared, show_life, write_executions
+from evals_app.runs.starting.select import Variant, nothing_chosen
+from evals_app.runs.starting.waiting import call_workers
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import User
+
+
+def start_run(
+    suite: Suite,
+    *,
+    by: "User | None" = None,
+    concurrency: int | None = None,
+    timeout_s: float | None = None,
+    is_tryout: bool = False,
+    rerun_of: Run | None = None,
+    idempotency_key: str | None = None,
+    all_trials: bool = False,
+    **choices: Unpack[Choices],
+) -> Run:
+    """Start a run of a suite, or of a `Part` of it; it stops before a call that might exceed a ceiling.
+
+    `all_trials`: none is skipped, whatever the suite says. What compares runs needs that. Only a trial
+    run includes disabled cases: it is how a person tries what is not ready.
+
+    Raises:
+        CannotStartError: something it needs is missing or does not fit.
+    """
+    choices = {"with_disabled": is_tryout, **choices}
+    with freeze(suite, by=by.pk if by else None, **choices) as frozen:
+        if not frozen.executions:
+            raise CannotStartError(nothing_chosen([suite], frozen.part))
+        overrides = _overrides(suite, choices, frozen.baseline, all_trials=all_trials)
+        needs_all = not overrides.keys().isdisjoint({"all_trials", "baseline"})
+        stops = frozen.head.suite.stops_when_decided and not needs_all
+        return create_run(
+            frozen.snapshot(),
+            head=frozen.head,
+            plan=frozen.plan_by_trial() if stops else frozen.plan(),
+            stops_when_decided=stops,
+            total=frozen.executions,
+            concurrency=concurrency or frozen.head.suite.concurrency,
+            timeout_s=timeout_s,
+            complete=frozen.complete,
+            suite=suite,
+            disabled_case_count=frozen.disabled,
+            judge=judges_text(frozen.judges),
+            replaced_model=frozen.replaced_model,
+            created_by=by,
+            max_cost_usd=choices.get("max_cost_usd"),
+            is_tryout=is_tryout,
+            overrides=overrides,
+            losses=suite.losses,
+            baseline=frozen.baseline,
+            rerun_of=rerun_of,
+            idempotency_key=idempotency_key,
+        )
+
+
+def _overrides(
+    suite: Suite, choices: Choices, baseline: Run | None, *, all_trials: bool
+) -> dict[str, Any]:
+    agent = choices.get("agent")
+    other = None if agent is None or agent.pk == suite.agent_id else agent.slug
+    chosen = {
+        "agent": other,
+        "model": choices.get("model"),
+        "trials": choices.get("trials"),
+        "all_trials": all_trials,
+    }
+    if baseline is not None and choices.get("baseline") is not None:
+        chosen["baseline"] = baseline.pk
+    return {name: value for name, value in chosen.items() if value}
+
+
+def start_runs(
+    suites: Sequence[Suite], *, variants: Sequence[Variant] = (Variant(),), **how: Any
+) -> list[Run]:
+    """Start a run of each suite in each variant, or none; the rest is as for `start_run`.
+
+    Several variants are compared, so all of their trials run.
+
+    Raises:
+        CannotStartError: with what keeps each of them from running.
+    """
+    runs: list[Run] = []
+    problems: dict[str, None] = {}
+    without_judge: dict[Suite, None] = {}
+    how |= {"all_trials": True} if len(variants) > 1 else {}
+    with transaction.atomic():
+        for suite, variant in product(suites, variants):
+            try:
+                runs.append(start_run(suite, **how | variant.chosen()))
+            except CannotStartError as exc:
+                of = f"{suite.slug}{variant}: " if len(suites) * len(variants) > 1 else ""
+                problems |= dict.fromkeys(f"{of}{problem}" for problem in exc.problems)
+                without_judge |= dict.fromkeys(exc.without_judge)
+        if problems:
+            raise CannotStartError(*problems, without_judge=list(without_judge))
+    return runs
+
+
+class Planned(NamedTuple):
+    """An execution to write: its case, the place of that in the snapshot, and its trial.
+
+    `source_id` is the execution whose conversation it grades again.
+    """
+
+    case: str
+    position: int
+    trial: int
+    source_id: int | None = None
+
+
+def create_run(
+    snapshot: Snapshot,
+    *,
+    head: SnapshotSpec,
+    plan: Iterable[tuple[str, int, int] | Planned],
+    total: int,
+    timeout_s: float | None = None,
+    complete: Callable[[Snapshot], Iterable[int]] | None = None,
+    **columns: Any,
+) -> Run:
+    """Write a run with its executions, and wake workers.
+
+    `head` is the snapshot without its cases, which `complete` writes in batches where they are
+    missing; `plan` has `total` executions, `columns` are more ones of the run.
+    The executions are written a few in each transaction, so that others can write too; the run is
+    out of sight until all are there. Reapers remove what a process that dies leaves behind.
+
+    Raises:
+        CannotStartError: this process was silent for so long that a reaper gave the run up.
+    """
+    with transaction.atomic():  # the idempotency key may be taken
+        run = Run.everything.create(
+            snapshot=snapshot,
+            status=Run.PREPARING,
+            total=total,
+            not_run=total,
+            **_columns(head),
+            **columns,
+        )
+    try:
+        for _ in complete(snapshot) if complete else ():
+            show_life(run)
+        write_executions(
+            run, (Execution(run=run, **Planned(*planned)._asdict()) for planned in plan)
+        )
+        run.providers.set(know(provider.slug for provider in head.providers))
+        Run.everything.filter(pk=run.pk).update(
+            **_coverage(run),
+            status=Run.Status.QUEUED,
+            waiting_since=Now(),
+            deadline_at=Now() + timedelta(seconds=timeout_s) if timeout_s else None,
+        )
+    except BaseException:
+        if not connection.in_atomic_block:  # else it never was
+            forget_unprepared(run)
+        raise
+    transaction.on_commit(call_workers)
+    return Run.objects.get(pk=run.pk)
+
+
+def _columns(head: SnapshotSpec) -> dict[str, Any]:
+    """Return what a run repeats from its snapshot, so that lists need not read that."""
+    suite, agent = head.suite, head.agent
+    return {
+        "suite_slug": suite.slug,
+        "suite_name": suite.suite,
+        "suite_agent_slug": suite.agent,
+        "agent_slug": agent.slug,
+        "agent_name": agent.agent,
+        "model": str(agent.model or ""),
+        "score_scale": suite.score_scale,
+        "is_scripted": agent.driver == "scripted",
+        "similarity": head.similarity.method if head.similarity else "",
+        "is_similarity_stand_in": bool(head.similarity and head.similarity.is_degraded),
+    }
+
+
+def _coverage(run: Run) -> dict[str, Any]:
+    """Return how much of its suite a run covers whose executions are written."""
+    covered = run.executions.values("position").distinct().count()
+    in_all = run.snapshot.cases.count()
+    has_own_agent = run.agent_slug == run.suite_agent_slug and not run.replaced_model
+    is_first = run.rerun_of_id is None and run.grades_of_id is None and not run.is_tryout
+    return {
+        "case_count": covered,
+        "suite_case_count": in_all,
+        "is_whole": has_own_agent and is_first and covered == in_all,
+    }

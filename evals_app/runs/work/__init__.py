@@ -1,0 +1,1 @@
+"""The work of one process on one run: the lease, the heartbeat, and recording outcomes."""

@@ -1,0 +1,78 @@
+"""The heart of a drainer: keeps its lease alive and reports, each pulse, what to do."""
+
+import time
+from collections.abc import Callable, Sequence
+from ctypes import c_double
+from dataclasses import dataclass, field, replace
+
+from django.conf import settings
+
+from evals_app.engine.running.run_gateway import Orders, Report, Signal
+from evals_app.engine.specs.base_spec import ProviderSpec
+from evals_app.engine.specs.outside_spec import Lane
+from evals_app.models import Run
+from evals_app.runs.providers.shared_limits import blocks, leave_alone, share_places
+from evals_app.runs.work.lease import HeldLease
+
+
+@dataclass
+class Heart:
+    """Beats once a pulse.
+
+    `grace` is the seconds that conversations may still take; negative: we were not asked to stop.
+    `is_closing`: whether this process is to begin nothing more.
+    """
+
+    lease: HeldLease
+    limited: Sequence[ProviderSpec | Lane]
+    grace: c_double
+    is_closing: Callable[[], bool] = lambda: False
+    renewed: float = field(default_factory=time.monotonic)
+    stopping_since: float | None = None
+    places: dict[str, int] = field(default_factory=dict)
+
+    def beat(self, report: Report) -> Orders:
+        """Look once; every heartbeat the lease is renewed too."""
+        if not self._renew(report):
+            return Orders(Signal.LOST)
+        asked = report.providers
+        blocked = {slug: state.block for slug, state in asked.items() if state.block is not None}
+        if blocked:
+            leave_alone(blocked)
+        limits = {
+            limited.slug: limited.max_concurrency
+            for limited in self.limited
+            if limited.max_concurrency is not None and limited.slug in asked
+        }
+        if limits:
+            # Before the first call as much is wanted as there are slots.
+            first = {slug: replace(state, wanted=self.lease.slots) for slug, state in asked.items()}
+            wishes = asked if self.places else first
+            places = share_places(self.lease.token, limits, wishes, self.places)
+            if places is None:
+                return Orders(Signal.LOST)
+            self.places = places
+        return Orders(self._signal(), self.places, blocks(asked) if asked else {})
+
+    def _renew(self, report: Report) -> bool:
+        now = time.monotonic()
+        if now - self.renewed < settings.EVALS_HEARTBEAT_S:
+            return True
+        doing = {str(pk): step for pk, step in report.doing.items()}
+        if not self.lease.renew(activity=self.lease.counts | {"doing": doing}):
+            return False
+        self.renewed = now
+        return True
+
+    def _signal(self) -> Signal:
+        now = time.monotonic()
+        if self.grace.value >= 0:
+            self.stopping_since = self.stopping_since or now
+            is_over = now - self.stopping_since >= self.grace.value
+            return Signal.RELEASE if is_over else Signal.FINISH
+        reason = Run.objects.values_list("stop_reason", flat=True).get(pk=self.lease.run_id)
+        if reason == Run.StopReason.CANCELLED:
+            return Signal.CANCEL
+        if reason:
+            return Signal.RELEASE
+        return Signal.FINISH if self.is_closing() else Signal.GO

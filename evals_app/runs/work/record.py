@@ -1,0 +1,219 @@
+"""Record a batch of outcomes: verdicts, grades, transcripts and counters in one transaction."""
+
+import logging
+import uuid
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from datetime import timedelta
+from functools import partial
+from typing import Any
+
+from django.conf import settings
+from django.db import connection, transaction
+from django.db.models import F
+from django.db.models.expressions import Combinable
+from django.db.models.functions import Now
+from django.utils import timezone
+
+from evals_app.engine.record.trial import Cause, Failure, GradedAssertion, Verdict
+from evals_app.engine.running.run_gateway import Outcome
+from evals_app.engine.verdicts.scoring import Decision, turn_times
+from evals_app.models import (
+    Execution,
+    GradeResult,
+    Lease,
+    PaidCalls,
+    Run,
+    Transcript,
+    Yardstick,
+)
+from evals_app.runs.ground import events
+from evals_app.runs.ground.patience import AWAY
+from evals_app.runs.ground.storable import storable
+from evals_app.runs.ground.tallies import count_outcomes
+from evals_app.runs.judges.judge_tallies import count_grades
+from evals_app.runs.work.skipping import skip_decided
+
+log = logging.getLogger(__name__)
+
+
+def record_outcomes(
+    outcomes: Sequence[Outcome], *, run_id: int, token: uuid.UUID, min_pass_rate: float | None
+) -> int | None:
+    """Write outcomes whose executions are still leased to `token`; None if the lease is gone.
+
+    `min_pass_rate` is the `stopping_rate` of the run.
+
+    A batch that cannot be written is retried row by row; the row at fault is recorded as
+    errored by the harness, so that its neighbours are not lost.
+    """
+    record = partial(_record, run_id=run_id, token=token, min_pass_rate=min_pass_rate)
+    try:
+        return record(outcomes)
+    except AWAY:
+        raise
+    except Exception:  # the database, or what turns results into rows, refused one of them
+        log.exception("A batch of %d outcomes was refused; retrying one by one.", len(outcomes))
+    written = 0
+    for outcome in outcomes:
+        try:
+            count = record([outcome])
+        except AWAY:
+            raise
+        except Exception as exc:  # noqa: BLE001 - what cannot be stored is a result, too
+            unstorable = _unstorable(outcome, f"The result could not be stored: {exc}")
+            count = record([unstorable])
+        if count is None:
+            return None
+        written += count
+    return written
+
+
+def _unstorable(outcome: Outcome, reason: str) -> Outcome:
+    failure = Failure(Cause.HARNESS, reason)
+    decision = Decision(Verdict.ERRORED, None, Cause.HARNESS, reason)
+    trial = outcome.trial.but(turns=(), world_changes={}, world_journal=(), failure=failure)
+    return Outcome(outcome.job, trial, (), decision)
+
+
+def _record(
+    outcomes: Sequence[Outcome], *, run_id: int, token: uuid.UUID, min_pass_rate: float | None
+) -> int | None:
+    with transaction.atomic():
+        if not Lease.objects.filter(pk=token).update(until=end_of_lease()):
+            return None
+        ours = Execution.objects.filter(
+            pk__in=[outcome.job.id for outcome in outcomes],
+            lease_token=token,
+            status=Execution.Status.RUNNING,
+        )
+        kept = set(ours.order_by("pk").select_for_update().values_list("pk", flat=True))
+        outcomes = [outcome for outcome in outcomes if outcome.job.id in kept]
+        write_outcomes(outcomes, run_id=run_id, min_pass_rate=min_pass_rate)
+    events.executions_ended(run_id, outcomes)
+    return len(outcomes)
+
+
+def end_of_lease() -> Combinable:
+    """Return until when a lease lasts that is renewed now."""
+    return Now() + timedelta(seconds=settings.EVALS_LEASE_S)
+
+
+def write_outcomes(
+    outcomes: Sequence[Outcome], *, run_id: int, min_pass_rate: float | None
+) -> None:
+    """Write outcomes of executions that the caller has locked, and move the run's counters.
+
+    With a `min_pass_rate`, trials are skipped that can no longer change the verdict of their case.
+    """
+    if not outcomes:
+        return
+    outcomes = sorted(outcomes, key=lambda outcome: outcome.job.id)
+    _update_executions(outcomes)
+    Transcript.objects.bulk_create(
+        [
+            Transcript(execution_id=o.job.id, trial=storable(o.trial.to_json()))
+            for o in outcomes
+            if o.job.stored is None  # else it is that of another execution
+        ]
+    )
+    GradeResult.objects.bulk_create(_grade_rows(outcomes))
+    if resumed := [o.job.id for o in outcomes if o.job.begun]:
+        PaidCalls.objects.filter(execution__in=resumed).delete()
+    moved = Counter(o.decision.verdict.value if o.decision else "cancelled" for o in outcomes)
+    if min_pass_rate is not None:
+        moved["skipped"] = _skip_the_rest(outcomes, run_id=run_id, min_pass_rate=min_pass_rate)
+    Run.objects.filter(pk=run_id).update(
+        not_run=F("not_run") - moved.total(),
+        **{counter: F(counter) + count for counter, count in moved.items()},
+    )
+    count_grades(outcomes, run_id=run_id)
+    count_outcomes(outcomes)
+
+
+def _skip_the_rest(outcomes: Sequence[Outcome], *, run_id: int, min_pass_rate: float) -> int:
+    """Skip what waits of the cases that these outcomes decide; return how many."""
+    ended = Execution.objects.filter(pk__in=[outcome.job.id for outcome in outcomes])
+    return skip_decided(
+        Execution.objects.filter(run_id=run_id, status=Execution.Status.QUEUED),
+        run_id=run_id,
+        positions=set(ended.values_list("position", flat=True)),
+        min_pass_rate=min_pass_rate,
+    )
+
+
+def _update_executions(outcomes: Sequence[Outcome]) -> None:
+    # executemany: bulk_update builds CASE expressions and costs four times the CPU.
+    rows = [_columns(outcome) for outcome in outcomes]
+    by_name = {field.name: field for field in Execution._meta.concrete_fields}  # noqa: SLF001 - Django's own way
+    fields = [by_name[name] for name in rows[0]]
+    quoted = connection.ops.quote_name
+    assignments = ", ".join(f"{quoted(str(field.column))} = %s" for field in fields)
+    table = quoted(Execution._meta.db_table)  # noqa: SLF001
+    values = [
+        [
+            *(field.get_db_prep_save(row[field.name], connection=connection) for field in fields),
+            outcome.job.id,
+        ]
+        for outcome, row in zip(outcomes, rows, strict=True)
+    ]
+    with connection.cursor() as cursor:
+        cursor.executemany(f"UPDATE {table} SET {assignments} WHERE id = %s", values)  # noqa: S608 - names of ours
+
+
+def _columns(outcome: Outcome) -> dict[str, Any]:
+    trial, decision, judge = outcome.trial, outcome.decision, outcome.judge_usage
+    return {
+        "status": Execution.Status.FINISHED if decision else Execution.Status.CANCELLED,
+        "verdict": decision.verdict.value if decision else "",
+        "cause": decision.cause.value if decision and decision.cause else "",
+        "reason": storable(decision.reason) if decision else "",
+        "score": decision.score if decision else None,
+        "lease_token": None,
+        "is_scripted": outcome.is_scripted,
+        "agent_prompt_tokens": trial.usage.prompt_tokens,
+        "agent_response_tokens": trial.usage.response_tokens,
+        "judge_prompt_tokens": judge.prompt_tokens,
+        "judge_response_tokens": judge.response_tokens,
+        "agent_cost_usd": trial.cost_usd,
+        "judge_cost_usd": outcome.judge_cost_usd,
+        "time_ms": trial.time_ms,
+        "tool_calls": len(trial.tool_calls) if trial.reports_calls else None,
+        "turn_ms": turn_times(trial),
+        "summary": storable(dict(outcome.summary)),
+        "finished_at": timezone.now(),
+    }
+
+
+def _grade_rows(outcomes: Sequence[Outcome]) -> list[GradeResult]:
+    grades = [(o.job.id, graded) for o in outcomes for graded in o.graded]
+    judged_by = (graded.yardstick for _, graded in grades)
+    keys = Yardstick.objects.keys_of(spec for spec in judged_by if spec is not None)
+    return [_grade_row(pk, graded, keys) for pk, graded in grades]
+
+
+def _grade_row(
+    execution_id: int, graded: GradedAssertion, yardsticks: Mapping[str, int]
+) -> GradeResult:
+    grade = graded.grade
+    return GradeResult(
+        execution_id=execution_id,
+        turn=graded.turn,
+        position=graded.position,
+        family=graded.family,
+        type=graded.type,
+        label=storable(graded.label),
+        weight=graded.weight,
+        threshold=graded.threshold,
+        score=grade.score,
+        passed=grade.passed,
+        status=grade.status.value,
+        cause=grade.cause.value if grade.cause else "",
+        reason=storable(grade.reason),
+        evidence=storable([asdict(quote) for quote in grade.evidence]),
+        details=storable(grade.details),
+        calls=storable([call.to_json() for call in grade.calls]),
+        question=graded.question,
+        yardstick_id=yardsticks[graded.yardstick.digest] if graded.yardstick else None,
+    )

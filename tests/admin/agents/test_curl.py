@@ -1,0 +1,52 @@
+import pytest
+
+from evals_app.admin.agents.curl import Pasted, read_pasted
+
+URL = "https://agent.example/chat"
+
+
+@pytest.mark.parametrize(
+    ("text", "pasted"),
+    [
+        pytest.param(f" {URL}\n", Pasted(URL, "POST"), id="address alone"),
+        pytest.param(
+            f"curl -X POST {URL} -H 'X-Tenant: acme' -d '{{\"input\": \"a b\"}}'",
+            Pasted(URL, "POST", {"X-Tenant": "acme"}, {"input": "a b"}),
+            id="usual",
+        ),
+        pytest.param(
+            f"curl -s --compressed --max-time 5 \\\n  --url={URL} \\\r\n --json '[1]'",
+            Pasted(URL, "", {}, [1]),
+            id="several lines",
+        ),
+        pytest.param(
+            f'curl -XPOST "{URL}" -H"X-A:b"', Pasted(URL, "POST", {"X-A": "b"}), id="joined"
+        ),
+        pytest.param("curl agent.example", Pasted("http://agent.example"), id="no scheme"),
+        pytest.param(
+            f"curl {URL} -u me:secret -b a=b",
+            Pasted(URL, "", {"Authorization": "Basic bWU6c2VjcmV0", "Cookie": "a=b"}),
+            id="password",
+        ),
+    ],
+)
+def test_a_command_is_read(text: str, pasted: Pasted) -> None:
+    assert read_pasted(text) == pasted
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        pytest.param("call my agent", "curl", id="prose"),
+        pytest.param(f"curl {URL} -d '{{", "quotation", id="cut off"),
+        pytest.param("curl -s", "address", id="no address"),
+        pytest.param(f"curl -X PUT {URL}", "PUT", id="method"),
+        pytest.param(f"curl -G {URL}", "GET", id="query"),
+        pytest.param(f"curl {URL} -F a=b", "form", id="form"),
+        pytest.param(f"curl {URL} -d a=b", "JSON", id="no JSON"),
+        pytest.param(f"curl {URL} -d @body.json", "body.json", id="file"),
+    ],
+)
+def test_what_is_no_such_command_says_why(text: str, word: str) -> None:
+    with pytest.raises(ValueError, match=word):
+        read_pasted(text)

@@ -1,0 +1,341 @@
+"""The page that compares runs, and the ways to it."""
+
+import json
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from evals_app.admin.comparing.comparison_page import PER_PAGE
+from evals_app.admin.comparing.side_by_side import comparison_url, side_by_side_url
+from evals_app.engine.specs.agent_spec import AgentSpec
+from evals_app.engine.suites.suite_spec import SuiteSpec
+from evals_app.formats.snapshots.run_snapshot import SnapshotSpec
+from evals_app.models import CaseResult, Run, Snapshot
+from tests.authored import client_who_may
+from tests.makers import make_run, make_snapshot, make_suite
+
+pytestmark = pytest.mark.django_db
+
+LIST = "/admin/evals_app/run/"
+BASE = {
+    "a": ["passed"],
+    "b": ["passed"],
+    "c": ["failed"],
+    "d": ["failed", "passed", "failed"],
+    "e": ["passed"],
+}
+HEAD = {
+    "a": ["failed"],
+    "b": ["passed"],
+    "c": ["passed"],
+    "d": ["passed"] * 3,
+    "f": ["passed"],
+}
+
+
+def shown(client: Client, *runs: Run, **more: str) -> Any:
+    response = client.get(comparison_url([run.pk for run in runs], **more))
+    assert response.status_code == 200
+    return response
+
+
+def names(context: Any) -> list[str]:
+    return [case.name for case in context["cases"]]
+
+
+def counts(context: Any) -> dict[str, int]:
+    """Return the count of each filter by the icon of its change."""
+    return {
+        chip.badge.split(">")[2].split("<")[0] if chip.badge else "": chip.count
+        for chip in context["chips"]
+    }
+
+
+def test_what_got_worse_comes_first_with_its_conversations(admin_client: Client) -> None:
+    base, head = make_run(BASE), make_run(HEAD)
+
+    response = shown(admin_client, base, head)
+    context = response.context
+    (line,) = context["heads"]
+
+    assert ["trending_down" in sign for sign in line.badges] == [False, True]
+    assert names(context) == ["a", "d", "c", "f", "e", "b"]
+    assert counts(context) == {
+        "": 6,
+        "trending_down": 1,
+        "shuffle": 1,
+        "trending_up": 1,
+        "add_circle": 1,
+        "remove_circle": 1,
+        "drag_handle": 1,
+    }
+    assert line.first_worse == side_by_side_url("a", runs=[base.pk, head.pk])
+    assert context["cases"][0].url == line.first_worse
+    assert line.first_worse.replace("&", "&amp;") in response.content.decode()
+
+
+def test_cases_are_filtered_by_change_and_by_part_of_their_name(admin_client: Client) -> None:
+    base = make_run({"Refund late": ["passed"], "Refund": ["passed"], "Other": ["passed"]})
+    head = make_run({"Refund late": ["failed"], "Refund": ["passed"], "Other": ["failed"]})
+
+    def found(**more: str) -> list[str]:
+        return names(shown(admin_client, base, head, **more).context)
+
+    assert found(change="worse", case="refund") == ["Refund late"]
+    assert found(change="same") == ["Refund"]
+    assert found(change="nonsense", case="  ") == found()
+    assert found(case="nothing like it") == []
+    assert counts(shown(admin_client, base, head, case="refund").context)[""] == 2
+
+
+def test_cases_come_page_by_page_and_an_unknown_page_is_the_nearest(admin_client: Client) -> None:
+    cases = {f"case {number:03}": ["passed"] for number in range(PER_PAGE + 5)}
+    base, head = make_run(cases), make_run(cases)
+
+    pages = [
+        len(names(shown(admin_client, base, head, page=page).context))
+        for page in ("", "1", "2", "99", "x", "-1")
+    ]
+
+    assert pages == [PER_PAGE, PER_PAGE, 5, 5, PER_PAGE, 5]
+
+
+def test_the_numbers_of_all_runs_are_next_to_each_other_and_any_can_be_the_base(
+    admin_client: Client,
+) -> None:
+    runs = [make_run(BASE, model=f"acme/{name}") for name in ("one", "two", "three")]
+
+    context = shown(admin_client, *runs).context
+    numbers = {row.label: row.values for row in context["numbers"]}
+
+    assert numbers["Model"] == ("acme/one", "acme/two", "acme/three")
+    assert len(numbers["Cases passed"]) == 3
+    assert "Agent" not in numbers  # it is the same in all
+    third = context["columns"][2]
+    assert third.as_base == comparison_url([runs[2].pk, runs[0].pk, runs[1].pk])
+    assert [cell.label for cell in context["cases"][0].cells] == [f"Run {run.pk}" for run in runs]
+
+
+def snapshot_of(*, prompt: str, threshold: float) -> Snapshot:
+    agent = {"agent": "Shop", "slug": "shop", "model": "local/small", "system_prompt": prompt}
+    suite = {"suite": "S", "slug": "s", "agent": "shop", "cases": [], "pass_threshold": threshold}
+    spec = SnapshotSpec(
+        suite=SuiteSpec.model_validate(suite),
+        agent=AgentSpec.model_validate(agent),
+        fixtures=[],
+        providers=[],
+    )
+    return make_snapshot(**spec.model_dump(mode="json", by_alias=True, exclude_defaults=True))
+
+
+def test_what_measures_differently_is_named_value_by_value(admin_client: Client) -> None:
+    base = make_run(BASE, snapshot=snapshot_of(prompt="Be kind.", threshold=0.5))
+    head = make_run(BASE, snapshot=snapshot_of(prompt="Be brief.", threshold=0.9))
+
+    response = shown(admin_client, base, head)
+    (line,) = response.context["heads"]
+
+    assert [part.title for part in line.tested] == ["Agent"]
+    (place,) = line.tested[0].places
+    assert (place.before, place.after) == ('"Be kind."', '"Be brief."')
+    (yardstick,) = line.yardsticks
+    assert "pass threshold" in yardstick.places[0].where
+    assert "pass threshold" in response.content.decode()
+
+
+def test_prompts_are_shown_only_to_who_may_see_them_elsewhere() -> None:
+    base = make_run(BASE, snapshot=snapshot_of(prompt="Be kind.", threshold=0.5))
+    head = make_run(BASE, snapshot=snapshot_of(prompt="Be brief.", threshold=0.9))
+
+    response = shown(client_who_may("view_run", "view_suite"), base, head)
+
+    (line,) = response.context["heads"]
+    assert [(part.title, part.places, part.more) for part in line.tested] == [("Agent", (), 1)]
+    assert "Be brief." not in response.content.decode()
+
+
+@pytest.mark.parametrize("rights", [["view_run", "add_run"], ["view_run"]], ids=len)
+def test_who_may_start_runs_is_offered_to_settle_what_differs(rights: list[str]) -> None:
+    base, head = make_run(BASE), make_run(HEAD)
+    url = f"{reverse('admin:evals_app_settlement_start', args=[head.pk])}?base={base.pk}"
+
+    text = shown(client_who_may(*rights), base, head).content.decode()
+
+    assert (url in text) is ("add_run" in rights)
+
+
+def test_scripted_runs_are_labelled(admin_client: Client) -> None:
+    base, head = make_run(BASE, is_scripted=True), make_run(BASE, is_scripted=False)
+
+    columns = shown(admin_client, base, head).context["columns"]
+
+    assert ["theater_comedy" in column.badges for column in columns] == [True, False]
+
+
+def test_the_charts_show_the_numbers_of_the_tables_behind_them(admin_client: Client) -> None:
+    base = make_run({"a": ["passed"], "b": ["failed"]}, agent_cost_usd="0.5", judge_cost_usd="0.25")
+    head = make_run({"a": ["passed"], "b": ["passed"]}, agent_cost_usd="1", judge_cost_usd="0")
+
+    context = shown(admin_client, base, head).context
+    scores, costs = context["scores"], context["costs"]
+
+    lines = json.loads(scores.chart.data)["datasets"]
+    assert [line["data"][-1] for line in lines] == [50.0, 100.0]
+    assert scores.rows[-1] == ("0.90 to 1.00", "1", "2")
+    assert scores.rows[2] == ("0.20 to 0.30", "1", "0")
+    points = json.loads(costs.chart.data)["datasets"]
+    assert [point["data"] for point in points] == [
+        [{"x": 0.75, "y": 50.0}],
+        [{"x": 1.0, "y": 100.0}],
+    ]
+    assert points[0]["pointStyle"] != points[1]["pointStyle"]
+    assert [row[0] for row in costs.rows] == [f"Run {base.pk}", f"Run {head.pk}"]
+
+
+def test_without_known_costs_there_is_no_chart_of_them(admin_client: Client) -> None:
+    base, head = make_run(BASE, agent_cost_usd="0.5", judge_cost_usd="0"), make_run(HEAD)
+
+    assert shown(admin_client, base, head).context["costs"] is None
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["", "run={0}", "run={0}&run={0}", "run={0}&run=0", "run={0}&run=x", "run={0}&run=²"]
+    + ["run={0}&run=" + "9" * length for length in (19, 30, 5000)],
+)
+def test_runs_that_cannot_be_compared_lead_back_with_a_reason(
+    admin_client: Client, query: str
+) -> None:
+    run = make_run(["passed"])
+
+    response = admin_client.get(f"{LIST}compare/?{query.format(run.pk)}", follow=True)
+
+    assert response.redirect_chain == [(LIST, 302)]
+    assert len(response.context["messages"]) == 1
+
+
+def test_a_run_that_goes_on_cannot_be_compared(admin_client: Client) -> None:
+    runs = [make_run(["passed"]), make_run(["passed", "queued"])]
+
+    assert admin_client.get(comparison_url([run.pk for run in runs])).status_code == 302
+
+
+def test_who_may_not_read_conversations_gets_no_links_to_them() -> None:
+    base, head = make_run(BASE), make_run(HEAD)
+
+    text = shown(client_who_may("view_run"), base, head).content.decode()
+
+    assert reverse("admin:evals_app_run_side_by_side") not in text
+
+
+# The ways to it
+
+
+def test_ticked_runs_are_compared_with_the_oldest_of_them(admin_client: Client) -> None:
+    runs = [make_run(["passed"]) for _ in range(3)]
+    ticked = [str(run.pk) for run in reversed(runs[:2])]
+
+    response = admin_client.post(LIST, {"action": "compare_chosen", "_selected_action": ticked})
+
+    assert response.headers["Location"] == comparison_url([runs[0].pk, runs[1].pk])
+
+
+def choices_of(client: Client, run: Run) -> list[tuple[int, str, bool]]:
+    context = client.get(reverse("admin:evals_app_run_choose", args=[run.pk])).context
+    return [(choice.run.pk, choice.note, choice.is_chosen) for choice in context["choices"]]
+
+
+def test_a_run_is_compared_with_the_baseline_else_the_previous_whole_run(
+    admin_client: Client,
+) -> None:
+    suite = make_suite("refunds")
+    first, whole, part = (
+        make_run(["passed"], suite=suite, is_whole=is_whole) for is_whole in (True, True, False)
+    )
+    run = make_run(["passed"], suite=suite)
+    make_run(["queued"], suite=suite)
+    make_run(["passed"], suite=make_suite("other"))
+
+    assert choices_of(admin_client, run) == [
+        (part.pk, "", False),
+        (whole.pk, "previous whole run", True),
+        (first.pk, "", False),
+    ]
+    suite.baseline = first
+    suite.save()
+    assert [choice for choice in choices_of(admin_client, run) if choice[2]] == [
+        (first.pk, "baseline of the suite", True)
+    ]
+
+
+def test_the_only_run_of_a_suite_has_nothing_to_be_compared_with(admin_client: Client) -> None:
+    run = make_run(["passed"])
+
+    assert choices_of(admin_client, run) == []
+
+
+# Its price
+
+
+def test_the_number_of_queries_does_not_depend_on_the_number_of_cases(admin_client: Client) -> None:
+    small = [make_run(["passed"]) for _ in range(2)]
+    large = [make_run(["passed"] * 60) for _ in range(3)]
+    taken = []
+    for runs in (small, large, large):
+        with CaptureQueriesContext(connection) as queries:
+            shown(admin_client, *runs)
+        taken.append(len(queries))
+
+    # Session, person, runs; cases and snapshots are read once and kept.
+    assert taken == [6, 6, 4]
+
+
+def test_thousands_of_cases_are_shown_page_by_page(admin_client: Client) -> None:
+    runs = [make_run(["passed"]) for _ in range(2)]
+    for place, run in enumerate(runs):
+        rows = [
+            CaseResult(
+                run=run,
+                position=position,
+                name=f"case {position:05}",
+                digest="a",
+                verdict="passed" if place == 0 or position % 100 else "failed",
+                trials=1,
+                passed=1 if place == 0 or position % 100 else 0,
+                failed=0 if place == 0 or position % 100 else 1,
+                errored=0,
+            )
+            for position in range(1, 10_001)
+        ]
+        CaseResult.objects.bulk_create(rows, batch_size=2000)
+
+    context = shown(admin_client, *runs, page="3").context
+
+    assert context["page"].paginator.count == 10_001
+    assert counts(context)["trending_down"] == 100
+    assert len(context["cases"]) == PER_PAGE
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "state"),
+    [
+        ("passed", "failed", "trending_down"),
+        ("failed", "passed", "trending_up"),
+        ("passed", "passed", "balance"),
+        ("passed", "errored", "help"),
+    ],
+)
+def test_the_suite_as_a_whole_has_a_verdict_and_a_next_step(
+    admin_client: Client, before: str, after: str, state: str
+) -> None:
+    runs = [make_run([verdict] * 12) for verdict in (before, after)]
+
+    (line,) = shown(admin_client, *runs).context["heads"]
+
+    assert state in line.badges[0]
+    assert line.advice
+    assert bool(line.first_worse) == (state == "trending_down")

@@ -1,0 +1,160 @@
+"""Trends on the pages of suites and agents."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from evals_app.admin.agents.copies import copy_agent
+from evals_app.admin.history.trends import SUITE_TREND_RUNS, suite_trend
+from evals_app.reports.answers.run_json import CASES_DIGEST
+from tests.authored import a_case, client_who_may, write_suite
+from tests.makers import make_run, make_suite
+
+pytestmark = pytest.mark.django_db
+
+
+def test_the_trend_of_a_suite_has_pass_rate_and_score_of_its_last_whole_runs() -> None:
+    suite = make_suite()
+    for _ in range(SUITE_TREND_RUNS):
+        make_run(["passed"])
+    make_run(["failed"], is_tryout=True)
+    last = make_run(["passed", "failed"])
+
+    trend = suite_trend(suite)
+
+    assert trend is not None
+    assert [len(trend.points), trend.points[0].run.pk] == [SUITE_TREND_RUNS, last.pk]
+    chart = json.loads(trend.chart.data)
+    assert (chart["labels"][-1], len(chart["labels"])) == (f"run {last.pk}", SUITE_TREND_RUNS)
+    rates, scores = (line["data"] for line in chart["datasets"])
+    assert rates[-2:] == [100.0, 50.0]
+    assert scores[-1] == round(100 * last.score, 1) if last.score is not None else None
+
+
+def test_runs_that_compared_texts_in_another_way_are_left_out_and_counted() -> None:
+    suite = make_suite()
+    for similarity in ("words", "words", "embeddings openai/x", "", "embeddings openai/x"):
+        make_run(similarity=similarity)
+
+    trend = suite_trend(suite)
+
+    assert trend is not None
+    assert (len(trend.points), trend.left_out) == (3, 2)
+
+
+def with_cases(digests: Sequence[str | None]) -> None:
+    """Write a run for each digest of its cases; None: of an older version."""
+    for digest in digests:
+        run = make_run(["passed", "failed"])
+        run.summary |= {CASES_DIGEST: digest} if digest else {}
+        run.save()
+
+
+@pytest.mark.parametrize(
+    ("digests", "edited"),
+    [
+        pytest.param(["a", "a", "b", "b"], [2], id="edited once"),
+        pytest.param(["a", "b", "a"], [1, 2], id="edited and put back"),
+        pytest.param([None, "a", "a"], [], id="unknown before"),
+        pytest.param(["a", "a"], [], id="the same"),
+    ],
+)
+def test_runs_with_other_cases_than_the_run_before_are_marked(
+    admin_client: Client, digests: list[str | None], edited: list[int]
+) -> None:
+    suite = make_suite()
+    with_cases(digests)
+    marks = [place in edited for place in range(len(digests))]
+
+    trend = suite_trend(suite)
+    context = admin_client.get("/admin/").context
+    page = admin_client.get("/admin/").content.decode()
+    results = admin_client.get(f"/admin/evals_app/suite/{suite.pk}/results/").content.decode()
+
+    assert trend is not None
+    assert [label.endswith("*") for label in json.loads(trend.chart.data)["labels"]] == marks
+    (line,) = context["suites"]
+    assert [point.run.pk in line.edited for point in line.points] == marks
+    assert line.sparkline.count("other cases") == len(edited)
+    assert line.sparkline.count("M") == 1 + len(edited)
+    for text in (page, results):
+        assert text.count("Other cases than in the run before") == len(edited)
+        assert ("edited, added or removed" in text) is bool(edited)
+
+
+@pytest.mark.parametrize("similarities", [[], ["words"], ["words", "embeddings openai/x"]], ids=len)
+def test_one_run_is_not_a_trend(similarities: list[str]) -> None:
+    suite = make_suite()
+    for similarity in similarities:
+        make_run(similarity=similarity)
+
+    assert suite_trend(suite) is None
+
+
+def test_the_page_of_a_suite_shows_its_trend_to_those_who_may_see_runs(
+    admin_client: Client,
+) -> None:
+    suite = make_suite()
+    runs = [make_run(), make_run()]
+    url = f"/admin/evals_app/suite/{suite.pk}/results/"
+
+    text = admin_client.get(url).content.decode()
+    without = client_who_may("view_suite").get(url)
+
+    for run in runs:
+        assert f"/admin/evals_app/run/{run.pk}/change/" in text
+    assert "<canvas" in text
+    assert without.status_code == 403
+
+
+def test_the_page_of_an_agent_has_its_suites_with_their_trends(admin_client: Client) -> None:
+    suite, other = make_suite(), make_suite("deliveries")
+    url = f"/admin/evals_app/agent/{suite.agent_id}/change/"
+    for states in (["passed"], ["failed"]):
+        make_run(states, suite=suite)
+
+    context = admin_client.get(url).context
+    without = client_who_may("view_agent", "view_suite").get(url).context
+
+    assert [line.name for line in context["suites"]] == ["Deliveries", "Refunds"]
+    ((line, _),) = context["trend"].rows
+    assert (line.id, line.change) == (suite.pk, "100 points down")
+    assert other.pk != suite.pk
+    assert "suites" not in without
+
+
+@pytest.mark.parametrize("suites", [1, 8])
+def test_the_page_of_an_agent_asks_the_same_however_many_suites_it_has(
+    admin_client: Client, django_assert_num_queries: Any, suites: int
+) -> None:
+    agent = make_suite().agent
+    for number in range(suites - 1):
+        make_suite(f"suite-{number}", agent=agent)
+    for suite in agent.suites.all():
+        for _ in range(3):
+            make_run(suite=suite)
+    url = f"/admin/evals_app/agent/{agent.pk}/change/"
+    admin_client.get(url)
+
+    with django_assert_num_queries(9):
+        admin_client.get(url)
+
+
+def test_the_page_of_an_agent_says_what_runs_now_and_how_many_cases_there_are(
+    admin_client: Client,
+) -> None:
+    suite = write_suite([a_case("A"), a_case("B"), a_case("C", enabled=False)])
+    idle = make_suite("deliveries", agent=suite.agent)
+    run = make_run(["passed", "queued"], suite=suite)
+    make_run(["queued"], suite=make_suite("others", agent=copy_agent(suite.agent)))
+
+    page = admin_client.get(f"/admin/evals_app/agent/{suite.agent_id}/change/")
+
+    lines = {line.id: line for line in page.context["suites"]}
+    assert lines.keys() == {suite.pk, idle.pk}
+    assert [line.open_runs for line in (lines[suite.pk], lines[idle.pk])] == [(run,), ()]
+    assert [line.cases for line in lines.values()] == ["0 cases", "3 cases, 1 disabled"]
+    assert f"/admin/evals_app/run/{run.pk}/change/" in page.content.decode()

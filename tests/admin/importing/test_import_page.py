@@ -1,0 +1,606 @@
+import io
+import json
+import re
+import zipfile
+from html.parser import HTMLParser
+from typing import Any
+
+import pytest
+from django.core.cache import cache
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+from openpyxl import load_workbook
+
+from evals_app.admin.importing import import_page
+from evals_app.library.importing.file_import import import_files
+from evals_app.models import Agent, Suite
+from tests.authored import client_who_may
+from tests.library.written import EVERYTHING, FIXTURE
+from tests.page_form import posted_by
+
+pytestmark = pytest.mark.django_db
+
+URL = "/admin/evals_app/suite/import/"
+AGENT = b"agent: Echo\nslug: echo\ndriver: scripted\nrules: [{reply: Hello}]\n"
+SUITE = b"""suite: Greetings
+slug: greetings
+agent: echo
+cases:
+  - name: Hello
+    turns: [{user: Hi, assertions: [{type: contains, value: Hello}]}]
+"""
+TABLE = b"case,user,contains\nHello,Hi,Hello\n"
+
+
+class Page:
+    """What came back, as a person reads it."""
+
+    def __init__(self, client: Client, response: Any) -> None:
+        self._client = client
+        self.response = response
+        self.html = response.content.decode()
+        reader = _Text()
+        reader.feed(self.html)
+        self.text = " ".join("".join(reader.texts).split())
+
+    @property
+    def token(self) -> str:
+        button = re.search(r'name="import" value="(\w+)"', self.html)
+        return button[1] if button else ""
+
+    def press_import(self, **ticked: str) -> "Page":
+        response = self._client.post(URL, {"import": self.token, **ticked}, follow=True)
+        return Page(self._client, response)
+
+    def choose_agent(self, slug: str) -> "Page":
+        """Answer the question which agent is asked, as the form of the page would."""
+        kept = re.search(r'name="kept" value="(\w+)"', self.html)
+        answer = {"kept": kept[1] if kept else "", "asked-agent": slug}
+        return Page(self._client, self._client.post(URL, answer))
+
+    def choose_columns(self, **choices: str) -> "Page":
+        """Say what the unknown columns are, as the form of the page would."""
+        kept = re.search(r'name="columns" value="(\w+)"', self.html)
+        answer = {f"columns-{name}": choice for name, choice in choices.items()}
+        posted = self._client.post(URL, {"columns": kept[1] if kept else "", **answer})
+        return Page(self._client, posted)
+
+
+class _Text(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.texts: list[str] = []
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append(data)
+
+
+def check(client: Client, files: dict[str, bytes] | None = None, **fields: str) -> Page:
+    chosen = [SimpleUploadedFile(name, content) for name, content in (files or {}).items()]
+    return Page(client, client.post(URL, {"files": chosen, **fields}))
+
+
+def zipped(files: dict[str, bytes]) -> bytes:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return packed.getvalue()
+
+
+BOTH = {"greetings.suite.yaml": SUITE, "echo.agent.yaml": AGENT}
+
+
+# Check files
+
+
+def test_what_was_checked_is_imported_once_without_choosing_it_again(admin_client: Client) -> None:
+    page = check(admin_client, BOTH)
+
+    assert "Ready to import" in page.text
+    assert "New suite greetings" in page.text.replace("add_circle", "")
+    assert "Import 1 suite and 1 agent" in page.text
+    assert not Suite.objects.exists()
+
+    done = page.press_import()
+
+    assert "Imported: 1 suite and 1 agent." in done.text
+    suite = Suite.objects.get()
+    assert suite.agent == Agent.objects.get()
+    assert done.response.redirect_chain[-1][0] == f"/admin/evals_app/suite/{suite.pk}/cases/"
+    assert "no longer available" in page.press_import().text
+
+
+def test_a_folder_comes_as_an_archive(admin_client: Client) -> None:
+    files = {"evals/greetings.suite.yaml": SUITE, "echo.agent.yaml": AGENT, "README.md": b"About"}
+
+    page = check(admin_client, {"project.zip": zipped(files)}).press_import()
+
+    assert "Imported: 1 suite and 1 agent." in page.text
+
+
+def test_a_file_may_be_pasted(admin_client: Client) -> None:
+    text = AGENT.decode().replace("\n", "\r\n")
+
+    check(admin_client, pasted=text, pasted_name="echo.agent.yaml").press_import()
+
+    assert Agent.objects.get().slug == "echo"
+
+
+def test_a_table_that_names_no_agent_is_a_question_not_a_mistake(admin_client: Client) -> None:
+    check(admin_client, {"echo.agent.yaml": AGENT}).press_import()
+    named = b"case,user,contains,agent\nHello,Hi,Hello,echo\n"
+    assert "can be imported" in check(admin_client, {"greetings.csv": named}).text
+    assert "can be imported" in check(admin_client, {"greetings.csv": TABLE}, agent="echo").text
+
+    asked = check(admin_client, {"greetings.csv": TABLE})
+
+    assert '<option value="echo" selected>' in asked.html  # the only one
+    assert "Which agent should answer?" in asked.text
+    assert "greetings.csv does not name" in asked.text
+    assert "to fix" not in asked.text
+    assert "--agent" not in asked.text
+    assert asked.token == ""
+
+    page = asked.choose_agent("echo")
+
+    assert "New suite greetings: 1 case for the agent echo" in page.text.replace("add_circle", "")
+    assert "Imported: 1 suite." in page.press_import().text
+    assert Suite.objects.get().agent.slug == "echo"
+    cache.clear()
+    assert "no longer available" in asked.choose_agent("echo").text
+
+
+@pytest.mark.parametrize(
+    ("name", "row"),
+    [
+        pytest.param("exam.jsonl", {"question": "Hi", "answer": "Hello"}, id="data set"),
+        pytest.param(
+            "samples.jsonl", {"input": "Hi", "ideal": "Hello"}, id="samples of OpenAI Evals"
+        ),
+    ],
+)
+def test_rows_of_json_ask_for_their_agent_too(
+    admin_client: Client, name: str, row: dict[str, str]
+) -> None:
+    check(admin_client, {"echo.agent.yaml": AGENT}).press_import()
+
+    asked = check(admin_client, {name: json.dumps(row).encode()})
+
+    assert "Which agent should answer?" in asked.text
+    asked.choose_agent("echo").press_import()
+    assert Suite.objects.get().slug == name.partition(".")[0]
+
+
+UNKNOWN = b"case,Frage,contains,Owner\nHello,Hi,Hello,Ana\n"
+
+
+def test_unknown_columns_are_a_question_and_then_the_agent_is(admin_client: Client) -> None:
+    check(admin_client, {"echo.agent.yaml": AGENT}).press_import()
+
+    asked = check(admin_client, {"greetings.csv": UNKNOWN})
+
+    assert re.findall(r'<select name="([^"]+)"', asked.html)[:2] == [
+        "columns-column0",
+        "columns-column1",
+    ]
+    assert "For example: Ana" in asked.text
+    assert asked.token == ""
+
+    page = asked.choose_columns(column0="user", column1="").choose_agent("echo")
+
+    assert "'Owner' is ignored" in page.text
+    assert '<option value="user" selected>' in page.html  # it may still be changed
+    assert "Imported: 1 suite." in page.press_import().text
+    turn = Suite.objects.get().cases.get().turns.get()
+    assert turn.user == "Hi"
+
+
+def test_the_nearest_column_is_proposed_and_nothing_is_applied_unasked(
+    admin_client: Client,
+) -> None:
+    check(admin_client, {"echo.agent.yaml": AGENT}).press_import()
+
+    asked = check(admin_client, {"a.csv": b"user,Expected anser\nHi,Hello\n"}, agent="echo")
+
+    assert '<option value="expected" selected>' in asked.html
+    assert asked.token == ""
+
+
+def test_other_mistakes_stay_in_sight_and_choices_can_be_changed(admin_client: Client) -> None:
+    check(admin_client, {"echo.agent.yaml": AGENT}).press_import()
+    table = b"user,contains,trials,Owner\nHi,Hello,many,Ana\n"
+
+    asked = check(admin_client, {"a.csv": table}, agent="echo")
+    assert "whole number" in asked.text
+
+    again = asked.choose_columns(column0="user")  # there is one already
+    assert "Owner" in again.text
+    assert '<option value="user" selected>' in again.html
+
+    ignored = again.choose_columns(column0="")
+    assert "1 error to fix" in ignored.text
+    assert "whole number" in ignored.text
+
+
+@pytest.mark.parametrize("choice", ["nothing", "param:", "<b>"])
+def test_a_choice_that_is_not_offered_is_asked_again(admin_client: Client, choice: str) -> None:
+    asked = check(admin_client, {"greetings.csv": UNKNOWN})
+
+    page = asked.choose_columns(column0=choice, column1="")
+
+    assert page.response.status_code == 200
+    assert 'name="columns-column0"' in page.html
+    assert page.token == ""
+
+
+def test_columns_of_files_that_are_gone_cannot_be_chosen(admin_client: Client) -> None:
+    asked = check(admin_client, {"greetings.csv": UNKNOWN})
+    cache.clear()
+
+    assert "no longer available" in asked.choose_columns(column0="user").text
+
+
+def test_mistakes_come_before_the_question_of_the_agent(admin_client: Client) -> None:
+    page = check(admin_client, {"greetings.csv": TABLE, "b.csv": b"user,contains,trials\nHi,x,y\n"})
+
+    assert "1 error to fix" in page.text
+    assert "Choose an agent too: b.csv, greetings.csv" in page.text
+    assert "--agent" not in page.text
+
+
+def test_without_an_agent_the_page_leads_to_one(admin_client: Client) -> None:
+    page = check(admin_client, {"greetings.csv": TABLE})
+
+    assert "no agents yet" in page.text
+    assert 'href="/admin/evals_app/agent/add/"' in page.html
+
+
+@pytest.mark.parametrize("slug", ["", "ecko"])
+def test_an_answer_that_is_no_agent_is_asked_again(admin_client: Client, slug: str) -> None:
+    check(admin_client, {"echo.agent.yaml": AGENT}).press_import()
+
+    page = check(admin_client, {"greetings.csv": TABLE}).choose_agent(slug).choose_agent("echo")
+
+    assert "can be imported" in page.text
+
+
+def test_two_agents_of_one_name_are_distinguished(admin_client: Client) -> None:
+    Agent.objects.create(slug="echo", name="Echo", driver="scripted")
+    Agent.objects.create(slug="echo-2", name="Echo", driver="scripted")
+
+    html = admin_client.get(URL).content.decode()
+
+    assert "Echo (echo)" in html
+    assert "Echo (echo-2)" in html
+
+
+def test_changes_are_shown_field_by_field(admin_client: Client) -> None:
+    check(admin_client, BOTH).press_import()
+    changed = SUITE.replace(b"value: Hello", b"value: Bye") + b"trials: 3\n"
+
+    page = check(admin_client, {"greetings.suite.yaml": changed, "echo.agent.yaml": AGENT})
+
+    assert "trials added: 3" in page.text
+    assert '"Hello" → to "Bye"' in page.text
+    assert "Changed: 1 suite; Unchanged: 1 agent" in page.text
+    assert "Import 1 suite" in page.text
+
+
+def test_a_schema_that_changes_is_shown(admin_client: Client) -> None:
+    import_files(EVERYTHING)
+    changed = FIXTURE.content.replace(b"type: number", b"type: [number, string]")
+
+    page = check(admin_client, {FIXTURE.path: changed})
+
+    assert "entity type order schema, properties, total, type" in page.text
+
+
+def test_many_changes_are_folded(admin_client: Client) -> None:
+    check(admin_client, BOTH).press_import()
+    more = b"".join(
+        b"  - {name: C%d, turns: [{user: Hi, assertions: [{type: contains, value: a}]}]}\n" % n
+        for n in range(7)
+    )
+
+    page = check(admin_client, {"greetings.suite.yaml": SUITE + more})
+
+    assert "<summary>2 more</summary>" in page.html
+
+
+def test_what_is_here_already_needs_no_import(admin_client: Client) -> None:
+    check(admin_client, BOTH).press_import()
+
+    page = check(admin_client, BOTH)
+
+    assert "already exists" in page.text
+    assert page.token == ""
+
+
+def test_what_is_lost_is_shown_with_its_reason(admin_client: Client) -> None:
+    import_files(EVERYTHING)
+    lobu = b"name: ping\ndescription: x\nturns:\n- content: Hi\n  assert:\n"
+    lobu += b"  - {type: regex, value: hi, options: {case_insensitive: true}}\n"
+
+    page = check(admin_client, {"p.zip": zipped({"agents/shop/evals/ping.yaml": lobu})})
+
+    assert "Lost: 1 part" in page.text, page.text
+    assert "Line 6" in page.text
+
+
+def test_tables_of_an_archive_that_are_left_out_are_shown(admin_client: Client) -> None:
+    packed = zipped({"echo.agent.yaml": AGENT, "greetings.csv": TABLE})
+
+    page = check(admin_client, {"project.zip": packed})
+
+    assert "New: 1 agent; 1 warning" in page.text
+    assert "This table was not imported" in page.text
+
+
+@pytest.mark.parametrize(
+    ("files", "path"),
+    [
+        pytest.param({"echo.agent.yaml": AGENT}, "evals_app/agent", id="agents"),
+        pytest.param({FIXTURE.path: FIXTURE.content}, "evals_app/suite", id="several kinds"),
+    ],
+)
+def test_the_way_leads_to_what_was_imported(
+    admin_client: Client, files: dict[str, bytes], path: str
+) -> None:
+    page = check(admin_client, files).press_import()
+
+    assert page.response.redirect_chain[-1][0] == f"/admin/{path}/"
+
+
+def test_an_edited_cell_of_an_exported_workbook_is_all_that_changes(admin_client: Client) -> None:
+    check(admin_client, {"echo.agent.yaml": AGENT}).press_import()
+    table = b"case,user,expected\nHello,Hi,Hello\nBye,See you,Bye\n"
+    check(admin_client, {"greetings.csv": table}, agent="echo").press_import()
+    suite = Suite.objects.get()
+    exported = admin_client.get(f"/admin/evals_app/suite/{suite.pk}/export-table/").content
+    book = load_workbook(io.BytesIO(exported))
+    book.worksheets[0]["C3"] = "Goodbye"
+    edited = io.BytesIO()
+    book.save(edited)
+
+    again = check(admin_client, {"greetings.xlsx": exported})
+    page = check(admin_client, {"greetings.xlsx": edited.getvalue()})
+
+    assert "already exists" in again.text
+    assert page.html.count("<ins>") == page.html.count("<del>") == 1
+    assert 'case “Bye”, turn 1, expected answer from "Bye" → to "Goodbye"' in page.text
+
+
+def test_the_sample_of_a_spreadsheet_is_there_to_fill_in(admin_client: Client) -> None:
+    check(admin_client, {"echo.agent.yaml": AGENT}).press_import()
+    sample = admin_client.get(f"{URL}sample/")
+
+    page = check(admin_client, {"questions.xlsx": sample.content}, agent="echo")
+
+    assert sample["Content-Type"].endswith("spreadsheetml.sheet")
+    assert "New suite questions: 3 cases" in page.text.replace("add_circle", "")
+
+
+# How much is shown
+
+
+def test_of_many_cases_a_few_are_shown_and_the_rest_is_counted(admin_client: Client) -> None:
+    check(admin_client, {"echo.agent.yaml": AGENT}).press_import()
+    rows = [f"Case {n},Hi,Hello {n}" for n in range(1, 1201)]
+    table = "\n".join(["case,user,expected", *rows]).encode()
+
+    page = check(admin_client, {"many.csv": table}, agent="echo")
+
+    assert "1,200 cases for the agent echo" in page.text
+    assert "and 1,197 more" in page.text
+    assert "Case 4" not in page.text
+
+    page.press_import()
+    page = check(admin_client, {"many.csv": table.replace(b"Hello", b"Bye")}, agent="echo")
+
+    assert "and 1,000 more that are not shown" in page.text
+    assert page.html.count("<ins>") == 200
+
+
+# Mistakes
+
+
+def test_the_row_of_a_mistake_in_a_table_is_shown_with_its_cell_marked(
+    admin_client: Client,
+) -> None:
+    page = check(admin_client, {"a.csv": b"case,user,contains,trials\nHello,Hi,<b>,three\n"})
+
+    assert "Row 2" in page.text
+    assert "<td>Hi</td><td>&lt;b&gt;</td><td><mark>three</mark></td>" in page.html
+
+
+@pytest.mark.parametrize(
+    ("suite", "words"),
+    [
+        pytest.param(SUITE.replace(b"contains", b"contans"), "Line 6", id="line"),
+        pytest.param(SUITE + b"gatez: {}\n", "Did you mean 'gates'?", id="key"),
+        pytest.param(b"suite: [", "Nothing can be imported", id="no YAML"),
+        pytest.param(b"<script>alert(1)</script>", "Nothing can be imported", id="something else"),
+    ],
+)
+def test_one_mistake_keeps_everything_out_and_is_shown_with_its_place(
+    admin_client: Client, suite: bytes, words: str
+) -> None:
+    page = check(admin_client, BOTH | {"greetings.suite.yaml": suite})
+
+    assert "Nothing can be imported" in page.text
+    assert words in page.text
+    assert "<script>alert" not in page.html
+    assert page.token == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        pytest.param("ping.yaml", b"name: ping\nturns: [{content: Hi}]\n", id="Lobu"),
+        pytest.param("agent.yaml", b"name: x\ntest_cases: [{input: Hi}]\n", id="HoloDeck"),
+        pytest.param(
+            "promptfooconfig.yaml", b"prompts: [Hi]\ntests: [{vars: {}}]\n", id="promptfoo"
+        ),
+    ],
+)
+def test_no_option_of_a_command_is_asked_for(
+    admin_client: Client, name: str, content: bytes
+) -> None:
+    page = check(admin_client, {name: content})
+
+    assert "“Agent for files that do not name one”" in page.text
+    assert "--agent" not in page.text
+
+
+def test_the_line_of_a_mistake_is_shown_with_its_place_marked(admin_client: Client) -> None:
+    suite = SUITE.replace(b"contains", b"<contans>")
+
+    page = check(admin_client, BOTH | {"greetings.suite.yaml": suite})
+
+    assert "[{type: <mark>&lt;contans&gt;</mark>, value: Hello}]" in page.html
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "api_key_env: sk-ant-1",
+        "base_url: https://me:sk-ant-1@example.com",
+        "headers: {x: sk-ant-1}",
+        "{api_key: sk-ant-1, kind: x}",
+    ],
+)
+def test_a_line_that_may_hold_a_secret_is_not_shown(admin_client: Client, line: str) -> None:
+    provider = f"provider: P\nslug: p\nkind: anthropic\n{line}\n".encode()
+
+    page = check(admin_client, {"p.provider.yaml": provider})
+
+    assert "Nothing can be imported" in page.text
+    assert "The line is not shown" in page.text
+    assert "sk-ant" not in page.html
+
+
+def test_what_was_pasted_stays_in_the_form(admin_client: Client) -> None:
+    page = check(admin_client, pasted="suite: <b>\nslug: x\n", pasted_name="x.suite.yaml")
+
+    assert "suite: &lt;b&gt;" in page.html
+    assert "x.suite.yaml" in posted_by(page.html.partition("import-form-title")[2])["pasted_name"]
+
+
+def test_without_a_file_the_page_asks_for_one(admin_client: Client) -> None:
+    assert "Choose at least one file" in check(admin_client).text
+
+
+def test_too_much_is_refused_unread(admin_client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(import_page, "MAX_UNPACKED_BYTES", 100)  # the true one would take seconds
+
+    assert "larger than 50 MB" in check(admin_client, {"a.agent.yaml": bytes(101)}).text
+
+
+# What was checked, and what has happened since
+
+
+def test_what_somebody_changed_since_is_not_overwritten_unseen(admin_client: Client) -> None:
+    check(admin_client, BOTH).press_import()
+    page = check(admin_client, {"greetings.suite.yaml": SUITE + b"trials: 3\n"})
+    Suite.objects.update(description="Mine")
+
+    again = page.press_import()
+
+    assert "changed since you checked" in again.text
+    assert 'description removed: "Mine"' in again.text
+    assert Suite.objects.get().trials == 1
+    refused = again.press_import()
+    assert "edited" in refused.text
+    assert Suite.objects.get().trials == 1
+    assert "Imported" in refused.press_import(replace="on").text
+    assert Suite.objects.get().trials == 3
+
+
+def test_a_suite_without_any_check_is_imported_only_if_someone_ticks_so(
+    admin_client: Client,
+) -> None:
+    check(admin_client, {"echo.agent.yaml": AGENT}).press_import()
+    rows = {"rows.jsonl": b'{"question": "a", "owner": "Ann"}'}
+    page = check(admin_client, rows, agent="echo")
+
+    assert "Ready to import, but no case checks anything" in page.text
+    assert "no case checks anything: suite rows" in page.text
+    refused = page.press_import()
+    assert "Confirm this below" in refused.text
+    assert not Suite.objects.exists()
+    assert "Imported" in refused.press_import(accept_no_checks="on").text
+    assert Suite.objects.get().slug == "rows"
+
+
+def test_lost_checks_are_counted_on_the_page(admin_client: Client) -> None:
+    check(admin_client, {"echo.agent.yaml": AGENT}).press_import()
+    row = b'{"question": "a", "expected": "x", "must_say": "y"}'
+
+    page = check(admin_client, {"r.jsonl": row}, agent="echo").text
+
+    assert "Ready to import, but 1 of 2 checks was not read" in page
+
+
+def test_what_is_missing_since_is_shown(admin_client: Client) -> None:
+    check(admin_client, {"echo.agent.yaml": AGENT}).press_import()
+    page = check(admin_client, {"greetings.suite.yaml": SUITE})
+    Agent.objects.all().delete()
+
+    again = page.press_import()
+
+    assert "Nothing can be imported" in again.text
+    assert not Suite.objects.exists()
+
+
+def test_only_what_was_checked_last_is_kept_and_for_nobody_else(admin_client: Client) -> None:
+    first = check(admin_client, BOTH)
+    page = check(admin_client, {"echo.agent.yaml": AGENT})
+    kinds = ("suite", "case", "agent", "provider", "fixture", "entitytype")
+    other = client_who_may(*(f"{verb}_{kind}" for verb in ("add", "change") for kind in kinds))
+
+    answer = other.post(URL, {"import": page.token})
+
+    assert "no longer available" in answer.content.decode()
+    assert "no longer available" in first.press_import().text
+    assert not Suite.objects.exists()
+    assert not Agent.objects.exists()
+
+
+# The way there
+
+
+def test_the_list_of_suites_leads_there(admin_client: Client) -> None:
+    page = admin_client.get("/admin/evals_app/suite/choose/", follow=True)
+
+    assert "Import files" in admin_client.get("/admin/evals_app/suite/").content.decode()
+    assert page.redirect_chain[-1][0] == URL
+
+
+def test_who_may_write_nothing_is_refused() -> None:
+    client = client_who_may("view_suite", "view_agent")
+
+    assert client.get(URL).status_code == 403
+    assert client.get(f"{URL}sample/").status_code == 403
+    assert client.post(URL, {"import": "1"}).status_code == 403
+    assert "Import files" not in client.get("/admin/evals_app/suite/").content.decode()
+
+
+def test_an_import_takes_the_rights_of_what_the_files_change_alone() -> None:
+    client = client_who_may("add_agent")
+
+    assert "Import 1 agent" in check(client, {"echo.agent.yaml": AGENT}).text
+    refused = check(client, BOTH).text
+
+    assert "evals_app.add_suite" in refused
+    assert not Suite.objects.exists()
+    assert not Agent.objects.exists()
+
+
+def test_agents_are_offered_to_who_may_see_them(admin_client: Client) -> None:
+    check(admin_client, {"echo.agent.yaml": AGENT}).press_import()
+    blind = client_who_may("add_suite", name="blind")
+    seeing = client_who_may("add_suite", "view_agent", name="seeing")
+
+    assert "(echo)" not in blind.get(URL).content.decode()
+    assert "(echo)" in seeing.get(URL).content.decode()

@@ -1,0 +1,77 @@
+"""What checks may name: the tools of an agent, and what its fixtures hold."""
+
+from dataclasses import replace
+
+import pytest
+
+from evals_app.engine.specs.inventory import Abilities, Inventory, Named, slips
+
+CLOSED = Abilities(frozenset({"refund", "entity.query"}), finds_elsewhere=False)
+SHOP = replace(
+    Inventory.of(
+        "desk", CLOSED, chunks=["returns"], entities=["order-1042"], types=["order", "sub-order"]
+    ),
+    arguments={"entity.query": {"type": "string"}},
+)
+
+
+@pytest.mark.parametrize(
+    ("named", "is_there"),
+    [
+        pytest.param(Named("tool", "refund", ()), True, id="tool"),
+        pytest.param(Named("tool", "Refund", ()), False, id="another case"),
+        pytest.param(Named("tool", "query", (), is_part=True), True, id="part"),
+        pytest.param(Named("tool", "delete", (), is_part=True), False, id="part of none"),
+        pytest.param(Named("chunk", "returns", ()), True, id="chunk"),
+        pytest.param(Named("chunk", "terms", ()), False, id="no chunk"),
+        pytest.param(Named("entity", "order-1042", ()), True, id="entity"),
+        pytest.param(Named("entity", "order-7", ()), True, id="one that an agent creates"),
+        pytest.param(
+            Named("entity", "order-7", (), is_old=True), False, id="one that should be there"
+        ),
+        pytest.param(Named("entity", "order-1042", (), is_old=True), True, id="one that is there"),
+        pytest.param(Named("entity", "sub-order-7", ()), True, id="of a type with a hyphen"),
+        pytest.param(Named("entity", "customer-7", ()), False, id="of no type"),
+        pytest.param(Named("entity", "order", ()), False, id="no number"),
+        pytest.param(
+            Named("argument", "typ", (), owner="refund"),
+            True,
+            id="argument of a tool without a list",
+        ),
+        pytest.param(Named("argument", "type", (), owner="entity.query"), True, id="argument"),
+        pytest.param(Named("argument", "typ", (), owner="entity.query"), False, id="no argument"),
+        pytest.param(Named("entity type", "order", ()), True, id="type"),
+        pytest.param(Named("entity type", "orders", ()), False, id="no type"),
+    ],
+)
+def test_a_name_is_there_or_not(named: Named, *, is_there: bool) -> None:
+    assert (SHOP.problem(named) is None) is is_there
+    assert Inventory("desk").problem(named) is None
+
+
+def test_what_is_known_is_named_once_in_order() -> None:
+    problem = SHOP.problem(Named("tool", "xyz", ()))
+
+    assert problem is not None
+    assert problem.endswith("Known: entity.query, refund.")
+
+
+def test_what_is_not_to_be_seen_is_not_shown() -> None:
+    shop = Inventory("desk", frozenset({"refund"}), shows_tools=False)
+
+    assert "refund" not in str(shop.problem(Named("tool", "refnd", ())))
+
+
+@pytest.mark.parametrize(
+    ("names", "problems"),
+    [
+        pytest.param(["find_orders"] * 2 + ["find_oders"], {"find_oders": "find_orders"}, id="yes"),
+        pytest.param(["find_orders", "find_oders"], {}, id="nobody knows which"),
+        pytest.param(["find_orders"] * 2 + ["find_oders"] * 2, {}, id="both are usual"),
+        pytest.param(["find_orders"] * 2 + ["refund"], {}, id="another"),
+    ],
+)
+def test_slips_are_almost_like_what_is_shown_more_often(
+    names: list[str], problems: dict[str, str]
+) -> None:
+    assert slips(Named("tool", name, ()) for name in names) == problems

@@ -1,0 +1,279 @@
+"""Anything anywhere in files, ours and those of other systems: it is read, or refused with its place."""
+
+import json
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evals_app.formats.checking.references import Known
+from evals_app.formats.dialect import Dialect
+from evals_app.formats.dialects import DIALECTS
+from evals_app.formats.foreign.attached import fitting
+from evals_app.formats.importing import Imported, SourceData, SourceFile, read_files
+from evals_app.formats.reading.problems import FormatError
+from evals_app.formats.reading.yaml_source import read_yaml
+from tests.formats.agentura.projects import TALK
+from tests.formats.anywhere import changed
+from tests.formats.holodeck import projects as holodeck
+from tests.formats.openai_evals.saved import RIGHT, a_run, an_eval
+from tests.formats.openai_evals.test_criteria import asking, similarity
+from tests.formats.openai_evals.test_hosted import result
+from tests.library.written import EVERYTHING, PROJECT, PROVIDER
+
+KNOWN = Known(
+    agents={"desk": "http", "my-agent": "model", "reader": "scripted", "shop": "scripted"},
+    fixtures=frozenset({"orders"}),
+)
+
+AGENTURA: Any = {
+    "version": 1,
+    "agent": {"type": "http", "endpoint": "https://a.example", "headers": {}, "timeout_ms": 5},
+    "evals": [
+        {"name": "a", "type": "golden_dataset", "dataset": "d.jsonl", "threshold": 0.5},
+        {"name": "b", "type": "llm_judge", "dataset": "d.jsonl", "rubric": "r.md", "runs": 1},
+        {"name": "c", "type": "performance", "dataset": "d.jsonl", "max_p95_ms": 1},
+        {"name": "d", "type": "tool_use", "dataset": "t.jsonl"},
+    ],
+    "ci": {},
+}
+AGENTURA_ROWS: Any = [
+    {"id": "x", "input": "a", "expected": "b", "context": "c"},
+    {"conversation": TALK, "eval_turns": [2]},
+]
+TOOL_ROWS: Any = [{"input": "a", "expected_tool": "t", "expected_args": {"x": 1}}]
+LOBU: Any = {
+    "version": 1,
+    "name": "x",
+    "trials": 2,
+    "timeout": 3,
+    "tags": ["a"],
+    "rubric": "r.md",
+    "scoring": {"pass_threshold": 0.5},
+    "turns": [
+        {"content": "a"},
+        {
+            "content": "b",
+            "assert": [
+                {"type": "contains", "value": "x", "options": {"case_insensitive": True}},
+                {"type": "regex", "value": "x", "weight": 0.5},
+                {"type": "llm-rubric", "value": "x"},
+            ],
+        },
+    ],
+}
+LOBU_TOML: Any = {
+    "agents": {
+        "my-agent": {
+            "name": "A",
+            "description": "B",
+            "dir": "c",
+            "providers": [{"id": "gemini", "model": "m", "key": "k"}],
+            "network": {},
+        }
+    },
+    "memory": {},
+}
+PROMPTFOO: Any = {
+    "prompts": ["Say {{what}}", {"id": "file://p.txt", "label": "p"}],
+    "providers": ["echo", {"id": "openai:gpt-5", "config": {"temperature": 0, "tools": [{"name": "t"}]}}],
+    "defaultTest": {"vars": {"what": "x"}, "options": {"provider": "openai:gpt-5"}},
+    "tests": [
+        {"vars": {"what": ["a", "b"]}, "assert": [{"type": "contains", "value": "a"}], "threshold": 1},
+        {"assert": [{"type": "assert-set", "assert": [{"type": "trajectory:tool-used", "value": {"pattern": "x"}}]}]},
+    ],
+    "scenarios": [{"config": [{"vars": {"what": "c"}}], "tests": [{"assert": []}]}],
+    "evaluateOptions": {"repeat": 2},
+}  # fmt: skip
+OPENAI: Any = {
+    "eval": an_eval(
+        RIGHT,
+        similarity("rouge_l"),
+        asking("score_model", range=[0, 5], pass_threshold=4, sampling_params={"temperature": 0}),
+        asking("label_model", labels=["a", "b"], passing_labels=["a"]),
+        {"type": "python", "name": "x", "source": "y"},
+    ),
+    "runs": [
+        a_run(
+            {"id": "a", "ticket": "x", "label": "y"},
+            template=[
+                {"role": "system", "content": "Be kind."},
+                {"role": "user", "content": [{"type": "input_text", "text": "{{item.ticket}}"}]},
+            ],
+            created_at=4,
+            sampling_params={
+                "temperature": 1,
+                "tools": [{"type": "function", "function": {"name": "f"}}],
+            },
+        )
+    ],
+}
+OPENAI_RESULTS: Any = {
+    "object": "list",
+    "has_more": False,
+    "data": [result(1, sample={"input": [{"role": "user", "content": "Hi"}]}, created_at=3)],
+}
+OPENAI_REGISTRY: Any = {
+    "sums": {"id": "sums.v0", "description": "Adds."},
+    "sums.v0": {"class": "evals.x:Match", "args": {"samples_jsonl": "s.jsonl"}},
+    "kind.v0": {
+        "class": "evals.x:ModelBasedClassify",
+        "args": {
+            "samples_jsonl": "s.jsonl",
+            "modelgraded_spec": "q",
+            "modelgraded_spec_args": {"criteria": "x"},
+            "samples_renamings": {"a": "b"},
+        },
+    },
+}
+OPENAI_SAMPLES: Any = [
+    {
+        "input": [{"role": "system", "content": "Add."}, {"role": "user", "content": "2"}],
+        "ideal": "4",
+    },
+    {"input": "3+3", "ideal": ["6", "six"], "id": "b"},
+]
+TABLE: Any = [
+    {"id": "a", "question": "b", "answer": ["c", "d"], "metadata": {"x": 1}, "tags": ["y"]},
+    {"messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Yo"}]},
+    {"input": {"question": "x"}, "expected_output": {"a": "b"}, "check": "number"},
+]
+METRICS = (*(holodeck.NUMERIC, holodeck.EQUALITY, holodeck.GEVAL, holodeck.RAG, holodeck.BEFORE),)
+HOLODECK = {
+    "whole": holodeck.WHOLE,
+    "turns": holodeck.MULTI_TURN,
+    "levels": holodeck.THREE_LEVELS,
+    "facts": holodeck.FACT_CHECK,
+    "metrics": holodeck.with_metrics("".join(METRICS)),
+}
+
+
+@pytest.mark.parametrize(
+    ("dialect", "agent", "files"),
+    [
+        pytest.param(
+            "agentura",
+            None,
+            {
+                "agentura.yaml": AGENTURA,
+                "d.jsonl": AGENTURA_ROWS,
+                "t.jsonl": TOOL_ROWS,
+                "r.md": "# R\n",
+            },
+            id="Agentura",
+        ),
+        pytest.param(
+            "lobu",
+            None,
+            {"agents/my-agent/evals/x.yaml": LOBU, "agents/my-agent/evals/r.md": "- a\n"},
+            id="Lobu",
+        ),
+        pytest.param("lobu", None, {"lobu.toml": LOBU_TOML}, id="lobu.toml"),
+        *(
+            pytest.param(
+                "holodeck",
+                "desk",
+                {"p/agent.yaml": yaml.safe_load(text), "p/prompts/system.md": holodeck.PROMPT},
+                id=f"HoloDeck, {name}",
+            )
+            for name, text in HOLODECK.items()
+        ),
+        pytest.param(
+            "promptfoo",
+            None,
+            {"x/promptfooconfig.yaml": PROMPTFOO, "x/p.txt": "P {{what}}"},
+            id="promptfoo",
+        ),
+        pytest.param("openai-evals", "desk", {"eval_x.json": OPENAI}, id="OpenAI"),
+        pytest.param(
+            "openai-evals",
+            "desk",
+            {"eval_x.json": {**OPENAI, "runs": [], "output_items": OPENAI_RESULTS}},
+            id="results of OpenAI",
+        ),
+        pytest.param(
+            "openai-evals",
+            "desk",
+            {
+                "registry/evals/x.yaml": OPENAI_REGISTRY,
+                "registry/data/s.jsonl": [{"input": "3+3", "ideal": "6"}],
+                "registry/modelgraded/q.yaml": {
+                    "prompt": "{input}",
+                    "choice_strings": "YN",
+                    "choice_scores": {"Y": 1, "N": 0},
+                },
+            },
+            id="registry of OpenAI",
+        ),
+        pytest.param("openai-evals", "desk", {"samples.jsonl": OPENAI_SAMPLES}, id="samples"),
+        pytest.param("table", "desk", {"x.jsonl": TABLE}, id="rows"),
+        *(
+            pytest.param(None, None, {file.path: read_yaml("", file.content).data}, id=file.path)
+            for file in (*EVERYTHING, PROVIDER, *PROJECT[1:])
+        ),
+    ],
+)
+@given(data=st.data())
+def test_whatever_a_file_holds_is_read_or_refused_with_its_place(
+    dialect: str | None, agent: str | None, files: dict[str, Any], data: st.DataObject
+) -> None:
+    path = data.draw(st.sampled_from([name for name in files if not isinstance(files[name], str)]))
+    files = {**files, path: data.draw(changed(files[path]))}
+    contents = {name: _content(name, value) for name, value in files.items()}
+    main = next(iter(files))
+    is_data = main.endswith(".toml")
+    source = SourceData(main, files[main]) if is_data else SourceFile(main, contents[main])
+    try:
+        imported = read_files(
+            [source],
+            dialect=dialect,
+            agent=agent,
+            known=KNOWN,
+            find=contents.get,
+            find_paths=lambda pattern: fitting(pattern, contents),
+            environment={**holodeck.ENVIRONMENT, **holodeck.FILLED},
+        )
+        is_read = imported != Imported()
+        problems = [*imported.warnings, *imported.losses]
+    except FormatError as error:
+        is_read, problems = False, error.problems
+
+    assert is_read or problems or not files[main]
+    assert all(problem.message.strip() for problem in problems)
+    assert {problem.path for problem in problems} <= files.keys()
+    assert is_data or all(problem.line > 0 for problem in problems)
+
+
+@pytest.mark.parametrize("dialect", [pytest.param(d, id=n) for n, d in DIALECTS.items()])
+@given(data=st.data())
+def test_a_file_that_is_cut_or_spoilt_is_read_or_refused(
+    dialect: Dialect, data: st.DataObject
+) -> None:
+    path, text = data.draw(st.sampled_from(dialect.sample))
+    content = text.encode()
+    begin = data.draw(st.integers(0, len(content)))
+    end = data.draw(st.integers(begin, min(len(content), begin + 40)))
+    spoilt = data.draw(
+        st.sampled_from([b"", b"\t", b"\r", b": ", b'"', b"&a *a", b"- "]) | st.binary()
+    )
+    source = SourceFile(path, content[:begin] + spoilt + content[end:])
+    try:
+        imported = read_files([source], agent="desk", known=KNOWN)
+        problems = [*imported.warnings, *imported.losses]
+    except FormatError as error:
+        problems = error.problems
+        assert problems
+
+    lines = source.content.count(b"\n") + 1
+    assert all(problem.path == path and problem.line <= lines + 1 for problem in problems)
+    assert all(problem.message.strip() for problem in problems)
+
+
+def _content(path: str, value: Any) -> bytes:
+    if isinstance(value, str) and not path.endswith((".json", ".jsonl", ".yaml")):
+        return value.encode()
+    if path.endswith(".jsonl"):
+        return "\n".join(map(json.dumps, value if isinstance(value, list) else [value])).encode()
+    return json.dumps(value).encode()

@@ -1,0 +1,52 @@
+from typing import Any
+
+import pytest
+
+from evals_app.reports.words.coverage import coverage
+
+
+def a_part(**changes: Any) -> dict[str, Any]:
+    return {
+        "is_whole": False,
+        "is_tryout": False,
+        "rerun_of_id": None,
+        "grades_of_id": None,
+        "settlement_id": None,
+        "case_count": 38,
+        "suite_case_count": 38,
+        "agent_slug": "shop",
+        "suite_agent_slug": "shop",
+        "model": "acme/small",
+        "replaced_model": "",
+    } | changes
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"case_count": 1}, "1 of 38 cases"),
+        ({"agent_slug": "edge"}, "with agent edge instead of shop"),
+        ({"replaced_model": "acme/large"}, "with model acme/small instead of acme/large"),
+        ({"rerun_of_id": 75}, "re-run of run 75"),
+        ({"rerun_of_id": 75, "settlement_id": 4}, "re-run of run 75 for settlement 4"),
+        ({"grades_of_id": 75, "is_tryout": True}, "run 75 graded again"),
+        ({"grades_of_id": 75, "case_count": 1}, "run 75 graded again, 1 of 38 cases"),
+        ({"is_tryout": True}, "trial run"),
+        (
+            {"rerun_of_id": 75, "is_tryout": True, "case_count": 1},
+            "re-run of run 75, 1 of 38 cases",
+        ),
+        (
+            {"case_count": 2, "agent_slug": "edge"},
+            "2 of 38 cases, with agent edge instead of shop",
+        ),
+        # Nobody knows why.
+        (
+            {"case_count": None, "suite_case_count": None, "suite_agent_slug": ""},
+            "not the whole suite",
+        ),
+        ({"is_whole": True}, ""),
+    ],
+)
+def test_what_is_not_a_whole_suite_is_named(changes: dict[str, Any], words: str) -> None:
+    assert coverage(a_part(**changes)) == words
