@@ -2,12 +2,16 @@
 
 Layers; each imports only from those below it (contracts in pyproject.toml):
 
-    admin | api | management | tasks    what people, tools and the queue call
-    runs | library | documents          run a suite; specs to rows and back; rows to documents
+    management                          commands
+    admin | api | mcp | tasks           what people, programs, agents and the queue call
+    requests                            what REST and MCP share
+    library | runs                      specs to rows and back; runs, from start to report
     models                              rows, their integrity and their changes of status
-    formats | reports                   bytes to specs and back; summaries to documents
+    formats | reports                   bytes to specs and back; results as words and documents
     engine                              run conversations and grade them; knows no Django
     fixtures_app.ground                 what both applications need; knows no Django
+
+Inside a layer a folder is a room: one subject, with the same name in every layer that has it.
 """
 
 from pathlib import Path

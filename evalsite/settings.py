@@ -168,7 +168,7 @@ CACHES = {
         "BACKEND": "django.core.cache.backends.filebased.FileBasedCache",
         "LOCATION": DATA_DIR / "cache",
     },
-    # Every process counts for itself: see evals_app/throttles.py.
+    # Every process counts for itself: see evals_app/requests/throttles.py.
     "throttles": {
         "BACKEND": "django.core.cache.backends.locmem.LocMemCache",
         "LOCATION": "throttles",

@@ -23,7 +23,7 @@ from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 from unfold.forms import AuthenticationForm
 
-from evals_app.throttles import in_minutes
+from evals_app.requests.throttles import in_minutes
 
 # Failures within settings.AXES_COOLOFF_TIME.
 OF_A_NAME_AT_AN_ADDRESS = 5

@@ -4,8 +4,8 @@ from evals_app.mcp import authored, results
 from evals_app.mcp.tool import Tool
 from evals_app.requests.bodies import StartRun
 from evals_app.requests.permissions import Need, Scope
+from evals_app.requests.throttles import CheckTrials, Uploads
 from evals_app.runs.ground.rights import RUNNING
-from evals_app.throttles import CheckTrials, Uploads
 
 _SUITES = Need(Scope.READ, "evals_app.view_suite")
 _AGENTS = Need(Scope.READ, "evals_app.view_agent")

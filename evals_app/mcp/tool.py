@@ -17,8 +17,7 @@ from evals_app.requests.bodies import read_body
 from evals_app.requests.pagination import LARGEST
 from evals_app.requests.permissions import Need, Scope, lacking
 from evals_app.requests.problems import RefusedError, error_at, problem_response
-from evals_app.requests.throttles import TooOften
-from evals_app.throttles import Rate
+from evals_app.requests.throttles import Rate, TooOften
 from fixtures_app.ground.json_data import json_problems
 from fixtures_app.ground.words import near
 

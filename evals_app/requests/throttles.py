@@ -1,19 +1,87 @@
-"""Rate limits of REST: for tokens, for people, and for addresses without either."""
+"""How often something may be done, on pages and over REST: for people, tokens and addresses without either.
 
+Each process of the web server counts for itself, in its memory: a count in the database would make
+every read a write. A limit keeps one caller from taking the site away from others; it is no quota.
+"""
+
+import math
 from collections.abc import Sequence
 from contextlib import suppress
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
+from threading import Lock
 from typing import Any, NoReturn
 
+from django.core.cache import caches
 from rest_framework.exceptions import Throttled
 from rest_framework.request import Request
-from rest_framework.throttling import BaseThrottle
+from rest_framework.settings import api_settings
+from rest_framework.throttling import BaseThrottle, SimpleRateThrottle
 from rest_framework.views import APIView
 
 from evals_app.requests.auth import token_of
-from evals_app.throttles import Rate
 
 _HOME = 64  # bits of an IPv6 address that a machine cannot choose
+_LOCK = Lock()
+
+
+class Rate(SimpleRateThrottle):
+    """At most as often as the settings say under its `scope`; None there: no limit."""
+
+    cache = caches["throttles"]
+    scope: str
+
+    def get_rate(self) -> Any:
+        return api_settings.DEFAULT_THROTTLE_RATES[self.scope]
+
+    def allow_request(self, request: Any, view: Any) -> bool:
+        with _LOCK:  # it reads, and then writes
+            return super().allow_request(request, view)
+
+    @property
+    def retry_after(self) -> str:
+        """Say in how many seconds to try again, as the header of this name does."""
+        return str(math.ceil(self.wait() or 1))
+
+    def counted_as(self, ident: object) -> str:
+        """Name what is counted."""
+        return self.cache_format % {"scope": self.scope, "ident": ident}
+
+
+class RateOfPerson(Rate):
+    """What one person does, with whichever tokens and on whichever pages."""
+
+    def get_cache_key(self, request: Any, view: Any) -> str | None:
+        return self.counted_as(request.user.pk) if request.user.is_authenticated else None
+
+
+class Uploads(RateOfPerson):
+    """Uploads of a person."""
+
+    scope = "uploads"
+
+
+class CheckTrials(RateOfPerson):
+    """Checks that a person tries in the editor: each is graded in the web server."""
+
+    scope = "check_trials"
+
+
+class SpansSent(RateOfPerson):
+    """Requests with spans: many agents at once may use one person's tokens."""
+
+    scope = "spans"
+
+
+class AgentTests(RateOfPerson):
+    """Requests of a person to agents that are not saved yet."""
+
+    scope = "agent_tests"
+
+
+def in_minutes(seconds: float) -> str:
+    """Say how long to wait: "in 3 minutes"."""
+    minutes = max(1, math.ceil(seconds / 60))
+    return "in 1 minute" if minutes == 1 else f"in {minutes} minutes"
 
 
 def address_of(request: Any) -> str | None:

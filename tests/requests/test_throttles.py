@@ -10,7 +10,7 @@ from django.http import HttpRequest
 from django.test import Client
 from rest_framework.test import APIClient
 
-from evals_app.throttles import Uploads
+from evals_app.requests.throttles import Uploads
 from tests.api.clients import make_client, make_user, send
 from tests.library.written import AGENT
 

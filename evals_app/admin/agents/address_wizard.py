@@ -27,9 +27,9 @@ from evals_app.engine.agents.external.asking import ask_once, send_once
 from evals_app.engine.basics.errors import AgentError, ConfigurationError
 from evals_app.engine.record.trial import Trial
 from evals_app.engine.specs.agent_spec import AgentSpec
+from evals_app.requests.throttles import AgentTests, in_minutes
 from evals_app.runs.ground.rights import RUNNING
 from evals_app.runs.ground.storable import storable
-from evals_app.throttles import AgentTests, in_minutes
 from fixtures_app.ground.spec_errors import messages_of
 
 _DRAFT = "agent-from-address"  # key of the session

@@ -14,7 +14,7 @@ from evals_app.engine.record.trial import Grade, GradeStatus, Trial
 from evals_app.engine.verdicts.trying import reads_more, try_check
 from evals_app.models import Case, Transcript
 from evals_app.reports.words.figures import score_text
-from evals_app.throttles import CheckTrials
+from evals_app.requests.throttles import CheckTrials
 from fixtures_app.editing.editor import problems_of, with_plain_newlines
 from fixtures_app.editing.rows import read_position
 

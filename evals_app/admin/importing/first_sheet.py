@@ -6,7 +6,7 @@ from django.http import HttpRequest, JsonResponse
 from evals_app.formats.reading.parsed_file import MAX_BYTES
 from evals_app.formats.reading.problems import FormatError
 from evals_app.formats.tables.table import NO_NAME, Table, cell_name
-from evals_app.throttles import Uploads, in_minutes
+from evals_app.requests.throttles import Uploads, in_minutes
 
 _WRITING = ("fixtures_app.add_fixture", "fixtures_app.change_fixture")
 _MOST_SHOWN = 5  # cells that show an error

@@ -8,7 +8,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from unfold.admin import ModelAdmin
 
-from evals_app.throttles import Uploads, in_minutes
+from evals_app.requests.throttles import Uploads, in_minutes
 
 
 def requires(*permissions: str) -> Callable[..., bool]:

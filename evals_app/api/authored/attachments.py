@@ -17,7 +17,7 @@ from evals_app.requests.endpoint import Endpoint, problems, responses
 from evals_app.requests.parsers import BytesParser
 from evals_app.requests.permissions import Need, Scope
 from evals_app.requests.problems import refused_at
-from evals_app.throttles import Uploads
+from evals_app.requests.throttles import Uploads
 from fixtures_app.ground.spec_errors import messages_of
 
 

@@ -24,7 +24,7 @@ from evals_app.requests.endpoint import Endpoint, flag, one_of, responses
 from evals_app.requests.parsers import YAML_PARSERS, JsonParser, UploadParser
 from evals_app.requests.permissions import Need, Scope
 from evals_app.requests.problems import FileError, RefusedError, error_at, file_error, refused_at
-from evals_app.throttles import Uploads
+from evals_app.requests.throttles import Uploads
 
 # Parts of an upload with these names go by their file name.
 _UNNAMED = ("file", "files")

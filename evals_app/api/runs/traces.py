@@ -17,9 +17,8 @@ from evals_app.requests.endpoint import AnyRenderer, Endpoint, responses
 from evals_app.requests.parsers import MAX_BODY, BytesParser, TooLargeError
 from evals_app.requests.permissions import Need, Scope
 from evals_app.requests.problems import RefusedError
-from evals_app.requests.throttles import Strangers
+from evals_app.requests.throttles import Rate, SpansSent, Strangers
 from evals_app.runs.ground.traces import receive
-from evals_app.throttles import Rate, SpansSent
 
 PROTOBUF, JSON = "application/x-protobuf", "application/json"
 _GZIP = 16 + zlib.MAX_WBITS
