@@ -3,6 +3,7 @@
 import json
 import re
 import subprocess
+from argparse import SUPPRESS, ArgumentParser
 from dataclasses import fields
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -88,6 +89,18 @@ def section(command: str) -> str:
     return match[0] if match else ""
 
 
+def words_typed(name: str, parser: ArgumentParser) -> set[str]:
+    """Return the options of a parser and its subcommands, and the names of these, but hidden ones."""
+    words = set()
+    for action in parser._actions:  # noqa: SLF001 - argparse lists them nowhere else
+        if action.help != SUPPRESS:
+            words |= {option for option in action.option_strings if option.startswith("--")}
+        if isinstance(action.choices, dict):
+            for subcommand, its_parser in action.choices.items():
+                words |= {f"`{name} {subcommand} "} | words_typed(subcommand, its_parser)
+    return words
+
+
 def test_every_endpoint_is_in_the_table_and_nothing_else_does() -> None:
     rows = {name for name in documented_endpoints() if name.split()[0].isupper()}
 
@@ -137,17 +150,11 @@ def test_every_command_has_a_section_that_names_its_options(command: str) -> Non
     parser = load_command_class(str(get_commands()[command]), command).create_parser(
         "manage.py", command
     )
-    options = {
-        option
-        for action in parser._actions  # noqa: SLF001 - argparse lists them nowhere else
-        for option in action.option_strings
-        if option.startswith("--")
-    }
 
     text = section(command)
 
     assert text, f"docs/commands.md has no heading ## `manage.py {command} ...`"
-    assert sorted(option for option in options - SHARED if option not in text) == []
+    assert sorted(word for word in words_typed(command, parser) - SHARED if word not in text) == []
 
 
 def test_no_page_describes_a_command_that_is_gone() -> None:

@@ -221,7 +221,7 @@ def _print_why_it_stopped(run: Run, write: Callable[[str], None], *, site: str |
     """Print why a run stopped before its end; with a site, also how to resume it."""
     if run.cancelled + run.not_run == 0:
         return
-    resume = f"{COMMAND} run_evals --resume {run.pk}"
+    resume = f"{COMMAND} runs resume {run.pk}"
     to_go_on = "" if site is None else f" To go on: {resume}"
     if run.reached_ceiling in {Run.Ceiling.PERSON, Run.Ceiling.SITE}:
         write(f"  {Run.Ceiling(run.reached_ceiling).label} was reached.{to_go_on}")

@@ -1,4 +1,4 @@
-"""`run_evals --regrade`: what is graded again, and with what."""
+"""`runs regrade`: what is graded again, and with what."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -6,9 +6,6 @@ from typing import Any
 from evals_app.management import usage_error
 from evals_app.models import Execution, Run
 from fixtures_app.ground.words import near
-
-# What it takes, of the options of `run_evals` that choose what to run.
-TAKEN = frozenset({"case", "case_exact", "trials", "forecast"})
 
 
 def regrade_choices(run: Run, options: dict[str, Any]) -> dict[str, Any]:

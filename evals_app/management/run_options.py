@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, cast
 
 from evals_app.management import usage_error
 from evals_app.management.numbers import RUN_NUMBER, seconds, usd, whole
+from evals_app.management.old_options import add_old_options
 from evals_app.management.reading_options import add_env_file, add_reading_options
 from evals_app.reports.words.kinds import KIND_NAMES, KindName
 from fixtures_app.ground.words import near
@@ -20,10 +21,11 @@ from fixtures_app.ground.words import near
 if TYPE_CHECKING:
     from evals_app.runs.reading.baselines import Baseline
 
-HELP = (
-    "Run suites and wait for the result. Exit code: 0 passed, 1 failed, 2 wrong usage or "
-    "configuration, 3 nothing failed, but something errored or did not run, 130 interrupted."
+EXIT_CODES = (
+    "Exit code: 0 passed, 1 failed, 2 wrong usage or configuration, 3 nothing failed, but something "
+    "errored or did not run, 130 interrupted."
 )
+HELP = f"Run suites and wait for the result. {EXIT_CODES}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,10 +91,7 @@ def add_run_options(parser: ArgumentParser) -> None:
         help="Slugs of suites, or files and folders with suites. Default: all suites, or those of "
         "--agent.",
     )
-    group = parser.add_mutually_exclusive_group()
-    cases = partial(group.add_argument, action="append", default=[])
-    cases("--case", metavar="TEXT", help="Part of a case's name.")
-    cases("--case-exact", metavar="NAME", help="A case's whole name.")
+    add_case_options(parser)
     add("--tag", action="append", default=[], help="A tag of a case or suite.")
     several = partial(add, action="append", default=[])
     several(
@@ -112,23 +111,7 @@ def add_run_options(parser: ArgumentParser) -> None:
         metavar="RUN|latest|pinned",
         help="Compare with a run, the last whole run that passed, or the suite's baseline: no case may get worse.",
     )
-    flag("--forecast", help="Print a forecast and start nothing.")
-    group = parser.add_mutually_exclusive_group()
-    started = partial(group.add_argument, type=RUN_NUMBER, metavar="RUN")
-    started("--attach", nargs="+", help="Watch runs that are running.")
-    started("--failed-of", help="Run its failed cases again in a new run, as they are now.")
-    started("--regrade", help="Grade its conversations again; the agent is not asked.")
-    started("--resume", help="Resume a stopped run.")
-    started("--cancel", nargs="+", help="Cancel runs and exit.")
-    flag("--frozen", help="With --failed-of: cases, checks, agent and fixtures as in that run.")
-    flag("--as-it-was", help="With --regrade: the checks as in that run, not as they are now.")
-    add("--judge", metavar="MODEL", help="With --regrade: provider/model to judge instead.")
-    flag("--ci", help="No colour, JSON on stdout.")
-    add("--output", type=Path, metavar="FILE", help="Write the JSON to a file.")
-    reports = partial(add, action="append", default=[], type=wanted, metavar="KIND=PATH")
-    reports("--report", help=f"Write a report, repeatable: {', '.join(KIND_NAMES)}.")
-    flag("--no-progress", help="No progress bar.")
-    add("--site", metavar="URL", help="Address used in printed links. Default: EVALWELL_SITE.")
+    add_result_options(parser, can_forecast=True)
     add(
         "--cache",
         type=Path,
@@ -142,3 +125,29 @@ def add_run_options(parser: ArgumentParser) -> None:
     )
     add_reading_options(parser)
     add_env_file(parser)
+    add_old_options(parser)
+
+
+def add_case_options(parser: ArgumentParser) -> None:
+    """Add what chooses cases by their names."""
+    group = parser.add_mutually_exclusive_group()
+    add = partial(group.add_argument, action="append", default=[])
+    add("--case", metavar="TEXT", help="Part of a case's name.")
+    add("--case-exact", metavar="NAME", help="A case's whole name.")
+
+
+def add_result_options(parser: ArgumentParser, *, can_forecast: bool) -> None:
+    """Add where results go."""
+    add, flag = parser.add_argument, partial(parser.add_argument, action="store_true")
+    group = parser.add_mutually_exclusive_group()
+    if can_forecast:
+        group.add_argument(
+            "--forecast", action="store_true", help="Print a forecast and start nothing."
+        )
+    reports = partial(group.add_argument, action="append", default=[], type=wanted)
+    kinds = ", ".join(KIND_NAMES)
+    reports("--report", metavar="KIND=PATH", help=f"Write a report, repeatable: {kinds}.")
+    flag("--ci", help="No colour, JSON on stdout.")
+    add("--output", type=Path, metavar="FILE", help="Write the JSON to a file.")
+    flag("--no-progress", help="No progress bar.")
+    add("--site", metavar="URL", help="Address used in printed links. Default: EVALWELL_SITE.")

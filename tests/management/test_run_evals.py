@@ -15,11 +15,8 @@ from django.core.management.base import CommandError
 
 from evals_app.management.console import console_on, print_result
 from evals_app.models import Assertion, Case, Execution, Run, Suite, Worker
-from evals_app.reports.words.kinds import KIND_NAMES
-from evals_app.runs.ending.cancel import cancel_run
-from evals_app.runs.starting.start_run import start_run
 from tests.makers import make_run
-from tests.runs.suites import finished, make_agent, make_suite
+from tests.runs.suites import make_agent, make_suite
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
@@ -191,18 +188,6 @@ def test_what_cannot_start_gives_exit_code_2(
         pytest.param(["--case-exact", "case"], "Did you mean 'case", id="part of a whole name"),
         pytest.param(["greet"], "Did you mean 'greetings'?", id="part of a slug"),
         pytest.param(["--agent", "ecko"], "Did you mean 'echo'?", id="unknown agent of all suites"),
-        pytest.param(["--attach", "77"], "There is no run 77.", id="unknown run"),
-        pytest.param(["--cancel", "7", "8"], "There is no run 7 and no run 8.", id="two unknown"),
-        pytest.param(
-            ["greetings", "--attach", "7"], "cannot be combined with suites", id="suite of a run"
-        ),
-        pytest.param(
-            ["--resume", "7", "--trials", "2"], "cannot be combined with --trials", id="trials"
-        ),
-        pytest.param(["--cancel", "7", "--max-cost", "1"], "with --max-cost", id="limit"),
-        pytest.param(["--failed-of", "7"], "There is no run 7.", id="failed cases of no run"),
-        pytest.param(["--failed-of", "7", "--tag", "x"], "with --tag", id="tag of a re-run"),
-        pytest.param(["greetings", "--frozen"], "--failed-of", id="frozen of no run"),
     ],
 )
 def test_wrong_usage_is_refused_in_words_and_starts_nothing(
@@ -215,79 +200,6 @@ def test_wrong_usage_is_refused_in_words_and_starts_nothing(
 
     assert caught.value.returncode == 2
     assert not Run.objects.exists()
-
-
-def test_the_failed_cases_of_a_run_are_run_again(child_environment: dict[str, str]) -> None:
-    make_suite(["hello", "bye"])
-    run_evals(child_environment)
-    failed = Run.objects.get()
-    Assertion.objects.filter(turn__case__name="case 2").update(options={"value": "bye"})
-
-    as_it_is_now = run_evals(child_environment, "--failed-of", failed.pk)
-    as_it_was = run_evals(child_environment, "--failed-of", failed.pk, "--frozen")
-
-    assert (as_it_is_now.returncode, as_it_was.returncode) == (0, 1), as_it_is_now.stderr
-    executions = Execution.objects.filter(run__rerun_of=failed)
-    assert list(executions.values_list("case", flat=True)) == ["case 2"] * 2
-
-
-def test_a_run_is_graded_again(child_environment: dict[str, str]) -> None:
-    make_suite(["hello", "bye", "hello again"])
-    run_evals(child_environment)
-    run = Run.objects.get()
-    Assertion.objects.filter(turn__case__name="case 2").update(options={"value": "bye"})
-    Case.objects.get(name="case 3").turns.update(user="Good morning")
-
-    as_it_is_now = run_evals(child_environment, "--regrade", run.pk, "--ci")
-    as_it_was = run_evals(
-        child_environment, "--regrade", run.pk, "--as-it-was", "--case", "CASE 2", "--trials", 2
-    )
-
-    assert (as_it_is_now.returncode, as_it_was.returncode) == (0, 1), as_it_is_now.stderr
-    assert "case 3" in as_it_is_now.stderr
-    answer = json.loads(as_it_is_now.stdout)["run"]
-    assert (answer["grades_of"], answer["counts"]["total"]) == (run.pk, 2)
-    assert f"Run {run.pk} graded again" in as_it_was.stdout
-    assert Run.objects.filter(grades_of=run).latest("pk").failed == 2
-
-
-def test_a_forecast_of_grading_again_starts_nothing(tmp_path: Path) -> None:
-    run = finished(make_suite(["hello", "bye"]))
-    Case.objects.get(name="case 1").turns.update(user="Good morning")
-    file = tmp_path / "forecast.json"
-
-    text = output_of("run_evals", "--regrade", str(run.pk), "--forecast", "--output", str(file))
-
-    forecast = json.loads(file.read_text())["forecast"]
-    assert (forecast["conversations"], forecast["calls"]["agent"]) == (1, 0)
-    assert forecast["left_out"]["changed"]["names"] == ["case 1"]
-    assert "case 1" in text
-    assert Run.objects.count() == 1
-
-
-@pytest.mark.parametrize(
-    ("arguments", "complaint"),
-    [
-        pytest.param(["--as-it-was"], "--regrade", id="checks of what run"),
-        pytest.param(["--judge", "a/b"], "--regrade", id="the judge of what run"),
-        pytest.param(["--regrade", "1", "--tag", "x"], "--tag", id="a tag"),
-        pytest.param(["--regrade", "1", "--model", "a/b"], "--model", id="a model"),
-        pytest.param(["--regrade", "1", "greetings"], "suites", id="a suite"),
-        pytest.param(["--regrade", "9"], "9", id="no run"),
-    ],
-)
-def test_what_grading_again_cannot_mean_is_refused(arguments: list[str], complaint: str) -> None:
-    with pytest.raises(CommandError, match=complaint) as caught:
-        call_command("run_evals", *arguments)
-
-    assert caught.value.returncode == 2
-
-
-def test_a_case_that_the_run_does_not_have_is_named() -> None:
-    run = finished(make_suite(["hello"]))
-
-    with pytest.raises(CommandError, match="'refund' in its name"):
-        call_command("run_evals", "--regrade", str(run.pk), "--case", "refund")
 
 
 def test_every_suite_that_cannot_start_is_named_at_once() -> None:
@@ -306,7 +218,6 @@ def test_every_suite_that_cannot_start_is_named_at_once() -> None:
     [
         ("--trials", ["0", "101"], "from 1 to 100"),
         ("--concurrency", ["9" * 20], "from 1 to 1,000"),
-        ("--attach", ["9" * 5000], "not a whole number"),
         ("--timeout", ["nan", "inf", "1e300", "-5"], "not a number of seconds"),
         ("--timeout", ["0"], "above 0"),
         ("--max-cost", ["0", "-1", "much", "NaN", "Infinity", ""], "is not an amount above 0"),
@@ -367,96 +278,6 @@ def test_for_other_programs_a_forecast_is_json(tmp_path: Path) -> None:
     assert document["forecast"]["conversations"] == 1
 
 
-# Runs that were started before
-
-
-def test_who_attaches_watches_to_the_end(child_environment: dict[str, str]) -> None:
-    run = start_run(make_suite(["hello", "bye"]))
-
-    done = run_evals(child_environment, "--attach", run.pk, "--ci")
-
-    assert done.returncode == 1, done.stderr
-    assert json.loads(done.stdout)["run"]["id"] == run.pk
-    assert Run.objects.count() == 1
-
-
-def test_who_attaches_too_late_gets_the_result_and_its_exit_code() -> None:
-    passed, failed = make_run(["passed"]), make_run(["failed"])
-
-    out = output_of("run_evals", "--attach", str(passed.pk))
-    with pytest.raises(SystemExit) as caught:
-        output_of("run_evals", "--attach", str(passed.pk), str(failed.pk))
-
-    assert "Passed" in out
-    assert caught.value.code == 1
-
-
-@pytest.mark.parametrize(
-    ("state", "words", "status"),
-    [
-        ("queued", "is cancelled.", "cancelled"),
-        ("running", "is being cancelled", "running"),
-        ("failed", "had already ended: Failed.", "finished"),
-    ],
-)
-def test_a_run_is_cancelled_from_the_terminal(state: str, words: str, status: str) -> None:
-    run = make_run([state])
-
-    output = output_of("run_evals", "--cancel", str(run.pk))
-
-    run.refresh_from_db()
-    assert output.startswith(f"Run {run.pk} {words}")
-    assert (run.status, run.stop_reason) == (status, "" if state == "failed" else "cancelled")
-
-
-def test_a_stopped_run_goes_on(child_environment: dict[str, str]) -> None:
-    run = start_run(make_suite(["hello"]), max_cost_usd=Decimal(1))
-    cancel_run(run)
-
-    done = run_evals(child_environment, "--resume", run.pk, "--max-cost", 3)
-
-    run.refresh_from_db()
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert (run.verdict, run.passed, run.max_cost_usd) == ("passed", 1, 3)
-
-
-def test_a_run_that_was_not_stopped_cannot_go_on() -> None:
-    run = make_run(["passed"])
-
-    with pytest.raises(CommandError, match=f"Run {run.pk} was not stopped") as caught:
-        call_command("run_evals", "--resume", str(run.pk))
-
-    assert caught.value.returncode == 2
-
-
-def test_a_run_that_ran_out_of_money_says_how_to_go_on() -> None:
-    run = make_run(
-        ["passed", "not_run"], stop_reason="budget", max_cost_usd=Decimal("0.5"), spent_usd=0.4
-    )
-    out = StringIO()
-
-    with pytest.raises(SystemExit) as caught:
-        call_command("run_evals", "--attach", str(run.pk), stdout=out)
-
-    assert caught.value.code == 3
-    assert "1 passed, 1 not run" in out.getvalue()
-    assert "$0.40 of $0.50" in out.getvalue()
-    assert "stopped before it would cost more than $0.50" in out.getvalue()
-    assert f"/admin/evals_app/run/{run.pk}/change/" in out.getvalue()
-    assert f"run_evals --resume {run.pk} --max-cost 1" in out.getvalue()
-
-
-def test_a_run_at_a_monthly_ceiling_says_which_and_how_to_go_on() -> None:
-    run = make_run(["passed", "not_run"], stop_reason="budget", reached_ceiling="site")
-    out = StringIO()
-
-    with pytest.raises(SystemExit):
-        call_command("run_evals", "--attach", str(run.pk), stdout=out)
-
-    assert "monthly ceiling of the site" in out.getvalue()
-    assert f"run_evals --resume {run.pk}\n" in out.getvalue()
-
-
 # Interrupting
 
 
@@ -477,8 +298,8 @@ def test_interrupting_leaves_the_rest_queued_and_says_how_to_go_on(
 
     assert process.returncode == 130
     run = Run.objects.get()
-    assert f"run_evals --attach {run.pk}" in stderr
-    assert f"run_evals --cancel {run.pk}" in stderr
+    assert f"runs attach {run.pk}" in stderr
+    assert f"runs cancel {run.pk}" in stderr
     assert "manage.py worker" in stderr
     assert set(Execution.objects.values_list("status", "attempts")) == {("queued", 0)}
 
@@ -494,7 +315,7 @@ def test_a_deadline_is_kept_to_the_second(child_environment: dict[str, str]) -> 
     assert run.stop_reason == "deadline"
     assert run.not_run >= 2, (run.passed, run.not_run)
     assert "out of time" in done.stdout
-    assert f"--resume {run.pk}" in done.stdout
+    assert f"runs resume {run.pk}" in done.stdout
 
 
 def test_a_run_that_ran_all_in_time_did_not_run_out_of_it(
@@ -504,7 +325,7 @@ def test_a_run_that_ran_all_in_time_did_not_run_out_of_it(
 
     print_result(run, console=console_on(sys.stdout, plain=True), site="")
 
-    assert "--resume" not in capsys.readouterr().out
+    assert "resume" not in capsys.readouterr().out
 
 
 def test_without_names_archived_suites_are_not_run() -> None:
@@ -537,32 +358,13 @@ def test_archived_suites_are_not_run_even_if_they_are_named(
 # Reports
 
 
-def test_who_attaches_gets_every_report_that_was_asked_for(tmp_path: Path) -> None:
-    runs = [make_run(["passed"]), make_run(["passed"])]
-    wanted = [f"--report={kind}={tmp_path / kind}" for kind in KIND_NAMES]
-
-    call_command(
-        "run_evals", "--attach", *(str(run.pk) for run in runs), *wanted, stdout=StringIO()
-    )
-
-    assert {path.name for path in tmp_path.iterdir()} == set(KIND_NAMES)
-    assert len(json.loads((tmp_path / "json").read_text())["runs"]) == 2
-    assert len(list((tmp_path / "folder").glob("*/_summary.md"))) == 2
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        pytest.param(["--report=html=missing/x.html"], id="no such folder"),
-        pytest.param(["--forecast", "--report=html=x.html"], id="a forecast has no results"),
-        pytest.param(["--cancel", "1", "--report=html=x.html"], id="nor has cancelling"),
-    ],
-)
-def test_a_report_that_cannot_be_is_refused_before_anything_starts(arguments: list[str]) -> None:
+def test_a_report_that_cannot_be_is_refused_before_anything_starts() -> None:
     make_suite(["hello"])
 
     with pytest.raises(CommandError, match="--report") as refused:
-        call_command("run_evals", *arguments)
+        call_command("run_evals", "--report=html=missing/x.html")
+    with pytest.raises(CommandError, match="--report"):
+        call_command("run_evals", "--forecast", "--report=html=x.html")
 
     assert refused.value.returncode == 2
     assert not Run.objects.exists()

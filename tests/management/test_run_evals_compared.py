@@ -100,9 +100,6 @@ def test_trying_again_does_not_turn_a_regression_green(
         pytest.param(["greetings", "--baseline", "other"], "is of suite refunds", id="other suite"),
         pytest.param(["greetings", "--baseline", "newest"], "latest or pinned", id="no such word"),
         pytest.param(["greetings", "--baseline", "0"], "latest or pinned", id="no number"),
-        pytest.param(
-            ["--attach", "7", "--baseline", "latest"], "combined with --baseline", id="attached"
-        ),
         pytest.param(["--agent", "echo", "--agent", "two"], "Name the suites", id="no suite"),
         pytest.param(["greetings", "--agent", "ecko"], "'echo'", id="unknown agent"),
         pytest.param(

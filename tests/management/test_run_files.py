@@ -171,7 +171,7 @@ def test_an_interrupted_run_leaves_nothing(evals: Path) -> None:
     _, err = process.communicate(timeout=120)
 
     assert process.returncode == 130, err
-    assert "--attach" not in err
+    assert "runs attach" not in err
     assert left_behind(evals) == ["evals", "tmp"]
 
 

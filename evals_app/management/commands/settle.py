@@ -12,9 +12,9 @@ from rich.console import Console
 from evals_app import COMMAND
 from evals_app.checks import FOR_COMMANDS
 from evals_app.management import INTERRUPTED, usage_error
-from evals_app.management.commands.run_evals import FAILED, INCONCLUSIVE
 from evals_app.management.console import RunsCommand, address_of_pages, watch
 from evals_app.management.crew import Crew
+from evals_app.management.following import FAILED, INCONCLUSIVE
 from evals_app.management.numbers import RUN_NUMBER, usd
 from evals_app.models import Run, Settlement
 from evals_app.reports.answers.retests import TESTING, WORDS, warnings
