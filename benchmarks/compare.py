@@ -30,12 +30,12 @@ from benchmarks.pages import HEAD, Measured, Page, measure
 from evals_app.engine.record.trial import Verdict
 from evals_app.engine.specs.agent_spec import AgentSpec
 from evals_app.engine.statistics.check_counts import CheckCount, CheckPlace, check_key, counts_text
-from evals_app.engine.statistics.comparison import MOST_RUNS
+from evals_app.engine.statistics.comparison import MAX_RUNS
 from evals_app.engine.suites.suite_spec import SuiteSpec
 from evals_app.engine.verdicts.scoring import CaseSummary, Fact, summarise_run
 from evals_app.formats.snapshots.run_snapshot import SCHEMA_VERSION, SnapshotSpec
 from evals_app.models import ApiToken, CaseResult, Run, Snapshot
-from evals_app.runs.reading.outcomes import MOST_RESULTS
+from evals_app.runs.reading.outcomes import MAX_RESULTS
 from fixtures_app.spec import FixtureSpec
 
 Query = list[tuple[str, int | str]]
@@ -50,7 +50,7 @@ PASS_RATE, WORSE = 0.85, 0.03
 def make_runs(*, cases: int, trials: int) -> list[int]:
     """Write a base and other runs of the same cases, in some of which each is a little worse."""
     numbers = []
-    for number in range(max(PAIRS + 1, MOST_RUNS)):
+    for number in range(max(PAIRS + 1, MAX_RUNS)):
         rng = random.Random(number)
         snapshot = _snapshot(number)
         columns = dict.fromkeys(("passed", "failed", "errored", "cancelled", "not_run"), 0)
@@ -144,7 +144,7 @@ def _facts(rng: random.Random, *, cases: int, trials: int) -> Iterator[Fact]:
 def pages(runs: Sequence[int], *, cases: int) -> Iterator[Page]:
     """Return what is asked for, by page and by REST."""
     base, *heads = runs
-    most = min(MOST_RUNS, MOST_RESULTS // cases)
+    most = min(MAX_RUNS, MAX_RESULTS // cases)
     pairs: list[Query] = [[("run", base), ("run", head)] for head in heads[:PAIRS]]
     turned: list[Query] = [
         [*pairs[0], more] for more in (("page", 2), ("change", "worse"), ("page", cases // 50))

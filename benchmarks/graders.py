@@ -21,7 +21,7 @@ from evals_app.engine.graders.measures import wordnet
 from evals_app.engine.record.trial import GradeStatus, Message, ToolCall, Trial, TurnRecord, View
 from tests.engine.graders.pairs import REFERENCES
 
-MOST_S_PER_10_000 = 2.0
+MAX_S_PER_10_000 = 2.0
 WARM_UP = 200
 
 _STEMS = """
@@ -114,7 +114,7 @@ def measure(*, pairs: int, rounds: int, only: Sequence[str] = ()) -> bool:
     print(f"METEOR: {known.variant if known else 'no_synonyms'}\n")
     print(f"| {pairs:,} replies, CPU s | reference pairs | 60 words |\n|---|---|---|")
     short, long = short_pairs(pairs), long_pairs(pairs)
-    most = MOST_S_PER_10_000 * pairs / 10_000
+    most = MAX_S_PER_10_000 * pairs / 10_000
     is_fast = True
     for kind, grader in plain_graders(only):
         took = [seconds(grader, sample, rounds=rounds) for sample in (short, long)]

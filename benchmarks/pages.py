@@ -34,8 +34,8 @@ from django.utils.http import urlencode
 from evals_app.engine.statistics.rates import percentile
 from evals_app.models import ApiToken, Case, Execution, Run, Suite
 
-MOST_MS = 300.0
-MOST_QUERIES = 12
+MAX_MS = 300.0
+MAX_QUERIES = 12
 LIST_PAGE = 50
 SEARCHED = ("refund", "LATE PARCEL", "angry", "5-0004", "0-00123", "nothing is called so")
 
@@ -85,7 +85,7 @@ class Measured:
 
     @property
     def is_allowed(self) -> bool:
-        return self.p95_ms <= MOST_MS and self.most_queries <= MOST_QUERIES
+        return self.p95_ms <= MAX_MS and self.most_queries <= MAX_QUERIES
 
     def __str__(self) -> str:
         numbers = (statistics.median(self.took_ms), self.p95_ms, max(self.took_ms))

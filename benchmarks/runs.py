@@ -74,7 +74,7 @@ def judged(cases: int, concurrency: int) -> dict[str, str]:
 
 
 # A file holds at most half a million values. What goes beyond it is written as rows.
-MOST_IN_A_FILE = 50_000
+MAX_IN_A_FILE = 50_000
 MORE_CASES = """
 from evals_app.models import Case, Suite, Turn
 
@@ -295,7 +295,7 @@ class Bench:
 
     def grow(self, cases: int, kind: Kind) -> Result:
         """Measure memory and time of a scripted run once."""
-        scenario = Scenario("memory", min(cases, MOST_IN_A_FILE), 0, scripted)
+        scenario = Scenario("memory", min(cases, MAX_IN_A_FILE), 0, scripted)
         with self._site(scenario, kind, url="") as site:
             if more := cases - scenario.cases:
                 site.manage("shell", "--verbosity", "0", "--command", MORE_CASES.format(more))

@@ -27,10 +27,10 @@ from evals_app.runs.ground.ledger import today
 from evals_app.runs.ground.workers import live_workers
 from evals_app.runs.money.ceilings import ceilings_for, in_month
 
-MOST_OPEN_RUNS = 10
-MOST_FAILURES = 10
-MOST_SETTLED = 5
-MOST_ADMINISTRATORS = 3
+MAX_OPEN_RUNS = 10
+MAX_FAILURES = 10
+MAX_SETTLED = 5
+MAX_ADMINISTRATORS = 3
 _OPEN = Q(status__in=Run.OPEN)
 
 
@@ -58,7 +58,7 @@ def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
         "worse": (worse := _worse(suites) if suites else []),
         "worse_suites": len({item["suite"] for item in worse}),
         "calm": _calm(suites),
-        "open_runs": [_open_run(run) for run in open_runs[: -MOST_OPEN_RUNS - 1 : -1]],
+        "open_runs": [_open_run(run) for run in open_runs[: -MAX_OPEN_RUNS - 1 : -1]],
         "open_count": len(open_runs),
         "waiting": _waiting(suites),
         "failures": failures,
@@ -110,7 +110,7 @@ def _settled(suites: Sequence[SuiteLine]) -> list[dict[str, Any]]:
     lines = {line.id: line for line in suites}
     found = Settlement.objects.filter(head__suite__in=lines, really_worse__gt=0)
     ended = found.exclude(finished_at=None).order_by("-pk").annotate(suite=F("head__suite"))
-    rows = ended.values("pk", "suite", "really_worse", "finished_at")[:MOST_SETTLED]
+    rows = ended.values("pk", "suite", "really_worse", "finished_at")[:MAX_SETTLED]
     return [
         {
             "suite": lines[row["suite"]].name,
@@ -165,7 +165,7 @@ def _failures(suites: Sequence[SuiteLine]) -> list[dict[str, Any]]:
     runs = {line.last.run.pk: line.last.run for line in suites if line.last}
     rows = Execution.objects.filter(run__in=runs, verdict__in=["failed", "errored"])
     rows = rows.only("pk", "run", "case", "trial", "verdict", "reason", "finished_at")
-    newest = rows.order_by("-run", "verdict", "position")[:MOST_FAILURES] if runs else []
+    newest = rows.order_by("-run", "verdict", "position")[:MAX_FAILURES] if runs else []
     return [
         {"execution": row, "badge": badge(row.verdict), "run": runs[row.run_id]} for row in newest
     ]
@@ -199,7 +199,7 @@ def _rights(request: HttpRequest) -> list[str]:
 def _administrators() -> list[str]:
     """Return the names of people who may give rights."""
     people = User.objects.filter(is_superuser=True, is_active=True).order_by("pk")
-    return [person.get_full_name() or person.username for person in people[:MOST_ADMINISTRATORS]]
+    return [person.get_full_name() or person.username for person in people[:MAX_ADMINISTRATORS]]
 
 
 def _keyless() -> list[dict[str, str]]:

@@ -23,7 +23,7 @@ from fixtures_app.ground.spec_errors import located, taken_apart
 from fixtures_app.ground.strict_json import Json
 from fixtures_app.ground.words import suggestion
 
-_MOST_HINTS = 20  # difflib is slow
+_MAX_HINTS = 20  # difflib is slow
 
 
 def _details(problems: Iterable[Problem]) -> list[InitErrorDetails]:
@@ -232,7 +232,7 @@ def _dangling(
         for end in ("from", "to"):
             ref = row.get(end)
             if isinstance(ref, str) and ref not in refs:
-                hint = suggestion(ref, refs) if hints < _MOST_HINTS else ""
+                hint = suggestion(ref, refs) if hints < _MAX_HINTS else ""
                 hints += 1
                 yield Problem(
                     ("relations", position, end), f"No entity has the ref {shown(ref)}.{hint}", ref

@@ -36,7 +36,7 @@ _MESSAGES = {
     500: "Internal server error",
     529: "Overloaded",
 }
-MOST_MARKS = 4
+MAX_MARKS = 4
 SAMPLING = ("temperature", "top_p", "top_k")
 
 
@@ -130,8 +130,8 @@ def _problem_with_marks(messages: list[Json]) -> str | None:
     marks = [block["cache_control"] for block in blocks if "cache_control" in block]
     if any(mark.get("type") != "ephemeral" for mark in marks):
         return "cache_control.type: Input should be 'ephemeral'"
-    if len(marks) > MOST_MARKS:
-        return f"A maximum of {MOST_MARKS} blocks with cache_control may be provided. Found {len(marks)}."
+    if len(marks) > MAX_MARKS:
+        return f"A maximum of {MAX_MARKS} blocks with cache_control may be provided. Found {len(marks)}."
     return None
 
 

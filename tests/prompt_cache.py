@@ -14,8 +14,8 @@ from typing import Any
 from tests.messages_api import Json, Reply
 
 CHARS_A_TOKEN = 4
-LEAST_MARKED = 4096  # tokens; of the models that want most
-LEAST_SEEN, STEP = 1024, 128
+MIN_MARKED = 4096  # tokens; of the models that want most
+MIN_SEEN, STEP = 1024, 128
 
 
 def tokens(text: str) -> int:
@@ -51,12 +51,12 @@ class PromptCache:
     def keep(self, begun: Beginnings) -> None:
         """Remember a request that is being answered."""
         with self._lock:
-            self._kept |= {text for text in begun.marked if tokens(text) >= LEAST_MARKED}
+            self._kept |= {text for text in begun.marked if tokens(text) >= MIN_MARKED}
             self._seen.append(begun.whole)
 
 
 def _marked(reply: Reply, begun: Beginnings, kept: set[str]) -> Reply:
-    long = [tokens(text) for text in begun.marked if tokens(text) >= LEAST_MARKED]
+    long = [tokens(text) for text in begun.marked if tokens(text) >= MIN_MARKED]
     read = max((tokens(text) for text in begun.marked if text in kept), default=0)
     written = max(long, default=0) - read
     left = tokens(begun.whole) - read - written
@@ -65,7 +65,7 @@ def _marked(reply: Reply, begun: Beginnings, kept: set[str]) -> Reply:
 
 def _seen(reply: Reply, begun: Beginnings, seen: list[str]) -> Reply:
     longest = max((_in_common(begun.whole, text) for text in seen), default=0) // CHARS_A_TOKEN
-    read = longest // STEP * STEP if longest >= LEAST_SEEN else 0
+    read = longest // STEP * STEP if longest >= MIN_SEEN else 0
     return replace(reply, input_tokens=tokens(begun.whole) - read, cache_read=read)
 
 

@@ -30,6 +30,7 @@ TOP_LEVEL = {
     "tests",
     # files
     ".editorconfig",
+    ".git-blame-ignore-revs",
     ".gitignore",
     ".pre-commit-config.yaml",
     "ARCHITECTURE.md",

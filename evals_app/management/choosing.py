@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-from evals_app.engine.statistics.comparison import MOST_RUNS
+from evals_app.engine.statistics.comparison import MAX_RUNS
 from evals_app.management import usage_error
 from evals_app.models import Agent, Run, Suite
 from evals_app.runs.starting.select import Part, Variant, nothing_chosen
@@ -58,9 +58,9 @@ def choose(options: dict[str, Any]) -> Choice:
 def _variants(agents: Sequence[str], models: Sequence[str]) -> list[Variant]:
     """Return each agent with each model, each once."""
     combinations = dict.fromkeys(product(agents or [""], models or [""]))
-    if len(combinations) > MOST_RUNS:
+    if len(combinations) > MAX_RUNS:
         raise usage_error(
-            f"These are {len(combinations)} combinations of agents and models; at most {MOST_RUNS}"
+            f"These are {len(combinations)} combinations of agents and models; at most {MAX_RUNS}"
             " runs can be compared."
         )
     rows = {slug: named_agent(slug) for slug in {*agents, ""}}

@@ -11,7 +11,7 @@ from evals_app.formats.reading.parsed_file import MAX_BYTES
 from evals_app.management import usage_error
 
 # Readers refuse more than this; one more byte is read so that they notice.
-MOST_BYTES = MAX_BYTES + 1
+MAX_BYTES = MAX_BYTES + 1
 
 # Time of writing, size and number of a file; None: there is none.
 Stamp = tuple[int, int, int] | None
@@ -43,7 +43,7 @@ def read_paths(paths: Sequence[str]) -> list[SourceFile]:
             continue
         try:
             with file.open("rb") as opened:
-                files.append(SourceFile(Path(shown).as_posix(), opened.read(MOST_BYTES)))
+                files.append(SourceFile(Path(shown).as_posix(), opened.read(MAX_BYTES)))
         except FileNotFoundError:
             continue  # named, and reported above
         except OSError as error:

@@ -7,9 +7,9 @@ from decimal import Decimal, InvalidOperation
 
 from evals_app.engine.basics.decimals import USD_PLACES
 
-MOST_USD = 1_000_000
-MOST_SECONDS = 10_000_000  # four months
-MOST_DAYS = 36_500
+MAX_USD = 1_000_000
+MAX_SECONDS = 10_000_000  # four months
+MAX_DAYS = 36_500
 
 
 def whole(*, most: int, least: int = 1, what: str = "whole number") -> Callable[[str], int]:
@@ -26,7 +26,7 @@ def whole(*, most: int, least: int = 1, what: str = "whole number") -> Callable[
 
 
 RUN_NUMBER = whole(most=2**63 - 1)  # what a database can look for
-days = whole(most=MOST_DAYS, what="number of days")
+days = whole(most=MAX_DAYS, what="number of days")
 
 
 def seconds(text: str) -> float:
@@ -45,8 +45,8 @@ def duration(text: str) -> float:
         value = float(text)
     except ValueError:
         value = math.nan
-    if not 0 <= value <= MOST_SECONDS:
-        raise ArgumentTypeError(f"{text!r} is not a number of seconds from 0 to {MOST_SECONDS:,}")
+    if not 0 <= value <= MAX_SECONDS:
+        raise ArgumentTypeError(f"{text!r} is not a number of seconds from 0 to {MAX_SECONDS:,}")
     return value
 
 
@@ -56,6 +56,6 @@ def usd(text: str) -> Decimal:
         value = Decimal(text)
     except InvalidOperation:
         value = Decimal(0)
-    if not value.is_finite() or not 0 < value <= MOST_USD or value != round(value, USD_PLACES):
+    if not value.is_finite() or not 0 < value <= MAX_USD or value != round(value, USD_PLACES):
         raise ArgumentTypeError(f"{text!r} is not an amount above 0 in USD, for example 2.50")
     return value

@@ -37,7 +37,7 @@ from evals_app.runs.reading.suite_verdict import standings, with_last_runs
 from fixtures_app.ground.words import near
 from fixtures_app.models import Fixture
 
-MOST_LISTED = 500
+MAX_LISTED = 500
 _DIFFERENCES = 20
 _MAY_TRY = [
     f"evals_app.{action}_{row}" for row in ("case", "suite") for action in ("add", "change")
@@ -195,12 +195,12 @@ def _about(description: str) -> str:
 
 def _found(rows: QuerySet[Any], text: str) -> list[Any]:
     wanted = Q(slug__icontains=text) | Q(name__icontains=text) if text else Q()
-    return list(rows.filter(wanted).order_by("slug")[: MOST_LISTED + 1])
+    return list(rows.filter(wanted).order_by("slug")[: MAX_LISTED + 1])
 
 
 def _listed(rows: Sequence[str], noun: str) -> str:
-    more = [f"Only the first {MOST_LISTED} are shown. To find others, send text."]
-    shown = [*rows[:MOST_LISTED], *(more if len(rows) > MOST_LISTED else [])]
+    more = [f"Only the first {MAX_LISTED} are shown. To find others, send text."]
+    shown = [*rows[:MAX_LISTED], *(more if len(rows) > MAX_LISTED else [])]
     return lines_of(shown, empty=f"There is no such {noun}.")
 
 

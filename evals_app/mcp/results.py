@@ -52,11 +52,11 @@ from evals_app.runs.reading.reports import results_of
 from evals_app.runs.reading.run_readers import execution_details, execution_rows, run_rows
 from evals_app.runs.starting.forecast import forecast
 
-MOST_RUNS = 50
-MOST_EXECUTIONS = 500
-MOST_CASES = 500
-LONGEST_WAIT_S = 20
-MOST_CHARS = 4_000  # of one message, one result of a tool, one reason
+MAX_RUNS = 50
+MAX_EXECUTIONS = 500
+MAX_CASES = 500
+MAX_WAIT_S = 20
+MAX_CHARS = 4_000  # of one message, one result of a tool, one reason
 _SHORT = 300  # characters of a reason in a list
 
 Show = Literal["failed", "errored", "passed", "measured", "all"]
@@ -90,7 +90,7 @@ class OneRun(Parted):
         int,
         Field(
             ge=0,
-            le=LONGEST_WAIT_S,
+            le=MAX_WAIT_S,
             description="How many seconds to wait for the run to end, if it is still in progress.",
         ),
     ] = 0
@@ -142,10 +142,10 @@ def list_runs(_caller: Caller, given: FindRuns) -> str:
         rows = rows.filter(verdict=given.verdict)
     if given.before is not None:
         rows = rows.filter(pk__lt=given.before)
-    found = list(rows.order_by("-pk")[: MOST_RUNS + 1])
-    lines = [f"- {_run_line(run_json(row))}" for row in found[:MOST_RUNS]]
-    if len(found) > MOST_RUNS:
-        lines.append(f"There are more: call list_runs with before: {found[MOST_RUNS - 1]['id']}.")
+    found = list(rows.order_by("-pk")[: MAX_RUNS + 1])
+    lines = [f"- {_run_line(run_json(row))}" for row in found[:MAX_RUNS]]
+    if len(found) > MAX_RUNS:
+        lines.append(f"There are more: call list_runs with before: {found[MAX_RUNS - 1]['id']}.")
     return lines_of(lines, empty="There is no such run.")
 
 
@@ -182,7 +182,7 @@ def start_run(caller: Caller, given: StartLimitedRun) -> str:
     text = f"Run {run.pk} {did}: {counted(run.total, 'execution')}."
     if not live_workers().exists():
         text += " No worker is running, so it waits until the operator starts one."
-    return f"{text} Follow it: read_run with run: {run.pk} and wait_s: {LONGEST_WAIT_S}."
+    return f"{text} Follow it: read_run with run: {run.pk} and wait_s: {MAX_WAIT_S}."
 
 
 def cancel_run(_caller: Caller, given: JustRun) -> str:
@@ -250,15 +250,15 @@ def _executions(run: Json, show: Show | None) -> Iterator[str]:
     shown: list[Any] = []
     for kind in kinds:
         wanted = rows if kind == "all" else rows.filter(verdict=kind)
-        shown += wanted[: MOST_EXECUTIONS + 1 - len(shown)]
+        shown += wanted[: MAX_EXECUTIONS + 1 - len(shown)]
     if not shown:
         yield f"No execution {' or '.join(kinds)}." if show != "all" else "No execution."
         return
     yield "Executions:"
-    for row in shown[:MOST_EXECUTIONS]:
+    for row in shown[:MAX_EXECUTIONS]:
         yield f"- {_execution_line(execution_row_json(row))}"
-    if len(shown) > MOST_EXECUTIONS:
-        yield f"- and more; only {MOST_EXECUTIONS} are listed"
+    if len(shown) > MAX_EXECUTIONS:
+        yield f"- and more; only {MAX_EXECUTIONS} are listed"
     yield "For a conversation with its grades, call why_failed with the number of the execution."
 
 
@@ -314,7 +314,7 @@ def _grades(grades: Iterable[Json]) -> Iterator[str]:
         score = "" if grade["score"] is None else f", score {grade['score']:.2f}"
         yield f"- {grade_state(grade)}: {grade['name']} ({grade['type']}, {where}{score})"
         if grade["reason"]:
-            yield f"  {_short(grade['reason'], MOST_CHARS)}"
+            yield f"  {_short(grade['reason'], MAX_CHARS)}"
         for quote in grade["evidence"][:5]:
             yield f"  quote: {_short(quote_of(quote), _SHORT)}"
     if not by_state:
@@ -330,17 +330,17 @@ def _conversation(execution: Json) -> Iterator[str]:
         if message is not None:
             if message["reasoning"]:
                 yield f"  reasoning: {_short(message['reasoning'], _SHORT)}"
-            yield f"[{speaker(message)}] {_short(message['content'], MOST_CHARS)}"
+            yield f"[{speaker(message)}] {_short(message['content'], MAX_CHARS)}"
         for call in calls:
             outcome = call["error"] or _json(call["result"])
-            args = _short(_json(call["args"]), MOST_CHARS)
-            yield f"  tool {call['name']}({args}) -> {_short(outcome, MOST_CHARS)}"
+            args = _short(_json(call["args"]), MAX_CHARS)
+            yield f"  tool {call['name']}({args}) -> {_short(outcome, MAX_CHARS)}"
     for label, error in turn_errors(execution):
-        yield f"{label}: {_short(error, MOST_CHARS)}"
+        yield f"{label}: {_short(error, MAX_CHARS)}"
     if execution["tool_calls"] is None:
         yield NO_CALLS
     if changes := changed_data(execution):
-        yield f"Changes in the world: {_short(_json(changes), MOST_CHARS)}"
+        yield f"Changes in the world: {_short(_json(changes), MAX_CHARS)}"
     for warning in execution["warnings"] or ():
         yield f"Warning: {warning}"
 
@@ -373,12 +373,12 @@ def compare_runs(caller: Caller, given: TwoRuns) -> str:
             for value in part.values
         ]
     changed = [case for case in comparison.cases.chosen() if case.change is not Change.SAME]
-    checks = changed_checks(comparison, changed[:MOST_CASES])
-    for case in changed[:MOST_CASES]:
+    checks = changed_checks(comparison, changed[:MAX_CASES])
+    for case in changed[:MAX_CASES]:
         outcomes = " -> ".join(outcome_text(outcome, scale=scale) for outcome in case.outcomes)
         lines.append(f"- {case_change(case).lower()}: “{case.name}”: {outcomes}")
         if case.name in checks:
             lines.append(f"  {checks_text(checks[case.name])}")
-    if len(changed) > MOST_CASES:
+    if len(changed) > MAX_CASES:
         lines.append("- and more cases")
     return "\n".join(lines)

@@ -22,7 +22,7 @@ from fixtures_app.ground.json_data import json_problems
 from fixtures_app.ground.words import near
 
 PART_CHARS = 16_000  # of one answer: a model reads it
-MOST_PROBLEMS = 50
+MAX_PROBLEMS = 50
 _INTERNAL = "An internal error occurred. The server log has the details."
 _SILENT = "The database does not answer. Nothing was saved; try again in a moment."
 
@@ -171,8 +171,8 @@ def _explained(error: Exception) -> str:
     errors = response.data["errors"]
     if len(errors) == 1 and errors[0]["message"] in response.data["detail"]:
         return _line(errors[0])
-    lines = [f"- {_line(one)}" for one in errors[:MOST_PROBLEMS]]
-    if (more := len(errors) - MOST_PROBLEMS) > 0:
+    lines = [f"- {_line(one)}" for one in errors[:MAX_PROBLEMS]]
+    if (more := len(errors) - MAX_PROBLEMS) > 0:
         lines.append(f"- and {more:,} more")
     title = str(response.data["detail"]) if not errors else f"{len(errors)} errors:"
     return "\n".join([title, *lines])

@@ -10,13 +10,13 @@ from evals_app.formats.reading.problems import Loc, Problem, holds, keys_text, s
 from evals_app.models import Agent, Suite
 from evals_app.requests.pagination import LARGEST
 from evals_app.requests.problems import RefusedError, error_at, refused_at, refused_data
-from evals_app.runs.regrading.start_regrade import MOST_TRIALS
-from evals_app.runs.reviews.review_tasks import MOST_ITEMS, USUAL_COUNT
+from evals_app.runs.regrading.start_regrade import MAX_TRIALS
+from evals_app.runs.reviews.review_tasks import MAX_ITEMS, USUAL_COUNT
 from fixtures_app.ground.words import near
 
 B = TypeVar("B", bound=Spec)
 
-_LONGEST_MESSAGE = 500
+_MAX_MESSAGE = 500
 
 Ceiling = Annotated[Usd, Field(gt=0)]
 RunId = Annotated[int, Field(ge=1, le=2**63 - 1)]  # what a database can look for
@@ -102,7 +102,7 @@ class RegradeRun(Spec):
         int,
         Field(
             ge=1,
-            le=MOST_TRIALS,
+            le=MAX_TRIALS,
             description="How often to grade each conversation. More than once shows how steady the"
             " judge is, and stored answers are then not used.",
         ),
@@ -139,7 +139,7 @@ class DrawGrades(Spec):
     """Grades of a run to draw for people to check."""
 
     count: Annotated[
-        int, Field(ge=1, le=MOST_ITEMS, description="How many; fewer if the run has fewer.")
+        int, Field(ge=1, le=MAX_ITEMS, description="How many; fewer if the run has fewer.")
     ] = USUAL_COUNT
     only_judged: Annotated[bool, Field(description="Only grades of judges.")] = True
     checks: Annotated[
@@ -207,7 +207,7 @@ def read_body(model: type[B], data: Any) -> B:
         for step in loc:
             value = value[step] if holds(value, step) else None
         # Only a message that repeats a very long key is longer.
-        message = message if len(message) <= _LONGEST_MESSAGE else shortened(message)
+        message = message if len(message) <= _MAX_MESSAGE else shortened(message)
         return Problem(
             "", 0, 0, keys_text(loc), shown(value, loc) if value is not None else "", message
         )

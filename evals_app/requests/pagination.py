@@ -8,7 +8,7 @@ from rest_framework.request import Request
 
 LARGEST = 2**63 - 1
 _DIGITS = len(str(LARGEST))
-_MOST_ROWS = 200  # of a page
+_MAX_ROWS = 200  # of a page
 
 
 class _Sized:
@@ -16,15 +16,15 @@ class _Sized:
 
     page_size: int | None = 50
     page_size_query_param: str | None = "page_size"
-    max_page_size: int | None = _MOST_ROWS
+    max_page_size: int | None = _MAX_ROWS
 
     def get_page_size(self, request: Request) -> int | None:
         """Return the size that is asked for, else the usual one."""
         given = request.query_params.get("page_size")
         if given is None:
             return self.page_size
-        if not (is_id(given) and 0 < int(given) <= _MOST_ROWS):
-            message = f"page_size must be a whole number from 1 to {_MOST_ROWS}."
+        if not (is_id(given) and 0 < int(given) <= _MAX_ROWS):
+            message = f"page_size must be a whole number from 1 to {_MAX_ROWS}."
             raise ValidationError({"page_size": message})
         return int(given)
 

@@ -10,17 +10,17 @@ from rest_framework.request import Request
 from evals_app.requests.pagination import is_id
 from evals_app.requests.problems import refused_at
 
-MOST_S = 60
+MAX_S = 60
 # A process of the web server has 16 threads; those that wait answer no one else.
-MOST_WAITING = 4
+MAX_WAITING = 4
 PAUSE_S = 1.0
 
 WAIT = OpenApiParameter(
     "wait",
-    {"type": "integer", "minimum": 0, "maximum": MOST_S},
+    {"type": "integer", "minimum": 0, "maximum": MAX_S},
     description="Seconds to wait for the end of the run or, with `If-None-Match`, for a change.",
 )
-PLACES = BoundedSemaphore(MOST_WAITING)
+PLACES = BoundedSemaphore(MAX_WAITING)
 
 
 def seconds_to_wait(request: Request) -> int:
@@ -30,8 +30,8 @@ def seconds_to_wait(request: Request) -> int:
         RefusedError: it is not a number of seconds that a request may wait.
     """
     given = request.query_params.get("wait", "0")
-    if not (is_id(given) and int(given) <= MOST_S):
-        raise refused_at("wait", f"wait must be a whole number from 0 to {MOST_S}.")
+    if not (is_id(given) and int(given) <= MAX_S):
+        raise refused_at("wait", f"wait must be a whole number from 0 to {MAX_S}.")
     return int(given)
 
 

@@ -15,7 +15,7 @@ from fixtures_app.ground.json_data import Problem
 from fixtures_app.library import known_schemas
 from fixtures_app.spec import FixtureSpec
 
-MOST_COLUMNS = 200  # that a page may add to a type
+MAX_COLUMNS = 200  # that a page may add to a type
 _FIELDS: Mapping[str, Mapping[str, str]] = {
     "entities": {"ref": "ref", "status": "status"},
     "relations": RelationForm.keys,
@@ -63,7 +63,7 @@ class EntityFormSet(FixtureFormSet):
             return []
         posted: Any = self.data
         names: list[str] = posted.getlist(f"{self.prefix}-columns-{slug}")
-        return list(filter(None, names))[:MOST_COLUMNS]
+        return list(filter(None, names))[:MAX_COLUMNS]
 
     def sheet_of(self, slug: str) -> Sheet:
         if slug not in self.sheets:

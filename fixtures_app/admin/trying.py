@@ -27,7 +27,7 @@ from fixtures_app.world import Row
 Schemas = Mapping[str, Mapping[str, Json]]
 
 SEARCH = "knowledge.search"
-_MOST_OFFERED = 1000
+_MAX_OFFERED = 1000
 _LABELS = {"id": "Id", "from": "From", "to": "To", "type": "Type", "text": "Text contains"}
 _OBJECT = "One field per line, for example: total = 12. "
 
@@ -137,7 +137,7 @@ def try_page(page: ModelAdmin, request: HttpRequest, pk: int) -> HttpResponse:
         "tool": tool,
         "tools": TOOLS.values(),
         "form": form,
-        "ids": [row["id"] for row in ids[:_MOST_OFFERED]],
+        "ids": [row["id"] for row in ids[:_MAX_OFFERED]],
         "relation_kinds": list(dict.fromkeys(row["type"] for row in relations)),
     }
     if form.is_bound and form.is_valid():

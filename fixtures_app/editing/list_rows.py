@@ -16,7 +16,7 @@ from django.utils.safestring import SafeString, mark_safe
 
 from fixtures_app.editing.rows import PositionField, RowField, read_position
 
-MOST_ROWS = 1000
+MAX_ROWS = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +110,7 @@ class ListFormSet:
 
     def _count(self, what: str) -> int:
         posted = read_position(self._data.get(f"{self.prefix}-{what}_FORMS", "0"))
-        return min(posted, MOST_ROWS)
+        return min(posted, MAX_ROWS)
 
     def _form(self, number: int) -> ListRow:
         is_stored = number < min(self.initial_form_count, len(self._items))

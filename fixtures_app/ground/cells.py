@@ -15,7 +15,7 @@ _TEXTS = {Kind.TEXT, Kind.LONG_TEXT, Kind.DATE, Kind.TIME, Kind.DATE_TIME, Kind.
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _WHOLE = re.compile(r"[+-]?\d+", re.ASCII)
 _JSON_BEGINS = re.compile(r'[\[{"]')
-_MOST_DIGITS = 1000
+_MAX_DIGITS = 1000
 
 
 def write_cell(kind: Kind, value: Json) -> str | None:
@@ -127,7 +127,7 @@ def _write_any(value: Json) -> str:
 
 
 def _read_number(word: str, *, is_whole: bool) -> int | float:
-    if len(word) > _MOST_DIGITS:
+    if len(word) > _MAX_DIGITS:
         raise ValueError("The number has too many digits.")
     if _WHOLE.fullmatch(word):
         return int(word)

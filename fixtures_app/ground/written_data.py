@@ -9,7 +9,7 @@ from typing import Any
 
 from fixtures_app.ground.strict_json import read_strictly
 
-_MOST_CHARS = 100_000
+_MAX_CHARS = 100_000
 _CLOSED_BY = {"[": "]", "{": "}", "(": ")"}
 
 
@@ -19,7 +19,7 @@ def data_in(text: str) -> list[Any] | dict[str, Any] | None:
     Tuples and sets of texts are lists. Those of numbers may be an answer: (1, 2).
     """
     bare = text.strip()
-    if len(bare) > _MOST_CHARS or not bare or _CLOSED_BY.get(bare[0]) != bare[-1]:
+    if len(bare) > _MAX_CHARS or not bare or _CLOSED_BY.get(bare[0]) != bare[-1]:
         return None
     for read in (read_strictly, _read_python):
         try:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.pages import MOST_QUERIES
+from benchmarks.pages import MAX_QUERIES
 from benchmarks.pages import run as measure_pages
 from benchmarks.processes import ROOT
 from benchmarks.seed_executions import seed
@@ -49,7 +49,7 @@ def test_no_page_takes_more_queries_than_are_allowed(capsys: pytest.CaptureFixtu
     titles = [measured.page.title for measured in pages]
     assert {"runs", "review", "dashboard", "executions by verdict and suite"} <= set(titles)
     assert {"REST runs", "REST execution"} <= set(titles)
-    assert [m.page.title for m in pages if m.most_queries > MOST_QUERIES] == []
+    assert [m.page.title for m in pages if m.most_queries > MAX_QUERIES] == []
     assert all(title in capsys.readouterr().out for title in titles[:1])
 
 

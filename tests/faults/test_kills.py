@@ -12,7 +12,7 @@ from django_q.models import Success
 from evals_app.models import Execution, Lease, Worker
 from evals_app.runs.ground.workers import is_process
 from evals_app.runs.process.sentinel import NICE
-from evals_app.runs.process.watchdog import MOST_RESTARTS
+from evals_app.runs.process.watchdog import MAX_RESTARTS
 from tests.faults.crew import (
     RECOVERED_S,
     check_run,
@@ -158,7 +158,7 @@ def test_processes_that_die_again_and_again_end_the_command(
     child_environment: dict[str, str], tmp_path: Path
 ) -> None:
     with crew(child_environment, tmp_path) as hurt:
-        for _ in range(MOST_RESTARTS + 1):
+        for _ in range(MAX_RESTARTS + 1):
             eventually(lambda: bool(children(hurt.pid)), "a new start")
             send(signal.SIGKILL, hurt.sentinel)
             eventually(lambda: not children(hurt.pid), "its end")

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from django.db.models import Max
 
-from evals_app.runs.ending.reap import MOST_ATTEMPTS
+from evals_app.runs.ending.reap import MAX_ATTEMPTS
 from tests.faults.crew import check_run, crew, eventually, is_over
 from tests.faults.harmed_runs import harmed, start_harmful
 
@@ -27,6 +27,6 @@ def test_of_100_conversations_only_the_three_that_kill_their_worker_are_errored(
     assert list(wrong) == poison
     for verdict, cause, reason in wrong.values():
         assert (verdict, cause) == ("errored", "harness")
-        assert f"Its worker died {MOST_ATTEMPTS} times" in reason
+        assert f"Its worker died {MAX_ATTEMPTS} times" in reason
     most = run.executions.aggregate(most=Max("attempts"))["most"]
-    assert most == MOST_ATTEMPTS  # and nobody was tried for ever
+    assert most == MAX_ATTEMPTS  # and nobody was tried for ever

@@ -31,7 +31,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE_S = 60.0
-MOST_TABS = 150
+MAX_TABS = 150
 SHOP = {
     "agent": "Shop",
     "slug": "shop",
@@ -102,11 +102,11 @@ def write_the_shop() -> Suite:
 
 def tab_to(page: Page, target: Locator) -> None:
     """Press Tab until the target has the focus."""
-    for _ in range(MOST_TABS):
+    for _ in range(MAX_TABS):
         if target.evaluate("element => element === document.activeElement"):
             return
         page.keyboard.press("Tab")
-    raise AssertionError(f"{MOST_TABS} tabs do not lead to {target}")
+    raise AssertionError(f"{MAX_TABS} tabs do not lead to {target}")
 
 
 def press(page: Page, target: Locator) -> None:

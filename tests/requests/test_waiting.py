@@ -104,7 +104,7 @@ def test_where_enough_wait_already_it_comes_at_once(
     steps.append(pytest.fail)
 
     with ExitStack() as others:
-        for _ in range(waiting.MOST_WAITING):
+        for _ in range(waiting.MAX_WAITING):
             others.enter_context(waiting.PLACES)
         answer = client.get(f"/api/runs/{run.pk}/?wait=30")
 

@@ -40,7 +40,7 @@ from fixtures_app.ground.json_paths import Steps, parse_path
 from fixtures_app.ground.nesting import TOO_DEEP, is_too_deep
 from fixtures_app.ground.spec_errors import messages_of
 
-_MOST_CHARS = 100_000
+_MAX_CHARS = 100_000
 _POSITIONS = {0: "first", -1: "last"}
 
 
@@ -127,14 +127,14 @@ class AddressForm(forms.Form):
 
     name = forms.CharField(max_length=200, widget=UnfoldAdminTextInputWidget, label="Name")
     request = forms.CharField(
-        max_length=_MOST_CHARS,
+        max_length=_MAX_CHARS,
         widget=_mono(6),
         label="Address, or a curl command",
         help_text="The address of your agent, or the curl command that calls it. Keys in it are not stored.",
     )
     reply = forms.CharField(
         required=False,
-        max_length=_MOST_CHARS,
+        max_length=_MAX_CHARS,
         widget=_mono(6),
         label="A reply from your agent",
         help_text="Paste a recorded reply, or press “Send it once” below to get one.",

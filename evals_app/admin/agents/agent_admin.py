@@ -22,7 +22,7 @@ from evals_app.admin.agents.agent_tools import TOOL_ROWS, ToolRow
 from evals_app.admin.agents.copies import copy_agent
 from evals_app.admin.agents.playground import TalksToAgent
 from evals_app.admin.agents.starting_cards import cards
-from evals_app.admin.history.trends import MOST_SUITES, suites_of, trend_of
+from evals_app.admin.history.trends import MAX_SUITES, suites_of, trend_of
 from evals_app.admin.kit.choices import Choices
 from evals_app.admin.kit.lines import TextLines
 from evals_app.admin.kit.model_choices import ModelInput
@@ -324,7 +324,7 @@ class AgentAdmin(BeginsSomewhere, TalksToAgent, Duplicating, RunsSuitesOfAgent, 
             context |= {
                 "suites": suites,
                 "trend": trend_of(suites),
-                "has_more_suites": len(suites) == MOST_SUITES,
+                "has_more_suites": len(suites) == MAX_SUITES,
             }
         return super().render_change_form(request, context, *args, **kwargs)
 

@@ -30,15 +30,15 @@ from evals_app.runs.starting.freeze import CannotStartError
 from evals_app.runs.starting.playground import Exchanged, start_talk, takes_fixture
 from fixtures_app.models import Fixture
 
-MOST_MESSAGES = 50
-_MOST_CHARS = 20_000
+MAX_MESSAGES = 50
+_MAX_CHARS = 20_000
 
 
 class TalkForm(forms.Form):
     """The next message."""
 
     message = forms.CharField(
-        max_length=_MOST_CHARS,
+        max_length=_MAX_CHARS,
         widget=UnfoldAdminTextareaWidget(attrs={"rows": 3, "autofocus": True}),
         label="Your message",
         error_messages={"required": "Write a message."},
@@ -95,7 +95,7 @@ class Talk:
         return state
 
     def add(self, run: int, fixture: Fixture | None) -> None:
-        runs = [*self.state.get("runs", []), run][-MOST_MESSAGES:]
+        runs = [*self.state.get("runs", []), run][-MAX_MESSAGES:]
         self._session[self._key] = {"runs": runs, "fixture": fixture.pk if fixture else None}
 
     def forget(self) -> None:
@@ -230,8 +230,8 @@ def _send(
     if any(line.is_open for line in lines):
         form.add_error("message", "The agent is still answering. Send this when it has.")
         return False
-    if len(lines) >= MOST_MESSAGES:
-        form.add_error("message", f"This conversation has {MOST_MESSAGES} messages. Start over.")
+    if len(lines) >= MAX_MESSAGES:
+        form.add_error("message", f"This conversation has {MAX_MESSAGES} messages. Start over.")
         return False
     fixture = form.cleaned_data.get("fixture")
     person: Any = request.user

@@ -20,7 +20,7 @@ from fixtures_app.editing.editor import Editor
 from fixtures_app.editing.rows import OrderedFormSet, RowsInline
 from fixtures_app.models import Fixture
 
-_MOST_OFFERED = 500
+_MAX_OFFERED = 500
 NEEDED: dict[Need, str] = {"expected": "an expected answer", "context": "a context"}
 
 
@@ -171,7 +171,7 @@ class ChecksEditor(Editor):
 
     def offered(self, suite: Suite) -> dict[str, Any]:
         """Return the names that inputs suggest."""
-        offer = names_offered(suite, most=_MOST_OFFERED)
+        offer = names_offered(suite, most=_MAX_OFFERED)
         suggestions = {list_of(what): names for what, names in offer.names.items()}
         parts = {list_of(what): owners for what, owners in offer.parts.items()}
         values = {list_of(what): owners for what, owners in offer.values.items()}

@@ -12,7 +12,7 @@ from unfold.decorators import display
 from evals_app.admin.kit.lines import TextLines
 from evals_app.admin.kit.permissions import WrittenByRuns
 from evals_app.admin.kit.presentation import first_words
-from evals_app.engine.judging.metrics.steps import MAX_STEP_CHARS, MOST_STEPS
+from evals_app.engine.judging.metrics.steps import MAX_STEP_CHARS, MAX_STEPS
 from evals_app.models import EvaluationSteps
 from fixtures_app.editing.editor import Editor, VersionedForm
 
@@ -34,9 +34,9 @@ class EvaluationStepsForm(VersionedForm):
 
     def clean_steps(self) -> list[str]:
         steps: list[str] = self.cleaned_data["steps"]
-        if len(steps) > MOST_STEPS:
+        if len(steps) > MAX_STEPS:
             raise forms.ValidationError(
-                f"There are {len(steps)} steps. At most {MOST_STEPS} are allowed."
+                f"There are {len(steps)} steps. At most {MAX_STEPS} are allowed."
             )
         for number, step in enumerate(steps, 1):
             if len(step) > MAX_STEP_CHARS:

@@ -23,8 +23,8 @@ from evals_app.runs.retests.candidates import (
 )
 from evals_app.runs.starting.freeze import CannotStartError
 
-MOST_OFFERED = 20  # earlier runs to compare with
-_MOST_LINKS = 10
+MAX_OFFERED = 20  # earlier runs to compare with
+_MAX_LINKS = 10
 _CENT = Decimal("0.01")
 
 
@@ -111,7 +111,7 @@ def settle_context(request: HttpRequest, head: Run, *, base: Run | None = None) 
     rows = Settlement.objects.filter(runs).order_by("-pk").only("base", "head")
     return {
         "settle_url": settle_url(request, head, base=base),
-        "settlements": [] if head.is_open else list(rows[:_MOST_LINKS]),
+        "settlements": [] if head.is_open else list(rows[:_MAX_LINKS]),
     }
 
 
@@ -119,7 +119,7 @@ def _earlier(head: Run, *, also: str) -> list[Run]:
     runs = Run.objects.filter(status__in=[Run.Status.FINISHED, Run.Status.CANCELLED])
     runs = runs.exclude(pk=head.pk).defer("summary").select_related("suite", "snapshot")
     same = runs.filter(suite_slug=head.suite_slug, settlement=None, pk__lt=head.pk)
-    rows = {run.pk: run for run in same.order_by("-pk")[:MOST_OFFERED]}
+    rows = {run.pk: run for run in same.order_by("-pk")[:MAX_OFFERED]}
     others = {int(also)} if also.isascii() and also.isdecimal() and len(also) < 19 else set()  # noqa: PLR2004 - fits a key
     if head.suite is not None and head.suite.baseline_id is not None:
         others.add(head.suite.baseline_id)

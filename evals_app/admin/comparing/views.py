@@ -16,11 +16,11 @@ from evals_app.admin.comparing.comparison_page import comparison_page
 from evals_app.admin.comparing.side_by_side import comparison_url, side_by_side
 from evals_app.admin.kit.permissions import ReadOnly
 from evals_app.admin.kit.presentation import run_badges
-from evals_app.engine.statistics.comparison import MOST_RUNS
+from evals_app.engine.statistics.comparison import MAX_RUNS
 from evals_app.models import Run
 from evals_app.runs.reading.compared_runs import CannotCompareError
 
-MOST_CHOICES = 20
+MAX_CHOICES = 20
 _TEMPLATES = "admin/evals_app/comparing"
 
 
@@ -59,7 +59,7 @@ class Comparisons(ReadOnly):
     def compare_chosen(self, request: HttpRequest, queryset: QuerySet[Run]) -> HttpResponse:
         """Lead to the comparison, the oldest run as the base."""
         chosen = queryset.order_by("pk").values_list("pk", flat=True)
-        return redirect(comparison_url(chosen[: MOST_RUNS + 1]))
+        return redirect(comparison_url(chosen[: MAX_RUNS + 1]))
 
     def compare(self, request: HttpRequest) -> HttpResponse:
         """Show what got worse from the first run to the others."""
@@ -111,7 +111,7 @@ def _choices(run: Run) -> list[Choice]:
     whole = Run.objects.suite_verdicts().filter(suite_slug=run.suite_slug, pk__lt=run.pk)
     previous = whole.order_by("-pk").values_list("pk", flat=True).first()
     others = Run.objects.exclude(status__in=Run.OPEN).exclude(pk=run.pk).defer("summary")
-    last = others.filter(suite_slug=run.suite_slug).order_by("-pk")[:MOST_CHOICES]
+    last = others.filter(suite_slug=run.suite_slug).order_by("-pk")[:MAX_CHOICES]
     special = others.filter(Q(pk=graded) | Q(pk=baseline) | Q(pk=previous))
     rows = sorted({row.pk: row for row in (*last, *special)}.values(), key=lambda row: -row.pk)
     notes = {previous: "previous whole run"} | {baseline: "baseline of the suite"}

@@ -9,8 +9,8 @@ from evals_app.engine.running.spans import Span, Tree
 from evals_app.reports.words.figures import duration
 from evals_app.runs.ground.traces import read_spans
 
-MOST_LINES = 200
-MOST_DEPTH = 12  # further ones are indented no more
+MAX_LINES = 200
+MAX_DEPTH = 12  # further ones are indented no more
 _KINDS = {
     "tool": "Tool call",
     "model": "Model call",
@@ -41,8 +41,8 @@ def spans_context(trial: Trial | None) -> dict[str, Any]:
     received = read_spans({trial.trace_id: 0}).get(trial.trace_id)
     spans = received.spans if received else ()
     return {
-        "spans": list(_lines(spans, trial))[:MOST_LINES],
-        "more_spans": max(0, len(spans) - MOST_LINES),
+        "spans": list(_lines(spans, trial))[:MAX_LINES],
+        "more_spans": max(0, len(spans) - MAX_LINES),
         "late_spans": max(0, len(spans) - trial.span_count),
         "has_span_box": True,
     }
@@ -72,7 +72,7 @@ def _line(span: Span, turns: Mapping[str, int], *, depth: int, first: int, whole
         name=span.name,
         kind=_KINDS[span.kind],
         turn=turns.get(span.span_id),
-        depth=min(depth, MOST_DEPTH),
+        depth=min(depth, MAX_DEPTH),
         duration=duration(span.duration_ms),
         start=f"{100 * (span.start_ns - first) / whole:.2f}",
         width=f"{100 * max(0, span.end_ns - span.start_ns) / whole:.2f}",

@@ -65,7 +65,7 @@ from evals_app.reports.words.similarity import DIFFERENTLY, is_measured_differen
 WENT_WRONG = ("failed", "errored")
 _SHOW_A_CASE = ("view", "change")
 # A search that more names fit fills its page from the newest executions.
-MOST_NAMES = 1000
+MAX_NAMES = 1000
 
 
 class CaseFilter(admin.SimpleListFilter):
@@ -132,7 +132,7 @@ class ExecutionAdmin(ReviewActions, ExpectAction, MakesCases):
         """
         in_one_run = RunFilter.parameter_name in request.GET
         names = _names_with(search_term) if search_term and not in_one_run else []
-        if 0 < len(names) <= MOST_NAMES:
+        if 0 < len(names) <= MAX_NAMES:
             return queryset.filter(case__in=names), False
         return super().get_search_results(request, queryset, search_term)
 
@@ -286,12 +286,12 @@ class ExecutionAdmin(ReviewActions, ExpectAction, MakesCases):
 
 
 def _names_with(search_term: str) -> list[str]:
-    """Return names of cases that contain every word, at most one more than `MOST_NAMES`."""
+    """Return names of cases that contain every word, at most one more than `MAX_NAMES`."""
     cases = Case.objects.all()
     for word in search_term.split():
         cases = cases.filter(name__icontains=word)
     names = cases.order_by("name").values_list("name", flat=True).distinct()
-    return list(names[: MOST_NAMES + 1])
+    return list(names[: MAX_NAMES + 1])
 
 
 def _with_its_run() -> QuerySet[Execution]:

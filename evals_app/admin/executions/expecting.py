@@ -14,7 +14,7 @@ from evals_app.admin.kit.boxes import Box, part_boxes
 from evals_app.admin.kit.permissions import ReadOnly, requires
 from evals_app.admin.starting.run_dialog import leave_dialog
 from evals_app.engine.proposing.expected_changes import CannotExpectError, Happening
-from evals_app.engine.proposing.proposals import MOST_BOXES
+from evals_app.engine.proposing.proposals import MAX_BOXES
 from evals_app.library.making.expecting import expect_changes, is_edited, live_case
 from evals_app.library.making.observing import Observed, observe
 from evals_app.models import Case, Execution
@@ -72,9 +72,9 @@ class ExpectAction(ReadOnly):
         problem: str = "",
     ) -> HttpResponse:
         changes = observed.changes()
-        if sum(1 + len(change.parts) for change in changes) > MOST_BOXES:
+        if sum(1 + len(change.parts) for change in changes) > MAX_BOXES:
             problem = (
-                f"There are more than {MOST_BOXES} changes. Write this check in the case editor."
+                f"There are more than {MAX_BOXES} changes. Write this check in the case editor."
             )
             return _render(request, problem=problem)
         kept = set(request.POST.getlist("keep")) if request.method == "POST" else None

@@ -9,7 +9,7 @@ from evals_app.engine.llm.pricing import usd_text
 from evals_app.models import Suite
 from evals_app.reports.words.figures import duration
 from evals_app.runs.reading.highlights import (
-    FEWEST_GRADES,
+    MIN_GRADES,
     Costly,
     FlakyCase,
     Span,
@@ -71,7 +71,7 @@ def notable_lists(suite: Suite) -> list[NamedList]:
             "sure",
             "Checks that never failed",
             span,
-            f"Graded at least {FEWEST_GRADES} times, and passed each time. Maybe they cannot fail:"
+            f"Graded at least {MIN_GRADES} times, and passed each time. Maybe they cannot fail:"
             " try them on a wrong answer. A check that guards against something rare may stay.",
             tuple(_sure(check, suite) for check in noted.sure),
             "Every check failed at least once, or was not graded often enough.",

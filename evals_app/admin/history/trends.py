@@ -23,7 +23,7 @@ from evals_app.reports.words.figures import score_text
 from evals_app.reports.words.similarity import DIFFERENTLY, is_measured_differently
 from evals_app.runs.reading.suite_verdict import case_changes, rated, standing, with_last_runs
 
-MOST_SUITES = 100
+MAX_SUITES = 100
 TREND_RUNS = 10
 SUITE_TREND_RUNS = 20
 EDITED = " *"  # a run with other cases than the one before
@@ -177,7 +177,7 @@ def suites_of(agent: Agent) -> list[SuiteLine]:
 def lines_beside(suites: QuerySet[Suite], others: Q) -> tuple[list[SuiteLine], list[Run]]:
     """Return suites with their last runs, by name, and other runs from the same query."""
     current = with_last_runs(suites).select_related("agent").order_by("name", "pk")
-    shown: list[Any] = list(current.only("name", "description", "agent__name")[:MOST_SUITES])
+    shown: list[Any] = list(current.only("name", "description", "agent__name")[:MAX_SUITES])
     whole = Run.objects.suite_verdicts().filter(suite__in=shown)
     newest = Window(RowNumber(), partition_by=F("suite"), order_by=F("pk").desc())
     wanted = whole.annotate(back=newest).filter(back__lte=TREND_RUNS).values_list("pk", flat=True)

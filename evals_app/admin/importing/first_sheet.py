@@ -9,7 +9,7 @@ from evals_app.formats.tables.table import NO_NAME, Table, cell_name
 from evals_app.requests.throttles import Uploads, in_minutes
 
 _WRITING = ("fixtures_app.add_fixture", "fixtures_app.change_fixture")
-_MOST_SHOWN = 5  # cells that show an error
+_MAX_SHOWN = 5  # cells that show an error
 
 
 def read_first_sheet(request: HttpRequest) -> JsonResponse:
@@ -42,5 +42,5 @@ def _first(table: Table) -> JsonResponse:
         if sheet == name
     ]
     if faults:
-        return JsonResponse({"problem": " ".join(faults[:_MOST_SHOWN])})
+        return JsonResponse({"problem": " ".join(faults[:_MAX_SHOWN])})
     return JsonResponse({"rows": [row for row in rows if any(map(str.strip, row))]})

@@ -13,11 +13,11 @@ from evals_app.engine.suites.suite_spec import CaseSpec, SuiteSpec, TurnSpec
 from evals_app.formats.snapshots.key_differences import Difference
 from evals_app.library.changes.import_report import Change
 
-MOST_CASES = 3  # of a new suite
-MOST_REMOVED = 20  # cases that are named before they are deleted
-MOST_DIFFERENCES = 200  # of a changed object
+MAX_CASES = 3  # of a new suite
+MAX_REMOVED = 20  # cases that are named before they are deleted
+MAX_DIFFERENCES = 200  # of a changed object
 _OPEN = 5  # differences that are not folded
-_LONGEST = 200  # characters of a message
+_MAX_MESSAGE = 200  # characters of a message
 
 _STEP = re.compile(r'\[(?P<n>\d+)\]|\[(?P<text>"(?:[^"\\]|\\.)*")\]|\.?(?P<key>[^.\[]+)')
 # Lists, and the noun for one of their entries.
@@ -71,18 +71,18 @@ class Written:
         self.kind = change.kind
         self.slug = change.slug
         self.replaced = change.replaced
-        places = list(map(changed_place, change.differences[:MOST_DIFFERENCES]))
+        places = list(map(changed_place, change.differences[:MAX_DIFFERENCES]))
         self.places, self.folded = places[:_OPEN], places[_OPEN:]
         self.all_folded = f"{len(change.differences) - len(self.places):,}"
-        self.more_places = _more(change.differences, MOST_DIFFERENCES)
+        self.more_places = _more(change.differences, MAX_DIFFERENCES)
         suite = change.suite
         self.agent = suite.agent if suite else ""
         self.size = plural(len(suite.cases), "case") if suite else ""
-        self.removed = list(change.cases.removed)[:MOST_REMOVED]
+        self.removed = list(change.cases.removed)[:MAX_REMOVED]
         self.removed_count = plural(len(change.cases.removed), "case")
-        self.more_removed = _more(change.cases.removed, MOST_REMOVED)
-        self.cases = [_case(suite, case) for case in suite.cases[:MOST_CASES]] if suite else []
-        self.more_cases = _more(suite.cases, MOST_CASES) if suite else ""
+        self.more_removed = _more(change.cases.removed, MAX_REMOVED)
+        self.cases = [_case(suite, case) for case in suite.cases[:MAX_CASES]] if suite else []
+        self.more_cases = _more(suite.cases, MAX_CASES) if suite else ""
 
 
 def _more(things: Sized, shown: int) -> str:
@@ -114,7 +114,7 @@ def _checks(suite: SuiteSpec, turn: TurnSpec) -> Iterator[str]:
 
 
 def _short(text: str) -> str:
-    return Truncator(text).chars(_LONGEST)
+    return Truncator(text).chars(_MAX_MESSAGE)
 
 
 def changed_place(difference: Difference) -> Place:

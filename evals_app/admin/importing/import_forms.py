@@ -21,7 +21,7 @@ from evals_app.library.importing.sources import PASTED
 from evals_app.models import Agent
 
 AGENT_FIELD = "Agent for files that do not name one"
-_MOST_COLUMNS = 200
+_MAX_COLUMNS = 200
 _LABEL_CHARS = 60
 
 
@@ -99,7 +99,7 @@ class ColumnsForm(forms.Form):
     ) -> None:
         super().__init__(data)
         asked = {column.header: column for column in unknown}
-        headers = list(dict.fromkeys([*asked, *choices]))[:_MOST_COLUMNS]
+        headers = list(dict.fromkeys([*asked, *choices]))[:_MAX_COLUMNS]
         self._headers = {f"column{n}": header for n, header in enumerate(headers)}
         for name, header in self._headers.items():
             column = asked.get(header)

@@ -24,9 +24,9 @@ from evals_app.formats.tables.table import NO_NAME, Table, cell_name
 from evals_app.library.changes.import_report import Change, ImportReport
 from evals_app.reports.answers.losses import checks_not_read
 
-MOST_SHOWN = 100  # problems of one level
-MOST_WRITTEN = 50  # objects, new ones and changed ones each
-_LONGEST_LINE = 160
+MAX_SHOWN = 100  # problems of one level
+MAX_WRITTEN = 50  # objects, new ones and changed ones each
+_MAX_LINE = 160
 _BEFORE = 60  # characters of a long line that are shown before the place
 
 _CELLS = 7  # of a row, around the place
@@ -146,12 +146,12 @@ def preview(outcome: ImportReport | FormatError, contents: Mapping[str, bytes]) 
         unassigned=list(dict.fromkeys(problem.path for problem in unassigned)),
         objects=counted([*created, *updated]),
         counts=[f"{word}: {counted(group)}" for word, group in counts.items() if group],
-        created=list(map(Written, created[:MOST_WRITTEN])),
-        updated=list(map(Written, updated[:MOST_WRITTEN])),
-        more_created=max(0, len(created) - MOST_WRITTEN),
-        more_updated=max(0, len(updated) - MOST_WRITTEN),
-        unchanged=unchanged[:MOST_SHOWN],
-        more_unchanged=max(0, len(unchanged) - MOST_SHOWN),
+        created=list(map(Written, created[:MAX_WRITTEN])),
+        updated=list(map(Written, updated[:MAX_WRITTEN])),
+        more_created=max(0, len(created) - MAX_WRITTEN),
+        more_updated=max(0, len(updated) - MAX_WRITTEN),
+        unchanged=unchanged[:MAX_SHOWN],
+        more_unchanged=max(0, len(unchanged) - MAX_SHOWN),
         edited=[change for change in changes if change.replaced],
         unchecked=[change for change in changes if change.checks_nothing],
     )
@@ -173,7 +173,7 @@ class _Quotes:
         self._tables: dict[str, Table | None] = {}
 
     def remarks(self, problems: list[Problem]) -> Remarks:
-        shown = problems[:MOST_SHOWN]
+        shown = problems[:MAX_SHOWN]
         files = groupby(map(self._quoted, shown), key=lambda quoted: quoted.problem.path)
         return Remarks(
             len(problems),
@@ -251,8 +251,8 @@ def _cut(line: str, column: int) -> Line:
     start = max(0, column - 1)
     word = _WORD.match(line, start) if column else None
     end = word.end() if word else start
-    first = max(0, start - _BEFORE) if len(line) > _LONGEST_LINE else 0
-    last = first + _LONGEST_LINE
+    first = max(0, start - _BEFORE) if len(line) > _MAX_LINE else 0
+    last = first + _MAX_LINE
     return Line(
         before=("…" if first else "") + line[first:start],
         marked=line[start : min(end, last)],

@@ -25,7 +25,7 @@ from unfold.widgets import INPUT_CLASSES, UnfoldAdminTextInputWidget
 
 from evals_app.models import PasswordLink
 
-_MOST = User._meta.get_field("username").max_length or 150  # noqa: SLF001 - documented
+_MAX_USERNAME = User._meta.get_field("username").max_length or 150  # noqa: SLF001 - documented
 
 
 class PersonForm(forms.ModelForm):
@@ -87,7 +87,7 @@ class InvitationForm(PersonForm):
 
 def unused_name(name: str) -> str:
     """Return a username that no one has: "ann-smith", or "ann-smith-2"."""
-    wanted = slugify(name)[: _MOST - 10] or "person"
+    wanted = slugify(name)[: _MAX_USERNAME - 10] or "person"
     begins_so = User.objects.filter(username__startswith=wanted)
     taken = set(begins_so.values_list("username", flat=True))
     others = (f"{wanted}-{number}" for number in range(2, len(taken) + 3))

@@ -20,7 +20,7 @@ from unfold.widgets import UnfoldAdminIntegerFieldWidget
 from evals_app.admin.kit.choices import Choices
 from evals_app.admin.kit.judge_choices import JudgeInput
 from evals_app.admin.kit.permissions import ReadOnly
-from evals_app.admin.starting.reruns import MOST_LISTED
+from evals_app.admin.starting.reruns import MAX_LISTED
 from evals_app.admin.starting.run_choices import CeilingField
 from evals_app.admin.starting.run_dialog import leave_dialog, may_run, result_url
 from evals_app.models import Case, Execution, Run, Suite
@@ -28,15 +28,15 @@ from evals_app.reports.answers.forecasts import in_words
 from evals_app.reports.words.regrading import left_out_in_words
 from evals_app.runs.money.ceilings import month_left
 from evals_app.runs.regrading.forecast_regrade import forecast_regrade
-from evals_app.runs.regrading.start_regrade import MOST_TRIALS, Version, plan_regrade, regrade
-from evals_app.runs.starting.edits import MOST_COMPARED, checks_edited_since
+from evals_app.runs.regrading.start_regrade import MAX_TRIALS, Version, plan_regrade, regrade
+from evals_app.runs.starting.edits import MAX_COMPARED, checks_edited_since
 from evals_app.runs.starting.freeze import CannotStartError, archived
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
 
 _TEMPLATES = "admin/evals_app/regrading"
-_TRIALS_ASKED = f"Enter a whole number from 1 to {MOST_TRIALS}."
+_TRIALS_ASKED = f"Enter a whole number from 1 to {MAX_TRIALS}."
 _OF_JUDGES = ("judge", "trials", "max_cost_usd")
 
 
@@ -57,7 +57,7 @@ class RegradeForm(forms.Form):
         label="How often",
         required=False,
         min_value=1,
-        max_value=MOST_TRIALS,
+        max_value=MAX_TRIALS,
         widget=UnfoldAdminIntegerFieldWidget(),
         help_text="More than once shows how steady the judge is. Every grading then costs.",
         error_messages=dict.fromkeys(("invalid", "min_value", "max_value"), _TRIALS_ASKED),
@@ -93,7 +93,7 @@ class RegradeForm(forms.Form):
             return [self.case]
         ended = self.run.executions.filter(status=Execution.Status.FINISHED)
         rows = ended.order_by("position").values_list("position", "case").distinct()
-        return [case for _, case in rows[: MOST_COMPARED + 1]]
+        return [case for _, case in rows[: MAX_COMPARED + 1]]
 
     @cached_property
     def why_not_current(self) -> str:
@@ -143,7 +143,7 @@ class RegradeForm(forms.Form):
         field.initial = "current"
 
     def _offer_cases(self) -> None:
-        if self.case or not 1 < len(self.names) <= MOST_LISTED:
+        if self.case or not 1 < len(self.names) <= MAX_LISTED:
             del self.fields["cases"]
             return
         field: Any = self.fields["cases"]

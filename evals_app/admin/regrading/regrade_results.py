@@ -17,8 +17,8 @@ from evals_app.reports.answers.run_json import JUDGE_NOISE, judge_noise_json
 from evals_app.reports.words.figures import percent
 from evals_app.reports.words.regrading import STEADINESS_HEADS, regraded_in_words, steadiness_rows
 
-MOST_CHANGED = 50
-MOST_LINKS = 20
+MAX_CHANGED = 50
+MAX_LINKS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Changed:
 def made_from(run: Run) -> dict[str, Any]:
     """Return the last runs that run cases of a run again, or grade it again, in one query."""
     rows = Run.objects.filter(Q(rerun_of=run) | Q(grades_of=run)).defer("summary")
-    runs = sorted(rows.order_by("-pk")[:MOST_LINKS], key=lambda row: row.pk)
+    runs = sorted(rows.order_by("-pk")[:MAX_LINKS], key=lambda row: row.pk)
     again = [row for row in runs if row.grades_of_id == run.pk]
     return {
         "reruns": [row for row in runs if row.grades_of_id != run.pk],
@@ -58,9 +58,9 @@ def results_context(run: Run) -> dict[str, Any]:
         "changed_in_short": _in_short(counts, total=run.passed + run.failed + run.errored),
         "changes": [
             Changed(row, before=badge(row.source.verdict), after=badge(row.verdict))
-            for row in rows[:MOST_CHANGED]
+            for row in rows[:MAX_CHANGED]
         ],
-        "changes_more": max(0, changed - MOST_CHANGED),
+        "changes_more": max(0, changed - MAX_CHANGED),
         "steadiness_heads": STEADINESS_HEADS,
         "steadiness": None
         if noise is None
@@ -79,7 +79,7 @@ def _changed(run: Run) -> list[Any]:
     rows = changed.annotate(
         number=Window(RowNumber(), partition_by=kinds, order_by=["position", "trial"]),
         in_all=Window(Count("pk"), partition_by=kinds),
-    ).filter(number__lte=MOST_CHANGED)
+    ).filter(number__lte=MAX_CHANGED)
     columns = ("run", "case", "trial", "verdict", "source__run", "source__verdict")
     rows = rows.select_related("source").only(*columns, "position")
     return list(rows.order_by("position", "trial"))
@@ -133,7 +133,7 @@ def _graded_again(execution: Execution) -> Sequence[dict[str, Any]]:
             first_verdict=Min("verdict"),
             gradings=Count("pk"),
             passed=Count("pk", filter=Q(verdict=Verdict.PASSED)),
-        )[:MOST_LINKS]
+        )[:MAX_LINKS]
     )
     return [row | {"badge": badge(row["first_verdict"])} for row in rows]
 

@@ -23,7 +23,7 @@ from evals_app.reports.answers.agreement import agreement_in_words, whole_percen
 from evals_app.reports.answers.forecasts_together import all_in_words
 from evals_app.reports.words.figures import UNKNOWN, count
 from evals_app.runs.judges.calibration import (
-    MOST_SHOWN,
+    MAX_SHOWN,
     Passport,
     corrected,
     most_compared,
@@ -141,7 +141,7 @@ class PassportPages(ReadOnly):
             "corrected": _corrected(compared),
             "figures": list(_figures(agreement)),
             "disagreements": _disagreements(compared),
-            "left_out": max(0, len(compared.disagreements) - MOST_SHOWN),
+            "left_out": max(0, len(compared.disagreements) - MAX_SHOWN),
             "versions": [
                 (_line(version), version.yardstick.created_at < yardstick.created_at)
                 for version in versions(compared)
@@ -279,7 +279,7 @@ def _figure(name: str, kappa: Kappa | None) -> Figure:
 
 
 def _disagreements(compared: Passport) -> list[Disagreement]:
-    answers = compared.disagreements[:MOST_SHOWN]
+    answers = compared.disagreements[:MAX_SHOWN]
     reviews = Review.objects.select_related("grade", "execution").defer(
         "grade__calls", "grade__evidence", "execution__summary", "execution__turn_ms"
     )

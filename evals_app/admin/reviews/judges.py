@@ -25,7 +25,7 @@ from evals_app.runs.ground.ledger import today
 from evals_app.runs.judges.calibration import compared_judges
 
 LAST_DAYS = 90
-MOST_JUDGES = 50
+MAX_JUDGES = 50
 CHART_JUDGES = 5  # more lines cannot be distinguished
 _COUNTS = (
     *("graded", "passed", "failed", "not_graded", "calls", "uncounted_calls"),
@@ -115,8 +115,8 @@ class JudgesAdmin(PassportPages, Overview):
         return {
             "title": "Judges",
             "days": LAST_DAYS,
-            "judges": judges[:MOST_JUDGES],
-            "left_out": max(0, len(judges) - MOST_JUDGES),
+            "judges": judges[:MAX_JUDGES],
+            "left_out": max(0, len(judges) - MAX_JUDGES),
             "chart": _chart(judges[:CHART_JUDGES]),
             "charted": min(len(judges), CHART_JUDGES),
             "sees_criteria": request.user.has_perm("evals_app.view_execution"),

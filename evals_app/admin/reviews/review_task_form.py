@@ -9,14 +9,14 @@ from unfold.widgets import UnfoldAdminIntegerFieldWidget
 from evals_app.admin.kit.choices import Choices
 from evals_app.models import Run
 from evals_app.runs.reviews.review_tasks import (
-    MOST_ITEMS,
+    MAX_ITEMS,
     USUAL_COUNT,
     checks_to_offer,
     people_who_may_review,
     shown_name,
 )
 
-MOST_LISTED = 100  # with more, all checks are drawn from
+MAX_LISTED = 100  # with more, all checks are drawn from
 
 
 class ReviewTaskForm(forms.Form):
@@ -25,7 +25,7 @@ class ReviewTaskForm(forms.Form):
     count = forms.IntegerField(
         label="Grades to check",
         min_value=1,
-        max_value=MOST_ITEMS,
+        max_value=MAX_ITEMS,
         initial=USUAL_COUNT,
         widget=UnfoldAdminIntegerFieldWidget(),
         help_text="Passed and failed grades of every check are among them, and different cases.",
@@ -49,7 +49,7 @@ class ReviewTaskForm(forms.Form):
 
     def _offer_checks(self, offered: list[tuple[str, int]]) -> None:
         self.has_checks = bool(offered)
-        if not 1 < len(offered) <= MOST_LISTED:
+        if not 1 < len(offered) <= MAX_LISTED:
             del self.fields["checks"]
             return
         field: Any = self.fields["checks"]

@@ -46,7 +46,7 @@ from fixtures_app.editing.times import moment
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
 
-MOST_LINKED = 10  # tasks on the page of a run
+MAX_LINKED = 10  # tasks on the page of a run
 
 
 class WhoseFilter(admin.SimpleListFilter):
@@ -184,7 +184,7 @@ class ReviewTaskAdmin(Checking):
         """Return the part of the page of a run with its latest tasks."""
         if refused := self.refused_refresh(request):
             return refused
-        tasks = list(self.get_queryset(request).filter(run=pk)[:MOST_LINKED])
+        tasks = list(self.get_queryset(request).filter(run=pk)[:MAX_LINKED])
         reached = progress_of_all(tasks)
         rows = [
             {"task": task, "progress": reached[task.pk], "badge": _badge(task, reached[task.pk])}

@@ -26,14 +26,14 @@ from evals_app.runs.ending.health import (
     stuck_while_running,
     usual_s,
 )
-from evals_app.runs.ending.reap import MOST_ATTEMPTS
+from evals_app.runs.ending.reap import MAX_ATTEMPTS
 from evals_app.runs.ground.workers import live_workers
 from fixtures_app.editing.times import clock, shown
 
-MOST_ROWS = 20
+MAX_ROWS = 20
 SLOW = 2  # times what 95 % of the conversations take
 NOTICEABLE_S = 10  # below it, slowness is not worth showing
-FEWEST_ENDED = 5  # conversations, below which a pace says nothing
+MIN_ENDED = 5  # conversations, below which a pace says nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,7 @@ def pace_line(run: Run, *, now: datetime) -> str:
 
     Nothing of a run that has been waiting since it started: no worker was on it meanwhile.
     """
-    if run.started_at is None or run.waiting_since > run.started_at or run.done < FEWEST_ENDED:
+    if run.started_at is None or run.waiting_since > run.started_at or run.done < MIN_ENDED:
         return ""
     seconds = (now - run.started_at).total_seconds()
     left = duration(1000 * seconds / run.done * (run.total - run.done))
@@ -178,16 +178,16 @@ def _running(
     rows = list(
         running.order_by(F("started_at").asc(nulls_last=True), "pk").only(
             "run", "case", "trial", "attempts", "started_at", "lease_token"
-        )[: MOST_ROWS + 1]
+        )[: MAX_ROWS + 1]
     )
     is_noticeable = any(row.started_at and _seconds(row, now=now) > NOTICEABLE_S for row in rows)
     usual = usual_s(run) if is_noticeable else None
     return {
         "running": [
             _line(row, leases, now=now, usual=usual, has_workers=has_workers)
-            for row in rows[:MOST_ROWS]
+            for row in rows[:MAX_ROWS]
         ],
-        "has_more": len(rows) > MOST_ROWS,
+        "has_more": len(rows) > MAX_ROWS,
     }
 
 
@@ -212,7 +212,7 @@ def _line(
     return RunningLine(
         name=str(row),
         age=between(row.started_at, now) if has_begun else "starting",
-        attempt=f"{row.attempts} of {MOST_ATTEMPTS}" if has_begun else "",
+        attempt=f"{row.attempts} of {MAX_ATTEMPTS}" if has_begun else "",
         worker=f"{lease.host}, process {lease.pid}" if lease else "",
         doing=doing,
         slow=f"Slow: 95 % finish within {duration(usual * 1000)}" if usual and is_slow else "",

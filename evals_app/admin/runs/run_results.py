@@ -45,8 +45,8 @@ from evals_app.reports.words.judges import has_script, judges_in
 from evals_app.reports.words.shares import share_of_cases, share_of_trials
 from evals_app.reports.words.sums import of_agent, sums
 
-MOST_OF_A_CAUSE = 50
-MOST_CASES = 200
+MAX_OF_A_CAUSE = 50
+MAX_CASES = 200
 _JUDGE_TOKENS = ("judge_prompt_tokens", "judge_response_tokens")
 WENT_WRONG = ("failed", "errored")
 
@@ -136,8 +136,8 @@ def results(run: Run) -> dict[str, Any]:
         "notes": run.summary.get("notes", []),
         **losses_context(run),
         "causes": causes(run),
-        "cases": _case_lines(run, cases[:MOST_CASES], scale=scale),
-        "cases_more": max(0, counts["cases"] - MOST_CASES),
+        "cases": _case_lines(run, cases[:MAX_CASES], scale=scale),
+        "cases_more": max(0, counts["cases"] - MAX_CASES),
         "has_trials": has_trials,
         # Gradings of the same conversation say nothing about the odds of another one.
         "has_odds": has_trials and run.gradings == 1,
@@ -233,7 +233,7 @@ def causes(run: Run) -> list[CauseGroup]:
             number=Window(RowNumber(), partition_by=[F("cause")], order_by=["position", "trial"]),
             in_all=Window(Count("pk"), partition_by=[F("cause")]),
         )
-        .filter(number__lte=MOST_OF_A_CAUSE)
+        .filter(number__lte=MAX_OF_A_CAUSE)
         .select_related("reviewed")
         .only("run", "case", "trial", "verdict", "cause", "reason", "reviewed__verdict")
         .order_by("cause", "number")

@@ -29,8 +29,8 @@ from evals_app.runs.money.spending import (
     spending,
 )
 
-MOST_ROWS = 100  # of each table
-MOST_MONTHS = 60  # to choose from
+MAX_ROWS = 100  # of each table
+MAX_MONTHS = 60  # to choose from
 _HEADS = {"agent": "Agent", "model": "Model", "person": "Person"}
 
 
@@ -69,7 +69,7 @@ class SpendingAdmin(Overview):
 
 def _months(shown: date) -> list[date]:
     """Return the months to choose from, the one on the page included."""
-    return sorted({*months()[:MOST_MONTHS], shown}, reverse=True)
+    return sorted({*months()[:MAX_MONTHS], shown}, reverse=True)
 
 
 def _amounts(row: Spent) -> dict[str, str]:
@@ -89,7 +89,7 @@ def _day(text: str) -> str:
 
 def _table(rows: Sequence[Spent]) -> tuple[list[dict[str, str]], int]:
     """Return the rows to show, and how many more there are; their sum is a row."""
-    shown, more = list(rows[:MOST_ROWS]), rows[MOST_ROWS:]
+    shown, more = list(rows[:MAX_ROWS]), rows[MAX_ROWS:]
     if more:
         rest = total_of(list(more))
         rest.name = f"{len(more):,} more"

@@ -13,7 +13,7 @@ from evals_app.runs.starting.freeze import CannotStartError
 from evals_app.runs.starting.rerun import Only, Version, cases_to_rerun, edits_before_rerun
 
 RERUNS: dict[str, Only] = {"failed": "failed", "errored": "errored", "all": "all"}
-MOST_LISTED = 100  # cases to choose from; with more, only all can be run
+MAX_LISTED = 100  # cases to choose from; with more, only all can be run
 
 
 class RerunForm(forms.Form):
@@ -71,7 +71,7 @@ class RerunForm(forms.Form):
         field.initial = "current"
 
     def _offer_cases(self) -> None:
-        if self.case or not 1 < len(self.names) <= MOST_LISTED:
+        if self.case or not 1 < len(self.names) <= MAX_LISTED:
             del self.fields["cases"]
             return
         field = self.fields["cases"]

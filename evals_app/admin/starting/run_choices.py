@@ -25,8 +25,8 @@ from evals_app.models import Agent
 from evals_app.models.fields.money import PLACES
 from evals_app.runs.starting.select import Variant
 
-MOST_USD = 1_000_000
-MOST_VARIANTS = 10
+MAX_USD = 1_000_000
+MAX_VARIANTS = 10
 _MODELS = 3  # inputs; more models can be written into one, separated by commas
 
 
@@ -35,7 +35,7 @@ class CeilingField(forms.DecimalField):
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(
-            max_value=MOST_USD,
+            max_value=MAX_USD,
             decimal_places=PLACES,
             label="Cost ceiling (USD)",
             widget=UnfoldAdminDecimalFieldWidget(attrs={"step": "any"}),
@@ -117,8 +117,8 @@ class RunChoices(forms.Form):
 
     def clean(self) -> dict[str, Any]:
         cleaned: dict[str, Any] = super().clean() or self.cleaned_data
-        if not self.errors and len(self.variants()) > MOST_VARIANTS:
-            message = f"Choose at most {MOST_VARIANTS} combinations of agents and models."
+        if not self.errors and len(self.variants()) > MAX_VARIANTS:
+            message = f"Choose at most {MAX_VARIANTS} combinations of agents and models."
             raise ValidationError({"models": message})
         return cleaned
 

@@ -23,7 +23,7 @@ from evals_app.models import Agent, Suite
 from evals_app.runs.ground.rights import RUNNING
 from evals_app.runs.starting.select import Part
 
-MOST_SUITES = 100
+MAX_SUITES = 100
 
 
 class RunSuitesForm(RunChoices):
@@ -47,8 +47,8 @@ class RunSuitesForm(RunChoices):
 
     def clean_suites(self) -> QuerySet[Suite]:
         suites: QuerySet[Suite] = self.cleaned_data["suites"]
-        if len(suites) > MOST_SUITES:
-            raise forms.ValidationError(f"Choose at most {MOST_SUITES} suites.")
+        if len(suites) > MAX_SUITES:
+            raise forms.ValidationError(f"Choose at most {MAX_SUITES} suites.")
         return suites
 
     def matching(self) -> list[Suite]:
@@ -79,7 +79,7 @@ def _chosen(request: HttpRequest) -> dict[str, Any]:
 
 def _run_url(suites: QuerySet[Suite]) -> str:
     """Return the address of the page that runs these suites."""
-    keys = suites.order_by("pk").values_list("pk", flat=True)[: MOST_SUITES + 1]
+    keys = suites.order_by("pk").values_list("pk", flat=True)[: MAX_SUITES + 1]
     query = urlencode({"suites": list(keys)}, doseq=True)
     return f"{reverse('admin:evals_app_suite_run_suites')}?{query}"
 

@@ -40,8 +40,8 @@ from evals_app.runs.starting.forecast import forecast
 from evals_app.runs.starting.freeze import CannotStartError
 from fixtures_app.ground.spec_errors import messages_of
 
-MOST_NAMES = 10  # in a sentence
-MOST_KEYS = 1000  # a page has fewer
+MAX_NAMES = 10  # in a sentence
+MAX_KEYS = 1000  # a page has fewer
 _TAGS: TypeAdapter[list[str]] = TypeAdapter(list[Name])
 
 
@@ -123,8 +123,8 @@ class Doing:
     def note(self, what: str, cases: Sequence[Case], *, flag: int = CHANGE) -> None:
         """Enter it in the history of the cases and of the suite."""
         user: Any = self.request.user
-        names = ", ".join(case.name for case in cases[:MOST_NAMES])
-        more = f" and {len(cases) - MOST_NAMES:,} more" if len(cases) > MOST_NAMES else ""
+        names = ", ".join(case.name for case in cases[:MAX_NAMES])
+        more = f" and {len(cases) - MAX_NAMES:,} more" if len(cases) > MAX_NAMES else ""
         sentence = f"{what}: {plural(len(cases), 'case')} ({names}{more})."
         # Of the suite it is a change, even if its cases are deleted.
         LogEntry.objects.log_actions(user.pk, [self.suite], CHANGE, sentence)
@@ -283,7 +283,7 @@ def chosen_cases(request: HttpRequest, suite: Suite, matching: QuerySet[Case]) -
     if request.POST.get("everything"):
         return matching
     keys = [int(key) for key in request.POST.getlist("case") if key.isascii() and key.isdecimal()]
-    return suite.cases.filter(pk__in=keys[:MOST_KEYS]).order_by("position", "pk")
+    return suite.cases.filter(pk__in=keys[:MAX_KEYS]).order_by("position", "pk")
 
 
 def size_of_run(request: HttpRequest, suite: Suite, cases: QuerySet[Case]) -> str:

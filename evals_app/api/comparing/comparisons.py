@@ -7,7 +7,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from evals_app.api.runs.run_views import VIEW
-from evals_app.engine.statistics.comparison import MOST_RUNS, Change
+from evals_app.engine.statistics.comparison import MAX_RUNS, Change
 from evals_app.library.importing.rights import Rights
 from evals_app.reports.answers.comparison_answers import ComparisonAnswer
 from evals_app.requests.endpoint import FIELDS, Endpoint, chosen, one_of, responses, wanted_fields
@@ -21,7 +21,7 @@ _PARAMETERS = (
         int,
         many=True,
         required=True,
-        description=f"Repeat it for each run, the base first: ?run=1&run=2. At most {MOST_RUNS}.",
+        description=f"Repeat it for each run, the base first: ?run=1&run=2. At most {MAX_RUNS}.",
     ),
     OpenApiParameter("change", str, enum=list(Change), description="Only cases with this change."),
     OpenApiParameter("case", str, description="Only cases whose name contains this text."),

@@ -15,7 +15,7 @@ from evals_app.reports.answers.agreement_answers import (
 from evals_app.requests.endpoint import ListEndpoint, OneEndpoint, describe_get
 from evals_app.requests.filters import YardstickFilters
 from evals_app.requests.permissions import Need, Scope
-from evals_app.runs.judges.calibration import MOST_SHOWN, Passport, passport, passports, versions
+from evals_app.runs.judges.calibration import MAX_SHOWN, Passport, passport, passports, versions
 
 _SEE = Need(Scope.READ, "evals_app.view_execution")
 
@@ -50,7 +50,7 @@ class OneYardstick(OneEndpoint):
         compared = passport(key)
         if compared is None:
             return None
-        shown = compared.disagreements[:MOST_SHOWN]
+        shown = compared.disagreements[:MAX_SHOWN]
         return passport_json(
             compared.yardstick,
             compared.agreement,

@@ -21,7 +21,7 @@ from evals_app.requests.permissions import Need, Scope
 from evals_app.runs.reading.run_readers import review_rows
 from evals_app.runs.reviews.review_tasks import answer_item, asked_item
 from evals_app.runs.reviews.reviewing import (
-    MOST_CHARS,
+    MAX_CHARS,
     REVIEWING,
     CannotReviewError,
     comment,
@@ -54,7 +54,7 @@ class GivenReview(Spec):
         ),
     ] = None
     reason: Annotated[
-        str, Field(max_length=MOST_CHARS, description="Required except for a verdict.")
+        str, Field(max_length=MAX_CHARS, description="Required except for a verdict.")
     ] = ""
     task: Annotated[
         RunId | None,

@@ -24,7 +24,7 @@ from evals_app.engine.record.trial import (
 from evals_app.engine.specs.files import sha256_of
 
 _SHARE_OF_TURN = 0.9  # of what is left of it
-LEAST_SILENCE_S = 30.0  # before a provider is blamed for it
+MIN_SILENCE_S = 30.0  # before a provider is blamed for it
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +147,7 @@ class Exchange:
         """
         if self.is_limit_chosen and is_thinking:
             return math.inf
-        return max(_SHARE_OF_TURN * self.left_s, LEAST_SILENCE_S)
+        return max(_SHARE_OF_TURN * self.left_s, MIN_SILENCE_S)
 
     @property
     def reply(self) -> str:

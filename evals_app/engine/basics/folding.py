@@ -49,7 +49,7 @@ _EMPHASIS = re.compile(
     r"(?<![\w*_`~\\])(\*{1,3}|_{1,3}|~~|`)(?=\S)((?:[^*_`~\n]|(?<=\w)_(?=\w)){1,300})(?<=\S)\1"
     r"(?![\w*_`~])"
 )
-_MOST_NESTED = 3
+_MAX_NESTED = 3
 # Letters of scripts that put no space between words, or join endings to them.
 SPACELESS = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3040-\u318f\u31a0-\u31bf\u31f0-\u31ff"
@@ -106,7 +106,7 @@ def _in_latin(word: re.Match[str]) -> str:
 
 def without_emphasis(text: str) -> str:
     """Return the text without the Markdown that makes words bold, italic or code."""
-    for _ in range(_MOST_NESTED):
+    for _ in range(_MAX_NESTED):
         text = _EMPHASIS.sub(r"\2", text)
     return text
 

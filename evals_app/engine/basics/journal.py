@@ -17,7 +17,7 @@ Entry = Mapping[str, Any]
 WorldState = dict[str, list[Row]]
 
 _OF_RELATIONS = ("link", "unlink")
-_DEEPEST = 20  # below that, a mapping that differs is one field
+_MAX_DEPTH = 20  # below that, a mapping that differs is one field
 
 
 def difference(journal: Iterable[Entry]) -> dict[str, list[Row]]:
@@ -88,7 +88,7 @@ def changed_fields(before: Row, after: Row) -> dict[str, tuple[Any, Any]]:
     waiting = [("", 0, before["data"], after["data"])]
     while waiting:
         path, depth, old, new = waiting.pop()
-        if depth < _DEEPEST and isinstance(old, Mapping) and isinstance(new, Mapping):
+        if depth < _MAX_DEPTH and isinstance(old, Mapping) and isinstance(new, Mapping):
             keys = reversed(dict.fromkeys([*old, *new]))
             waiting += [
                 (

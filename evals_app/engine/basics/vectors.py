@@ -16,7 +16,7 @@ from evals_app.engine.basics.errors import JudgeError
 
 Vector = Sequence[float]
 
-_MOST_KEPT = 2_000  # of 1,536 numbers each: some 25 MB
+_MAX_KEPT = 2_000  # of 1,536 numbers each: some 25 MB
 
 
 def unit(numbers: Sequence[float]) -> Vector:
@@ -45,7 +45,7 @@ def cosine(one: Vector, other: Vector) -> float:
 class KnownVectors:
     """The vectors of the texts that were last compared, by what made them and the text."""
 
-    def __init__(self, *, most: int = _MOST_KEPT) -> None:
+    def __init__(self, *, most: int = _MAX_KEPT) -> None:
         self._most = most
         self._known: OrderedDict[tuple[str, bytes], Vector] = OrderedDict()
 

@@ -16,7 +16,7 @@ from evals_app.engine.suites.suite_spec import CaseSpec
 GUESS = (0.5, 2.0)  # range of a total that is estimated from text alone
 USUAL_SPREAD = 0.3  # of conversations around the mean of their case, if none ran twice
 NEW_CASE_SPREAD = 0.5  # of the mean of a case that never ran
-LEAST_MARGIN = 0.1  # prompts and models change between runs
+MIN_MARGIN = 0.1  # prompts and models change between runs
 
 _NANO = Decimal("0.000000001")
 
@@ -89,7 +89,7 @@ def forecast_run(
     the relative standard deviation r, pooled over the cases that ran more than once. A case
     with mean m, run k times and planned n times, has the variance of n conversations and that of
     its mean: m² (n r² + n² r² / k); of a new case r² / k is NEW_CASE_SPREAD². d is two standard
-    deviations of the sum, and at least LEAST_MARGIN.
+    deviations of the sum, and at least MIN_MARGIN.
 
     The duration is the time of all conversations divided by how many run in parallel, but at least
     that of the longest, and at least what providers with a limit of calls per minute need.
@@ -164,7 +164,7 @@ class _Basis:
             of_mean = spread / len(known) if known else NEW_CASE_SPREAD**2
             variance += average[case] ** 2 * (count * spread + count**2 * of_mean)
         total = sum(count * average[case] for case, count in self.trials.items())
-        margin = max(LEAST_MARGIN, 2 * sqrt(variance) / total) if total else 0.0
+        margin = max(MIN_MARGIN, 2 * sqrt(variance) / total) if total else 0.0
         return max(0.0, 1 - margin), 1 + margin
 
 

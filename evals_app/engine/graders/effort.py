@@ -9,10 +9,10 @@ from pydantic import Field
 from evals_app.engine.graders.kit.base import PlainGrader, failed_by_agent, unanswered_turn
 from evals_app.engine.llm.pricing import usd_text
 from evals_app.engine.record.trial import Cause, Grade, TurnRecord, View, total_cost
-from evals_app.engine.specs.base_spec import MILLISECONDS, MOST, Usd
+from evals_app.engine.specs.base_spec import MAX_INTEGER, MILLISECONDS, Usd
 from fixtures_app.ground.quoting import seconds
 
-_LONGEST_CONVERSATION_MS = 1_500_000  # longer ones are abandoned
+_MAX_CONVERSATION_MS = 1_500_000  # longer ones are abandoned
 
 
 class Latency(PlainGrader):
@@ -33,7 +33,7 @@ class Latency(PlainGrader):
         int,
         Field(
             gt=0,
-            le=MOST,
+            le=MAX_INTEGER,
             title="Maximum time (ms)",
             description="The limit itself still passes.",
             json_schema_extra=MILLISECONDS,
@@ -50,10 +50,10 @@ class Latency(PlainGrader):
         return graded(reason, actual_ms=taken_ms)
 
     def cannot_fail(self) -> str | None:
-        if self.max_ms < _LONGEST_CONVERSATION_MS:
+        if self.max_ms < _MAX_CONVERSATION_MS:
             return None
         return (
-            f"No conversation takes longer than {seconds(_LONGEST_CONVERSATION_MS)}, so every reply is in"
+            f"No conversation takes longer than {seconds(_MAX_CONVERSATION_MS)}, so every reply is in"
             " time. Set a smaller limit."
         )
 

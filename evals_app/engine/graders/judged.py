@@ -27,7 +27,7 @@ from evals_app.engine.specs.base_spec import ModelSpec, Prose, read_model
 from evals_app.engine.statistics.rates import at_least
 from fixtures_app.ground.quoting import quoted, shortened
 
-_LEAST_PASSING = 3  # of 5: partially meets the criteria
+_MIN_PASSING = 3  # of 5: partially meets the criteria
 _ALIKE = 0.25  # votes whose scores differ by no more agree
 _SCATTERED = 0.5  # votes whose scores differ by this much are worth little together
 _LABEL_CHARS = 60
@@ -38,7 +38,7 @@ _ANCHORS = {
     "properties": dict.fromkeys("54321", _ANCHOR),
     "additionalProperties": False,
 }
-_MOST_JURORS = 5
+_MAX_JURORS = 5
 _NAMED = 3  # missed bullets in a reason
 
 
@@ -67,7 +67,7 @@ class VotingGrader(JudgedGrader):
             return self
         if self.votes != 1:
             raise ValueError("Each model of a jury has one vote. Remove either votes or jury.")
-        if len(self.jury) % 2 == 0 or len(self.jury) > _MOST_JURORS:
+        if len(self.jury) % 2 == 0 or len(self.jury) > _MAX_JURORS:
             raise ValueError(
                 f"A jury has 1, 3 or 5 models so that votes cannot be tied; this one has {len(self.jury)}."
             )
@@ -182,7 +182,7 @@ class LlmJudge(VotingGrader):
         if self.scale == "0-1":
             return None
         if threshold is None:
-            return float(answer.raw) >= _LEAST_PASSING
+            return float(answer.raw) >= _MIN_PASSING
         return at_least(answer.score, threshold)
 
     def decides(self, threshold: float | None) -> bool:
@@ -398,7 +398,7 @@ def _on_scale(answer: JudgeAnswer, scale: Scale, threshold: float | None) -> str
     """Write the grade and what is needed: 3 of 5, needs 4."""
     if isinstance(answer.raw, str) or scale != "1-5":
         return ""
-    least = float(_LEAST_PASSING) if threshold is None else 1 + 4 * threshold
+    least = float(_MIN_PASSING) if threshold is None else 1 + 4 * threshold
     # Where only whole grades are given, the next one is needed.
     least = least if answer.votes else math.ceil(round(least, 6))
     return f"{_number(answer.raw)} of 5, needs {_number(least)}."

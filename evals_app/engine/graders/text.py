@@ -24,7 +24,7 @@ from fixtures_app.ground.patterns import (
 from fixtures_app.ground.quoting import quoted, says
 from fixtures_app.ground.written_data import data_in
 
-_LEAST_LETTERS = 4  # of a text that is hardly a part of another word
+_MIN_LETTERS = 4  # of a text that is hardly a part of another word
 _BARE_NUMBER = re.compile(r"[-+$€£¥%\s]*\d(?:[.,\s]?\d)*[$€£¥%\s]*")
 # Signs without which a number would be another one: between digits, or before the first.
 _IN_NUMBER = re.compile(
@@ -156,7 +156,7 @@ class _PieceGrader(TextGrader):
         letters = [character for character in seen if character.isalnum()]
         # Scripts without spaces between words have short words, and no whole ones.
         has_spaces = not any(unicodedata.category(letter) == "Lo" for letter in letters)
-        is_short = 0 < len(letters) < _LEAST_LETTERS
+        is_short = 0 < len(letters) < _MIN_LETTERS
         if has_spaces and (is_short or _BARE_NUMBER.fullmatch(seen)):
             longer = "words" if any(map(str.isalpha, letters)) else "numbers"
             message = (

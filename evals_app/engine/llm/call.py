@@ -33,7 +33,7 @@ _OVERHEAD_TOKENS = 1000
 _IMAGE_TOKENS = 50_000
 # A page is text and image, and hardly any model reads more than a million tokens.
 _PDF_TOKENS_PER_BYTE = 20
-_MOST_PDF_TOKENS = 2_000_000
+_MAX_PDF_TOKENS = 2_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class FileContent:
         if self.media_type != PDF:
             return _IMAGE_TOKENS
         guess = _IMAGE_TOKENS + _PDF_TOKENS_PER_BYTE * len(self.data)
-        return min(guess, _MOST_PDF_TOKENS)
+        return min(guess, _MAX_PDF_TOKENS)
 
     def as_json(self) -> dict[str, str]:
         """Return JSON that identifies it, without the content."""

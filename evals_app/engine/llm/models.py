@@ -41,7 +41,7 @@ R = TypeVar("R", ModelReply, Embeddings)
 Book = Callable[[str, int], Awaitable[float]]
 
 # Of all texts of one embedding call; APIs allow about as many tokens, and texts have fewer.
-_MOST_BYTES = 250_000
+_MAX_BYTES = 250_000
 
 _ADAPTERS: dict[Api, type[Adapter]] = {"anthropic": AnthropicAdapter, "openai": OpenAIAdapter}
 
@@ -270,7 +270,7 @@ def _parts(texts: Sequence[str], *, most: int) -> Iterator[tuple[str, ...]]:
     size = 0
     for text in texts:
         of_text = len(text.encode("utf-8", "surrogatepass"))
-        if part and (len(part) == most or size + of_text > _MOST_BYTES):
+        if part and (len(part) == most or size + of_text > _MAX_BYTES):
             yield tuple(part)
             part, size = [], 0
         part.append(text)

@@ -9,7 +9,7 @@ from evals_app.engine.network.key_places import permitted_hosts
 from evals_app.engine.network.provider_kinds import KINDS
 from evals_app.engine.network.web import Web
 
-_MOST_BYTES = 1_000_000
+_MAX_BYTES = 1_000_000
 
 
 async def find_embedding_model(base_url: str | None, *, patience_s: float = 1.0) -> str | None:
@@ -21,7 +21,7 @@ async def find_embedding_model(base_url: str | None, *, patience_s: float = 1.0)
     address = f"{(base_url or kind.base_url or '').rstrip('/')}/models"
     try:
         async with Web(permitted=permitted_hosts()) as web, asyncio.timeout(patience_s):
-            answer = await web.ask("GET", address, headers={}, most_bytes=_MOST_BYTES)
+            answer = await web.ask("GET", address, headers={}, most_bytes=_MAX_BYTES)
         body: Any = json.loads(answer.text)
         names = [str(model["id"]) for model in body["data"]]
     except (ConfigurationError, WebError, TimeoutError):

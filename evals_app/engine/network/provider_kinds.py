@@ -13,7 +13,7 @@ PDF = "application/pdf"
 
 _IMAGES = frozenset({"image/jpeg", "image/png", "image/webp"})
 _GIF = frozenset({"image/gif"})
-_MOST_TEXTS = 256
+_MAX_TEXTS = 256
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +38,7 @@ class Kind:
     media_types: frozenset[str] = _IMAGES
     has_embeddings: bool = False
     embedding_model: str | None = None
-    most_texts: int = _MOST_TEXTS  # embedded in one call
+    most_texts: int = _MAX_TEXTS  # embedded in one call
     has_responses: bool = False
     more_hosts: tuple[str, ...] = ()
 

@@ -25,7 +25,7 @@ from evals_app.engine.record.trial import Trial, View
 from evals_app.engine.suites.assertion_spec import AssertionSpec
 from fixtures_app.ground.quoting import json_text
 
-_MOST_ALIKE = 100  # that one line expects
+_MAX_ALIKE = 100  # that one line expects
 
 # How a change is written: a name, what always belongs to it, and its fields.
 _Described = tuple[str, dict[str, Any], dict[str, Any]]
@@ -187,7 +187,7 @@ def _add(lines: list[dict[str, Any]], line: dict[str, Any], *, is_countable: boo
     """Add a line, or increase the count of an equal one."""
     for known in lines if is_countable else ():
         count = known.get("count", 1)
-        if count < _MOST_ALIKE and equal(known | {"count": 1}, line | {"count": 1}):
+        if count < _MAX_ALIKE and equal(known | {"count": 1}, line | {"count": 1}):
             known["count"] = count + 1
             return
     lines.append(line)

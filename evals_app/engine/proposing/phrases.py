@@ -7,8 +7,8 @@ from typing import Literal
 
 PhraseKind = Literal["quote", "address", "date", "time", "code", "number", "name"]
 
-MOST = 6
-_MOST_CHARS = 20_000  # of a reply that is read
+MAX_PHRASES = 6
+_MAX_CHARS = 20_000  # of a reply that is read
 
 _MONTH = r"[^\W\d_]{3,9}\.?"
 _NAMED_MONTH = r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]{0,6}"
@@ -34,7 +34,7 @@ _PHRASE = re.compile(
 _WORTH: dict[PhraseKind, int] = {
     "code": 0, "number": 1, "date": 2, "address": 3, "quote": 4, "name": 5, "time": 6,
 }  # fmt: skip
-_LEAST_NAME = 4
+_MIN_NAME = 4
 _SHORT = 60  # characters of a reply that is one phrase as a whole
 
 
@@ -54,11 +54,11 @@ class Phrase:
 def phrases_of(reply: str) -> list[Phrase]:
     """Return the most distinctive phrases of a reply, in their order."""
     found: dict[str, tuple[int, Phrase]] = {}
-    for place, phrase in enumerate(_phrases(reply[:_MOST_CHARS])):
+    for place, phrase in enumerate(_phrases(reply[:_MAX_CHARS])):
         found.setdefault(phrase.text.casefold(), (place, phrase))
     if len(reply) <= _SHORT and (whole := reply.strip().rstrip(".!")) and "\n" not in whole:
         found.setdefault(whole.casefold(), (len(found), Phrase("quote", whole)))
-    best = sorted(found.values(), key=lambda entry: (_WORTH[entry[1].kind], entry[0]))[:MOST]
+    best = sorted(found.values(), key=lambda entry: (_WORTH[entry[1].kind], entry[0]))[:MAX_PHRASES]
     return [phrase for _, phrase in sorted(best, key=lambda entry: entry[0])]
 
 
@@ -77,4 +77,4 @@ def _is_name(reply: str, start: int, text: str) -> bool:
         return True
     before = reply[:start].rstrip(" *_")
     begins = not before or before[-1] in ".!?:\n•-|#>"
-    return not begins and len(text) >= _LEAST_NAME
+    return not begins and len(text) >= _MIN_NAME

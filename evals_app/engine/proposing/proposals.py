@@ -41,14 +41,14 @@ from fixtures_app.ground.quoting import listed, quoted, shortened
 
 Kind = Literal["call", "order", "phrase", "expected", "change", "nothing_else", "limit"]
 
-MOST_BOXES = 500
+MAX_BOXES = 500
 REPEATS = "repeats the call above"
 SEEN_IN_CHANGES = "already in the changes below"
 FAILED = "the call failed"
 
 _SHOWN = 80
-_LEAST_MS = 1000
-_LEAST_TOKENS = 50
+_MIN_MS = 1000
+_MIN_TOKENS = 50
 _CHANGING = frozenset(
     {"entity.create", "entity.update", "entity.delete", "relation.create", "relation.delete"}
 )
@@ -106,7 +106,7 @@ def proposals(
         return ()
     known = Known.before(trial, fixtures, is_compared=bool(others))
     end = [*_of_world(trial, others, known), *_limits(trial, others)]
-    left = MOST_BOXES - sum(map(_boxes, end))
+    left = MAX_BOXES - sum(map(_boxes, end))
     made = [*_bounded(_of_turns(trial, others, known), left), *end]
     return tuple(made if is_passed else [replace(one, is_ticked=False) for one in made])
 
@@ -296,7 +296,7 @@ def _of_world(trial: Trial, others: Sequence[Trial], known: Known) -> Iterator[P
         return
     changes = happenings(trial, others, known=known)
     everything = {key for change in changes for key in _keys_of(change)}
-    if len(everything) > MOST_BOXES // 2:
+    if len(everything) > MAX_BOXES // 2:
         return
     is_only = not others or changed_nothing_else(trial, others)
     try:
@@ -359,12 +359,12 @@ def _rounded_up(value: float | Decimal) -> Decimal:
 
 
 def _tokens(used: float | Decimal) -> tuple[int | None, str]:
-    bound = max(int(_rounded_up(used)), _LEAST_TOKENS) if used else None
+    bound = max(int(_rounded_up(used)), _MIN_TOKENS) if used else None
     return bound, f"At most {bound or 0:,} response tokens ({used:,} were used)"
 
 
 def _time(taken_ms: float | Decimal) -> tuple[int | None, str]:
-    bound = max(int(_rounded_up(taken_ms)), _LEAST_MS) if taken_ms else _LEAST_MS
+    bound = max(int(_rounded_up(taken_ms)), _MIN_MS) if taken_ms else _MIN_MS
     return bound, f"Takes at most {bound / 1000:,g} s (it took {float(taken_ms) / 1000:,.2f} s)"
 
 

@@ -26,9 +26,9 @@ TIME = "looks like a time"
 PROSE = "free text"
 
 _MATCHER: TypeAdapter[Any] = TypeAdapter(Matcher)
-_DEEPEST = 4  # below that, a mapping is one part
-_MOST_PARTS = 60  # of one value; a larger one is taken apart at the top only
-_MOST_PAIRED = 60  # of one kind; more are paired in their order
+_MAX_DEPTH = 4  # below that, a mapping is one part
+_MAX_PARTS = 60  # of one value; a larger one is taken apart at the top only
+_MAX_PAIRED = 60  # of one kind; more are paired in their order
 
 _DAY = re.compile(r"(?<!\d)\d{4}-\d\d-\d\d(?!\d)")
 _MOMENT = re.compile(r"(?<!\d)\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?")
@@ -51,13 +51,13 @@ _NAMES_A_KEY = re.compile(
     r"|confirmation|tracking|ticket|session|trace)$",
     re.IGNORECASE,
 )
-_LEAST_CODE = 4  # characters: A4 is a room, RF-8271 a reference
-_LEAST_WORDS = 4  # of free text
-_LEAST_LETTERS = 6
-_FEWEST_VOWELS = 0.15
+_MIN_CODE = 4  # characters: A4 is a room, RF-8271 a reference
+_MIN_WORDS = 4  # of free text
+_MIN_LETTERS = 6
+_MIN_VOWELS = 0.15
 _LARGE = 10_000
 _KEY_FROM = 1_000
-_MOST_DECIMALS = 4
+_MAX_DECIMALS = 4
 
 T = TypeVar("T")
 
@@ -172,7 +172,7 @@ class Known:
         if self.has(json_text(number)):
             return False
         if not float(number).is_integer():
-            return len(repr(number).partition(".")[2]) > _MOST_DECIMALS
+            return len(repr(number).partition(".")[2]) > _MAX_DECIMALS
         is_key = bool(_NAMES_A_KEY.search(name)) and abs(number) >= _KEY_FROM
         return is_key or (abs(number) >= _LARGE and number % 100 != 0)
 
@@ -189,7 +189,7 @@ class Known:
         is_key = _NAMES_A_KEY.search(name) is not None
         if any(_is_made_up(token, is_key=is_key) and not self.has(token) for token in tokens):
             return RANDOM
-        return PROSE if len(text.split()) >= _LEAST_WORDS else ""
+        return PROSE if len(text.split()) >= _MIN_WORDS else ""
 
     def _is_spoken_day(self, text: str) -> bool:
         days = _SPOKEN_DAY.findall(text) if self.now is not None else ()
@@ -235,11 +235,11 @@ def _is_made_up(token: str, *, is_key: bool) -> bool:
     digits = sum(character.isdigit() for character in token)
     letters = sum(character.isalpha() for character in token)
     if digits and letters:
-        return len(token) >= _LEAST_CODE and not _MEASURE.fullmatch(token)
+        return len(token) >= _MIN_CODE and not _MEASURE.fullmatch(token)
     if digits:
-        return digits >= (_LEAST_CODE if is_key else _LEAST_CODE + 1)
+        return digits >= (_MIN_CODE if is_key else _MIN_CODE + 1)
     vowels = len(re.findall(r"[aeiouyäöü]", token, re.IGNORECASE))
-    return token.isascii() and letters >= _LEAST_LETTERS and vowels < letters * _FEWEST_VOWELS
+    return token.isascii() and letters >= _MIN_LETTERS and vowels < letters * _MIN_VOWELS
 
 
 def taken_apart(
@@ -254,8 +254,8 @@ def taken_apart(
 
     What only others have is a part if it would have to be named: below the top, or `with_extras`.
     """
-    leaves = list(islice(_leaves((), value, others, with_extras=with_extras), _MOST_PARTS + 1))
-    if len(leaves) > _MOST_PARTS:
+    leaves = list(islice(_leaves((), value, others, with_extras=with_extras), _MAX_PARTS + 1))
+    if len(leaves) > _MAX_PARTS:
         tops = [
             (name, part, [other.get(name, ABSENT) for other in others])
             for name, part in value.items()
@@ -288,7 +288,7 @@ def _leaves(
 
 def _can_be_opened(value: Any, others: Sequence[Any], *, depth: int) -> bool:
     """Whether parts of a value may be left open: all trials have the same kind of thing."""
-    if depth >= _DEEPEST or not value:
+    if depth >= _MAX_DEPTH or not value:
         return False
     together = [value, *others]
     if isinstance(value, Mapping):
@@ -360,7 +360,7 @@ def paired(
     ours: Sequence[T], theirs: Sequence[T], value_of: Callable[[T], Mapping[str, Any]]
 ) -> list[T | None]:
     """Return for each of ours the one of theirs that is most like it, each of them once at most."""
-    if max(len(ours), len(theirs)) > _MOST_PAIRED:
+    if max(len(ours), len(theirs)) > _MAX_PAIRED:
         return [*theirs[: len(ours)], *[None] * (len(ours) - len(theirs))]
     pairs = sorted(
         (-_shared(value_of(one), value_of(other)), n, m)

@@ -24,11 +24,11 @@ from evals_app.engine.record.trial import (
     Usage,
     total_usage,
 )
-from evals_app.engine.specs.base_spec import MOST
+from evals_app.engine.specs.base_spec import MAX_INTEGER
 
 _NS_IN_MS = 1_000_000
-_MOST_OF_A_NAME = 200  # characters
-_MOST_WRITTEN = 100_000  # characters of a Python value that is read as one
+_MAX_OF_A_NAME = 200  # characters
+_MAX_WRITTEN = 100_000  # characters of a Python value that is read as one
 
 # Each table has the names that the conventions use, the current ones first.
 _TOOL_NAMES = ("gen_ai.tool.name", "tool.name", "traceloop.entity.name")
@@ -286,7 +286,7 @@ def calls_of(spans: Iterable[Span], tree: Tree) -> tuple[ToolCall, ...]:
 
 def _name_of(span: Span) -> str:
     name = span.first(_TOOL_NAMES) or span.name.removeprefix("execute_tool ") or "tool"
-    return f"{name}"[:_MOST_OF_A_NAME]
+    return f"{name}"[:_MAX_OF_A_NAME]
 
 
 def _call(span: Span, asked: Mapping[str, dict[str, Any]]) -> ToolCall:
@@ -311,7 +311,7 @@ def _arguments(span: Span) -> Any:
     """Return the arguments of a call: an object, or what is written instead of one."""
     written = span.first(_ARGUMENTS)
     value = span.read(_ARGUMENTS)
-    if isinstance(value, str) and value.startswith("{") and len(value) < _MOST_WRITTEN:
+    if isinstance(value, str) and value.startswith("{") and len(value) < _MAX_WRITTEN:
         # LangChain writes arguments as Python does.
         with suppress(ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
             plain = json.dumps(literal_eval(value), allow_nan=False)
@@ -414,10 +414,10 @@ def _tokens(span: Span) -> Usage:
 
 
 def _count(value: Any) -> int | None:
-    is_count = isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MOST
+    is_count = isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MAX_INTEGER
     return value if is_count else None
 
 
 def _model_of(models: Sequence[Span]) -> str | None:
     names = [span.first(_MODELS) for span in models]
-    return next((f"{name}"[:_MOST_OF_A_NAME] for name in reversed(names) if name), None)
+    return next((f"{name}"[:_MAX_OF_A_NAME] for name in reversed(names) if name), None)

@@ -126,7 +126,7 @@ def mark_of(info: FieldInfo, mark: str) -> Any:
     return extra.get(mark, "") if isinstance(extra, dict) else ""
 
 
-MOST = 2_147_483_647  # what a database column for whole numbers holds
+MAX_INTEGER = 2_147_483_647  # what a database column for whole numbers holds
 
 # Prefixes by which a model name without provider names one.
 PREFIXES = {"claude-": "anthropic", "gpt-": "openai", "gemini-": "gemini"}
@@ -217,7 +217,7 @@ class PriceSpec(Spec):
         title="Applies above (prompt tokens)",
         description="Only for calls with a longer prompt. By default, for all.",
         ge=0,
-        le=MOST,
+        le=MAX_INTEGER,
     )
     is_batch: bool = Field(
         default=False, title="Batch API price", description="Only for calls of the batch API."
@@ -304,14 +304,14 @@ class ProviderSpec(Spec):
         default=None,
         title="Parallel calls",
         ge=1,
-        le=MOST,
+        le=MAX_INTEGER,
         description="Of all workers together. By default, no limit but the run's own.",
     )
     requests_per_minute: int | None = Field(
         default=None,
         title="Calls per minute",
         ge=1,
-        le=MOST,
+        le=MAX_INTEGER,
         description="Of all workers together, evenly spread. By default, no limit.",
     )
     prices: Annotated[list[PriceSpec], AfterValidator(_prices)] = Field(

@@ -6,10 +6,8 @@ from dataclasses import dataclass
 
 from evals_app.engine.statistics.rates import at_least, wilson_interval
 
-FEWEST_LABELS = 20  # below, a kappa says nothing, and no gate trusts the judge
-_LEAST_INFORMED = (
-    0.2  # below, a pass rate cannot be corrected: the judge hardly tells answers apart
-)
+MIN_LABELS = 20  # below, a kappa says nothing, and no gate trusts the judge
+_MIN_INFORMED = 0.2  # below, a pass rate cannot be corrected: the judge hardly tells answers apart
 _Z = 1.959964  # 95 %
 
 # The grades of a scale, the lowest and the highest; scores 0..1 lie between them.
@@ -89,7 +87,7 @@ class Agreement:
 
     @property
     def is_enough(self) -> bool:
-        return self.n >= FEWEST_LABELS
+        return self.n >= MIN_LABELS
 
     @property
     def agreed(self) -> Rate:
@@ -143,7 +141,7 @@ class Agreement:
         Source: Rogan & Gladen, American Journal of Epidemiology 107 (1978), 71-76.
         """
         tpr, tnr = self.passes_noticed.share, self.failures_noticed.share
-        if tpr is None or tnr is None or tpr + tnr - 1 <= _LEAST_INFORMED:
+        if tpr is None or tnr is None or tpr + tnr - 1 <= _MIN_INFORMED:
             return None
         return min(1.0, max(0.0, (observed + tnr - 1) / (tpr + tnr - 1)))
 
@@ -185,7 +183,7 @@ def _on_scale(labels: Sequence[Label], scale: str) -> OnScale | None:
     lowest, highest = SCALES[scale]
     grades = range(lowest, highest + 1)
     table = [[pairs.count((person, judge)) for judge in grades] for person in grades]
-    kappa = weighted_kappa(table) if len(pairs) >= FEWEST_LABELS else None
+    kappa = weighted_kappa(table) if len(pairs) >= MIN_LABELS else None
     return OnScale(scale, len(pairs), apart.count(0), apart.count(1), kappa)
 
 

@@ -12,7 +12,7 @@ from evals_app.engine.record.trial import Verdict
 from evals_app.engine.statistics.check_counts import UNKNOWN, turned_checks
 from evals_app.engine.statistics.rates import fisher_exact
 
-MOST_RUNS = 10  # compared at once
+MAX_RUNS = 10  # compared at once
 
 # How rarely chance must explain a fall from trials that disagreed already: where the verdict of the
 # case changed, and where it failed before, too. Most cases with such trials fail in both runs, and

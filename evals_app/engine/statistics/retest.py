@@ -21,7 +21,7 @@ from evals_app.engine.statistics.comparison import (
 from evals_app.engine.statistics.rates import fisher_exact
 
 ENOUGH_TRIALS = 3  # of a case: with fewer, runs miss many cases that got worse
-LEAST_GAP = 0.15  # of two pass rates; below it more trials would hardly find a difference
+MIN_GAP = 0.15  # of two pass rates; below it more trials would hardly find a difference
 LIKELY_TRIALS = 8  # of each version of a suspect, on average; tests simulate it
 
 _NOISE = 1e-9
@@ -270,7 +270,7 @@ def _after(suspect: Suspect, *, is_real: bool) -> Suspect:
         return suspect
     if is_real:
         return replace(suspect, state=State.DECIDED)
-    is_small = suspect.gap is not None and suspect.gap < LEAST_GAP - _NOISE
+    is_small = suspect.gap is not None and suspect.gap < MIN_GAP - _NOISE
     return replace(suspect, state=State.DROPPED) if is_small else suspect
 
 

@@ -4,7 +4,7 @@ import re
 
 from evals_app.engine.statistics.rates import at_least
 
-_MOST_PLACES = 6
+_MAX_PLACES = 6
 _AT_END = re.compile(r" ?Score (\d\.\d+)(?:, needs \d+\.\d+)?\.$")
 
 
@@ -25,7 +25,7 @@ def _compared(score: float, threshold: float) -> str:
     """Write a score and the one it needs; one that is too low never looks equal when rounded."""
     is_below = not at_least(score, threshold)
     places = 2
-    while places < _MOST_PLACES and (
+    while places < _MAX_PLACES and (
         (is_below and f"{score:.{places}f}" >= f"{threshold:.{places}f}")
         or round(threshold, places) != threshold
     ):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 _CERTAIN = 0.05  # the usual level
-_MOST_STEPS = 500_000  # of the exact sum: a tenth of a second
+_MAX_STEPS = 500_000  # of the exact sum: a tenth of a second
 _FINEST = 1_000_000  # parts of a rate in which floating-point numbers are exact enough
 _COARSE = 60  # parts where exact ones are too many: still exact for 10, 12, 15, 20 and 30 trials
 _NOISE = 1e-9
@@ -97,11 +97,11 @@ def _p_of(strata: Mapping[Stratum, int]) -> float:
     trials = {n for stratum in strata for n in (stratum.base_graded, stratum.head_graded)}
     parts = math.lcm(*trials)
     terms = list(_terms(strata, parts)) if parts <= _FINEST else []
-    if not terms or _steps_of(terms) > _MOST_STEPS:
+    if not terms or _steps_of(terms) > _MAX_STEPS:
         terms = list(_terms(strata, _COARSE))
     centre = math.fsum(term.mean * term.count for term in terms)
     reached = abs(sum(term.observed * term.count for term in terms) - centre)
-    is_short = _steps_of(terms) <= _MOST_STEPS
+    is_short = _steps_of(terms) <= _MAX_STEPS
     p = _exact(terms, centre, reached) if is_short else _normal(terms, reached)
     return min(1.0, p)
 
@@ -133,7 +133,7 @@ def _steps_of(terms: list[_Term]) -> int:
         reach = (max(term.chances) - min(term.chances)) // spacing
         for _ in range(term.count):
             done += len(term.chances) * sums
-            if done > _MOST_STEPS:
+            if done > _MAX_STEPS:
                 return done
             width += reach
             sums = min(sums * len(term.chances), width + 1)

@@ -2,7 +2,7 @@
 
 from evals_app.engine.record.trial import YardstickSpec
 from evals_app.engine.specs.base_spec import Spec
-from evals_app.engine.statistics.agreement import FEWEST_LABELS
+from evals_app.engine.statistics.agreement import MIN_LABELS
 
 ONLY_INFORMS = "only_informs"  # key of the details of a grade: why it decides nothing
 
@@ -35,19 +35,18 @@ class JudgeTrust(Spec):
     def _doubt(self, yardstick: YardstickSpec) -> str:
         labels, same = self.compared.get(yardstick.digest, (0, 0))
         trusted = sum(item in self.trusted for item in yardstick.items)
-        if trusted > 0 and labels < FEWEST_LABELS:
+        if trusted > 0 and labels < MIN_LABELS:
             return (
                 f"its judge agrees with people often enough on {trusted} of"
                 f" {len(yardstick.items)} bullets."
             )
         if not labels:
             return (
-                "its judge has not been compared with people yet;"
-                f" {FEWEST_LABELS} answers are needed."
+                f"its judge has not been compared with people yet; {MIN_LABELS} answers are needed."
             )
         answers = f"{labels} {'answer' if labels == 1 else 'answers'}"
-        if labels < FEWEST_LABELS:
-            return f"its judge was compared with people on {answers}; {FEWEST_LABELS} are needed."
+        if labels < MIN_LABELS:
+            return f"its judge was compared with people on {answers}; {MIN_LABELS} are needed."
         return (
             f"its judge agrees with people on {same} of {answers}, and this suite asks for"
             f" {100 * self.least:.4g}\u00a0%."
@@ -62,6 +61,6 @@ class JudgeTrust(Spec):
         checks, verb = ("check", "informs") if self.judged == 1 else ("checks", "inform")
         return (
             f"{informing:,} of {self.judged:,} judged {checks} only {verb}: until judges agree with"
-            f" people in {100 * self.least:.4g}\u00a0% of at least {FEWEST_LABELS} answers, they"
+            f" people in {100 * self.least:.4g}\u00a0% of at least {MIN_LABELS} answers, they"
             " decide nothing."
         )

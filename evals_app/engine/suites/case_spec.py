@@ -11,7 +11,15 @@ from evals_app.engine.basics.matchers import json_problem
 from evals_app.engine.basics.permits import checked
 from evals_app.engine.basics.template import placeholders
 from evals_app.engine.graders.kit.base import Need
-from evals_app.engine.specs.base_spec import MILLISECONDS, MOST, SECONDS, Name, Prose, Spec, Usd
+from evals_app.engine.specs.base_spec import (
+    MAX_INTEGER,
+    MILLISECONDS,
+    SECONDS,
+    Name,
+    Prose,
+    Spec,
+    Usd,
+)
 from evals_app.engine.specs.files import MAX_FILE_BYTES, MAX_FILES, FileSpec, distinct
 from evals_app.engine.suites.assertion_spec import AssertionSpec, Loc
 from fixtures_app.ground.spec_errors import located
@@ -29,14 +37,18 @@ class LimitsSpec(Spec):
     """Hard limits of a case. All are inclusive; a limit that is not set is not checked."""
 
     max_prompt_tokens: int | None = Field(
-        default=None, title="Max prompt tokens", description="Of all turns together.", ge=0, le=MOST
+        default=None,
+        title="Max prompt tokens",
+        description="Of all turns together.",
+        ge=0,
+        le=MAX_INTEGER,
     )
     max_response_tokens: int | None = Field(
         default=None,
         title="Max response tokens",
         description="Of all turns together.",
         ge=0,
-        le=MOST,
+        le=MAX_INTEGER,
     )
     max_time_ms: int | None = Field(
         default=None,
@@ -44,7 +56,7 @@ class LimitsSpec(Spec):
         description="The agent's own time, all turns together.",
         json_schema_extra=MILLISECONDS,
         ge=0,
-        le=MOST,
+        le=MAX_INTEGER,
     )
     max_cost_usd: Usd | None = Field(
         default=None,
@@ -52,7 +64,11 @@ class LimitsSpec(Spec):
         description="Of the agent's model calls, all turns together.",
     )
     max_tool_calls: int | None = Field(
-        default=None, title="Max tool calls", description="Of all turns together.", ge=0, le=MOST
+        default=None,
+        title="Max tool calls",
+        description="Of all turns together.",
+        ge=0,
+        le=MAX_INTEGER,
     )
 
 

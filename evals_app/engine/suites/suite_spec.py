@@ -45,7 +45,7 @@ _ANY_RESULT = (
     " leave it out."
 )
 _SWAMPING = 0.9  # share of all weights
-_FEWEST = 2  # checks, so that one can outweigh the others
+_MIN_CHECKS = 2  # checks, so that one can outweigh the others
 
 
 # The order means nothing; sorted, equal suites compare equal.
@@ -386,7 +386,7 @@ class SuiteSpec(Spec):
         """Return the check that outweighs all others of a case in its score, if any."""
         checks = [placed.check for placed in self.placed_checks(case)]
         weights = [check.counted_weight for check in checks]
-        if not self.passes_by_score or self.rubric_check or sum(map(bool, weights)) < _FEWEST:
+        if not self.passes_by_score or self.rubric_check or sum(map(bool, weights)) < _MIN_CHECKS:
             return None
         heaviest = max(checks, key=lambda check: check.counted_weight)
         share = heaviest.counted_weight / sum(weights)

@@ -15,7 +15,7 @@ from evals_app.engine.statistics.rates import at_least, mean, percentile
 from evals_app.engine.suites.suite_spec import GatesSpec
 
 P95 = 0.95
-MOST_NAMED = 20  # cases that a reason names
+MAX_NAMED = 20  # cases that a reason names
 # The gates on times and costs: no verdict changes what they measure.
 OF_EFFORT = frozenset({"max_p95_ms", "max_cost_per_call_usd", "max_cost_usd"})
 
@@ -120,7 +120,7 @@ class Regressions:
         base = self._base.get(head.name)
         change = change_of(base, head)
         self._changes[change] += 1
-        if change is Change.WORSE and len(self._worse) < MOST_NAMED:
+        if change is Change.WORSE and len(self._worse) < MAX_NAMED:
             self._worse.append(head.name)
         if base is None or change is Change.CHANGED:
             return

@@ -5,7 +5,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from evals_app.engine.specs.base_spec import MOST, Usd
+from evals_app.engine.specs.base_spec import MAX_INTEGER, Usd
 from evals_app.formats.foreign.shapes import Foreign
 
 _OPERATORS = set("();<>|&")
@@ -30,7 +30,7 @@ def _path(path: str) -> str:
 Text = Annotated[str, Field(min_length=1)]
 Share = Annotated[float, AfterValidator(_share)]
 Path = Annotated[Text, AfterValidator(_path)]
-Milliseconds = Annotated[int, Field(gt=0, le=MOST)]
+Milliseconds = Annotated[int, Field(gt=0, le=MAX_INTEGER)]
 
 
 def _line(command: str) -> str:

@@ -9,7 +9,7 @@ from evals_app.engine.suites.suite_spec import SuiteSpec
 from evals_app.formats.foreign.draft import Draft, placed_assertions
 from evals_app.formats.reading.problems import Problem, in_order
 
-_MOST_STORED = 200
+_MAX_STORED = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +35,9 @@ class Losses:
             "checks_read": self.checks_read,
             "parts": [
                 {column: getattr(part, column) for column in columns}
-                for part in parts[:_MOST_STORED]
+                for part in parts[:_MAX_STORED]
             ],
-            "more": max(0, len(parts) - _MOST_STORED),
+            "more": max(0, len(parts) - _MAX_STORED),
         }
 
 

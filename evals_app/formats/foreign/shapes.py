@@ -25,7 +25,7 @@ GENERIC = frozenset(
     | {"llm", "promptfoo", "promptfooconfig", "prompts", "qa", "src", "test", "tests"}
 )
 _SLUG_LENGTH = 60
-_LONGEST_SLUG = 100
+_MAX_SLUG = 100
 
 
 class Foreign(BaseModel):
@@ -168,7 +168,7 @@ def slug_of(name: str, *, instead: str = "imported") -> str:
 
 def suite_slug(agent: str, name: str, *, instead: str) -> str:
     """Make the slug of a suite: it begins with that of the agent, for others have this name too."""
-    return f"{agent}-{slug_of(name, instead=instead)}"[:_LONGEST_SLUG].rstrip("-")
+    return f"{agent}-{slug_of(name, instead=instead)}"[:_MAX_SLUG].rstrip("-")
 
 
 def distinct_names(names: Sequence[str]) -> list[str]:

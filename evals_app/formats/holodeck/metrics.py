@@ -29,7 +29,7 @@ _COMPARING: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "meteor": ("meteor", ()),
 }
 _OUR_NAMES = {ours: name for name, (ours, _) in _COMPARING.items() if ours not in _COMPARING}
-_MOST_GRADE = 5  # of HoloDeck's old judges
+_MAX_GRADE = 5  # of HoloDeck's old judges
 # HoloDeck's thresholds are for grades from 0 to 10, divided by 10.
 _SCALE = "0-10"
 _JUDGED: Mapping[str, Any] = {
@@ -161,12 +161,12 @@ def _threshold(source: Source, loc: Loc, metric: Standard | GEval | Rag | Code) 
     is_judged = isinstance(metric, GEval | Rag) or (
         isinstance(metric, Standard) and metric.metric in _REPLACED
     )
-    if not is_judged or not 1 < written <= _MOST_GRADE:
+    if not is_judged or not 1 < written <= _MAX_GRADE:
         return {"threshold": written}
-    threshold = round((written - 1) / (_MOST_GRADE - 1), 4)
+    threshold = round((written - 1) / (_MAX_GRADE - 1), 4)
     message = (
-        f"Thresholds range from 0 to 1. This one is read as a grade from 1 to {_MOST_GRADE}: "
-        f"{written:g} of {_MOST_GRADE} is {threshold:g}."
+        f"Thresholds range from 0 to 1. This one is read as a grade from 1 to {_MAX_GRADE}: "
+        f"{written:g} of {_MAX_GRADE} is {threshold:g}."
     )
     source.say((*loc, "threshold"), message, level="warning")
     return {"threshold": threshold}

@@ -25,7 +25,7 @@ from evals_app.formats.reading.yaml_source import read_yaml
 # What says that a file has something to evaluate.
 _OF_SUITES = ("evaluations", "test_cases", "test_cases_file")
 # Seconds for a turn, and conversations at once.
-_MOST = {"llm_timeout": 1500, "parallel_test_cases": 1000}
+_MAX_VALUES = {"llm_timeout": 1500, "parallel_test_cases": 1000}
 _READ = AgentFile.model_fields.keys() - {"tools"}
 
 
@@ -140,7 +140,7 @@ def _how_to_run(
 
 def _within(source: Source, key: str, written: float | None) -> float | None:
     """Return a setting, or the most that is possible here if it is more, which is reported."""
-    most = _MOST[key]
+    most = _MAX_VALUES[key]
     if written is None or written <= most:
         return written
     message = f"At most {most} is possible here, so {written:g} is read as {most}."

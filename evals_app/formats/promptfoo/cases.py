@@ -12,7 +12,7 @@ from evals_app.formats.promptfoo.shapes import Scenario, Test
 from evals_app.formats.promptfoo.source import Spot, is_data, is_file
 from evals_app.formats.promptfoo.templates import Template, composed, text_of
 
-_MOST_COMBINATIONS = 1_000
+_MAX_COMBINATIONS = 1_000
 _NAME_CHARS = 120
 
 
@@ -225,8 +225,8 @@ def _cases(layers: Sequence[Layer]) -> Iterator[Case]:
     }
     if any(layer.says.options.disable_var_expansion for layer in layers):
         several = {}
-    if prod(map(len, several.values())) > _MOST_COMBINATIONS:
-        case.spot.say(f"These variables have more than {_MOST_COMBINATIONS:,} combinations.")
+    if prod(map(len, several.values())) > _MAX_COMBINATIONS:
+        case.spot.say(f"These variables have more than {_MAX_COMBINATIONS:,} combinations.")
         return
     for name, value in loaded.values.items():
         for text in value if isinstance(value, list) else [value]:

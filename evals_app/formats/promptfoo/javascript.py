@@ -51,7 +51,7 @@ _TEXT = re.compile(_STRING)
 _PATTERN = re.compile(rf"/{_REGEX}/")
 _ESCAPED = re.compile(r"\\(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|([\s\S]))")
 _SIGNS = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "v": "\v", "0": "\0"}
-_MOST_CHARS, _MOST_DEPTH = 2_000, 50
+_MAX_CHARS, _MAX_DEPTH = 2_000, 50
 _PIECE = 1_000  # the most that one repeat of a pattern counts
 _BOUNDS = {">=": "minimum", "<=": "maximum"}
 _OPPOSITE = {
@@ -89,7 +89,7 @@ def checks_of(code: str, values: Mapping[str, Any], *, inverse: bool) -> list[Js
     Raises:
         NotSayableError: none do.
     """
-    if len(code) > _MOST_CHARS:
+    if len(code) > _MAX_CHARS:
         raise NotSayableError
     condition = code.strip().removeprefix("return ").strip().removesuffix(";").strip()
     checks = _Reader(values).read(condition, negated=inverse)
@@ -105,7 +105,7 @@ class _Reader:
     values: Mapping[str, Any]
 
     def read(self, written: str, *, negated: bool, depth: int = 0) -> list[Json]:
-        if depth > _MOST_DEPTH:
+        if depth > _MAX_DEPTH:
             raise NotSayableError
         read = partial(self.read, depth=depth + 1)
         condition = _without_brackets(written.strip())

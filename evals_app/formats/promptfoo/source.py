@@ -26,8 +26,8 @@ _DATA = (".yaml", ".yml", ".json")
 _PROGRAM = re.compile(r"\.(?:[cm]?[jt]s|py|rb|sh|bash|pl|go)(?::\w+)?$")
 _WORKBOOK = re.compile(r"\.xlsx?(?:#.*)?$")
 _ELSEWHERE = re.compile(r"[a-z][a-z0-9+.-]*://")
-_MOST_FILES = 500
-_MOST_DEPTH = 5
+_MAX_FILES = 500
+_MAX_DEPTH = 5
 _TOO_MANY = "\0"  # the name of cells that is in no column; no file holds it
 _SAME_NAME = "Two columns have this name. Name several assertions __expected1, __expected2 ..."
 _COMMA = "This row has more cells than the first one. Put a cell with a comma in quotation marks."
@@ -139,13 +139,13 @@ class Spot(spots.Spot):
         paths = base.around.attached.paths_beside(base.document.path, path)
         if not paths:
             self.say("No file in this folder or below it matches this path.")
-        return paths[:_MOST_FILES]
+        return paths[:_MAX_FILES]
 
     def loaded(self, written: str, *, checks: int = 0) -> Iterator["Spot"]:
         """Return the files of data that a reference means; `checks` are lost with one."""
-        if self.depth == _MOST_DEPTH:
+        if self.depth == _MAX_DEPTH:
             self.say(
-                f"Files refer to each other more than {_MOST_DEPTH} levels deep, perhaps in a "
+                f"Files refer to each other more than {_MAX_DEPTH} levels deep, perhaps in a "
                 "circle."
             )
             return

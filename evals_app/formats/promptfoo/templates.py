@@ -22,7 +22,7 @@ _STEP = rf"\.(?:{_NAME}|\d+)|\[\d+\]|\['[^']*'\]|\[\"[^\"]*\"\]"
 _PATH = re.compile(rf"({_NAME})((?:{_STEP})*)((?:\s*\|\s*{_NAME})*)")
 _STEPS = re.compile(rf"\.({_NAME}|\d+)|\[(\d+)\]|\['([^']*)'\]|\[\"([^\"]*)\"\]")
 _ROUNDS = 5  # of variables that hold variables
-_MOST_CHARS = 1_000_000  # that variables put into another
+_MAX_CHARS = 1_000_000  # that variables put into another
 _SHOWN = 60
 
 _FILTERS: dict[str, Callable[[Any], Any]] = {
@@ -182,7 +182,7 @@ def composed(values: Vars) -> dict[str, Any]:
         for name, value in before.items():
             if isinstance(value, str) and "{{" in value and not Template(value).problem:
                 parts = Template(value).values({**before, name: ""})
-                if sum(map(len, parts.values())) * value.count("{{") < _MOST_CHARS:
+                if sum(map(len, parts.values())) * value.count("{{") < _MAX_CHARS:
                     filled[name] = Template(value).fill({**before, name: ""})
         if filled == before:
             break

@@ -11,7 +11,7 @@ from typing import Any
 from fixtures_app.ground.json_data import text_fault
 from fixtures_app.ground.strict_json import MAX_DIGITS, TOO_LONG
 
-_MOST = 10**MAX_DIGITS
+_MAX_INTEGER = 10**MAX_DIGITS
 _TOO_LARGE = "This number is too large to be stored. Put it in quotes."
 
 _TRUE = {"true", "yes", "on"}
@@ -31,7 +31,7 @@ def fault(value: Any) -> str:
         return text_fault(value)
     if isinstance(value, float):
         return "" if math.isfinite(value) else _TOO_LARGE
-    return TOO_LONG if isinstance(value, int) and abs(value) >= _MOST else ""
+    return TOO_LONG if isinstance(value, int) and abs(value) >= _MAX_INTEGER else ""
 
 
 def resolved(text: str) -> Any:

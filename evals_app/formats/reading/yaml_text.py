@@ -8,7 +8,7 @@ import yaml
 
 # What a reader of another YAML version would take for something else than text.
 _NUMBER_ELSEWHERE = re.compile(r"[-+]?(?:0o[0-7]+|[0-9.]+(?:[eE][-+]?[0-9]+)?)")
-_LEAST_PLAIN = 1e-9
+_MIN_PLAIN = 1e-9
 # A block keeps these letter by letter; everything else is escaped inside double quotes.
 _BLOCK = re.compile(
     "(?:[\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\n]|[^\x00-\uffff])*"
@@ -39,7 +39,7 @@ def _text(dumper: _Dumper, text: str) -> yaml.ScalarNode:
 
 
 def _number(dumper: _Dumper, number: float) -> yaml.ScalarNode:
-    if _LEAST_PLAIN <= abs(number) < 1:
+    if _MIN_PLAIN <= abs(number) < 1:
         # 0.00005, which people read, instead of 5.0e-05.
         plain = f"{Decimal(repr(number)):f}"
         return dumper.represent_scalar("tag:yaml.org,2002:float", plain)

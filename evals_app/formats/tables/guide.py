@@ -52,7 +52,7 @@ ABOUT: Mapping[str, str] = {
 }
 ABOUT_PARAM = "A parameter of the case, for prompts."
 
-_MOST_CHARS = 255  # of the values of a drop-down, as Excel allows
+_MAX_CHARS = 255  # of the values of a drop-down, as Excel allows
 _FLAGS = ("TRUE", "FALSE")
 _FLAG_COLUMNS = ("inherit", "enabled", "streaming")
 
@@ -96,6 +96,6 @@ def _fitting(values: Iterable[str]) -> tuple[str, ...]:
     fitting: list[str] = []
     for value in values:
         is_plain = value.isprintable() and "," not in value
-        if is_plain and len(",".join([*fitting, value])) <= _MOST_CHARS:
+        if is_plain and len(",".join([*fitting, value])) <= _MAX_CHARS:
             fitting.append(value)
     return tuple(fitting)

@@ -20,7 +20,7 @@ USUAL: Json = {"type": "contains"}
 WHOLE_WORDS: Json = {"type": "contains", "whole_words": True}
 ANY_NUMBER: Json = {"type": "numeric", "extract": "any"}
 
-_LEAST_LETTERS = 4  # of a text that is hardly a part of another word
+_MIN_LETTERS = 4  # of a text that is hardly a part of another word
 _FLAGS = frozenset({"true", "false", "yes", "no"})
 _MEANS_CHARS = 200
 _TEXTS = "Write a text, or a list of texts."
@@ -114,7 +114,7 @@ def _is_short(text: str) -> bool:
     if not letters:
         return False
     has_number_at_edge = seen[0].isdecimal() or seen[-1].isdecimal()
-    return len(letters) < _LEAST_LETTERS or has_number_at_edge or seen in _FLAGS
+    return len(letters) < _MIN_LETTERS or has_number_at_edge or seen in _FLAGS
 
 
 def one_of(texts: Sequence[str]) -> Json:

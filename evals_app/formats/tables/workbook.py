@@ -28,7 +28,7 @@ _MAX_MARKS = 3_000_000  # of XML: each costs time, however short it is
 _MAX_MERGED = 500_000  # cells
 _LAST_ROW = 1_048_576
 _CHUNK = 1_000_000
-_MOST_ROWS = MAX_ROWS + MAX_ROWS // 4  # blank ones too: reading each takes its time
+_MAX_ROWS = MAX_ROWS + MAX_ROWS // 4  # blank ones too: reading each takes its time
 _ROW = re.compile(rb"<(?:\w+:)?row[\s/>]")
 _MERGED = re.compile(rb'<(?:\w+:)?mergeCell\s[^>]*?ref="([A-Z]{1,3}\d{1,7}:[A-Z]{1,3}\d{1,7})"')
 _FORMULA = re.compile(rb"<(?:\w+:)?f[\s>/]")
@@ -93,9 +93,9 @@ def _parts(content: bytes) -> dict[str, bytes]:
                         )
                     chunks.append(chunk)
             parts[info.filename] = xml = b"".join(chunks)
-            if sum(1 for _ in _ROW.finditer(xml)) > _MOST_ROWS:
+            if sum(1 for _ in _ROW.finditer(xml)) > _MAX_ROWS:
                 raise _TooMuchError(
-                    f"A sheet has more than {_MOST_ROWS:,} rows, even if most look blank. Delete "
+                    f"A sheet has more than {_MAX_ROWS:,} rows, even if most look blank. Delete "
                     "the blank rows below the table, or copy the table into a new workbook."
                 )
     return parts

@@ -10,7 +10,7 @@ from evals_app.formats.reading.problems import Problem
 from evals_app.formats.snapshots.key_differences import Difference
 from fixtures_app.library import Saved
 
-_MOST_NAMED = 20  # cases that a sentence names
+_MAX_NAMED = 20  # cases that a sentence names
 
 Kind = Literal["entity type", "fixture", "provider", "agent", "suite"]
 
@@ -46,8 +46,8 @@ class CaseChanges:
 
 
 def _listed(verb: str, names: Sequence[str]) -> str:
-    shown = ", ".join(f"“{name}”" for name in names[:_MOST_NAMED])
-    more = f" and {len(names) - _MOST_NAMED:,} more" if len(names) > _MOST_NAMED else ""
+    shown = ", ".join(f"“{name}”" for name in names[:_MAX_NAMED])
+    more = f" and {len(names) - _MAX_NAMED:,} more" if len(names) > _MAX_NAMED else ""
     return f"{verb} {len(names):,} case{'' if len(names) == 1 else 's'}: {shown}{more}."
 
 

@@ -41,7 +41,7 @@ from fixtures_app.models import EntityType, Fixture
 # Any number that nothing else in this database uses for an advisory lock.
 _IMPORT_LOCK = 7_203_117
 _IMPORTED = "Imported from {path}."
-_MOST_MISFITS = 3
+_MAX_MISFITS = 3
 _CODE_S = 60.0  # for all code of the operator's that an import names; a person waits for it
 
 
@@ -479,8 +479,8 @@ def _check_types(imported: Imported, rights: Rights) -> None:
             "it."
         )
         if rights.may_see("fixture"):
-            more = len(sentences) - _MOST_MISFITS
-            message += f" {'; '.join(sentences[:_MOST_MISFITS])}"
+            more = len(sentences) - _MAX_MISFITS
+            message += f" {'; '.join(sentences[:_MAX_MISFITS])}"
             message += f"; and {more} more." if more > 0 else ""
         problems.append(Problem(places[slug].path, places[slug].line, 0, "", slug, message))
     if problems:

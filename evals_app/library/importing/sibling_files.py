@@ -8,7 +8,7 @@ from typing import Self
 
 from evals_app.engine.specs.files import MAX_FILE_BYTES
 
-_MOST_PATHS = 10_000
+_MAX_PATHS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Beside:
         if Path(pattern).is_absolute():
             return []
         try:
-            fitting = list(islice(self.root.glob(pattern), _MOST_PATHS))
+            fitting = list(islice(self.root.glob(pattern), _MAX_PATHS))
         except (OSError, ValueError):
             return []  # not a valid path
         return [path.relative_to(self.root).as_posix() for path in fitting if self._file(path)]

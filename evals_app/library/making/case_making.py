@@ -25,7 +25,7 @@ from fixtures_app.ground.quoting import shortened
 from fixtures_app.ground.spec_errors import messages_of
 from fixtures_app.models import Fixture
 
-MOST_SUITES = 200  # to choose from
+MAX_SUITES = 200  # to choose from
 _NAME_CHARS = 200
 _SLUG_CHARS = 100
 _OPENING_CHARS = 80
@@ -69,7 +69,7 @@ def own_suite(execution: Execution) -> Suite | None:
 def suites_for(execution: Execution) -> list[Suite]:
     """Return the suites that can take the case: that of the run, and others of its agent."""
     own = own_suite(execution)
-    rest = _suites_of([execution.run.agent_slug])[:MOST_SUITES]
+    rest = _suites_of([execution.run.agent_slug])[:MAX_SUITES]
     return [*([own] if own else []), *(suite for suite in rest if suite != own)]
 
 
@@ -77,7 +77,7 @@ def recorded_suites(execution: Execution) -> list[Suite]:
     """Return the suites of copies of the agent whose tools answer as recorded."""
     begin = _recorded_slug(execution.run.agent_slug)
     copies = Agent.objects.filter(slug__startswith=begin).values_list("slug", flat=True)
-    return list(_suites_of(copies[:MOST_SUITES])[:MOST_SUITES])
+    return list(_suites_of(copies[:MAX_SUITES])[:MAX_SUITES])
 
 
 def _suites_of(agents: Iterable[str]) -> QuerySet[Suite]:

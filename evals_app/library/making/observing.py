@@ -14,8 +14,8 @@ from evals_app.engine.suites.case_spec import CaseSpec
 from evals_app.formats.snapshots.run_snapshot import case_digest, read_case
 from evals_app.models import CaseResult, Execution, SnapshotCase, Transcript
 
-MOST_OTHERS = 10
-_MOST_TURNS = 500  # of all others together
+MAX_OTHERS = 10
+_MAX_TURNS = 500  # of all others together
 _RESULTS_READ = 200  # of earlier runs, the latest first
 
 
@@ -77,7 +77,7 @@ def _readable(frozen: SnapshotCase | None) -> CaseSpec | None:
 
 def _most_others(trial: Trial) -> int:
     """Return with how many others a conversation is compared: a long one takes long."""
-    return min(MOST_OTHERS, max(1, _MOST_TURNS // max(1, len(trial.turns))))
+    return min(MAX_OTHERS, max(1, _MAX_TURNS // max(1, len(trial.turns))))
 
 
 def _others(execution: Execution, frozen: SnapshotCase | None) -> tuple[Trial, ...]:
@@ -92,16 +92,16 @@ def _others(execution: Execution, frozen: SnapshotCase | None) -> tuple[Trial, .
     rows = Execution.objects.filter(
         Q(verdict="passed", reviewed=None) | Q(reviewed__verdict="passed"),
         case=execution.case,
-        run__in=sorted(runs, reverse=True)[: 2 * MOST_OTHERS],
+        run__in=sorted(runs, reverse=True)[: 2 * MAX_OTHERS],
         run__suite_slug=run.suite_slug,
         run__agent_slug=run.agent_slug,
     )
     own = execution.source_id or execution.pk
     places = {
         source or pk: None
-        for pk, source in rows.order_by("-pk").values_list("pk", "source")[: 3 * MOST_OTHERS]
+        for pk, source in rows.order_by("-pk").values_list("pk", "source")[: 3 * MAX_OTHERS]
         if (source or pk) != own
     }
-    stored = Transcript.objects.in_bulk(list(places)[:MOST_OTHERS])
+    stored = Transcript.objects.in_bulk(list(places)[:MAX_OTHERS])
     trials = (transcript.to_trial() for transcript in stored.values())
     return tuple(trial for trial in trials if trial is not None)

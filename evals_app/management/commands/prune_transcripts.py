@@ -9,7 +9,7 @@ from django.db import connection
 
 from evals_app.checks import FOR_COMMANDS
 from evals_app.management import usage_error
-from evals_app.management.numbers import MOST_DAYS, days, whole
+from evals_app.management.numbers import MAX_DAYS, days, whole
 from evals_app.runs.ground.workers import somebody_works
 from evals_app.runs.process.retention import (
     KEEP_LAST,
@@ -42,7 +42,7 @@ class Command(BaseCommand):
         )
         parser.add_argument(
             "--keep-last",
-            type=whole(least=0, most=MOST_DAYS),
+            type=whole(least=0, most=MAX_DAYS),
             default=KEEP_LAST,
             metavar="N",
             help=f"Keep the last N runs of each suite, however old (default {KEEP_LAST}).",

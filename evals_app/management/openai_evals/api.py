@@ -22,12 +22,12 @@ PAGE = 100  # the most that the API gives at once
 _SMALL_PAGE = 10  # where a large page fails
 _TRIES = 5  # of what the server or the connection spoils
 _WAITS = 60  # when it limits how often it is asked
-_LONGEST_PAUSE_S = 60.0  # of those that we choose ourselves
-_LONGEST_WAIT_S = 3600.0  # of those that the API asks for
+_MAX_PAUSE_S = 60.0  # of those that we choose ourselves
+_MAX_WAIT_S = 3600.0  # of those that the API asks for
 _REPORTED_S = 5.0  # pauses from here on are reported
 _SILENCE_S = 120.0
 _FAILED_IN_A_ROW = 3  # then the question is whether anything can be had
-_MOST_BYTES = 2_000_000_000
+_MAX_BYTES = 2_000_000_000
 _USED_UP = "insufficient_quota"
 _PASSING = (HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.CONFLICT)
 
@@ -68,7 +68,7 @@ class _TroubleError(Exception):
 
     @property
     def is_too_long(self) -> bool:
-        return self.pause is not None and self.pause > _LONGEST_WAIT_S
+        return self.pause is not None and self.pause > _MAX_WAIT_S
 
     @property
     def may_pass(self) -> bool:
@@ -223,7 +223,7 @@ class Api:
                 is_over = trouble.is_too_long or spoilt >= _TRIES or waited >= _WAITS
                 if is_over or not may_pass:
                     raise await self._given_up(url, trouble) from None
-                own = min(2.0 ** (spoilt + waited - 1), _LONGEST_PAUSE_S)
+                own = min(2.0 ** (spoilt + waited - 1), _MAX_PAUSE_S)
                 await self._wait(trouble.pause or own, trouble.problem)
             else:
                 self._failed = 0
@@ -271,7 +271,7 @@ class Api:
         try:
             async with (
                 asyncio.timeout(_SILENCE_S) as silence,
-                self.web.sending("GET", url, headers=headers, most_bytes=_MOST_BYTES) as arriving,
+                self.web.sending("GET", url, headers=headers, most_bytes=_MAX_BYTES) as arriving,
             ):
                 if not arriving.is_ok:
                     raise _refusal(await arriving.whole())

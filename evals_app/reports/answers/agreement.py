@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from evals_app.engine.statistics.agreement import FEWEST_LABELS, Agreement, Kappa, Rate
+from evals_app.engine.statistics.agreement import MIN_LABELS, Agreement, Kappa, Rate
 from evals_app.reports.words.figures import counted
 
 NOT_COMPARED = "not yet compared with people"
@@ -52,7 +52,7 @@ def _sentences(agreement: Agreement) -> Iterator[str]:
         yield "People passed none of them, so it is unknown whether it passes good answers."
     if not agreement.is_enough:
         yield (
-            f"These are few answers: below {FEWEST_LABELS}, the numbers may be very different for"
+            f"These are few answers: below {MIN_LABELS}, the numbers may be very different for"
             " others."
         )
     if kappa := agreement.kappa:

@@ -20,7 +20,7 @@ from evals_app.reports.answers.run_answers import (
 from evals_app.reports.words.figures import counted
 
 _EXACT = 100  # above it two digits are enough
-_LONGEST_IN_SMALLER_UNIT = 90  # seconds, then minutes
+_MAX_IN_SMALLER_UNIT = 90  # seconds, then minutes
 
 
 def in_words(
@@ -184,9 +184,9 @@ def _times(low_s: float, high_s: float) -> str:
 
 def _time(seconds: float) -> tuple[str, str]:
     """Return a whole number, for hours with one decimal, and its unit."""
-    if round(seconds) < _LONGEST_IN_SMALLER_UNIT:
+    if round(seconds) < _MAX_IN_SMALLER_UNIT:
         return f"{seconds:.0f}", "second"
-    if round(seconds / 60) < _LONGEST_IN_SMALLER_UNIT:
+    if round(seconds / 60) < _MAX_IN_SMALLER_UNIT:
         return f"{seconds / 60:.0f}", "minute"
     return f"{seconds / 3600:.1f}".removesuffix(".0"), "hour"
 

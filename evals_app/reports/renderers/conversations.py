@@ -9,7 +9,7 @@ from evals_app.reports.answers.decided import verdict_with_people
 from evals_app.reports.answers.run_answers import Json
 from evals_app.reports.words.figures import duration, score_text, token_sum
 
-LONGEST_JSON = 50_000  # characters of one tool result that is shown
+MAX_JSON = 50_000  # characters of one tool result that is shown
 REMOVED = "The transcript of this conversation was removed."
 NO_CALLS = "The agent does not report its tool calls."
 
@@ -83,6 +83,6 @@ def quote_of(evidence: Json) -> str:
 def json_text(value: Any) -> str:
     """Write a value as indented JSON, or a text as it is."""
     text = value if isinstance(value, str) else json.dumps(value, indent=2, ensure_ascii=False)
-    if len(text) <= LONGEST_JSON:
+    if len(text) <= MAX_JSON:
         return text
-    return f"{text[:LONGEST_JSON]}\n… {len(text) - LONGEST_JSON:,} more characters"
+    return f"{text[:MAX_JSON]}\n… {len(text) - MAX_JSON:,} more characters"

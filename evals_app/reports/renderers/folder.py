@@ -38,7 +38,7 @@ _PREFIXES: Mapping[Outcome, str] = {
     "measured": "MEASURED",
     "not_run": "NOTRUN",
 }
-_MOST_NAME = 80  # characters of a case's name in that of its file
+_MAX_NAME = 80  # characters of a case's name in that of its file
 _SIGNS = {"passed": "✅ ", "failed": "❌ ", "ungraded": "❔ ", "error": "⚠️ "}
 
 # A file: its path, and its content in pieces.
@@ -87,7 +87,7 @@ def _names(results: Results) -> dict[str, str]:
 
 def _slug(name: str) -> str:
     plain = unicodedata.normalize("NFKC", name)
-    return re.sub(r"[^\w]+", "-", plain)[:_MOST_NAME].strip("-").lower() or "case"
+    return re.sub(r"[^\w]+", "-", plain)[:_MAX_NAME].strip("-").lower() or "case"
 
 
 def _case(

@@ -11,14 +11,14 @@ from evals_app.reports.renderers.markdown import link_to, reason_line, run_head
 from evals_app.reports.renderers.results import WENT_WRONG, Results, trial_name
 
 # GitHub takes 1 MiB of summary from a step, and shows 10 errors of it.
-MOST_SUMMARY_BYTES = 1_000_000
-MOST_ANNOTATIONS = 10
-_MOST_FAILURES = 1000  # of one run
+MAX_SUMMARY_BYTES = 1_000_000
+MAX_ANNOTATIONS = 10
+_MAX_FAILURES = 1000  # of one run
 
 
 def github_summary(runs: Sequence[Results]) -> Iterator[str]:
     """Return the summary of a job: verdict, numbers and gates, and what went wrong as far as it fits."""
-    left = MOST_SUMMARY_BYTES // max(1, len(runs))
+    left = MAX_SUMMARY_BYTES // max(1, len(runs))
     for results in runs:
         yield from _summary(results, most_bytes=left)
 
@@ -34,7 +34,7 @@ def _summary(results: Results, *, most_bytes: int) -> Iterator[str]:
         word = "❌" if execution["verdict"] == "failed" else "⚠️"
         line = f"- {word} {link_to(execution)}: {reason_line(execution['reason'] or '')}\n"
         used += len(line.encode())
-        if used < most_bytes and shown == total - 1 and shown < _MOST_FAILURES:
+        if used < most_bytes and shown == total - 1 and shown < _MAX_FAILURES:
             yield ("\n## Failures and errors\n\n" if not shown else "") + line
             shown += 1
     if total > shown:
@@ -50,7 +50,7 @@ def annotations(runs: Sequence[Results], *, root: str = "") -> Iterator[str]:
         for execution in results.executions
         if execution["verdict"] in WENT_WRONG
     )
-    for results, execution in islice(wrong, MOST_ANNOTATIONS - 1):
+    for results, execution in islice(wrong, MAX_ANNOTATIONS - 1):
         level = "error" if execution["verdict"] == "failed" else "warning"
         title = f"{results.run['suite_name']}: {trial_name(execution)}"
         yield _command(level, execution["reason"] or "", title, source_in(results, root))

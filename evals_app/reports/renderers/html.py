@@ -32,9 +32,9 @@ from evals_app.reports.words.regrading import STEADINESS_HEADS, steadiness_rows
 from evals_app.reports.words.shares import share_of_cases, share_of_trials
 from evals_app.reports.words.sums import run_sums
 
-MOST_EXECUTIONS = 10_000
-MOST_CONVERSATIONS = 8_000_000  # characters of HTML
-_MOST_WHY = 300  # characters of a reason in the list
+MAX_EXECUTIONS = 10_000
+MAX_CONVERSATIONS = 8_000_000  # characters of HTML
+_MAX_WHY = 300  # characters of a reason in the list
 _AT_ONCE = 100
 _WITH_CONVERSATION = ("finished", "cancelled")  # statuses of executions that have a conversation
 
@@ -68,10 +68,10 @@ class _Listed:
     def add(self, results: Results, rows: Iterable[Json]) -> None:
         """Add executions of a run, a few at once."""
         for some in batches(rows, _AT_ONCE):
-            fitting = some[: max(0, MOST_EXECUTIONS - len(self.pieces))]
+            fitting = some[: max(0, MAX_EXECUTIONS - len(self.pieces))]
             self.left_out += len(some) - len(fitting)
             ids = [row["id"] for row in fitting if row["status"] in _WITH_CONVERSATION]
-            has_room = self.characters < MOST_CONVERSATIONS
+            has_room = self.characters < MAX_CONVERSATIONS
             whole = {row["id"]: row for row in results.details(ids)} if ids and has_room else {}
             for row in fitting:
                 self._add_one(results, row, whole.get(row["id"]))
@@ -79,7 +79,7 @@ class _Listed:
     def _add_one(self, results: Results, row: Json, whole: Json | None) -> None:
         state = results.state(row)
         inside = None
-        if whole is not None and self.characters < MOST_CONVERSATIONS:
+        if whole is not None and self.characters < MAX_CONVERSATIONS:
             inside = conversation(whole, scale=results.run["score_scale"])
             self.characters += len(inside)
         self.without_conversation += inside is None and bool(row["verdict"])
@@ -173,7 +173,7 @@ def _losses(run: Json) -> Markup:
 
 def _cases(results: Results) -> Iterator[Markup]:
     """Show cases over their trials; with one trial each, the executions say all."""
-    cases = list(islice(results.cases, MOST_EXECUTIONS))
+    cases = list(islice(results.cases, MAX_EXECUTIONS))
     if all(case["trials"] <= 1 for case in cases):
         return
     names = ("Case", "Verdict", "Passed", "95 % interval", "Score", "Judge tokens")
@@ -295,7 +295,7 @@ def _execution(
         ),
         tag(
             "div",
-            tag("p", reason, class_="written") if len(reason) > _MOST_WHY else None,
+            tag("p", reason, class_="written") if len(reason) > _MAX_WHY else None,
             _facts(shown) if row["verdict"] else tag("p", "No verdict.", class_="quiet"),
             inside,
             class_="inside",
@@ -306,4 +306,4 @@ def _execution(
 
 
 def _short(reason: str) -> str:
-    return reason if len(reason) <= _MOST_WHY else f"{reason[:_MOST_WHY]}…"
+    return reason if len(reason) <= _MAX_WHY else f"{reason[:_MAX_WHY]}…"

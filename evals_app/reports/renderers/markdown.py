@@ -27,7 +27,7 @@ from evals_app.reports.words.regrading import STEADINESS_HEADS, steadiness_rows
 from evals_app.reports.words.shares import share_of_cases, share_of_trials
 from evals_app.reports.words.sums import run_sums
 
-MOST_REASON = 500
+MAX_REASON = 500
 
 _MARKUP = re.compile(r"([\\`*_{}\[\]<>#|~!&])")
 WORDS = {
@@ -196,7 +196,7 @@ def link_to(execution: Mapping[str, Any]) -> str:
 
 def reason_line(text: str) -> str:
     """Return a reason on one line."""
-    return escaped(text if len(text) <= MOST_REASON else f"{text[:MOST_REASON]}…")
+    return escaped(text if len(text) <= MAX_REASON else f"{text[:MAX_REASON]}…")
 
 
 def _section(title: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:

@@ -9,9 +9,9 @@ from evals_app.engine.llm.pricing import usd_text
 from evals_app.reports.answers.run_answers import Json, in_json
 
 Event = Literal["ended", "failed", "worse", "test"]
-MOST_NAMES = 20  # of cases, in each list
-_MOST_SUBJECT = 200
-_MOST_CHARS = 2900  # of a section: Slack allows 3000
+MAX_NAMES = 20  # of cases, in each list
+_MAX_SUBJECT = 200
+_MAX_CHARS = 2900  # of a section: Slack allows 3000
 
 _HEADS = {
     "passed": "passed",
@@ -128,11 +128,11 @@ def slack_json(notice: Notice) -> Json:
     ]
     context = " · ".join([_escaped(_details(notice)), *links])
     blocks: list[dict[str, Any]] = [
-        {"type": "section", "text": {"type": "mrkdwn", "text": section[:_MOST_CHARS]}}
+        {"type": "section", "text": {"type": "mrkdwn", "text": section[:_MAX_CHARS]}}
         for section in sections
     ]
     blocks.append(
-        {"type": "context", "elements": [{"type": "mrkdwn", "text": context[:_MOST_CHARS]}]}
+        {"type": "context", "elements": [{"type": "mrkdwn", "text": context[:_MAX_CHARS]}]}
     )
     return {"text": _escaped(notice.headline), "blocks": blocks}
 
@@ -150,7 +150,7 @@ def _escaped(text: str) -> str:
 def mail_subject(notice: Notice) -> str:
     """Return the subject of an e-mail, in one line."""
     subject = " ".join(notice.headline.split()).rstrip(".")
-    return subject if len(subject) <= _MOST_SUBJECT else f"{subject[: _MOST_SUBJECT - 1]}…"
+    return subject if len(subject) <= _MAX_SUBJECT else f"{subject[: _MAX_SUBJECT - 1]}…"
 
 
 def mail_text(notice: Notice) -> str:

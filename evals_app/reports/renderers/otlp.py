@@ -25,7 +25,7 @@ from evals_app.engine.running.run_gateway import Outcome
 from fixtures_app.ground.quoting import shortened
 
 PATH = "/v1/traces"  # below the address of a collector
-MOST_CHARS = 20_000  # of one text
+MAX_CHARS = 20_000  # of one text
 _INTERNAL, _CLIENT = 1, 3
 _ERROR = 2
 _NS_IN_MS = 1_000_000
@@ -243,7 +243,7 @@ def _tokens(usage: Usage) -> JsonObject:
 
 
 def _text(text: str) -> str:
-    return shortened(text, MOST_CHARS)
+    return shortened(text, MAX_CHARS)
 
 
 def _message(role: str, text: str, *, reasoning: str = "") -> str:

@@ -6,7 +6,7 @@ from evals_app.reports.renderers.results import Results
 
 Cell = str | float | None
 
-MOST_REASON = 5000  # characters; a cell of Excel takes 32,767
+MAX_REASON = 5000  # characters; a cell of Excel takes 32,767
 
 HEADERS = (
     *("run", "suite", "agent", "model", "judge", "case", "trial", "verdict", "cause", "reason"),
@@ -35,7 +35,7 @@ def _rows(results: Results) -> Iterator[list[Cell]]:
         yield [
             *of_run,
             *(execution["case"], execution["trial"], results.state(execution), execution["cause"]),
-            reason if len(reason) <= MOST_REASON else f"{reason[:MOST_REASON]}…",
+            reason if len(reason) <= MAX_REASON else f"{reason[:MAX_REASON]}…",
             *(execution[key] for key in ("score", "time_ms", "duration_ms")),
             *(tokens[who][kind] for who in ("agent", "judge") for kind in ("prompt", "response")),
             *(costs["agent"], costs["judge"], execution["cost_usd"]),

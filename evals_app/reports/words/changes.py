@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from evals_app.engine.record.trial import Verdict
 from evals_app.engine.statistics.comparison import CaseOutcome, Change, change_of, matched
 
-MOST_NAMED = 5  # cases that got worse
+MAX_NAMED = 5  # cases that got worse
 
 _JUDGED = {
     Change.WORSE: "worse",
@@ -92,7 +92,7 @@ def changes_between(
         counts[change] += 1
         if base is None or head is None or change is Change.CHANGED:
             continue
-        if change.is_worse and len(worse) < MOST_NAMED:
+        if change.is_worse and len(worse) < MAX_NAMED:
             worse.append(name)
         passed_before, passes = (case.verdict is Verdict.PASSED for case in (base, head))
         lost += passed_before and not passes

@@ -14,8 +14,8 @@ from itertools import groupby
 _UNSPACED = "\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff"
 _WORD = re.compile(rf"[{_UNSPACED}]\s*|[^\W{_UNSPACED}]+\s*|[^\w\s]\s*|\s+")
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
-_LEAST_IN_COMMON = 0.3  # of the characters
-_MOST_WORDS = 1500  # of a passage; a longer one is marked as a whole
+_MIN_IN_COMMON = 0.3  # of the characters
+_MAX_WORDS = 1500  # of a passage; a longer one is marked as a whole
 
 Opcode = tuple[str, int, int, int, int]
 
@@ -48,7 +48,7 @@ def word_differences(base: str, head: str) -> Wording:
         return Wording(_whole(base), _whole(head))
     left, right = _pieces(base, head)
     common = sum(len(piece.text) for piece in left + right if not piece.is_only_here)
-    if common < _LEAST_IN_COMMON * (len(base) + len(head)):
+    if common < _MIN_IN_COMMON * (len(base) + len(head)):
         return Wording(_whole(base), _whole(head), is_similar=False)
     return Wording(left, right)
 
@@ -76,7 +76,7 @@ def _pieces(base: str, head: str) -> tuple[tuple[Piece, ...], tuple[Piece, ...]]
 
 
 def _changed_words(words: Sequence[str], others: Sequence[str]) -> Iterator[tuple[Piece, Piece]]:
-    is_long = max(len(words), len(others)) > _MOST_WORDS
+    is_long = max(len(words), len(others)) > _MAX_WORDS
     whole: list[Opcode] = [("replace", 0, len(words), 0, len(others))]
     for kind, b1, b2, h1, h2 in whole if is_long else _opcodes(words, others):
         is_changed = kind != "equal"

@@ -32,7 +32,7 @@ from evals_app.runs.work.skipping import stopping_rate
 
 log = logging.getLogger(__name__)
 
-MOST_ATTEMPTS = 3  # at the third death of its worker an execution is given up
+MAX_ATTEMPTS = 3  # at the third death of its worker an execution is given up
 KEEP_FAILURES = timedelta(days=7)
 FORGET_WORKERS = timedelta(hours=1)
 
@@ -90,7 +90,7 @@ def reap_lease(lease: Lease) -> bool:
         ).order_by("pk")
         rows = list(leased.select_for_update())
         # Only a death after the conversation began counts against an execution.
-        worn_out = [row for row in rows if row.started_at and row.attempts >= MOST_ATTEMPTS]
+        worn_out = [row for row in rows if row.started_at and row.attempts >= MAX_ATTEMPTS]
         if worn_out:
             _write_off(worn_out, lease=lease)
         leased.exclude(pk__in=[row.pk for row in worn_out]).order_by().update(
@@ -107,7 +107,7 @@ def _write_off(rows: list[Execution], *, lease: Lease) -> None:
     run = Run.objects.select_related("snapshot", "grades_of").get(pk=lease.run_id)
     plan = plan_of(run)
     at = f"{lease.until:%Y-%m-%d %H:%M:%S} UTC"
-    reason = f"Its worker died {MOST_ATTEMPTS} times, last on {lease.host} before {at}."
+    reason = f"Its worker died {MAX_ATTEMPTS} times, last on {lease.host} before {at}."
     cases = cases_of(run.pk, {row.position for row in rows})
     stored = stored_conversations(run, [row.pk for row in rows])
     jobs = (Job(row.pk, cases[row.position], row.trial, stored=stored.get(row.pk)) for row in rows)

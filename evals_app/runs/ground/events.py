@@ -10,8 +10,8 @@ from evals_app.models import Run
 
 log = logging.getLogger(__name__)
 
-MOST_LINES = 20  # of one run and cause, in one process
-MOST_CHARACTERS = 300
+MAX_LINES = 20  # of one run and cause, in one process
+MAX_CHARACTERS = 300
 _lines: Counter[tuple[int, Cause]] = Counter()
 
 
@@ -50,12 +50,12 @@ def executions_ended(run_id: int, outcomes: Iterable[Outcome]) -> None:
         if outcome.decision is None or cause is None or cause is Cause.ASSERTION:
             continue
         _lines[run_id, cause] += 1
-        if _lines[run_id, cause] == MOST_LINES + 1:
+        if _lines[run_id, cause] == MAX_LINES + 1:
             text = "More executions of run %d with cause %s are not logged."
             log.warning(text, run_id, cause.value, extra={"run": run_id})
-        if _lines[run_id, cause] > MOST_LINES:
+        if _lines[run_id, cause] > MAX_LINES:
             continue
-        reason = " ".join(outcome.decision.reason.split())[:MOST_CHARACTERS]
+        reason = " ".join(outcome.decision.reason.split())[:MAX_CHARACTERS]
         log.log(
             logging.WARNING if cause.is_error else logging.INFO,
             *("Execution %d has %s, cause %s: %s", outcome.job.id),

@@ -14,7 +14,7 @@ from typing import Any
 
 # Both keep messages apart. macOS has no SEQPACKET; Linux lets only ten datagrams wait.
 _KIND = socket.SOCK_SEQPACKET if sys.platform == "linux" else socket.SOCK_DGRAM
-MOST_BYTES = 65_536
+MAX_BYTES = 65_536
 KEPT_CHARACTERS = 8_000
 
 
@@ -26,13 +26,13 @@ class MessageQueue:
 
     def __init__(self, maxsize: int = 0) -> None:
         self._reader, self._writer = socket.socketpair(socket.AF_UNIX, _KIND)
-        self._writer.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4 * MOST_BYTES)
+        self._writer.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4 * MAX_BYTES)
         # A counter that is never locked: up by one and down by one are single steps.
         self._room = multiprocessing.Semaphore(maxsize) if maxsize else None
 
     def put(self, message: Any) -> None:
         packed = pickle.dumps(message)
-        if len(packed) > MOST_BYTES:
+        if len(packed) > MAX_BYTES:
             # Only the report of a failure grows so long, and its end shows what happened.
             packed = pickle.dumps(message | {"result": str(message["result"])[-KEPT_CHARACTERS:]})
         if self._room is not None:
@@ -43,7 +43,7 @@ class MessageQueue:
         if self._room is not None:
             # Before the message: who dies in between leaves one place too many, which does no harm.
             self._room.release()
-        return pickle.loads(self._reader.recv(MOST_BYTES))  # noqa: S301 - our own processes wrote it
+        return pickle.loads(self._reader.recv(MAX_BYTES))  # noqa: S301 - our own processes wrote it
 
     def empty(self) -> bool:
         is_closed = self._reader.fileno() < 0  # django-q2 asks even then

@@ -13,8 +13,8 @@ from evals_app.engine.running.spans import Received, Span
 from evals_app.models import Execution, Trace, TraceSpan
 from evals_app.runs.ground.storable import storable
 
-MOST_SPANS = 1_000  # of a conversation
-MOST_BYTES = 4_000_000  # of their JSON
+MAX_SPANS = 1_000  # of a conversation
+MAX_BYTES = 4_000_000  # of their JSON
 ID_CHARS = 16  # of a span: hexadecimal digits
 ACCEPTED_AFTER = timedelta(hours=1)  # the end of an execution: shown, but no longer graded
 
@@ -60,7 +60,7 @@ def _store(trace: Trace, spans: Sequence[Span]) -> int:
     for span in new.values():
         content = storable(span.to_json())
         size_bytes = len(json.dumps(content))
-        if trace.span_count == MOST_SPANS or trace.size_bytes + size_bytes > MOST_BYTES:
+        if trace.span_count == MAX_SPANS or trace.size_bytes + size_bytes > MAX_BYTES:
             refused += 1
             continue
         trace.span_count += 1

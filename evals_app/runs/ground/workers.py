@@ -14,7 +14,7 @@ from evals_app import __version__
 from evals_app.models import Worker
 
 FRESH = timedelta(seconds=30)
-MOST_SLOTS = 64  # conversations of one run that a process works on at once
+MAX_SLOTS = 64  # conversations of one run that a process works on at once
 
 
 def live_workers() -> QuerySet[Worker]:
@@ -84,11 +84,11 @@ def drainers_for(concurrency: int, *, executions: int, processes: int) -> int:
 
     One process stays free, so that a trial run of a case starts beside a long run.
     """
-    wanted = 1 if concurrency == 1 else max(2, math.ceil(concurrency / MOST_SLOTS))
+    wanted = 1 if concurrency == 1 else max(2, math.ceil(concurrency / MAX_SLOTS))
     free = max(1, processes - 1)
     return max(1, min(wanted, free, executions))
 
 
 def slots_for(concurrency: int, *, drainers: int) -> int:
     """Return how many conversations each of a run's processes works on at once."""
-    return min(MOST_SLOTS, math.ceil(concurrency / drainers))
+    return min(MAX_SLOTS, math.ceil(concurrency / drainers))

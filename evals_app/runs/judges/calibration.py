@@ -14,10 +14,10 @@ from evals_app.engine.statistics.rates import mean
 from evals_app.models import GradeResult, Review, Yardstick
 from evals_app.models.judging.reviews import IS_LABEL
 
-MOST_REVIEWS = 500  # of a yardstick: the newest
-MOST_SHOWN = 50  # disagreements
-MOST_VERSIONS = 20
-MOST_CORRECTED = 5000  # executions of a run whose pass rate is corrected
+MAX_REVIEWS = 500  # of a yardstick: the newest
+MAX_SHOWN = 50  # disagreements
+MAX_VERSIONS = 20
+MAX_CORRECTED = 5000  # executions of a run whose pass rate is corrected
 
 
 class Place(NamedTuple):
@@ -136,7 +136,7 @@ def agreements_in_runs(runs: Sequence[int]) -> dict[int, Agreement]:
     """Return how judges agree with people on the answers of each of these runs, in one query."""
     by_judge: dict[tuple[int, str], list[Word]] = defaultdict(list)
     reviews = Review.objects.filter(IS_LABEL, execution__run__in=runs)
-    for word in _words(reviews.order_by("-pk")[:MOST_REVIEWS]):
+    for word in _words(reviews.order_by("-pk")[:MAX_REVIEWS]):
         by_judge[word.run, word.yardstick].append(word)
     labels: dict[int, list[Label]] = {run: [] for run in runs}
     for (run, _), words in by_judge.items():
@@ -164,7 +164,7 @@ def corrected(passport: Passport) -> Corrected | None:
     run = next(iter(passport.by_run))
     grades = GradeResult.objects.filter(
         execution__run=run,
-        execution__run__total__lte=MOST_CORRECTED,
+        execution__run__total__lte=MAX_CORRECTED,
         yardstick=passport.yardstick.pk,
         passed__isnull=False,
     )
@@ -191,7 +191,7 @@ def versions(passport: Passport) -> list[Passport]:
     rows_there = at_places.values_list("yardstick", *_PLACE).distinct()
     others = {other for other, *place in rows_there if Place(*place) in places}
     others |= set(_carried(key))
-    rows = Yardstick.objects.filter(pk__in=others).order_by("-pk")[:MOST_VERSIONS]
+    rows = Yardstick.objects.filter(pk__in=others).order_by("-pk")[:MAX_VERSIONS]
     return [version for version in passports(reversed(rows)) if version.agreement.n]
 
 
@@ -225,7 +225,7 @@ def _reviews(digests: Iterable[str]) -> dict[str, list[Word]]:
     rows = Review.objects.filter(IS_LABEL, yardstick__digest__in=wanted).annotate(number=number)
     found: dict[str, list[Word]] = defaultdict(list)
     if wanted:
-        for word in _words(rows.filter(number__lte=MOST_REVIEWS).order_by("-pk")):
+        for word in _words(rows.filter(number__lte=MAX_REVIEWS).order_by("-pk")):
             found[word.yardstick].append(word)
     return dict(found)
 

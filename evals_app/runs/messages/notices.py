@@ -33,7 +33,7 @@ from evals_app.engine.record.trial import total_cost
 from evals_app.engine.statistics.comparison import change_of
 from evals_app.models import CaseResult, Delivery, MailWish, Run, Webhook
 from evals_app.reports.renderers.notices import (
-    MOST_NAMES,
+    MAX_NAMES,
     Event,
     Names,
     Notice,
@@ -56,7 +56,7 @@ AT_ONCE = 20
 # After each failed attempt; a day in all. Then a message is given up.
 PAUSES = tuple(timedelta(minutes=minutes) for minutes in (1, 10, 60, 6 * 60, 17 * 60))
 _TAKEN = timedelta(minutes=2)  # as long a process has for the messages that it took
-_MOST_BYTES = 100_000
+_MAX_BYTES = 100_000
 _EXCERPT = 500
 _TAKEN_BY_SERVER = 250  # in SMTP
 _INTERNAL = "Internal error in Evalwell. The worker's log has the reason."
@@ -289,7 +289,7 @@ async def send_message(message: Message) -> Answer:
             message.url,
             headers=message.headers,
             content=message.body,
-            most_bytes=_MOST_BYTES,
+            most_bytes=_MAX_BYTES,
         )
 
 
@@ -340,7 +340,7 @@ def notice_of(run: Run, *, event: Event, worse: Names | None) -> Notice:
     """Return what a message says about a run that has ended."""
     results = CaseResult.objects.filter(run=run)
     failed = results.filter(verdict=Run.Verdict.FAILED)
-    names = list(failed.order_by("position").values_list("name", flat=True)[:MOST_NAMES])
+    names = list(failed.order_by("position").values_list("name", flat=True)[:MAX_NAMES])
     passed = results.filter(verdict=Run.Verdict.PASSED).count()
     # Where conversations are graded again, only judges cost.
     cost = total_cost([run.judge_cost_usd, *([] if run.grades_again else [run.agent_cost_usd])])
@@ -393,7 +393,7 @@ def worse_than_baseline(run: Run) -> Names | None:
     worse = [
         name for name, outcome in after.items() if change_of(before.get(name), outcome).is_worse
     ]
-    return Names(first=worse[:MOST_NAMES], count=len(worse))
+    return Names(first=worse[:MAX_NAMES], count=len(worse))
 
 
 # What people do

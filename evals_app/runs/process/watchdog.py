@@ -10,7 +10,7 @@ from evals_app.models import Lease
 from evals_app.runs.starting.waiting import waiting_runs
 
 SILENT_S = 10.0
-MOST_RESTARTS = 5
+MAX_RESTARTS = 5
 WITHIN_S = 600.0
 
 
@@ -51,13 +51,13 @@ class Watchdog:
 class Restarts:
     """How often a cluster may be restarted: five times in ten minutes, after ever longer pauses."""
 
-    _at: deque[float] = field(default_factory=lambda: deque(maxlen=MOST_RESTARTS))
+    _at: deque[float] = field(default_factory=lambda: deque(maxlen=MAX_RESTARTS))
 
     def next_pause(self, *, now: float) -> float | None:
         """Count one; give the seconds to wait before it, or None if it is one too many."""
         while self._at and now - self._at[0] >= WITHIN_S:
             self._at.popleft()
-        if len(self._at) == MOST_RESTARTS:
+        if len(self._at) == MAX_RESTARTS:
             return None
         self._at.append(now)
         return float(2 ** len(self._at) // 8)

@@ -29,7 +29,7 @@ from evals_app.runs.work.telemetry import Exporter, exporting
 
 log = logging.getLogger(__name__)
 
-MOST_RUNS = 100  # of one process
+MAX_RUNS = 100  # of one process
 LOOK_S = 0.25  # how often a busy process looks for a run that no process has taken
 SIGN_OF_LIFE_S = 1.0
 STDERR = 2  # what replaces sys.stderr, as in tests, may have no file below it
@@ -82,7 +82,7 @@ class Shift:
     # Leases are opened, asked for suspects and ended in the one thread that has the database.
 
     def _take_next(self) -> HeldLease | None:
-        if self.is_closing or len(self._leases) >= MOST_RUNS:
+        if self.is_closing or len(self._leases) >= MAX_RUNS:
             return None
         if any(lease.holds_suspects for lease in self._leases):
             return None  # who dies of one must not take another run along

@@ -21,8 +21,8 @@ GIVE_UP_S = 18.0  # of all, the SDK's import included: people do not wait longer
 
 _NOT_FOUND = 404
 _QUESTION = "This is a test of the connection. Answer with the one word: yes"
-_MOST_TOKENS = 512  # models that reason spend some before the first word
-_LONGEST_ANSWER = 80
+_MAX_TOKENS = 512  # models that reason spend some before the first word
+_MAX_ANSWER = 80
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,13 +65,13 @@ async def _ask(models: Models, provider: ProviderSpec, model: str) -> str:
         model=model,
         purpose="connection",
         messages=(UserMessage(_QUESTION),),
-        max_output_tokens=_MOST_TOKENS,
+        max_output_tokens=_MAX_TOKENS,
         timeout_s=ANSWER_S,
         patience_s=0,
     )
     reply = await models.complete(call)
     text = " ".join(reply.text.split())
-    text = text if len(text) <= _LONGEST_ANSWER else f"{text[:_LONGEST_ANSWER]}…"
+    text = text if len(text) <= _MAX_ANSWER else f"{text[:_MAX_ANSWER]}…"
     what = (
         f"It replied “{text}”." if text else f"Its reply is empty; it stopped with “{reply.stop}”."
     )

@@ -41,7 +41,7 @@ from evals_app.reports.answers.history_answers import CaseInHistory, changed_par
 from evals_app.reports.answers.run_answers import Json
 from fixtures_app.models import EntityType, Fixture
 
-MOST_EDITS = 5  # of one part, the newest
+MAX_EDITS = 5  # of one part, the newest
 
 _SHOWN = 50  # values of a case that differ
 
@@ -291,7 +291,7 @@ class _Edits:
                 for entry in self._of[model]
                 if start < entry.action_time <= end
             ]
-            yield ChangedPart(part, tuple(map(_edit, noted[:MOST_EDITS])))
+            yield ChangedPart(part, tuple(map(_edit, noted[:MAX_EDITS])))
 
 
 def _edit(entry: LogEntry) -> Edit:

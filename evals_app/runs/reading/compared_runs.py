@@ -10,7 +10,7 @@ from django.db.models import BigIntegerField
 
 from evals_app.engine.basics.errors import CannotError
 from evals_app.engine.statistics.check_counts import turned_checks
-from evals_app.engine.statistics.comparison import MOST_RUNS
+from evals_app.engine.statistics.comparison import MAX_RUNS
 from evals_app.formats.snapshots.snapshot_differences import (
     PartDifferences,
     UnreadableError,
@@ -42,7 +42,7 @@ from evals_app.reports.answers.comparison_answers import (
 from evals_app.reports.answers.run_answers import Json
 from evals_app.runs.ground.check_counts import counted_checks
 from evals_app.runs.judges.calibration import agreements_in_runs
-from evals_app.runs.reading.outcomes import MOST_RESULTS, outcomes_of
+from evals_app.runs.reading.outcomes import MAX_RESULTS, outcomes_of
 from fixtures_app.ground.memory import uncollected
 
 
@@ -129,8 +129,8 @@ def compare_runs(ids: Sequence[int]) -> Comparison:
 def _runs(ids: Sequence[int]) -> list[Run]:
     if len(ids) < 2:  # noqa: PLR2004 - the base and a head
         raise CannotCompareError("Choose at least two runs to compare.")
-    if len(ids) > MOST_RUNS:
-        raise CannotCompareError(f"At most {MOST_RUNS} runs can be compared at once.")
+    if len(ids) > MAX_RUNS:
+        raise CannotCompareError(f"At most {MAX_RUNS} runs can be compared at once.")
     known = Run.objects.in_bulk([pk for pk in ids if pk <= BigIntegerField.MAX_BIGINT])
     for number, pk in enumerate(ids):
         if pk not in known:
@@ -144,9 +144,9 @@ def _runs(ids: Sequence[int]) -> list[Run]:
                 f"Run {pk} was started by another version of Evalwell, which left no results of"
                 " its cases. Run the suite again to compare it."
             )
-    if (results := sum(run.case_count or 0 for run in known.values())) > MOST_RESULTS:
+    if (results := sum(run.case_count or 0 for run in known.values())) > MAX_RESULTS:
         raise CannotCompareError(
-            f"These runs have {results:,} results of cases; at most {MOST_RESULTS:,} can be compared"
+            f"These runs have {results:,} results of cases; at most {MAX_RESULTS:,} can be compared"
             " at once. Choose fewer runs."
         )
     return [known[pk] for pk in ids]

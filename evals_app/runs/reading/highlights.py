@@ -19,11 +19,11 @@ from evals_app.formats.snapshots.snapshot_differences import (
 )
 from evals_app.models import CaseResult, Execution, GradeResult, Run, Snapshot, Suite
 
-MOST_RUNS = 10
-MOST_EXECUTIONS = 20_000
-MOST_RESULTS = 30_000  # of cases; they are smaller
+MAX_RUNS = 10
+MAX_EXECUTIONS = 20_000
+MAX_RESULTS = 30_000  # of cases; they are smaller
 SHOWN = 10  # of each list
-FEWEST_GRADES = 5  # fewer say nothing about a check
+MIN_GRADES = 5  # fewer say nothing about a check
 
 _CANDIDATES = 100  # cases of which it is asked how often their verdict changed
 _DECIDED = (Verdict.PASSED, Verdict.FAILED)
@@ -89,11 +89,11 @@ def notable(suite: Suite) -> Notable | None:
     """Return what is worth a look in a suite; None if it has not run as a whole yet."""
     # A run that grades again asks no agent.
     whole = Run.objects.suite_verdicts().filter(suite=suite, grades_of=None)
-    runs = list(whole.defer("summary").order_by("-pk")[:MOST_RUNS])
+    runs = list(whole.defer("summary").order_by("-pk")[:MAX_RUNS])
     if not runs:
         return None
-    span = _span(runs, [run.total for run in runs], MOST_EXECUTIONS)
-    flaky_span = _span(runs, [run.case_count or run.total for run in runs], MOST_RESULTS)
+    span = _span(runs, [run.total for run in runs], MAX_EXECUTIONS)
+    flaky_span = _span(runs, [run.case_count or run.total for run in runs], MAX_RESULTS)
     decided = Execution.objects.filter(_in_span(span), verdict__in=_DECIDED)
     slowest, dearest = (_highest(decided, column) for column in ("time_ms", "agent_cost_usd"))
     most = _most(span, {name for name, _, _ in [*slowest, *dearest]})
@@ -239,7 +239,7 @@ def _sure(span: Span) -> list[SureCheck]:
             first=Min("execution__case"),
             last=Max("execution__case"),
         )
-        .filter(failed=0, graded__gte=FEWEST_GRADES)
+        .filter(failed=0, graded__gte=MIN_GRADES)
         .order_by("-graded", "label", "type")
     )
     return [

@@ -9,7 +9,7 @@ from evals_app.engine.statistics.comparison import CaseOutcome
 from evals_app.models import CaseResult, Run
 from evals_app.runs.ground.check_counts import checks_of
 
-MOST_RESULTS = 400_000  # of cases, of all runs together; they take 120 MB
+MAX_RESULTS = 400_000  # of cases, of all runs together; they take 120 MB
 
 _ROWS_AT_ONCE = 2000
 _COLUMNS = ("name", "digest", "verdict", "passed", "failed", "errored", "score", "checks")

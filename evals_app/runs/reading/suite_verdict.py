@@ -12,7 +12,7 @@ from evals_app.models import Run, Suite
 from evals_app.reports.answers.run_json import CASES_DIGEST
 from evals_app.reports.words.changes import CaseChanges, changes_between
 from evals_app.reports.words.shares import CASE_COUNTS
-from evals_app.runs.reading.outcomes import MOST_RESULTS, outcomes_of
+from evals_app.runs.reading.outcomes import MAX_RESULTS, outcomes_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ def standing(suite: Any, runs: Mapping[int, Run]) -> Standing:
 # What changed from one run that has ended to another; a run that was resumed ends again.
 _Ends = tuple[int, datetime | None, int, datetime | None]
 _known: OrderedDict[_Ends, CaseChanges] = OrderedDict()
-_MOST_KNOWN = 1000
+_MAX_KNOWN = 1000
 
 
 def case_changes(pairs: Iterable[tuple[Run, Run]]) -> dict[int, CaseChanges]:
@@ -85,7 +85,7 @@ def case_changes(pairs: Iterable[tuple[Run, Run]]) -> dict[int, CaseChanges]:
         )
         changes |= {key: changes_between(outcomes[key[0]], outcomes[key[2]]) for key in some}
     _known.update(changes)
-    while len(_known) > _MOST_KNOWN:
+    while len(_known) > _MAX_KNOWN:
         _known.popitem(last=False)
     return {head: known for (_, _, head, _), known in changes.items()}
 
@@ -93,11 +93,11 @@ def case_changes(pairs: Iterable[tuple[Run, Run]]) -> dict[int, CaseChanges]:
 def _parts_of(sizes: Mapping[_Ends, int]) -> Iterator[list[_Ends]]:
     """Return keys in lists whose runs fit into memory."""
     part: list[_Ends] = []
-    room = MOST_RESULTS // 2
+    room = MAX_RESULTS // 2
     for key, size in sizes.items():
         if part and size > room:
             yield part
-            part, room = [], MOST_RESULTS // 2
+            part, room = [], MAX_RESULTS // 2
         part.append(key)
         room -= size
     if part:

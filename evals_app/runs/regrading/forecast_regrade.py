@@ -12,7 +12,7 @@ from evals_app.engine.verdicts.judged_criteria import question_of, yardstick_of
 from evals_app.formats.snapshots.run_snapshot import SnapshotSpec, read_case
 from evals_app.models import GradeResult
 from evals_app.runs.regrading.start_regrade import Regrading
-from evals_app.runs.starting.forecast import MOST_CASES, PAST_COLUMNS, past_execution
+from evals_app.runs.starting.forecast import MAX_CASES, PAST_COLUMNS, past_execution
 from evals_app.runs.starting.select import evenly
 from evals_app.runs.work.conversations import UNUSABLE
 
@@ -21,7 +21,7 @@ def forecast_regrade(regrading: Regrading) -> Forecast:
     """Forecast what grading stored conversations again takes: only judges that must be asked."""
     run, head = regrading.run, regrading.head
     gradings = Counter((planned.case, planned.position) for planned in regrading.planned)
-    some = evenly(list(gradings.items()), most=MOST_CASES)
+    some = evenly(list(gradings.items()), most=MAX_CASES)
     names = [name for (name, _), _ in some]
     contents = regrading.contents({position for (_, position), _ in some})
     is_free = _answered_before(regrading, names) if regrading.reuses_answers else _never

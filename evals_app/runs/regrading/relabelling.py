@@ -14,7 +14,7 @@ from evals_app.runs.starting.freeze import CannotStartError
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
 
-MOST_RUNS = 5  # with labels, the newest: each gets a run of its own
+MAX_RUNS = 5  # with labels, the newest: each gets a run of its own
 
 
 class Relabelling(NamedTuple):
@@ -77,7 +77,7 @@ _NOTHING = "The runs with these answers no longer exist."
 
 def _sources(passport: Passport) -> Iterator[tuple[Run, list[int]]]:
     by_run = passport.by_run
-    newest = list(by_run)[:MOST_RUNS]
+    newest = list(by_run)[:MAX_RUNS]
     runs = Run.objects.select_related("suite", "snapshot").in_bulk(newest)
     return ((runs[pk], by_run[pk]) for pk in newest if pk in runs)
 

@@ -42,8 +42,8 @@ if TYPE_CHECKING:
 
 Version = Literal["current", "as_it_was"]
 
-MOST_TRIALS = 100  # gradings of one conversation
-MOST_NAMED = 100  # cases that are noted as left out, of each kind
+MAX_TRIALS = 100  # gradings of one conversation
+MAX_NAMED = 100  # cases that are noted as left out, of each kind
 
 
 @dataclass
@@ -87,7 +87,7 @@ class Regrading:
             "reuses_answers": self.reuses_answers,
             "regraded": self.run.pk if self.run.grades_again else None,
             "left_out": {
-                why: {"count": len(names), "names": names[:MOST_NAMED]}
+                why: {"count": len(names), "names": names[:MAX_NAMED]}
                 for why, names in self.left_out.items()
             },
         }
@@ -183,8 +183,8 @@ def plan_regrade(
 def _refuse(run: Run, *, trials: int) -> None:
     if run.is_open:
         raise CannotStartError(f"Run {run.pk} has not ended yet.")
-    if not 1 <= trials <= MOST_TRIALS:
-        problem = f"Each conversation can be graded 1 to {MOST_TRIALS} times, not {trials}."
+    if not 1 <= trials <= MAX_TRIALS:
+        problem = f"Each conversation can be graded 1 to {MAX_TRIALS} times, not {trials}."
         raise CannotStartError(problem)
 
 

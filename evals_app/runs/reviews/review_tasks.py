@@ -25,15 +25,15 @@ if TYPE_CHECKING:
     from django.contrib.auth.models import User
 
 USUAL_COUNT = 30
-MOST_ITEMS = 200  # of a task
+MAX_ITEMS = 200  # of a task
 SEEING = "evals_app.view_execution"
 _BACKEND = "django.contrib.auth.backends.ModelBackend"
 CHECKING = (SEEING, REVIEWING)
 
 # Of a large run only so much is read, evenly: executions, grades, and rubrics with their bullets.
-MOST_EXECUTIONS = 6000
-MOST_GRADES = 20_000
-MOST_RUBRICS = 2000
+MAX_EXECUTIONS = 6000
+MAX_GRADES = 20_000
+MAX_RUBRICS = 2000
 _AT_ONCE = 900  # keys in a query
 _FOR_CHECKS = 450  # executions that are read to list checks
 _VERDICTS = (Verdict.PASSED, Verdict.FAILED, Verdict.ERRORED)
@@ -140,19 +140,19 @@ def checks_to_offer(run: Run) -> list[tuple[str, int]]:
 
 
 def checkable(
-    run: Run, *, only_judged: bool = True, seed: str, most: int = MOST_EXECUTIONS
+    run: Run, *, only_judged: bool = True, seed: str, most: int = MAX_EXECUTIONS
 ) -> list[Candidate]:
     """Return the grades that people could check; of a run with more than `most` executions, a sample."""
     rows: list[tuple[Any, ...]] = []
     keys = _executions(run, seed=seed, most=most)
     for start in range(0, len(keys), _AT_ONCE):
         rows += _decided_grades(keys[start : start + _AT_ONCE], only_judged=only_judged)
-        if len(rows) >= MOST_GRADES:
+        if len(rows) >= MAX_GRADES:
             break
-    rows = rows[:MOST_GRADES]
+    rows = rows[:MAX_GRADES]
     rubrics = [pk for pk, *_, scale, _ in rows if scale == "rubric"]
     Random(seed).shuffle(rubrics)
-    items = dict(_items_of(rubrics[:MOST_RUBRICS]))
+    items = dict(_items_of(rubrics[:MAX_RUBRICS]))
     return [candidate for row in rows for candidate in _candidates(row, items)]
 
 
@@ -247,8 +247,8 @@ def _refuse(run: Run, people: Iterable["User"], count: int) -> None:
         raise CannotCheckError(f"Run {run.pk} has not ended.")
     if run.pruned_at is not None:
         raise CannotCheckError(f"The transcripts of run {run.pk} were removed.")
-    if not 1 <= count <= MOST_ITEMS:
-        raise CannotCheckError(f"Choose from 1 to {MOST_ITEMS} grades.", key="count", value=count)
+    if not 1 <= count <= MAX_ITEMS:
+        raise CannotCheckError(f"Choose from 1 to {MAX_ITEMS} grades.", key="count", value=count)
     for person in people:
         if not (person.is_active and person.has_perms(CHECKING)):
             problem = f"{person.get_username()} may not review executions."

@@ -26,8 +26,8 @@ REVIEWING = "evals_app.review_execution"
 # Only admins have it: executions never change.
 _OTHERS_REVIEWS = "evals_app.change_execution"
 
-MOST_CHARS = 5000  # of a reason or a comment
-_MOST_LOGGED = 200
+MAX_CHARS = 5000  # of a reason or a comment
+_MAX_LOGGED = 200
 
 
 class CannotReviewError(CannotError):
@@ -199,8 +199,8 @@ def _valid_score(score: float, item: int | None) -> float:
 
 def _valid_text(text: str) -> str:
     text = storable(text.strip())
-    if len(text) > MOST_CHARS:
-        raise CannotReviewError(f"Write at most {MOST_CHARS:,} characters.")
+    if len(text) > MAX_CHARS:
+        raise CannotReviewError(f"Write at most {MAX_CHARS:,} characters.")
     return text
 
 
@@ -288,8 +288,8 @@ def _withdraw(reviews: Iterable[Review], by: Any) -> list[Review]:
 
 
 def _note(execution: Execution, message: str, by: Any) -> None:
-    if len(message) > _MOST_LOGGED:
-        message = f"{message[: _MOST_LOGGED - 1]}…"
+    if len(message) > _MAX_LOGGED:
+        message = f"{message[: _MAX_LOGGED - 1]}…"
     LogEntry.objects.log_actions(
         by.pk, [execution], CHANGE, change_message=message, single_object=True
     )

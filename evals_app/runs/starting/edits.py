@@ -14,7 +14,7 @@ from evals_app.models import Agent, Run, Suite
 from evals_app.models.authored.suites import cases_of
 from fixtures_app.models import EntityType
 
-MOST_COMPARED = 500  # cases; larger suites are only reported as not compared
+MAX_COMPARED = 500  # cases; larger suites are only reported as not compared
 
 S = TypeVar("S", bound=Spec)
 
@@ -65,7 +65,7 @@ def _several(what: str, before: Iterable[Any], rows: Iterable[Any]) -> Iterator[
 
 
 def _cases(run: Run, names: Collection[str], suite: Suite) -> Iterator[str]:
-    if len(names) > MOST_COMPARED:
+    if len(names) > MAX_COMPARED:
         yield f"perhaps some of the {len(names):,} cases, which were not compared"
         return
     positions = run.executions.filter(case__in=names).values_list("position", flat=True)

@@ -22,7 +22,7 @@ from fixtures_app.tools import TOOLS
 
 EARLIER_RUNS = 3
 EARLIER_EXECUTIONS = 2000
-MOST_CASES = 100  # looked at: the others are like these
+MAX_CASES = 100  # looked at: the others are like these
 
 PAST_COLUMNS = (
     *("case", "turn_ms", "tool_calls", "started_at", "finished_at"),
@@ -46,7 +46,7 @@ def forecast(
     Raises:
         CannotStartError: something it needs is missing or does not fit.
     """
-    with freeze(suite, by=by, most_cases=MOST_CASES, **choices) as frozen:
+    with freeze(suite, by=by, most_cases=MAX_CASES, **choices) as frozen:
         return _forecast(
             frozen.head,
             list(frozen.chosen()),
@@ -62,7 +62,7 @@ def informing_judges(suite: Suite, *, by: int | None = None) -> str:
     if suite.min_judge_agreement is None:
         return ""
     try:
-        with freeze(suite, by=by, most_cases=MOST_CASES) as frozen:
+        with freeze(suite, by=by, most_cases=MAX_CASES) as frozen:
             trust = frozen.head.judge_trust
     except CannotStartError:
         return ""
@@ -77,7 +77,7 @@ def forecast_started(run: Run) -> Forecast:
 
 def forecast_frozen(run: Run, trials: Mapping[int, int]) -> Forecast:
     """Forecast a run of what another run has frozen: so many trials of the cases at these places."""
-    some = dict(evenly(list(trials.items()), most=MOST_CASES))
+    some = dict(evenly(list(trials.items()), most=MAX_CASES))
     cases = run.snapshot.cases.filter(position__in=some).values_list("position", "content")
     return _forecast(
         SnapshotSpec.read(run.snapshot.content),

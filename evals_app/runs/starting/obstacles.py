@@ -20,7 +20,7 @@ from evals_app.runs.starting.needs import Needs
 from fixtures_app.ground.spec_errors import messages_of
 from fixtures_app.tools import TOOLS
 
-MOST_MESSAGES = 5  # named of those that still have variables
+MAX_MESSAGES = 5  # named of those that still have variables
 
 
 @dataclass
@@ -74,7 +74,7 @@ class Obstacles:
         for _, problem in case.placeholders():
             self._unfilled += 1
             more = "More messages of this suite have such variables."
-            self.say(problem if self._unfilled <= MOST_MESSAGES else more)
+            self.say(problem if self._unfilled <= MAX_MESSAGES else more)
 
     def judged(self, case: CaseSpec, suite: SuiteSpec) -> None:
         """Look for a check that is left to the judge of the run."""

@@ -13,7 +13,7 @@ from evals_app.models import Agent, Execution, Run, Suite
 from evals_app.runs.money.ceilings import is_paid, tightest
 from evals_app.runs.starting.edits import edited_since
 from evals_app.runs.starting.freeze import AT_ONCE, CannotStartError, archived
-from evals_app.runs.starting.obstacles import MOST_MESSAGES
+from evals_app.runs.starting.obstacles import MAX_MESSAGES
 from evals_app.runs.starting.start_run import create_run, start_run
 from fixtures_app.ground.words import near
 
@@ -158,7 +158,7 @@ def _frozen(run: Run, chosen: QuerySet[Any, str], *, by: "User | None", **column
         problem = f"Run {run.pk} was made by another version of Evalwell; start its suite instead."
         raise CannotStartError(problem) from exc
     if problems:
-        raise CannotStartError(*problems[:MOST_MESSAGES])
+        raise CannotStartError(*problems[:MAX_MESSAGES])
     month = tightest(by.pk if by else None)
     if month and month.is_used_up and is_paid(head.providers):
         raise CannotStartError(month.why_refused)

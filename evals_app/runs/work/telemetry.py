@@ -18,11 +18,11 @@ from evals_app.reports.renderers.otlp import PATH, Source, request_of, spans_of
 
 log = logging.getLogger(__name__)
 
-MOST_WAITING = 1_000  # executions; more are dropped
+MAX_WAITING = 1_000  # executions; more are dropped
 AT_ONCE = 20
 SEND_S = 10.0
 FLUSH_S = 5.0  # for what is left when a process has nothing more to do
-_MOST_BYTES = 100_000  # of an answer
+_MAX_BYTES = 100_000  # of an answer
 
 
 class Exporter:
@@ -47,7 +47,7 @@ class Exporter:
         for outcome in outcomes:
             if outcome.decision is None:
                 continue
-            if len(self._waiting) < MOST_WAITING:
+            if len(self._waiting) < MAX_WAITING:
                 self._waiting.append((outcome, source, now))
             else:
                 self.dropped += 1
@@ -79,7 +79,7 @@ class Exporter:
             async with asyncio.timeout(SEND_S):
                 body = await asyncio.to_thread(self._body, batch)
                 answer = await self._web.ask(
-                    "POST", self._url, headers=self._headers, body=body, most_bytes=_MOST_BYTES
+                    "POST", self._url, headers=self._headers, body=body, most_bytes=_MAX_BYTES
                 )
             problem = "" if answer.is_ok else f"It answered with {answer.problem}"
         except (WebError, ConfigurationError) as error:

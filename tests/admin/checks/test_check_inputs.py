@@ -15,7 +15,7 @@ from tests.page_form import PageForm, open_page
 
 pytestmark = pytest.mark.django_db
 
-MOST_BYTES = 300_000
+MAX_BYTES = 300_000
 TOOL = {"type": "tool_called", "value": "entity.query"}
 KINDS: list[dict[str, Any]] = [
     {"type": "contains", "value": "parcel"},
@@ -35,7 +35,7 @@ def test_a_case_with_76_checks_is_a_small_page(admin_client: Client) -> None:
 
     page = closed_page(admin_client, case)
 
-    assert len(page.response.content) < MOST_BYTES
+    assert len(page.response.content) < MAX_BYTES
     assert page.post(name="Renamed").is_saved
     assert Case.objects.get().to_spec() == case.to_spec().model_copy(update={"name": "Renamed"})
 

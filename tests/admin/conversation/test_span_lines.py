@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from evals_app.admin.conversation.span_lines import MOST_LINES, spans_context
+from evals_app.admin.conversation.span_lines import MAX_LINES, spans_context
 from evals_app.engine.running.spans import Span
 from evals_app.runs.ground.traces import open_trace, receive
 from tests.makers import make_execution, make_run, make_trial
@@ -47,11 +47,11 @@ def test_of_many_spans_the_first_are_shown() -> None:
     trial = make_trial().but(trace_id=TRACE, span_count=0)
     execution = make_execution(make_run(["passed"]), trial=trial, number=2)
     open_trace(execution.pk, TRACE)
-    receive([(TRACE, Span(f"{n:016}", "", "work", n, n, {})) for n in range(MOST_LINES + 3)])
+    receive([(TRACE, Span(f"{n:016}", "", "work", n, n, {})) for n in range(MAX_LINES + 3)])
 
     context = spans_context(trial)
 
-    assert (len(context["spans"]), context["more_spans"]) == (MOST_LINES, 3)
+    assert (len(context["spans"]), context["more_spans"]) == (MAX_LINES, 3)
 
 
 def test_agents_that_send_none_have_no_box() -> None:

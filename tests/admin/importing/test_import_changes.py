@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from evals_app.admin.importing.import_changes import MOST_DIFFERENCES, Written, counted, place_words
+from evals_app.admin.importing.import_changes import MAX_DIFFERENCES, Written, counted, place_words
 from evals_app.engine.suites.suite_spec import SuiteSpec
 from evals_app.formats.snapshots.key_differences import Difference
 from evals_app.library.changes.import_report import Change
@@ -56,7 +56,7 @@ def test_what_comes_or_goes_as_a_whole_shows_no_value(
 def test_of_very_many_differences_some_are_shown_and_the_rest_is_counted() -> None:
     written = shown(*[Difference(f"cases[{n}].tags", "", "(1 entry)") for n in range(20_000)])
 
-    assert len(written.places) + len(written.folded) == MOST_DIFFERENCES
+    assert len(written.places) + len(written.folded) == MAX_DIFFERENCES
     assert (written.all_folded, written.more_places) == ("19,995", "19,800")
 
 

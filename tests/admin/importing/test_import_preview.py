@@ -1,6 +1,6 @@
 import pytest
 
-from evals_app.admin.importing.import_preview import MOST_SHOWN, Line, preview
+from evals_app.admin.importing.import_preview import MAX_SHOWN, Line, preview
 from evals_app.formats.reading.problems import FormatError, Problem
 
 
@@ -104,12 +104,12 @@ def test_what_is_no_line_is_not_quoted(problem: Problem) -> None:
 
 
 def test_of_very_many_problems_the_first_are_shown() -> None:
-    problems = [Problem("a.yaml", n, 1, "", "", "Wrong.") for n in range(1, MOST_SHOWN + 8)]
+    problems = [Problem("a.yaml", n, 1, "", "", "Wrong.") for n in range(1, MAX_SHOWN + 8)]
 
     errors = preview(FormatError(problems), {}).errors
 
-    assert (errors.count, errors.more) == (MOST_SHOWN + 7, 7)
-    assert len(errors.files[0][1]) == MOST_SHOWN
+    assert (errors.count, errors.more) == (MAX_SHOWN + 7, 7)
+    assert len(errors.files[0][1]) == MAX_SHOWN
 
 
 def test_problems_stand_under_their_file() -> None:

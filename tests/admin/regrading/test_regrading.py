@@ -9,7 +9,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from benchmarks.pages import MOST_QUERIES
+from benchmarks.pages import MAX_QUERIES
 from evals_app.models import Assertion, Case, Execution, GradeResult, Run, Suite, Transcript
 from evals_app.runs.process.worker_loop import work
 from evals_app.runs.regrading.start_regrade import regrade
@@ -205,7 +205,7 @@ def test_where_nothing_changed_nothing_is_listed(admin_client: Client, run: Run)
 def test_only_the_first_changes_are_listed(
     admin_client: Client, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("evals_app.admin.regrading.regrade_results.MOST_CHANGED", 2)
+    monkeypatch.setattr("evals_app.admin.regrading.regrade_results.MAX_CHANGED", 2)
     mend()
     again = graded_again(run, trials=5)
 
@@ -279,4 +279,4 @@ def test_no_page_of_it_takes_more_queries_than_are_allowed(admin_client: Client,
             admin_client.get(page)
         taken[page] = len(queries)
 
-    assert {page: count for page, count in taken.items() if count > MOST_QUERIES} == {}
+    assert {page: count for page, count in taken.items() if count > MAX_QUERIES} == {}

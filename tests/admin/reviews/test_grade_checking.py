@@ -9,7 +9,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from benchmarks.pages import MOST_QUERIES
+from benchmarks.pages import MAX_QUERIES
 from evals_app.models import Execution, GradeResult, Review, ReviewTask, Transcript
 from evals_app.runs.reviews.review_tasks import close_task, create_task
 from tests.runs.judged_runs import RUBRIC, judged_run, reviewer
@@ -240,4 +240,4 @@ def test_a_page_takes_few_queries(client: Client, ann: User) -> None:
     for position in (1, 2):
         with CaptureQueriesContext(connection) as queries:
             client.get(url(task, position))
-        assert len(queries) <= MOST_QUERIES
+        assert len(queries) <= MAX_QUERIES

@@ -2,7 +2,7 @@ import pytest
 from django.test import Client
 
 from evals_app.admin.runs.run_results import (
-    MOST_OF_A_CAUSE,
+    MAX_OF_A_CAUSE,
     CauseGroup,
     case_counts,
     causes,
@@ -223,12 +223,12 @@ def test_a_run_that_passed_has_no_causes() -> None:
 
 
 def test_one_frequent_cause_does_not_hide_another() -> None:
-    run = make_run(["failed"] * (MOST_OF_A_CAUSE + 3) + ["errored"])
+    run = make_run(["failed"] * (MAX_OF_A_CAUSE + 3) + ["errored"])
 
     often, rare = causes(run)
 
-    assert [check.total for check in often.checks] == [MOST_OF_A_CAUSE]
-    assert (often.total, often.more) == (MOST_OF_A_CAUSE + 3, 3)
+    assert [check.total for check in often.checks] == [MAX_OF_A_CAUSE]
+    assert (often.total, often.more) == (MAX_OF_A_CAUSE + 3, 3)
     assert (len(rare.checks), rare.more) == (1, 0)
 
 

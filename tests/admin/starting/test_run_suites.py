@@ -9,7 +9,7 @@ from django.test import Client
 from django.urls import reverse
 
 from evals_app.admin.kit.model_choices import known_models
-from evals_app.admin.starting.run_choices import MOST_VARIANTS
+from evals_app.admin.starting.run_choices import MAX_VARIANTS
 from evals_app.models import ModelPrice, Provider, Run, Suite
 from tests.runs.suites import make_agent, make_suite
 
@@ -111,7 +111,7 @@ def test_the_forecast_covers_all_runs(admin_client: Client, suite: Suite) -> Non
     [
         pytest.param({"agents": ["999999"]}, id="no such agent"),
         pytest.param({"agents": ["x"]}, id="no key"),
-        pytest.param({"models": [f"local/m{n}" for n in range(MOST_VARIANTS + 1)]}, id="too many"),
+        pytest.param({"models": [f"local/m{n}" for n in range(MAX_VARIANTS + 1)]}, id="too many"),
         pytest.param({"models": ["no provider"]}, id="no model"),
     ],
 )

@@ -5,7 +5,7 @@ from typing import Any, get_args
 import pytest
 from openapi_schema_validator import OAS31Validator
 
-from evals_app.engine.statistics.comparison import MOST_RUNS, Change
+from evals_app.engine.statistics.comparison import MAX_RUNS, Change
 from evals_app.models import Run
 from evals_app.reports.answers.comparison_answers import CaseChange, ChangeCounts
 from tests.api.clients import make_client
@@ -124,7 +124,7 @@ def test_cases_are_filtered_and_come_page_by_page() -> None:
         pytest.param(["ended", "-1"], {}, "run", id="negative"),
         pytest.param(["ended", str(2**63)], {}, "run", id="larger than any"),
         pytest.param(["ended", "open"], {}, "run", id="has not ended"),
-        pytest.param(list(range(1, MOST_RUNS + 2)), {}, "run", id="too many"),
+        pytest.param(list(range(1, MAX_RUNS + 2)), {}, "run", id="too many"),
         pytest.param(["ended", "other"], {"change": "worst"}, "change", id="unknown change"),
         pytest.param(["ended", "other"], {"page_size": "0"}, "page_size", id="page size"),
         pytest.param(["ended", "other"], {"runs": "1"}, "runs", id="unknown parameter"),
@@ -178,7 +178,7 @@ def test_values_of_settings_need_the_rights_to_see_them_elsewhere() -> None:
 def test_the_number_of_queries_does_not_grow(django_assert_max_num_queries: Any) -> None:
     client = make_client("read")
     few = [make_run(["passed"] * 2).pk for _ in range(2)]
-    many = [make_run(["failed"] * 40).pk for _ in range(MOST_RUNS)]
+    many = [make_run(["failed"] * 40).pk for _ in range(MAX_RUNS)]
 
     for runs in (few, many):
         with django_assert_max_num_queries(5):

@@ -517,7 +517,7 @@ SILENT = pytest.mark.parametrize(
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Blame a provider after half a second, so that a test need not wait for half a minute."""
-    monkeypatch.setattr(session, "LEAST_SILENCE_S", 0.5)
+    monkeypatch.setattr(session, "MIN_SILENCE_S", 0.5)
 
 
 @SILENT

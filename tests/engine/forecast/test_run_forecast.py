@@ -10,7 +10,7 @@ import pytest
 from evals_app.engine.forecast.estimate import REPLY_TOKENS, Guesser
 from evals_app.engine.forecast.run_forecast import (
     GUESS,
-    LEAST_MARGIN,
+    MIN_MARGIN,
     NEW_CASE_SPREAD,
     USUAL_SPREAD,
     Forecast,
@@ -165,10 +165,10 @@ def test_how_long_an_agent_outside_takes_is_unknown_before_its_first_run() -> No
     ("prompts", "trials", "margin"),
     [
         pytest.param([100], 2, 2 * USUAL_SPREAD * sqrt(2 + 4) / 2, id="past once"),
-        pytest.param([100, 100, 100], 2, LEAST_MARGIN, id="always the same"),
+        pytest.param([100, 100, 100], 2, MIN_MARGIN, id="always the same"),
         pytest.param([80, 120], 1, 2 * sqrt(0.08 + 0.08 / 2), id="spread, one more"),
         pytest.param([80, 120], 100, 2 * sqrt(0.08 / 100 + 0.08 / 2), id="spread, many more"),
-        pytest.param([98, 102] * 50, 100, LEAST_MARGIN, id="well known"),
+        pytest.param([98, 102] * 50, 100, MIN_MARGIN, id="well known"),
     ],
 )
 def test_the_range_is_two_standard_deviations_of_the_sum(
@@ -222,7 +222,7 @@ def test_time_is_that_of_earlier_executions() -> None:
 
     estimate = forecast((make_case(TEN), 4), past=past, concurrency=2)
 
-    assert estimate.duration_s == around(12, LEAST_MARGIN)
+    assert estimate.duration_s == around(12, MIN_MARGIN)
 
 
 def test_a_tool_call_is_one_more_call_of_the_model() -> None:
@@ -252,7 +252,7 @@ def test_a_script_costs_nothing_whatever_it_reports() -> None:
         0,
     )
     assert estimate.cost_usd == (Decimal(0), Decimal(0))
-    assert estimate.duration_s == around(4, LEAST_MARGIN)
+    assert estimate.duration_s == around(4, MIN_MARGIN)
 
 
 # Judges and prices
@@ -274,7 +274,7 @@ def test_judging_costs_what_it_did() -> None:
     assert (estimate.judge_calls, estimate.judge_prompt_tokens, estimate.judge_response_tokens) == (
         *(2, 100, 40),
     )
-    assert usd(estimate) == around(2 * (12 + 5 + 4), LEAST_MARGIN)
+    assert usd(estimate) == around(2 * (12 + 5 + 4), MIN_MARGIN)
 
 
 def test_judging_that_reported_no_tokens_is_guessed() -> None:
@@ -296,7 +296,7 @@ def test_several_judges_count_by_how_often_they_are_asked() -> None:
 
     estimate = forecast((case, 1), past=past, providers=providers)
 
-    assert usd(estimate) == around(12 + 300 * 0.1 + 100 * 0.9, LEAST_MARGIN)
+    assert usd(estimate) == around(12 + 300 * 0.1 + 100 * 0.9, MIN_MARGIN)
 
 
 @pytest.mark.parametrize(
@@ -342,7 +342,7 @@ def test_the_size_of_the_mean_call_decides_the_tier(prompt: int, usd_per_token: 
 
     estimate = forecast((make_case(TEN), 1), past={"Greeting": [took] * 2}, providers=[provider])
 
-    assert usd(estimate) == around(prompt * usd_per_token, LEAST_MARGIN)
+    assert usd(estimate) == around(prompt * usd_per_token, MIN_MARGIN)
 
 
 def test_nothing_to_hold_takes_nothing() -> None:

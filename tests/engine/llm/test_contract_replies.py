@@ -250,7 +250,7 @@ async def test_a_reply_without_end_is_refused(lab: Lab, *, api: Api, stream: boo
 async def test_a_stream_without_end_is_not_put_together_to_its_end(
     lab: Lab, monkeypatch: pytest.MonkeyPatch, *, api: Api
 ) -> None:
-    monkeypatch.setattr(adapter, "_MOST_STREAMED", 100)
+    monkeypatch.setattr(adapter, "_MAX_STREAMED", 100)
 
     with pytest.raises(ReplyTooLongError):
         await lab.ask(Cut(after_events=60, reply=Reply("x" * 1000)), api=api, stream=True)
@@ -260,7 +260,7 @@ async def test_a_stream_without_end_is_not_put_together_to_its_end(
 async def test_an_answer_that_would_fill_the_memory_is_not_read_to_its_end(
     lab: Lab, monkeypatch: pytest.MonkeyPatch, *, api: Api
 ) -> None:
-    monkeypatch.setattr(adapter, "_MOST_BYTES", 100_000)
+    monkeypatch.setattr(adapter, "_MAX_BYTES", 100_000)
 
     with pytest.raises(BadRequestError, match="more than 100 kB"):
         await lab.ask(Garbage(" " * 100_001), api=api)

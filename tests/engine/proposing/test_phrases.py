@@ -2,7 +2,7 @@
 
 import pytest
 
-from evals_app.engine.proposing.phrases import MOST, phrases_of
+from evals_app.engine.proposing.phrases import MAX_PHRASES, phrases_of
 
 
 @pytest.mark.parametrize(
@@ -55,5 +55,5 @@ def test_of_many_phrases_the_most_distinctive_are_kept_in_their_order() -> None:
     names = " and ".join(f"with {name}" for name in ("Berta", "Carlo", "Dunja", "Emilio", "Fiona"))
     phrases = [phrase.text for phrase in phrases_of(f"We met {names}, code X-77, for 24.50 or 80.")]
 
-    assert len(phrases) == MOST
+    assert len(phrases) == MAX_PHRASES
     assert phrases[-3:] == ["X-77", "24.50", "80"]

@@ -13,7 +13,7 @@ import pytest
 from evals_app.engine.proposing.case_making import case_made
 from evals_app.engine.proposing.expected_changes import CannotExpectError
 from evals_app.engine.proposing.proposals import (
-    MOST_BOXES,
+    MAX_BOXES,
     Proposal,
     chosen,
     default_keys,
@@ -411,7 +411,7 @@ def test_a_long_conversation_offers_only_so_many_boxes() -> None:
 
     offered = offered_of(*turns)
 
-    assert sum(1 + len(proposal.parts) for proposal in offered) <= MOST_BOXES
+    assert sum(1 + len(proposal.parts) for proposal in offered) <= MAX_BOXES
 
 
 def test_a_case_has_history_channel_clock_and_the_chosen_answer() -> None:

@@ -105,7 +105,7 @@ def test_where_the_sum_is_long_the_curve_gives_the_same(
     strata += [(3, 3, 2, 3)] * 12
 
     exact = result_of(*strata).p
-    monkeypatch.setattr(stratified, "_MOST_STEPS", 0)
+    monkeypatch.setattr(stratified, "_MAX_STEPS", 0)
 
     assert result_of(*strata).p == pytest.approx(exact, abs=0.01)
 

@@ -7,7 +7,7 @@ import pytest
 from evals_app.engine.record.trial import Verdict
 from evals_app.engine.statistics.check_counts import CheckCount, counts_text
 from evals_app.engine.statistics.comparison import CaseOutcome
-from evals_app.engine.verdicts.gates import MOST_NAMED, GateResult, Regressions
+from evals_app.engine.verdicts.gates import MAX_NAMED, GateResult, Regressions
 from evals_app.engine.verdicts.scoring import NOT_COMPARED, Fact, RunSummary, summarise_run
 from tests.engine.makers import make_suite
 
@@ -139,16 +139,16 @@ def test_a_run_whose_gate_cannot_be_measured_does_not_pass() -> None:
 
 
 def test_of_many_regressions_the_first_are_named() -> None:
-    names = [f"case {number:03}" for number in range(MOST_NAMED + 5)]
+    names = [f"case {number:03}" for number in range(MAX_NAMED + 5)]
 
     gate = gate_of(
         dict.fromkeys(names, "P"), dict.fromkeys(names, "F"), gates={"max_regressions": 0}
     )
 
     named = [name for name in names if f"“{name}”" in gate.reason]
-    assert named == names[:MOST_NAMED]
+    assert named == names[:MAX_NAMED]
     assert "5 more" in gate.reason
-    assert gate.actual == MOST_NAMED + 5
+    assert gate.actual == MAX_NAMED + 5
 
 
 def test_what_was_measured_differently_is_in_the_reason() -> None:

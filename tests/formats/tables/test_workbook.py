@@ -189,7 +189,7 @@ def test_what_is_no_workbook_is_refused_with_the_way_out(content: bytes, words: 
     [
         pytest.param("_MAX_UNPACKED", 10**6, b" " * (10**6 + 1), "1,000,000 bytes", id="bytes"),
         pytest.param("_MAX_MARKS", 1000, b"<c/>" * 1001, "1,000 XML", id="elements"),
-        pytest.param("_MOST_ROWS", 1000, b'<row spans="1:1"/>' * 1001, "1,000 rows", id="rows"),
+        pytest.param("_MAX_ROWS", 1000, b'<row spans="1:1"/>' * 1001, "1,000 rows", id="rows"),
     ],
 )
 def test_what_would_take_too_long_is_refused_unread(

@@ -16,7 +16,7 @@ from evals_app.library.making.case_making import (
     recorded_suites,
     suites_for,
 )
-from evals_app.library.making.observing import MOST_OTHERS, Observed, observe
+from evals_app.library.making.observing import MAX_OTHERS, Observed, observe
 from evals_app.models import (
     Agent,
     Case,
@@ -132,9 +132,9 @@ def test_other_passed_trials_of_the_same_case_say_what_differs(suite: Suite) -> 
 
 
 def test_only_some_of_many_trials_are_compared(suite: Suite) -> None:
-    first, *_ = run_of(suite, *[found(f"RF-{n}") for n in range(MOST_OTHERS + 3)])
+    first, *_ = run_of(suite, *[found(f"RF-{n}") for n in range(MAX_OTHERS + 3)])
 
-    assert len(observed(first).others) == MOST_OTHERS
+    assert len(observed(first).others) == MAX_OTHERS
 
 
 def test_a_conversation_that_was_graded_again_is_no_other_trial(suite: Suite) -> None:

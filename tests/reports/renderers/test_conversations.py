@@ -1,4 +1,4 @@
-from evals_app.reports.renderers.conversations import LONGEST_JSON, json_text
+from evals_app.reports.renderers.conversations import MAX_JSON, json_text
 
 
 def test_json_is_indented_and_a_text_stands_as_it_is() -> None:
@@ -7,6 +7,6 @@ def test_json_is_indented_and_a_text_stands_as_it_is() -> None:
 
 
 def test_long_json_is_cut_and_says_so() -> None:
-    shown = json_text("x" * (LONGEST_JSON + 7))
+    shown = json_text("x" * (MAX_JSON + 7))
 
     assert shown.endswith("\n… 7 more characters")

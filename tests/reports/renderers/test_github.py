@@ -1,7 +1,7 @@
 import pytest
 
 from evals_app.reports.renderers import github
-from evals_app.reports.renderers.github import MOST_ANNOTATIONS, annotations, github_summary
+from evals_app.reports.renderers.github import MAX_ANNOTATIONS, annotations, github_summary
 from tests.reports.makers import a_run, an_execution, passed, results
 
 
@@ -16,7 +16,7 @@ def test_the_summary_has_the_run_and_what_went_wrong() -> None:
 def test_a_summary_that_github_would_refuse_is_cut_and_says_so(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(github, "MOST_SUMMARY_BYTES", 6000)
+    monkeypatch.setattr(github, "MAX_SUMMARY_BYTES", 6000)
     rows = [an_execution(case=f"Case {n}") for n in range(200)]
 
     text = "".join(github_summary([results(executions=rows), results(executions=rows)]))
@@ -47,11 +47,11 @@ def test_no_reply_can_add_a_command_or_a_property() -> None:
 
 
 def test_only_as_many_annotations_as_github_shows_are_written() -> None:
-    rows = [passed(), *(an_execution(case=f"Case {n}") for n in range(MOST_ANNOTATIONS + 5))]
+    rows = [passed(), *(an_execution(case=f"Case {n}") for n in range(MAX_ANNOTATIONS + 5))]
 
     lines = list(annotations([results(executions=rows)]))
 
-    assert len(lines) == MOST_ANNOTATIONS
+    assert len(lines) == MAX_ANNOTATIONS
     assert "6 more" in lines[-1]
 
 

@@ -117,9 +117,9 @@ def test_whatever_was_written_stays_text() -> None:
 @pytest.mark.parametrize(
     ("limit", "value", "listed", "with_conversation"),
     [
-        pytest.param("MOST_EXECUTIONS", 2, ["B", "A"], 2, id="executions"),
-        pytest.param("MOST_CONVERSATIONS", 1, ["B", "A", "C"], 1, id="conversations"),
-        pytest.param("MOST_EXECUTIONS", 3, ["B", "A", "C"], 3, id="all fit"),
+        pytest.param("MAX_EXECUTIONS", 2, ["B", "A"], 2, id="executions"),
+        pytest.param("MAX_CONVERSATIONS", 1, ["B", "A", "C"], 1, id="conversations"),
+        pytest.param("MAX_EXECUTIONS", 3, ["B", "A", "C"], 3, id="all fit"),
     ],
 )
 def test_what_does_not_fit_is_left_out_and_named(

@@ -1,4 +1,4 @@
-from evals_app.reports.renderers.rows import HEADERS, MOST_REASON, result_rows
+from evals_app.reports.renderers.rows import HEADERS, MAX_REASON, result_rows
 from tests.reports.makers import a_run, an_execution, results
 
 
@@ -28,6 +28,6 @@ def test_what_waits_in_a_run_that_has_ended_did_not_run() -> None:
 
 
 def test_a_long_reason_is_cut() -> None:
-    _, cells = result_rows([results(executions=[an_execution(reason="x" * (MOST_REASON + 1))])])
+    _, cells = result_rows([results(executions=[an_execution(reason="x" * (MAX_REASON + 1))])])
 
-    assert dict(zip(HEADERS, cells, strict=True))["reason"] == "x" * MOST_REASON + "…"
+    assert dict(zip(HEADERS, cells, strict=True))["reason"] == "x" * MAX_REASON + "…"

@@ -39,7 +39,7 @@ def test_the_same_cause_again_and_again_does_not_fill_the_log(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     caplog.set_level(logging.INFO)
-    monkeypatch.setattr(events, "MOST_LINES", 2)
+    monkeypatch.setattr(events, "MAX_LINES", 2)
 
     finished(make_suite(["crash"] * 5))
 

@@ -10,7 +10,7 @@ from multiprocessing.process import BaseProcess
 
 import pytest
 
-from evals_app.runs.ground.queues import KEPT_CHARACTERS, MOST_BYTES, Flag, MessageQueue, Timer
+from evals_app.runs.ground.queues import KEPT_CHARACTERS, MAX_BYTES, Flag, MessageQueue, Timer
 
 PATIENCE_S = 30.0
 
@@ -110,7 +110,7 @@ def test_the_report_of_a_failure_is_cut_at_its_beginning(
     make_queue: Callable[..., MessageQueue],
 ) -> None:
     queue = make_queue()
-    queue.put({"id": "a", "result": "x" * MOST_BYTES + "the end"})
+    queue.put({"id": "a", "result": "x" * MAX_BYTES + "the end"})
 
     message = queue.get()
 

@@ -82,9 +82,9 @@ def test_what_is_sent_twice_is_kept_once() -> None:
     assert Trace.objects.get().span_count == TraceSpan.objects.count() == 2
 
 
-@pytest.mark.parametrize("limit", ["MOST_SPANS", "MOST_BYTES"])
+@pytest.mark.parametrize("limit", ["MAX_SPANS", "MAX_BYTES"])
 def test_more_than_is_stored_is_counted(monkeypatch: pytest.MonkeyPatch, limit: str) -> None:
-    monkeypatch.setattr(traces, limit, 2 if limit == "MOST_SPANS" else 400)
+    monkeypatch.setattr(traces, limit, 2 if limit == "MAX_SPANS" else 400)
     an_execution()
 
     refused = receive([(TRACE, a_span(str(n) * 16, text="x" * 20)) for n in range(1, 5)])

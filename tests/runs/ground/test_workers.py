@@ -9,7 +9,7 @@ import pytest
 
 from evals_app.models import Worker
 from evals_app.runs.ground.workers import (
-    MOST_SLOTS,
+    MAX_SLOTS,
     announce,
     drainers_for,
     is_process,
@@ -85,7 +85,7 @@ def test_how_many_drainers_a_run_wants(
         pytest.param(10, 2, 5, id="two share ten"),
         pytest.param(5, 2, 3, id="rounded up"),
         pytest.param(129, 3, 43, id="three share"),
-        pytest.param(1000, 1, MOST_SLOTS, id="never more than a drainer takes"),
+        pytest.param(1000, 1, MAX_SLOTS, id="never more than a drainer takes"),
         pytest.param(10, 1, 10, id="one drainer has all"),
     ],
 )

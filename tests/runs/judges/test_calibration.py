@@ -176,7 +176,7 @@ def test_a_list_begins_with_what_people_compared_most_and_takes_two_queries(
 
 
 def test_only_the_newest_labels_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("evals_app.runs.judges.calibration.MOST_REVIEWS", 2)
+    monkeypatch.setattr("evals_app.runs.judges.calibration.MAX_REVIEWS", 2)
     yardstick, other = make_yardstick(), make_yardstick("Is short")
     for person in (True, False, False):
         label(yardstick, person=person)

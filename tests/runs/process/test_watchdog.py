@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from evals_app.models import Lease, Run
 from evals_app.runs.process.watchdog import (
-    MOST_RESTARTS,
+    MAX_RESTARTS,
     WITHIN_S,
     Restarts,
     Watchdog,
@@ -66,11 +66,11 @@ def test_restarts_are_at_once_at_first_and_then_later_and_later() -> None:
 
 def test_the_sixth_restart_in_ten_minutes_is_one_too_many() -> None:
     restarts = Restarts()
-    for number in range(MOST_RESTARTS):
+    for number in range(MAX_RESTARTS):
         restarts.next_pause(now=float(number))
 
     assert restarts.next_pause(now=WITHIN_S - 1) is None
-    assert restarts.next_pause(now=WITHIN_S + MOST_RESTARTS) == 0.0
+    assert restarts.next_pause(now=WITHIN_S + MAX_RESTARTS) == 0.0
 
 
 @pytest.mark.django_db

@@ -11,7 +11,7 @@ from evals_app.models import Assertion, CaseResult, Run, Suite
 from evals_app.runs.process.worker_loop import work
 from evals_app.runs.reading.case_history import (
     COUNTED,
-    MOST_EDITS,
+    MAX_EDITS,
     Entry,
     OfSuite,
     entries_of,
@@ -107,7 +107,7 @@ def test_only_the_last_edits_between_two_runs_are_named() -> None:
     case = suite.cases.get(name="case 1")
     note(case, "before")
     finished(suite)
-    note(case, "ada", times=MOST_EDITS)
+    note(case, "ada", times=MAX_EDITS)
     edited(suite, "bye", by="grace")
     finished(suite)
     note(case, "after")
@@ -115,7 +115,7 @@ def test_only_the_last_edits_between_two_runs_are_named() -> None:
     newest, _ = history(suite)
 
     names = [name for name, _ in parts_of(newest)["case"]]
-    assert names == ["grace", *["ada"] * (MOST_EDITS - 1)]
+    assert names == ["grace", *["ada"] * (MAX_EDITS - 1)]
 
 
 def test_values_are_left_out_for_who_may_not_read_them() -> None:

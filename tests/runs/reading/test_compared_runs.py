@@ -4,7 +4,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from evals_app.engine.statistics.comparison import MOST_RUNS, Change, change_of
+from evals_app.engine.statistics.comparison import MAX_RUNS, Change, change_of
 from evals_app.formats.snapshots.snapshot_differences import Part
 from evals_app.models import Run, Suite, Turn
 from evals_app.runs.reading.compared_runs import (
@@ -12,7 +12,7 @@ from evals_app.runs.reading.compared_runs import (
     Comparison,
     compare_runs,
 )
-from evals_app.runs.reading.outcomes import MOST_RESULTS, case_outcomes
+from evals_app.runs.reading.outcomes import MAX_RESULTS, case_outcomes
 from tests.makers import make_run
 from tests.runs.suites import finished, make_agent, make_suite
 
@@ -115,7 +115,7 @@ def test_a_resumed_run_is_compared_as_it_is_now() -> None:
         pytest.param(["ended", "open"], "not ended", id="open"),
         pytest.param(["ended", "ended"], "twice", id="the same"),
         pytest.param(["ended", "without a summary"], "version", id="of another version"),
-        pytest.param(list(range(MOST_RUNS + 1)), str(MOST_RUNS), id="too many"),
+        pytest.param(list(range(MAX_RUNS + 1)), str(MAX_RUNS), id="too many"),
         pytest.param(["ended", "huge"], "400,001", id="too many cases"),
         pytest.param(["ended", 2**70], str(2**70), id="a number that no database has"),
     ],
@@ -127,7 +127,7 @@ def test_what_cannot_be_compared_is_refused_with_a_reason(
         "ended": make_run(["passed"]).pk,
         "open": make_run(["running"]).pk,
         "without a summary": make_run(["passed"]).pk,
-        "huge": make_run(["passed"], case_count=MOST_RESULTS).pk,
+        "huge": make_run(["passed"], case_count=MAX_RESULTS).pk,
     }
     Run.objects.filter(pk=known["without a summary"]).update(summary={})
 

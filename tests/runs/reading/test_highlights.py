@@ -9,8 +9,8 @@ from evals_app.formats.snapshots.run_snapshot import SnapshotSpec
 from evals_app.models import CaseResult, Execution, Run, Snapshot, Suite
 from evals_app.runs.reading import highlights as module
 from evals_app.runs.reading.highlights import (
-    FEWEST_GRADES,
-    MOST_RUNS,
+    MAX_RUNS,
+    MIN_GRADES,
     SHOWN,
     FlakyCase,
     Notable,
@@ -114,7 +114,7 @@ def graded(run: Run, case: str, *checks: tuple[str, bool | None]) -> None:
 
 
 def test_checks_that_never_failed_were_graded_often_enough() -> None:
-    for number in range(FEWEST_GRADES):
+    for number in range(MIN_GRADES):
         run = make_run({"A": ["passed"], "B": ["passed"]})
         graded(run, "A", ("sure", True), ("unsure", number > 0), ("alone", True))
         graded(run, "B", ("sure", True), ("open", None))
@@ -124,8 +124,8 @@ def test_checks_that_never_failed_were_graded_often_enough() -> None:
     sure = look(run).sure
 
     assert [(check.label, check.graded, check.case, check.has_more_cases) for check in sure] == [
-        ("sure", 2 * FEWEST_GRADES, "A", True),
-        ("alone", FEWEST_GRADES, "A", False),
+        ("sure", 2 * MIN_GRADES, "A", True),
+        ("alone", MIN_GRADES, "A", False),
     ]
 
 
@@ -159,13 +159,13 @@ def test_conversations_that_cost_nothing_are_not_dear() -> None:
 
 
 def test_lists_are_short_and_only_the_last_runs_count() -> None:
-    for _ in range(MOST_RUNS + 1):
+    for _ in range(MAX_RUNS + 1):
         run = make_run({f"case {number:02}": ["passed", "failed"] for number in range(SHOWN + 1)})
 
     noted = look(run)
 
     assert [len(part) for part in (noted.flaky, noted.slowest)] == [SHOWN, SHOWN]
-    assert len(noted.span.runs) == MOST_RUNS
+    assert len(noted.span.runs) == MAX_RUNS
 
 
 @pytest.mark.parametrize(
@@ -174,8 +174,8 @@ def test_lists_are_short_and_only_the_last_runs_count() -> None:
 def test_large_suites_are_looked_at_over_fewer_runs(
     monkeypatch: pytest.MonkeyPatch, most: int, runs: int, cut: int | None
 ) -> None:
-    monkeypatch.setattr(module, "MOST_EXECUTIONS", most)
-    monkeypatch.setattr(module, "MOST_RESULTS", most)
+    monkeypatch.setattr(module, "MAX_EXECUTIONS", most)
+    monkeypatch.setattr(module, "MAX_RESULTS", most)
     for _ in range(3):
         run = make_run({"A": ["passed"], "B": ["failed"]})
 

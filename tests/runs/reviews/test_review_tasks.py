@@ -178,7 +178,7 @@ def test_of_a_large_run_only_a_part_is_read(
         grade = make_grade(family="judged", passed=state == "passed")
         make_execution(run, f"case {number}", state=state, grades=[grade])
     run.refresh_from_db()
-    monkeypatch.setattr(review_tasks, "MOST_EXECUTIONS", 12)
+    monkeypatch.setattr(review_tasks, "MAX_EXECUTIONS", 12)
 
     with django_assert_max_num_queries(5):
         candidates = checkable(run, seed="1", most=12)

@@ -178,7 +178,7 @@ def test_of_a_large_suite_some_cases_represent_all(
     suite: Suite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     past_run(suite, tokens=1000)
-    monkeypatch.setattr(module, "MOST_CASES", 2)
+    monkeypatch.setattr(module, "MAX_CASES", 2)
 
     estimate = forecast(suite, trials=2, environ=KEYS)
 
@@ -190,7 +190,7 @@ def test_a_started_run_is_forecast_from_some_of_its_cases(
     suite: Suite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     past_run(suite, tokens=1000)
-    monkeypatch.setattr(module, "MOST_CASES", 2)
+    monkeypatch.setattr(module, "MAX_CASES", 2)
 
     estimate = module.forecast_started(start_run(suite, environ=KEYS))
 

@@ -59,7 +59,7 @@ async def test_without_an_address_nothing_is_exported(settings: Any) -> None:
 async def test_more_than_can_wait_is_dropped_and_counted(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(telemetry, "MOST_WAITING", 2)
+    monkeypatch.setattr(telemetry, "MAX_WAITING", 2)
     monkeypatch.setattr(telemetry, "FLUSH_S", 0)
     outcomes = await execute_in_memory(make_plan(*cases_of("one", "two", "three")))
     nowhere: Any = None

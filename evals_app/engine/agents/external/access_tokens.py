@@ -22,10 +22,10 @@ from evals_app.engine.network.web import Answer, Web, WebError
 from evals_app.engine.specs.outside_spec import OAuthSpec
 
 _FETCH_S = 30.0
-_MOST_BYTES = 100_000
+_MAX_BYTES = 100_000
 _LIFETIME_S = 300.0  # of a token that does not say
 _MARGIN_S = 30.0  # before the end, or a tenth of a short life
-_TOO_MANY, _LEAST_SERVER_ERROR = 429, 500
+_TOO_MANY, _MIN_SERVER_ERROR = 429, 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ class AccessToken:
                     spec.token_url,
                     headers=headers,
                     form=form,
-                    most_bytes=_MOST_BYTES,
+                    most_bytes=_MAX_BYTES,
                     hides=False,  # it may be a token that was fetched before
                 )
         except WebError as exc:
@@ -120,7 +120,7 @@ def _read(answer: Answer, url: str, *, asked_at: float, hide: Callable[[str], st
         # Hidden before it is cut: half a secret would not be recognised.
         problem = replace(answer, text=hide(answer.text)).problem
         message = f"The agent's access token could not be fetched: {url} answered with {problem}"
-        is_busy = answer.status == _TOO_MANY or answer.status >= _LEAST_SERVER_ERROR
+        is_busy = answer.status == _TOO_MANY or answer.status >= _MIN_SERVER_ERROR
         raise UnavailableError(message) if is_busy else ConfigurationError(message)
     try:
         body = json.loads(answer.text)

@@ -20,7 +20,7 @@ from evals_app.engine.record.trial import TurnRecord
 from evals_app.engine.specs.agent_spec import AgentSpec
 
 TIMEOUT_S = 30.0
-MOST_BYTES = 100_000  # of a reply in which a person chooses places
+MAX_BYTES = 100_000  # of a reply in which a person chooses places
 _SILENT = f"The agent did not answer within {TIMEOUT_S:g} s."
 
 
@@ -49,7 +49,7 @@ async def send_once(
     async with _web(keys) as web:
         try:
             async with asyncio.timeout(TIMEOUT_S):
-                answer = await web.ask("POST", url, headers=sent, body=body, most_bytes=MOST_BYTES)
+                answer = await web.ask("POST", url, headers=sent, body=body, most_bytes=MAX_BYTES)
         except WebError as error:
             raise AgentError(f"The agent did not answer. {error}") from None
         except TimeoutError:

@@ -30,7 +30,7 @@ from evals_app.engine.agents.session import Exchange
 from evals_app.engine.basics.errors import AgentError, ReplyMismatchError
 from evals_app.engine.record.tool_results import mcp_error
 from evals_app.engine.record.trial import Chunk, Message, ToolCall, Usage
-from evals_app.engine.specs.base_spec import MOST
+from evals_app.engine.specs.base_spec import MAX_INTEGER
 from fixtures_app.ground.json_paths import path_text
 from fixtures_app.ground.nesting import TOO_DEEP, is_too_deep
 from fixtures_app.ground.quoting import json_text, shortened
@@ -41,9 +41,9 @@ RETRIEVED = "retrieved"  # the tool that brought the sources of an agent that re
 # An object with one of these has the shape; with the others alone it may be an answer in JSON.
 _TELLING = {"output", "result", "tool_calls", "estimated_cost_usd", "retrieved", "error"}
 _ARGS_ELSEWHERE = ("arguments", "input", "parameters")  # as other APIs call `args`
-_MOST_ITEMS = 1_000
-_MOST_CHARS_OF_A_NAME = 200
-_MOST_USD = 1_000_000
+_MAX_ITEMS = 1_000
+_MAX_CHARS_OF_A_NAME = 200
+_MAX_USD = 1_000_000
 _BILLIONTH = Decimal("1e-9")
 
 _SUBJECT = re.compile(r"^(Value error, |(Input|String|List) (?=should))")
@@ -54,8 +54,8 @@ def _number_as_text(value: Any) -> Any:
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
-_Name = Annotated[str, Field(min_length=1, max_length=_MOST_CHARS_OF_A_NAME)]
-_Count = Annotated[int, Field(ge=0, le=MOST)]
+_Name = Annotated[str, Field(min_length=1, max_length=_MAX_CHARS_OF_A_NAME)]
+_Count = Annotated[int, Field(ge=0, le=MAX_INTEGER)]
 _Number = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
@@ -99,10 +99,10 @@ class _Usage(_Part):
 
 
 class _Reply(_Part):
-    tool_calls: Annotated[list[_Call], Field(max_length=_MOST_ITEMS)] | None = None
+    tool_calls: Annotated[list[_Call], Field(max_length=_MAX_ITEMS)] | None = None
     usage: _Usage = _Usage()
-    estimated_cost_usd: Annotated[_Number, Field(le=_MOST_USD)] | None = None
-    retrieved: Annotated[list[_Chunk], Field(max_length=_MOST_ITEMS)] | None = None
+    estimated_cost_usd: Annotated[_Number, Field(le=_MAX_USD)] | None = None
+    retrieved: Annotated[list[_Chunk], Field(max_length=_MAX_ITEMS)] | None = None
     model: _Name | None = None
 
     @field_validator("usage", mode="before")

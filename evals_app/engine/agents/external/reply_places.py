@@ -20,7 +20,7 @@ from fixtures_app.ground.json_paths import (
     path_text,
 )
 
-MOST_PLACES = 30
+MAX_PLACES = 30
 
 # Keys without punctuation, in small letters. The first ones mean it more than the others.
 _ANSWERS = ("output", "answer", "reply", "response", "completion", "generatedtext", "finalanswer")
@@ -126,7 +126,7 @@ def texts(value: Any) -> list[Place]:
         return _points(place, _ANSWERS) + is_last, len(place.value)
 
     texts_in_it = [place for place in _places(value) if _is_text(place.value)]
-    return sorted(texts_in_it, key=rank, reverse=True)[:MOST_PLACES]
+    return sorted(texts_in_it, key=rank, reverse=True)[:MAX_PLACES]
 
 
 def _is_text(value: Any) -> bool:
@@ -147,7 +147,7 @@ def call_lists(value: Any) -> list[CallsPlace]:
     """Return the lists that may be tool calls, the likeliest first."""
     lists = [place for place in _places(value) if isinstance(place.value, list) and place.value]
     named = [CallsPlace(place, parts) for place in lists if (parts := _parts(place.value[0]))]
-    return sorted(named, key=_rank_of_calls, reverse=True)[:MOST_PLACES]
+    return sorted(named, key=_rank_of_calls, reverse=True)[:MAX_PLACES]
 
 
 def guessed_calls(value: Any) -> CallsPlace | None:
@@ -202,7 +202,7 @@ def messages(body: Any) -> list[Place]:
         if isinstance(place.value, str) and not any(_is_inside(place, chat.steps) for chat in chats)
     ]
     whole = [place for place in chats if place.key not in _HISTORY]
-    return sorted([*whole, *single], key=_rank_of_message, reverse=True)[:MOST_PLACES]
+    return sorted([*whole, *single], key=_rank_of_message, reverse=True)[:MAX_PLACES]
 
 
 def _is_chat(value: Any) -> bool:

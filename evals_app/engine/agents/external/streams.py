@@ -39,7 +39,7 @@ _TYPES: Mapping[str, Format] = {
     "application/stream+json": "ndjson",
 }
 _FIELD = re.compile(r"(?:data|event|id|retry)?:")  # how a line of server-sent events begins
-_MOST_KEYS = 20  # of all events, in an error
+_MAX_KEYS = 20  # of all events, in an error
 
 Hide = Callable[[str], str]
 
@@ -285,7 +285,7 @@ class PlacedPieces(_Events):
             # Server-sent events with names of their own need not be JSON: a ping, for example.
             if self._paths["text"] and (not event.name or _begins_as_object(event)):
                 raise _not_json(event)
-        elif isinstance(value, dict) and len(self._keys) < _MOST_KEYS:
+        elif isinstance(value, dict) and len(self._keys) < _MAX_KEYS:
             self._keys.update(dict.fromkeys(value))
         has_more = self._note_text(event, value)
         for part in self._paths.keys() - {"text"}:

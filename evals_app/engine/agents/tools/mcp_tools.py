@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 START_S = 30.0
 CALL_S = 60.0
 MAX_RESULT_CHARS = 1_000_000
-_MOST_PAGES = 50
+_MAX_PAGES = 50
 _STREAM_S = 300.0
 MISSING = "The package for MCP is not installed: pip install 'mcp>=2.3,<3'."
 
@@ -155,7 +155,7 @@ async def _spoken_to(listed: McpServer) -> "AsyncIterator[mcp.StdioServerParamet
 async def _offered(client: "mcp.Client") -> "list[mcp_types.Tool]":
     page = await client.list_tools()
     tools = list(page.tools)
-    for _ in range(_MOST_PAGES):
+    for _ in range(_MAX_PAGES):
         if not page.next_cursor:
             break
         page = await client.list_tools(cursor=page.next_cursor)

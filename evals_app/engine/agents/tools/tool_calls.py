@@ -11,7 +11,7 @@ from fixtures_app.ground.nesting import TOO_DEEP, is_too_deep
 from fixtures_app.ground.schemas import schema_misfits
 from fixtures_app.ground.strict_json import read_strictly
 
-_MOST_PROBLEMS = 3
+_MAX_PROBLEMS = 3
 
 
 class CheckedTool(ABC):
@@ -73,4 +73,4 @@ def argument_problem(schema: Mapping[str, Any], args: Mapping[str, Any]) -> str 
     except NotJsonError as exc:
         return f"The argument object {exc}"
     problems = schema_misfits(document, schema, whole="the argument object")
-    return " ".join(problems[:_MOST_PROBLEMS]) or None
+    return " ".join(problems[:_MAX_PROBLEMS]) or None

@@ -17,7 +17,7 @@ _ANCHOR = re.compile(
     re.IGNORECASE,
 )
 _NESTED = 2  # spaces more than its parent
-_MOST_ITEMS = 400
+_MAX_ITEMS = 400
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +55,8 @@ class _Reader:
         elif heading := _HEADING.match(text):
             self._head(len(heading[1]), text)
         elif (bullet := _BULLET.match(text)) and not self._is_nested(indent):
-            if len(self.items) == _MOST_ITEMS:
-                raise ValueError(f"A rubric has at most {_MOST_ITEMS} bullets; this one has more.")
+            if len(self.items) == _MAX_ITEMS:
+                raise ValueError(f"A rubric has at most {_MAX_ITEMS} bullets; this one has more.")
             self.items.append(([text[bullet.end() :]], tuple(line for _, line in self.above)))
             self.since.clear()
             self.indent = indent

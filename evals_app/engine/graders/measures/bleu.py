@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from evals_app.engine.graders.measures.bags import Overlap, overlap
 from evals_app.engine.graders.measures.remembered import remembered
 
-_LONGEST_RUN = 4
+_MAX_RUN = 4
 
 _ALONE = str.maketrans({sign: f" {sign} " for sign in set(string.punctuation) - set("'-,.")})
 _BEHIND_NO_DIGIT = re.compile(r"([^0-9])([.,])")
@@ -57,7 +57,7 @@ def _cut(piece: str) -> list[str]:
 def bleu(reply: str, expected: str) -> Bleu:
     """Compare a reply with the expected text; the order matters."""
     given, wanted = words(reply), words(expected)
-    lengths = range(1, min(_LONGEST_RUN, len(given)) + 1)
+    lengths = range(1, min(_MAX_RUN, len(given)) + 1)
     shared = tuple(overlap(given, wanted, run=length) for length in lengths)
     penalty = 1.0
     if len(given) < len(wanted):

@@ -13,7 +13,7 @@ from evals_app.engine.graders.measures.porter import stem
 from evals_app.engine.graders.measures.treebank import words
 
 _RECALL_WEIGHT = 0.9
-_MOST_PENALTY = 0.5
+_MAX_PENALTY = 0.5
 _PENALTY_POWER = 3.0
 
 Synonyms = Callable[[str], frozenset[str]]
@@ -56,7 +56,7 @@ class Alignment:
         mean = (self.precision * self.recall) / (
             _RECALL_WEIGHT * self.precision + (1 - _RECALL_WEIGHT) * self.recall
         )
-        penalty: float = _MOST_PENALTY * (self.runs / self.matches) ** _PENALTY_POWER
+        penalty: float = _MAX_PENALTY * (self.runs / self.matches) ** _PENALTY_POWER
         return (1 - penalty) * mean
 
 

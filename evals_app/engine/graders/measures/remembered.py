@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import TypeVar
 
-_MOST_WORDS = 16_384
-_MOST_CHARS = 24  # longer words are rare, and would let the memory grow
+_MAX_WORDS = 16_384
+_MAX_CHARS = 24  # longer words are rare, and would let the memory grow
 
 _Value = TypeVar("_Value")
 
@@ -25,8 +25,8 @@ class _Memory(dict[str, _Value]):
 
     def __missing__(self, word: str) -> _Value:
         value = self._find(word)
-        if len(word) <= _MOST_CHARS:
-            if len(self) >= _MOST_WORDS:
+        if len(word) <= _MAX_CHARS:
+            if len(self) >= _MAX_WORDS:
                 self.clear()  # what is common is back at once
             self[word] = value
         return value

@@ -31,12 +31,12 @@ _LABEL = re.compile(
     r"|(?:assistant|user|agent|tool (?:call|result|error)(?: [\w.-]+)?)\s*:)\s*(?=\S)",
     re.IGNORECASE,
 )
-_MOST_CHARS = 4000  # of a quote
+_MAX_CHARS = 4000  # of a quote
 _SHORT_CHARS = 200
-_MOST_TRIES = 200  # places at which the parts of a quote may begin in a piece
+_MAX_TRIES = 200  # places at which the parts of a quote may begin in a piece
 # Words that are compared one by one for all quotes on a text together. Quotes that are there word
 # for word are found without.
-_MOST_COMPARED = 2_000_000
+_MAX_COMPARED = 2_000_000
 
 # Whose a piece is, by the first word of its speaker.
 _SPEAKERS = {
@@ -58,7 +58,7 @@ _INEXACT = "inexactly"
 _TOO_SHORT = "too few words to show anything"
 _FAULTS = (_NEVER_SAID, _SOMEONE_ELSES, _INEXACT, _TOO_SHORT)
 _ALIKE = 0.75  # how similar a word is to one with a letter wrong
-_MOST_NEAR = 60  # words of a quote that are looked for one by one
+_MAX_NEAR = 60  # words of a quote that are looked for one by one
 _BEFORE = "before the conversation"
 _NOTE = "note"  # our own words about what is left out
 _ORDER = {"agent": 0, "tool": 1}
@@ -76,13 +76,13 @@ class Shown:
         ]
         spoken.sort(key=lambda entry: _ORDER.get(entry[0], len(_ORDER)))
         self._pieces = [_Passages(speaker, piece) for speaker, piece in spoken]
-        self._room = [_MOST_COMPARED]
+        self._room = [_MAX_COMPARED]
 
     def look_up(self, quote: str, bears_on: str = "") -> Evidence:
         """Return the quote as evidence: verified, with turn and speaker, if it is there."""
-        passages = self._find(quote[:_MOST_CHARS])
+        passages = self._find(quote[:_MAX_CHARS])
         if passages is None and (label := _LABEL.match(quote)):
-            passages = self._find(quote[label.end() :][:_MOST_CHARS])
+            passages = self._find(quote[label.end() :][:_MAX_CHARS])
         if passages is None:
             return Evidence(quote, bears_on=bears_on)
         return Evidence(
@@ -108,7 +108,7 @@ class Shown:
 
     def is_near(self, wanted: Words) -> bool:
         """Return whether all of these words, or nearly the same ones, are in one piece."""
-        words = wanted.words[:_MOST_NEAR]
+        words = wanted.words[:_MAX_NEAR]
         return bool(words) and any(
             all(piece.may_mean(word) for word in words) for piece in self._pieces
         )
@@ -239,7 +239,7 @@ class _Passages:
         """Return whether the parts are here in their order, or nearly, if there is `room` to try."""
         if room is not None and not all(self._may_be_near(part, room) for part in parts):
             return False
-        return self._follow(parts, 0, room, [_MOST_TRIES])
+        return self._follow(parts, 0, room, [_MAX_TRIES])
 
     def _follow(
         self, parts: Sequence[Words], after: int, room: list[int] | None, tries: list[int]

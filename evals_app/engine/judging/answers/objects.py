@@ -18,8 +18,8 @@ from fixtures_app.ground.strict_json import read_strictly
 M = TypeVar("M", bound=BaseModel)
 
 _SENT = ("type", "enum", "required", "additionalProperties")
-_MOST_SCANS = 20  # of a text, by its length
-_MOST_GIVEN = 60
+_MAX_SCANS = 20  # of a text, by its length
+_MAX_GIVEN = 60
 _BROKEN = "its JSON was broken or not complete"
 _NO_NUMBER = "a value in its JSON was not a number (NaN or Infinity)"
 _NOT_FINITE = re.compile(r":\s*-?(?:NaN|Infinity)\b")
@@ -105,7 +105,7 @@ def _in_words(error: ErrorDetails) -> str:
         return f"{part} was missing"
     if error["type"] == "extra_forbidden":
         return f"it had an unknown part, {quoted(part)}"
-    given = shortened(json.dumps(error["input"], ensure_ascii=False, default=str), _MOST_GIVEN)
+    given = shortened(json.dumps(error["input"], ensure_ascii=False, default=str), _MAX_GIVEN)
     if error["loc"][-1:] == ("score",):
         return f"the score was {given}, which is not on the scale"
     if error["type"] == "literal_error":
@@ -119,7 +119,7 @@ def _objects(text: str) -> Iterator[dict[str, Any]]:
     Raises:
         UnreadableError: something begins like an object, and is none.
     """
-    room = _MOST_SCANS * len(text)
+    room = _MAX_SCANS * len(text)
     start = text.find("{")
     while start >= 0:
         if room < 0:

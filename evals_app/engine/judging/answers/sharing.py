@@ -13,7 +13,7 @@ from dataclasses import replace
 from evals_app.engine.llm.call import Complete, ModelCall, ModelReply, UserMessage
 
 # About 4,000 tokens: what is shorter, some models keep no cache of. Waiting would then be in vain.
-LEAST_BYTES = 16_000
+MIN_BYTES = 16_000
 
 
 class Sharing:
@@ -37,7 +37,7 @@ class Sharing:
             return await complete(replace(call, messages=(marked, *rest), cache_key=name[:32]))
 
     def _is_worthwhile(self, beginning: str) -> bool:
-        is_long = len(beginning.encode("utf-8", "surrogatepass")) >= LEAST_BYTES
+        is_long = len(beginning.encode("utf-8", "surrogatepass")) >= MIN_BYTES
         return is_long and self.questions > 1
 
     @asynccontextmanager

@@ -35,8 +35,8 @@ _TENTHS: list[float] = [0, 1, 2, 2.5, 3, 4, 5, 6, 7, 7.5, 8, 9, 10]
 _MET: dict[str, bool | None] = {"yes": True, "no": False, "undecided": None}
 _LITTLE = 0.25  # of the best score: what meets everything does not get less
 _HALF = 0.5  # of the best score: what meets nothing gets less
-_MOST_SHOWN = 20
-_MOST_NAMED = 3
+_MAX_SHOWN = 20
+_MAX_NAMED = 3
 MAX_CHARS = 2000  # of a critique, or a quote: what a person reads
 SCRIPTED_CRITIQUE = "Scripted verdict."
 _SCRIPTED: dict[str, Any] = {
@@ -195,7 +195,7 @@ def _refuse_unshown(requirements: Sequence[_Requirement], criteria: str) -> None
     ]
     if unshown:
         raise UnshownError(
-            f"{', '.join(unshown[:_MOST_NAMED])}: met, and no passage shows it. Quote the passage"
+            f"{', '.join(unshown[:_MAX_NAMED])}: met, and no passage shows it. Quote the passage"
             " letter by letter. If there is none, it is met only if the criteria forbid something"
             " here, or set a condition that does not arise; then keep their words. Else it is not met."
         )
@@ -229,7 +229,7 @@ def _verdict(answer: _AnyAnswer, scale: Scale) -> Verdict:
         raise JudgeError(f"The judge cannot grade this: {critique}")
     score = None if isinstance(answer, _PassFail) else answer.score
     raw, graded = _on_scale(scale, answer.verdict, score)
-    requirements = tuple(map(_requirement, answer.requirements[:_MOST_SHOWN]))
+    requirements = tuple(map(_requirement, answer.requirements[:_MAX_SHOWN]))
     return Verdict(raw, graded, critique, requirements, answer.injection_suspected)
 
 

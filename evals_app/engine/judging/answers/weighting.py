@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from evals_app.engine.llm.call import TokenLogprob
 
-_LEAST_MASS = 0.5
+_MIN_MASS = 0.5
 _SCORE_KEY = re.compile(r'"score"\s*:\s*')
 
 
@@ -33,7 +33,7 @@ def grade_probabilities(
         if grade is not None:
             # In this order what is no number stays none, and nothing is made of it.
             masses[grade] = masses.get(grade, 0.0) + math.exp(min(logprob, 0.0))
-    return masses if sum(masses.values()) >= _LEAST_MASS else None
+    return masses if sum(masses.values()) >= _MIN_MASS else None
 
 
 def score_token(text: str, logprobs: Sequence[TokenLogprob]) -> TokenLogprob | None:

@@ -29,7 +29,7 @@ from evals_app.engine.judging.text.blocks import escaped
 from evals_app.engine.judging.text.transcript import MAX_PIECE_CHARS, cut
 from evals_app.engine.record.aids import ITEMS_A_CALL
 
-MOST_ITEMS = 2000
+MAX_ITEMS = 2000
 
 
 class Numbered(Protocol):
@@ -122,9 +122,9 @@ async def judge_items(
         JudgeError: there are too many items, or one of the first calls came to nothing.
         ProviderError: the model API did not serve a call.
     """
-    if len(items) > MOST_ITEMS:
+    if len(items) > MAX_ITEMS:
         raise JudgeError(
-            f"There are {len(items):,} items to judge; a judge is asked about at most {MOST_ITEMS:,}."
+            f"There are {len(items):,} items to judge; a judge is asked about at most {MAX_ITEMS:,}."
         )
     question = _Question(form, prompt_for, purpose, weigh)
     parts = [partial(question.settle, batch) for batch in batches(items)]

@@ -35,7 +35,7 @@ arithmetic;
 _RECALL = Task("contextual_recall", _RECALL_RULES, Form(("attributable", "not"), names_chunk=True))
 _STRENGTH = ("attributable", UNDECIDED, "not")
 _PARTS = Wording("part", "not in the context", "in the context", of_what=" of the expected answer")
-_MOST_TRIED = 10  # undecided chunks whose every outcome is tried
+_MAX_TRIED = 10  # undecided chunks whose every outcome is tried
 
 
 async def contextual_precision(
@@ -109,7 +109,7 @@ def precision_bounds(verdicts: Sequence[str]) -> tuple[float, float]:
     Another useful chunk may lower it, so all outcomes are tried; with too many, any score is possible.
     """
     is_open = [place for place, verdict in enumerate(verdicts) if verdict == UNDECIDED]
-    if len(is_open) > _MOST_TRIED:
+    if len(is_open) > _MAX_TRIED:
         return 0.0, 1.0
     precisions = []
     for outcome in product((False, True), repeat=len(is_open)):

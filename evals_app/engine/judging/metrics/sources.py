@@ -14,7 +14,7 @@ from evals_app.engine.judging.prompts.inquiry import Inquiry, side_by_side
 from evals_app.engine.record.trial import Chunk, Evidence
 from fixtures_app.ground.quoting import quoted, shortened
 
-MOST_EVIDENCE = 20
+MAX_EVIDENCE = 20
 _ABOUT_CHARS = 100
 
 
@@ -133,4 +133,4 @@ def _note(opinion: Opinion, chunks: Mapping[int, ShownChunk]) -> str:
 
 def evidence_of(items: Sequence[Sourced]) -> tuple[Evidence, ...]:
     """Return the quotes, a bounded number of them."""
-    return tuple(sourced.evidence for sourced in items if sourced.evidence)[:MOST_EVIDENCE]
+    return tuple(sourced.evidence for sourced in items if sourced.evidence)[:MAX_EVIDENCE]

@@ -16,7 +16,7 @@ from evals_app.engine.record.aids import Scale, ShownField
 
 # Goes up with every change of the wording: other words, other steps.
 STEPS_VERSION = 1
-MOST_STEPS = 20
+MAX_STEPS = 20
 MAX_STEP_CHARS = 2000
 
 FIELDS: dict[ShownField, str] = {
@@ -133,6 +133,6 @@ def _read(text: str) -> tuple[str, ...]:
 
 def _read_scripted(text: str) -> tuple[str, ...]:
     steps = [line.strip()[:MAX_STEP_CHARS] for line in text.splitlines() if line.strip()]
-    if not 1 <= len(steps) <= MOST_STEPS:
+    if not 1 <= len(steps) <= MAX_STEPS:
         raise UnreadableError("A script must write 1 to 20 steps, each on its own line.")
     return tuple(steps)

@@ -21,7 +21,7 @@ from evals_app.engine.judging.text.transcript import (
 from evals_app.engine.llm.call import FileContent
 from evals_app.engine.record.trial import ShownFile, Trial, View
 
-_MOST_TOOLS = 200
+_MAX_TOOLS = 200
 _EMPTY = "(empty)"
 _ABOUT = frozenset({"TOOLS", "TODAY"})
 
@@ -83,9 +83,9 @@ def _conversation(view: View, nonce: str) -> tuple[list[Piece], str, list[Piece]
 def _tools(trial: Trial) -> str:
     lines = [
         f"{tool.name}: {tool.description}" if tool.description else tool.name
-        for tool in trial.tools[:_MOST_TOOLS]
+        for tool in trial.tools[:_MAX_TOOLS]
     ]
-    if (left := len(trial.tools) - _MOST_TOOLS) > 0:
+    if (left := len(trial.tools) - _MAX_TOOLS) > 0:
         lines.append(f"[... {left} tools left out here ...]")
     return "\n".join(lines)
 

@@ -11,7 +11,7 @@ from evals_app.engine.judging.text.transcript import Piece
 from evals_app.engine.record.trial import Chunk
 
 WINDOW_BYTES = 120_000  # about 30,000 tokens
-MOST_BYTES = 20 * WINDOW_BYTES
+MAX_BYTES = 20 * WINDOW_BYTES
 
 
 @dataclass(frozen=True)
@@ -40,11 +40,11 @@ def windows(chunks: Sequence[ShownChunk], inquiry: Inquiry) -> list[str]:
     """Write chunks into texts of up to WINDOW_BYTES; one that is longer is divided.
 
     Raises:
-        JudgeError: there are more than MOST_BYTES.
+        JudgeError: there are more than MAX_BYTES.
     """
     total = sum(size(chunk.text) for chunk in chunks)
-    if total > MOST_BYTES:
-        raise JudgeError(f"The context has {total:,} bytes; a judge reads at most {MOST_BYTES:,}.")
+    if total > MAX_BYTES:
+        raise JudgeError(f"The context has {total:,} bytes; a judge reads at most {MAX_BYTES:,}.")
     texts: list[list[str]] = []
     room = 0
     for chunk in chunks:

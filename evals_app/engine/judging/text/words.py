@@ -62,7 +62,7 @@ _TOKEN = re.compile(
 _ENDS = frozenset(".!?\u3002\u0964\u06d4" + _END)
 
 SMALL, STRICT, MARKUP, LAST = 1, 2, 4, 8
-_LEAST_MISSPELT = 4  # letters
+_MIN_MISSPELT = 4  # letters
 
 
 class Words:
@@ -128,7 +128,7 @@ class Words:
         """The words that a misspelling may mean, by their first letters."""
         by_letters = defaultdict(list)
         for word in self.places:
-            if len(word) >= _LEAST_MISSPELT and word.isalpha():
+            if len(word) >= _MIN_MISSPELT and word.isalpha():
                 by_letters[word[:2]].append(word)
         return dict(by_letters)
 
@@ -179,7 +179,7 @@ def is_misspelt(one: str, other: str) -> bool:
     short, long = sorted((one, other), key=len)
     if short == long:
         return False
-    if len(short) < _LEAST_MISSPELT or short[:2] != long[:2] or len(long) > len(short) + 1:
+    if len(short) < _MIN_MISSPELT or short[:2] != long[:2] or len(long) > len(short) + 1:
         return False
     differs = next((n for n, letter in enumerate(short) if letter != long[n]), len(short))
     if len(long) > len(short):

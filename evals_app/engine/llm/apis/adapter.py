@@ -43,10 +43,10 @@ from evals_app.engine.record.trial import NO_USAGE
 R = TypeVar("R")
 
 # Of all that an API sends for one call: about 350 per streamed token, 20 per number of a vector.
-_MOST_BYTES = 50_000_000
+_MAX_BYTES = 50_000_000
 # Signed thoughts and escapes make a turn longer than its text, within limits.
-_MOST_THOUGHTS = 4
-_MOST_STREAMED = _MOST_THOUGHTS * MAX_REPLY_BYTES
+_MAX_THOUGHTS = 4
+_MAX_STREAMED = _MAX_THOUGHTS * MAX_REPLY_BYTES
 # A model may think for minutes without sending, and some routers drop idle connections.
 _KEEP_ALIVE = (
     (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
@@ -59,7 +59,7 @@ _UNTRUSTED = (
 )
 
 _PREMATURE_END = "cut off its reply"
-_LONGEST_DETAIL = 500
+_MAX_DETAIL = 500
 
 _STATUS_WORDS = {
     401: "key refused",
@@ -95,7 +95,7 @@ _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
 # Some servers show the ends of a key: sk-ab****cd.
 _BLOT = "[key]"
-_SHORTEST_SECRET = 12
+_MIN_SECRET = 12
 _HALF_A_KEY = re.compile(r"\S*\*{3,}[^\s.,]*")
 
 
@@ -319,7 +319,7 @@ class Adapter(ABC):
                     quiet.hear()
                 if is_token and first_token_at is None:
                     first_token_at = self.clock()
-                if into.size > _MOST_STREAMED:
+                if into.size > _MAX_STREAMED:
                     raise _too_long()
         except UnreadableError as error:
             raise unreadable(self._clean(str(error))) from None
@@ -469,11 +469,11 @@ class Adapter(ABC):
         A short one is not a secret but a word such as "none" or "ollama", which models use, too.
         """
         key = self.access.key
-        return text.replace(key, _BLOT) if len(key) >= _SHORTEST_SECRET else text
+        return text.replace(key, _BLOT) if len(key) >= _MIN_SECRET else text
 
     def body_without_key(self, body: Mapping[str, Any]) -> Mapping[str, Any]:
         """Hide our key in a reply that came in pieces."""
-        if len(self.access.key) < _SHORTEST_SECRET:
+        if len(self.access.key) < _MIN_SECRET:
             return body
         written, key = json.dumps(body), json.dumps(self.access.key)[1:-1]
         return json.loads(written.replace(key, _BLOT)) if key in written else body
@@ -491,7 +491,7 @@ class Adapter(ABC):
         if self.access.key:
             text = _HALF_A_KEY.sub(_BLOT, text.replace(self.access.key, _BLOT))
         text = " ".join(text.split())
-        return text if len(text) <= _LONGEST_DETAIL else f"{text[:_LONGEST_DETAIL]}..."
+        return text if len(text) <= _MAX_DETAIL else f"{text[:_MAX_DETAIL]}..."
 
 
 def _size(reply: ModelReply) -> int:
@@ -501,7 +501,7 @@ def _size(reply: ModelReply) -> int:
     size = sum(len(text.encode("utf-8", "surrogatepass")) for text in texts)
     match reply.native_turn:
         case NativeTurn(value):
-            return max(size, len(json.dumps(value)) // _MOST_THOUGHTS)
+            return max(size, len(json.dumps(value)) // _MAX_THOUGHTS)
     return size
 
 
@@ -554,7 +554,7 @@ def _transport(access: Access) -> Any:
     return CheckedTransport(
         resolve=look_up,
         limits=httpx2.Limits(max_connections=1000, max_keepalive_connections=100),
-        most_bytes=_MOST_BYTES,
+        most_bytes=_MAX_BYTES,
         permitted=access.permitted,
         proxy=proxy_for(access.base_url),
         socket_options=_KEEP_ALIVE,

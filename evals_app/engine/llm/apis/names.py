@@ -7,7 +7,7 @@ from itertools import count
 
 _ACCEPTED = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _REFUSED_CHARACTER = re.compile(r"[^A-Za-z0-9_-]")
-_LONGEST = 64
+_MAX_NAME = 64
 _KEPT = 55  # + "_" + 8 hex digits = 64
 
 
@@ -42,7 +42,7 @@ class ToolNames:
 
     def _rewrite(self, name: str) -> str:
         plain = _REFUSED_CHARACTER.sub("_", name)
-        if plain and len(plain) <= _LONGEST and plain not in self._authored:
+        if plain and len(plain) <= _MAX_NAME and plain not in self._authored:
             return plain
         return next(
             candidate for candidate in _hashed(name, plain) if candidate not in self._authored

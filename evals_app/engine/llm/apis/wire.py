@@ -9,7 +9,7 @@ from typing import Any
 from evals_app.engine.llm.apis.names import ToolNames
 from evals_app.engine.llm.call import AssistantMessage, ChatMessage, ModelCall, ToolRequest
 from evals_app.engine.record.trial import Usage
-from evals_app.engine.specs.base_spec import MOST
+from evals_app.engine.specs.base_spec import MAX_INTEGER
 from fixtures_app.ground.nesting import is_too_deep
 
 # An error inside a reply comes after a status of 200: only its code tells the real one.
@@ -33,9 +33,9 @@ _STATUS_OF = {
 }
 
 # Longer than any call waits. More is an error, and may not fit into a date.
-_LONGEST_PAUSE_S = 86_400.0
+_MAX_PAUSE_S = 86_400.0
 
-_LONGEST_LABEL = 200
+_MAX_LABEL = 200
 
 
 class UnreadableError(Exception):
@@ -120,7 +120,7 @@ def pause_s(pause: str | float, *, per_second: int = 1) -> float | None:
     except ValueError:
         return None
     # 0 would make us retry without any pause.
-    return min(seconds, _LONGEST_PAUSE_S) if math.isfinite(seconds) and seconds > 0 else None
+    return min(seconds, _MAX_PAUSE_S) if math.isfinite(seconds) and seconds > 0 else None
 
 
 def given_settings(
@@ -223,8 +223,8 @@ def count(fields: object, name: str) -> int | None:
     value = fields.get(name) if isinstance(fields, Mapping) else None
     if value is None:
         return None
-    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= MOST:
-        raise MiscountedError(f"{name} is not a whole number from 0 to {MOST:,}")
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= MAX_INTEGER:
+        raise MiscountedError(f"{name} is not a whole number from 0 to {MAX_INTEGER:,}")
     return value
 
 
@@ -241,7 +241,7 @@ def reported(usage: object, read: Callable[[object], Usage]) -> tuple[Usage, tup
 
 def label(value: object) -> str:
     """Return a name that an API reports, for example that of its model."""
-    return value[:_LONGEST_LABEL] if isinstance(value, str) else ""
+    return value[:_MAX_LABEL] if isinstance(value, str) else ""
 
 
 def spoken(value: object, what: str) -> str:

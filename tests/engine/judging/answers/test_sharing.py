@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from evals_app.engine.basics.errors import UnavailableError
-from evals_app.engine.judging.answers.sharing import LEAST_BYTES, Sharing
+from evals_app.engine.judging.answers.sharing import MIN_BYTES, Sharing
 from evals_app.engine.llm.call import ModelCall, ModelReply, UserMessage
 from evals_app.engine.record.trial import Usage
 from evals_app.engine.running.run_gateway import Outcome
@@ -201,7 +201,7 @@ def call(text: str) -> ModelCall:
 async def test_when_the_first_fails_all_others_go_on() -> None:
     sharing, asked = Sharing(), []
     sharing.questions = 3
-    beginning = "x" * LEAST_BYTES
+    beginning = "x" * MIN_BYTES
 
     async def complete(call: ModelCall) -> ModelReply:
         asked.append(call)
@@ -211,7 +211,7 @@ async def test_when_the_first_fails_all_others_go_on() -> None:
         return ModelReply(text="4")
 
     calls = [
-        sharing.complete(call(f"{beginning}{n}"), shared=LEAST_BYTES, complete=complete)
+        sharing.complete(call(f"{beginning}{n}"), shared=MIN_BYTES, complete=complete)
         for n in range(3)
     ]
     replies = await asyncio.gather(*calls, return_exceptions=True)
@@ -232,7 +232,7 @@ async def test_questions_that_begin_otherwise_wait_for_nobody() -> None:
     async with asyncio.timeout(5):
         await asyncio.gather(
             *(
-                sharing.complete(call(letter * LEAST_BYTES), shared=LEAST_BYTES, complete=complete)
+                sharing.complete(call(letter * MIN_BYTES), shared=MIN_BYTES, complete=complete)
                 for letter in "ab"
             )
         )

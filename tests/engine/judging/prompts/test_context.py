@@ -64,4 +64,4 @@ def test_bytes_count_not_characters() -> None:
 
 def test_there_is_an_end_to_it() -> None:
     with pytest.raises(JudgeError, match="2,400,001 bytes"):
-        windows(chunks("x" * (context.MOST_BYTES + 1)), make_inquiry())
+        windows(chunks("x" * (context.MAX_BYTES + 1)), make_inquiry())
