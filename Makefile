@@ -1,4 +1,5 @@
-# demo, serve, test, quick, lint, messages, pictures, sbom. Python 3.11 or newer and make are all they need.
+# demo, serve, test, test-rest, quick, lint, messages, pictures, sbom. Python 3.11 or newer and make
+# are all they need.
 #
 #   make demo SERVE=0          fill the demo and run it once, without the web server
 #   make test ARGS="-k name"   only some tests
@@ -9,13 +10,16 @@ MANAGE := $(PY) manage.py
 PYTHONS := python3.11 python3.12 python3.13 python3
 INSTALL := $(PY) -m pip install --quiet --disable-pip-version-check --require-hashes
 
-# Tests that touch the database run on SQLite and, where a server answers, on PostgreSQL too.
-BOTH := tests/models tests/runs tests/api tests/library
+# tests/tiers.py has the marks. What they choose on PostgreSQL is in these folders.
+BEFORE_A_COMMIT := not (slow or fault or bench)
+LATER := slow or fault or bench
+ON_POSTGRESQL := both or postgres
+ASKING := tests/models tests/runs tests/api tests/library tests/management tests/evalsite
 QUICK := tests/engine tests/formats tests/reports tests/fixtures_app tests/test_architecture.py tests/test_messages.py
 SIDE_BY_SIDE := -m pytest --numprocesses auto --dist worksteal
 POSTGRESQL := postgresql://postgres@127.0.0.1:5432/postgres
 
-.PHONY: demo serve test quick lint messages pictures sbom
+.PHONY: demo serve test test-rest quick lint messages pictures sbom
 
 demo: .venv/.runtime
 	$(MANAGE) migrate --verbosity 0
@@ -25,28 +29,32 @@ serve: .venv/.runtime
 	$(MANAGE) migrate --verbosity 0
 	$(MANAGE) serve
 
+# What to run before a commit: at most six minutes on two cores.
 test: .venv/.tests
 ifneq ($(strip $(ARGS)),)
 	$(PY) -m pytest $(ARGS)
 else
-	$(PY) $(SIDE_BY_SIDE)
-endif
-ifeq ($(strip $(ARGS)$(EVALWELL_TEST_DATABASE_URL)),)
-	@if $(PY) -c "import psycopg; psycopg.connect('$(POSTGRESQL)', connect_timeout=3).close()" \
-		2>/dev/null; \
-	then \
-		echo "Once more on PostgreSQL: $(BOTH)"; \
-		export EVALWELL_TEST_DATABASE_URL=$(POSTGRESQL); \
-		$(PY) $(SIDE_BY_SIDE) $(BOTH); \
-	else \
-		echo "Left out: $(BOTH) on PostgreSQL, because none lets user postgres in without"; \
-		echo "a password at 127.0.0.1:5432. EVALWELL_TEST_DATABASE_URL names another server."; \
-	fi
+	$(PY) $(SIDE_BY_SIDE) -m "$(BEFORE_A_COMMIT)"
 endif
 
-# Most of the tests in under two minutes: without servers, browsers, killed processes and figures.
+# Everything else: slow tests, killed processes, benchmarks; and on PostgreSQL what asks a database.
+test-rest: .venv/.tests
+	env -u EVALWELL_TEST_DATABASE_URL $(PY) $(SIDE_BY_SIDE) -m "$(LATER)"
+	@server="$${EVALWELL_TEST_DATABASE_URL:-$(POSTGRESQL)}"; \
+	if $(PY) -c "import psycopg, sys; psycopg.connect(sys.argv[1], connect_timeout=3).close()" \
+		"$$server" 2>/dev/null; \
+	then \
+		echo "On PostgreSQL, what asks a database:"; \
+		EVALWELL_TEST_DATABASE_URL="$$server" \
+			$(PY) $(SIDE_BY_SIDE) -m "$(ON_POSTGRESQL)" $(ASKING); \
+	else \
+		echo "Left out: PostgreSQL, because none lets user postgres in without a password at"; \
+		echo "127.0.0.1:5432. EVALWELL_TEST_DATABASE_URL names another server."; \
+	fi
+
+# Most of the tests in under two minutes: no servers, no browsers, no database.
 quick: .venv/.tests
-	$(PY) $(SIDE_BY_SIDE) $(QUICK)
+	$(PY) $(SIDE_BY_SIDE) -m "$(BEFORE_A_COMMIT)" $(QUICK)
 
 # The golden file of everything that people read; look at its difference before you commit.
 messages: .venv/.tests

@@ -28,6 +28,7 @@ from pytest_django.plugin import DjangoDbBlocker
 
 from tests.browser import CHROMIUM_ARGUMENTS, CHROMIUMS, chromium
 from tests.model_server import ModelServer
+from tests.tiers import Tiers
 
 ROOT = Path(__file__).resolve().parent.parent
 TEST_DATABASE = "EVALWELL_TEST_DATABASE_URL"
@@ -83,6 +84,13 @@ from django.contrib.auth.hashers import PBKDF2PasswordHasher  # noqa: E402 - nee
 PBKDF2PasswordHasher.iterations = 1
 
 
+TIERS = Tiers()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(TIERS)
+
+
 def pytest_xdist_auto_num_workers() -> int:
     """Have one process more than cores: many tests wait for processes of their own."""
     return (os.cpu_count() or 1) + 1
@@ -121,7 +129,7 @@ def _reasons_to_leave_out() -> dict[str, str]:
     if not IS_POSTGRESQL:
         host, port = POSTGRES_ADDRESS
         reasons["postgres"] = (
-            f"this run is on SQLite; set {TEST_DATABASE} (make test runs them afterwards)"
+            f"this run is on SQLite; set {TEST_DATABASE} (make test-rest runs them)"
             if _answers(POSTGRES_ADDRESS)
             else f"no PostgreSQL answers at {host}:{port}, and {TEST_DATABASE} is not set"
         )
@@ -133,6 +141,7 @@ def _reasons_to_leave_out() -> dict[str, str]:
 
 @pytest.hookimpl(wrapper=True)  # marks before tests are chosen by them, the order after all others
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None]:
+    TIERS.mark(items)
     reasons = _reasons_to_leave_out()
     for item in items:
         for mark, reason in reasons.items():

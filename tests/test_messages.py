@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ EXCEPTIONS = {
 }
 
 
+@cache
 def retired() -> dict[str, str]:
     """Read the dictionary in ARCHITECTURE.md: what to write, by each retired word."""
     _, _, table = (ROOT / "ARCHITECTURE.md").read_text().partition("### Words we do not use")

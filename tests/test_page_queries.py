@@ -27,6 +27,7 @@ MORE = {
 }
 
 
+@pytest.mark.slow
 def test_no_page_takes_more_queries_than_are_allowed(admin_client: Client, settings: Any) -> None:
     samples = samples_for(settings)
     taken: dict[str, int] = {}

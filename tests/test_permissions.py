@@ -597,6 +597,7 @@ def needs() -> Iterator[tuple[str, str, str, bool]]:
             yield route, method, need[method], method == "GET" and need["POST"] == need["GET"]
 
 
+@pytest.mark.slow
 def test_pages_let_in_whom_the_table_names_and_nobody_else(samples: Samples) -> None:
     people, stranger = People(), Client()
     usual = [Who(name, frozenset(filter(has, ALL))) for name, has in SETS.items()]
@@ -618,6 +619,7 @@ def test_pages_let_in_whom_the_table_names_and_nobody_else(samples: Samples) -> 
     assert mistakes(visits()) == []
 
 
+@pytest.mark.slow
 def test_rest_lets_in_whom_the_table_names_and_nobody_else(samples: Samples) -> None:
     people, stranger = People(), Client()
     nobody, everybody = Who("who has nothing"), Who("everything", ALL)

@@ -57,6 +57,7 @@ def site(settings: Any) -> Iterator[Any]:
         moment.connect(close_old_connections)
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 def test_every_answer_is_as_the_schema_says(schema: Any, site: Any) -> None:
     import_files([*EVERYTHING, PROVIDER])

@@ -65,6 +65,7 @@ def site() -> Iterator[httpx.WSGITransport]:
         moment.connect(close_old_connections)
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 def test_a_generated_client_reads_and_writes_every_example(
     package: str, site: httpx.WSGITransport

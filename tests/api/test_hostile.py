@@ -149,6 +149,7 @@ def faults(response: Any, request: object) -> Iterator[str]:
             yield f"{body}: {str(request)[:300]}"
 
 
+@pytest.mark.slow
 def test_bent_bodies(client: Any, addresses: dict[str, str], complaints: list[str]) -> None:
     random = Random(1)  # the same ones each time
     suite = client.get(addresses["suite"]).json()
@@ -173,6 +174,7 @@ def test_bent_bodies(client: Any, addresses: dict[str, str], complaints: list[st
     assert refused > 200
 
 
+@pytest.mark.slow
 def test_raw_bodies(client: Any, addresses: dict[str, str], complaints: list[str]) -> None:
     for raw, content_type in product(RAW, CONTENT_TYPES):
         places = [("PUT", "suite"), ("POST", "import"), ("POST", "runs"), ("POST", "files")]
@@ -209,6 +211,7 @@ def test_hostile_names_of_uploads(
         complaints += faults(response, name)
 
 
+@pytest.mark.slow
 def test_addresses_of_nothing(client: Any, complaints: list[str]) -> None:
     for method in ("GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE", "TRACE", "NONE"):
         for id_ in IDS:

@@ -86,6 +86,7 @@ def test_without_the_database_people_read_a_page(site: Client) -> None:
     assert "does not answer" in response.content.decode()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(connection.vendor != "sqlite", reason="only SQLite locks all of itself")
 @pytest.mark.django_db(transaction=True)
 def test_who_saves_while_the_database_is_locked_is_shown_that_nothing_was_saved(

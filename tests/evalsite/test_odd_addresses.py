@@ -27,6 +27,7 @@ def odd_addresses(settings: Any) -> Iterator[str]:
                 yield samples.url(ID.sub(odd, route, count=1))
 
 
+@pytest.mark.slow
 def test_an_id_that_no_row_can_have_is_answered_with_404(settings: Any) -> None:
     addresses = list(odd_addresses(settings))
     client = Client(raise_request_exception=False)

@@ -56,6 +56,7 @@ def asked(port: int) -> int:
     return 0
 
 
+@pytest.mark.slow
 def test_a_few_people_who_send_slowly_stop_nobody() -> None:
     with served(ROOT / "evalsite" / "web_server.py") as port, ExitStack() as slow:
         for begun in [SLOW_BODY, SLOW_HEAD] * 4:
@@ -68,6 +69,7 @@ def test_a_few_people_who_send_slowly_stop_nobody() -> None:
         assert time.monotonic() - before < 45  # what they wait for ends after 60
 
 
+@pytest.mark.slow
 def test_files_are_sent_compressed_and_kept_by_browsers_and_pages_are_compressed() -> None:
     with served(ROOT / "evalsite" / "web_server.py") as port:
         page = sent(port, "/admin/login/")
@@ -98,6 +100,7 @@ def sent(port: int, path: str) -> Sent:
         return Sent(response.headers, response.read())
 
 
+@pytest.mark.slow
 def test_who_drips_on_is_not_waited_for(tmp_path: Path) -> None:
     config = tmp_path / "impatient.py"
     config.write_text(

@@ -75,6 +75,7 @@ def left_behind(folder: Path) -> list[str]:
     return sorted(path.name for path in (*folder.iterdir(), *(folder / "tmp").iterdir()))
 
 
+@pytest.mark.slow
 def test_a_folder_is_run_and_only_results_are_left(evals: Path) -> None:
     process = started(evals, "evals", "--no-progress")
     out, err = process.communicate(timeout=120)
@@ -93,6 +94,7 @@ def test_a_folder_is_run_and_only_results_are_left(evals: Path) -> None:
     assert document["run"]["is_scripted"] is True
 
 
+@pytest.mark.slow
 def test_what_an_agent_thinks_is_not_graded_and_in_the_results(evals: Path) -> None:
     (evals / "evals" / "echo.agent.yaml").write_text(THINKS, encoding="utf-8")
     (evals / "evals" / "greetings.suite.yaml").write_text(THOUGHTS, encoding="utf-8")
@@ -110,6 +112,7 @@ def test_what_an_agent_thinks_is_not_graded_and_in_the_results(evals: Path) -> N
     ]
 
 
+@pytest.mark.slow
 def test_a_project_that_blocks_on_regressions_passes_where_there_is_nothing_to_compare_with(
     tmp_path: Path,
 ) -> None:
@@ -131,6 +134,7 @@ def test_a_project_that_blocks_on_regressions_passes_where_there_is_nothing_to_c
     assert (tmp_path / "out.xml").read_text(encoding="utf-8").count("<skipped") == len(runs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("files", "arguments", "words"),
     [
@@ -160,6 +164,7 @@ def test_a_fault_is_exit_code_2_and_leaves_nothing(
     assert left_behind(evals) == before
 
 
+@pytest.mark.slow
 def test_an_interrupted_run_leaves_nothing(evals: Path) -> None:
     slow = AGENT.replace("reply: Hello", "reply: Hello, delay_ms: 60000")
     (evals / "evals" / "echo.agent.yaml").write_text(slow, encoding="utf-8")
@@ -224,6 +229,7 @@ def test_a_temporary_database_has_nothing_to_compare_with(
         call_command("run_evals", str(evals), "--baseline", "latest")
 
 
+@pytest.mark.slow
 def test_calls_that_an_agent_does_not_report_are_not_graded(evals: Path) -> None:
     (evals / ".env").write_text("EVALS_COMMANDS=cat\n", encoding="utf-8")
     agent = "agent: Echo\nslug: echo\ndriver: command\ncommand: [cat]\n"
@@ -260,6 +266,7 @@ tests:
 """
 
 
+@pytest.mark.slow
 def test_files_that_lost_checks_run_only_if_someone_accepts_that(evals: Path) -> None:
     (evals / "promptfooconfig.yaml").write_text(LOSSY, encoding="utf-8")
     process = started(evals, "promptfooconfig.yaml", "--no-progress")
@@ -283,6 +290,7 @@ def test_files_that_lost_checks_run_only_if_someone_accepts_that(evals: Path) ->
         assert "6 of 7 checks were not read" in (results / name).read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_a_model_that_is_slower_than_the_timeout_of_its_file_fails_and_is_asked_once(
     tmp_path: Path,
 ) -> None:

@@ -191,6 +191,7 @@ def test_the_documentation_is_only_read(path: str, method: str, *, has_token: bo
     assert response.headers["Content-Type"] == "application/problem+json"
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 @pytest.mark.django_db(transaction=True)
 def test_the_documentation_works_under_the_policy_of_the_site(

@@ -14,6 +14,7 @@ URL = "/admin/evals_app/suite/load-examples/"
 REMOVE = "/admin/evals_app/suite/remove-examples/"
 
 
+@pytest.mark.slow
 def test_the_examples_are_loaded_by_a_button_and_can_be_run(admin_client: Client) -> None:
     answer = admin_client.post(URL, follow=True)
 
@@ -55,6 +56,7 @@ def test_who_may_write_all_of_it_sees_the_button(client: Client) -> None:
     assert Suite.objects.exists()
 
 
+@pytest.mark.slow
 def test_the_examples_are_removed_after_a_look_at_them(admin_client: Client) -> None:
     admin_client.post(URL)
     assert REMOVE in admin_client.get("/admin/").content.decode()

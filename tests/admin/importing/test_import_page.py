@@ -384,6 +384,7 @@ def test_the_sample_of_a_spreadsheet_is_there_to_fill_in(admin_client: Client) -
 # How much is shown
 
 
+@pytest.mark.slow
 def test_of_many_cases_a_few_are_shown_and_the_rest_is_counted(admin_client: Client) -> None:
     check(admin_client, {"echo.agent.yaml": AGENT}).press_import()
     rows = [f"Case {n},Hi,Hello {n}" for n in range(1, 1201)]

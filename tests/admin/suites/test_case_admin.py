@@ -317,6 +317,7 @@ def test_the_page_asks_the_same_however_many_turns_it_has(
         admin_client.get(url_of(case))
 
 
+@pytest.mark.slow
 def test_saving_asks_the_same_however_many_turns_did_not_change(
     admin_client: Client, django_assert_num_queries: Any
 ) -> None:

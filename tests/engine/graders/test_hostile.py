@@ -176,6 +176,7 @@ def test_every_grader_that_needs_nobody_is_here() -> None:
     assert plain - WRITTEN.keys() <= {"world_changes"}  # it reads no text of the agent's
 
 
+@pytest.mark.slow
 @every_check
 def test_no_reply_does_harm(kind: str, options: dict[str, Any]) -> None:
     for case, reply in NASTY.items():

@@ -350,6 +350,7 @@ def test_a_miss_names_both_numbers_and_the_difference() -> None:
         assert shown in grade.reason
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("extract", ["whole", "last", "only", "any"])
 @pytest.mark.parametrize(
     "piece",

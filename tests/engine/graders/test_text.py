@@ -271,6 +271,7 @@ def test_a_match_is_shown_with_what_matched() -> None:
     assert grade.evidence[0].quote == "#123"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("grader", "passes"),
     [

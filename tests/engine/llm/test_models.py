@@ -364,6 +364,7 @@ async def test_two_providers_do_not_share_their_trouble(lab: Lab) -> None:
     assert len(lab.time.slept) == 1
 
 
+@pytest.mark.slow
 def test_an_sdk_is_loaded_only_on_demand() -> None:
     code = """
 import sys

@@ -469,6 +469,7 @@ def test_a_judge_that_did_not_grade_is_asked_again_and_a_forecast_knows(
     assert expected.judge_calls == 1
 
 
+@pytest.mark.slow
 def test_the_noise_of_a_judge_is_measured(server: ModelServer) -> None:
     run = judged_run(server, cases=30)
     for case in Case.objects.all():
