@@ -40,7 +40,7 @@ class Column:
 
 def list_of(names: str) -> str:
     """Return the id of the one list of a page that has these names."""
-    return f"ts-{names.replace(' ', '-')}" if names else ""
+    return f"ew-{names.replace(' ', '-')}" if names else ""
 
 
 class Typed(list[Line]):
