@@ -136,14 +136,11 @@ class ChecksEditor(Editor):
 
     class Media:
         js = [
-            f"evals_app/{name}.js"
-            for name in (
-                "case_editor",
-                "check_values",
-                "check_picker",
-                "check_trying",
-                "number_examples",
-            )
+            "evals_app/suites/case_editor.js",
+            "evals_app/checks/check_values.js",
+            "evals_app/checks/check_picker.js",
+            "evals_app/checks/check_trying.js",
+            "evals_app/checks/number_examples.js",
         ]
         css = {"all": ["evals_app/suites/case_editor.css", "evals_app/checks/check_picker.css"]}
 
