@@ -268,7 +268,7 @@ PAGES: dict[str, Need] = {
     f"{_EXECUTION}live/": "view_execution|change_execution",
     f"{_EXECUTION}strip/": {"GET": "view_execution|change_execution", "POST": NOBODY},
     f"{_EXECUTION}judge/<int:grade>/": "view_execution|change_execution",
-    f"{_EXECUTION}expect/": "view_execution|change_execution change_case",
+    f"{_EXECUTION}checks/": "view_execution|change_execution change_case",
     f"{_EXECUTION}case/": "view_execution|change_execution add_case",
     f"{_EXECUTION}review/": "view_execution|change_execution review_execution",
     # The sample is of somebody else.

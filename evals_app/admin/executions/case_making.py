@@ -1,6 +1,6 @@
-"""The page that makes a case of a conversation."""
+"""The pages that make a case of a conversation, and that add checks to the case that ran."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,7 +22,9 @@ from evals_app.library.making.case_making import (
     ADD_CASE,
     ADD_SUITE,
     COPY_AGENT,
+    LiveCase,
     Wanted,
+    add_checks,
     make_case,
     proposed_name,
     recorded_suites,
@@ -129,19 +131,79 @@ class _Page:
 
 
 class MakesCases(ReadOnly):
-    """The button that makes a case of a conversation, and its page."""
+    """The buttons that make a case of a conversation or add checks to its case, and their pages."""
 
     has_case_permission = requires(ADD_CASE)
+    has_checks_permission = requires("evals_app.change_case")
 
     def get_urls(self) -> list[URLPattern]:
         view = self.admin_site.admin_view
-        case = path("<int:pk>/case/", view(self.make_case), name="evals_app_execution_case")
-        return [case, *super().get_urls()]
+        return [
+            path("<int:pk>/case/", view(self.make_case), name="evals_app_execution_case"),
+            path("<int:pk>/checks/", view(self.add_checks), name="evals_app_execution_checks"),
+            *super().get_urls(),
+        ]
 
     def make_case(self, request: HttpRequest, pk: int) -> HttpResponse:
         """Ask what to check, then add the case to a suite."""
+        execution, observed = self._ended_conversation(
+            request, pk, may=self.has_case_permission(request)
+        )
+        page = _Page.of(execution, observed)
+        initial = {"name": proposed_name(execution, observed)}
+        form = CaseForm(request, page, _posted_data(request), initial=initial)
+
+        def make(keys: Collection[str]) -> Case:
+            wanted = form.wanted(keys)
+            if not request.user.has_perms(wanted.permissions()):
+                raise PermissionDenied
+            return make_case(execution, observed, wanted, by=request.user)
+
+        if (case := _try_to_write(request, form, make)) is not None:
+            messages.success(request, f"Case “{case}” was added to the suite “{case.suite}”.")
+            return redirect(_after(request, case, execution))
+        return self._ask(
+            request,
+            title="Make a case of this",
+            execution=execution,
+            observed=observed,
+            recording=page.recording,
+            form=form,
+            sections=_sections(observed, observed.proposals(), _ticked_keys(request)),
+        )
+
+    def add_checks(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """Ask what to check, then add it to the case that ran."""
+        execution, observed = self._ended_conversation(
+            request, pk, may=self.has_checks_permission(request)
+        )
+        case = LiveCase.of(execution, observed)
+        if case is None:
+            raise Http404("The case was deleted or renamed.")
+        form = forms.Form(_posted_data(request))
+
+        def add(keys: Collection[str]) -> Case:
+            return add_checks(execution, observed, keys, by=request.user)
+
+        if (changed := _try_to_write(request, form, add)) is not None:
+            messages.success(request, f"The checks were added to the case “{changed}”.")
+            return redirect(_after(request, changed, execution))
+        return self._ask(
+            request,
+            title=f"Add checks to “{case.row}”",
+            execution=execution,
+            observed=observed,
+            case=case,
+            form=form,
+            sections=_sections(observed, case.proposals(), _ticked_keys(request)),
+        )
+
+    def _ended_conversation(
+        self, request: HttpRequest, pk: int, *, may: bool
+    ) -> tuple[Execution, Observed]:
+        """Return a conversation that checks can be made of."""
         # admin_view() asks only whether the person is staff.
-        if not (self.has_view_permission(request) and self.has_case_permission(request)):
+        if not (self.has_view_permission(request) and may):
             raise PermissionDenied
         rows = Execution.objects.select_related("run__snapshot", "run__suite", "reviewed").defer(
             "run__summary", "turn_ms"
@@ -149,43 +211,32 @@ class MakesCases(ReadOnly):
         execution = get_object_or_404(rows, pk=pk)
         observed = observe(execution) if execution.verdict else None
         if observed is None or not observed.trial.turns:
-            raise Http404(
-                "Only a conversation that has ended and is still stored can become a case."
-            )
-        page = _Page.of(execution, observed)
-        posted = request.POST if request.method == "POST" else None
-        initial = {"name": proposed_name(execution, observed)}
-        form = CaseForm(request, page, posted, initial=initial)
-        kept = None if posted is None else frozenset(posted.getlist("keep"))
-        if kept is not None and form.is_valid():
-            case = _made(request, execution, observed, form, kept)
-            if case is not None:
-                messages.success(request, f"Case “{case}” was added to the suite “{case.suite}”.")
-                return redirect(_after(request, case, execution))
-        context = self.admin_site.each_context(request) | {
-            "opts": self.opts,
-            "title": "Make a case of this",
-            "execution": execution,
-            "form": form,
-            "page": page,
-            "sections": list(_sections(observed, kept)),
-        }
+            raise Http404("This conversation has not ended, or is no longer stored.")
+        return execution, observed
+
+    def _ask(self, request: HttpRequest, **context: Any) -> HttpResponse:
+        context |= self.admin_site.each_context(request) | {"opts": self.opts}
         return render(request, "admin/evals_app/conversation/make_case.html", context)
 
 
-def _made(
-    request: HttpRequest,
-    execution: Execution,
-    observed: Observed,
-    form: CaseForm,
-    keys: Collection[str],
+def _posted_data(request: HttpRequest) -> Any:
+    return request.POST if request.method == "POST" else None
+
+
+def _ticked_keys(request: HttpRequest) -> Collection[str] | None:
+    """Return the keys of what was ticked; None if nobody has ticked anything yet."""
+    return frozenset(request.POST.getlist("keep")) if request.method == "POST" else None
+
+
+def _try_to_write(
+    request: HttpRequest, form: forms.Form, write: Callable[[Collection[str]], Case]
 ) -> Case | None:
-    """Make the case; if that is not possible, the form says why."""
-    wanted = form.wanted(keys)
-    if not request.user.has_perms(wanted.permissions()):
-        raise PermissionDenied
+    """Write the case; if that is not possible, the form says why."""
+    kept = _ticked_keys(request)
+    if kept is None or not form.is_valid():
+        return None
     try:
-        return make_case(execution, observed, wanted, by=request.user)
+        return write(kept)
     except CannotError as error:
         form.add_error(error.key if error.key in form.fields else None, error.problems)
     return None
@@ -198,8 +249,9 @@ def _after(request: HttpRequest, case: Case, execution: Execution) -> str:
     return reverse("admin:evals_app_execution_change", args=[execution.pk])
 
 
-def _sections(observed: Observed, kept: Collection[str] | None) -> Iterator[Section]:
-    proposals = observed.proposals()
+def _sections(
+    observed: Observed, proposals: Sequence[Proposal], kept: Collection[str] | None
+) -> Iterator[Section]:
     for record in observed.trial.turns:
         about = [proposal for proposal in proposals if proposal.turn == record.index]
         boxes = [_box(proposal, kept) for proposal in about]
@@ -209,7 +261,7 @@ def _sections(observed: Observed, kept: Collection[str] | None) -> Iterator[Sect
         ("Limits", ("limit",)),
     ):
         boxes = [_box(proposal, kept) for proposal in proposals if proposal.kind in kinds]
-        if boxes:
+        if boxes or ("change" in kinds and observed.trial.world_journal):
             yield Section(title, boxes)
 
 

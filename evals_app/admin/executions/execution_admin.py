@@ -37,7 +37,6 @@ from evals_app.admin.conversation.transcripts import (
     world_lines,
 )
 from evals_app.admin.executions.case_making import MakesCases
-from evals_app.admin.executions.expecting import ExpectAction
 from evals_app.admin.executions.paging import InfinitePaginator
 from evals_app.admin.history.case_history import history_url, strip_of
 from evals_app.admin.kit.presentation import (
@@ -101,7 +100,7 @@ class RunSuiteFilter(SuiteFilter):
 
 
 @admin.register(Execution)
-class ExecutionAdmin(ReviewActions, ExpectAction, MakesCases):
+class ExecutionAdmin(ReviewActions, MakesCases):
     """Executions: written by workers, read here."""
 
     list_display = (
@@ -254,7 +253,7 @@ class ExecutionAdmin(ReviewActions, ExpectAction, MakesCases):
             "scripted_badge": execution_scripted_badge(execution),
             "cause": CAUSES.get(execution.cause, ""),
             "is_open": state in {"queued", "running"},
-            "can_expect": is_passed and self.has_expect_permission(request),
+            "can_add_checks": is_passed and self.has_checks_permission(request),
         }
         if state == "running":
             return context | {"running": running_line(execution)}

@@ -1,10 +1,12 @@
 """Write a case that has the same conversation again, with the checks that people chose."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from evals_app.engine.basics.template import plain, written
 from evals_app.engine.proposing.proposals import Chosen
 from evals_app.engine.record.trial import Trial
+from evals_app.engine.suites.assertion_spec import AssertionSpec
 from evals_app.engine.suites.case_spec import CaseSpec, HistoryMessage, LimitsSpec, TurnSpec
 
 
@@ -22,40 +24,58 @@ def case_made(
     Each turn has the checks of the suite, too. With `asks_again` the earlier messages of the user are
     turns of their own.
     """
-    seen = frozen if frozen is not None and _is_about(frozen, trial) else _as_seen(trial)
-    turns = [
-        _turn(turn, chosen, number).model_dump(mode="json", by_alias=True, exclude_defaults=True)
-        for number, turn in enumerate(seen.turns, 1)
-    ]
-    history = seen.history
-    if asks_again:
-        earlier = [{"user": message.content} for message in history if message.role == "user"]
-        turns, history = [*earlier, *turns], []
-    whole = seen.model_copy(
+    seen = frozen if frozen is not None and is_about(frozen, trial) else _as_seen(trial)
+    unchecked = seen.model_copy(
         update={
             "name": name,
             "description": description,
             "enabled": True,
             "trials": None,
-            "history": history,
-            "turns": [],
-            "limits": LimitsSpec.model_validate(chosen.limits),
-            "final_assertions": chosen.checks.get(None, []),
+            "turns": [
+                turn.model_copy(update={"assertions": None, "inherit": False})
+                for turn in seen.turns
+            ],
+            "limits": LimitsSpec(),
+            "final_assertions": [],
         }
     )
-    dumped: dict[str, Any] = whole.model_dump(mode="json", by_alias=True, exclude_defaults=True)
-    return CaseSpec.model_validate(dumped | {"turns": turns})
+    made: dict[str, Any] = case_with(unchecked, chosen).model_dump(
+        mode="json", by_alias=True, exclude_defaults=True
+    )
+    if asks_again:
+        earlier = [{"user": message.content} for message in seen.history if message.role == "user"]
+        made |= {"turns": [*earlier, *made["turns"]], "history": []}
+    return CaseSpec.model_validate(made)
+
+
+def case_with(case: CaseSpec, chosen: Chosen) -> CaseSpec:
+    """Return a case with what was chosen, added to what it has; no check is there twice."""
+    return case.model_copy(
+        update={
+            "turns": [_turn(turn, chosen, number) for number, turn in enumerate(case.turns, 1)],
+            "limits": LimitsSpec.model_validate(case.limits.model_dump() | chosen.limits),
+            "final_assertions": _join_checks(case.final_assertions, chosen.checks.get(None, [])),
+        }
+    )
 
 
 def _turn(turn: TurnSpec, chosen: Chosen, number: int) -> TurnSpec:
-    own = chosen.checks.get(number)
-    changes: dict[str, Any] = {"assertions": own, "inherit": own is not None}
+    changes: dict[str, Any] = {}
+    if number in chosen.checks:
+        changes["assertions"] = _join_checks(turn.assertions or [], chosen.checks[number])
+        changes["inherit"] = turn.inherit or turn.assertions is None
     if number in chosen.expected:
         changes["expected"] = chosen.expected[number]
     return turn.model_copy(update=changes)
 
 
-def _is_about(case: CaseSpec, trial: Trial) -> bool:
+def _join_checks(
+    checks: Sequence[AssertionSpec], more: Sequence[AssertionSpec]
+) -> list[AssertionSpec]:
+    return [*checks, *(check for check in more if check not in checks)]
+
+
+def is_about(case: CaseSpec, trial: Trial) -> bool:
     """Whether a case asks what was asked; the rest may not have been asked any more."""
     asked = [turn.user for turn in trial.turns]
     return [plain(turn.user) for turn in case.turns][: len(asked)] == asked

@@ -1,8 +1,8 @@
-"""Make a case of a conversation, with the checks that a person ticked."""
+"""Make a case of a conversation, or add to its case, with the checks that a person ticked."""
 
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any
 
@@ -12,14 +12,15 @@ from pydantic import ValidationError
 
 from evals_app.engine.basics.errors import CannotError
 from evals_app.engine.basics.permits import FROZEN
-from evals_app.engine.proposing.case_making import case_made
-from evals_app.engine.proposing.proposals import chosen
+from evals_app.engine.proposing.case_making import case_made, case_with, is_about
+from evals_app.engine.proposing.proposals import Proposal, chosen
 from evals_app.engine.proposing.recorded_tools import Recording, recorded
 from evals_app.engine.specs.agent_spec import OUTSIDE, AgentSpec
 from evals_app.engine.suites.suite_spec import CaseSpec, SuiteSpec
 from evals_app.library.changes.edits import note_edit
+from evals_app.library.changes.spec_changes import readable, same
 from evals_app.library.making.observing import Observed
-from evals_app.library.saving import add_case, save_agent, save_suite
+from evals_app.library.saving import add_case, change_case, save_agent, save_suite
 from evals_app.models import Agent, Attachment, Case, Execution, Suite
 from fixtures_app.ground.quoting import shortened
 from fixtures_app.ground.spec_errors import messages_of
@@ -124,6 +125,60 @@ def make_case(execution: Execution, observed: Observed, wanted: Wanted, *, by: A
         raise CannotMakeError(str(error), key="name") from error
     note_edit(case, user=by, note=note, is_new=True)
     return case
+
+
+@dataclass(frozen=True, slots=True)
+class LiveCase:
+    """The case of a conversation as it is today."""
+
+    row: Case
+    spec: CaseSpec
+    observed: Observed
+
+    @classmethod
+    def of(cls, execution: Execution, observed: Observed) -> "LiveCase | None":
+        """Return the case; None if it was deleted or renamed, or no longer validates."""
+        rows = Case.objects.filter(suite__isnull=False, suite=execution.run.suite_id)
+        row = rows.filter(name=execution.case).first()
+        spec = None if row is None else readable(row)
+        return None if row is None or spec is None else cls(row, spec, observed)
+
+    @property
+    def is_edited(self) -> bool:
+        """Whether it has changed since the conversation."""
+        return self.observed.frozen is None or not same(self.observed.frozen, self.spec)
+
+    @property
+    def asks_the_same(self) -> bool:
+        return is_about(self.spec, self.observed.trial)
+
+    def proposals(self) -> list[Proposal]:
+        """Return what can be added; of turns nothing is ticked, which have checks of their own."""
+        return [
+            replace(proposal, is_ticked=proposal.is_ticked and proposal.turn is None)
+            for proposal in self.observed.proposals()
+            if proposal.turn is None or self.asks_the_same
+        ]
+
+
+@transaction.atomic
+def add_checks(execution: Execution, observed: Observed, keys: Collection[str], *, by: Any) -> Case:
+    """Add what was ticked to the case that ran.
+
+    Raises:
+        CannotMakeError: the case is gone, or has all of it already.
+        CannotExpectError: the checks contradict each other, or the conversation itself would fail.
+    """
+    # Two people may click at the same moment.
+    Suite.objects.select_for_update().filter(runs=execution.run_id).first()
+    case = LiveCase.of(execution, observed)
+    if case is None:
+        raise CannotMakeError("The case was deleted or renamed.")
+    kept = chosen(observed.trial, case.proposals(), keys)
+    if change_case(case.row, case_with(case.spec, kept)) == "unchanged":
+        raise CannotMakeError("Tick something that the case does not have yet.")
+    note_edit(case.row, user=by, note=f"Checks added from execution {execution.pk}.")
+    return case.row
 
 
 def _spec(

@@ -6,9 +6,7 @@ from typing import Any
 from django.db.models import Q
 from pydantic import ValidationError
 
-from evals_app.engine.proposing.expected_changes import Happening, changed_nothing_else, happenings
 from evals_app.engine.proposing.proposals import Proposal, proposals
-from evals_app.engine.proposing.value_parts import Known
 from evals_app.engine.record.trial import Trial
 from evals_app.engine.suites.case_spec import CaseSpec
 from evals_app.formats.snapshots.run_snapshot import case_digest, read_case
@@ -31,17 +29,6 @@ class Observed:
     fixtures: str = ""
     frozen: CaseSpec | None = None
     is_passed: bool = True
-
-    def changes(self) -> tuple[Happening, ...]:
-        """Return what it changed in its world."""
-        known = Known.before(self.trial, self.fixtures, is_compared=bool(self.others))
-        return happenings(self.trial, self.others, known=known)
-
-    def changed_nothing_else(self) -> bool:
-        """Whether all its changes were in every other trial, and these had no others."""
-        if not changed_nothing_else(self.trial, self.others):
-            return False
-        return not any(change.doubt for change in self.changes())
 
     def proposals(self) -> tuple[Proposal, ...]:
         """Return the checks that could be made of it."""

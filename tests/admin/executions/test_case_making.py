@@ -1,4 +1,4 @@
-"""The page that makes a case of a conversation."""
+"""The pages that make a case of a conversation, and that add checks to the case that ran."""
 
 import re
 from typing import Any
@@ -11,7 +11,13 @@ from evals_app.engine.record.trial import Message
 from evals_app.models import Agent, Case, Execution, Suite
 from evals_app.runs.process.worker_loop import work
 from tests.authored import a_case, client_who_may, write_suite
-from tests.library.making.test_case_making import FIND, found, run_of
+from tests.library.making.test_case_making import (
+    ASKS_THE_SAME,
+    FIND,
+    found,
+    run_of,
+    trial_with_changes,
+)
 from tests.makers import make_execution, make_run
 from tests.runs.suites import make_agent
 
@@ -187,3 +193,98 @@ def test_a_conversation_that_was_removed_is_not_found(admin_client: Client) -> N
     execution.transcript.delete()
 
     assert admin_client.get(page_of(execution)).status_code == 404
+
+
+# Checks for the case that ran
+
+BUTTON = "Add as a check"
+CREATE = ("entity.create", {"type": "order", "data": {"total": 5, "made": "2026-05-01T09:30:00Z"}})
+
+
+@pytest.fixture
+def changing() -> Execution:
+    """Write an execution that changed the data."""
+    return run_of(write_suite([a_case(turns=ASKS_THE_SAME)]), trial_with_changes(CREATE))[0]
+
+
+def checks_of(execution: Execution) -> str:
+    return reverse("admin:evals_app_execution_checks", args=[execution.pk])
+
+
+def conversation(execution: Execution) -> str:
+    return reverse("admin:evals_app_execution_change", args=[execution.pk])
+
+
+def test_changes_of_the_data_are_ticked_and_added_to_the_case(
+    admin_client: Client, changing: Execution
+) -> None:
+    html = admin_client.get(checks_of(changing)).content.decode()
+
+    answer = admin_client.post(checks_of(changing), {"keep": ticked(html)})
+
+    assert [key for key in ticked(html) if "-call-" not in key] == [
+        *("created-1", "created-1-1", "nothing_else")
+    ]
+    assert "edited after this conversation" not in html
+    case = Case.objects.get()
+    assert answer.headers["Location"] == reverse("admin:evals_app_case_change", args=[case.pk])
+    (check,) = case.to_spec().final_assertions
+    assert check.grader.model_dump(exclude_defaults=True) == {
+        "created": [{"type": "order", "data": {"total": 5}}],
+        "nothing_else": True,
+    }
+    editor = admin_client.get(answer.headers["Location"]).content.decode()
+    assert "were added to the case" in editor
+
+
+@pytest.mark.parametrize(
+    ("keep", "says"),
+    [
+        pytest.param([], "does not have yet", id="nothing"),
+        pytest.param(["nothing_else"], "not selected", id="not all"),
+    ],
+)
+def test_what_cannot_be_added_comes_back_as_it_was_ticked(
+    admin_client: Client, changing: Execution, keep: list[str], says: str
+) -> None:
+    html = admin_client.post(checks_of(changing), {"keep": keep}).content.decode()
+
+    assert says in html
+    assert ticked(html) == keep
+    assert not Case.objects.get().to_spec().final_assertions
+
+
+def test_an_edit_since_is_mentioned(admin_client: Client, changing: Execution) -> None:
+    Case.objects.update(description="Changed.")
+    edited = admin_client.get(checks_of(changing)).content.decode()
+    Case.objects.get().turns.update(user="Something else")
+    asking_else = admin_client.get(checks_of(changing)).content.decode()
+
+    assert "edited after this conversation" in edited
+    assert "other messages now" not in edited
+    assert "other messages now" in asking_else
+
+
+def test_more_changes_than_boxes_lead_to_the_editor(admin_client: Client) -> None:
+    calls = [("entity.create", {"type": "order", "data": {"total": n}}) for n in range(251)]
+    (execution,) = run_of(write_suite([a_case()]), trial_with_changes(*calls))
+
+    html = admin_client.get(checks_of(execution)).content.decode()
+
+    assert "No check can be made of these changes" in html
+
+
+def test_the_button_is_where_the_changes_are_if_the_case_is_still_there(
+    admin_client: Client, changing: Execution
+) -> None:
+    live = reverse("admin:evals_app_execution_live", args=[changing.pk])
+    pages = [admin_client.get(url).content.decode() for url in (conversation(changing), live)]
+    (failing,) = run_of(Suite.objects.get(), trial_with_changes(CREATE), state="failed")
+    failed = admin_client.get(conversation(failing)).content.decode()
+    Case.objects.all().delete()
+    gone = admin_client.get(conversation(changing)).content.decode()
+
+    assert all(html.index("World changes") < html.index(BUTTON) for html in pages)
+    assert BUTTON not in failed
+    assert BUTTON not in gone
+    assert admin_client.get(checks_of(changing)).status_code == 404

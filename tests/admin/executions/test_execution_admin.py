@@ -117,7 +117,7 @@ BIG = "9" * 30
         (f"{BIG}/live/", 404),
         (f"{BIG}/judge/1/", 404),
         (f"1/judge/{BIG}/", 404),
-        (f"{BIG}/expect/", 404),
+        (f"{BIG}/checks/", 404),
     ],
 )
 def test_a_number_that_no_row_can_have_finds_none(
@@ -435,7 +435,7 @@ def test_what_cannot_be_read_any_more_is_shown_above_its_grades(
     assert "another version of Evalwell" in page
     assert "The agent did not reply" not in page
     assert "Kept." in page
-    assert admin_client.get(f"{LIST}{execution.pk}/expect/").status_code == 404
+    assert admin_client.get(f"{LIST}{execution.pk}/checks/").status_code == 404
 
 
 def test_a_removed_transcript_is_not_taken_for_silence(admin_client: Client) -> None:

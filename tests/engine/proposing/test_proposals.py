@@ -10,10 +10,11 @@ from typing import Any
 
 import pytest
 
-from evals_app.engine.proposing.case_making import case_made
+from evals_app.engine.proposing.case_making import case_made, case_with
 from evals_app.engine.proposing.expected_changes import CannotExpectError
 from evals_app.engine.proposing.proposals import (
     MAX_BOXES,
+    Chosen,
     Proposal,
     chosen,
     default_keys,
@@ -29,11 +30,12 @@ from evals_app.engine.record.trial import (
     Usage,
     View,
 )
+from evals_app.engine.suites.assertion_spec import AssertionSpec
 from evals_app.engine.suites.suite_spec import CaseSpec
 from evals_app.engine.verdicts.grading import NO_AIDS, grade_trial
 from fixtures_app.spec import FixtureSpec
 from fixtures_app.tools import ToolWorld
-from tests.engine.makers import make_call, make_suite, make_trial, make_turn
+from tests.engine.makers import make_call, make_case, make_suite, make_trial, make_turn
 
 pytestmark = pytest.mark.anyio
 
@@ -434,3 +436,43 @@ def test_a_case_has_history_channel_clock_and_the_chosen_answer() -> None:
     assert [(turn.user, turn.expected) for turn in case.turns] == [("Hi", "Yours.")]
     assert [turn.user for turn in again.turns] == ["Hello \\{{x}}", "Hi"]
     assert again.history == []
+
+
+@pytest.mark.parametrize(
+    ("turn", "values", "inherits"),
+    [
+        pytest.param({}, ["new"], True, id="those of the suite"),
+        pytest.param({"assertions": []}, ["new"], False, id="none"),
+        pytest.param({"assertions": ["old"]}, ["old", "new"], False, id="its own"),
+        pytest.param({"assertions": ["new"]}, ["new"], False, id="the same"),
+        pytest.param({"assertions": ["old"], "inherit": True}, ["old", "new"], True, id="both"),
+    ],
+)
+def test_a_check_is_added_to_those_that_a_turn_has(
+    *, turn: dict[str, Any], values: list[str], inherits: bool
+) -> None:
+    def contains(value: str) -> dict[str, str]:
+        return {"type": "contains", "value": value}
+
+    if "assertions" in turn:
+        turn = turn | {"assertions": list(map(contains, turn["assertions"]))}
+    case = make_case(turns=[{"user": "Hi", "expected": "Hello"} | turn, {"user": "Bye"}])
+    new = AssertionSpec.model_validate(contains("new"))
+
+    added = case_with(case, Chosen(checks={1: [new]}, expected={2: "Goodbye"}))
+
+    first, second = added.turns
+    assert [check.grader.model_dump()["value"] for check in first.assertions or []] == values
+    assert (first.inherit, first.expected) == (inherits, "Hello")
+    assert (second.assertions, second.inherit, second.expected) == (None, False, "Goodbye")
+
+
+def test_limits_and_checks_at_the_end_are_added_to_those_that_a_case_has() -> None:
+    checks = [AssertionSpec.model_validate({"type": kind}) for kind in ("json_valid", "numeric")]
+    limits = {"max_tool_calls": 3, "max_time_ms": 500}
+    case = make_case(final_assertions=[{"type": "json_valid"}], limits=limits)
+
+    added = case_with(case, Chosen(checks={None: checks}, limits={"max_tool_calls": 1}))
+
+    assert added.final_assertions == checks
+    assert (added.limits.max_tool_calls, added.limits.max_time_ms) == (1, 500)

@@ -1,9 +1,9 @@
-"""Cases made of conversations."""
+"""Cases made of conversations, and checks added to those that ran."""
 
 from typing import Any
 
 import pytest
-from django.contrib.admin.models import ADDITION, LogEntry
+from django.contrib.admin.models import ADDITION, CHANGE, LogEntry
 from django.contrib.auth.models import User
 
 from evals_app.engine.proposing.proposals import default_keys
@@ -11,7 +11,9 @@ from evals_app.engine.record.trial import ToolCall, Trial
 from evals_app.formats.snapshots.run_snapshot import canonical_case, case_digest
 from evals_app.library.making.case_making import (
     CannotMakeError,
+    LiveCase,
     Wanted,
+    add_checks,
     make_case,
     recorded_suites,
     suites_for,
@@ -28,7 +30,8 @@ from evals_app.models import (
     Suite,
     Transcript,
 )
-from tests.authored import a_case, write_suite
+from tests.authored import CONTAINS, a_case, write_suite
+from tests.engine.makers import make_world
 from tests.makers import make_execution, make_run, make_trial
 
 pytestmark = pytest.mark.django_db
@@ -252,3 +255,111 @@ def test_without_such_tools_nothing_is_recorded(suite: Suite) -> None:
     with pytest.raises(CannotMakeError, match="no tools"):
         made(execution, is_recorded=True)
     assert Agent.objects.count() == 1
+
+
+REFUND = ("entity.update", {"id": "order-1", "data": {"total": 0}})
+ASKS_THE_SAME = [{"user": "Where is my order A-1?"}]
+
+
+def trial_with_changes(*calls: tuple[str, dict[str, Any]]) -> Trial:
+    """Return a conversation that changed its world."""
+    world = make_world()
+    for name, args in calls or [REFUND]:
+        world.call(name, args)
+    journal = tuple(world.journal)
+    return found("RF-1").but(world_changes=world.changes(), world_journal=journal)
+
+
+def live_case_of(execution: Execution) -> LiveCase | None:
+    return LiveCase.of(
+        Execution.objects.select_related("run").get(pk=execution.pk), observed(execution)
+    )
+
+
+def add_to_its_case(execution: Execution, *keys: str) -> Case:
+    user, _ = User.objects.get_or_create(username="author")
+    return add_checks(execution, observed(execution), keys, by=user)
+
+
+def test_checks_are_added_behind_those_of_the_case_that_ran() -> None:
+    suite = write_suite([a_case(turns=ASKS_THE_SAME, final_assertions=[CONTAINS])])
+    write_suite([a_case()], slug="other")
+    (execution,) = run_of(suite, trial_with_changes())
+    before = suite.cases.get()
+
+    case = add_to_its_case(execution, "updated-1", "updated-1-1", "nothing_else", "turn-1-call-1")
+
+    assert (case, case.position) == (before, before.position)
+    assert case.updated_at > before.updated_at
+    spec = Case.objects.get(pk=case.pk).to_spec()
+    assert [check.type for check in spec.final_assertions] == ["contains", "world_changes"]
+    assert spec.final_assertions[-1].grader.model_dump(exclude_defaults=True) == {
+        "updated": [{"id": "order-1", "data": {"total": 0}}],
+        "nothing_else": True,
+    }
+    assert [check.type for check in spec.turns[0].assertions or []] == ["tool_called"]
+    entry = LogEntry.objects.get(object_id=str(case.pk))
+    assert (entry.action_flag, entry.user.get_username()) == (CHANGE, "author")
+
+
+def test_what_the_case_has_already_is_not_added_again() -> None:
+    (execution,) = run_of(write_suite([a_case(turns=ASKS_THE_SAME)]), trial_with_changes())
+    keys = ("updated-1", "turn-1-call-1", "limit-max_tool_calls")
+    add_to_its_case(execution, *keys)
+
+    for ticked in ((), keys):
+        with pytest.raises(CannotMakeError, match="does not have yet"):
+            add_to_its_case(execution, *ticked)
+
+    assert LogEntry.objects.count() == 1
+
+
+def test_of_a_case_that_exists_only_changes_of_the_data_are_ticked() -> None:
+    (execution,) = run_of(write_suite([a_case(turns=ASKS_THE_SAME)]), trial_with_changes())
+
+    case = live_case_of(execution)
+
+    assert case is not None
+    assert {proposal.turn for proposal in case.proposals()} == {1, None}
+    assert default_keys(case.proposals()) == {"updated-1", "updated-1-1", "nothing_else"}
+
+
+def test_a_case_that_asks_something_else_gets_no_checks_of_turns() -> None:
+    (execution,) = run_of(write_suite([a_case()]), trial_with_changes())
+
+    case = live_case_of(execution)
+
+    assert case is not None
+    assert {proposal.turn for proposal in case.proposals()} == {None}
+
+
+@pytest.mark.parametrize(
+    ("changes", "is_edited"),
+    [
+        pytest.param({}, False, id="as it was"),
+        pytest.param({"position": 5}, False, id="moved"),
+        pytest.param({"description": "Other words"}, True, id="described otherwise"),
+        pytest.param({"clock": "2026-05-01T09:30:00+00:00"}, True, id="at another time"),
+    ],
+)
+def test_it_is_known_whether_a_case_was_edited_since(
+    *, changes: dict[str, Any], is_edited: bool
+) -> None:
+    (execution,) = run_of(write_suite([a_case(final_assertions=[CONTAINS])]), trial_with_changes())
+    Case.objects.update(**changes)
+
+    case = live_case_of(execution)
+
+    assert case is not None
+    assert case.is_edited is is_edited
+
+
+def test_a_case_that_was_renamed_or_whose_suite_is_gone_is_not_found() -> None:
+    (execution,) = run_of(write_suite([a_case()]), trial_with_changes())
+    Case.objects.update(name="Another name")
+
+    assert live_case_of(execution) is None
+    with pytest.raises(CannotMakeError, match="renamed"):
+        add_to_its_case(execution, "updated-1")
+    Suite.objects.all().delete()
+    assert live_case_of(execution) is None

@@ -1,4 +1,4 @@
-// How many checks and limits a new case would have; changes of the world are one check together.
+// How many checks and limits a case would get; changes of the world are one check together.
 "use strict";
 
 (() => {
@@ -12,7 +12,7 @@
     const limits = ticked("limit");
     tally.textContent = checks + limits
       ? [checks && counted(checks, "check"), limits && counted(limits, "limit")].filter(Boolean).join(" and ")
-      : "Without a check the case cannot pass, unless its suite has checks.";
+      : tally.dataset.tally;
   };
   form.addEventListener("change", show);
   show();
