@@ -15,7 +15,7 @@ from evals_app.admin.conversation.judgements import (
     other_details,
     quote_line,
 )
-from evals_app.admin.conversation.reviewing import ReviewBlock, Reviews
+from evals_app.admin.conversation.review_blocks import ReviewBlock, Reviews
 from evals_app.admin.kit.presentation import (
     badge,
     first_words,

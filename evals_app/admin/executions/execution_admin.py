@@ -25,7 +25,8 @@ from evals_app.admin.conversation.execution_numbers import (
     execution_numbers,
 )
 from evals_app.admin.conversation.judgements import agreements_of
-from evals_app.admin.conversation.reviewing import ReviewActions, Reviews, people_verdict
+from evals_app.admin.conversation.review_actions import ReviewActions
+from evals_app.admin.conversation.review_blocks import Reviews, people_verdict
 from evals_app.admin.conversation.span_lines import spans_context
 from evals_app.admin.conversation.transcripts import (
     final_lines,

@@ -1,35 +1,21 @@
-"""Reviews on the page of an execution: what people say beside each grade, and the buttons to say it."""
+"""What people say beside each grade of an execution, and the buttons to say it; nothing is written here."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from django.core.exceptions import PermissionDenied
-from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, render
-from django.urls import URLPattern, path, reverse
+from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from evals_app.admin.kit.permissions import ReadOnly, requires
 from evals_app.admin.kit.presentation import CAUSES, badge, people_badge, verdict_state
-from evals_app.engine.basics.errors import CannotError
 from evals_app.engine.record.trial import GradeStatus
-from evals_app.engine.verdicts.overruling import Consensus, bullets, consensus, overruled
+from evals_app.engine.verdicts.overruling import Consensus, Word, bullets, consensus, overruled
 from evals_app.models import Execution, GradeResult, Review
 from evals_app.reports.words.figures import score_text
 from evals_app.runs.reviews.decisions import given_grade, word_of
-from evals_app.runs.reviews.reviewing import (
-    REVIEWING,
-    CannotReviewError,
-    comment,
-    may_withdraw,
-    not_the_agents_fault,
-    review_grade,
-    withdraw,
-)
+from evals_app.runs.reviews.reviewing import may_withdraw
 
-_KEY_DIGITS = 18
 # What people may give on the scales of judges.
 _SCORES = {
     "1-5": [(f"{grade}", (grade - 1) / 4) for grade in range(5, 0, -1)],
@@ -78,6 +64,33 @@ class Subject:
     def verdict(self, *, agrees: bool) -> bool:
         """Return the verdict of a person who agrees with the grade, or says that the check passes."""
         return agrees if self.passed is None else self.passed is agrees
+
+
+_CONVERSATION = Subject("this conversation", can_be_right=False)
+
+
+def subject_of(grade: GradeResult | None, item: int | None = None) -> Subject | None:
+    """Return what a review would be about; None if a rubric has no such bullet."""
+    if grade is None:
+        return _CONVERSATION
+    if item is None:
+        return _subject_of_grade(grade)
+    met = bullets(grade.details)
+    return _subject_of_bullet(grade, item, met=met[item]) if item in met else None
+
+
+def _subject_of_grade(grade: GradeResult) -> Subject:
+    scale = _scale_of(grade)
+    only_informs = grade.passed is None and grade.status == GradeStatus.OK and not scale
+    return Subject(
+        grade.label, grade.pk, passed=grade.passed, scale=scale, can_be_right=not only_informs
+    )
+
+
+def _subject_of_bullet(grade: GradeResult, number: int, *, met: bool | None) -> Subject:
+    return Subject(
+        f"bullet {number}", grade.pk, number, passed=met, words=("It is met", "It is missed")
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,45 +187,45 @@ class Reviews:
     def blocks_of(self, grade: GradeResult) -> "GradeBlocks":
         """Return the block of a grade, and those of its bullets by number."""
         about = [review for review in self.all if review.grade_id == grade.pk]
-        given = given_grade(grade, map(word_of, filter(_counts, about)))
+        given = given_grade(grade, _words(about))
         new = overruled(given)
         decided: SafeString | str = ""
         if new is not None:
             state = verdict_state(new.passed, otherwise="informational")
             word = {True: "Passed", False: "Failed", None: score_text(new.score, scale=self.scale)}
             decided = people_badge(state, word[new.passed])
-        scale = _scale_of(grade)
-        only_informs = grade.passed is None and grade.status == GradeStatus.OK and not scale
-        whole = Subject(
-            grade.label, grade.pk, passed=grade.passed, scale=scale, can_be_right=not only_informs
-        )
         items = {
             number: self._bullet(grade, number, about, met=met)
             for number, met in bullets(grade.details).items()
         }
         of_whole = [review for review in about if review.item is None]
-        block = self._block(whole, of_whole, decided)
+        block = self._block(_subject_of_grade(grade), of_whole, decided)
         return GradeBlocks(replace(block, has_bullets=bool(items)), items)
 
     def of_execution(self) -> ReviewBlock:
         """Return the block of the execution itself."""
         about = [review for review in self.all if review.grade_id is None]
-        block = self._block(Subject("this conversation", can_be_right=False), about, "")
+        block = self._block(_CONVERSATION, about, "")
         return replace(block, can_blame=verdict_of(self.execution) != "passed")
+
+    def changed_by(self, grade: GradeResult | None, item: int | None) -> list[ReviewBlock]:
+        """Return the blocks that a review can change, that of its subject first."""
+        if grade is None:
+            return [self.of_execution()]
+        blocks = self.blocks_of(grade)
+        of_bullet = [block for number, block in blocks.items.items() if number == item]
+        return [*of_bullet, blocks.whole]
 
     def _bullet(
         self, grade: GradeResult, number: int, about: Iterable[Review], *, met: bool | None
     ) -> ReviewBlock:
         of_bullet = [review for review in about if review.item == number]
-        subject = Subject(
-            f"bullet {number}", grade.pk, number, passed=met, words=("It is met", "It is missed")
-        )
         people = _people(of_bullet)
         decided: SafeString | str = ""
         if people.passed is not None and people.passed is not met:
             state = verdict_state(people.passed, otherwise="")
             decided = people_badge(state, "Met" if people.passed else "Missed")
-        return self._block(subject, of_bullet, decided)
+        return self._block(_subject_of_bullet(grade, number, met=met), of_bullet, decided)
 
     def _block(
         self, subject: Subject, about: Sequence[Review], decided: SafeString | str
@@ -257,8 +270,12 @@ def _counts(review: Review) -> bool:
     return is_verdict and review.withdrawn_at is None and not review.is_label
 
 
+def _words(reviews: Iterable[Review]) -> list[Word]:
+    return [word_of(review) for review in reviews if _counts(review)]
+
+
 def _people(reviews: Iterable[Review]) -> Consensus:
-    return consensus(map(word_of, filter(_counts, reviews)))
+    return consensus(_words(reviews))
 
 
 def _scale_of(grade: GradeResult) -> str:
@@ -303,106 +320,6 @@ def _remark(review: Review) -> str:
     return ", ".join(parts)
 
 
-class ReviewActions(ReadOnly):
-    """The buttons beside grades."""
-
-    has_review_permission = requires(REVIEWING)
-
-    def get_urls(self) -> list[URLPattern]:
-        view = self.admin_site.admin_view
-        return [
-            path("<int:pk>/review/", view(self.review), name="evals_app_execution_review"),
-            path(
-                "<int:pk>/review/<int:review>/withdraw/",
-                view(self.withdraw),
-                name="evals_app_execution_withdraw",
-            ),
-            *super().get_urls(),
-        ]
-
-    def review(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """Return the form of a word (GET), or take it (POST) and return what has changed."""
-        execution = self._reviewable(request, pk)
-        given = request.POST if request.method == "POST" else request.GET
-        grade, item = _grade(execution, given.get("grade")), _number(given.get("item"))
-        word = given.get("word", "")
-        if word not in _WORDS:
-            raise Http404
-        block = _block_of(execution, request, grade, item)
-        context = {"execution": execution, "block": block, "word": word, "form": _WORDS[word]}
-        if request.method != "POST":
-            return render(request, "admin/evals_app/conversation/review_form.html", context)
-        try:
-            _take(word, given, block.subject, execution=execution, grade=grade, by=request.user)
-        except CannotError as error:
-            problem = {"problem": str(error), "reason": given.get("reason", "")}
-            return render(
-                request, "admin/evals_app/conversation/review_form.html", context | problem
-            )
-        return self._changed(request, execution, grade, item)
-
-    def withdraw(self, request: HttpRequest, pk: int, review: int) -> HttpResponse:
-        """Withdraw a review, and return what has changed."""
-        execution = self._reviewable(request, pk)
-        row = get_object_or_404(
-            Review.objects.select_related("grade", "execution"), pk=review, execution=execution
-        )
-        if request.method != "POST":
-            return HttpResponse(status=405, headers={"Allow": "POST"})
-        user: Any = request.user
-        if not may_withdraw(row, user):
-            raise PermissionDenied
-        try:
-            withdraw(row, by=user)
-        except CannotError as error:
-            return HttpResponse(str(error), status=409)
-        return self._changed(request, execution, row.grade, row.item)
-
-    def _reviewable(self, request: HttpRequest, pk: int) -> Execution:
-        # admin_view() asks only whether the person is staff.
-        if not (self.has_view_permission(request) and self.has_review_permission(request)):
-            raise PermissionDenied
-        return get_object_or_404(Execution.objects.select_related("run"), pk=pk)
-
-    def _changed(
-        self,
-        request: HttpRequest,
-        execution: Execution,
-        grade: GradeResult | None,
-        item: int | None,
-    ) -> HttpResponse:
-        """Return the blocks that a word may change, and the verdict."""
-        fresh = Execution.objects.select_related("run", "reviewed").get(pk=execution.pk)
-        reviews = Reviews.of(fresh, request.user)
-        blocks = [reviews.of_execution()]
-        if grade is not None:
-            of_grade = reviews.blocks_of(grade)
-            blocks = [of_grade.whole]
-            if item is not None and item in of_grade.items:
-                blocks = [of_grade.items[item], of_grade.whole]
-        context = {
-            "execution": fresh,
-            "may_review": True,
-            "block": blocks[0],
-            "others": blocks[1:],
-            **people_verdict(fresh),
-        }
-        return render(request, "admin/evals_app/conversation/reviewed.html", context)
-
-
-# What may be said: the heading of its form, whether it needs words, and what its button says.
-_WORDS: dict[str, dict[str, Any]] = {
-    "agree": {},
-    "disagree": {"label": "Because", "submit": "Save"},
-    "comment": {"label": "Comment", "is_required": True, "submit": "Save"},
-    "not_the_agent": {
-        "label": "Why is it not the agent's fault?",
-        "is_required": True,
-        "submit": "Save",
-    },
-}
-
-
 def verdict_of(execution: Execution) -> str:
     """Return the verdict of an execution, with the decisions of people if there are any."""
     return getattr(execution, "reviewed", execution).verdict
@@ -419,65 +336,3 @@ def people_verdict(execution: Execution) -> dict[str, Any]:
         "people_badge": people_badge(row.verdict),
         "people_cause": cause,
     }
-
-
-def _take(
-    word: str,
-    given: Mapping[str, str],
-    subject: Subject,
-    *,
-    execution: Execution,
-    grade: GradeResult | None,
-    by: Any,
-) -> None:
-    """Write what a person says."""
-    reason = given.get("reason", "")
-    if word == "comment":
-        comment(execution, by=by, reason=reason, grade=grade)
-    elif word == "not_the_agent":
-        not_the_agents_fault(execution, by=by, reason=reason)
-    elif grade is None:
-        raise CannotReviewError("Choose a grade.")
-    else:
-        agrees = word == "agree"
-        passed: bool | None = subject.verdict(agrees=agrees)
-        score = None
-        if subject.scores:
-            score = grade.score if agrees else _score(given.get("score"), subject)
-        review_grade(grade, by=by, passed=passed, item=subject.item, score=score, reason=reason)
-
-
-def _score(given: str | None, subject: Subject) -> float:
-    for name, score in subject.scores:
-        if name == given:
-            return score
-    raise CannotReviewError("Choose the grade that is right.")
-
-
-def _grade(execution: Execution, given: str | None) -> GradeResult | None:
-    if not given:
-        return None
-    rows = GradeResult.objects.select_related("yardstick", "execution__run").defer("calls")
-    return get_object_or_404(rows, execution=execution, pk=_number(given) or 0)
-
-
-def _number(given: str | None) -> int | None:
-    if not given:
-        return None
-    if not given.isdecimal() or len(given) > _KEY_DIGITS:
-        raise Http404
-    return int(given)
-
-
-def _block_of(
-    execution: Execution, request: HttpRequest, grade: GradeResult | None, item: int | None
-) -> ReviewBlock:
-    reviews = Reviews.of(execution, request.user)
-    if grade is None:
-        return reviews.of_execution()
-    blocks = reviews.blocks_of(grade)
-    if item is None:
-        return blocks.whole
-    if item not in blocks.items:
-        raise Http404
-    return blocks.items[item]

@@ -114,29 +114,6 @@ def test_only_admins_withdraw_what_others_said(grade: GradeResult, ann: User) ->
 
 
 @pytest.mark.parametrize(
-    ("columns", "agree", "disagree"),
-    [
-        pytest.param({}, "Right", "Wrong", id="a verdict"),
-        pytest.param(
-            {"status": "ungraded", "passed": None, "score": None}, "It passes", "It fails"
-        ),
-    ],
-)
-def test_buttons_say_what_they_mean(
-    columns: dict[str, Any], agree: str, disagree: str, grade: GradeResult
-) -> None:
-    subject = block(client_who_may(*REVIEWS), as_judged(grade, **columns)).subject
-
-    assert (subject.agree, subject.disagree, subject.can_be_right) == (agree, disagree, True)
-
-
-def test_a_number_that_only_informs_is_neither_right_nor_wrong(grade: GradeResult) -> None:
-    GradeResult.objects.filter(pk=grade.pk).update(passed=None, score=0.4)
-
-    assert not block(client_who_may(*REVIEWS), grade).subject.can_be_right
-
-
-@pytest.mark.parametrize(
     ("word", "given", "passed", "score"),
     [
         ("agree", {}, False, 0.25),
