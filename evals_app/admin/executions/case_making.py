@@ -12,7 +12,6 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import URLPattern, path, reverse
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
-from evals_app.admin.kit.boxes import Box, part_boxes
 from evals_app.admin.kit.permissions import ReadOnly, requires
 from evals_app.engine.basics.errors import CannotError
 from evals_app.engine.proposing.proposals import Kind, Proposal
@@ -43,6 +42,18 @@ _COUNTS: dict[Kind, str] = {
     "nothing_else": "world",
     "limit": "limit",
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """A box; `doubt` says why it is not ticked, `counts` as what it counts on the page."""
+
+    key: str
+    text: str
+    is_ticked: bool
+    doubt: str = ""
+    parts: tuple["Box", ...] = ()
+    counts: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,11 +277,21 @@ def _sections(
 
 
 def _box(proposal: Proposal, kept: Collection[str] | None) -> Box:
+    """Return the box of a proposal, ticked as it was or as by default (`kept` None)."""
+    parts = (
+        Box(
+            part.key,
+            str(part),
+            not part.doubt if kept is None else part.key in kept,
+            part.doubt,
+        )
+        for part in proposal.parts
+    )
     return Box(
         proposal.key,
         proposal.words,
         proposal.is_ticked if kept is None else proposal.key in kept,
         proposal.doubt,
-        part_boxes(proposal.parts, kept),
+        tuple(parts),
         _COUNTS.get(proposal.kind, ""),
     )
