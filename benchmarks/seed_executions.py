@@ -175,7 +175,7 @@ def _suite(number: int, suites: int, largest: int, rng: random.Random) -> Writte
 
 def _snapshot(spec: SuiteSpec, agent: AgentSpec) -> Snapshot:
     head = spec.model_copy(update={"cases": []})
-    content = SnapshotSpec(suite=head, agent=agent, judge=agent.model).canonical()
+    content = SnapshotSpec(suite=head, agent=agent, judge=agent.asked_model).canonical()
     contents = [canonical_case(case) for case in spec.cases]
     snapshot, is_new = Snapshot.objects.get_or_create(
         sha256=Name(contents).of(content),
@@ -349,8 +349,8 @@ def _run_columns(
         "suite_name": spec.suite,
         "agent_slug": agent.slug,
         "agent_name": agent.agent,
-        "model": str(agent.model),
-        "judge": str(agent.model),
+        "model": str(agent.asked_model),
+        "judge": str(agent.asked_model),
         "suite_agent_slug": agent.slug,
         "is_tryout": plan.is_tryout,
         "is_whole": plan.cases == len(spec.cases) and not plan.is_tryout,
@@ -440,7 +440,7 @@ def _transcript(execution: Row, suite: Written) -> Row:
         number=execution["trial"],
         planned_turns=len(turns),
         agent=suite.agent.slug,
-        system_prompt=suite.agent.system_prompt,
+        system_prompt=suite.agent.sent_prompt,
         turns=turns,
     )
     return {"execution_id": execution["id"], "trial": trial.to_json()}

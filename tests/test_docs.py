@@ -24,7 +24,7 @@ from evals_app.engine.basics.permits import FROZEN
 from evals_app.engine.basics.signature import secret_text, signed_headers
 from evals_app.engine.network.web import Web
 from evals_app.engine.record.trial import Message, ToolCall, Usage
-from evals_app.engine.specs.agent_spec import AgentSpec
+from evals_app.engine.specs.agent_spec import AgentSpec, HttpAgent
 from evals_app.engine.statistics.comparison import Change
 from evals_app.formats.checking.references import Known
 from evals_app.formats.dialects import DIALECTS
@@ -329,11 +329,11 @@ def test_the_agents_of_the_page_are_agents() -> None:
     assert {spec.driver for spec in specs} == {"http", "python", "command"}
 
 
-def _agent_of_the_page(slug: str, server: WebServer) -> AgentSpec:
+def _agent_of_the_page(slug: str, server: WebServer) -> HttpAgent:
     """Return an agent of the page whose addresses are those of a server here."""
     (block,) = [block for block in blocks("own-agents.md", "yaml") if f"slug: {slug}\n" in block]
     here = re.sub(r"https://\w+\.example\.org", f"http://{server.host}", block)
-    return AgentSpec.model_validate(yaml.safe_load(here), context=FROZEN)
+    return HttpAgent.model_validate(yaml.safe_load(here), context=FROZEN)
 
 
 def _answer_as_on_the_page(asked: Asked) -> Sent:

@@ -20,7 +20,7 @@ from evals_app.engine.agents.external.asking import ask_once
 from evals_app.engine.basics.permits import FROZEN
 from evals_app.engine.callables.pool import Callables
 from evals_app.engine.record.trial import TurnRecord
-from evals_app.engine.specs.agent_spec import AgentSpec
+from evals_app.engine.specs.agent_spec import AgentSpec, HttpAgent
 from evals_app.formats.checking.references import Known
 from evals_app.formats.importing import SourceFile, read_files
 from tests.engine.makers import converse
@@ -45,7 +45,7 @@ def written(folder: Path) -> Path:
 
 
 @contextmanager
-def serving(folder: Path, what: str, *, python: str, **environ: str) -> Iterator[AgentSpec]:
+def serving(folder: Path, what: str, *, python: str, **environ: str) -> Iterator[HttpAgent]:
     """Serve a function as the page says, and return the agent of the page at its address."""
     words = [python, "serve.py", what, "0"]
     with subprocess.Popen(
@@ -61,7 +61,7 @@ def serving(folder: Path, what: str, *, python: str, **environ: str) -> Iterator
             url = process.stdout.readline().split()[-1]
             agent = yaml.safe_load(blocks("yaml")[0]) | {"url": url}
             with permitting(hosts=(url.split("/")[2],)):
-                yield AgentSpec.model_validate(agent, context=FROZEN)
+                yield HttpAgent.model_validate(agent, context=FROZEN)
         finally:
             process.kill()
 

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel
 
-from evals_app.engine.specs.agent_spec import AgentSpec
+from evals_app.engine.specs.agent_spec import CommandAgent
 from evals_app.formats.dialect import Dialect
 from evals_app.formats.foreign.draft import MODELS, Draft, Kind, drafted, repeated_names, surprises
 from evals_app.formats.foreign.prompt_variables import with_plain_variables
@@ -71,16 +71,16 @@ def read_native(document: Document, kind: Kind) -> Draft:
         data, lost = with_plain_variables(data, key, document.problem)
     draft = drafted(kind, "native", document, data)
     problems = [*draft.problems, *lost, *surprises(document, MODELS[kind])]
-    if isinstance(draft.spec, AgentSpec):
+    if isinstance(draft.spec, CommandAgent):
         problems += _relative_words(draft.spec, document)
     if draft.spec is None and kind == "suite":
         problems += repeated_names(document, problems)
     return replace(draft, problems=tuple(problems))
 
 
-def _relative_words(agent: AgentSpec, document: Document) -> Iterator[Problem]:
+def _relative_words(agent: CommandAgent, document: Document) -> Iterator[Problem]:
     """Warn of paths in a command line that look as if they began in the folder of the file."""
-    for n, word in enumerate(agent.command or ()):
+    for n, word in enumerate(agent.command):
         if word.startswith(("./", "../")):
             message = (
                 f"Programs start in Evalwell's own folder, so {word} is expected there, not "
@@ -96,10 +96,10 @@ def write_native(spec: BaseModel) -> bytes:
     whole = spec.model_dump(mode="json", include=set(_ALWAYS.get(kind, ())))
     ordered = {
         key: (data | whole)[key]
-        for name, field in MODELS[kind].model_fields.items()
+        for name, field in type(spec).model_fields.items()
         if (key := field.alias or name) in data | whole
     }
-    return write_yaml(_tidied(ordered, (), MODELS[kind], ordered))
+    return write_yaml(_tidied(ordered, (), type(spec), ordered))
 
 
 def file_name(spec: BaseModel) -> str:

@@ -17,7 +17,7 @@ from evals_app.engine.record.trial import (
     Usage,
 )
 from evals_app.engine.running.conversation import Conversation
-from evals_app.engine.specs.agent_spec import AgentSpec
+from evals_app.engine.specs.agent_spec import AgentSpec, ModelAgent
 from evals_app.engine.suites.suite_spec import CaseSpec, SuiteSpec
 from fixtures_app.spec import FixtureSpec
 from fixtures_app.tools import ToolWorld
@@ -61,14 +61,14 @@ def make_agent(*rules: dict[str, Any], **changes: Any) -> AgentSpec:
     return AgentSpec.model_validate(written | changes)
 
 
-def make_model_agent(**changes: Any) -> AgentSpec:
+def make_model_agent(**changes: Any) -> ModelAgent:
     written: dict[str, Any] = {
         "agent": "Juniper",
         "slug": "support",
         "model": "anthropic/claude-haiku-5-5",
         "tools": ["entity.query", "entity.update", "knowledge.search"],
     }
-    return AgentSpec.model_validate(written | changes)
+    return ModelAgent.model_validate(written | changes)
 
 
 def make_case(*messages: str, contains: str | None = None, **changes: Any) -> CaseSpec:

@@ -56,7 +56,7 @@ def test_an_agent_with_json_of_its_own_is_added_tested_and_talked_to(visit: Visi
         page.get_by_role("button", name="Save and continue editing").click()
         page.wait_for_url("**/evals_app/agent/*/change/**")
         agent = elsewhere(Agent.objects.get)
-        assert agent.request == {"question": "{{input}}", "stream": False}
+        assert agent.connection["request"] == {"question": "{{input}}", "stream": False}
 
         page.get_by_role("link", name="Talk to it").click()
         page.get_by_label("Your message").fill("Hello")

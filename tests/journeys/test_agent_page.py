@@ -41,7 +41,7 @@ def test_only_what_the_chosen_kind_of_agent_needs_is_asked_for(visit: Visit) -> 
     page.wait_for_url("**/evals_app/agent/*/change/")
     agent = Agent.objects.get()
     assert (agent.slug, agent.tools) == ("my-bot", ["entity.get"])
-    assert agent.rules == [{"reply": "Hello"}]
+    assert agent.connection["rules"] == [{"reply": "Hello"}]
 
     kind.select_option("http")
     page.get_by_label("Protocol").select_option("openai-chat")
@@ -105,7 +105,7 @@ def test_a_scripted_agent_is_written_without_yaml_and_talked_to(visit: Visit) ->
     page.get_by_role("button", name="Save and continue editing").click()
     page.wait_for_url("**/evals_app/agent/*/change/")
     agent = Agent.objects.get()
-    assert [rule.get("when") for rule in agent.rules] == ["order 7", None]
+    assert [rule.get("when") for rule in agent.connection["rules"]] == ["order 7", None]
 
     page.get_by_role("link", name="Talk to it").click()
     for message, reply in (("Hello", "Which order?"), ("Where is order 7?", "It is shipped.")):
@@ -130,4 +130,4 @@ def test_a_new_rule_is_added_above_one_for_any_message(visit: Visit) -> None:
     page.get_by_role("button", name="Save", exact=True).click()
     page.wait_for_load_state()
 
-    assert [rule.get("when") for rule in Agent.objects.get().rules] == ["bye", None]
+    assert [rule.get("when") for rule in Agent.objects.get().connection["rules"]] == ["bye", None]

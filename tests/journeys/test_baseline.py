@@ -21,7 +21,7 @@ def suite_with_a_run() -> tuple[Suite, Run]:
 
 def worse_run(suite: Suite) -> Run:
     agent = suite.agent
-    agent.rules = [{"when": "two", "reply": "Nonsense."}, *agent.rules]
+    agent.connection["rules"] = [{"when": "two", "reply": "Nonsense."}, *agent.connection["rules"]]
     agent.save()
     return finished(Suite.objects.get(pk=suite.pk))
 

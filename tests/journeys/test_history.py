@@ -20,7 +20,7 @@ def write() -> Execution:
     """Let somebody edit the agent between two runs; return the first execution after that."""
     suite = make_suite()
     finished(suite, trials=2)
-    suite.agent.rules = [{"reply": "Go away."}]
+    suite.agent.connection["rules"] = [{"reply": "Go away."}]
     suite.agent.save()
     owner = User.objects.create_user("grace")
     LogEntry.objects.log_actions(owner.pk, [suite.agent], CHANGE, "Edited.", single_object=True)

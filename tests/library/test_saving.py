@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from evals_app.engine.basics.permits import OUR_COMMAND, OUR_MODULE
-from evals_app.engine.specs.agent_spec import AgentSpec
+from evals_app.engine.specs.agent_spec import AgentSpec, ModelAgent
 from evals_app.engine.specs.base_spec import ProviderSpec
 from evals_app.engine.suites.suite_spec import SuiteSpec
 from evals_app.formats.checking.references import Known
@@ -138,7 +138,7 @@ def test_an_agent_that_was_permitted_once_can_still_be_read_and_exported() -> No
     with permitting(hosts=("10.0.0.1",)):
         save_agent(AgentSpec.model_validate(written))
 
-    assert Agent.objects.get(slug="a").to_spec().url == "http://10.0.0.1/"
+    assert Agent.objects.get(slug="a").connection["url"] == "http://10.0.0.1/"
 
 
 OURS = b"""\
@@ -331,7 +331,7 @@ def test_the_number_of_queries_does_not_grow_with_the_cases(
 
 
 def test_an_agent_spec_with_defaults_stores_no_defaults() -> None:
-    save_agent(AgentSpec(agent="Plain", slug="plain", model="anthropic/claude-haiku-5-5"))  # type: ignore[arg-type]
+    save_agent(ModelAgent(agent="Plain", slug="plain", model="anthropic/claude-haiku-5-5"))  # type: ignore[arg-type]
 
     assert Agent.objects.get(slug="plain").settings == {}
 

@@ -468,7 +468,7 @@ def test_watching_imports_again_when_a_file_was_saved(folder: Path) -> None:
     assert first.startswith("Created (7)\n")
     assert second == "Updated (1)\n  agent        shop\nUnchanged (6)\n"
     assert (rest, err) == ("", "")
-    assert Agent.objects.get(slug="shop").rules[1]["reply"] == "Hi there!"
+    assert Agent.objects.get(slug="shop").connection["rules"][1]["reply"] == "Hi there!"
 
 
 def test_several_saves_in_a_row_are_imported_once(folder: Path) -> None:

@@ -28,7 +28,7 @@ def suite() -> Suite:
 
 def break_agent(suite: Suite) -> None:
     agent = suite.agent
-    agent.rules = [{"when": "two", "reply": "Nonsense."}, *agent.rules]
+    agent.connection["rules"] = [{"when": "two", "reply": "Nonsense."}, *agent.connection["rules"]]
     agent.save()
 
 

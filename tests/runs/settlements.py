@@ -24,7 +24,7 @@ def two_runs(*, trials: int = 3, delay_ms: int = 0) -> tuple[Run, Run]:
     suite = make_suite(["first", "second", "third"], agent=written)
     base = finished(suite, trials=trials)
     rules[0]["reply"] = "bye"
-    Agent.objects.filter(pk=written.pk).update(rules=rules)
+    Agent.objects.filter(pk=written.pk).update(connection={"rules": rules})
     suite.refresh_from_db()
     head = finished(suite, trials=trials)
     return base, head
@@ -36,7 +36,7 @@ def two_runs_of_a_case_that_always_fails(trials: int = 1) -> tuple[Run, Run]:
     turn = Turn.objects.get(case__suite=suite)
     Assertion.objects.create(turn=turn, type="contains", options={"value": "you"}, position=1)
     base = finished(suite)
-    Agent.objects.update(rules=[{"reply": "It is you"}])
+    Agent.objects.update(connection={"rules": [{"reply": "It is you"}]})
     return base, finished(Suite.objects.get())
 
 

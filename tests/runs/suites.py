@@ -7,6 +7,7 @@ from django.test import TestCase
 
 from evals_app.engine.running.run_gateway import Job
 from evals_app.models import Agent, Assertion, Case, Run, Suite, Turn
+from evals_app.models.authored.agents import AGENT
 from evals_app.runs.process.worker_loop import work
 from evals_app.runs.starting.start_run import start_run
 from evals_app.runs.work.lease import HeldLease, open_lease
@@ -22,8 +23,12 @@ RULES = [
 
 
 def make_agent(slug: str = "echo", **changes: Any) -> Agent:
-    """Write a scripted agent that repeats what it hears."""
-    written = {"name": "Echo", "driver": "scripted", "rules": RULES} | changes
+    """Write a scripted agent that repeats what it hears; blank changes leave a key out."""
+    connection = {"rules": RULES} | {
+        key: changes.pop(key) for key in AGENT.in_rest & changes.keys()
+    }
+    written = {"name": "Echo", "driver": "scripted"} | changes
+    written["connection"] = {key: value for key, value in connection.items() if value}
     return Agent.objects.create(slug=slug, **written)
 
 

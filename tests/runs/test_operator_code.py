@@ -169,7 +169,9 @@ def test_what_an_agent_says_that_it_costs_counts_for_the_ceiling(
             return {"output": "hello", "estimated_cost_usd": 0.3}
         """
     )
-    agent = Agent.objects.create(slug="paid", name="Paid", driver="python", callable=reference)
+    agent = Agent.objects.create(
+        slug="paid", name="Paid", driver="python", connection={"callable": reference}
+    )
     suite = make_suite(cases=12, agent=agent, concurrency=1)
 
     run = finished(suite, max_cost_usd=Decimal(ceiling) if ceiling else None)

@@ -84,9 +84,9 @@ def test_another_agent_is_not_the_whole_suite() -> None:
 def test_the_own_model_by_name_keeps_its_settings() -> None:
     run = started(a_suite(), model="free/small")
 
-    agent = SnapshotSpec.read(run.snapshot.content).agent
-    assert agent.model is not None
-    assert agent.model.temperature == 0
+    model = SnapshotSpec.read(run.snapshot.content).agent.asked_model
+    assert model is not None
+    assert model.temperature == 0
 
 
 def test_a_rerun_is_never_whole() -> None:

@@ -26,7 +26,7 @@ from evals_app.admin.kit.permissions import requires
 from evals_app.engine.agents.external.asking import ask_once, send_once
 from evals_app.engine.basics.errors import AgentError, ConfigurationError
 from evals_app.engine.record.trial import Trial
-from evals_app.engine.specs.agent_spec import AgentSpec
+from evals_app.engine.specs.agent_spec import HttpAgent
 from evals_app.requests.throttles import AgentTests, in_minutes
 from evals_app.runs.ground.rights import RUNNING
 from evals_app.runs.ground.storable import storable
@@ -168,7 +168,7 @@ def _test(page: _Page, places: PlacesForm) -> None:
     """Ask the agent through the driver, with what would be saved."""
     form = page.form
     try:
-        agent = AgentSpec.model_validate(form.written() | places.written())
+        agent = HttpAgent.model_validate(form.written() | places.written())
         turn = async_to_sync(ask_once)(agent, places.test_message, keys=form.keys)
     except ValidationError as error:
         page.problem = " ".join(messages_of(error))

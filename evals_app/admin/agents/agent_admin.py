@@ -11,12 +11,14 @@ from pydantic import BaseModel, ValidationError
 from unfold.decorators import display
 from unfold.widgets import (
     UnfoldAdminDecimalFieldWidget,
+    UnfoldAdminSelectWidget,
     UnfoldAdminTextareaWidget,
 )
 
 from evals_app.admin.agents import agent_parts
 from evals_app.admin.agents.address_wizard import BeginsSomewhere
 from evals_app.admin.agents.agent_fields import HeaderLines, permitted_help
+from evals_app.admin.agents.agent_parts import column_of
 from evals_app.admin.agents.agent_rules import RULE_ROWS, RuleRow
 from evals_app.admin.agents.agent_tools import TOOL_ROWS, ToolRow
 from evals_app.admin.agents.copies import copy_agent
@@ -31,7 +33,14 @@ from evals_app.admin.kit.quantities import quantity
 from evals_app.admin.kit.spec_form import SpecForm, explained, field_of
 from evals_app.admin.starting.run_suites import RunsSuitesOfAgent
 from evals_app.engine.basics.template import statements, without_foreign
-from evals_app.engine.specs.agent_spec import SPANS_WAIT_S, AgentSettings, AgentSpec, misplaced
+from evals_app.engine.specs.agent_spec import (
+    DRIVERS,
+    SPANS_WAIT_S,
+    AgentSettings,
+    AgentSpec,
+    ScriptedAgent,
+    misplaced,
+)
 from evals_app.engine.specs.base_spec import PREFIXES, ModelSpec, mark_of
 from evals_app.formats.foreign.prompt_variables import foreign_statement, foreign_variable
 from evals_app.formats.reading.problems import Loc
@@ -50,6 +59,7 @@ _ASKED_CHARS = 34  # fits one line on a phone
 _SETTINGS = tuple(AgentSettings.model_fields)
 _SAMPLING = ("temperature", "max_tokens", "top_p")
 _NUMBER = UnfoldAdminDecimalFieldWidget
+_PROTOCOLS = {"json": "JSON", "openai-chat": "Chat completions"}
 
 
 def _setting(field: type[forms.Field], spec: type[BaseModel], name: str) -> forms.Field:
@@ -63,14 +73,17 @@ def _setting(field: type[forms.Field], spec: type[BaseModel], name: str) -> form
     return quantity(made, info)
 
 
+@agent_parts.with_fields
 class AgentForm(SpecForm, VersionedForm):
     """Read by AgentSpec; errors in rules and tools are at their rows."""
 
     mapping = AGENT
 
     headers = HeaderLines()
+    protocol = forms.ChoiceField(
+        choices=list(_PROTOCOLS.items()), initial="json", widget=UnfoldAdminSelectWidget
+    )
     request = JsonTextField(kind=dict, required=False, rows=8)
-    locals().update(agent_parts.part_fields())
     command = TextLines(label=AGENT.labels["command"], placeholder="my-agent")
     tools = forms.MultipleChoiceField(required=False)
     own_tools = ListRows(ToolRow, name="tool", look=TOOL_ROWS, label="Own tools")
@@ -86,8 +99,7 @@ class AgentForm(SpecForm, VersionedForm):
         model = Agent
         fields = (
             *("name", "slug", "description", "driver", "model", "system_prompt"),
-            *("url", "headers", "protocol", "request", "remote_model"),
-            *("interpreter", "callable", "command", "tool_calls_from", "spans_wait_s"),
+            *("tool_calls_from", "spans_wait_s"),
         )
         widgets = {
             "description": UnfoldAdminTextareaWidget(attrs={"rows": 2}),
@@ -122,11 +134,10 @@ class AgentForm(SpecForm, VersionedForm):
         tools.choices = choices
         own = [tool for tool in agent.tools if not isinstance(tool, str)]
         if agent.pk:  # a new one may begin with a starting point
-            self.initial.update(tools=chosen, own_tools=own, rules=agent.rules)
+            self.initial.update(tools=chosen, own_tools=own)
             self.initial.update(agent_parts.initial_of(agent))
             self.initial.update({name: agent.settings.get(name) for name in _SETTINGS})
             self.initial.update({name: agent.model_settings.get(name) for name in _SAMPLING})
-        self.initial["request"] = self.initial.get("request") or None  # blank, not {}
         for name, text in permitted_help().items():
             if name in self.fields:  # read-only pages have no model fields
                 self.fields[name].help_text = text
@@ -138,7 +149,7 @@ class AgentForm(SpecForm, VersionedForm):
         cleaned["system_prompt"], self.kept_as_text = without_foreign(cleaned["system_prompt"])
         written = self._written(cleaned)
         for key, drivers in misplaced(written).items():
-            labels = " or ".join(f"“{Agent.Driver(driver).label}”" for driver in drivers)
+            labels = " or ".join(f"“{DRIVERS[driver].label}”" for driver in drivers)
             message = f"Only {labels} uses this. Remove it, or choose that kind of agent above."
             self.add_error(self._field_of((key,)), message)
             del written[key]
@@ -150,8 +161,8 @@ class AgentForm(SpecForm, VersionedForm):
         return AGENT.written(
             self.instance,
             cleaned
-            | agent_parts.written(cleaned)
             | {
+                "connection": agent_parts.written(cleaned),
                 "model": name,
                 "model_settings": sampling,
                 "tools": [*cleaned["own_tools"], *cleaned["tools"]],
@@ -176,9 +187,9 @@ class AgentForm(SpecForm, VersionedForm):
             return
         columns = AGENT.values(spec)
         columns["tools"] = _in_order(columns["tools"], before=self.instance.tools)
-        for name in ("model", "headers", "request", "command", "tools", "rules"):
+        for name in ("model", "tools"):
             self.cleaned_data[name] = columns[name]
-        for name in (*agent_parts.PARTS, "settings", "model_settings"):
+        for name in ("connection", "settings", "model_settings"):
             setattr(self.instance, name, columns[name])
 
     def _field_of(self, loc: Loc) -> str | None:
@@ -214,7 +225,7 @@ def _in_order(tools: list[Any], *, before: list[Any]) -> list[Any]:
     return [*kept, *own, *(tool for tool in chosen if tool not in before)]
 
 
-def _taken(names: list[str], shown: Mapping[str, str], left: dict[str, None]) -> list[str]:
+def _taken(names: list[str], shown: Mapping[str, Any], left: dict[Any, None]) -> list[Any]:
     """Return what is shown in place of some fields, each only once on the page."""
     fields = dict.fromkeys(shown.get(name, name) for name in names)
     taken = [name for name in fields if name in left]
@@ -236,7 +247,10 @@ class AgentAdmin(BeginsSomewhere, TalksToAgent, Duplicating, RunsSuitesOfAgent, 
     form = AgentForm
     list_display = ["name", "show_driver", "show_reached", "show_tools", "updated_at"]
     list_filter = ["driver"]
-    search_fields = ["name", "slug", "model", "url", "callable", "description"]
+    search_fields = [
+        *("name", "slug", "model", "description"),
+        *("connection__url", "connection__callable"),
+    ]
     ordering = ["name"]
     when_empty = (
         "An agent is what you test: a model with a prompt and tools, your own agent behind HTTP, "
@@ -333,8 +347,9 @@ class AgentAdmin(BeginsSomewhere, TalksToAgent, Duplicating, RunsSuitesOfAgent, 
         if obj is None or self.has_change_permission(request, obj):
             return fieldsets
         # Without the right to change, rows are shown as they are, and cannot be edited.
-        shown = {"rules": "show_rules", "own_tools": "show_own_tools"}
-        shown |= {name: part for name, (part, _) in agent_parts.FIELDS.items()}
+        shown: dict[str, Any] = {key: column_of(key, _PROTOCOLS) for key in AGENT.in_rest}
+        shown |= {name: shown[part] for name, (part, _) in agent_parts.FIELDS.items()}
+        shown |= {"rules": "show_rules", "own_tools": "show_own_tools"}
         left = dict.fromkeys(
             shown.get(name, name) for _, options in fieldsets for name in options["fields"]
         )
@@ -357,16 +372,19 @@ class AgentAdmin(BeginsSomewhere, TalksToAgent, Duplicating, RunsSuitesOfAgent, 
             messages.warning(request, foreign_variable(name, "system_prompt"))
         if statements(obj.system_prompt):
             messages.warning(request, foreign_statement(obj.system_prompt, "system_prompt"))
-        if problem := obj.to_spec().unreached_rules()[1]:
+        spec = obj.to_spec()
+        if isinstance(spec, ScriptedAgent) and (problem := spec.unreached_rules()[1]):
             messages.warning(request, problem)
 
     @display(description="What it is", ordering="driver")
     def show_driver(self, agent: Agent) -> str:
-        return Agent.Driver(agent.driver).label
+        return DRIVERS[agent.driver].label
 
     @display(description="Target")
     def show_reached(self, agent: Agent) -> str:
-        asked = agent.model or agent.url or agent.callable or " ".join(agent.command)
+        own = agent.connection
+        outside = own.get("url") or own.get("callable") or " ".join(own.get("command", []))
+        asked = agent.model or outside
         return shortened(asked, _ASKED_CHARS) or "-"
 
     @display(description="Tools")

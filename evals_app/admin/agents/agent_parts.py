@@ -1,15 +1,16 @@
-"""Fields for the parts of an agent over HTTP that are objects in files: places, stream and others.
+"""Form fields for what only one driver has. Each key is one field.
 
-Each key of such an object is one field, named after both: `response_text`. A part whose fields are all
-blank is left out.
+Of a part, an object in files such as places or stream, each key is one, named after both:
+`response_text`. A part whose fields are all blank is left out.
 """
 
-from collections.abc import Mapping
-from typing import Any, get_args, get_origin
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar, get_args, get_origin
 
 from django import forms
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
+from unfold.utils import prettify_json
 from unfold.widgets import (
     UnfoldAdminDecimalFieldWidget,
     UnfoldAdminSelectWidget,
@@ -19,18 +20,20 @@ from unfold.widgets import (
 from evals_app.admin.kit.lines import TextLines
 from evals_app.admin.kit.quantities import quantity
 from evals_app.engine.specs.base_spec import mark_of
-from evals_app.engine.specs.outside_spec import OAuthSpec, PaceSpec, PollSpec
 from evals_app.engine.specs.tool_spec import FromEnvironment
-from evals_app.engine.specs.wire_spec import Places, StreamSpec
 from evals_app.models import Agent
+from evals_app.models.authored.agents import AGENT
 from fixtures_app.editing.units import UNITS
 
+F = TypeVar("F", bound=forms.ModelForm)
+
 PARTS: Mapping[str, type[BaseModel]] = {
-    "response": Places,
-    "stream": StreamSpec,
-    "poll": PollSpec,
-    "oauth": OAuthSpec,
-    "pace": PaceSpec,
+    key: kind
+    for key, info in AGENT.in_rest.items()
+    for kind in get_args(info.annotation)
+    if isinstance(kind, type)
+    and issubclass(kind, BaseModel)
+    and get_origin(info.annotation) is not list
 }
 # The keys of a part, by their fields.
 FIELDS: Mapping[str, tuple[str, str]] = {
@@ -43,9 +46,14 @@ def names_of(part: str) -> list[str]:
     return [name for name, (of, _) in FIELDS.items() if of == part]
 
 
-def part_fields() -> dict[str, forms.Field]:
-    """Return a field for each key of each part."""
-    return {name: _field(PARTS[part].model_fields[key]) for name, (part, key) in FIELDS.items()}
+def with_fields(form: type[F]) -> type[F]:
+    """Add the fields that a form does not have."""
+    infos = {key: info for key, info in AGENT.in_rest.items() if key not in PARTS}
+    infos |= {name: PARTS[part].model_fields[key] for name, (part, key) in FIELDS.items()}
+    for name, info in infos.items():
+        if name not in form.base_fields:
+            form.base_fields[name] = form.declared_fields[name] = _field(info)
+    return form
 
 
 def _field(info: FieldInfo) -> forms.Field:
@@ -78,21 +86,45 @@ def _default(info: FieldInfo) -> str:
     return f" Leave blank for {UNITS[unit].written(default) if unit else default}."
 
 
+def stored(agent: Agent, key: str) -> Any:
+    """Return what an agent has under a key, or what holds if it has nothing."""
+    info = AGENT.in_rest[key]
+    usual = None if info.is_required() else info.get_default(call_default_factory=True)
+    return agent.connection.get(key, usual)
+
+
+def column_of(key: str, words: Mapping[str, str]) -> Callable[[Agent], Any]:
+    """Return a column that shows readers what an agent has under a key."""
+
+    def column(agent: Agent) -> Any:
+        value = stored(agent, key)
+        return (
+            prettify_json(value, None)
+            if isinstance(value, dict | list)
+            else words.get(value, value)
+        )
+
+    column.__name__ = key  # by which Django finds label and help text
+    return column
+
+
 def initial_of(agent: Agent) -> dict[str, Any]:
     """Return what the fields show of a stored agent."""
-    shown = {name: getattr(agent, part).get(key) for name, (part, key) in FIELDS.items()}
+    parts = {name: agent.connection.get(part, {}).get(key) for name, (part, key) in FIELDS.items()}
     # A value from the environment shows the name of its variable.
-    return {
-        name: value["env"] if isinstance(value, dict) else value for name, value in shown.items()
+    shown = {
+        name: value["env"] if isinstance(value, dict) else value for name, value in parts.items()
     }
+    return shown | {key: stored(agent, key) for key in AGENT.in_rest if key not in PARTS}
 
 
-def written(cleaned: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return what a file would state of each part; empty if nothing is filled in."""
-    parts: dict[str, dict[str, Any]] = {part: {} for part in PARTS}
+def written(cleaned: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a file would state of an agent's connection; what is blank is left out."""
+    whole: dict[str, Any] = {part: {} for part in PARTS}
     for name, (part, key) in FIELDS.items():
         info, value = PARTS[part].model_fields[key], cleaned[name]
         if value not in (None, "", [], info.get_default(call_default_factory=True)):
             is_variable = info.annotation is FromEnvironment
-            parts[part][key] = {"env": value} if is_variable else value
-    return parts
+            whole[part][key] = {"env": value} if is_variable else value
+    whole |= {key: cleaned[key] for key in AGENT.in_rest if key not in PARTS}
+    return {key: value for key, value in whole.items() if value not in (None, "", [], {})}

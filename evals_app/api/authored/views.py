@@ -169,9 +169,7 @@ class Agents(ListEndpoint):
     """All agents."""
 
     needs: ClassVar = {"GET": _AGENTS}
-    queryset = Agent.objects.defer(
-        "system_prompt", "tools", "rules", "settings", "headers", "command"
-    )
+    queryset = Agent.objects.defer("system_prompt", "tools", "settings", "connection")
     answer = AgentRow
 
     def row_json(self, row: Agent) -> Json:

@@ -16,7 +16,14 @@ from evals_app.engine.callables.pool import Callables
 from evals_app.engine.llm.call import Complete
 from evals_app.engine.network.web import Web
 from evals_app.engine.record.trial import World
-from evals_app.engine.specs.agent_spec import AgentSpec
+from evals_app.engine.specs.agent_spec import (
+    AgentSpec,
+    CommandAgent,
+    HttpAgent,
+    ModelAgent,
+    PythonAgent,
+    ScriptedAgent,
+)
 from evals_app.engine.specs.tool_spec import AnyTool
 
 __all__ = ["Session", "Setting", "open_session"]
@@ -42,18 +49,18 @@ async def open_session(
         ConfigurationError: the agent cannot work as written.
         ToolError: a server of tools does not answer.
     """
-    if agent.driver == "http":
+    if isinstance(agent, HttpAgent):
         async with Web(secrets=secrets_of([agent.headers])) as web:
             yield HttpSession(agent, setting=setting, web=web, line=line)
-    elif agent.driver == "python":
+    elif isinstance(agent, PythonAgent):
         async with AsyncExitStack() as processes:
             yield PythonSession(agent, setting=setting, callables=callables, processes=processes)
-    elif agent.driver == "command":
+    elif isinstance(agent, CommandAgent):
         yield CommandSession(agent, setting=setting, callables=callables)
     else:
         async with open_toolbox(tools, world=world) as toolbox:
             setting.note_tools(toolbox.tools.values())
-            if agent.driver == "scripted":
+            if isinstance(agent, ScriptedAgent):
                 yield ScriptedSession(agent.rules, toolbox=toolbox)
-            else:
+            elif isinstance(agent, ModelAgent):
                 yield ModelSession(agent, setting=setting, toolbox=toolbox, complete=complete)

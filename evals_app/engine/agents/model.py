@@ -6,12 +6,7 @@ from itertools import count
 
 from evals_app.engine.agents.session import Exchange, Setting
 from evals_app.engine.agents.tools.toolbox import Toolbox, result_text
-from evals_app.engine.basics.errors import (
-    AgentError,
-    ConfigurationError,
-    ProviderError,
-    ReplyTooLongError,
-)
+from evals_app.engine.basics.errors import AgentError, ProviderError, ReplyTooLongError
 from evals_app.engine.basics.office_text import DocumentError, text_of
 from evals_app.engine.llm.call import (
     AGENT,
@@ -29,7 +24,7 @@ from evals_app.engine.llm.call import (
     UserMessage,
 )
 from evals_app.engine.record.trial import NO_USAGE, Message, ToolCall
-from evals_app.engine.specs.agent_spec import AgentSpec
+from evals_app.engine.specs.agent_spec import ModelAgent
 from evals_app.engine.specs.files import is_shown_as_it_is, text_shown
 from fixtures_app.ground.quoting import shortened
 
@@ -43,10 +38,8 @@ class ModelSession:
     """Ask the model, run the tools that it requests, until it answers."""
 
     def __init__(
-        self, agent: AgentSpec, *, setting: Setting, toolbox: Toolbox, complete: Complete
+        self, agent: ModelAgent, *, setting: Setting, toolbox: Toolbox, complete: Complete
     ) -> None:
-        if agent.model is None:
-            raise ConfigurationError(f"Agent {agent.slug} has no model.")
         self._settings = agent.settings
         self._toolbox = toolbox
         self._complete = complete

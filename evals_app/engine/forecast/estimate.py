@@ -16,7 +16,7 @@ from evals_app.engine.graders.similarity import SemanticSimilarity
 from evals_app.engine.judging.prompts.prompt import system_text, task_text
 from evals_app.engine.record.aids import ITEMS_A_CALL
 from evals_app.engine.record.trial import Tool
-from evals_app.engine.specs.agent_spec import AgentSpec
+from evals_app.engine.specs.agent_spec import AgentSpec, ModelAgent, ScriptedAgent
 from evals_app.engine.specs.base_spec import ModelSpec
 from evals_app.engine.suites.suite_spec import AssertionSpec, CaseSpec, PlacedCheck, SuiteSpec
 from evals_app.engine.verdicts.similarity import SimilaritySpec
@@ -83,7 +83,7 @@ class Guesser:
     agent: AgentSpec
     tools: Sequence[Tool] = ()
     judge: ModelSpec | None = None
-    scripted: Mapping[str, AgentSpec] = field(default_factory=dict)
+    scripted: Mapping[str, ScriptedAgent] = field(default_factory=dict)
     similarity: SimilaritySpec | None = None
     asks_agent: bool = True
     is_free: Callable[[CaseSpec, PlacedCheck], bool] = lambda _case, _check: False
@@ -100,13 +100,13 @@ class Guesser:
         efforts = []
         for number, turn in enumerate(case.turns, 1):
             so_far += _tokens(turn.user)
-            if self.agent.driver == "scripted":
+            if isinstance(self.agent, ScriptedAgent):
                 rule = matching_rule(self.agent.rules, turn.user, turn=number)
                 so_far += _tokens(rule.reply or "") if rule else 0
                 delay_s = rule.delay_ms / 1000 if rule else 0.0
                 efforts.append(Effort(time_s=min(delay_s, case.turn_timeout_s)))
-            elif self.agent.driver == "model":
-                effort, so_far = self._answered(so_far)
+            elif isinstance(self.agent, ModelAgent):
+                effort, so_far = self._answered(self.agent, so_far)
                 efforts.append(effort)
             else:
                 # What an external agent calls is not ours to count; its time is.
@@ -126,10 +126,11 @@ class Guesser:
         by_model = self.similarity is not None and self.similarity.way == "embeddings"
         return str(self.similarity.model) if self.similarity and by_model else ""
 
-    def _answered(self, so_far: int) -> tuple[Effort, int]:
+    def _answered(self, agent: ModelAgent, so_far: int) -> tuple[Effort, int]:
         """Estimate a turn of a model; return it with the tokens of the conversation after it."""
         replies = [TOOL_REQUEST_TOKENS] * (TOOL_ROUNDS if self.tools else 0)
-        replies.append(min(REPLY_TOKENS, self._most_tokens))
+        most_tokens = agent.model.max_tokens or agent.settings.max_output_tokens
+        replies.append(min(REPLY_TOKENS, most_tokens))
         prompt = 0
         for number, reply in enumerate(replies, 1):
             prompt += self._base_tokens + so_far
@@ -189,25 +190,20 @@ class Guesser:
             return [] if judge is None or grader.embedder else [judge]
         if grader.family != "judged":
             return []
-        judges = assertion.judges(agent=self.agent.model, judge=self.judge)
+        judges = assertion.judges(agent=self.agent.asked_model, judge=self.judge)
         return [model for model in judges for _ in range(grader.asks() // len(judges))]
-
-    @property
-    def _most_tokens(self) -> int:
-        model = self.agent.model
-        return (model and model.max_tokens) or self.agent.settings.max_output_tokens
 
     @cached_property
     def _base_tokens(self) -> int:
         tools = (
             tool.name + tool.description + json.dumps(dict(tool.parameters)) for tool in self.tools
         )
-        return _tokens(self.agent.system_prompt + "".join(tools))
+        return _tokens(self.agent.sent_prompt + "".join(tools))
 
     @cached_property
     def _judge_base_tokens(self) -> int:
         rules = system_text(self.suite.judge_prompt) + task_text("1-5")
-        return _tokens(rules + self.suite.judge_context + self.agent.system_prompt)
+        return _tokens(rules + self.suite.judge_context + self.agent.sent_prompt)
 
 
 def _answer_tokens(grader: Grader) -> int:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from evals_app.engine.forecast.estimate import Effort, Guess, Guesser, total_effort
 from evals_app.engine.llm.pricing import Prices
 from evals_app.engine.record.trial import Usage
+from evals_app.engine.specs.agent_spec import OUTSIDE, ModelAgent
 from evals_app.engine.specs.base_spec import ProviderSpec
 from evals_app.engine.suites.suite_spec import CaseSpec
 
@@ -104,7 +105,7 @@ def forecast_run(
         return sum(rate * count for rate, count in zip(rates, tokens, strict=True))
 
     cost = basis.around(usd(total), usd)
-    is_outside = guesser.asks_agent and guesser.agent.driver not in {"model", "scripted"}
+    is_outside = guesser.asks_agent and guesser.agent.driver in OUTSIDE
     at_once = _at_once(guesser, providers, concurrency)
     return Forecast(
         conversations=round(sum(basis.trials.values())),
@@ -258,7 +259,7 @@ def _asked(guesser: Guesser, basis: _Basis) -> _Asked:
         for model in guess.judges:
             judges[model] += basis.trials[case]
     calls = basis.total.agent_calls
-    return _Asked({str(guesser.agent.model): calls} if calls else {}, judges)
+    return _Asked({str(guesser.agent.asked_model): calls} if calls else {}, judges)
 
 
 def _rates(
@@ -303,8 +304,8 @@ def _mean_rates(
 
 def _at_once(guesser: Guesser, providers: Sequence[ProviderSpec], concurrency: int) -> int:
     """Return how many conversations run in parallel: the agent's provider may allow fewer calls."""
-    is_limited = guesser.asks_agent and guesser.agent.driver == "model"
-    model = guesser.agent.model if is_limited else None
+    is_limited = guesser.asks_agent and isinstance(guesser.agent, ModelAgent)
+    model = guesser.agent.asked_model if is_limited else None
     limits = [
         provider.max_concurrency
         for provider in providers

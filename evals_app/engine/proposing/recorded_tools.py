@@ -44,12 +44,12 @@ class Recording:
         """Return the agent with its tools replaced."""
         described = f"{agent.agent} with recorded answers of its tools."
         changes = {"slug": slug, "agent": name, "description": described}
-        return _valid(agent, changes, self._replaced(agent.tools))
+        return _valid(agent, changes, self._replaced(agent.given_tools))
 
     def added_to(self, copy: AgentSpec) -> AgentSpec | None:
         """Return an earlier copy that answers this too; None if it answers otherwise already."""
         try:
-            return _valid(copy, {}, self._merged(copy.tools))
+            return _valid(copy, {}, self._merged(copy.given_tools))
         except _OtherwiseError:
             return None
 
@@ -88,7 +88,7 @@ def recorded(agent: AgentSpec, trial: Trial) -> Recording | None:
     """
     tools = {
         name: tool
-        for tool in agent.tools
+        for tool in agent.given_tools
         if isinstance(tool, HttpTool | McpTools)
         for name in names_of(tool)
     }

@@ -78,10 +78,10 @@ class Conversation:
             "channel": case.channel,
             "params": case.context_params,
         }
-        prompt = resolve(agent.system_prompt, **self._given)
+        prompt = resolve(agent.sent_prompt, **self._given)
         self._system_prompt = prompt.text
         variables = Variables(**self._given)
-        self._tools = [variables.tool(tool) for tool in agent.tools]
+        self._tools = [variables.tool(tool) for tool in agent.given_tools]
         self._warnings = prompt.warnings("The prompt") + variables.warnings("A tool")
         self._session_id = secrets.token_hex(16)
         self._history = tuple(

@@ -23,7 +23,7 @@ from evals_app.engine.record.trial import (
     total_usage,
 )
 from evals_app.engine.running.spans import Received
-from evals_app.engine.specs.agent_spec import AgentSpec
+from evals_app.engine.specs.agent_spec import AgentSpec, ScriptedAgent
 from evals_app.engine.specs.base_spec import ModelSpec, ProviderSpec
 from evals_app.engine.specs.inventory import NOTHING_KNOWN, Inventory
 from evals_app.engine.specs.outside_spec import Lane
@@ -118,7 +118,7 @@ class Plan:
     open_world: Callable[[str | None], World]
     providers: Sequence[ProviderSpec] = ()
     judge: ModelSpec | None = None
-    scripted: Mapping[str, AgentSpec] = field(default_factory=dict)
+    scripted: Mapping[str, ScriptedAgent] = field(default_factory=dict)
     secret: bytes = b""
     execution_s: float = 1500.0
     has_ceiling: bool = False
@@ -146,7 +146,7 @@ class Plan:
 
     def judges_of(self, assertion: AssertionSpec) -> Sequence[ModelSpec]:
         """Return the models that judge this check: a jury, one, or none."""
-        return assertion.judges(agent=self.agent.model, judge=self.judge)
+        return assertion.judges(agent=self.agent.asked_model, judge=self.judge)
 
     def yardstick_of(self, assertion: AssertionSpec) -> YardstickSpec | None:
         """Return by what this check is judged, if it is."""

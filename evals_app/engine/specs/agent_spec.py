@@ -1,11 +1,21 @@
 """What a person writes about agents: what is tested, and how it is made to answer."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Any, Literal, Self
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import AfterValidator, Field, ValidationError, ValidationInfo, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    Field,
+    GetCoreSchemaHandler,
+    ValidationError,
+    ValidationInfo,
+    ValidatorFunctionWrapHandler,
+    model_validator,
+)
+from pydantic.fields import FieldInfo
 from pydantic.functional_validators import ModelWrapValidatorHandler
-from pydantic_core import InitErrorDetails
+from pydantic_core import InitErrorDetails, core_schema
 
 from evals_app.engine.basics.permits import checked, is_frozen
 from evals_app.engine.callables.references import (
@@ -17,11 +27,13 @@ from evals_app.engine.specs.base_spec import (
     MILLISECONDS,
     SECONDS,
     ModelRef,
+    ModelSpec,
     Name,
     Pattern,
     Slug,
     Spec,
     Template,
+    fields_of,
 )
 from evals_app.engine.specs.inventory import Abilities
 from evals_app.engine.specs.outside_spec import Lane, OAuthSpec, PaceSpec, PollSpec
@@ -47,36 +59,8 @@ Driver = Literal["model", "http", "python", "command", "scripted"]
 Protocol = Literal["json", "openai-chat"]
 CallSource = Literal["reply", "spans"]
 
-_OF_OUTSIDE = ("tool_calls_from", "spans_wait_s")
-# The keys that each driver uses; others would have no effect. Judges use a scripted agent's prompt
-# and model.
-KEYS: Mapping[str, tuple[str, ...]] = {
-    "model": ("model", "system_prompt", "tools", "settings"),
-    "http": (
-        *("url", "headers", "protocol", "request", "response", "stream", "poll"),
-        *("oauth", "pace"),
-        *("remote_model", "system_prompt"),
-        *_OF_OUTSIDE,
-    ),
-    "python": ("callable", "interpreter", *_OF_OUTSIDE),
-    "command": ("command", *_OF_OUTSIDE),
-    "scripted": ("rules", "tools", "system_prompt", "model", "settings"),
-}
 MAX_LANE_CHARS = 100
 SPANS_WAIT_S = 15.0  # most exporters send every 5 s
-OUTSIDE = frozenset({"http", "python", "command"})  # they bring tools and models of their own
-_NEEDED = {
-    "model": ("model", "a model, for example anthropic/claude-haiku-5-5"),
-    "http": ("url", "an address, for example https://agent.example.org/chat"),
-    "python": ("callable", "a callable, for example my_agents.support:answer"),
-    "command": ("command", "a program with its arguments, for example [my-agent, --json]"),
-    "scripted": ("rules", "at least one rule"),
-}
-# The only protocol of driver http that uses a key.
-_PROTOCOLS: Mapping[str, Protocol] = {
-    **dict.fromkeys(("remote_model", "system_prompt"), "openai-chat"),
-    **dict.fromkeys(("request", "response", "poll"), "json"),
-}
 
 
 class AgentSettings(Spec):
@@ -180,6 +164,10 @@ def _importable(reference: str, info: ValidationInfo) -> str:
 class AgentSpec(Spec):
     """What is tested: a driver with its settings, system prompt and tools."""
 
+    # It reads agents of any driver. Each driver is a class below, with the keys that it uses.
+    label: ClassVar[str]
+    needed: ClassVar[tuple[str, str]]  # the key without which it cannot work, and what that is
+
     agent: Name = Field(
         title="Name", description="Shown to people, and as {{agentName}} in prompts."
     )
@@ -191,20 +179,215 @@ class AgentSpec(Spec):
         description="How it answers: by a model with tools, over HTTP, by a Python callable, by a"
         " program, or by rules.",
     )
-    model: ModelRef | None = Field(
-        default=None,
-        title="Model",
-        description="provider/model, for example anthropic/claude-haiku-5-5. A name that begins"
-        " with claude-, gpt- or gemini- needs no provider.",
-    )
-    system_prompt: Template = Field(
-        default="",
+
+    @classmethod
+    def __get_pydantic_core_schema__(
+        cls, source: Any, handler: GetCoreSchemaHandler
+    ) -> core_schema.CoreSchema:
+        if cls is not AgentSpec:
+            return handler(source)
+        choices = {driver: handler.generate_schema(spec) for driver, spec in DRIVERS.items()}
+        union = core_schema.tagged_union_schema(choices, "driver")
+        return core_schema.no_info_wrap_validator_function(_read, union)
+
+    @classmethod
+    def members(cls) -> Iterable[type[Spec]]:
+        return DRIVERS.values() if cls is AgentSpec else ()
+
+    @classmethod
+    def only_if(cls, key: str) -> str:  # noqa: ARG003 - one driver overrides this
+        """Return the protocol without which a key has no effect; "" if it always has one."""
+        return ""
+
+    @property
+    def asked_model(self) -> ModelSpec | None:
+        """Return the model that Evalwell asks in its place."""
+        return None
+
+    @property
+    def sent_prompt(self) -> str:
+        """Return the system prompt that Evalwell sends."""
+        return ""
+
+    @property
+    def given_tools(self) -> Sequence[AnyTool]:
+        """Return the tools that Evalwell gives it."""
+        return ()
+
+    @property
+    def tool_names(self) -> list[str]:
+        """Return the names of everything that it may call."""
+        return [name for tool in self.given_tools for name in names_of(tool)]
+
+    @property
+    def world_tools(self) -> list[str]:
+        """Return the names of its tools that worlds have."""
+        return [tool for tool in self.given_tools if isinstance(tool, str)]
+
+    @property
+    def abilities(self) -> Abilities:
+        """Return which tools it has, and whether it looks up knowledge outside its world."""
+        return abilities_of(self.driver, self.given_tools)
+
+    @property
+    def lane(self) -> Lane | None:
+        """Return what all processes share of it; None if it has no pace."""
+        return None
+
+    @property
+    def spans_waited_s(self) -> float | None:
+        """Return how long its spans are waited for; None if they are not read."""
+        return None
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _fits_its_driver(
+        cls, data: Any, handler: ModelWrapValidatorHandler[Self], info: ValidationInfo
+    ) -> Self:
+        errors = list[InitErrorDetails]()
+        if isinstance(data, dict):
+            errors += cls._misfits(data)
+            foreign = fields_of(AgentSpec).keys() - cls.model_fields.keys()
+            data = {key: value for key, value in data.items() if key not in foreign}
+        try:
+            spec = handler(data)
+        except ValidationError as exc:
+            places = {error.get("loc") for error in errors}
+            others = (error for error in taken_apart(exc) if error.get("loc") not in places)
+            errors = [*others, *errors]
+        else:
+            errors += spec._conflicts(info)  # noqa: SLF001 - of this very class
+        if errors:
+            raise ValidationError.from_exception_data("AgentSpec", errors)
+        return spec
+
+    @classmethod
+    def _misfits(cls, written: Mapping[str, Any]) -> Iterator[InitErrorDetails]:
+        """Yield errors for the key that the driver needs, and for keys that it does not use."""
+        driver = written.get("driver", "model")
+        key, example = cls.needed
+        if not written.get(key):
+            message = f"An agent with driver {driver} needs {example}."
+            yield located("needed_key", message, (key,), written.get(key))
+        for key, drivers in misplaced(written).items():
+            protocols = {owner: DRIVERS[owner].only_if(key) for owner in drivers}
+            owners = " or ".join(
+                f"{owner} with protocol {protocol}" if protocol else owner
+                for owner, protocol in protocols.items()
+            )
+            message = f"{key} is only for driver {owners}, but this agent has driver {driver}."
+            yield located("foreign_key", message, (key,), written[key])
+
+    def _conflicts(self, info: ValidationInfo) -> Iterator[InitErrorDetails]:
+        """Yield errors for what is valid alone, but not together."""
+        raise NotImplementedError  # only its drivers have instances
+
+
+_MODEL: Any = {
+    "title": "Model",
+    "description": "provider/model, for example anthropic/claude-haiku-5-5. A name that begins"
+    " with claude-, gpt- or gemini- needs no provider.",
+}
+SystemPrompt = Annotated[
+    Template,
+    Field(
         title="System prompt",
         description="It may contain {{threadContext.channel}}, {{threadContext.params.NAME}},"
         " {{agentName}}, {{datetime}}, {{currentTime}} and {{currentDate}}.",
+    ),
+]
+
+
+class InsideAgent(AgentSpec):
+    """An agent that Evalwell gives tools."""
+
+    # Judges use the prompt and the model of a scripted agent, too.
+    model: ModelRef | None = Field(default=None, **_MODEL)
+    system_prompt: SystemPrompt = ""
+    tools: list[AnyTool] = Field(
+        default_factory=list,
+        title="Tools of fixtures",
+        description="What it may call: tools of fixtures, tools with canned answers, HTTP requests,"
+        " tools of MCP servers.",
     )
-    url: CalledUrl | None = Field(
-        default=None, title="Address", description="For driver http: messages are posted to it."
+    settings: AgentSettings = Field(
+        default=AgentSettings(), title="Settings", description="Limits of its model."
+    )
+
+    @property
+    def asked_model(self) -> ModelSpec | None:
+        return self.model
+
+    @property
+    def sent_prompt(self) -> str:
+        return self.system_prompt
+
+    @property
+    def given_tools(self) -> Sequence[AnyTool]:
+        return self.tools
+
+    def _conflicts(self, info: ValidationInfo) -> Iterator[InitErrorDetails]:
+        first: dict[str, int] = {}
+        for n, tool in enumerate(self.tools):
+            for name in names_of(tool):
+                if (known := first.setdefault(name, n)) != n:
+                    message = (
+                        f"Tool {known + 1} is also called {name!r}; names of tools must be unique."
+                    )
+                    yield located("repeated_tool", message, ("tools", n), name)
+
+
+class ModelAgent(InsideAgent):
+    """A model with tools."""
+
+    label = "A model with tools"
+    needed = ("model", "a model, for example anthropic/claude-haiku-5-5")
+
+    driver: Literal["model"] = "model"
+    model: ModelRef = Field(**_MODEL)
+
+
+class OutsideAgent(AgentSpec):
+    """An agent that brings a model and tools of its own."""
+
+    tool_calls_from: CallSource = Field(
+        default="reply",
+        title="Tool calls from",
+        description="For drivers http, python and command. reply: from its replies."
+        " spans: from OpenTelemetry spans that it sends, for turns whose reply has no tool_calls.",
+    )
+    spans_wait_s: float | None = Field(
+        default=None,
+        title="Max wait for spans (s)",
+        description="How long to wait for late spans after the last reply of a conversation. By"
+        f" default, {SPANS_WAIT_S:g} s.",
+        json_schema_extra=SECONDS,
+        gt=0,
+        le=300,
+    )
+
+    @property
+    def spans_waited_s(self) -> float | None:
+        if self.tool_calls_from != "spans":
+            return None
+        return self.spans_wait_s or SPANS_WAIT_S
+
+    def _conflicts(self, info: ValidationInfo) -> Iterator[InitErrorDetails]:
+        if self.tool_calls_from != "spans" and self.spans_wait_s is not None:
+            message = "spans_wait_s has no effect without tool_calls_from: spans."
+            yield located("no_spans", message, ("spans_wait_s",), self.spans_wait_s)
+
+
+class HttpAgent(OutsideAgent):
+    """An agent over HTTP."""
+
+    label = "An agent over HTTP"
+    needed = ("url", "an address, for example https://agent.example.org/chat")
+
+    driver: Literal["http"]
+    system_prompt: SystemPrompt = ""
+    url: CalledUrl = Field(
+        title="Address", description="For driver http: messages are posted to it."
     )
     headers: Headers = Field(
         default_factory=dict,
@@ -259,6 +442,81 @@ class AgentSpec(Spec):
         min_length=1,
         max_length=200,
     )
+
+    @classmethod
+    def only_if(cls, key: str) -> str:
+        if key in {"remote_model", "system_prompt"}:
+            return "openai-chat"
+        return "json" if key in {"request", "response", "poll"} else ""
+
+    @property
+    def lane(self) -> Lane | None:
+        if self.pace is None:
+            return None
+        slug = f"agent:{self.slug}"[:MAX_LANE_CHARS]
+        return Lane(slug, self.pace.max_concurrency, self.pace.requests_per_minute)
+
+    @property
+    def sent_prompt(self) -> str:
+        return self.system_prompt
+
+    @property
+    def called_urls(self) -> list[str]:
+        """Return the addresses that are sent its headers."""
+        return [url for url in (self.url, self.poll and self.poll.url) if url]
+
+    def _conflicts(self, info: ValidationInfo) -> Iterator[InitErrorDetails]:
+        yield from super()._conflicts(info)
+        for name in self.headers if self.oauth is not None else ():
+            if name.lower() == "authorization":
+                message = "The access token is sent in this header. Remove it, or leave oauth out."
+                yield located("oauth", message, ("headers", name), "")
+        if self.stream is not None and self.poll is not None:
+            message = "An agent can answer in pieces or later, not both. Leave out stream or poll."
+            yield located("stream", message, ("poll",), None)
+        if self.stream is not None and self.protocol == "openai-chat":
+            yield from _not_of_chats(self.stream)
+        yield from self._half_sessions()
+        for url in self.called_urls:
+            yield from misplaced_variables(self.headers, url, info, at=("headers",))
+
+    def _half_sessions(self) -> Iterator[InitErrorDetails]:
+        """Yield errors for a session of the agent that is sent and not read, or the other way round."""
+        sent: list[tuple[str, ...]] = [
+            ("headers", name)
+            for name, value in self.headers.items()
+            if isinstance(value, str) and AGENT_SESSION in value
+        ]
+        if "agent_session_id" in sent_keys(self.request):
+            sent.append(("request",))
+        place = None if self.response is None else self.response.session_id
+        if sent and place is None:
+            message = (
+                f"Write in response.session_id where the reply has the id for {AGENT_SESSION}."
+            )
+            yield located("session", message, sent[0], "")
+        if place is not None and not sent:
+            message = f"Write {AGENT_SESSION} in the request or in a header, or leave this out."
+            yield located("session", message, ("response", "session_id"), place)
+
+
+def _not_of_chats(stream: StreamSpec) -> Iterator[InitErrorDetails]:
+    """Yield errors for what a stream of chat completions cannot be."""
+    if stream.format != "sse":
+        message = "Chat completions are streamed as server-sent events. Write sse."
+        yield located("stream", message, ("stream", "format"), stream.format)
+    if stream.text_events:
+        message = "Events of chat completions have no names. Leave this out."
+        yield located("stream", message, ("stream", "text_events"), stream.text_events)
+
+
+class PythonAgent(OutsideAgent):
+    """A Python function."""
+
+    label = "A Python function"
+    needed = ("callable", "a callable, for example my_agents.support:answer")
+
+    driver: Literal["python"]
     # Before the function, which is looked for in it.
     interpreter: (
         Annotated[str, Field(max_length=100), checked(interpreter_problem, once=True)] | None
@@ -268,50 +526,36 @@ class AgentSpec(Spec):
         description="For driver python: the name of a Python with other packages, if the operator has"
         " set one up. By default, Evalwell's own Python.",
     )
-    callable: Annotated[str, Field(max_length=300), AfterValidator(_importable)] | None = Field(
-        default=None,
+    callable: Annotated[str, Field(max_length=300), AfterValidator(_importable)] = Field(
         title="Function",
         description="For driver python: module.path:name, if the operator permits it.",
     )
-    command: Command | None = Field(
-        default=None,
+
+
+class CommandAgent(OutsideAgent):
+    """A program."""
+
+    label = "A program"
+    needed = ("command", "a program with its arguments, for example [my-agent, --json]")
+
+    driver: Literal["command"]
+    command: Command = Field(
         title="Program and arguments",
         description="For driver command: a program that the operator permits, and its arguments.",
     )
-    tool_calls_from: CallSource = Field(
-        default="reply",
-        title="Tool calls from",
-        description="For drivers http, python and command. reply: from its replies."
-        " spans: from OpenTelemetry spans that it sends, for turns whose reply has no tool_calls.",
-    )
-    spans_wait_s: float | None = Field(
-        default=None,
-        title="Max wait for spans (s)",
-        description="How long to wait for late spans after the last reply of a conversation. By"
-        f" default, {SPANS_WAIT_S:g} s.",
-        json_schema_extra=SECONDS,
-        gt=0,
-        le=300,
-    )
-    tools: list[AnyTool] = Field(
-        default_factory=list,
-        title="Tools of fixtures",
-        description="What it may call: tools of fixtures, tools with canned answers, HTTP requests,"
-        " tools of MCP servers.",
-    )
-    settings: AgentSettings = Field(
-        default=AgentSettings(), title="Settings", description="Limits of its model."
-    )
+
+
+class ScriptedAgent(InsideAgent):
+    """Rules that answer without a model."""
+
+    label = "Scripted (offline)"
+    needed = ("rules", "at least one rule")
+
+    driver: Literal["scripted"]
     rules: list[ScriptedRule] = Field(
-        default_factory=list,
         title="Rules",
         description="For driver scripted: the first rule that matches applies.",
     )
-
-    @property
-    def tool_names(self) -> list[str]:
-        """Return the names of everything that it may call."""
-        return [name for tool in self.tools for name in names_of(tool)]
 
     def unreached_rules(self) -> tuple[int, str]:
         """Return the first rule that never applies, from 0, and why; an empty text if each may."""
@@ -325,54 +569,50 @@ class AgentSpec(Spec):
             f"Rule {first} answers any message. {never} never reached. Move it to the end.",
         )
 
-    @property
-    def abilities(self) -> Abilities:
-        """Return which tools it has, and whether it looks up knowledge outside its world."""
-        return abilities_of(self.driver, self.tools)
+    def _conflicts(self, info: ValidationInfo) -> Iterator[InitErrorDetails]:
+        yield from super()._conflicts(info)
+        known = self.tool_names
+        for r, rule in enumerate(self.rules):
+            for c, call in enumerate(rule.calls):
+                if call.tool not in known:
+                    yield located(
+                        "unknown_tool",
+                        f"Rule {r + 1} calls {call.tool!r}, which is not one of this agent's tools.",
+                        ("rules", r, "calls", c, "tool"),
+                        call.tool,
+                    )
 
-    @property
-    def lane(self) -> Lane | None:
-        """Return what all processes share of it; None if it has no pace."""
-        if self.pace is None:
-            return None
-        slug = f"agent:{self.slug}"[:MAX_LANE_CHARS]
-        return Lane(slug, self.pace.max_concurrency, self.pace.requests_per_minute)
 
-    @property
-    def spans_waited_s(self) -> float | None:
-        """Return how long its spans are waited for; None if they are not read."""
-        if self.tool_calls_from != "spans":
-            return None
-        return self.spans_wait_s or SPANS_WAIT_S
+DRIVERS: Mapping[str, type[AgentSpec]] = {
+    "model": ModelAgent,
+    "http": HttpAgent,
+    "python": PythonAgent,
+    "command": CommandAgent,
+    "scripted": ScriptedAgent,
+}
+OUTSIDE = frozenset(name for name, spec in DRIVERS.items() if issubclass(spec, OutsideAgent))
 
-    @property
-    def called_urls(self) -> list[str]:
-        """Return the addresses that are sent its headers."""
-        return [url for url in (self.url, self.poll and self.poll.url) if url]
 
-    @property
-    def world_tools(self) -> list[str]:
-        """Return the names of its tools that worlds have."""
-        return [tool for tool in self.tools if isinstance(tool, str)]
-
-    @model_validator(mode="wrap")
-    @classmethod
-    def _fits_its_driver(
-        cls, data: Any, handler: ModelWrapValidatorHandler[Self], info: ValidationInfo
-    ) -> Self:
-        errors = _misfits(data) if isinstance(data, dict) else []
-        try:
-            spec = handler(data)
-        except ValidationError as exc:
-            errors = [*taken_apart(exc), *errors]
-        else:
-            errors += [*_repeated_tools(spec.tools), *_unknown_calls(spec.rules, spec.tool_names)]
-            errors += [*_not_together(spec), *_half_sessions(spec)]
-            for url in spec.called_urls:
-                errors += misplaced_variables(spec.headers, url, info, at=("headers",))
-        if errors:
-            raise ValidationError.from_exception_data("AgentSpec", errors)
-        return spec
+def _read(data: Any, read: ValidatorFunctionWrapHandler) -> Any:
+    """Read an agent by its driver. The places of errors are those in files, without its name."""
+    if isinstance(data, dict):
+        data = {"driver": "model"} | data
+        if data["driver"] not in tuple(DRIVERS):
+            *names, last = map(repr, DRIVERS)
+            unknown = InitErrorDetails(
+                type="literal_error",
+                loc=("driver",),
+                input=data["driver"],
+                ctx={"expected": f"{', '.join(names)} or {last}"},
+            )
+            raise ValidationError.from_exception_data("AgentSpec", [unknown])
+    try:
+        return read(data)
+    except ValidationError as exc:
+        errors = taken_apart(exc)
+        for error in errors:
+            error["loc"] = error["loc"][1:]
+        raise ValidationError.from_exception_data("AgentSpec", errors) from None
 
 
 def abilities_of(driver: str, tools: Sequence[Any]) -> Abilities:
@@ -385,109 +625,17 @@ def abilities_of(driver: str, tools: Sequence[Any]) -> Abilities:
 
 def misplaced(written: Mapping[str, Any]) -> dict[str, list[str]]:
     """Return the keys that the driver does not use, each with the drivers that do."""
-    driver = written.get("driver", "model")
-    read = set(KEYS.get(driver, ()))
-    if driver == "http":
-        spoken = written.get("protocol", "json")
-        read -= {key for key, protocol in _PROTOCOLS.items() if protocol != spoken}
-    owners: dict[str, list[str]] = {}
-    for owner, keys in KEYS.items():
-        for key in keys:
-            owners.setdefault(key, []).append(owner)
+    spec, protocol = DRIVERS[written.get("driver", "model")], written.get("protocol", "json")
     return {
-        key: drivers
-        for key, drivers in owners.items()
-        if key not in read and not _is_default(key, written.get(key))
+        key: [driver for driver, other in DRIVERS.items() if key in other.model_fields]
+        for key, info in fields_of(AgentSpec).items()
+        if key not in spec.model_fields or spec.only_if(key) not in ("", protocol)
+        if not _is_default(info, written.get(key))
     }
 
 
-def _misfits(written: Mapping[str, Any]) -> list[InitErrorDetails]:
-    """Return errors for the key that its driver needs, and for keys that it does not use."""
-    driver = written.get("driver", "model")
-    if not isinstance(driver, str) or driver not in KEYS:
-        return []
-    needed, example = _NEEDED[driver]
-    errors = []
-    if not written.get(needed):
-        message = f"An agent with driver {driver} needs {example}."
-        errors.append(located("needed_key", message, (needed,), written.get(needed)))
-    if written.get("tool_calls_from") != "spans" and written.get("spans_wait_s") is not None:
-        message = "spans_wait_s has no effect without tool_calls_from: spans."
-        errors.append(located("foreign_key", message, ("spans_wait_s",), written["spans_wait_s"]))
-    for key, drivers in misplaced(written).items():
-        http = f"http with protocol {_PROTOCOLS[key]}" if key in _PROTOCOLS else "http"
-        owners = " or ".join(http if owner == "http" else owner for owner in drivers)
-        message = f"{key} is only for driver {owners}, but this agent has driver {driver}."
-        errors.append(located("foreign_key", message, (key,), written[key]))
-    return errors
-
-
-def _half_sessions(agent: AgentSpec) -> Iterator[InitErrorDetails]:
-    """Yield errors for a session of the agent that is sent and not read, or the other way round."""
-    sent: list[tuple[str, ...]] = [
-        ("headers", name)
-        for name, value in agent.headers.items()
-        if isinstance(value, str) and AGENT_SESSION in value
-    ]
-    if "agent_session_id" in sent_keys(agent.request):
-        sent.append(("request",))
-    place = None if agent.response is None else agent.response.session_id
-    if sent and place is None:
-        message = f"Write in response.session_id where the reply has the id for {AGENT_SESSION}."
-        yield located("session", message, sent[0], "")
-    if place is not None and not sent:
-        message = f"Write {AGENT_SESSION} in the request or in a header, or leave this out."
-        yield located("session", message, ("response", "session_id"), place)
-
-
-def _not_together(agent: AgentSpec) -> Iterator[InitErrorDetails]:
-    """Yield errors for what cannot be together with a stream, a poll or a token."""
-    for name in agent.headers if agent.oauth is not None else ():
-        if name.lower() == "authorization":
-            message = "The access token is sent in this header. Remove it, or leave oauth out."
-            yield located("oauth", message, ("headers", name), "")
-    if agent.stream is not None and agent.poll is not None:
-        message = "An agent can answer in pieces or later, not both. Leave out stream or poll."
-        yield located("stream", message, ("poll",), None)
-    if agent.stream is None or agent.protocol != "openai-chat":
-        return
-    if agent.stream.format != "sse":
-        message = "Chat completions are streamed as server-sent events. Write sse."
-        yield located("stream", message, ("stream", "format"), agent.stream.format)
-    if agent.stream.text_events:
-        message = "Events of chat completions have no names. Leave this out."
-        yield located("stream", message, ("stream", "text_events"), agent.stream.text_events)
-
-
-def _is_default(key: str, value: Any) -> bool:
-    default = AgentSpec.model_fields[key].get_default(call_default_factory=True)
-    if isinstance(default, AgentSettings) and isinstance(value, dict):
+def _is_default(info: FieldInfo, value: Any) -> bool:
+    default = info.get_default(call_default_factory=True)
+    if isinstance(default, BaseModel) and isinstance(value, dict):
         return value.items() <= default.model_dump().items()
     return value in (None, "", [], {}) or value == default
-
-
-def _repeated_tools(tools: Sequence[AnyTool]) -> list[InitErrorDetails]:
-    first: dict[str, int] = {}
-    errors = []
-    for n, tool in enumerate(tools):
-        for name in names_of(tool):
-            if (known := first.setdefault(name, n)) != n:
-                message = (
-                    f"Tool {known + 1} is also called {name!r}; names of tools must be unique."
-                )
-                errors.append(located("repeated_tool", message, ("tools", n), name))
-    return errors
-
-
-def _unknown_calls(rules: Sequence[ScriptedRule], names: Sequence[str]) -> list[InitErrorDetails]:
-    return [
-        located(
-            "unknown_tool",
-            f"Rule {r + 1} calls {call.tool!r}, which is not one of this agent's tools.",
-            ("rules", r, "calls", c, "tool"),
-            call.tool,
-        )
-        for r, rule in enumerate(rules)
-        for c, call in enumerate(rule.calls)
-        if call.tool not in names
-    ]

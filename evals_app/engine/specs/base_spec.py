@@ -4,6 +4,7 @@ Spec classes are the one authored schema: YAML, admin forms, REST and snapshots 
 are frozen, refuse unknown keys and coerce nothing.
 """
 
+from collections.abc import Iterable, Mapping
 from datetime import date
 from decimal import Decimal
 from functools import cache, lru_cache
@@ -38,6 +39,11 @@ class Spec(BaseModel):
     # Built when it is first used: a command uses few of them.
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, defer_build=True)
 
+    @classmethod
+    def members(cls) -> "Iterable[type[Spec]]":
+        """Return the classes that this one is the union of, if it is one."""
+        return ()
+
     def model_post_init(self, _context: Any, /) -> None:
         """Share the set of written keys with other specs; it never changes."""
         written = frozenset(self.__pydantic_fields_set__)
@@ -48,6 +54,15 @@ class Spec(BaseModel):
 def _shared(written: frozenset[str]) -> set[str]:
     # A set of its own would be a fifth of what a case or a check takes in memory.
     return set(written)
+
+
+@cache
+def fields_of(spec: type[BaseModel]) -> Mapping[str, FieldInfo]:
+    """Return the fields of a spec; of a union, those of all its members."""
+    fields = dict(spec.model_fields)
+    for member in spec.members() if issubclass(spec, Spec) else ():
+        fields |= {key: info for key, info in member.model_fields.items() if key not in fields}
+    return fields
 
 
 def _money(value: Any) -> Any:

@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args
 from pydantic import BaseModel, ValidationError
 
 from evals_app.engine.basics.template import statements
-from evals_app.engine.specs.agent_spec import AgentSpec
+from evals_app.engine.specs.agent_spec import AgentSpec, ScriptedAgent
 from evals_app.engine.specs.base_spec import PREFIXES, ProviderSpec
 from evals_app.engine.suites.suite_spec import AssertionSpec, SuiteSpec
 from evals_app.engine.verdicts.rehearsal import missed_by_expected
@@ -106,7 +106,7 @@ def drafted(
     if isinstance(spec, SuiteSpec):
         problems += suite_warnings(spec, put)
         problems += suite_advice(spec, put) if dialect == "native" else ()
-    if isinstance(spec, AgentSpec):
+    if isinstance(spec, ScriptedAgent):
         rule, message = spec.unreached_rules()
         problems += [put(("rules", rule), message, level="warning")] if message else []
     references = tuple(_references(kind, data)) if isinstance(data, dict) else ()

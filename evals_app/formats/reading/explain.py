@@ -13,6 +13,7 @@ from typing import Any, Literal, Protocol
 from pydantic import BaseModel, ValidationError
 
 from evals_app.engine.graders import GRADERS, named_type
+from evals_app.engine.specs.base_spec import fields_of
 from evals_app.engine.suites.suite_spec import COMMON_KEYS, AssertionSpec
 from evals_app.formats.reading.parsed_file import NOWHERE, Document
 from evals_app.formats.reading.problems import Loc, Problem, holds, is_secret, value_at
@@ -188,7 +189,7 @@ def _keys(owner: type[BaseModel], value: Any) -> list[str]:
     if owner is AssertionSpec:
         grader = _grader_of(value)
         return [*COMMON_KEYS, *(_keys(grader, value) if grader else ())]
-    return [field.alias or name for name, field in owner.model_fields.items()]
+    return [field.alias or name for name, field in fields_of(owner).items()]
 
 
 def _grader_of(value: Any) -> type[BaseModel] | None:
@@ -203,13 +204,13 @@ def _owner(model: type[BaseModel], loc: Loc, data: Any) -> type[BaseModel] | Non
     models = [m for m in _members(annotation) if isinstance(m, type) and issubclass(m, BaseModel)]
     written = value.keys() if isinstance(value, dict) else set()
     # Of several the one that most of what was written belongs to.
-    for item in sorted(models, key=lambda model: -len(model.model_fields.keys() & written)):
+    for item in sorted(models, key=lambda model: -len(fields_of(model).keys() & written)):
         return item
     return None
 
 
 def _field(owner: type[BaseModel] | None, key: str | int) -> Any:
-    fields = owner.model_fields if owner else {}
+    fields = fields_of(owner) if owner else {}
     return next((field for name, field in fields.items() if key == (field.alias or name)), None)
 
 

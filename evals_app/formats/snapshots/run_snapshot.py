@@ -11,7 +11,7 @@ from typing import Literal
 from pydantic import ConfigDict, Field
 
 from evals_app.engine.basics.permits import FROZEN
-from evals_app.engine.specs.agent_spec import AgentSpec
+from evals_app.engine.specs.agent_spec import AgentSpec, ScriptedAgent
 from evals_app.engine.specs.base_spec import ModelRef, ProviderSpec, Spec
 from evals_app.engine.specs.inventory import Inventory
 from evals_app.engine.statistics.trust import JudgeTrust
@@ -39,7 +39,7 @@ class SnapshotSpec(Spec):
     agent: AgentSpec
     judge: ModelRef | None = None
     similarity: SimilaritySpec | None = None
-    scripted: list[AgentSpec] = Field(default_factory=list)
+    scripted: list[ScriptedAgent] = Field(default_factory=list)
     evaluation_steps: dict[str, list[str]] = Field(default_factory=dict)
     fixtures: list[FixtureSpec] = Field(default_factory=list)
     entity_types: list[EntityTypeSpec] = Field(default_factory=list)

@@ -139,6 +139,6 @@ def _part_of(keys: str, snapshot: SnapshotSpec) -> Part | None:
     if first == "judge_trust":  # how people agree with judges that decide anyway changes nothing
         return Part.JUDGE if second == "trusted" else None
     if first == "providers" and third not in _OF_PROVIDERS:
-        model = snapshot.agent.model
+        model = snapshot.agent.asked_model
         return Part.AGENT if model is not None and model.provider == second else Part.JUDGE
     return _OF_PROVIDERS[third] if first == "providers" else _PARTS.get(first)

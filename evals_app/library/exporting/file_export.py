@@ -87,7 +87,7 @@ def _some(slugs: Sequence[str]) -> _Chosen:
     agents = [row.to_spec() for row in rows_of_agents]
     graders = [check.grader for suite in suites for check in suite.checks()]
     embedders = [item.embedder for item in graders if isinstance(item, SemanticSimilarity)]
-    models = filter(None, [*judges, *embedders, *(agent.model for agent in agents)])
+    models = filter(None, [*judges, *embedders, *(agent.asked_model for agent in agents)])
     return _Chosen(
         suites=suites,
         agents=agents,

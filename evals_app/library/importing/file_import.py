@@ -215,7 +215,7 @@ def _unjudged(imported: Imported) -> Iterator[Problem]:
             return
     with_model = set(Agent.objects.exclude(model="").values_list("slug", flat=True))
     for agent in imported.agents:
-        (with_model.add if agent.spec.model else with_model.discard)(agent.spec.slug)
+        (with_model.add if agent.spec.asked_model else with_model.discard)(agent.spec.slug)
     for suite in imported.suites:
         spec = suite.spec
         if spec.judge_model is not None or spec.agent in with_model:

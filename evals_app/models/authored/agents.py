@@ -5,7 +5,7 @@ from typing import Any
 from django.db import models
 
 from evals_app.engine.basics.permits import FROZEN
-from evals_app.engine.specs.agent_spec import AgentSpec, abilities_of
+from evals_app.engine.specs.agent_spec import DRIVERS, AgentSpec, abilities_of
 from evals_app.engine.specs.inventory import Abilities
 from evals_app.engine.specs.tool_spec import written_names
 from evals_app.models.authored.mapping import RowMapping
@@ -13,18 +13,10 @@ from fixtures_app.models import Importable
 
 
 class Agent(Importable):
-    """A driver with its settings, system prompt and tools."""
+    """A driver with its settings, system prompt and tools.
 
-    class Driver(models.TextChoices):
-        MODEL = "model", "A model with tools"
-        HTTP = "http", "An agent over HTTP"
-        PYTHON = "python", "A Python function"
-        COMMAND = "command", "A program"
-        SCRIPTED = "scripted", "Scripted (offline)"
-
-    class Protocol(models.TextChoices):
-        JSON = "json", "JSON"
-        OPENAI_CHAT = "openai-chat", "Chat completions"
+    `connection` has the keys that only one driver uses.
+    """
 
     class CallSource(models.TextChoices):
         REPLY = "reply", "Its replies"
@@ -33,28 +25,19 @@ class Agent(Importable):
     slug = models.SlugField(max_length=100, unique=True)
     name = models.CharField(max_length=200)
     description = models.TextField(blank=True)
-    driver = models.CharField(max_length=20, choices=Driver, default=Driver.MODEL)
+    driver = models.CharField(
+        max_length=20,
+        choices=[(driver, spec.label) for driver, spec in DRIVERS.items()],
+        default="model",
+    )
     model = models.CharField(max_length=301, blank=True)
     model_settings = models.JSONField(default=dict, blank=True)
     system_prompt = models.TextField(blank=True)
-    url = models.CharField(max_length=2000, blank=True, default="")
-    headers = models.JSONField(default=dict, blank=True)
-    protocol = models.CharField(max_length=20, choices=Protocol, default=Protocol.JSON)
-    request = models.JSONField(default=dict, blank=True)
-    response = models.JSONField(default=dict, blank=True)
-    stream = models.JSONField(default=dict, blank=True)
-    poll = models.JSONField(default=dict, blank=True)
-    oauth = models.JSONField(default=dict, blank=True)
-    pace = models.JSONField(default=dict, blank=True)
-    remote_model = models.CharField(max_length=200, blank=True, default="")
-    interpreter = models.CharField(max_length=100, blank=True, default="")
-    callable = models.CharField(max_length=300, blank=True, default="")
-    command = models.JSONField(default=list, blank=True)
     tool_calls_from = models.CharField(max_length=10, choices=CallSource, default=CallSource.REPLY)
     spans_wait_s = models.FloatField(null=True, blank=True)
     tools = models.JSONField(default=list, blank=True)
     settings = models.JSONField(default=dict, blank=True)
-    rules = models.JSONField(default=list, blank=True)
+    connection = models.JSONField(default=dict, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)
 
@@ -63,7 +46,7 @@ class Agent(Importable):
 
     @property
     def is_scripted(self) -> bool:
-        return self.driver == self.Driver.SCRIPTED
+        return self.driver == "scripted"
 
     @property
     def tool_names(self) -> list[str]:
@@ -82,4 +65,10 @@ class Agent(Importable):
         return AgentSpec.model_validate(self.written(), context=FROZEN)
 
 
-AGENT = RowMapping(Agent, AgentSpec, renamed={"agent": "name"}, models={"model": "model_settings"})
+AGENT = RowMapping(
+    Agent,
+    AgentSpec,
+    renamed={"agent": "name"},
+    models={"model": "model_settings"},
+    rest="connection",
+)

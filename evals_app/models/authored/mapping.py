@@ -14,7 +14,7 @@ from django.db.models import Field, JSONField, Model
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from evals_app.engine.specs.base_spec import ModelSpec
+from evals_app.engine.specs.base_spec import ModelSpec, fields_of
 
 
 def model_columns(model: ModelSpec | str | None) -> tuple[str, dict[str, Any]]:
@@ -56,7 +56,8 @@ class RowMapping:
 
     `renamed` has columns by keys where their names differ, `limits` the keys whose parts, optional
     limits, are columns of the row itself, `models` the columns of sampling settings by the keys of
-    models. `elsewhere` are keys that are not in columns of the row.
+    models. `rest` is the JSON column of all keys that have no column of their own. `elsewhere` are keys
+    that are not in columns of the row.
     """
 
     row: type[Model]
@@ -64,6 +65,7 @@ class RowMapping:
     renamed: Mapping[str, str] = field(default_factory=dict)
     limits: Mapping[str, type[BaseModel]] = field(default_factory=dict)
     models: Mapping[str, str] = field(default_factory=dict)
+    rest: str = ""
     elsewhere: frozenset[str] = frozenset()
 
     @cached_property
@@ -74,8 +76,8 @@ class RowMapping:
     def _columns(self) -> Iterator[Column]:
         own = {
             (key,): info
-            for key, info in self.spec.model_fields.items()
-            if key not in {*self.elsewhere, *self.limits}
+            for key, info in fields_of(self.spec).items()
+            if key not in {*self.elsewhere, *self.limits, *self.in_rest}
         }
         parts = {
             (key, part): info
@@ -88,9 +90,17 @@ class RowMapping:
             yield Column(name, key, info, column)
 
     @cached_property
+    def in_rest(self) -> dict[str, FieldInfo]:
+        """The keys that have no column of their own."""
+        columns = {column.name for column in self.row._meta.fields}  # noqa: SLF001 - the same
+        keys = fields_of(self.spec).items() if self.rest else ()
+        return {key: info for key, info in keys if self.renamed.get(key, key) not in columns}
+
+    @cached_property
     def names(self) -> dict[str, str]:
-        """The columns by the dotted keys that they have."""
-        return {".".join(column.key): column.name for column in self.columns}
+        """The columns, or fields of forms, by the dotted keys that they have."""
+        own = {".".join(column.key): column.name for column in self.columns}
+        return own | {key: key for key in self.in_rest}
 
     @cached_property
     def labels(self) -> dict[str, str]:
@@ -106,7 +116,7 @@ class RowMapping:
 
     def _described(self) -> dict[str, FieldInfo]:
         elsewhere = {key: self.spec.model_fields[key] for key in self.elsewhere}
-        return elsewhere | {column.name: column.info for column in self.columns}
+        return elsewhere | self.in_rest | {column.name: column.info for column in self.columns}
 
     def written(
         self, row: Model, values: Mapping[str, Any] = MappingProxyType({})
@@ -129,19 +139,21 @@ class RowMapping:
                 value = None
             place = written if len(column.key) == 1 else written[column.key[0]]
             place[column.key[-1]] = value
-        return written
+        return written | (read(self.rest) if self.rest else {})
 
     def values(self, spec: BaseModel) -> dict[str, Any]:
         """Return the values of the columns; JSON has no defaults, so that better ones apply later."""
-        in_json = {column.key[0] for column in self.columns if column.is_json}
+        in_json = {column.key[0] for column in self.columns if column.is_json} | set(self.in_rest)
         json = (
             spec.model_dump(mode="json", include=in_json, exclude_defaults=True) if in_json else {}
         )
         values: dict[str, Any] = {}
+        if self.rest:
+            values[self.rest] = {key: json[key] for key in self.in_rest if key in json}
         for column in self.columns:
             value: Any = spec
             for part in column.key:
-                value = getattr(value, part)
+                value = getattr(value, part, None)  # one member of a union lacks keys of others
             if column.key[0] in self.models:
                 value, values[self.models[column.key[0]]] = model_columns(value)
             elif column.is_json:

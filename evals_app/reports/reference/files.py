@@ -7,8 +7,9 @@ import inspect
 import sys
 
 from pydantic import BaseModel
+from pydantic.fields import FieldInfo
 
-from evals_app.engine.specs.agent_spec import AgentSettings, AgentSpec, ScriptedRule
+from evals_app.engine.specs.agent_spec import DRIVERS, AgentSettings, AgentSpec, ScriptedRule
 from evals_app.engine.specs.base_spec import ModelSpec, PriceSpec, ProviderSpec
 from evals_app.engine.specs.outside_spec import OAuthSpec, PaceSpec, PollSpec
 from evals_app.engine.specs.tool_spec import (
@@ -111,8 +112,16 @@ def _section(spec: type[BaseModel]) -> list[str]:
     return [
         *heading,
         inspect.cleandoc(spec.__doc__ or ""),
-        field_table(spec, heading="key", apart=_APART),
+        field_table(spec, heading="key", default=_needed_by, apart=_APART),
     ]
+
+
+def _needed_by(_: type[BaseModel], field: FieldInfo) -> str | None:
+    """Say which driver needs a key of agents."""
+    for driver, spec in DRIVERS.items():
+        if field is spec.model_fields[spec.needed[0]]:
+            return f"required for driver {driver}"
+    return None
 
 
 if __name__ == "__main__":

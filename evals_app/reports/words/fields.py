@@ -10,7 +10,7 @@ from typing import Any, Literal, Union, get_args, get_origin
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from evals_app.engine.specs.base_spec import ModelSpec, mark_of
+from evals_app.engine.specs.base_spec import ModelSpec, fields_of, mark_of
 
 Default = Callable[[type[BaseModel], FieldInfo], str | None]
 
@@ -33,7 +33,7 @@ def field_table(
 def _rows(
     model: type[BaseModel], prefix: str, default: Default, apart: tuple[type[BaseModel], ...]
 ) -> Iterator[str]:
-    for name, field in model.model_fields.items():
+    for name, field in fields_of(model).items():
         title = field.title or name
         adds = title.lower() != name.replace("_", " ")  # `tags` needs no "Tags."
         meaning = _meaning(field, title if adds else "")

@@ -74,7 +74,7 @@ def _answered_before(
 
 
 def _asked(head: SnapshotSpec, placed: PlacedCheck) -> tuple[str, str]:
-    judges = placed.check.judges(agent=head.agent.model, judge=head.judge)
+    judges = placed.check.judges(agent=head.agent.asked_model, judge=head.judge)
     judged_by = yardstick_of(placed.check, judges, judge_prompt=head.suite.judge_prompt)
     return question_of(placed.check, placed.turn), judged_by.digest if judged_by else ""
 

@@ -121,7 +121,7 @@ def _forecast(
 
 def _tools(agent: AgentSpec) -> list[Tool]:
     """Return the tools that are known; MCP servers list theirs when conversations start."""
-    own = [tool for tool in agent.tools if isinstance(tool, CannedTool | HttpTool)]
+    own = [tool for tool in agent.given_tools if isinstance(tool, CannedTool | HttpTool)]
     return [*(TOOLS[name] for name in agent.world_tools), *own]
 
 
@@ -132,7 +132,7 @@ def _past(
     runs = Run.objects.filter(
         suite_slug=snapshot.suite.slug,
         agent_slug=snapshot.agent.slug,
-        model=str(snapshot.agent.model or ""),
+        model=str(snapshot.agent.asked_model or ""),
         judge=judge,
         is_scripted=snapshot.agent.driver == "scripted",
         is_tryout=False,

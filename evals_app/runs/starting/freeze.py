@@ -19,7 +19,7 @@ from evals_app.engine.basics.errors import CannotError
 from evals_app.engine.llm.ollama import find_embedding_model
 from evals_app.engine.llm.pricing import prices_of, prices_on
 from evals_app.engine.network.web import why_not_called
-from evals_app.engine.specs.agent_spec import AgentSpec
+from evals_app.engine.specs.agent_spec import AgentSpec, ModelAgent
 from evals_app.engine.specs.base_spec import ModelSpec, ProviderSpec, Spec, read_model
 from evals_app.engine.suites.suite_spec import CaseSpec, SuiteSpec
 from evals_app.formats.reading.explain import explain
@@ -211,7 +211,7 @@ def freeze(
     needs = Needs()
     part = Part(cases=cases, tags=tags, names=names, trials=trials, with_disabled=with_disabled)
     with Frozen(part) as frozen:
-        frozen.replaced_model = str(own.model) if tested.model != own.model else ""
+        frozen.replaced_model = str(own.asked_model) if tested is not own else ""
         head = read_suite(suite, frozen, needs, obstacles, most_cases=most_cases)
         frozen.baseline = find_baseline(suite, baseline, obstacles.say)
         obstacles.files(frozen.files)
@@ -227,7 +227,7 @@ def freeze(
             frozen,
             needs,
             TextComparison(obstacles, find_local_model),
-            paid=[tested.model],
+            paid=[tested.asked_model],
             max_cost_usd=max_cost_usd,
             by=by,
         )
@@ -279,10 +279,12 @@ def choose_models(
     frozen.head = head.model_copy(
         update={
             "judge": judge,
-            "judge_trust": judge_trust(head.suite, written, agent=head.agent.model, judge=judge),
+            "judge_trust": judge_trust(
+                head.suite, written, agent=head.agent.asked_model, judge=judge
+            ),
             "similarity": similarity,
             "scripted": scripted,
-            "evaluation_steps": needs.known_steps(judge=judge, agent=head.agent.model),
+            "evaluation_steps": needs.known_steps(judge=judge, agent=head.agent.asked_model),
             "providers": priced,
         }
     )
@@ -378,7 +380,7 @@ def _with_model(agent: AgentSpec, model: str) -> AgentSpec:
     """Return the agent with another model, if one is given; its own keeps its settings."""
     if not model:
         return agent
-    if agent.driver != "model":
+    if not isinstance(agent, ModelAgent):
         kind = "is scripted" if agent.driver == "scripted" else f"has driver {agent.driver}"
         problem = f"Agent {agent.slug} {kind}: it has no model that could be replaced."
         raise CannotStartError(problem)

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from evals_app.engine.agents.tools.mcp_tools import MISSING as MISSING_MCP
 from evals_app.engine.llm.keys import no_judge, unknown_address, why_unreachable
 from evals_app.engine.llm.pricing import Prices, usd_text
-from evals_app.engine.specs.agent_spec import AgentSpec
+from evals_app.engine.specs.agent_spec import AgentSpec, HttpAgent, ModelAgent, ScriptedAgent
 from evals_app.engine.specs.base_spec import ModelSpec, ProviderSpec, read_model
 from evals_app.engine.specs.tool_spec import HeaderValue, HttpTool, McpTools, header_variables
 from evals_app.engine.suites.suite_spec import AssertionSpec, CaseSpec, SuiteSpec
@@ -40,7 +40,7 @@ class Obstacles:
         if unknown:
             known = ", ".join(TOOLS)
             self.say(f"Agent {agent.slug} has unknown tools: {', '.join(unknown)}. Known: {known}.")
-        if agent.driver == "model" and agent.model is not None:
+        if isinstance(agent, ModelAgent):
             if agent.model.provider == "scripted":
                 self.say(
                     f"Agent {agent.slug} has {agent.model} as its model, but a script is an agent, "
@@ -48,12 +48,12 @@ class Obstacles:
                 )
             self._reachable(agent.model, f"Agent {agent.slug}")
         asked: list[tuple[str, str, Mapping[str, HeaderValue]]] = []
-        if agent.url:
+        if isinstance(agent, HttpAgent):
             asked.append((f"Agent {agent.slug}", agent.url, agent.headers))
-        if agent.oauth:
+        if isinstance(agent, HttpAgent) and agent.oauth:
             secret = {"client_secret": agent.oauth.client_secret}
             asked.append((f"The token of agent {agent.slug}", agent.oauth.token_url, secret))
-        for tool in agent.tools:
+        for tool in agent.given_tools:
             if isinstance(tool, HttpTool):
                 asked.append((f"Tool {tool.name} of agent {agent.slug}", tool.url, tool.headers))
             if isinstance(tool, McpTools) and find_spec("mcp") is None:
@@ -122,9 +122,9 @@ class Obstacles:
             return None
         if self.why_unreachable(site) is None:
             return site
-        return agent.model
+        return agent.asked_model
 
-    def scripted(self, judges: Collection[ModelSpec | None]) -> list[AgentSpec]:
+    def scripted(self, judges: Collection[ModelSpec | None]) -> list[ScriptedAgent]:
         """Load the agents that scripted judges follow."""
         slugs = {judge.name for judge in judges if judge and judge.provider == "scripted"}
         agents = {row.slug: row for row in Agent.objects.filter(slug__in=slugs)}
@@ -133,7 +133,8 @@ class Obstacles:
                 self.say(f"The judge scripted/{slug} names no agent that exists.")
             elif not agents[slug].is_scripted:
                 self.say(f"The judge scripted/{slug} names an agent that is not scripted.")
-        return [agents[slug].to_spec() for slug in sorted(agents)]
+        specs = (agents[slug].to_spec() for slug in sorted(agents))
+        return [spec for spec in specs if isinstance(spec, ScriptedAgent)]
 
     def prices(
         self, providers: Sequence[ProviderSpec], models: Sequence[ModelSpec], *, ceiling: Decimal
@@ -152,9 +153,9 @@ class Obstacles:
 
     def _named(self, reference: "ModelSpec | str", agent: AgentSpec, who: str) -> ModelSpec | None:
         if not isinstance(reference, ModelSpec):
-            if agent.model is None:
+            if agent.asked_model is None:
                 self.say(f"{who} is judged by the agent's own model, but {agent.slug} has none.")
-            return agent.model
+            return agent.asked_model
         self._reachable(reference, who)
         return reference
 

@@ -186,7 +186,7 @@ def _columns(head: SnapshotSpec) -> dict[str, Any]:
         "suite_agent_slug": suite.agent,
         "agent_slug": agent.slug,
         "agent_name": agent.agent,
-        "model": str(agent.model or ""),
+        "model": str(agent.asked_model or ""),
         "score_scale": suite.score_scale,
         "is_scripted": agent.driver == "scripted",
         "similarity": head.similarity.method if head.similarity else "",

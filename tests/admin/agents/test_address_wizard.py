@@ -87,10 +87,12 @@ def test_the_example_becomes_an_agent(admin_client: Client) -> None:
     agent = add_agent(admin_client, EXAMPLE_REQUEST, EXAMPLE_REPLY)
 
     assert agent.name == "Ours"
-    assert (agent.driver, agent.protocol) == ("http", "json")
-    assert (agent.url, agent.headers) == ("https://agent.example.org/chat", {"X-Tenant": "acme"})
-    assert agent.request == {"question": "{{input}}", "session_id": "{{session_id}}"}
-    assert agent.response == {
+    assert agent.driver == "http"
+    assert "protocol" not in agent.connection
+    assert agent.connection["url"] == "https://agent.example.org/chat"
+    assert agent.connection["headers"] == {"X-Tenant": "acme"}
+    assert agent.connection["request"] == {"question": "{{input}}", "session_id": "{{session_id}}"}
+    assert agent.connection["response"] == {
         "text": "data.answer",
         "tool_calls": "data.steps",
         "name": "tool",
@@ -111,7 +113,7 @@ def test_an_agent_that_speaks_as_evalwell_does_is_asked_nothing(
 ) -> None:
     agent = add_agent(admin_client, request_text, reply)
 
-    assert (agent.request, agent.response) == ({}, {})
+    assert not {"request", "response"} & agent.connection.keys()
 
 
 CHUNKS = """data: {"choices": [{"delta": {"content": "Hel"}}]}
@@ -163,7 +165,8 @@ def test_a_stream_is_recognised(
 ) -> None:
     agent = add_agent(admin_client, request_text, reply)
 
-    assert (agent.stream, agent.response) == (stream, response)
+    parts = agent.connection
+    assert (parts.get("stream", {}), parts.get("response", {})) == (stream, response)
 
 
 @pytest.mark.parametrize("reply", ["", json.dumps(CHAT_REPLY)], ids=["request", "with reply"])
@@ -173,9 +176,10 @@ def test_chat_completions_are_recognised(admin_client: Client, reply: str) -> No
 
     agent = add_agent(admin_client, command, reply)
 
-    assert (agent.protocol, agent.remote_model) == ("openai-chat", "big")
+    assert agent.connection["protocol"] == "openai-chat"
+    assert agent.connection["remote_model"] == "big"
     assert agent.system_prompt == r"Be \{{kind}}."
-    assert (agent.request, agent.response) == ({}, {})
+    assert not {"request", "response"} & agent.connection.keys()
 
 
 @pytest.mark.parametrize(
@@ -209,8 +213,9 @@ def test_half_of_a_protocol_is_none(
 ) -> None:
     agent = add_agent(admin_client, f"{SEND} '{json.dumps(body)}'", json.dumps(reply))
 
-    assert agent.protocol == "json"
-    assert (agent.request, agent.response["text"]) == (request_body, text)
+    assert "protocol" not in agent.connection
+    parts = agent.connection
+    assert (parts.get("request", {}), parts["response"]["text"]) == (request_body, text)
 
 
 def test_a_person_chooses_other_places_than_the_guessed_ones(admin_client: Client) -> None:
@@ -223,8 +228,8 @@ def test_a_person_chooses_other_places_than_the_guessed_ones(admin_client: Clien
         calls_at="",
     )
 
-    assert agent.request == {"question": "Hi", "note": "{{input}}"}
-    assert agent.response == {"text": "status", "input_tokens": "usage.prompt_tokens"}
+    assert agent.connection["request"] == {"question": "Hi", "note": "{{input}}"}
+    assert agent.connection["response"] == {"text": "status", "input_tokens": "usage.prompt_tokens"}
 
 
 def test_choices_in_another_reply_are_made_again(admin_client: Client) -> None:
@@ -250,7 +255,7 @@ def test_keys_become_variables_and_are_kept_nowhere(
         saved = page.post(slug="ours")
 
     assert saved.is_saved, saved.problems
-    assert Agent.objects.get().headers == {"Authorization": {"env": variable}}
+    assert Agent.objects.get().connection["headers"] == {"Authorization": {"env": variable}}
     kept = [session.get_decoded() for session in Session.objects.all()]
     assert "s3cret" not in f"{page.html}{kept}"
 
@@ -349,8 +354,8 @@ def test_keys_that_are_too_long_for_a_path_are_not_offered(admin_client: Client)
 
     agent = add_agent(admin_client, f"{SEND} '{body}'", reply)
 
-    assert agent.response == {"text": "b"}
-    assert agent.request["q"] == "{{input}}"
+    assert agent.connection["response"] == {"text": "b"}
+    assert agent.connection["request"]["q"] == "{{input}}"
 
 
 def test_only_people_who_may_start_runs_send_anything(server: WebServer) -> None:
@@ -385,7 +390,7 @@ def test_a_starting_point_that_needs_nothing_is_saved_as_it_is(admin_client: Cli
 
     assert saved.is_saved, saved.problems
     agent = Agent.objects.get()
-    assert agent.rules == STARTING_POINTS["scripted"].initial["rules"]
+    assert agent.connection["rules"] == STARTING_POINTS["scripted"].initial["rules"]
     assert agent.tool_names == ["orders.find"]
 
 

@@ -415,7 +415,7 @@ def test_a_rule_is_written_in_fields(
 
     assert saved.is_saved, saved.problems
     agent = Agent.objects.get()
-    assert agent.rules == [rule]
+    assert agent.connection["rules"] == [rule]
     again = page_of(admin_client, agent)
     assert {name: again.fields[f"rules-0-{name}"] for name in typed} == {
         name: [str(value)] for name, value in typed.items()
@@ -436,7 +436,7 @@ def test_a_rule_calls_tools_with_typed_arguments(admin_client: Client) -> None:
     saved = page.post(name="New", slug="new", driver="scripted", tools=["entity.get"])
 
     assert saved.is_saved, saved.problems
-    (stored,) = Agent.objects.get().rules[0]["calls"]
+    (stored,) = Agent.objects.get().connection["rules"][0]["calls"]
     assert stored == {
         "tool": "entity.get",
         "args": {"id": "5", "n": 5, "all": True, "tags": ["a"]},
@@ -514,11 +514,12 @@ def test_what_fields_cannot_express_stays_yaml(
     agent = write_agent(SCRIPTED)
     column = "rules" if row is RuleRow else "tools"
     rest = SCRIPTED[column] if row is ToolRow else []
-    Agent.objects.update(**{column: [item, *rest]})
+    items = [item, *rest]
+    Agent.objects.update(**{"connection": {column: items}} if row is RuleRow else {column: items})
 
     page = page_of(admin_client, agent)
     assert page.post().is_saved
-    assert getattr(Agent.objects.get(), column)[0] == item
+    assert Agent.objects.get().written()[column][0] == item
 
     field = f"{column if row is RuleRow else 'own_tools'}-0-yaml"
     refused = page_of(admin_client, agent).set(**{field: "- a"}).post()
@@ -607,7 +608,7 @@ def test_rules_are_moved_and_removed(admin_client: Client) -> None:
     page.set(**{"rules-0-position": 2, "rules-2-position": 0, "rules-1-DELETE": "on"})
 
     assert page.post().is_saved
-    assert [rule["reply"] for rule in Agent.objects.get().rules] == ["c", "a"]
+    assert [rule["reply"] for rule in Agent.objects.get().connection["rules"]] == ["c", "a"]
 
 
 def add_rule(page: PageForm, **typed: Any) -> str:

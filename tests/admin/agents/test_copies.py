@@ -71,4 +71,4 @@ def test_a_copy_of_an_agent_is_another_one_with_the_same_rules() -> None:
     copied = copy_agent(agent)
 
     assert (copied.name, copied.slug) == ("Echo copy", "echo-copy")
-    assert copied.rules == agent.rules
+    assert copied.connection["rules"] == agent.connection["rules"]

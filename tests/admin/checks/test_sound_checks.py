@@ -71,7 +71,7 @@ def test_an_agent_without_tools_here_may_yet_have_some(
 ) -> None:
     case = write_case(turns=[{"user": "hi", "assertions": []}])
     url = "https://a.example/" if driver == "http" else ""
-    Agent.objects.update(driver=driver, url=url, tools=[], rules=[])
+    Agent.objects.update(driver=driver, connection={"url": url} if url else {}, tools=[])
     page = page_of(admin_client, case)
     page.check(CHECKS, "tool_called", opt__value="find_orders")
 

@@ -55,7 +55,7 @@ def edited_agent() -> Run:
     """Return a run before which an administrator edited the agent."""
     suite = make_real_suite()
     finished(suite)
-    suite.agent.rules = [{"reply": "A secret."}]
+    suite.agent.connection["rules"] = [{"reply": "A secret."}]
     suite.agent.save()
     owner = User.objects.create_user("owner")
     LogEntry.objects.log_actions(owner.pk, [suite.agent], CHANGE, "Edited.", single_object=True)

@@ -60,7 +60,7 @@ def test_where_nothing_was_edited_there_is_no_choice_of_checks(
 def test_edits_of_checks_are_named_and_can_be_left_out(admin_client: Client, run: Run) -> None:
     mend()
     agent = run.suite.agent  # type: ignore[union-attr]  # it has one
-    agent.rules = [{"reply": "Something else."}]  # which does not matter
+    agent.connection["rules"] = [{"reply": "Something else."}]  # which does not matter
     agent.save()
 
     form = admin_client.get(url(run, "regrade")).context["form"]
@@ -249,7 +249,8 @@ def test_the_steadiness_of_judges_is_shown_beside_their_checks(
     Assertion.objects.create(turn=case.turns.get(), position=1, type="llm_judge", options=options)
     judge = run.suite.agent  # type: ignore[union-attr]  # it has one
     verdict = {"verdict": "pass", "critique": "Fine.", "requirements": []}
-    judge.pk, judge.slug, judge.rules = None, "judge", [{"reply": json.dumps(verdict)}]
+    judge.pk, judge.slug = None, "judge"
+    judge.connection = {"rules": [{"reply": json.dumps(verdict)}]}
     judge.save()
     again = graded_again(run, cases=["case 1"], trials=3)
     assert again.passed == 3, GradeResult.objects.filter(execution__run=again).last().reason  # type: ignore[union-attr]

@@ -278,7 +278,7 @@ def test_what_is_hardly_meant_is_saved_with_a_warning(admin_client: Client) -> N
 
 def test_streaming_of_an_agent_over_http_is_saved_with_a_warning(admin_client: Client) -> None:
     case = write_case()
-    Agent.objects.update(driver="http", url="https://agent.example.org/", rules=[])
+    Agent.objects.update(driver="http", connection={"url": "https://agent.example.org/"})
     page_of(admin_client, case).post(streaming="on")
 
     assert "Streaming: " in page_of(admin_client, case).text

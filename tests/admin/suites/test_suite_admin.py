@@ -145,7 +145,7 @@ def test_a_judge_of_the_agents_family_is_known(
 
 def test_a_judge_of_the_agents_family_is_warned_of_when_it_is_saved(admin_client: Client) -> None:
     suite = write_suite()
-    Agent.objects.update(driver="model", model="anthropic/claude-haiku-5-5", rules=[])
+    Agent.objects.update(driver="model", model="anthropic/claude-haiku-5-5", connection={})
 
     assert page_of(admin_client, suite).post(judge_model="agent").is_saved
     assert "both Claude models" in page_of(admin_client, suite).text

@@ -65,7 +65,7 @@ def test_trial_runs_come_on_request() -> None:
 def test_values_of_settings_are_for_who_may_see_all_of_them() -> None:
     suite = make_real_suite()
     finished(suite)
-    suite.agent.rules = [{"reply": "A secret."}]
+    suite.agent.connection["rules"] = [{"reply": "A secret."}]
     suite.agent.save()
     finished(suite)
 

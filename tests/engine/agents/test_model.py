@@ -12,18 +12,13 @@ from evals_app.engine.agents import session
 from evals_app.engine.agents.model import ModelSession
 from evals_app.engine.agents.session import Exchange, Setting
 from evals_app.engine.agents.tools.toolbox import Toolbox
-from evals_app.engine.basics.errors import (
-    AgentError,
-    ConfigurationError,
-    ProviderError,
-    UnavailableError,
-)
+from evals_app.engine.basics.errors import AgentError, ProviderError, UnavailableError
 from evals_app.engine.llm.apis.anthropic import AnthropicAdapter
 from evals_app.engine.llm.call import AssistantMessage, ModelCall, ModelReply, NativeTurn
 from evals_app.engine.record.trial import NO_USAGE, Attempt, Cause, Message, Trial, Usage
 from evals_app.engine.running import conversation
 from tests.engine.llm.makers import FakeTime, make_models
-from tests.engine.makers import converse, make_agent, make_model_agent, make_world
+from tests.engine.makers import converse, make_model_agent, make_world
 from tests.model_server import (
     Answer,
     Cut,
@@ -689,18 +684,6 @@ async def test_an_error_of_the_agent_leaves_the_chat_as_it_was() -> None:
     await session.respond(Exchange(3, "c", 60))
 
     assert len(asked[2].messages) == 3
-
-
-def test_an_agent_without_a_model_cannot_be_driven() -> None:
-    agent = make_agent()
-
-    with pytest.raises(ConfigurationError, match="Agent echo has no model"):
-        ModelSession(
-            agent,
-            setting=Setting(""),
-            toolbox=Toolbox((), world=make_world()),
-            complete=_never,
-        )
 
 
 async def _never(call: ModelCall) -> ModelReply:

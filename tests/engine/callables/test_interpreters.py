@@ -12,7 +12,7 @@ from evals_app.engine.basics.permits import FROZEN
 from evals_app.engine.callables.pool import Callables
 from evals_app.engine.callables.references import callable_problem
 from evals_app.engine.record.trial import Trial
-from evals_app.engine.specs.agent_spec import AgentSpec
+from evals_app.engine.specs.agent_spec import PythonAgent
 from tests.engine.makers import converse, refusals
 from tests.engine.operator_code import OperatorCode
 from tests.engine.permitting import permitting
@@ -49,7 +49,7 @@ def written(reference: str, **changes: Any) -> dict[str, Any]:
 
 
 async def answered(written_agent: dict[str, Any], *messages: str) -> Trial:
-    agent = AgentSpec.model_validate(written_agent, context=FROZEN)
+    agent = PythonAgent.model_validate(written_agent, context=FROZEN)
     async with Callables(most=2) as callables:
         return await converse(*messages, agent=agent, callables=callables)
 
@@ -74,7 +74,7 @@ async def test_processes_of_two_interpreters_are_not_mixed(operator_code: Operat
         prefixes = []
         for interpreter in (None, "theirs", None):
             changes = {} if interpreter is None else {"interpreter": interpreter}
-            agent = AgentSpec.model_validate(written(reference, **changes), context=FROZEN)
+            agent = PythonAgent.model_validate(written(reference, **changes), context=FROZEN)
             trial = await converse("Hi", agent=agent, callables=callables)
             prefixes.append(trial.turns[0].reply)
 
@@ -93,7 +93,7 @@ def test_an_interpreter_that_is_not_there_is_refused(
     reference = operator_code.function("def it(message): return message")
 
     ((place, message),) = refusals(
-        AgentSpec.model_validate, written(reference, interpreter=interpreter)
+        PythonAgent.model_validate, written(reference, interpreter=interpreter)
     )
 
     assert (place, words in message) == ("interpreter", True)
@@ -101,7 +101,7 @@ def test_an_interpreter_that_is_not_there_is_refused(
 
 @pytest.mark.usefixtures("permitted")
 def test_an_agent_is_looked_for_in_its_interpreter(operator_code: OperatorCode) -> None:
-    agent = AgentSpec.model_validate(written(operator_code.function(CODE), interpreter="theirs"))
+    agent = PythonAgent.model_validate(written(operator_code.function(CODE), interpreter="theirs"))
 
     assert agent.interpreter == "theirs"
 

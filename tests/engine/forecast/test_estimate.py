@@ -18,6 +18,7 @@ from evals_app.engine.forecast.estimate import (
     Guesser,
     total_effort,
 )
+from evals_app.engine.specs.agent_spec import ScriptedAgent
 from evals_app.engine.specs.base_spec import ModelSpec
 from evals_app.engine.suites.suite_spec import CaseSpec
 from evals_app.engine.verdicts.similarity import SimilaritySpec
@@ -267,6 +268,7 @@ def test_the_rubric_of_the_suite_is_one_more_question_about_everything() -> None
 def test_a_scripted_judge_is_no_model_and_takes_its_delay() -> None:
     case = judged_case({"assertions": [JUDGED]})
     script = make_agent({"reply": "pass", "delay_ms": 700}, slug="strict", tools=[])
+    assert isinstance(script, ScriptedAgent)
     guesser = Guesser(
         suite=make_suite(case),
         agent=make_agent(tools=[]),

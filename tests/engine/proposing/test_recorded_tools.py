@@ -120,7 +120,7 @@ def test_tools_of_a_server_get_the_arguments_that_were_passed() -> None:
     assert tool.parameters["properties"] == {"id": {"type": "string"}, "most": {"type": "integer"}}
     copy = recording.copy_of(agent_with(SHOP), slug="copy", name="Copy")
     assert copy.tool_names == ["entity.query", "shop.find", "shop.send"]
-    assert all(isinstance(tool, str | CannedTool) for tool in copy.tools)
+    assert all(isinstance(tool, str | CannedTool) for tool in copy.given_tools)
 
 
 async def test_an_earlier_copy_answers_both_unless_they_contradict() -> None:
@@ -134,7 +134,7 @@ async def test_an_earlier_copy_answers_both_unless_they_contradict() -> None:
 
     assert both is not None
     assert against is None
-    tools = {tool.name: tool for tool in both.tools if isinstance(tool, CannedTool)}
+    tools = {tool.name: tool for tool in both.given_tools if isinstance(tool, CannedTool)}
     calls = [one, other, sent]
     assert await answers(Recording(tools), *calls) == [call.result for call in calls]
 

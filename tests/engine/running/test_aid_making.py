@@ -6,7 +6,7 @@ import pytest
 
 from evals_app.engine.record.trial import Cause, GradeStatus, Verdict
 from evals_app.engine.running.run_gateway import Plan
-from evals_app.engine.specs.agent_spec import AgentSpec
+from evals_app.engine.specs.agent_spec import ScriptedAgent, ScriptedRule
 from evals_app.engine.specs.base_spec import ModelSpec
 from evals_app.engine.suites.suite_spec import CaseSpec
 from evals_app.engine.verdicts.similarity import SimilaritySpec
@@ -72,7 +72,7 @@ async def test_embeddings_of_the_same_text_are_asked_for_once(
 # Judges
 
 POLITE = {"type": "llm_judge", "criteria": "Polite", "scale": "pass_fail"}
-JUDGE = AgentSpec.model_validate(
+JUDGE = ScriptedAgent.model_validate(
     {
         "agent": "Judge",
         "slug": "judge",
@@ -118,7 +118,9 @@ async def test_a_scripted_judge_ticks_off_the_rubric_and_votes() -> None:
         {"when": "Names the day", "reply": '{"1": "pass", "2": "fail", "3": "not_applicable"}'},
         {"reply": "pass"},
     ]
-    judge = JUDGE.model_copy(update={"rules": make_agent(*rules, tools=[]).rules})
+    judge = JUDGE.model_copy(
+        update={"rules": [ScriptedRule.model_validate(rule) for rule in rules]}
+    )
     turn = {"user": "hi", "assertions": [POLITE | {"votes": 3}]}
     plan = make_plan(
         make_case(turns=[turn]),
@@ -148,7 +150,9 @@ async def test_a_scripted_judge_measures_what_rests_on_retrieved_knowledge() -> 
         {"when": "^TASK: evaluation_steps", "reply": "Look.\nGrade."},
         {"when": "^TASK: geval", "reply": "4"},
     ]
-    judge = JUDGE.model_copy(update={"rules": make_agent(*rules, tools=[]).rules})
+    judge = JUDGE.model_copy(
+        update={"rules": [ScriptedRule.model_validate(rule) for rule in rules]}
+    )
     search = {"tool": "knowledge.search", "args": {"query": "books returned"}}
     metrics = ["faithfulness", "answer_relevancy"]
     metrics += [f"contextual_{name}" for name in ("relevancy", "precision", "recall")]

@@ -6,7 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from evals_app.engine.basics.permits import FROZEN, OUR_MODULE
-from evals_app.engine.specs.agent_spec import AgentSpec, ScriptedRule, misplaced
+from evals_app.engine.specs.agent_spec import AgentSpec, ModelAgent, ScriptedRule, misplaced
 from tests.engine.makers import refusals
 from tests.engine.permitting import permitting
 
@@ -65,10 +65,9 @@ def test_a_rule_that_makes_sense(rule: dict[str, Any]) -> None:
 
 
 def test_an_agent_is_driven_as_it_says() -> None:
-    agent = AgentSpec.model_validate(
-        {"agent": "Juniper", "slug": "support", "model": "claude-haiku-5-5"}
-    )
+    agent = make_agent(**MODEL)
 
+    assert isinstance(agent, ModelAgent)
     assert (agent.driver, str(agent.model)) == ("model", "anthropic/claude-haiku-5-5")
     assert agent.settings.max_tool_rounds == 25
     assert agent.settings.provider_patience_s == 600

@@ -1,12 +1,13 @@
+from typing import Any
+
 import pytest
 
 from evals_app.engine.basics.permits import OUR_COMMAND
-from evals_app.engine.specs.agent_spec import AgentSpec
 from tests.engine.permitting import permitting
 from tests.formats.agentura.projects import ACCURACY, AGENT, QUALITY, problems, read
 
 
-def agent(section: str) -> AgentSpec:
+def agent(section: str) -> Any:
     imported = read(f"evals:\n{ACCURACY}agent: {section}\n", folder="p/help desk/", agent=None)
     return imported.agents[0].spec
 

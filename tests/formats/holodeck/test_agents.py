@@ -37,7 +37,7 @@ def test_instructions_are_the_system_prompt(instructions: str, prompt: str) -> N
 
     (agent,) = read(text, beside={"p.md": "---\nno heading\n"}).agents
 
-    assert agent.spec.system_prompt == prompt
+    assert agent.spec.sent_prompt == prompt
 
 
 def test_a_scripted_model_names_an_agent_that_goes_by_rules() -> None:

@@ -80,7 +80,7 @@ def test_only_an_address_or_a_key_of_its_own_makes_a_provider(
 ) -> None:
     imported = read(agent_file(model))
 
-    assert str(imported.agents[0].spec.model) == name
+    assert str(imported.agents[0].spec.asked_model) == name
     made = [written(item.spec) for item in imported.providers]
     if provider:
         title, kind, own = provider

@@ -122,7 +122,7 @@ def test_the_agent_that_the_person_names_takes_the_place_of_the_files_own() -> N
 def test_a_variable_that_no_one_fills_stays_text_and_is_lost() -> None:
     imported = read(agent_file(instructions="'Hi {{user}}'"))
 
-    assert imported.agents[0].spec.system_prompt == r"Hi \{{user}}"
+    assert imported.agents[0].spec.sent_prompt == r"Hi \{{user}}"
     assert [loss.keys for loss in imported.losses] == ["instructions"]
 
 

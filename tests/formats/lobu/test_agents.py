@@ -228,7 +228,7 @@ def test_variables_that_only_lobu_fills_in_stay_text_and_are_lost() -> None:
     imported = read({"p/lobu.toml": TOML}, beside={"p/agents/night/USER.md": "Hello {{nobody}}"})
 
     (night,) = [agent.spec for agent in imported.agents if agent.spec.slug == "night"]
-    assert night.system_prompt.endswith(r"\{{nobody}}")
+    assert night.sent_prompt.endswith(r"\{{nobody}}")
     assert [loss.keys for loss in imported.losses if "nobody" in loss.message] == [
         "agents.night.dir"
     ]
@@ -259,7 +259,7 @@ def test_a_provider_that_is_not_here_is_passed_over_for_one_that_is() -> None:
 
     imported = read({"lobu.toml": MODELS + more})
 
-    assert str(imported.agents[0].spec.model) == "openrouter/z-ai/glm"
+    assert str(imported.agents[0].spec.asked_model) == "openrouter/z-ai/glm"
     assert [loss.keys for loss in imported.losses] == ["agents.x.providers[0]"]
 
 
@@ -271,7 +271,7 @@ def test_an_agent_whose_provider_is_not_here_is_not_made() -> None:
     assert alone.agents == []
     assert [warning.keys for warning in alone.warnings] == ["agents.x"]
     assert "z-ai" in alone.warnings[0].message
-    assert [str(agent.spec.model) for agent in beside.agents] == ["z-ai/glm"]
+    assert [str(agent.spec.asked_model) for agent in beside.agents] == ["z-ai/glm"]
 
 
 def test_an_agent_whose_id_is_no_slug_is_refused_once_with_one_that_is() -> None:

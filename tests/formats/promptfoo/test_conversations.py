@@ -35,7 +35,7 @@ def test_tests_of_one_conversation_are_the_turns_of_a_case() -> None:
     assert [turn["assertions"][0]["value"] for turn in first["turns"]] == ["I am", "19"]
     assert [turn["user"] for turn in second["turns"]] == ["Where?"]
     assert second["tags"] == ["kind=place"]
-    assert imported.agents[0].spec.system_prompt == "Be kind."
+    assert imported.agents[0].spec.sent_prompt == "Be kind."
     assert imported.losses == []
 
 

@@ -69,7 +69,7 @@ def test_a_chat_is_a_system_prompt_a_history_and_a_message(files: dict[str, str 
 
     imported = with_prompts("file://chat.json", files, messages=messages)
 
-    assert imported.agents[0].spec.system_prompt == "You are a pirate."
+    assert imported.agents[0].spec.sent_prompt == "You are a pirate."
     assert dumped(imported.suites[0].spec.cases[0])["history"] == [
         {"role": "user", "content": "Who are you?"},
         {"role": "assistant", "content": "Arr."},
@@ -89,7 +89,7 @@ tests:
     imported = read(config)
     cases = imported.suites[0].spec.cases
 
-    assert imported.agents[0].spec.system_prompt == "You are {{threadContext.params.who.name}}."
+    assert imported.agents[0].spec.sent_prompt == "You are {{threadContext.params.who.name}}."
     assert [case.context_params for case in cases] == [{"who.name": "Ana"}, {"who.name": "Ben"}]
     assert [case.turns[0].user for case in cases] == ['Hi "there"', "Ho"]
 
@@ -100,7 +100,7 @@ def test_system_prompts_of_several_prompts_make_several_agents() -> None:
         {"a.json": CHAT, "b.json": CHAT.replace("a pirate", "a poet")},
     )
 
-    assert [(agent.spec.slug, agent.spec.system_prompt) for agent in imported.agents] == [
+    assert [(agent.spec.slug, agent.spec.sent_prompt) for agent in imported.agents] == [
         ("demo-gpt-5-a", "You are a pirate."),
         ("demo-gpt-5-b", "You are a poet."),
         ("demo-gpt-5", ""),

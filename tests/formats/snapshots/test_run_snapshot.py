@@ -8,7 +8,7 @@ import pytest
 from pydantic import ValidationError
 
 from evals_app.engine.basics.permits import FROZEN
-from evals_app.engine.specs.agent_spec import AgentSpec
+from evals_app.engine.specs.agent_spec import AgentSpec, ScriptedAgent
 from evals_app.engine.specs.base_spec import ModelSpec, ProviderSpec
 from evals_app.engine.suites.suite_spec import SuiteSpec
 from evals_app.engine.verdicts.similarity import SimilaritySpec
@@ -67,7 +67,7 @@ def make_snapshot(
         judge=ModelSpec(provider="scripted", name="judge"),
         similarity=SimilaritySpec.model_validate({"way": "embeddings", "model": "openai/embed-1"}),
         scripted=[
-            AgentSpec.model_validate(
+            ScriptedAgent.model_validate(
                 {"agent": "J", "slug": "judge", "driver": "scripted", "rules": [{"reply": "5"}]}
             )
         ],

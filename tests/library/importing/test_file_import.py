@@ -69,7 +69,7 @@ def test_only_what_differs_is_updated() -> None:
     report = import_files([other, SUITE])
 
     assert outcomes(report) == {"agent shop": "updated", "suite refunds": "unchanged"}
-    assert Agent.objects.get(slug="shop").rules[1]["reply"] == "Good day!"
+    assert Agent.objects.get(slug="shop").connection["rules"][1]["reply"] == "Good day!"
 
 
 def test_one_wrong_file_keeps_all_others_out() -> None:

@@ -6,7 +6,7 @@ import pytest
 from pydantic import BaseModel
 
 from evals_app.engine.specs.agent_spec import AgentSpec
-from evals_app.engine.specs.base_spec import ProviderSpec
+from evals_app.engine.specs.base_spec import ProviderSpec, fields_of
 from evals_app.engine.suites.suite_spec import CaseSpec, SuiteSpec, TurnSpec
 from evals_app.reports.reference.files import files_reference
 from fixtures_app.spec import FixtureSpec
@@ -28,6 +28,6 @@ def test_the_page_is_the_one_that_the_specs_give() -> None:
 def test_every_key_of_a_file_is_explained(spec: type[BaseModel]) -> None:
     page = files_reference()
 
-    for name, field in spec.model_fields.items():
+    for name, field in fields_of(spec).items():
         assert f"| `{field.alias or name}` |" in page
         assert field.description, f"{spec.__name__}.{name} has no description"

@@ -196,7 +196,7 @@ def test_a_run_without_rubrics_has_no_bullets() -> None:
 def test_runs_of_the_same_cases_have_one_digest_of_them() -> None:
     suite = make_suite(["hello one", "hello two"])
     digests = [finished(suite).summary[CASES_DIGEST]]
-    suite.agent.rules = [{"reply": "Nonsense."}]  # another agent, the same cases
+    suite.agent.connection["rules"] = [{"reply": "Nonsense."}]  # another agent, the same cases
     suite.agent.save()
     digests.append(finished(suite).summary[CASES_DIGEST])
     Turn.objects.filter(case__name="case 1").update(user="bye")

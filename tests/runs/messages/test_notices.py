@@ -86,7 +86,7 @@ def got_worse() -> Run:
     base = passed()
     Suite.objects.update(baseline=base)
     # The checks stay, so the cases can be compared.
-    Agent.objects.update(rules=[{"reply": "You said nothing"}])
+    Agent.objects.update(connection={"rules": [{"reply": "You said nothing"}]})
     return finished(Suite.objects.get())
 
 

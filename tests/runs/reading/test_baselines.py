@@ -25,7 +25,7 @@ def break_case(suite: Suite, name: str) -> None:
     """Make the agent's reply to a case wrong without editing the case."""
     word = Turn.objects.get(case__suite=suite, case__name=name).user
     agent = suite.agent
-    agent.rules = [{"when": word, "reply": "Nonsense."}, *agent.rules]
+    agent.connection["rules"] = [{"when": word, "reply": "Nonsense."}, *agent.connection["rules"]]
     agent.save()
 
 

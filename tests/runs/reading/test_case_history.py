@@ -88,7 +88,7 @@ def test_an_edit_of_the_case_is_named_with_its_values_and_who_made_it() -> None:
 def test_an_edited_agent_and_an_edited_suite_are_told_apart_and_attributed() -> None:
     suite = make_suite()
     finished(suite)
-    suite.agent.rules = [{"reply": "Go away."}]
+    suite.agent.connection["rules"] = [{"reply": "Go away."}]
     suite.agent.save()
     note(suite.agent, "grace")
     finished(suite)

@@ -110,7 +110,7 @@ def test_what_the_agent_took_is_counted_once_however_often_its_conversations_are
 def test_the_agent_is_not_asked_and_no_conversation_is_stored_twice() -> None:
     run = run_suite()
     agent = run.suite.agent  # type: ignore[union-attr]  # it has one
-    agent.rules = [{"reply": "Something else."}]
+    agent.connection["rules"] = [{"reply": "Something else."}]
     agent.save()
 
     again = graded_again(run)

@@ -182,7 +182,7 @@ def test_a_regression_that_people_deny_is_none(ann: User) -> None:
     suite = make_suite(["hello", "hello"], max_regressions=0)
     first = finished(suite)
     set_baseline(first)
-    Agent.objects.update(rules=[{"reply": "bye"}])
+    Agent.objects.update(connection={"rules": [{"reply": "bye"}]})
     run = finished(Suite.objects.get())
     assert run.verdict == "failed"
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
+from evals_app.engine.specs.agent_spec import HttpAgent
 from evals_app.formats.snapshots.run_snapshot import SnapshotSpec
 from evals_app.models import Assertion, ModelPrice, Provider, Snapshot, SnapshotCase, Suite, Turn
 from evals_app.models.authored import suites
@@ -381,6 +382,7 @@ def test_an_agent_outside_is_frozen_with_all_that_it_is_asked_with() -> None:
 
     again = SnapshotSpec.read(head.canonical())
     assert again.agent == head.agent
+    assert isinstance(again.agent, HttpAgent)
     assert again.agent.url == "https://agent.example/chat"
     assert '"x"' not in head.canonical()
 

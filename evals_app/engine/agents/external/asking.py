@@ -17,7 +17,7 @@ from evals_app.engine.basics.errors import AgentError, ReplyMismatchError
 from evals_app.engine.basics.template import plain
 from evals_app.engine.network.web import Web, WebError
 from evals_app.engine.record.trial import TurnRecord
-from evals_app.engine.specs.agent_spec import AgentSpec
+from evals_app.engine.specs.agent_spec import HttpAgent
 
 TIMEOUT_S = 30.0
 MAX_BYTES = 100_000  # of a reply in which a person chooses places
@@ -64,7 +64,7 @@ async def send_once(
     return answer.text
 
 
-async def ask_once(agent: AgentSpec, message: str, *, keys: Mapping[str, str]) -> TurnRecord:
+async def ask_once(agent: HttpAgent, message: str, *, keys: Mapping[str, str]) -> TurnRecord:
     """Return what became of a message, through the driver that runs use.
 
     Raises:

@@ -19,7 +19,7 @@ from evals_app.engine.callables.pool import Callables, Ran
 from evals_app.engine.callables.processes import readable
 from evals_app.engine.callables.references import command_problem, program_path
 from evals_app.engine.llm.call import MAX_REPLY_BYTES
-from evals_app.engine.specs.agent_spec import AgentSpec
+from evals_app.engine.specs.agent_spec import CommandAgent
 
 _MAX_VARIABLE_BYTES = 120_000  # Linux takes 131,072, its name included
 
@@ -27,8 +27,10 @@ _MAX_VARIABLE_BYTES = 120_000  # Linux takes 131,072, its name included
 class CommandSession:
     """Run a program for each message."""
 
-    def __init__(self, agent: AgentSpec, *, setting: Setting, callables: Callables | None) -> None:
-        if agent.command is None or callables is None:
+    def __init__(
+        self, agent: CommandAgent, *, setting: Setting, callables: Callables | None
+    ) -> None:
+        if callables is None:
             raise ConfigurationError(f"Agent {agent.slug} has no program to run.")
         self._words = agent.command
         self._outside = Outside(setting)

@@ -30,12 +30,12 @@ from evals_app.engine.agents.external.streams import (
 from evals_app.engine.agents.external.wire import filled_request, read_at_places
 from evals_app.engine.agents.headers import header_text, sent_headers
 from evals_app.engine.agents.session import Exchange, Setting
-from evals_app.engine.basics.errors import AgentError, ConfigurationError, ReplyMismatchError
+from evals_app.engine.basics.errors import AgentError, ReplyMismatchError
 from evals_app.engine.llm.apis.retry import retry_after_s
 from evals_app.engine.llm.call import MAX_REPLY_BYTES
 from evals_app.engine.network.web import Answer, Arriving, Web, WebError
 from evals_app.engine.record.trial import Attempt
-from evals_app.engine.specs.agent_spec import AgentSpec
+from evals_app.engine.specs.agent_spec import HttpAgent
 from evals_app.engine.specs.wire_spec import AGENT_SESSION, StreamSpec, sent_keys
 
 _STREAMED = {"stream": True, "stream_options": {"include_usage": True}}
@@ -48,7 +48,7 @@ class HttpSession:
 
     def __init__(
         self,
-        agent: AgentSpec,
+        agent: HttpAgent,
         *,
         setting: Setting,
         web: Web,
@@ -58,10 +58,7 @@ class HttpSession:
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
         """`headers` are sent in addition to the agent's, and stored nowhere."""
-        if agent.url is None:
-            raise ConfigurationError(f"Agent {agent.slug} has no address.")
         self._agent = agent
-        self._url = agent.url
         self._setting = setting
         self._outside = Outside(setting)
         own = sent_headers(agent.headers, urls=agent.called_urls, environ=environ)
@@ -104,7 +101,7 @@ class HttpSession:
         """Send the message once; return the reply, or an answer that says why there is none."""
         sending = self._web.sending(
             "POST",
-            self._url,
+            self._agent.url,
             headers={**headers, **_accepted(self._agent.stream)},
             body=body,
             most_bytes=MAX_STREAM_BYTES if self._agent.stream else MAX_REPLY_BYTES,
@@ -118,7 +115,7 @@ class HttpSession:
             if not answer.is_ok:
                 return answer
             if (poll := self._agent.poll) is not None:
-                job = Job(poll, web=self._web, agent_url=self._url, headers=headers)
+                job = Job(poll, web=self._web, agent_url=self._agent.url, headers=headers)
                 answer = await job.result(answer, exchange, sleep=self._sleep)
         except WebError as exc:
             raise AgentError(f"The agent did not answer. {exc}") from None

@@ -13,7 +13,7 @@ from evals_app.engine.agents.external.reply import read_reply
 from evals_app.engine.agents.session import Exchange, Setting
 from evals_app.engine.basics.errors import AgentError, CodeError, ConfigurationError
 from evals_app.engine.callables.pool import Callables, Loaded
-from evals_app.engine.specs.agent_spec import AgentSpec
+from evals_app.engine.specs.agent_spec import PythonAgent
 
 
 class PythonSession:
@@ -24,13 +24,13 @@ class PythonSession:
 
     def __init__(
         self,
-        agent: AgentSpec,
+        agent: PythonAgent,
         *,
         setting: Setting,
         callables: Callables | None,
         processes: AsyncExitStack,
     ) -> None:
-        if agent.callable is None or callables is None:
+        if callables is None:
             raise ConfigurationError(f"Agent {agent.slug} has no function to call.")
         self._reference = agent.callable
         self._interpreter = agent.interpreter

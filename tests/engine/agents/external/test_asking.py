@@ -9,7 +9,7 @@ from evals_app.engine.agents.external.asking import ask_once, send_once
 from evals_app.engine.basics.errors import AgentError, ConfigurationError
 from evals_app.engine.basics.permits import FROZEN
 from evals_app.engine.record.trial import TurnRecord
-from evals_app.engine.specs.agent_spec import AgentSpec
+from evals_app.engine.specs.agent_spec import HttpAgent
 from tests.agent_server import Asked, Sent, WebServer
 from tests.engine.permitting import permitting
 
@@ -31,7 +31,7 @@ async def send(server: WebServer, body: Any, *, hosts: tuple[str, ...] | None = 
 
 async def ask(server: WebServer, **changes: Any) -> TurnRecord:
     written = {"agent": "Ours", "slug": "ours", "driver": "http", "url": server.url}
-    agent = AgentSpec.model_validate(written | {"headers": HEADERS} | changes, context=FROZEN)
+    agent = HttpAgent.model_validate(written | {"headers": HEADERS} | changes, context=FROZEN)
     with permitting(hosts=(server.host,)):
         return await ask_once(agent, "Hi", keys=KEYS)
 

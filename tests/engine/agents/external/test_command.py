@@ -13,16 +13,16 @@ from evals_app.engine.basics.errors import ConfigurationError
 from evals_app.engine.basics.permits import OUR_COMMAND
 from evals_app.engine.callables.pool import Callables
 from evals_app.engine.record.trial import Trial
-from evals_app.engine.specs.agent_spec import AgentSpec
+from evals_app.engine.specs.agent_spec import CommandAgent
 from tests.engine.makers import CLOCK, converse
 from tests.engine.permitting import permitting
 
 pytestmark = pytest.mark.anyio
 
 
-def make_command(*words: str) -> AgentSpec:
+def make_command(*words: str) -> CommandAgent:
     written = {"agent": "Program", "slug": "program", "driver": "command"}
-    return AgentSpec.model_validate(written | {"command": list(words)})
+    return CommandAgent.model_validate(written | {"command": list(words)})
 
 
 @dataclass(frozen=True)

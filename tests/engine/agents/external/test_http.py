@@ -20,7 +20,7 @@ from evals_app.engine.basics.permits import FROZEN
 from evals_app.engine.llm.call import FileContent
 from evals_app.engine.network.web import Web
 from evals_app.engine.record.trial import Cause, Message, ToolCall, Trial, Usage
-from evals_app.engine.specs.agent_spec import AgentSpec
+from evals_app.engine.specs.agent_spec import HttpAgent
 from evals_app.engine.specs.outside_spec import Lane
 from tests.agent_server import Asked, Sent, WebServer
 from tests.engine.makers import converse
@@ -32,9 +32,9 @@ SESSION = "0123456789abcdef0123456789abcdef"
 KEYS = {"AGENT_KEY": "tok-secret"}
 
 
-def make_agent(url: str, **changes: Any) -> AgentSpec:
+def make_agent(url: str, **changes: Any) -> HttpAgent:
     written = {"agent": "Juniper", "slug": "support", "driver": "http", "url": url}
-    return AgentSpec.model_validate(written | changes, context=FROZEN)
+    return HttpAgent.model_validate(written | changes, context=FROZEN)
 
 
 def make_setting(**changes: Any) -> Setting:

@@ -15,7 +15,7 @@ from evals_app.engine.basics.errors import ConfigurationError
 from evals_app.engine.callables.pool import Callables
 from evals_app.engine.llm.call import FileContent
 from evals_app.engine.record.trial import Chunk, Trial, Usage
-from evals_app.engine.specs.agent_spec import AgentSpec
+from evals_app.engine.specs.agent_spec import PythonAgent
 from tests.engine.makers import CLOCK, converse
 from tests.engine.operator_code import OperatorCode
 from tests.engine.permitting import permitting
@@ -23,9 +23,9 @@ from tests.engine.permitting import permitting
 pytestmark = pytest.mark.anyio
 
 
-def make_python(reference: str) -> AgentSpec:
+def make_python(reference: str) -> PythonAgent:
     written = {"agent": "Python", "slug": "python", "driver": "python", "callable": reference}
-    return AgentSpec.model_validate(written)
+    return PythonAgent.model_validate(written)
 
 
 @dataclass(frozen=True)
