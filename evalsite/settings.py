@@ -109,7 +109,7 @@ TEMPLATES = [
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
             ],
-            "builtins": ["fixtures_app.editing.times"],
+            "builtins": ["fixtures_app.editing.times", "fixtures_app.editing.markup"],
         },
     },
 ]

@@ -50,7 +50,9 @@ _TWO_WORDS = re.compile(r"[A-Za-z][a-z]*[,:;.]? +[\"'“(]?(?:[A-Za-z]|\{)|\} [a
 _MARKUP = re.compile(r"^[\w:/\[\]().%!-]*(?:-|:|\[)[\w:/\[\]().%!-]*$")
 _COMMENT = re.compile(r"\{%\s*comment.*?endcomment\s*%\}|\{#.*?#\}", re.DOTALL)
 _TEMPLATE_TAG = re.compile(r"\{%\s*(?P<tag>.*?)\s*%\}", re.DOTALL)
-_ICON = re.compile(r'<span class="[^"]*material-symbols[^"]*"[^>]*>[^<]*</span>')
+_ICON = re.compile(r"\{%\s*icon .*?%\}")
+# Template tags that are given a label; a badge is given its tone first.
+_LABELLED = re.compile(r'\{%\s*(?:badge "\w+"|small_badge|\w*button) "([^"]+)".*?%\}')
 _VARIABLE = re.compile(r"\{\{\s*([\w.]+).*?\}\}", re.DOTALL)
 _IN_QUOTES = re.compile(r'"((?:[^"\\\n]|\\.)*)"|\'((?:[^\'\\\n]|\\.)*)\'|`((?:[^`\\]|\\.)*)`')
 
@@ -191,7 +193,7 @@ class _Page(HTMLParser):
 
 
 def _of_template(source: str) -> Iterator[str]:
-    source = _ICON.sub("", _COMMENT.sub("", source))
+    source = _LABELLED.sub(r"<p>\1</p>", _ICON.sub("", _COMMENT.sub("", source)))
     filled = _VARIABLE.sub(lambda found: f"{{{found[1].rsplit('.', 1)[-1]}}}", source)
     for tag in _TEMPLATE_TAG.finditer(filled):
         for quoted in _IN_QUOTES.finditer(tag["tag"]):

@@ -18,6 +18,7 @@ from evals_app.reports.answers.retests import TESTING, WORDS
 from evals_app.reports.words.figures import UNKNOWN, count, duration, token_sum
 from evals_app.reports.words.judges import has_script
 from evals_app.reports.words.similarity import STAND_IN
+from fixtures_app.editing.markup import badge_span
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,13 +100,7 @@ SUMMARY_LABELS = {
 def badge(state: str, *, word: str = "") -> SafeString:
     """Return the icon and the word of a state."""
     sign = SIGNS[state]
-    return format_html(
-        '<span class="badge tone-{}"><span class="material-symbols-outlined" aria-hidden="true">'
-        "{}</span>{}</span>",
-        sign.tone,
-        sign.icon,
-        word or sign.word,
-    )
+    return badge_span(sign.tone, word or sign.word, icon=sign.icon)
 
 
 def people_badge(state: str, word: str = "") -> SafeString:

@@ -1,0 +1,88 @@
+"""The icons, badges and buttons of all pages, as template tags."""
+
+from typing import Any
+
+from django import template
+from django.forms.utils import flatatt
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+register = template.Library()
+
+# Unfold's modal shows what HTMX loads into it.
+_INTO_DIALOG = {"hx-target": "#modal-content", "x-on:htmx:after-on-load": "openModal = true"}
+
+
+@register.simple_tag(name="icon")
+def icon_span(name: str, css: str = "") -> SafeString:
+    """Return an icon. Screen readers skip it, so words beside it must say the same."""
+    classes = _classes("material-symbols-outlined", css)
+    return format_html('<span class="{}" aria-hidden="true">{}</span>', classes, name)
+
+
+@register.simple_tag(name="badge")
+def badge_span(tone: str, word: str, *, icon: str) -> SafeString:
+    """Return a state as an icon and a word, so that it never depends on colour alone."""
+    return format_html('<span class="badge tone-{}">{}{}</span>', tone, icon_span(icon), word)
+
+
+@register.simple_tag
+def small_badge(word: str, tone: str = "") -> SafeString:
+    """Return a word in a small frame. `tone` is "bad", "warn" or nothing."""
+    classes = _classes("ew-badge", tone and f"ew-{tone}")
+    return format_html('<span class="{}">{}</span>', classes, word)
+
+
+@register.simple_tag
+def button(label: str, *, icon: str = "", kind: str = "", **attributes: Any) -> SafeString:
+    """Return a button that sends its form. `kind` is "primary" or nothing."""
+    return _button("button", label, icon, kind, attributes)
+
+
+@register.simple_tag
+def link_button(
+    label: str, view: str = "", *args: Any, icon: str = "", kind: str = "", **attributes: Any
+) -> SafeString:
+    """Return a link that looks like a button, to a view with its arguments or to `href`."""
+    href = {"href": reverse(view, args=args)} if view else {}
+    return _button("a", label, icon, kind, href | attributes)
+
+
+@register.simple_tag
+def dialog_button(
+    label: str, view: str = "", *args: Any, href: str = "", icon: str = "", kind: str = ""
+) -> SafeString:
+    """Return a button that opens the dialog of a view with its arguments, or of `href`."""
+    opening = {"type": "button", "hx-get": href or reverse(view, args=args)} | _INTO_DIALOG
+    return _button("button", label, icon, kind, opening)
+
+
+@register.simple_tag
+def dismiss_button(label: str) -> SafeString:
+    """Return a button that closes its dialog."""
+    closing = {"type": "button", "x-on:click": "openModal = false"}
+    return _button("button", label, "", "", closing)
+
+
+@register.simple_tag
+def into_dialog() -> SafeString:
+    """Return the attributes that open a dialog with what `hx-get` loads."""
+    return flatatt(_INTO_DIALOG)
+
+
+def _button(
+    element: str, label: str, icon: str, kind: str, attributes: dict[str, Any]
+) -> SafeString:
+    named = {name.replace("_", "-"): value for name, value in attributes.items()}
+    return format_html(
+        "<{0}{1}>{2}{3}</{0}>",
+        element,
+        flatatt({"class": _classes("review-button", kind and f"is-{kind}")} | named),
+        icon_span(icon) if icon else "",
+        label,
+    )
+
+
+def _classes(*names: str) -> str:
+    return " ".join(filter(None, names))
