@@ -32,10 +32,10 @@ from evals_app.formats.importing import SourceFile, read_files
 from evals_app.models.people.roles import ROLES
 from evals_app.reports.answers.run_answers import (
     Answer,
-    CaseResult,
+    CaseResultJson,
     ExecutionDetails,
     Gate,
-    Limit,
+    LimitJson,
     RunDetails,
 )
 from evals_app.reports.renderers.notices import Names, Notice, notice_json
@@ -128,7 +128,7 @@ def test_every_filter_and_option_of_an_endpoint_is_documented() -> None:
     assert missing == []
 
 
-@pytest.mark.parametrize("answer", [RunDetails, CaseResult, Gate, Limit, ExecutionDetails])
+@pytest.mark.parametrize("answer", [RunDetails, CaseResultJson, Gate, LimitJson, ExecutionDetails])
 def test_every_key_of_an_answer_is_named(answer: type[Answer]) -> None:
     _, _, answers = (DOCS / "rest.md").read_text().partition("## What the answers say")
     named = {word for code in re.findall(r"`([^`]+)`", answers) for word in code.split()}

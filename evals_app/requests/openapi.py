@@ -18,7 +18,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from evals_app.reports.answers.run_answers import Json
+from evals_app.reports.answers.run_answers import Json, schema_name
 from evals_app.reports.reference.spec_schema import model_schema
 from evals_app.requests.auth import KEYWORD, token_of
 from evals_app.requests.permissions import Scope, includes
@@ -47,7 +47,7 @@ class ModelSchemas(OpenApiSerializerExtension):  # type: ignore[no-untyped-call]
 
     def get_name(self, auto_schema: Any, direction: Any) -> str:
         set_override(self.target, "suppress_collision_warning", value=True)
-        return str(self.target.__name__)
+        return schema_name(self.target.__name__)
 
     def map_serializer(self, auto_schema: Any, direction: Any) -> Json:
         whole, parts = model_schema(self.target, reference=_COMPONENT)

@@ -7,7 +7,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from evals_app.engine.graders import GRADERS
-from evals_app.reports.reference.checks import FAMILIES, Reference, reference_of
+from evals_app.reports.reference.checks import FAMILIES, CheckReference, reference_of
 from fixtures_app.editing.inputs import Select
 
 USUAL = (
@@ -17,7 +17,7 @@ USUAL = (
 
 
 @cache
-def kinds_to_pick() -> list[tuple[str, list[Reference]]]:
+def kinds_to_pick() -> list[tuple[str, list[CheckReference]]]:
     """Return the kinds of checks in groups, each kind once."""
     references = {kind: reference_of(kind) for kind in GRADERS}
     groups = [("Common", [references.pop(kind) for kind in USUAL])]

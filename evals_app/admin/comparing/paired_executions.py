@@ -25,9 +25,9 @@ from evals_app.admin.kit.presentation import badge
 from evals_app.engine.statistics.check_counts import CheckPlace, numbered
 from evals_app.engine.statistics.comparison import Change
 from evals_app.models import GradeResult
-from evals_app.reports.words.word_differences import Piece, Wording, word_differences
+from evals_app.reports.words.word_differences import ComparedTexts, TextPiece, word_differences
 
-Pieces = tuple[Piece, ...]
+Pieces = tuple[TextPiece, ...]
 _NOT_SIMILAR = "The wording has little in common, so single words are not marked."
 
 
@@ -181,7 +181,7 @@ def _call_pair(base: CallLine | None, head: CallLine | None) -> Pair:
 
 def _texts(
     base: CallLine | None, head: CallLine | None, text: Callable[[CallLine], str]
-) -> Wording:
+) -> ComparedTexts:
     return word_differences(text(base) if base else "", text(head) if head else "")
 
 

@@ -18,7 +18,7 @@ from evals_app.admin.kit.presentation import plural, run_badges
 from evals_app.models import Agent, Run, Suite
 from evals_app.models import Case as SuiteCase
 from evals_app.reports.answers.decided import share_with_people
-from evals_app.reports.words.changes import CaseChanges
+from evals_app.reports.words.changes import ChangedCases
 from evals_app.reports.words.figures import score_text
 from evals_app.reports.words.similarity import DIFFERENTLY, is_measured_differently
 from evals_app.runs.reading.suite_verdict import case_changes, rated, standing, with_last_runs
@@ -82,7 +82,7 @@ class SuiteLine:
     points: tuple[Point, ...]
     cases: str = ""  # how many it has
     open_runs: tuple[Run, ...] = ()
-    changes: CaseChanges | None = None  # from the previous run to the last one
+    changes: ChangedCases | None = None  # from the previous run to the last one
 
     @property
     def last(self) -> Point | None:

@@ -22,8 +22,8 @@ from evals_app.admin.reviews.review_task_form import ReviewTaskForm
 from evals_app.admin.starting.run_dialog import leave_dialog
 from evals_app.models import ReviewTask, Run
 from evals_app.reports.answers.review_tasks import (
-    Progress,
     TaskItem,
+    TaskProgress,
     agreement_with_judge,
     progress_of,
     tallies,
@@ -246,7 +246,7 @@ def _whole(tasks: QuerySet[ReviewTask]) -> QuerySet[ReviewTask]:
     return rows.prefetch_related("people")
 
 
-def _badge(task: ReviewTask, reached: Progress) -> SafeString:
+def _badge(task: ReviewTask, reached: TaskProgress) -> SafeString:
     if task.closed_at is not None:
         return badge("finished", word="Closed")
     is_done = bool(reached.people) and all(row.done == reached.total for row in reached.people)
@@ -282,7 +282,7 @@ def _result(task: ReviewTask, user: Any) -> dict[str, Any]:
     }
 
 
-def _progress(task: ReviewTask, items: list[TaskItem]) -> Progress:
+def _progress(task: ReviewTask, items: list[TaskItem]) -> TaskProgress:
     assigned = [(person.pk, shown_name(person)) for person in task.people.all()]
     return progress_of([(item.position, item.words) for item in items], assigned=assigned)
 

@@ -17,7 +17,7 @@ from evals_app.admin.kit.overviews import Overview
 from evals_app.admin.starting.run_choices import CeilingField
 from evals_app.engine.llm.pricing import usd_text
 from evals_app.models import MonthlyCeiling, Spending
-from evals_app.reports.answers.spending import Spent, total_of
+from evals_app.reports.answers.spending import SpentAmount, total_of
 from evals_app.runs.ground.ledger import today
 from evals_app.runs.money.ceilings import Limit, ceilings_for, limits_of
 from evals_app.runs.money.spending import (
@@ -72,7 +72,7 @@ def _months(shown: date) -> list[date]:
     return sorted({*months()[:MAX_MONTHS], shown}, reverse=True)
 
 
-def _amounts(row: Spent) -> dict[str, str]:
+def _amounts(row: SpentAmount) -> dict[str, str]:
     return {
         "name": row.name,
         "spent": usd_text(row.spent_usd),
@@ -87,7 +87,7 @@ def _day(text: str) -> str:
     return date_format(date.fromisoformat(text))
 
 
-def _table(rows: Sequence[Spent]) -> tuple[list[dict[str, str]], int]:
+def _table(rows: Sequence[SpentAmount]) -> tuple[list[dict[str, str]], int]:
     """Return the rows to show, and how many more there are; their sum is a row."""
     shown, more = list(rows[:MAX_ROWS]), rows[MAX_ROWS:]
     if more:
@@ -102,7 +102,7 @@ def _of_limit(limit: Limit) -> str:
     return f"{usd_text(limit.max_usd)}, {left} left" if limit.left_usd else "used up"
 
 
-def _chart(first: date, days: Sequence[Spent]) -> Chart:
+def _chart(first: date, days: Sequence[SpentAmount]) -> Chart:
     by_day = {row.key: row for row in days}
     sides = {"Agents": "agent_usd", "Judges": "judge_usd", "Unknown": "unknown_usd"}
     labels = [str(day) for day in each_day(first)]

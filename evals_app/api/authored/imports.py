@@ -18,7 +18,7 @@ from evals_app.library.changes.import_report import ImportReport, Kind
 from evals_app.library.importing.file_import import import_files
 from evals_app.library.importing.rights import Rights
 from evals_app.library.importing.uploads import printable, unpack
-from evals_app.reports.answers.run_answers import Answer, Difference, Json, in_json
+from evals_app.reports.answers.run_answers import Answer, DifferenceJson, Json, in_json
 from evals_app.requests.bodies import ImportFiles, read_body
 from evals_app.requests.endpoint import Endpoint, flag, one_of, responses
 from evals_app.requests.parsers import YAML_PARSERS, JsonParser, UploadParser
@@ -45,7 +45,7 @@ class Change(Answer):
     what: Literal["created", "updated", "unchanged"]
     edited: Edit | None = Field(description="It was edited here since its last import.")
     came_from: str | None = Field(description="The other file that the replaced suite came from.")
-    differences: list[Difference] = Field(description="What a dry run would update.")
+    differences: list[DifferenceJson] = Field(description="What a dry run would update.")
     checks_nothing: bool = Field(description="It writes a suite in which no case checks anything.")
 
 
@@ -76,7 +76,7 @@ def import_json(report: ImportReport, *, dry_run: bool) -> Json:
                 edited=change.edit
                 and {"by": change.edit.by or None, "at": in_json(change.edit.at)},
                 came_from=change.source or None,
-                differences=list(map(Difference.of_texts, change.differences)),
+                differences=list(map(DifferenceJson.of_texts, change.differences)),
             )
             for change in report.changes
         ],

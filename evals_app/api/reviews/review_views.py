@@ -71,7 +71,7 @@ class Reviews(ListEndpoint):
         "POST": Need(Scope.AUTHOR, _SEEING, REVIEWING),
     }
     queryset = Review.objects.none()  # for the schema
-    answer = run_answers.Review
+    answer = run_answers.ReviewJson
 
     def get_queryset(self) -> QuerySet[Any, Any]:
         return review_rows().filter(execution=_execution(self.kwargs["pk"]))
@@ -85,7 +85,7 @@ class Reviews(ListEndpoint):
         description="Says that a grade is right or wrong, that a failure is not the agent's fault,"
         " or comments. A verdict replaces your own earlier one on the same grade.",
         request=GivenReview,
-        responses=responses(run_answers.Review, 404, 422, status=201),
+        responses=responses(run_answers.ReviewJson, 404, 422, status=201),
     )
     def post(self, request: Request, pk: int) -> Response:
         body = read_body(GivenReview, request.data)
@@ -112,7 +112,7 @@ class OneReview(Endpoint):
         summary="Withdraw a review",
         description="Your own, or as an admin any. It stays in the list, and no longer counts.",
         request=None,
-        responses=responses(run_answers.Review, 404, 422),
+        responses=responses(run_answers.ReviewJson, 404, 422),
     )
     def delete(self, request: Request, pk: int, review: int) -> Response:
         row = Review.objects.select_related("execution").filter(execution=pk, pk=review).first()

@@ -9,7 +9,7 @@ from evals_app.engine.record.trial import Verdict
 from evals_app.engine.statistics.comparison import Change
 from evals_app.reports.answers.compared_cases import ComparedCase, HeadCases, HeadVerdict, RunCases
 from evals_app.reports.answers.comparison import ChangedCheck, finding, headline
-from evals_app.reports.answers.run_answers import Answer, Difference, Json, Row, RunRow
+from evals_app.reports.answers.run_answers import Answer, DifferenceJson, Json, Row, RunRow
 from evals_app.reports.answers.run_json import (
     AT_LEAST,
     RUBRIC_ITEMS,
@@ -51,7 +51,7 @@ class RubricItems(Answer):
     undecided: int
 
 
-class ComparedRun(RunRow):
+class ComparedRunJson(RunRow):
     """A run with the numbers that are compared."""
 
     cases: CaseCounts
@@ -116,14 +116,14 @@ class PartDifference(Answer):
     is_yardstick: bool = Field(
         description="Whether it changes how results are measured, so that numbers are not comparable."
     )
-    values: list[Difference] = Field(
+    values: list[DifferenceJson] = Field(
         description="The first 50; long values are shortened. None without the rights to view"
         " suites, agents, fixtures, entity types and providers."
     )
     more: int = Field(description="How many more there are.")
 
 
-class ComparedHead(Answer):
+class ComparedHeadJson(Answer):
     """A run against the base."""
 
     run: int
@@ -182,8 +182,8 @@ class ComparedCaseRow(Answer):
 class ComparisonAnswer(Answer):
     """Runs compared with the first of them, the base. Cases come page by page, the gravest first."""
 
-    runs: list[ComparedRun]
-    heads: list[ComparedHead]
+    runs: list[ComparedRunJson]
+    heads: list[ComparedHeadJson]
     counts: ChangeCounts = Field(description="All cases by their gravest change.")
     count: int = Field(description="Cases that match the filters.")
     next: str | None = Field(description="Address of the next page of cases.")
@@ -205,7 +205,7 @@ class Differences(Protocol):
 def compared_run_json(run: Row, cases: RunCases) -> Json:
     """Return a run of a comparison; `run` are its columns with the summary."""
     summary: Row = run[RUN_SUMMARY]
-    return ComparedRun.of(
+    return ComparedRunJson.of(
         run_json(run),
         cases=CaseCounts.of_object(cases),
         pass_rate=cases.pass_rate,
@@ -225,7 +225,7 @@ def compared_head_json(
     run_id: int, head: HeadCases, differences: Iterable[Differences] | None
 ) -> Json:
     """Return a run against the base."""
-    return ComparedHead.of_object(
+    return ComparedHeadJson.of_object(
         head,
         run=run_id,
         headline=headline(head),
@@ -247,7 +247,7 @@ def part_json(differences: Differences) -> Json:
         differences,
         part=str(differences.part),
         is_yardstick=differences.part.is_yardstick,
-        values=list(map(Difference.of_texts, differences.values)),
+        values=list(map(DifferenceJson.of_texts, differences.values)),
     )
 
 

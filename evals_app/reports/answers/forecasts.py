@@ -10,7 +10,7 @@ from evals_app.engine.llm.pricing import usd_text
 from evals_app.reports.answers.run_answers import (
     Answer,
     Json,
-    LeftOut,
+    LeftOutJson,
     Row,
     TokenCount,
     Tokens,
@@ -68,7 +68,7 @@ def basis(forecast: Forecast) -> str:
     )
 
 
-class Calls(Answer):
+class CallsJson(Answer):
     """Model calls of agent and judge."""
 
     agent: int
@@ -86,7 +86,7 @@ class ForecastAnswer(Answer):
     """What a run would probably take; nothing is guaranteed."""
 
     conversations: int
-    calls: Calls
+    calls: CallsJson
     tokens: Tokens
     cost_usd: Range = Field(description="Agent and judge; null if a price is missing.")
     month_left_usd: float | None = Field(
@@ -121,14 +121,14 @@ def forecast_json(forecast: Forecast, *, month_left_usd: Decimal | None) -> Json
 class RegradeForecastAnswer(ForecastAnswer):
     """What grading conversations again would probably take, and what is not graded."""
 
-    left_out: dict[WhyLeftOut, LeftOut]
+    left_out: dict[WhyLeftOut, LeftOutJson]
 
 
 def regrade_forecast_json(
     forecast: Forecast, left_out: Mapping[str, Row], *, month_left_usd: Decimal | None
 ) -> Json:
     """Return a forecast of grading again as REST answers it."""
-    named = {why: LeftOut.of(cases) for why, cases in left_out.items()}
+    named = {why: LeftOutJson.of(cases) for why, cases in left_out.items()}
     return forecast_json(forecast, month_left_usd=month_left_usd) | {"left_out": named}
 
 

@@ -15,7 +15,7 @@ from evals_app.reports.answers.comparison_answers import (
 from evals_app.reports.answers.run_answers import Answer, Json, in_json
 
 
-class Edit(Answer):
+class EditJson(Answer):
     """A change that a person made, as the history of what they changed notes it."""
 
     by: str = Field(description="Username; command-line: a command.")
@@ -23,13 +23,13 @@ class Edit(Answer):
     kind: str = Field(description="What was changed: case, suite, agent, fixture ...")
 
 
-class ChangedPart(PartDifference):
+class ChangedPartJson(PartDifference):
     """What differs in one part from the run before, and who edited it in between."""
 
     part: str = Field(
         description="case, agent, suite, fixtures, judge, similarity, prices or run: what it is in."
     )
-    edits: list[Edit] = Field(description="The last five between the runs, the newest first.")
+    edits: list[EditJson] = Field(description="The last five between the runs, the newest first.")
 
 
 class CaseInHistory(Answer):
@@ -62,12 +62,12 @@ class CaseInHistory(Answer):
     change: CaseChange | None = Field(
         description="What happened to its verdict; null: there is no run before."
     )
-    changes: list[ChangedPart] | None = Field(
+    changes: list[ChangedPartJson] | None = Field(
         description="What else differs from the run before; null: unknown, or there is none."
     )
 
 
-class Noted(Protocol):
+class NotedEdit(Protocol):
     """An edit: who made it, when, and of what."""
 
     @property
@@ -78,7 +78,7 @@ class Noted(Protocol):
     def kind(self) -> str: ...
 
 
-def changed_part_json(differences: Differences, edits: Iterable[Noted]) -> Json:
+def changed_part_json(differences: Differences, edits: Iterable[NotedEdit]) -> Json:
     """Return what differs in one part, with who edited it."""
-    noted = [Edit.of(by=edit.by, at=in_json(edit.at), kind=edit.kind) for edit in edits]
-    return ChangedPart.of(part_json(differences), edits=noted)
+    noted = [EditJson.of(by=edit.by, at=in_json(edit.at), kind=edit.kind) for edit in edits]
+    return ChangedPartJson.of(part_json(differences), edits=noted)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from evals_app.reports.answers.run_answers import Json, Loss, Losses
+from evals_app.reports.answers.run_answers import Json, Loss, LossesJson
 
 TITLE = "Left out of the files of this suite"
 
@@ -16,7 +16,7 @@ def losses_json(stored: Mapping[str, Any]) -> Json | None:
     parts = [
         Loss.of(part, **{key: part[key] or None for key in places}) for part in stored["parts"]
     ]
-    return Losses.of(stored, parts=parts)
+    return LossesJson.of(stored, parts=parts)
 
 
 def checks_not_read(lost: int, read: int) -> str:

@@ -54,7 +54,7 @@ class TaskItem:
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
+class CheckTally:
     """Items of one check: how many there are, have an answer, and can be compared with the judge."""
 
     check: str
@@ -74,7 +74,7 @@ class PersonProgress:
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class TaskProgress:
     """How far a task is.
 
     `shared` are the items that two people or more decided, `agreed` those on which they all say the
@@ -91,13 +91,13 @@ class Progress:
         return next((row.done for row in self.people if row.person == person), 0)
 
 
-def tallies(items: Iterable[TaskItem]) -> list[Tally]:
+def tallies(items: Iterable[TaskItem]) -> list[CheckTally]:
     """Count the items of each check, the one with the most differences first."""
     by_check: dict[str, list[TaskItem]] = {}
     for item in items:
         by_check.setdefault(item.check, []).append(item)
     counted = [
-        Tally(
+        CheckTally(
             check,
             total=len(members),
             answered=sum(bool(member.words) for member in members),
@@ -111,7 +111,7 @@ def tallies(items: Iterable[TaskItem]) -> list[Tally]:
 
 def progress_of(
     words: Sequence[tuple[int, Sequence[Word]]], *, assigned: Sequence[tuple[int, str]]
-) -> Progress:
+) -> TaskProgress:
     """Count what has been answered: `words` are those on each position.
 
     Of a task that is assigned, only these people are listed.
@@ -127,7 +127,7 @@ def progress_of(
     shared = [(position, spoken) for position, spoken in words if _decided(spoken) > 1]
     disputed = tuple(position for position, spoken in shared if len(_verdicts(spoken)) > 1)
     people = sorted(names.items(), key=lambda entry: entry[1].casefold())
-    return Progress(
+    return TaskProgress(
         total=len(words),
         people=tuple(PersonProgress(person, name, done[person]) for person, name in people),
         shared=len(shared),
@@ -225,7 +225,7 @@ class ReviewTaskDetails(ReviewTaskRow):
     items: list[ReviewTaskItem]
 
 
-def progress_json(progress: Progress) -> Json:
+def progress_json(progress: TaskProgress) -> Json:
     """Return the progress as the keys of `ReviewTaskDetails`."""
     return {
         "progress": [TaskPerson.of_object(row) for row in progress.people],

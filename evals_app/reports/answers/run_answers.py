@@ -6,7 +6,7 @@ from decimal import Decimal
 from types import MappingProxyType
 from typing import Annotated, Any, ClassVar, Literal, Protocol
 
-from pydantic import AwareDatetime, BaseModel, Field, WithJsonSchema
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, WithJsonSchema
 
 from evals_app.engine.record.trial import Cause, GradeStatus, Verdict
 from evals_app.engine.verdicts.scoring import RunVerdict
@@ -36,6 +36,7 @@ class Answer(BaseModel):
     """
 
     KEYS: ClassVar[tuple[str, ...]]
+    model_config = ConfigDict(model_title_generator=lambda model: schema_name(model.__name__))
 
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
@@ -54,6 +55,11 @@ class Answer(BaseModel):
         """Return the answer: `values`, and for all other keys the attributes of the same names."""
         row = {key: getattr(source, key) for key in cls.KEYS if key not in values}
         return cls.of(row, **values)
+
+
+def schema_name(name: str) -> str:
+    """Return the name that clients see: `GradeJson` is `GradeJson` in schemas."""
+    return name.removesuffix("Json")
 
 
 def in_json(value: Any) -> Any:
@@ -77,7 +83,7 @@ Interval = Annotated[
 JsonObject = Annotated[Json, WithJsonSchema({"type": "object", "additionalProperties": {}})]
 
 
-class Counts(Answer):
+class CountsJson(Answer):
     """Executions by how they ended; the others add up to the total."""
 
     total: int
@@ -90,7 +96,7 @@ class Counts(Answer):
     not_run: int
 
 
-class Progress(Answer):
+class ProgressJson(Answer):
     """How many executions of a run are done."""
 
     done: int
@@ -132,7 +138,7 @@ class Budget(Answer):
     )
 
 
-class Similarity(Answer):
+class SimilarityJson(Answer):
     """How texts are compared. Scores of different methods are not comparable."""
 
     method: str
@@ -175,15 +181,15 @@ class RunRow(Answer):
         " neither a re-run nor a trial run. Only such runs give a suite its verdict."
     )
     covers: str | None = Field(description="In words, what it covers; null: the whole suite.")
-    similarity: Similarity | None = Field(
+    similarity: SimilarityJson | None = Field(
         description="How texts are compared; null: no texts are compared."
     )
     status: Status
     verdict: RunVerdict | None
     stop_reason: StopReason | None
     score: float | None
-    counts: Counts
-    progress: Progress
+    counts: CountsJson
+    progress: ProgressJson
     tokens: Tokens
     cost_usd: float | None = Field(
         description="Agent and judge, of all results; of a run that grades again the judge alone."
@@ -208,7 +214,7 @@ class RunRow(Answer):
     finished_at: AwareDatetime | None
 
 
-class CaseResult(Answer):
+class CaseResultJson(Answer):
     """A case over its trials; errored trials do not count in rates and averages."""
 
     name: str
@@ -252,14 +258,14 @@ class Gate(Answer):
     not_graded: int | None = Field(description="How many more have no result.")
 
 
-class LeftOut(Answer):
+class LeftOutJson(Answer):
     """Cases that are not graded again."""
 
     count: int
     names: list[str] = Field(description="The first 100.")
 
 
-class Regrading(Answer):
+class RegradingJson(Answer):
     """How a run grades conversations again."""
 
     suite: Literal["current", "as_it_was"] = Field(
@@ -270,7 +276,7 @@ class Regrading(Answer):
     reuses_answers: bool = Field(
         description="Whether identical questions to judges get the stored answers, for nothing."
     )
-    left_out: dict[WhyLeftOut, LeftOut] = Field(
+    left_out: dict[WhyLeftOut, LeftOutJson] = Field(
         description="What is not graded: `changed` (the agent would see another conversation today),"
         " `gone` (no longer in the suite), `pruned` (the transcript was removed)."
     )
@@ -301,7 +307,7 @@ class Loss(Answer):
     checks: int = Field(description="How many checks were lost with it, as far as is known.")
 
 
-class Losses(Answer):
+class LossesJson(Answer):
     """What was left out when the files of the suite were imported."""
 
     checks_lost: int
@@ -327,16 +333,16 @@ class RunDetails(RunRow):
     p95_ms: float | None
     pass_at_k: list[float] | None
     pass_hat_k: list[float] | None
-    cases: list[CaseResult] | None
+    cases: list[CaseResultJson] | None
     gates: list[Gate] | None
     notes: list[str] | None = Field(description="Sentences to read with the verdict.")
     at_least: dict[str, float] | None = Field(
         description="The known part of sums that are not fully known."
     )
-    losses: Losses | None = Field(
+    losses: LossesJson | None = Field(
         description="What the import of its files left out; null: nothing, or it has none."
     )
-    regrading: Regrading | None = Field(description="null: it asks an agent.")
+    regrading: RegradingJson | None = Field(description="null: it asks an agent.")
     judge_noise: list[JudgeNoise] | None = Field(
         description="null: it does not grade conversations several times."
     )
@@ -417,7 +423,7 @@ class ExecutionRow(Answer):
     finished_at: AwareDatetime | None
 
 
-class Limit(Answer):
+class LimitJson(Answer):
     """A limit; the measured value is reported whether or not the limit is set."""
 
     limit: float | None
@@ -428,14 +434,14 @@ class Limit(Answer):
 class Limits(Answer):
     """The limits of a case."""
 
-    max_prompt_tokens: Limit
-    max_response_tokens: Limit
-    max_time_ms: Limit
-    max_cost_usd: Limit
-    max_tool_calls: Limit
+    max_prompt_tokens: LimitJson
+    max_response_tokens: LimitJson
+    max_time_ms: LimitJson
+    max_cost_usd: LimitJson
+    max_tool_calls: LimitJson
 
 
-class Evidence(Answer):
+class EvidenceJson(Answer):
     """A quote that supports a grade."""
 
     quote: str
@@ -448,7 +454,7 @@ class Evidence(Answer):
     )
 
 
-class Grade(Answer):
+class GradeJson(Answer):
     """The result of one check, or of one limit."""
 
     id: int
@@ -463,7 +469,7 @@ class Grade(Answer):
     weight: float
     threshold: float | None
     reason: str
-    evidence: list[Evidence]
+    evidence: list[EvidenceJson]
     details: JsonObject
     yardstick: str | None = Field(
         description="Of a judged grade: by what it was judged. See /api/yardsticks/."
@@ -474,7 +480,7 @@ class Grade(Answer):
     )
 
 
-class Review(Answer):
+class ReviewJson(Answer):
     """What one person said of a grade, of a bullet of its rubric, or of the execution."""
 
     id: int
@@ -497,7 +503,7 @@ class Review(Answer):
     withdrawn_by: str | None
 
 
-class Message(Answer):
+class MessageJson(Answer):
     """A message of the conversation."""
 
     role: Literal["user", "assistant"]
@@ -508,7 +514,7 @@ class Message(Answer):
     turn: int | None = Field(description="From 1; null: before the first turn.")
 
 
-class ToolCall(Answer):
+class ToolCallJson(Answer):
     """A tool call."""
 
     turn: int
@@ -520,7 +526,7 @@ class ToolCall(Answer):
     duration_ms: float | None = Field(description="null: the agent does not report it.")
 
 
-class ShownFile(Answer):
+class ShownFileJson(Answer):
     """A file that the user attached to a message."""
 
     name: str
@@ -529,7 +535,7 @@ class ShownFile(Answer):
     sha256: str = Field(description="Of its content; empty in conversations of earlier versions.")
 
 
-class Turn(Answer):
+class TurnJson(Answer):
     """How a turn went."""
 
     turn: int
@@ -541,20 +547,20 @@ class Turn(Answer):
     cost_usd: float | None
     attempts: list[JsonObject]
     notes: list[str]
-    files: list[ShownFile]
+    files: list[ShownFileJson]
 
 
 class ExecutionDetails(ExecutionRow):
     """Everything about an execution; its conversation is null until it ends, and once it is removed."""
 
     limits: Limits
-    grades: list[Grade] | None = Field(description="null: it has no verdict.")
-    reviews: list[Review] = Field(description="What people say, without what was withdrawn.")
-    messages: list[Message] | None
-    tool_calls: list[ToolCall] | None = Field(
+    grades: list[GradeJson] | None = Field(description="null: it has no verdict.")
+    reviews: list[ReviewJson] = Field(description="What people say, without what was withdrawn.")
+    messages: list[MessageJson] | None
+    tool_calls: list[ToolCallJson] | None = Field(
         description="null: unknown, also where the agent does not report its calls."
     )
-    turns: list[Turn] | None
+    turns: list[TurnJson] | None
     world_changes: JsonObject | None
     trace_id: str | None = Field(
         description="Sent to an external agent: the trace in its `traceparent`."
@@ -573,7 +579,7 @@ class _Texts(Protocol):
     def after(self) -> str: ...
 
 
-class Difference(Answer):
+class DifferenceJson(Answer):
     """A value that differs; null: there is none. Long values are shortened."""
 
     keys: str = Field(description='Path of keys: cases["Refund"].turns[0].user.')

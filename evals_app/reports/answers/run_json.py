@@ -15,27 +15,27 @@ from evals_app.reports.answers.decided import REVIEWED_COLUMNS, reviewed_json, r
 from evals_app.reports.answers.losses import losses_json
 from evals_app.reports.answers.run_answers import (
     Budget,
-    CaseResult,
-    Counts,
+    CaseResultJson,
+    CountsJson,
     ExecutionDetails,
     ExecutionRow,
     Gate,
-    Grade,
+    GradeJson,
     Json,
     JudgeNoise,
-    LeftOut,
-    Message,
-    Progress,
-    Regrading,
-    Review,
+    LeftOutJson,
+    MessageJson,
+    ProgressJson,
+    RegradingJson,
+    ReviewJson,
     Row,
     RunDetails,
     RunRow,
-    ShownFile,
+    ShownFileJson,
     TokenCount,
     Tokens,
-    ToolCall,
-    Turn,
+    ToolCallJson,
+    TurnJson,
     in_json,
 )
 from evals_app.reports.words.coverage import COVERAGE_COLUMNS, coverage
@@ -135,7 +135,7 @@ def total_json(runs: Sequence[Row]) -> Json:
             verdict: sum(run["verdict"] == verdict for run in runs)
             for verdict in get_args(RunVerdict)
         },
-        "counts": {name: sum(run[name] for run in runs) for name in Counts.KEYS},
+        "counts": {name: sum(run[name] for run in runs) for name in CountsJson.KEYS},
         "tokens": {
             side: {
                 kind: _sum(_tokens_of(run, side)[kind] for run in answers)
@@ -245,8 +245,8 @@ def _gate(gate: Row) -> Json:
 def _regrading(stored: Row) -> Json | None:
     if not stored:
         return None
-    left_out = {why: LeftOut.of(cases) for why, cases in stored["left_out"].items()}
-    return Regrading.of(stored, judge=stored["judge"] or None, left_out=left_out)
+    left_out = {why: LeftOutJson.of(cases) for why, cases in stored["left_out"].items()}
+    return RegradingJson.of(stored, judge=stored["judge"] or None, left_out=left_out)
 
 
 def judge_noise_json(summary: Row) -> list[Json] | None:
@@ -266,8 +266,8 @@ def _of_run(run: Row) -> Json:
         "agent": run["agent_slug"],
         "covers": coverage(run) or None,
         "similarity": similarity_json(run),
-        "counts": Counts.of(run),
-        "progress": Progress.of(run, done=run["total"] - run["not_run"]),
+        "counts": CountsJson.of(run),
+        "progress": ProgressJson.of(run, done=run["total"] - run["not_run"]),
         "budget": Budget.of(run, reached_ceiling=run["reached_ceiling"] or None),
         "rerun_of": run["rerun_of_id"],
         "grades_of": run["grades_of_id"],
@@ -281,7 +281,7 @@ def _of_run(run: Row) -> Json:
 def case_json(case: Row, sums: Row) -> Json:
     """Return a case over its trials; `sums` are their tokens by column, None where unknown."""
     low, high = case["interval_low"], case["interval_high"]
-    return CaseResult.of(
+    return CaseResultJson.of(
         case,
         verdict=case["verdict"] or None,
         interval=None if low is None else [low, high],
@@ -336,7 +336,7 @@ def _limits(execution: Row, grades: Sequence[Row]) -> Json:
 def _grade(grade: Row) -> Json:
     details: Json = grade["details"]
     flags = flags_shown(details, is_compared=grade[IS_COMPARED])
-    return Grade.of(
+    return GradeJson.of(
         grade,
         name=grade["label"],
         cause=grade["cause"] or None,
@@ -349,7 +349,7 @@ def _grade(grade: Row) -> Json:
 
 def review_json(review: Row) -> Json:
     """Return what a person said."""
-    return Review.of(
+    return ReviewJson.of(
         review,
         grade=review["grade_id"],
         carried_from=review["carried_from_id"],
@@ -367,7 +367,7 @@ def _conversation(trial: Row) -> Json:
         messages.append(_message({"role": "user", "text": turn["user"]}, turn=number))
         for message in turn["messages"]:
             tool_calls += [
-                ToolCall.of(call, turn=number, message=len(messages))
+                ToolCallJson.of(call, turn=number, message=len(messages))
                 for call in message["tool_calls"]
             ]
             messages.append(_message(message, turn=number))
@@ -385,16 +385,18 @@ def _conversation(trial: Row) -> Json:
 
 def _message(message: Row, *, turn: int | None) -> Json:
     reasoning = message.get("reasoning") or None  # older transcripts have none
-    return Message.of(role=message["role"], content=message["text"], reasoning=reasoning, turn=turn)
+    return MessageJson.of(
+        role=message["role"], content=message["text"], reasoning=reasoning, turn=turn
+    )
 
 
 def _turn(number: int, turn: Row) -> Json:
     cost = turn.get("cost_usd")  # as text in a transcript; older ones have none
-    return Turn.of(
+    return TurnJson.of(
         turn,
         turn=number,
         cost_usd=None if cost is None else float(cost),
-        files=[ShownFile.of({"sha256": ""} | file) for file in turn.get("files", ())],
+        files=[ShownFileJson.of({"sha256": ""} | file) for file in turn.get("files", ())],
     )
 
 

@@ -14,7 +14,7 @@ By = Literal["day", "agent", "model", "person"]
 
 
 @dataclass(slots=True)
-class Spent:
+class SpentAmount:
     """What was spent by one day, agent, model or person of a month, in USD.
 
     `key` is blank where that is unknown. `unsettled_usd` is the most that calls of dead workers may
@@ -33,9 +33,9 @@ class Spent:
         return self.agent_usd + self.judge_usd + self.unknown_usd
 
 
-def total_of(rows: list[Spent]) -> Spent:
+def total_of(rows: list[SpentAmount]) -> SpentAmount:
     """Add up."""
-    total = Spent("", "Total")
+    total = SpentAmount("", "Total")
     for row in rows:
         total.agent_usd += row.agent_usd
         total.judge_usd += row.judge_usd
@@ -76,7 +76,7 @@ class SpendingAnswer(Answer):
     rows: list[SpentAnswer]
 
 
-def spending_json(month: str, by: By, rows: list[Spent]) -> Json:
+def spending_json(month: str, by: By, rows: list[SpentAmount]) -> Json:
     """Return spending as REST and the command answer it."""
     total = total_of(rows)
     return SpendingAnswer.of(
@@ -90,7 +90,7 @@ def spending_json(month: str, by: By, rows: list[Spent]) -> Json:
     )
 
 
-def _parts(row: Spent) -> Json:
+def _parts(row: SpentAmount) -> Json:
     return SpentParts.of(
         agent=in_json(row.agent_usd),
         judge=in_json(row.judge_usd),
@@ -98,7 +98,7 @@ def _parts(row: Spent) -> Json:
     )
 
 
-def spending_lines(by: By, rows: list[Spent]) -> Iterator[str]:
+def spending_lines(by: By, rows: list[SpentAmount]) -> Iterator[str]:
     """Write a table as wide as it needs to be, so that other programs can read it too."""
     cells = [[by.capitalize(), "Spent", "Agents", "Judges", "Unknown", "Perhaps more"]]
     for row in [*rows, total_of(rows)]:

@@ -140,7 +140,7 @@ have other keys."""
 
 
 @dataclass(frozen=True, slots=True)
-class Reference:
+class CheckReference:
     """Everything about one type: for the page in docs/, and next to the field in the admin.
 
     `first` is when it passes, `scoring` (Markdown) how it scores, `calls` what it costs in model
@@ -171,7 +171,7 @@ class Reference:
         return self.grader.named_by
 
 
-def reference_of(kind: str) -> Reference:
+def reference_of(kind: str) -> CheckReference:
     """Describe a type from its grader."""
     grader = GRADERS[kind]
     first, _, rest = inspect.cleandoc(grader.__doc__ or "").partition("\n")
@@ -180,7 +180,7 @@ def reference_of(kind: str) -> Reference:
         # Copied without a threshold, it would decide nothing.
         written["threshold"] = _THRESHOLDS.get(kind, 0.8)
     example = yaml.dump([written], Dumper=_Readable, sort_keys=False, allow_unicode=True)
-    return Reference(kind, grader, first, rest.strip(), example, tuple(_aliases(kind)))
+    return CheckReference(kind, grader, first, rest.strip(), example, tuple(_aliases(kind)))
 
 
 def assertions_reference() -> str:
@@ -198,7 +198,7 @@ def assertions_reference() -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _overview(references: Sequence[Reference]) -> str:
+def _overview(references: Sequence[CheckReference]) -> str:
     rows = [
         f"| {_names(reference)} | {cell(reference.first)} | {reference.calls} | {', '.join(reference.named_by)} |"
         for reference in references
@@ -231,7 +231,7 @@ def _default(model: type[BaseModel], field: FieldInfo) -> str | None:
     return "the turn's expected text" if is_value and not field.is_required() else None
 
 
-def _section(reference: Reference) -> str:
+def _section(reference: CheckReference) -> str:
     facts = [f"Model calls: {reference.calls}."]
     if reference.also:
         facts.append(f"Other names: {', '.join(reference.also)}.")
@@ -249,7 +249,7 @@ def _section(reference: Reference) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
-def _names(reference: Reference) -> str:
+def _names(reference: CheckReference) -> str:
     other = [name.partition(" ")[0] for name in reference.also]
     anchor = f"[`{reference.kind}`](#{reference.kind})"
     return f"{anchor} ({', '.join(other)})" if other else anchor

@@ -10,13 +10,14 @@ from evals_app.engine.verdicts.scoring import RunVerdict
 from evals_app.reports.answers.run_answers import (
     Answer,
     CostParts,
-    Counts,
+    CountsJson,
     ExecutionDetails,
     Json,
     RunDetails,
     Tokens,
 )
 from evals_app.reports.answers.run_json import SCHEMA_VERSION
+from evals_app.reports.reference.spec_schema import ClientSchema
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -27,20 +28,20 @@ class Total(Answer):
     runs: int
     verdict: RunVerdict
     verdicts: dict[RunVerdict, int]
-    counts: Counts
+    counts: CountsJson
     tokens: Tokens
     cost_usd: float | None
     cost_parts_usd: CostParts
 
 
-class RunReport(Answer):
+class RunReportJson(Answer):
     """A run with its executions."""
 
     run: RunDetails
     executions: list[ExecutionDetails]
 
 
-class OneRun(RunReport):
+class OneRunJson(RunReportJson):
     """The report of one run."""
 
     schema_version: Literal[1]
@@ -51,12 +52,12 @@ class SeveralRuns(Answer):
 
     schema_version: Literal[1]
     total: Total
-    runs: list[RunReport]
+    runs: list[RunReportJson]
 
 
 def report_schema() -> Json:
     """Return the schema of the JSON report."""
-    schema = TypeAdapter(OneRun | SeveralRuns).json_schema()
+    schema = TypeAdapter(OneRunJson | SeveralRuns).json_schema(schema_generator=ClientSchema)
     title = f"Report of runs by Evalwell, version {SCHEMA_VERSION}"
     return {"$schema": _DIALECT, "title": title} | schema
 

@@ -12,7 +12,7 @@ from evals_app.engine.specs.agent_spec import AgentSpec
 from evals_app.engine.specs.base_spec import ModelSpec, ProviderSpec
 from evals_app.engine.specs.files import FileSpec
 from evals_app.engine.suites.suite_spec import COMMON_KEYS, AssertionSpec, CaseSpec, SuiteSpec
-from evals_app.reports.answers.run_answers import Json
+from evals_app.reports.answers.run_answers import Json, schema_name
 from fixtures_app.spec import FixtureSpec
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -70,7 +70,14 @@ def model_schema(
     return whole, parts
 
 
-class _Enumerated(GenerateJsonSchema):
+class ClientSchema(GenerateJsonSchema):
+    """Names the parts of a schema as clients see them."""
+
+    def normalize_name(self, name: str) -> str:
+        return super().normalize_name(schema_name(name))
+
+
+class _Enumerated(ClientSchema):
     """Describes a single word as an enumeration: clients tell that apart from other alternatives."""
 
     def literal_schema(self, schema: Any) -> Json:

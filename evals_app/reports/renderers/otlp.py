@@ -35,7 +35,7 @@ JsonObject = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class SpanSource:
     """Where executions come from."""
 
     run_id: int
@@ -51,7 +51,7 @@ def request_of(spans: Sequence[JsonObject]) -> JsonObject:
 
 
 def spans_of(
-    outcome: Outcome, source: Source, *, ended_at: datetime, with_content: bool
+    outcome: Outcome, source: SpanSource, *, ended_at: datetime, with_content: bool
 ) -> list[JsonObject]:
     """Return the spans of an execution, its own first.
 
@@ -68,7 +68,7 @@ def _ns(moment: datetime) -> int:
 class _Writer:
     """Writes the spans of one execution."""
 
-    def __init__(self, outcome: Outcome, source: Source, *, with_content: bool) -> None:
+    def __init__(self, outcome: Outcome, source: SpanSource, *, with_content: bool) -> None:
         self._outcome = outcome
         self._trial = outcome.trial
         self._source = source

@@ -27,7 +27,7 @@ _LEFT_OUT = {
 
 
 @dataclass(frozen=True, slots=True)
-class CaseChanges:
+class ChangedCases:
     """Cases of two runs, counted by what happened to them.
 
     Only `compared` cases say how much better or worse the later run is: both runs have them, with the
@@ -82,7 +82,7 @@ _EDITS = (Change.CHANGED, Change.NEW, Change.MISSING)
 
 def changes_between(
     before: Mapping[str, CaseOutcome], now: Mapping[str, CaseOutcome]
-) -> CaseChanges:
+) -> ChangedCases:
     """Count what happened to the cases of two runs, given by name."""
     counts: Counter[Change] = Counter()
     compared = gained = lost = 0
@@ -99,4 +99,4 @@ def changes_between(
         if base.is_decided and head.is_decided:
             compared += 1
             gained += passes - passed_before
-    return CaseChanges(dict(counts), compared, gained, lost, tuple(worse))
+    return ChangedCases(dict(counts), compared, gained, lost, tuple(worse))

@@ -8,7 +8,7 @@ KIND_NAMES: tuple[KindName, ...] = get_args(KindName)
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class ReportKind:
     """What a report is called, and what its file is."""
 
     title: str
@@ -18,36 +18,36 @@ class Kind:
     is_offered: bool = True  # on the page of a run
 
 
-KINDS: dict[KindName, Kind] = {
-    "html": Kind(
+KINDS: dict[KindName, ReportKind] = {
+    "html": ReportKind(
         "One page to send by mail (HTML)",
         ".html",
         "text/html; charset=utf-8",
         has_conversations=True,
     ),
-    "markdown": Kind(
+    "markdown": ReportKind(
         "Text for a chat or a pull request (Markdown)", ".md", "text/markdown; charset=utf-8"
     ),
-    "folder": Kind(
+    "folder": ReportKind(
         "One text file for each case (zip)", ".zip", "application/zip", has_conversations=True
     ),
-    "xlsx": Kind(
+    "xlsx": ReportKind(
         "Table for Excel (XLSX)",
         ".xlsx",
         "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
     ),
-    "csv": Kind("Table for other programs (CSV)", ".csv", "text/csv; charset=utf-8"),
-    "json": Kind(
+    "csv": ReportKind("Table for other programs (CSV)", ".csv", "text/csv; charset=utf-8"),
+    "json": ReportKind(
         "Everything, for programs (JSON)", ".json", "application/json", has_conversations=True
     ),
-    "junit": Kind("Test results for build servers (JUnit XML)", ".xml", "application/xml"),
-    "github": Kind(
+    "junit": ReportKind("Test results for build servers (JUnit XML)", ".xml", "application/xml"),
+    "github": ReportKind(
         "Summary of a GitHub Actions job (Markdown)",
         ".github.md",
         "text/markdown; charset=utf-8",
         is_offered=False,
     ),
-    "gitlab": Kind(
+    "gitlab": ReportKind(
         "Code Quality report for GitLab (JSON)",
         ".gl-code-quality.json",
         "application/json",

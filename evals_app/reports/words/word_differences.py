@@ -21,7 +21,7 @@ Opcode = tuple[str, int, int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class TextPiece:
     """A part of a text; `is_only_here` if the other text lacks it."""
 
     text: str
@@ -29,11 +29,11 @@ class Piece:
 
 
 @dataclass(frozen=True, slots=True)
-class Wording:
+class ComparedTexts:
     """Two texts in pieces. `is_similar` is False where they have too little in common to mark."""
 
-    base: tuple[Piece, ...]
-    head: tuple[Piece, ...]
+    base: tuple[TextPiece, ...]
+    head: tuple[TextPiece, ...]
     is_similar: bool = True
 
     @property
@@ -42,31 +42,31 @@ class Wording:
         return self.is_similar and not any(piece.is_only_here for piece in self.base + self.head)
 
 
-def word_differences(base: str, head: str) -> Wording:
+def word_differences(base: str, head: str) -> ComparedTexts:
     """Return both texts in pieces, those marked that are only in one of them."""
     if base == head:
-        return Wording(_whole(base), _whole(head))
+        return ComparedTexts(_whole(base), _whole(head))
     left, right = _pieces(base, head)
     common = sum(len(piece.text) for piece in left + right if not piece.is_only_here)
     if common < _MIN_IN_COMMON * (len(base) + len(head)):
-        return Wording(_whole(base), _whole(head), is_similar=False)
-    return Wording(left, right)
+        return ComparedTexts(_whole(base), _whole(head), is_similar=False)
+    return ComparedTexts(left, right)
 
 
-def _whole(text: str) -> tuple[Piece, ...]:
-    return (Piece(text, is_only_here=False),) if text else ()
+def _whole(text: str) -> tuple[TextPiece, ...]:
+    return (TextPiece(text, is_only_here=False),) if text else ()
 
 
-def _pieces(base: str, head: str) -> tuple[tuple[Piece, ...], tuple[Piece, ...]]:
+def _pieces(base: str, head: str) -> tuple[tuple[TextPiece, ...], tuple[TextPiece, ...]]:
     """Compare line by line, and what differs word by word: long texts would take too long."""
-    left: list[Piece] = []
-    right: list[Piece] = []
+    left: list[TextPiece] = []
+    right: list[TextPiece] = []
     lines, others = _LINE.findall(base), _LINE.findall(head)
     for kind, b1, b2, h1, h2 in _opcodes(lines, others):
         before, after = "".join(lines[b1:b2]), "".join(others[h1:h2])
         if kind == "equal":
-            left.append(Piece(before, is_only_here=False))
-            right.append(Piece(after, is_only_here=False))
+            left.append(TextPiece(before, is_only_here=False))
+            right.append(TextPiece(after, is_only_here=False))
         else:
             words = _changed_words(_WORD.findall(before), _WORD.findall(after))
             for piece, other in words:
@@ -75,13 +75,15 @@ def _pieces(base: str, head: str) -> tuple[tuple[Piece, ...], tuple[Piece, ...]]
     return _joined(left), _joined(right)
 
 
-def _changed_words(words: Sequence[str], others: Sequence[str]) -> Iterator[tuple[Piece, Piece]]:
+def _changed_words(
+    words: Sequence[str], others: Sequence[str]
+) -> Iterator[tuple[TextPiece, TextPiece]]:
     is_long = max(len(words), len(others)) > _MAX_WORDS
     whole: list[Opcode] = [("replace", 0, len(words), 0, len(others))]
     for kind, b1, b2, h1, h2 in whole if is_long else _opcodes(words, others):
         is_changed = kind != "equal"
         before, after = words[b1:b2], others[h1:h2]
-        yield Piece("".join(before), is_changed), Piece("".join(after), is_changed)
+        yield TextPiece("".join(before), is_changed), TextPiece("".join(after), is_changed)
 
 
 def _opcodes(texts: Sequence[str], others: Sequence[str]) -> Sequence[Opcode]:
@@ -89,11 +91,14 @@ def _opcodes(texts: Sequence[str], others: Sequence[str]) -> Sequence[Opcode]:
     return SequenceMatcher(None, keys, other_keys).get_opcodes()
 
 
-def _joined(pieces: Iterable[Piece]) -> tuple[Piece, ...]:
+def _joined(pieces: Iterable[TextPiece]) -> tuple[TextPiece, ...]:
     full = (piece for piece in pieces if piece.text)
-    joined: list[Piece] = []
+    joined: list[TextPiece] = []
     for is_only_here, group in groupby(full, key=lambda piece: piece.is_only_here):
         text = "".join(piece.text for piece in group)
         words = text.rstrip() if is_only_here else text
-        joined += [Piece(words, is_only_here), Piece(text[len(words) :], is_only_here=False)]
+        joined += [
+            TextPiece(words, is_only_here),
+            TextPiece(text[len(words) :], is_only_here=False),
+        ]
     return tuple(piece for piece in joined if piece.text)

@@ -8,7 +8,7 @@ from django.contrib.auth import get_user_model
 from django.db.models import Max, Min, Q, Sum
 
 from evals_app.models import Spending
-from evals_app.reports.answers.spending import By, Spent
+from evals_app.reports.answers.spending import By, SpentAmount
 from evals_app.runs.ground.ledger import today
 from evals_app.runs.money.ceilings import in_month, next_month
 from fixtures_app.ground.quoting import shortened
@@ -56,7 +56,7 @@ def months() -> list[date]:
     return known[::-1]
 
 
-def spending(first: date, *, by: By, reader: "User | None" = None) -> list[Spent]:
+def spending(first: date, *, by: By, reader: "User | None" = None) -> list[SpentAmount]:
     """Return what was spent in the month that begins on `first`: days in order, else most first.
 
     Only those who may view users read what others spent; a reader of None reads all.
@@ -69,10 +69,10 @@ def spending(first: date, *, by: By, reader: "User | None" = None) -> list[Spent
         .values(column, "role")
         .annotate(spent=Sum("spent_usd"), unsettled=Sum("unsettled_usd"), called=Max("agent_name"))
     )
-    rows: dict[Any, Spent] = {}
+    rows: dict[Any, SpentAmount] = {}
     for entry in sums:
         key = entry[column]
-        row = rows.setdefault(key, Spent("" if key is None else str(key), entry["called"]))
+        row = rows.setdefault(key, SpentAmount("" if key is None else str(key), entry["called"]))
         side = entry["role"] or "unknown"
         setattr(row, f"{side}_usd", getattr(row, f"{side}_usd") + entry["spent"])
         row.unsettled_usd += entry["unsettled"]
@@ -88,7 +88,7 @@ def sees_all(reader: "User | None") -> bool:
     return reader is None or reader.has_perm("auth.view_user")
 
 
-def _name(rows: dict[Any, Spent], *, by: By) -> None:
+def _name(rows: dict[Any, SpentAmount], *, by: By) -> None:
     people = _people(rows.keys() - {None}) if by == "person" else {}
     for key, row in rows.items():
         if by == "person" and key is not None:

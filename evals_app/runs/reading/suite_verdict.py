@@ -10,7 +10,7 @@ from django.db.models import F, OuterRef, QuerySet, Subquery
 
 from evals_app.models import Run, Suite
 from evals_app.reports.answers.run_json import CASES_DIGEST
-from evals_app.reports.words.changes import CaseChanges, changes_between
+from evals_app.reports.words.changes import ChangedCases, changes_between
 from evals_app.reports.words.shares import CASE_COUNTS
 from evals_app.runs.reading.outcomes import MAX_RESULTS, outcomes_of
 
@@ -66,11 +66,11 @@ def standing(suite: Any, runs: Mapping[int, Run]) -> Standing:
 
 # What changed from one run that has ended to another; a run that was resumed ends again.
 _Ends = tuple[int, datetime | None, int, datetime | None]
-_known: OrderedDict[_Ends, CaseChanges] = OrderedDict()
+_known: OrderedDict[_Ends, ChangedCases] = OrderedDict()
 _MAX_KNOWN = 1000
 
 
-def case_changes(pairs: Iterable[tuple[Run, Run]]) -> dict[int, CaseChanges]:
+def case_changes(pairs: Iterable[tuple[Run, Run]]) -> dict[int, ChangedCases]:
     """Return what changed from an earlier run to a later one, by the later one.
 
     The results of many cases are read once and counted; the counts are kept, because people look

@@ -17,7 +17,7 @@ from evals_app.engine.record.trial import Cause, GradeStatus, Verdict
 from evals_app.engine.statistics.sampling import Candidate, Outcome, draw, shares
 from evals_app.engine.verdicts.overruling import Word, bullets
 from evals_app.models import GradeResult, Review, ReviewItem, ReviewTask, Run
-from evals_app.reports.answers.review_tasks import Progress, TaskItem, progress_of
+from evals_app.reports.answers.review_tasks import TaskItem, TaskProgress, progress_of
 from evals_app.runs.judges.criteria import bullet_text
 from evals_app.runs.reviews.reviewing import REVIEWING, review_grade
 
@@ -283,12 +283,12 @@ def shown_name(person: Any) -> str:
 # Working on it
 
 
-def progress(task: ReviewTask) -> Progress:
+def progress(task: ReviewTask) -> TaskProgress:
     """Return how far a task is."""
     return progress_of_all([task])[task.pk]
 
 
-def progress_of_all(tasks: Sequence[ReviewTask]) -> dict[int, Progress]:
+def progress_of_all(tasks: Sequence[ReviewTask]) -> dict[int, TaskProgress]:
     """Return how far tasks are; their people are read ahead."""
     places: dict[int, list[ReviewItem]] = {task.pk: [] for task in tasks}
     for row in ReviewItem.objects.filter(task__in=places).order_by("task", "position"):

@@ -19,7 +19,7 @@ from evals_app.engine.running.run_gateway import Begun, Job, Orders, Outcome, Pl
 from evals_app.engine.running.spans import Received
 from evals_app.formats.snapshots.run_snapshot import SnapshotSpec
 from evals_app.models import Attachment, EvaluationSteps, Run
-from evals_app.reports.renderers.otlp import Source
+from evals_app.reports.renderers.otlp import SpanSource
 from evals_app.runs.ground.patience import patiently
 from evals_app.runs.ground.storable import storable
 from evals_app.runs.ground.traces import open_trace, read_spans
@@ -98,7 +98,7 @@ class DrainDesk:
         self, lease: HeldLease, plan: Plan, heart: Heart, exporter: Exporter | None = None
     ) -> None:
         self._exporter = exporter
-        self._source = Source(lease.run_id, plan.suite.suite, plan.agent.agent)
+        self._source = SpanSource(lease.run_id, plan.suite.suite, plan.agent.agent)
         self._lease = lease
         self._limited = {limited.slug: limited for limited in plan.limited}
         self._heart = heart

@@ -14,7 +14,7 @@ from django.utils import timezone
 from evals_app.engine.basics.errors import ConfigurationError
 from evals_app.engine.network.web import Web, WebError
 from evals_app.engine.running.run_gateway import Outcome
-from evals_app.reports.renderers.otlp import PATH, Source, request_of, spans_of
+from evals_app.reports.renderers.otlp import PATH, SpanSource, request_of, spans_of
 
 log = logging.getLogger(__name__)
 
@@ -35,13 +35,13 @@ class Exporter:
         self._headers = headers
         self._with_content = with_content
         self._web = web
-        self._waiting: deque[tuple[Outcome, Source, datetime]] = deque()
+        self._waiting: deque[tuple[Outcome, SpanSource, datetime]] = deque()
         self._news = asyncio.Event()
         self._idle = asyncio.Event()
         self._idle.set()
         self.dropped = 0
 
-    def add(self, outcomes: Sequence[Outcome], source: Source) -> None:
+    def add(self, outcomes: Sequence[Outcome], source: SpanSource) -> None:
         """Take executions that are recorded; those that were cancelled have no result."""
         now = timezone.now()
         for outcome in outcomes:
@@ -74,7 +74,7 @@ class Exporter:
         if self.dropped:
             log.warning("Executions that were not exported as traces: %d.", self.dropped)
 
-    async def _send(self, batch: Sequence[tuple[Outcome, Source, datetime]]) -> None:
+    async def _send(self, batch: Sequence[tuple[Outcome, SpanSource, datetime]]) -> None:
         try:
             async with asyncio.timeout(SEND_S):
                 body = await asyncio.to_thread(self._body, batch)
@@ -94,7 +94,7 @@ class Exporter:
                 log.warning("The trace collector did not accept executions. %s", problem)
             self.dropped += len(batch)
 
-    def _body(self, batch: Sequence[tuple[Outcome, Source, datetime]]) -> object:
+    def _body(self, batch: Sequence[tuple[Outcome, SpanSource, datetime]]) -> object:
         spans = [
             span
             for outcome, source, ended_at in batch

@@ -6,7 +6,7 @@ import pytest
 from rest_framework.test import APIClient
 
 from evals_app.models import Execution, GradeResult, ReviewedVerdict, Run
-from evals_app.reports.answers.run_answers import Review
+from evals_app.reports.answers.run_answers import ReviewJson
 from tests.api.clients import make_client
 from tests.runs.suites import finished, make_suite
 
@@ -39,7 +39,7 @@ def test_a_review_overrules_a_grade_and_is_withdrawn(grade: GradeResult) -> None
 
     assert said.status_code == 201
     answer = said.json()
-    Review.model_validate_json(said.content)
+    ReviewJson.model_validate_json(said.content)
     assert said.headers["Location"] == address(grade.execution, answer["id"])
     assert (answer["passed"], answer["judged_passed"], answer["reason"]) == (True, False, "Polite.")
     details = client.get(f"/api/executions/{grade.execution_id}/").json()

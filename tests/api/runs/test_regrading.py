@@ -7,7 +7,7 @@ from rest_framework.test import APIClient
 
 from evals_app.models import Assertion, Case, Run
 from evals_app.reports.answers.forecasts import RegradeForecastAnswer
-from evals_app.reports.answers.run_answers import JudgeNoise, LeftOut, Regrading
+from evals_app.reports.answers.run_answers import JudgeNoise, LeftOutJson, RegradingJson
 from evals_app.runs.process.worker_loop import work
 from tests.api.clients import make_client
 from tests.runs.suites import finished, make_suite
@@ -38,7 +38,7 @@ def test_a_run_is_graded_again(client: APIClient, run: Run) -> None:
     assert response.status_code == 201
     again = client.get(response.headers["Location"]).json()
     assert (again["grades_of"], again["verdict"], again["is_whole"]) == (run.pk, "passed", False)
-    assert again["regrading"].keys() == set(Regrading.KEYS)
+    assert again["regrading"].keys() == set(RegradingJson.KEYS)
     assert again["judge_noise"] is None
     assert client.get(f"/api/runs/{run.pk}/").json()["regrading"] is None
     listed = client.get(f"/api/runs/?grades_of={run.pk}").json()["results"]
@@ -69,7 +69,7 @@ def test_a_forecast_names_what_is_left_out_and_starts_nothing(client: APIClient,
 
     assert answer.keys() == set(RegradeForecastAnswer.KEYS)
     assert (answer["conversations"], answer["calls"]) == (3, {"agent": 0, "judge": 0})
-    assert answer["left_out"] == {"changed": LeftOut.of({"count": 1, "names": ["case 1"]})}
+    assert answer["left_out"] == {"changed": LeftOutJson.of({"count": 1, "names": ["case 1"]})}
     assert Run.objects.count() == 1
 
 

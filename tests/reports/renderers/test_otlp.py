@@ -21,13 +21,13 @@ from evals_app.engine.running.run_gateway import Job, Outcome, Stored
 from evals_app.engine.running.spans import Span, Tree, calls_of, usage_of
 from evals_app.engine.verdicts.scoring import Decision
 from evals_app.formats.otlp import read_spans
-from evals_app.reports.renderers.otlp import Source, request_of, spans_of
+from evals_app.reports.renderers.otlp import SpanSource, request_of, spans_of
 from tests.engine.makers import make_case, make_trial, make_turn
 
 TRACE, TURN = "f" * 32, "a" * 16
 ENDED = datetime(2026, 5, 1, 9, 30, 10, tzinfo=UTC)
 CALLS = (ToolCall("find", {"n": 7}, {"s": 1}, duration_ms=5.0), ToolCall("open", {}, error="No."))
-SOURCE = Source(run_id=3, suite="Orders", agent="Shop")
+SOURCE = SpanSource(run_id=3, suite="Orders", agent="Shop")
 SECRET = "the customer's name"
 
 

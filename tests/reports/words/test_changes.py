@@ -4,7 +4,7 @@ import pytest
 
 from evals_app.engine.record.trial import Verdict
 from evals_app.engine.statistics.comparison import CaseOutcome
-from evals_app.reports.words.changes import CaseChanges, changes_between
+from evals_app.reports.words.changes import ChangedCases, changes_between
 
 
 def outcomes(cases: dict[str, str], *, edited: str = "") -> dict[str, CaseOutcome]:
@@ -19,7 +19,7 @@ def outcomes(cases: dict[str, str], *, edited: str = "") -> dict[str, CaseOutcom
     return made
 
 
-def changes(before: dict[str, str], now: dict[str, str], edited: str = "") -> CaseChanges:
+def changes(before: dict[str, str], now: dict[str, str], edited: str = "") -> ChangedCases:
     return changes_between(outcomes(before), outcomes(now, edited=edited))
 
 

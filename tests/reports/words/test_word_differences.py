@@ -2,10 +2,10 @@ import random
 
 import pytest
 
-from evals_app.reports.words.word_differences import Wording, word_differences
+from evals_app.reports.words.word_differences import ComparedTexts, word_differences
 
 
-def marked(wording: Wording) -> tuple[str, str]:
+def marked(wording: ComparedTexts) -> tuple[str, str]:
     """Return both texts with brackets around what is only there."""
     base, head = (
         "".join(f"[{piece.text}]" if piece.is_only_here else piece.text for piece in side)

@@ -6,14 +6,14 @@ from typing import Any
 import pytest
 
 from evals_app.formats.otlp import read_spans
-from evals_app.reports.renderers.otlp import Source
+from evals_app.reports.renderers.otlp import SpanSource
 from evals_app.runs.work import telemetry
 from evals_app.runs.work.telemetry import Exporter, exporting
 from tests.agent_server import Sent, WebServer
 from tests.engine.desks import cases_of, execute_in_memory, make_plan
 from tests.runs.suites import finished, make_suite
 
-SOURCE = Source(1, "Suite", "Agent")
+SOURCE = SpanSource(1, "Suite", "Agent")
 
 
 @pytest.mark.django_db
