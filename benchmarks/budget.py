@@ -3,7 +3,7 @@
     DATABASE_URL=... python -m benchmarks.budget --workers 8 --calls 500 --rounds 100
     DATABASE_URL=... python -m benchmarks.budget --monthly 4   # of four runs, out of one month's
 
-Each process is a drainer with a lease of its own. It reserves the most that a call may cost,
+Each process is a worker with a lease of its own. It reserves the most that a call may cost,
 waits where that is refused, and settles what the call did cost: between nothing and all of it. After
 every settlement the rows are read: spent, reserved and unsettled together must never exceed the
 ceiling, of the run or of the month. Exit code 1 if they ever do, or if a round stops although a call
@@ -42,7 +42,7 @@ AT_ONCE = 8
 
 
 def make_run(*, ceiling: Decimal | None) -> Run:
-    """Write a run, with a ceiling or without, and so much to do that every drainer gets a lease."""
+    """Write a run, with a ceiling or without, and so much to do that every worker gets a lease."""
     snapshot, _ = Snapshot.objects.get_or_create(
         sha256="0" * 64, defaults={"schema_version": 1, "content": "{}"}
     )
@@ -69,7 +69,7 @@ def make_runs(*, monthly: int) -> list[Run]:
 
 
 class Payer:
-    """One drainer: pays for its share of the calls until all are paid or the budget is spent."""
+    """One worker: pays for its share of the calls until all are paid or the budget is spent."""
 
     def __init__(self, lease: HeldLease, *, seed: int) -> None:
         self.lease = lease

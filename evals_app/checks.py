@@ -38,7 +38,7 @@ def queue_settings(app_configs: object, **_: Any) -> Iterable[CheckMessage]:  # 
     if not own < timeout:
         yield Error(
             f"The queue's timeout ({timeout} s) must be above EVALS_SHIFT_S + EVALS_EXECUTION_S "
-            f"({own:g} s), or drainers are killed at work.",
+            f"({own:g} s), or workers are killed at work.",
             id="evals_app.E001",
         )
     if not retry > timeout:
@@ -60,7 +60,7 @@ def queue_settings(app_configs: object, **_: Any) -> Iterable[CheckMessage]:  # 
         yield Error(
             f"EVALS_LEASE_S ({settings.EVALS_LEASE_S:g} s) must be above the sum of "
             f"EVALS_HEARTBEAT_S ({settings.EVALS_HEARTBEAT_S:g} s), EVALS_PULSE_S "
-            f"({settings.EVALS_PULSE_S:g} s){waits}, or drainers at work are considered dead.",
+            f"({settings.EVALS_PULSE_S:g} s){waits}, or workers at work are considered dead.",
             id="evals_app.E005",
         )
 

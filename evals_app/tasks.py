@@ -6,7 +6,7 @@ from evals_app.runs.process.retention import prune_as_scheduled
 from evals_app.runs.process.worker_loop import work
 
 
-def drain(**_: Any) -> dict[str, int]:  # tickets of other versions carry more
+def work_on_runs(**_: Any) -> dict[str, int]:  # tickets of other versions carry more
     """Work on the runs that wait."""
     return work()
 

@@ -151,7 +151,7 @@ def _open_run(run: Run) -> dict[str, Any]:
     return {
         "run": run,
         "badges": run_badges(run),
-        "percent": round(100 * run.done / run.total) if run.total else 100,
+        "percent": round(100 * run.ended_count / run.total) if run.total else 100,
     }
 
 

@@ -280,7 +280,7 @@ class SuiteWriting:
         if plan.staged:
             for part in _parts(plan.gone):
                 Case.objects.filter(pk__in=part).update(suite=None, staged=f"{self._name}-gone")
-            Case.anywhere.filter(staged=plan.staged).update(suite=suite, staged="")
+            Case.with_staged.filter(staged=plan.staged).update(suite=suite, staged="")
         else:
             delete_cases(plan.gone)
         _move_cases(plan.moved)
@@ -290,7 +290,7 @@ class SuiteWriting:
     def clean_up(self) -> None:
         """Remove staged cases without a suite: replaced ones, or those of a failed import."""
         if any(plan.staged for plan in self._plans):
-            remove_staged(Case.anywhere.filter(suite=None, staged__startswith=self._name))
+            remove_staged(Case.with_staged.filter(suite=None, staged__startswith=self._name))
 
 
 @dataclass(frozen=True, slots=True)
@@ -402,7 +402,7 @@ def _move_cases(moved: Sequence[tuple[int, int]]) -> None:
 
 def _create_cases(cases: Sequence[_CaseToWrite], *, suite: Suite | None, staged: str = "") -> None:
     rows = [Case(suite=suite, staged=staged, **entry.columns()) for entry in cases]
-    Case.anywhere.bulk_create(rows, batch_size=BATCH)
+    Case.with_staged.bulk_create(rows, batch_size=BATCH)
     _fill_cases([(row, entry.spec) for row, entry in zip(rows, cases, strict=True)])
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from evals_app.engine.statistics.comparison import MAX_RUNS
 from evals_app.management import usage_error
 from evals_app.models import Agent, Run, Suite
-from evals_app.runs.starting.select import Part, Variant, nothing_chosen
+from evals_app.runs.starting.select import RunPart, Variant, nothing_chosen
 from fixtures_app.ground.words import near
 
 
@@ -34,7 +34,7 @@ def choose(options: dict[str, Any]) -> Choice:
     """
     variants = _variants(options["agent"], options["model"])
     suites = _named(options["suites"]) if options["suites"] else _current(variants)
-    part = Part(cases=options["case"], names=options["case_exact"], tags=options["tag"])
+    part = RunPart(cases=options["case"], names=options["case_exact"], tags=options["tag"])
     chosen = [suite for suite in suites if part.has_case_of(suite)]
     if not chosen:
         raise usage_error(nothing_chosen(suites, part))

@@ -21,7 +21,7 @@ from evals_app.reports.answers.comparison import (
     outcome_text,
     unknown_content,
 )
-from evals_app.runs.reading.compared_runs import ComparedHead, Comparison, changed_checks
+from evals_app.runs.reading.compared_runs import Comparison, ComparisonHead, changed_checks
 
 SHOWN_CASES = 20
 SHOWN_DIFFERENCES = 10
@@ -57,7 +57,7 @@ def print_matrix(comparison: Comparison, *, console: Console) -> None:
     console.print(table)
 
 
-def _print_head(head: ComparedHead, *, base: int, console: Console) -> None:
+def _print_head(head: ComparisonHead, *, base: int, console: Console) -> None:
     colour = "red" if head.cases.is_worse else "green"
     if head.cases.verdict == "not_comparable":
         colour = "yellow"

@@ -93,7 +93,7 @@ def watch(
         run.pk: progress.add_task(name, total=run.total, state="")
         for run, name in zip(runs, names, strict=True)
     }
-    done_before = {run.pk: run.done for run in runs}  # of runs that we come to late
+    done_before = {run.pk: run.ended_count for run in runs}  # of runs that we come to late
     began_at, shown_at = time.monotonic(), 0.0
     with progress if shows_progress else nullcontext():
         while True:
@@ -106,9 +106,9 @@ def watch(
                     # Workers look at deadlines too, but seldom.
                     if run.is_open and not run.stop_reason and run.deadline_at:
                         run.pass_deadline()
-                    rate = rate_of(run.done - done_before[run.pk], now - began_at)
+                    rate = rate_of(run.ended_count - done_before[run.pk], now - began_at)
                     state = ", ".join(filter(None, [counts_of(run), rate, cost_of(run)]))
-                    progress.update(bars[run.pk], completed=run.done, state=state)
+                    progress.update(bars[run.pk], completed=run.ended_count, state=state)
                 if shows_progress:
                     progress.refresh()
                 if stop() or not any(run.is_open for run in current):

@@ -59,7 +59,7 @@ def _started_before(key: str) -> Run | None:
         RefusedError: it started another run.
     """
     name = key.rpartition(":")[0] + ":"
-    runs = Run.everything.filter(idempotency_key__startswith=name)
+    runs = Run.all_runs.filter(idempotency_key__startswith=name)
     run = runs.only("idempotency_key", "status").first()
     if run is not None and run.idempotency_key != key:
         message = f"This Idempotency-Key started run {run.pk} with another body; use a new key."

@@ -147,7 +147,7 @@ def finished() -> int:
     return Execution.objects.filter(status=Execution.Status.FINISHED).count()
 
 
-def drainer() -> int:
+def worker_pid() -> int:
     """Return a worker process that is in the middle of conversations."""
     pids: list[int] = []
 

@@ -18,12 +18,12 @@ from tests.faults.crew import (
     check_run,
     children,
     crew,
-    drainer,
     eventually,
     finished,
     is_over,
     send,
     start,
+    worker_pid,
 )
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -33,7 +33,7 @@ def test_a_worker_process_killed_at_work(child_environment: dict[str, str], tmp_
     run = start(60)
     with crew(child_environment, tmp_path):
         eventually(lambda: finished() > 5, "some results")
-        send(signal.SIGKILL, drainer())
+        send(signal.SIGKILL, worker_pid())
 
         eventually(lambda: is_over(run), "the end of the run", within_s=RECOVERED_S)
     check_run(run)
@@ -86,7 +86,7 @@ def test_no_process_outlives_a_command_killed_at_work(
 ) -> None:
     start(60)
     with crew(child_environment, tmp_path) as hurt:
-        drainer()
+        worker_pid()
         tree = hurt.tree
         send(signal.SIGKILL, hurt.pid)
         hurt.wait()
@@ -113,7 +113,7 @@ def test_a_worker_process_that_was_given_up_writes_nothing_when_it_wakes(
 ) -> None:
     run = start(40, concurrency=4)
     with crew(child_environment, tmp_path):
-        sleeper = drainer()
+        sleeper = worker_pid()
         send(signal.SIGSTOP, sleeper)
         lease = Lease.objects.get(pid=sleeper)
         running = Execution.objects.filter(lease_token=lease.pk, status="running")
@@ -128,8 +128,10 @@ def test_a_worker_process_that_was_given_up_writes_nothing_when_it_wakes(
 
 
 def came_too_late(pid: int) -> bool:
-    """Whether a drainer ended without recording all that it had claimed, or gave up altogether."""
-    drained = Success.objects.filter(func="evals_app.tasks.drain").values_list("result", flat=True)
+    """Whether a worker ended without recording all that it had claimed, or gave up altogether."""
+    drained = Success.objects.filter(func="evals_app.tasks.work_on_runs").values_list(
+        "result", flat=True
+    )
     late = any(counts["claimed"] > counts["recorded"] for counts in drained if counts)
     return late or not is_process(pid)
 

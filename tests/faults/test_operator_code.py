@@ -10,7 +10,7 @@ from evals_app.models import Assertion, Execution, Run
 from evals_app.runs.ground.workers import is_process
 from evals_app.runs.starting.start_run import start_run
 from tests.engine.operator_code import OperatorCode, operator_code_in
-from tests.faults.crew import RECOVERED_S, crew, drainer, eventually, is_over, send
+from tests.faults.crew import RECOVERED_S, crew, eventually, is_over, send, worker_pid
 from tests.runs.suites import make_suite
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -63,7 +63,7 @@ def test_functions_end_with_a_worker_that_is_killed(
         eventually(lambda: len(pids()) == 2, "a function at work")
         was_at_work = all(map(is_process, pids()))
         fine.touch()
-        send(signal.SIGKILL, drainer())
+        send(signal.SIGKILL, worker_pid())
 
         eventually(lambda: not any(map(is_process, pids())), "the end of the function")
         eventually(lambda: is_over(run), "the end of the run", within_s=RECOVERED_S)

@@ -11,11 +11,11 @@ from evals_app.models import Execution, Lease, Run, Worker
 from tests.faults.crew import (
     Crew,
     crew,
-    drainer,
     eventually,
     finished,
     send,
     start,
+    worker_pid,
 )
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -69,7 +69,7 @@ def test_it_stops_when_asked(
 def test_a_second_signal_ends_the_grace(child_environment: dict[str, str], tmp_path: Path) -> None:
     run = start(8, message="very late")
     with crew(child_environment, tmp_path, "--grace", FAR_AWAY) as hurt:
-        drainer()
+        worker_pid()
         press_control_c(hurt)
         eventually(lambda: Worker.objects.filter(is_draining=True).exists(), "the first is heard")
         press_control_c(hurt)
@@ -84,7 +84,7 @@ def test_a_third_signal_kills_even_what_does_not_answer(
 ) -> None:
     run = start(8, message="very late")
     with crew(child_environment, tmp_path, "--grace", FAR_AWAY) as hurt:
-        send(signal.SIGSTOP, drainer())
+        send(signal.SIGSTOP, worker_pid())
         press_control_c(hurt)
         eventually(lambda: Worker.objects.filter(is_draining=True).exists(), "the first is heard")
         press_control_c(hurt)

@@ -193,4 +193,4 @@ def test_all_models_start_or_none(suite: Suite) -> None:
 
     assert "greetings with a/b" in str(caught.value)
     assert "greetings with c/d" in str(caught.value)
-    assert not Run.everything.exists()
+    assert not Run.all_runs.exists()

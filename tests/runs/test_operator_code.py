@@ -13,7 +13,7 @@ from evals_app.models import Agent, Assertion, Case, Run, Suite, Turn
 from evals_app.runs.ground.workers import is_process
 from evals_app.runs.process.worker_loop import work
 from evals_app.runs.starting.start_run import start_run
-from evals_app.runs.work.heartbeat import Heart
+from evals_app.runs.work.heartbeat import Heartbeat
 from tests.engine.operator_code import OperatorCode, operator_code_in
 from tests.engine.permitting import permitting
 from tests.runs.suites import finished, make_agent, make_suite
@@ -116,7 +116,7 @@ def test_a_cancelled_run_leaves_no_process_behind(
     def pids() -> list[int]:
         return [int(path.stem) for path in tmp_path.glob("*.pid")]
 
-    class SomebodyClicks(Heart):
+    class SomebodyClicks(Heartbeat):
         def beat(self, report: Report) -> Orders:
             if len(pids()) == 4:
                 run.cancel()

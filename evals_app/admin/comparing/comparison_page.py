@@ -34,8 +34,8 @@ from evals_app.reports.answers.comparison import (
 )
 from evals_app.runs.reading.compared_runs import (
     CannotCompareError,
-    ComparedHead,
     Comparison,
+    ComparisonHead,
     changed_checks,
     compare_runs,
 )
@@ -75,7 +75,7 @@ class PartLine:
 class HeadLine:
     """A run against the base, in words."""
 
-    head: ComparedHead
+    head: ComparisonHead
     badges: tuple[SafeString, ...]
     headline: str
     finding: str
@@ -190,7 +190,7 @@ def _columns(comparison: Comparison, ids: Sequence[int], labels: Sequence[str]) 
 
 
 def _head_line(
-    request: HttpRequest, comparison: Comparison, head: ComparedHead, place: int
+    request: HttpRequest, comparison: Comparison, head: ComparisonHead, place: int
 ) -> HeadLine:
     parts = head.differences or ()
     unknown = head.cases.unknown_content
@@ -253,7 +253,7 @@ def _advice(cases: HeadCases) -> str:
     return "No case got worse. More trials of each case make small differences visible."
 
 
-def _first_worse(comparison: Comparison, head: ComparedHead, place: int) -> str:
+def _first_worse(comparison: Comparison, head: ComparisonHead, place: int) -> str:
     if not any(change.is_worse for change in head.cases.counts):
         return ""
     # Cases that got worse come first, so this ends soon.

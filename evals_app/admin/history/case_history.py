@@ -26,10 +26,10 @@ from evals_app.reports.answers.comparison import outcome_text
 from evals_app.reports.words.figures import score_text
 from evals_app.runs.reading.case_history import (
     COUNTED,
-    ChangedPart,
-    Edit,
-    Entry,
+    CaseEdit,
+    HistoryEntry,
     OfSuite,
+    PartChange,
     entries_of,
     executions_of,
     is_same_case,
@@ -55,7 +55,7 @@ def history_url(suite_slug: str, case: str, **more: str | int) -> str:
 class HistoryLine:
     """A case in one run, and what was changed since the run before."""
 
-    entry: Entry
+    entry: HistoryEntry
     badge: SafeString
     passed: str
     score: str
@@ -126,7 +126,7 @@ def _case_id(request: HttpRequest, suite: OfSuite, name: str) -> int | None:
     return Case.objects.filter(suite=suite.pk, name=name).values_list("pk", flat=True).first()
 
 
-def _line(entry: Entry) -> HistoryLine:
+def _line(entry: HistoryEntry) -> HistoryLine:
     result, run = entry.result, entry.run
     graded = result.passed + result.failed
     has_changed = entry.change not in {None, Change.SAME, Change.CHANGED}
@@ -145,11 +145,11 @@ def _line(entry: Entry) -> HistoryLine:
     )
 
 
-def _part(changed: ChangedPart) -> PartLine:
+def _part(changed: PartChange) -> PartLine:
     return part_line(changed.what, note=_edited_by(changed.edits))
 
 
-def _edited_by(edits: Iterable[Edit]) -> SafeString | str:
+def _edited_by(edits: Iterable[CaseEdit]) -> SafeString | str:
     """Write who edited something: `Edited by ada, 22 Nov 2026, 19:03; by grace, ...`."""
     people = [
         ("the command line" if edit.by == COMMAND_LINE else edit.by, moment(edit.at))

@@ -12,7 +12,7 @@ from evals_app.runs.reading.highlights import (
     MIN_GRADES,
     Costly,
     FlakyCase,
-    Span,
+    RunSpan,
     SureCheck,
     notable,
 )
@@ -96,7 +96,7 @@ def notable_lists(suite: Suite) -> list[NamedList]:
     ]
 
 
-def span_text(span: Span) -> str:
+def span_text(span: RunSpan) -> str:
     """Write which runs a list is about."""
     if span.most is not None:
         return (

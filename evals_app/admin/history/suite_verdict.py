@@ -6,10 +6,10 @@ from django.utils.safestring import SafeString
 
 from evals_app.admin.kit.presentation import run_badges
 from evals_app.models import Run
-from evals_app.runs.reading.suite_verdict import Standing
+from evals_app.runs.reading.suite_verdict import SuiteVerdict
 
 
-def standing_text(standing: Standing, *, has_links: bool = True) -> SafeString:
+def standing_text(standing: SuiteVerdict, *, has_links: bool = True) -> SafeString:
     """Return the verdict of a suite, and the last run if it does not set the verdict."""
     lines = [_verdict(standing, has_links=has_links)]
     if standing.later is not None:
@@ -19,7 +19,7 @@ def standing_text(standing: Standing, *, has_links: bool = True) -> SafeString:
     return format_html("<div>{}</div>", format_html_join("", "{}", ((line,) for line in lines)))
 
 
-def _verdict(standing: Standing, *, has_links: bool) -> SafeString:
+def _verdict(standing: SuiteVerdict, *, has_links: bool) -> SafeString:
     if run := standing.verdict_run:
         return _linked(run, run_badges(run), has_links=has_links, style="bare")
     words = "Never run as a whole" if standing.has_parts_only else "Never run"

@@ -21,7 +21,12 @@ from evals_app.reports.answers.decided import share_with_people
 from evals_app.reports.words.changes import ChangedCases
 from evals_app.reports.words.figures import score_text
 from evals_app.reports.words.similarity import DIFFERENTLY, is_measured_differently
-from evals_app.runs.reading.suite_verdict import case_changes, rated, standing, with_last_runs
+from evals_app.runs.reading.suite_verdict import (
+    case_changes,
+    standing,
+    with_last_runs,
+    with_pass_rates,
+)
 
 MAX_SUITES = 100
 TREND_RUNS = 10
@@ -184,7 +189,7 @@ def lines_beside(suites: QuerySet[Suite], others: Q) -> tuple[list[SuiteLine], l
     of_trends = set(wanted)
     last = {suite.last_run_id for suite in shown} - {None}
     beside = Case(When(others, then=True), default=False)
-    rows = rated(Run.objects.filter(Q(pk__in=of_trends | last) | others)).order_by("pk")
+    rows = with_pass_rates(Run.objects.filter(Q(pk__in=of_trends | last) | others)).order_by("pk")
     runs: dict[int, Any] = {run.pk: run for run in rows.annotate(is_beside=beside)}
     points: dict[int | None, list[Point]] = {}
     for pk, run in runs.items():
@@ -246,7 +251,7 @@ class SuiteTrend:
 def suite_trend(suite: Suite) -> SuiteTrend | None:
     """Return how a suite did over its last whole runs; None if there are less than two."""
     whole = Run.objects.suite_verdicts().filter(suite=suite)
-    last = [Point(run) for run in rated(whole).order_by("-pk")[:SUITE_TREND_RUNS]]
+    last = [Point(run) for run in with_pass_rates(whole).order_by("-pk")[:SUITE_TREND_RUNS]]
     points = [point for point in last if not point.differs_from(last[0])]
     if len(points) < 2:  # noqa: PLR2004 - one point is not a line
         return None

@@ -37,7 +37,7 @@ def no_judge_for(suite: SuiteSpec, case: Case) -> str:
     rows = Provider.objects.prefetch_related("prices")
     providers = {row.slug: row.to_spec() for row in rows}
     obstacles = Obstacles(providers, os.environ, why_not_called)
-    obstacles.judged(suite.cases[0], suite)
+    obstacles.check_judge_of_run(suite.cases[0], suite)
     obstacles.judge(suite, case.suite.agent.to_spec())
     return obstacles.no_judge
 

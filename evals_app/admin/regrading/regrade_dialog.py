@@ -30,7 +30,7 @@ from evals_app.runs.money.ceilings import month_left
 from evals_app.runs.regrading.forecast_regrade import forecast_regrade
 from evals_app.runs.regrading.start_regrade import MAX_TRIALS, Version, plan_regrade, regrade
 from evals_app.runs.starting.edits import MAX_COMPARED, checks_edited_since
-from evals_app.runs.starting.freeze import CannotStartError, archived
+from evals_app.runs.starting.freeze import CannotStartError, archived_text
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
@@ -101,7 +101,7 @@ class RegradeForm(forms.Form):
         suite = self.run.suite
         if suite is None:
             return f"Suite {self.run.suite_slug} was deleted, so its checks are used as they were."
-        return archived(suite.slug) if suite.archived_at is not None else ""
+        return archived_text(suite.slug) if suite.archived_at is not None else ""
 
     @cached_property
     def edits(self) -> Sequence[str]:
@@ -244,7 +244,7 @@ def _size(form: RegradeForm, *, by: int | None) -> dict[str, Any]:
     limit, left = chosen["max_cost_usd"], month_left(by)
     return {
         "sentence": in_words(expected, max_cost_usd=limit, month_left_usd=left),
-        "left_out": left_out_in_words(regrading.stored()["left_out"]),
+        "left_out": left_out_in_words(regrading.to_json()["left_out"]),
     }
 
 

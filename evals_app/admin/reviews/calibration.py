@@ -24,8 +24,8 @@ from evals_app.reports.answers.forecasts_together import all_in_words
 from evals_app.reports.words.figures import UNKNOWN, count
 from evals_app.runs.judges.calibration import (
     MAX_SHOWN,
-    Passport,
-    corrected,
+    Calibration,
+    corrected_pass_rate,
     most_compared,
     passport,
     passports,
@@ -172,7 +172,7 @@ class PassportPages(ReadOnly):
         return render(request, "admin/evals_app/reviews/judges/try.html", context)
 
 
-def _price(compared: Passport, *, by: int | None) -> dict[str, Any]:
+def _price(compared: Calibration, *, by: int | None) -> dict[str, Any]:
     plan = plan_relabelling(compared, by=by)
     price = all_in_words(plan.forecasts, month_left_usd=month_left(by))
     some = f"{plan.answers:,} of the {plural(len(compared.answers), 'answer')} can be graded. "
@@ -193,7 +193,7 @@ def _see_executions(request: HttpRequest) -> None:
         raise PermissionDenied
 
 
-def _passport(digest: str) -> Passport:
+def _passport(digest: str) -> Calibration:
     compared = passport(digest)
     if compared is None:
         raise Http404("No judge graded by this criterion.")
@@ -207,7 +207,7 @@ def _kind(yardstick: Yardstick) -> str:
     return grader.label if grader else yardstick.type
 
 
-def _line(compared: Passport) -> Line:
+def _line(compared: Calibration) -> Line:
     agreement, kind = compared.agreement, _kind(compared.yardstick)
     criterion = first_words(compared.yardstick.criterion)
     return Line(
@@ -236,9 +236,9 @@ def _with_interval(rate: Rate) -> str:
     return f"{_share(rate)} ({_interval(rate)})" if rate.total else UNKNOWN
 
 
-def _corrected(compared: Passport) -> str:
+def _corrected(compared: Calibration) -> str:
     """Say what people would find in the newest run."""
-    known = corrected(compared)
+    known = corrected_pass_rate(compared)
     if known is None:
         return ""
     return (
@@ -278,7 +278,7 @@ def _figure(name: str, kappa: Kappa | None) -> Figure:
     return Figure(name, f"{kappa.value:.2f}", interval, meaning)
 
 
-def _disagreements(compared: Passport) -> list[Disagreement]:
+def _disagreements(compared: Calibration) -> list[Disagreement]:
     answers = compared.disagreements[:MAX_SHOWN]
     reviews = Review.objects.select_related("grade", "execution").defer(
         "grade__calls", "grade__evidence", "execution__summary", "execution__turn_ms"

@@ -21,7 +21,7 @@ from evals_app.engine.record.trial import Trial
 from evals_app.models import GradeResult, ReviewItem, ReviewTask, Transcript
 from evals_app.reports.answers.review_tasks import TaskItem
 from evals_app.reports.renderers.conversations import json_text
-from evals_app.runs.judges.criteria import Criterion, criteria_of
+from evals_app.runs.judges.criteria import GradeCriterion, criteria_of
 from evals_app.runs.reviews.review_tasks import (
     answer_item,
     answered_by,
@@ -131,7 +131,7 @@ def _url(task: ReviewTask, position: int) -> str:
     return reverse("admin:evals_app_reviewtask_check", args=[task.pk, position])
 
 
-def _answers(criterion: Criterion, item: ReviewItem) -> tuple[Answer, ...]:
+def _answers(criterion: GradeCriterion, item: ReviewItem) -> tuple[Answer, ...]:
     """Return the buttons: a grade on the scale 1-5, else a verdict."""
     if item.item is not None or not criterion.has_five_points:
         return _VERDICTS
@@ -180,7 +180,7 @@ def _place(task: ReviewTask, item: ReviewItem, person: int) -> dict[str, Any]:
     }
 
 
-def _conversation(item: ReviewItem, criterion: Criterion) -> dict[str, Any]:
+def _conversation(item: ReviewItem, criterion: GradeCriterion) -> dict[str, Any]:
     """Return the conversation up to the checked reply."""
     execution = item.grade.execution
     trial = readable_trial(Transcript.objects.of(execution))

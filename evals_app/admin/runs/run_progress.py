@@ -69,7 +69,7 @@ def counters(run: Run) -> list[tuple[SafeString, int]]:
 
 def status_line(run: Run) -> str:
     """Return the progress of a run in one line, for screen readers."""
-    done = f"{run.done:,} of {run.total:,} done"
+    done = f"{run.ended_count:,} of {run.total:,} done"
     trouble = [
         f"{n:,} {word}" for word in ("failed", "errored", "measured") if (n := getattr(run, word))
     ]
@@ -99,12 +99,12 @@ def progress(run: Run) -> dict[str, Any]:
     # Two looks at what moves meanwhile: a difference below 0 means none.
     queued = max(0, run.not_run - sum(rows.number for rows in leased))
     return {
-        "percent": round(100 * run.done / run.total) if run.total else 100,
+        "percent": round(100 * run.ended_count / run.total) if run.total else 100,
         "cost": cost_line(run),
         "pace": pace_line(run, now=now) if alive and not run.stop_reason else "",
         "stopping": STOPPING[Run.StopReason(run.stop_reason)] if run.stop_reason else "",
         "waiting": waiting,
-        "drainers": plural(len(alive), "worker process", "worker processes") if alive else "",
+        "workers": plural(len(alive), "worker process", "worker processes") if alive else "",
         "blocked": [] if run.stop_reason else blocked_providers(run),
         "queued": plural(queued, "conversation") if queued and not run.stop_reason else "",
         "retried": _retried(leased, now=now) if workers != 0 else "",
@@ -118,11 +118,11 @@ def pace_line(run: Run, *, now: datetime) -> str:
 
     Nothing of a run that has been waiting since it started: no worker was on it meanwhile.
     """
-    if run.started_at is None or run.waiting_since > run.started_at or run.done < MIN_ENDED:
+    if run.started_at is None or run.waiting_since > run.started_at or run.ended_count < MIN_ENDED:
         return ""
     seconds = (now - run.started_at).total_seconds()
-    left = duration(1000 * seconds / run.done * (run.total - run.done))
-    a_minute = 60 * run.done / max(seconds, 1)
+    left = duration(1000 * seconds / run.ended_count * (run.total - run.ended_count))
+    a_minute = 60 * run.ended_count / max(seconds, 1)
     return f"{a_minute:,.0f} conversations a minute. About {left} left."
 
 

@@ -19,7 +19,7 @@ from evals_app.engine.llm.pricing import usd_text
 from evals_app.models import MonthlyCeiling, Spending
 from evals_app.reports.answers.spending import SpentAmount, total_of
 from evals_app.runs.ground.ledger import today
-from evals_app.runs.money.ceilings import Limit, ceilings_for, limits_of
+from evals_app.runs.money.ceilings import MonthlyLimit, ceilings_for, limits_of
 from evals_app.runs.money.spending import (
     each_day,
     month_text,
@@ -97,7 +97,7 @@ def _table(rows: Sequence[SpentAmount]) -> tuple[list[dict[str, str]], int]:
     return [_amounts(row) for row in shown], len(more)
 
 
-def _of_limit(limit: Limit) -> str:
+def _of_limit(limit: MonthlyLimit) -> str:
     left = usd_text(limit.left_usd)
     return f"{usd_text(limit.max_usd)}, {left} left" if limit.left_usd else "used up"
 

@@ -48,7 +48,7 @@ def size_sentence(suites: Sequence[Suite], form: RunChoices, *, by: int | None) 
     how["all_trials"] |= len(variants) > 1
     try:
         forecasts = [
-            forecast(suite, by=by, **how | variant.chosen())
+            forecast(suite, by=by, **how | variant.to_arguments())
             for suite, variant in product(suites, variants)
         ]
     except CannotStartError as error:

@@ -21,7 +21,7 @@ from evals_app.admin.starting.run_choices import RunChoices
 from evals_app.admin.starting.run_dialog import runs_url, size_sentence, try_start_runs
 from evals_app.models import Agent, Suite
 from evals_app.runs.ground.rights import RUNNING
-from evals_app.runs.starting.select import Part
+from evals_app.runs.starting.select import RunPart
 
 MAX_SUITES = 100
 
@@ -53,7 +53,7 @@ class RunSuitesForm(RunChoices):
 
     def matching(self) -> list[Suite]:
         """Return the chosen suites that have a case which the filters match."""
-        part = Part(cases=self.cleaned_data["cases"], tags=self.cleaned_data["tags"])
+        part = RunPart(cases=self.cleaned_data["cases"], tags=self.cleaned_data["tags"])
         return [suite for suite in self.cleaned_data["suites"] if part.has_case_of(suite)]
 
     def sentence(self) -> str:

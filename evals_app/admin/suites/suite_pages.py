@@ -40,7 +40,7 @@ from evals_app.library.importing.rights import Rights
 from evals_app.models import Case, Run, Schedule, Suite
 from evals_app.reports.answers.decided import share_with_people
 from evals_app.reports.words.figures import score_text
-from evals_app.runs.reading.suite_verdict import rated, standing, with_last_runs
+from evals_app.runs.reading.suite_verdict import standing, with_last_runs, with_pass_rates
 from evals_app.runs.starting.forecast import informing_judges
 
 if TYPE_CHECKING:
@@ -148,7 +148,7 @@ class SuitePages(ModelAdmin):
         if not request.user.has_perm("evals_app.view_run"):
             raise PermissionDenied
         suite, context = self._page(request, pk, tab="results")
-        runs = rated(Run.objects.filter(suite=suite)).order_by("-pk")
+        runs = with_pass_rates(Run.objects.filter(suite=suite)).order_by("-pk")
         rows = list(runs[: LAST_RUNS + 1])
         context |= {
             "trend": suite_trend(suite),
@@ -312,7 +312,7 @@ def _results_of_note(suite: Any) -> dict[str, Any]:
     """Return the verdict of a suite, the run that goes on, and its baseline."""
     wanted = {suite.verdict_run_id, suite.last_run_id, suite.baseline_id} - {None}
     is_open = Q(suite=suite, status__in=Run.OPEN)
-    rows = {run.pk: run for run in rated(Run.objects.filter(is_open | Q(pk__in=wanted)))}
+    rows = {run.pk: run for run in with_pass_rates(Run.objects.filter(is_open | Q(pk__in=wanted)))}
     known = standing(suite, rows)
     last = known.verdict_run
     open_runs = [run for run in rows.values() if run.is_open]

@@ -123,7 +123,7 @@ def _forecast_json(price: SettlementPrice) -> dict[str, Any]:
         stand_in=price.plan.stand_in or None,
         most_conversations=price.plan.most_trials,
         cost_usd={"low": in_json(low), "high": in_json(high), "most": in_json(price.most_usd)},
-        unpriced=price.unpriced,
+        unpriced=price.unpriced_models,
         in_words=price.in_words,
     )
 

@@ -15,7 +15,7 @@ from evals_app.reports.answers.agreement_answers import (
 from evals_app.requests.endpoint import ListEndpoint, OneEndpoint, describe_get
 from evals_app.requests.filters import YardstickFilters
 from evals_app.requests.permissions import Need, Scope
-from evals_app.runs.judges.calibration import MAX_SHOWN, Passport, passport, passports, versions
+from evals_app.runs.judges.calibration import MAX_SHOWN, Calibration, passport, passports, versions
 
 _SEE = Need(Scope.READ, "evals_app.view_execution")
 
@@ -32,10 +32,10 @@ class Yardsticks(ListEndpoint):
     def get_queryset(self) -> QuerySet[Any, Any]:
         return Yardstick.objects.all()
 
-    def completed(self, rows: Sequence[Any]) -> Sequence[Passport]:
+    def completed(self, rows: Sequence[Any]) -> Sequence[Calibration]:
         return passports(rows)
 
-    def row_json(self, row: Passport) -> dict[str, Any]:
+    def row_json(self, row: Calibration) -> dict[str, Any]:
         return yardstick_json(row.yardstick, row.agreement)
 
 

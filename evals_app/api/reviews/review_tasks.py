@@ -23,7 +23,7 @@ from evals_app.reports.answers.review_tasks import (
 from evals_app.requests.bodies import DrawGrades, Nothing, read_body
 from evals_app.requests.endpoint import Endpoint, ListEndpoint, OneEndpoint, describe_get, responses
 from evals_app.requests.permissions import Need, Scope
-from evals_app.runs.judges.criteria import Criterion, criteria_of
+from evals_app.runs.judges.criteria import GradeCriterion, criteria_of
 from evals_app.runs.reviews.review_tasks import (
     CHECKING,
     SEEING,
@@ -155,7 +155,7 @@ def _details(pk: int, user: Any) -> dict[str, Any]:
 
 
 def _item_json(
-    item: TaskItem, grade: GradeResult, criterion: Criterion, *, is_revealed: bool
+    item: TaskItem, grade: GradeResult, criterion: GradeCriterion, *, is_revealed: bool
 ) -> dict[str, Any]:
     people = [SaidOfItem.of_object(word, by=word.name) for word in item.words]
     return ReviewTaskItem.of_object(

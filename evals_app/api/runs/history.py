@@ -13,7 +13,7 @@ from evals_app.reports.answers.history_answers import CaseInHistory
 from evals_app.requests.endpoint import ListEndpoint, chosen, describe_get, wanted_fields
 from evals_app.requests.filters import HistoryFilters
 from evals_app.requests.pagination import NewestRunFirst
-from evals_app.runs.reading.case_history import Entry, OfSuite, entries_of, entry_json
+from evals_app.runs.reading.case_history import HistoryEntry, OfSuite, entries_of, entry_json
 
 
 @describe_get("suites_case_history", "Read the history of a case", 404)
@@ -26,7 +26,7 @@ class CaseHistory(ListEndpoint):
     filterset_class = HistoryFilters
     pagination_class = NewestRunFirst
 
-    def row_json(self, row: Entry) -> dict[str, Any]:
+    def row_json(self, row: HistoryEntry) -> dict[str, Any]:
         return entry_json(row)
 
     def get(self, request: Request, **kwargs: Any) -> Response:

@@ -191,6 +191,6 @@ class ForecastRegrade(Endpoint):
         by = request.user.pk
         with plan_regrade(find_run(pk), by=by, **body.choices()) as regrading:
             expected = forecast_regrade(regrading)
-        left_out = regrading.stored()["left_out"]
+        left_out = regrading.to_json()["left_out"]
         answer = regrade_forecast_json(expected, left_out, month_left_usd=month_left(by))
         return Response(answer)

@@ -156,7 +156,7 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The state of a drainer: what each of its executions is doing, and each provider it calls."""
+    """The state of a worker: what each of its executions is doing, and each provider it calls."""
 
     doing: Mapping[int, str]
     providers: Mapping[str, Standing]

@@ -15,9 +15,9 @@ from evals_app.models import Case, Suite
 from evals_app.reports.answers.run_json import SCHEMA_VERSION
 from evals_app.reports.words.shares import CASE_COUNTS
 from evals_app.reports.words.similarity import STAND_IN, similarity_json
-from evals_app.runs.reading.suite_verdict import Standing, standings, with_last_runs
+from evals_app.runs.reading.suite_verdict import SuiteVerdict, standings, with_last_runs
 
-Listed: TypeAlias = tuple[Any, Standing]  # a suite, annotated
+Listed: TypeAlias = tuple[Any, SuiteVerdict]  # a suite, annotated
 
 
 class Command(BaseCommand):
@@ -61,7 +61,7 @@ def listed_suites(*, agent: str = "", tag: str = "") -> list[Listed]:
     return list(zip(chosen, standings(chosen), strict=True))
 
 
-def _row(suite: Any, standing: Standing) -> dict[str, Any]:
+def _row(suite: Any, standing: SuiteVerdict) -> dict[str, Any]:
     whole = standing.verdict_run
     return {
         "slug": suite.slug,
@@ -103,7 +103,7 @@ def _lines(suites: list[Listed]) -> Iterator[str]:
         yield "  ".join(padded).rstrip()
 
 
-def _verdict(standing: Standing) -> str:
+def _verdict(standing: SuiteVerdict) -> str:
     run = standing.verdict_run
     if run is None:
         return "not as a whole" if standing.has_parts_only else "not run yet"

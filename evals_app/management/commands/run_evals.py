@@ -73,7 +73,7 @@ class Command(FollowingCommand):
         """Print what runs would probably take."""
         choice = self._choose(options)
         forecasts = [
-            (suite, variant, forecast(suite, **choice.how, **variant.chosen()))
+            (suite, variant, forecast(suite, **choice.how, **variant.to_arguments()))
             for suite, variant in choice.each()
         ]
         named = [(f"{suite.name}{variant}", expected) for suite, variant, expected in forecasts]

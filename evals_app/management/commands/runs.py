@@ -115,7 +115,7 @@ def _print_plan(options: dict[str, Any], console: Console) -> tuple[Run, Forecas
     (run,) = named_runs(options["runs"])
     with plan_regrade(run, **regrade_choices(run, options)) as regrading:
         expected = forecast_regrade(regrading)
-    left_out = regrading.stored()["left_out"]
+    left_out = regrading.to_json()["left_out"]
     print_forecasts([(run.suite_name, expected)], options, console)
     for line in left_out_in_words(left_out):
         console.print(line, markup=False, highlight=False, soft_wrap=True)

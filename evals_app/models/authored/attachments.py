@@ -36,7 +36,7 @@ class AttachmentQuerySet(models.QuerySet["Attachment"]):
         self.filter(pk__in=wanted, wanted_at__lt=now - GRACE / 2).update(wanted_at=now)
         return dict(self.filter(pk__in=wanted).values_list("pk", "size_bytes"))
 
-    def forgotten(self) -> "AttachmentQuerySet":
+    def only_unused(self) -> "AttachmentQuerySet":
         """Return the contents that may be deleted unless something names them."""
         return self.filter(wanted_at__lt=timezone.now() - GRACE)
 

@@ -32,7 +32,7 @@ def model_reference(name: str, settings: Mapping[str, Any]) -> Any:
     return {"provider": provider, "name": model, **settings}
 
 
-class Column(NamedTuple):
+class MappedColumn(NamedTuple):
     """A column of a row and the key of the spec, with its parts, that it has."""
 
     name: str
@@ -69,11 +69,11 @@ class RowMapping:
     elsewhere: frozenset[str] = frozenset()
 
     @cached_property
-    def columns(self) -> tuple[Column, ...]:
+    def columns(self) -> tuple[MappedColumn, ...]:
         """The columns, in the order of the spec's keys."""
         return tuple(self._columns())
 
-    def _columns(self) -> Iterator[Column]:
+    def _columns(self) -> Iterator[MappedColumn]:
         own = {
             (key,): info
             for key, info in fields_of(self.spec).items()
@@ -87,7 +87,7 @@ class RowMapping:
         for key, info in (own | parts).items():
             name = self.renamed.get(".".join(key), key[-1])
             column: Any = self.row._meta.get_field(name)  # noqa: SLF001 - the documented API of models
-            yield Column(name, key, info, column)
+            yield MappedColumn(name, key, info, column)
 
     @cached_property
     def in_rest(self) -> dict[str, FieldInfo]:

@@ -290,7 +290,7 @@ class Case(models.Model):
     updated_at = models.DateTimeField(auto_now=True)
 
     objects = CaseManager()
-    anywhere = models.Manager["Case"]()  # staged ones too
+    with_staged = models.Manager["Case"]()  # staged ones too
 
     class Meta:
         constraints = [
@@ -331,7 +331,7 @@ def delete_cases(ids: Sequence[int]) -> None:
     """Delete cases, also staged ones, with their turns and checks."""
     empty_cases(ids)
     for part in _parts(ids):
-        Case.anywhere.filter(pk__in=part).delete()
+        Case.with_staged.filter(pk__in=part).delete()
 
 
 def empty_cases(ids: Sequence[int]) -> None:
@@ -357,7 +357,7 @@ def remove_staged(rows: models.QuerySet[Case]) -> None:
 
 def remove_forgotten_staged() -> None:
     """Delete what killed imports have left: no import takes a day."""
-    remove_staged(Case.anywhere.filter(created_at__lt=timezone.now() - timedelta(days=1)))
+    remove_staged(Case.with_staged.filter(created_at__lt=timezone.now() - timedelta(days=1)))
 
 
 class Turn(models.Model):

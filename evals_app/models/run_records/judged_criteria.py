@@ -8,7 +8,7 @@ from evals_app.engine.record.trial import YardstickSpec
 from evals_app.reports.words.judges import joined_judges
 
 
-class Yardsticks(models.Manager["Yardstick"]):
+class YardstickManager(models.Manager["Yardstick"]):
     """All yardsticks."""
 
     def keys_of(self, specs: Iterable[YardstickSpec]) -> dict[str, int]:
@@ -59,7 +59,7 @@ class Yardstick(models.Model):
     is_item = models.BooleanField(default=False)
     created_at = models.DateTimeField(auto_now_add=True)
 
-    objects = Yardsticks()
+    objects = YardstickManager()
 
     class Meta:
         default_permissions = ()  # whoever sees executions sees them

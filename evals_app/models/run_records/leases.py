@@ -11,7 +11,7 @@ from evals_app.models.run_records.runs import Run
 
 
 class Lease(models.Model):
-    """One drainer at work on a run. After `until` it counts as dead and its rows are released.
+    """One worker at work on a run. After `until` it counts as dead and its rows are released.
 
     `grants` states how many parallel calls it may make, and wants to, of each limited provider:
     `{slug: {"granted", "wanted", "waited"}}`. `reserved_usd` is its share of what the run has

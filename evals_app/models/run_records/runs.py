@@ -178,7 +178,7 @@ class Run(models.Model):
     finished_at = models.DateTimeField(null=True)
 
     objects = VisibleRuns()
-    everything = models.Manager["Run"]()  # those that are being prepared included
+    all_runs = models.Manager["Run"]()  # those that are being prepared included
 
     class Meta:
         constraints = [
@@ -226,7 +226,7 @@ class Run(models.Model):
         return self.status in self.OPEN
 
     @property
-    def done(self) -> int:
+    def ended_count(self) -> int:
         """How many executions have ended, one way or another."""
         return self.total - self.not_run
 
@@ -301,7 +301,7 @@ class Run(models.Model):
 
     def stop(self, reason: StopReason, **condition: Any) -> bool:
         """Stop the run unless it has ended or is stopping; return whether this call did it."""
-        # One UPDATE: two people may click at the same moment. Drainers read stop_reason.
+        # One UPDATE: two people may click at the same moment. Workers read stop_reason.
         still_open = Run.objects.filter(
             pk=self.pk, status__in=self.OPEN, stop_reason="", **condition
         )

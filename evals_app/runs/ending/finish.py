@@ -60,7 +60,7 @@ def close_if_over(run_id: int) -> bool:
     if run is None or not _is_over(run):
         return False
     with transaction.atomic():
-        # Drainers and reapers may see the end at the same moment: who has the row sums it up.
+        # Workers and reapers may see the end at the same moment: who has the row sums it up.
         run = still_open.select_for_update().first()
         if run is None or not _is_over(run):
             return False
@@ -119,7 +119,7 @@ def _is_over(run: Run) -> bool:
     if run.not_run == 0:
         return True
     running = run.executions.filter(status=Execution.Status.RUNNING)
-    # A drainer may have a claim under way that is not visible yet.
+    # A worker may have a claim under way that is not visible yet.
     if not run.stop_reason or run.leases.exists() or running.exists():
         return False
     is_cancelled = run.stop_reason == Run.StopReason.CANCELLED
@@ -202,14 +202,14 @@ def _left_out(run: Run) -> Iterator[str]:
         yield f"{count:,} disabled {'case was' if count == 1 else 'cases were'} left out."
     if settings.ANSWER_CACHE:
         yield _cached_answers(run)
-    if count := _suspected(run).count():
+    if count := _doubtful_passes(run).count():
         yield _SUSPECTED.format(
             passes="1 pass of a judge is" if count == 1 else f"{count:,} passes of judges are"
         )
     yield from left_out_in_words(run.regrading.get("left_out", {}))
 
 
-def _suspected(run: Run) -> QuerySet[GradeResult]:
+def _doubtful_passes(run: Run) -> QuerySet[GradeResult]:
     """Return the passes of judges that something in the conversation may have talked into them."""
     judged = GradeResult.objects.filter(execution__run=run, passed=True, family="judged")
     return judged.annotate(flags=KT("details__flags")).filter(flags__contains=f'"{INJECTION}"')

@@ -116,7 +116,7 @@ def stuck_in_queue(runs: QuerySet[Run]) -> dict[int, Stuck]:
         )
         .filter(
             pk__in=runs.values("pk"),
-            drainers=0,
+            workers=0,
             waiting_since__lt=Now() - long,
             processes__gt=F("busy"),
         )

@@ -79,7 +79,7 @@ def retire() -> None:
     Worker.objects.filter(host=socket.gethostname(), pid=os.getpid()).delete()
 
 
-def drainers_for(concurrency: int, *, executions: int, processes: int) -> int:
+def workers_for(concurrency: int, *, executions: int, processes: int) -> int:
     """Return how many processes a run wants: two cores beat one even when one could do it all.
 
     One process stays free, so that a trial run of a case starts beside a long run.
@@ -89,6 +89,6 @@ def drainers_for(concurrency: int, *, executions: int, processes: int) -> int:
     return max(1, min(wanted, free, executions))
 
 
-def slots_for(concurrency: int, *, drainers: int) -> int:
+def slots_for(concurrency: int, *, workers: int) -> int:
     """Return how many conversations each of a run's processes works on at once."""
-    return min(MAX_SLOTS, math.ceil(concurrency / drainers))
+    return min(MAX_SLOTS, math.ceil(concurrency / workers))

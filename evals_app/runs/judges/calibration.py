@@ -20,7 +20,7 @@ MAX_VERSIONS = 20
 MAX_CORRECTED = 5000  # executions of a run whose pass rate is corrected
 
 
-class Place(NamedTuple):
+class CheckPlace(NamedTuple):
     """Where a check is. What is at the same place is another version of the same check."""
 
     suite: str
@@ -31,7 +31,7 @@ class Place(NamedTuple):
     item: int | None
 
 
-class Word(NamedTuple):
+class HumanVerdict(NamedTuple):
     """What a person says of a grade, and where that is; read in the order of `_COLUMNS`."""
 
     review: int
@@ -47,10 +47,10 @@ class Word(NamedTuple):
     score: float | None
     judged_passed: bool
     judged_score: float | None
-    place: Place
+    place: CheckPlace
 
 
-class Answer(NamedTuple):
+class GradedAnswer(NamedTuple):
     """One answer that people and judge graded.
 
     `review` is the newest word that agrees with most people, `newest` one on the newest grade.
@@ -58,7 +58,7 @@ class Answer(NamedTuple):
 
     label: Label
     review: int
-    newest: Word
+    newest: HumanVerdict
     is_blind: bool
 
     @property
@@ -67,14 +67,14 @@ class Answer(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Passport:
+class Calibration:
     """A yardstick and how its judge agrees with people.
 
     `ties` are the answers on which people disagree with each other; they count in no number.
     """
 
     yardstick: Yardstick
-    answers: Sequence[Answer] = ()
+    answers: Sequence[GradedAnswer] = ()
     ties: int = 0
     agreement: Agreement = field(default_factory=Agreement)
 
@@ -92,7 +92,7 @@ class Passport:
         return found
 
     @property
-    def disagreements(self) -> list[Answer]:
+    def disagreements(self) -> list[GradedAnswer]:
         """The answers with different verdicts, the newest first."""
         return [answer for answer in self.answers if answer.is_disagreed]
 
@@ -110,14 +110,14 @@ def compared_judges() -> dict[str, int]:
     return dict(counts.values_list("yardstick__judge", "criteria"))
 
 
-def passports(yardsticks: Iterable[Yardstick]) -> list[Passport]:
+def passports(yardsticks: Iterable[Yardstick]) -> list[Calibration]:
     """Return the passports of yardsticks, in one query."""
     rows = list(yardsticks)
     reviews = _reviews(row.digest for row in rows)
     return [_passport(row, reviews.get(row.digest, ())) for row in rows]
 
 
-def passport(digest: str) -> Passport | None:
+def passport(digest: str) -> Calibration | None:
     """Return the passport of a yardstick; None if there is none."""
     return next(iter(passports(Yardstick.objects.filter(digest=digest))), None)
 
@@ -134,7 +134,7 @@ def agreements(digests: Iterable[str]) -> dict[str, Agreement]:
 
 def agreements_in_runs(runs: Sequence[int]) -> dict[int, Agreement]:
     """Return how judges agree with people on the answers of each of these runs, in one query."""
-    by_judge: dict[tuple[int, str], list[Word]] = defaultdict(list)
+    by_judge: dict[tuple[int, str], list[HumanVerdict]] = defaultdict(list)
     reviews = Review.objects.filter(IS_LABEL, execution__run__in=runs)
     for word in _words(reviews.order_by("-pk")[:MAX_REVIEWS]):
         by_judge[word.run, word.yardstick].append(word)
@@ -154,7 +154,7 @@ class Corrected:
     corrected: float
 
 
-def corrected(passport: Passport) -> Corrected | None:
+def corrected_pass_rate(passport: Calibration) -> Corrected | None:
     """Return the corrected pass rate of the newest run with labels, unless that run is large.
 
     None also where the judge tells passes and failures apart too rarely.
@@ -175,7 +175,7 @@ def corrected(passport: Passport) -> Corrected | None:
     return None if rate is None else Corrected(run, counts["all"], counts["passed"], rate)
 
 
-def versions(passport: Passport) -> list[Passport]:
+def versions(passport: Calibration) -> list[Calibration]:
     """Return the other versions of the same check that people compared, the oldest first.
 
     They were at the same place of the same case, or graded answers whose labels were carried.
@@ -189,13 +189,13 @@ def versions(passport: Passport) -> list[Passport]:
         execution__run__suite_slug__in={place.suite for place in places},
     ).exclude(yardstick=key)
     rows_there = at_places.values_list("yardstick", *_PLACE).distinct()
-    others = {other for other, *place in rows_there if Place(*place) in places}
-    others |= set(_carried(key))
+    others = {other for other, *place in rows_there if CheckPlace(*place) in places}
+    others |= set(_labels_carried_over(key))
     rows = Yardstick.objects.filter(pk__in=others).order_by("-pk")[:MAX_VERSIONS]
     return [version for version in passports(reversed(rows)) if version.agreement.n]
 
 
-def _carried(key: int) -> QuerySet[Review, int]:
+def _labels_carried_over(key: int) -> QuerySet[Review, int]:
     """Return the yardsticks from or to which labels of this one were carried."""
     earlier = Review.objects.filter(yardstick=key, carried_from__yardstick__isnull=False)
     later = Review.objects.filter(carried_from__yardstick=key, yardstick__isnull=False)
@@ -213,36 +213,36 @@ _COLUMNS = (
 )
 
 
-def _words(reviews: QuerySet[Review]) -> Iterator[Word]:
+def _words(reviews: QuerySet[Review]) -> Iterator[HumanVerdict]:
     for row in reviews.values_list(*_COLUMNS, *_PLACE):
-        yield Word._make((*row[: len(_COLUMNS)], Place._make(row[len(_COLUMNS) :])))
+        yield HumanVerdict._make((*row[: len(_COLUMNS)], CheckPlace._make(row[len(_COLUMNS) :])))
 
 
-def _reviews(digests: Iterable[str]) -> dict[str, list[Word]]:
+def _reviews(digests: Iterable[str]) -> dict[str, list[HumanVerdict]]:
     """Return what people say, by yardstick, the newest first."""
     wanted = set(digests)
     number = Window(RowNumber(), partition_by=F("yardstick"), order_by=F("pk").desc())
     rows = Review.objects.filter(IS_LABEL, yardstick__digest__in=wanted).annotate(number=number)
-    found: dict[str, list[Word]] = defaultdict(list)
+    found: dict[str, list[HumanVerdict]] = defaultdict(list)
     if wanted:
         for word in _words(rows.filter(number__lte=MAX_REVIEWS).order_by("-pk")):
             found[word.yardstick].append(word)
     return dict(found)
 
 
-def _passport(yardstick: Yardstick, words: Sequence[Word]) -> Passport:
+def _passport(yardstick: Yardstick, words: Sequence[HumanVerdict]) -> Calibration:
     answers, ties = _answers(words)
     agreement = compare([answer.label for answer in answers], scale=yardstick.scale)
-    return Passport(yardstick, answers, ties, agreement)
+    return Calibration(yardstick, answers, ties, agreement)
 
 
-def _answers(words: Sequence[Word]) -> tuple[list[Answer], int]:
+def _answers(words: Sequence[HumanVerdict]) -> tuple[list[GradedAnswer], int]:
     """Return what people and judge say of each answer, and the number of ties.
 
     An answer that was graded several times is one answer: the newest grade counts, and what people
     say of any of them. `words` are by one yardstick, the newest first.
     """
-    by_answer: dict[Any, list[Word]] = defaultdict(list)
+    by_answer: dict[Any, list[HumanVerdict]] = defaultdict(list)
     for word in words:
         by_answer[word.source or word.execution, word.place.turn].append(word)
     answers, ties = [], 0
@@ -257,10 +257,10 @@ def _answers(words: Sequence[Word]) -> tuple[list[Answer], int]:
     return answers, ties
 
 
-def _answer(newest: Word, latest: Sequence[Word], *, passed: bool) -> Answer:
+def _answer(newest: HumanVerdict, latest: Sequence[HumanVerdict], *, passed: bool) -> GradedAnswer:
     agreeing = [word for word in latest if word.passed is passed]
     score = mean([word.score for word in agreeing if word.score is not None])
-    return Answer(
+    return GradedAnswer(
         label=Label(passed, newest.judged_passed, score, newest.judged_score),
         review=max(word.review for word in agreeing),
         newest=newest,

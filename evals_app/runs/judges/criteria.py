@@ -16,7 +16,7 @@ FIVE_POINTS = "1-5"
 
 
 @dataclass(frozen=True, slots=True)
-class Criterion:
+class GradeCriterion:
     """What is to be met, and what the judge knew besides the conversation.
 
     `under` are the headings and remarks of a bullet, `anchors` what the grades of a scale mean. With
@@ -37,7 +37,7 @@ class Criterion:
         return self.scale == FIVE_POINTS
 
 
-def criteria_of(run: Run, asked: Sequence[tuple[GradeResult, int | None]]) -> list[Criterion]:
+def criteria_of(run: Run, asked: Sequence[tuple[GradeResult, int | None]]) -> list[GradeCriterion]:
     """Return what grades of a run are about, or single bullets of them, by number.
 
     Of a run that another version of Evalwell started, there is only the label.
@@ -62,12 +62,14 @@ def _cases(run: Run, positions: set[int]) -> Iterable[tuple[int, CaseSpec]]:
 
 def _criterion(
     grade: GradeResult, item: int | None, suite: SuiteSpec | None, cases: dict[int, CaseSpec]
-) -> Criterion:
+) -> GradeCriterion:
     case = cases.get(grade.execution.position)
-    placed = _placed(grade, suite, case) if suite and case else None
+    placed = _find_check(grade, suite, case) if suite and case else None
     if suite is None or placed is None:
         whole = grade.turn is None
-        return Criterion(bullet_text(grade, item) or grade.label, scale=_scale(grade), whole=whole)
+        return GradeCriterion(
+            bullet_text(grade, item) or grade.label, scale=_scale(grade), whole=whole
+        )
     grader, turn = placed.check.grader, placed.turn
     text = placed.check.label
     under: tuple[str, ...] = ()
@@ -77,7 +79,7 @@ def _criterion(
         text = grader.in_words
     elif isinstance(grader, Rubric):
         text, under = _of_rubric(grader, grade, item)
-    return Criterion(
+    return GradeCriterion(
         text=text,
         under=under,
         steps=_steps(grade, grader) if isinstance(grader, GEval) else (),
@@ -89,7 +91,7 @@ def _criterion(
     )
 
 
-def _placed(grade: GradeResult, suite: SuiteSpec, case: CaseSpec) -> PlacedCheck | None:
+def _find_check(grade: GradeResult, suite: SuiteSpec, case: CaseSpec) -> PlacedCheck | None:
     here = (grade.turn, grade.position)
     checks = suite.placed_checks(case)
     return next((placed for placed in checks if (placed.number, placed.position) == here), None)

@@ -36,7 +36,7 @@ def count_grades(outcomes: Iterable[Outcome], *, run_id: int) -> None:
 
 def _only_judge(run_id: int) -> str:
     """Return the judge of a run; blank if it has several."""
-    judges = judges_in(Run.everything.values_list("judge", flat=True).get(pk=run_id))
+    judges = judges_in(Run.all_runs.values_list("judge", flat=True).get(pk=run_id))
     return judges[0] if len(judges) == 1 else ""
 
 

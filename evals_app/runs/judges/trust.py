@@ -41,7 +41,7 @@ def judge_trust(
     yardsticks = (judged_by(check) for check in _checks(suite, cases))
     specs = {spec.digest: spec for spec in yardsticks if spec is not None}
     digests = {digest for spec in specs.values() for digest in (spec.digest, *spec.items)}
-    criteria = _reviewed(sorted(digests))
+    criteria = _criteria_with_reviews(sorted(digests))
     compared = agreements(criteria)
     trust = JudgeTrust(
         least=least,
@@ -65,7 +65,7 @@ def _checks(suite: SuiteSpec, cases: Iterable[CaseSpec]) -> Iterator[AssertionSp
     return (check for check in checks if check.enabled and check.counted_weight > 0)
 
 
-def _reviewed(digests: Sequence[str]) -> dict[str, str]:
+def _criteria_with_reviews(digests: Sequence[str]) -> dict[str, str]:
     """Return the criteria of those yardsticks that people reviewed, by digest."""
     reviewed = Yardstick.objects.filter(
         Exists(Review.objects.filter(IS_LABEL, yardstick=OuterRef("pk")))

@@ -65,11 +65,11 @@ KEEP = timedelta(days=30)  # of what was delivered or given up
 
 TESTED = "Sent a test."  # in the history of a webhook
 
-Send = Callable[["Message"], Awaitable[Answer]]
+Send = Callable[["OutgoingMessage"], Awaitable[Answer]]
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class OutgoingMessage:
     """What is sent, and where to."""
 
     url: str
@@ -140,7 +140,7 @@ def deliver_due(now: datetime | None = None, send: Send | None = None) -> int:
     """Send what is due, some messages at once; return how many arrived."""
     arrived = 0
     while taken := _take(now or timezone.now()):
-        arrived += _deliver_all(_written(taken), send or send_message)
+        arrived += _deliver_all(_write_bodies(taken), send or send_message)
     return arrived
 
 
@@ -156,7 +156,7 @@ def _take(now: datetime) -> list[Delivery]:
     )
 
 
-def _written(taken: Iterable[Delivery]) -> Sequence[Delivery]:
+def _write_bodies(taken: Iterable[Delivery]) -> Sequence[Delivery]:
     """Write the bodies of messages that have none; return those that are wanted."""
     wanted = []
     worse_of = cache(worse_than_baseline)  # several messages may be about one run, of many cases
@@ -251,7 +251,7 @@ async def _attempt(delivery: Delivery, send: Send) -> Answer | str:
         )
     try:
         async with asyncio.timeout(TIMEOUT_S):
-            return await send(Message(hook.url, headers, body))
+            return await send(OutgoingMessage(hook.url, headers, body))
     except TimeoutError:
         return f"There was no answer within {TIMEOUT_S:.0f} seconds."
     except (WebError, ConfigurationError) as error:
@@ -274,7 +274,7 @@ def _mail(delivery: Delivery) -> Answer | str:
     return Answer(_TAKEN_BY_SERVER, "")
 
 
-async def send_message(message: Message) -> Answer:
+async def send_message(message: OutgoingMessage) -> Answer:
     """Send a message to an address that may be called.
 
     Raises:

@@ -95,7 +95,7 @@ def note_due(pk: int, *, now: datetime) -> None:
 
 def start_due_run(due: DueRun) -> None:
     """Start a run that is due, or note why it does not start."""
-    run = Run.everything.filter(idempotency_key=due.key).defer("summary").first()
+    run = Run.all_runs.filter(idempotency_key=due.key).defer("summary").first()
     if run is not None:
         if run.status != Run.PREPARING:
             due.settle(DueRun.State.STARTED, run=run)

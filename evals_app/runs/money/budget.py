@@ -16,7 +16,7 @@ from evals_app.engine.llm.purse import Account, Counted, Use
 from evals_app.models import Lease, Run
 from evals_app.runs.ground.ledger import ZERO, book_spent, book_unsettled
 from evals_app.runs.ground.tallies import count_calls
-from evals_app.runs.money.ceilings import Limit, limits_of, lock_ceilings
+from evals_app.runs.money.ceilings import MonthlyLimit, limits_of, lock_ceilings
 
 _COLUMNS = (
     *("max_cost_usd", "spent_usd", "reserved_usd", "unsettled_usd"),
@@ -27,7 +27,7 @@ _COLUMNS = (
 def settle_and_reserve(
     token: uuid.UUID, account: Account, amounts: Sequence[Decimal]
 ) -> list[bool] | None:
-    """Take down a drainer's account and reserve what fits beside it; None if its lease is gone.
+    """Take down a worker's account and reserve what fits beside it; None if its lease is gone.
 
     The account consists of totals, so that reporting it twice changes nothing. The run stops where a
     call does not fit though nothing is reserved, and once agents outside have spent too much.
@@ -37,7 +37,7 @@ def settle_and_reserve(
         lease = leases.annotate(settlement_id=F("run__settlement")).first()
         if lease is None:
             return None
-        runs = _locked(lease.run_id, lease.settlement_id)
+        runs = _lock_runs(lease.run_id, lease.settlement_id)
         run = next(run for run in runs if run.pk == lease.run_id)
         spent = _since(lease, account)
         run.spent_usd += sum(spent.values(), ZERO)
@@ -67,33 +67,35 @@ def settle_and_reserve(
 
 
 def _since(lease: Lease, account: Account) -> dict[Use, Decimal]:
-    """Return what was spent since a drainer's last report."""
+    """Return what was spent since a worker's last report."""
     before = {Use(role, model): Decimal(usd) for role, model, usd in lease.spent}
     since = {use: usd - before.get(use, ZERO) for use, usd in account.spent.items()}
     return {use: usd for use, usd in since.items() if usd}
 
 
 def _counts_since(lease: Lease, account: Account) -> dict[Counted, int]:
-    """Return what was counted since a drainer's last report, which this one replaces."""
+    """Return what was counted since a worker's last report, which this one replaces."""
     before = {Counted(*key): number for *key, number in lease.counted}
     lease.counted = [[*key, number] for key, number in account.counts.items()]
     since = {key: number - before.get(key, 0) for key, number in account.counts.items()}
     return {key: number for key, number in since.items() if number}
 
 
-def _own(run: Run, runs: Sequence[Run]) -> list[Limit]:
+def _own(run: Run, runs: Sequence[Run]) -> list[MonthlyLimit]:
     """Return the run's own ceiling, if it has one; the runs of a settlement share theirs."""
     if run.max_cost_usd is None:
         return []
     spent_usd = sum((row.spent_usd + row.unsettled_usd for row in runs), ZERO)
     reserved_usd = sum((row.reserved_usd for row in runs), ZERO)
-    return [Limit(Run.Ceiling.RUN, run.max_cost_usd, spent_usd, reserved_usd)]
+    return [MonthlyLimit(Run.Ceiling.RUN, run.max_cost_usd, spent_usd, reserved_usd)]
 
 
-def _grant(limits: list[Limit], amounts: Sequence[Decimal]) -> tuple[list[bool], list[Limit]]:
+def _grant(
+    limits: list[MonthlyLimit], amounts: Sequence[Decimal]
+) -> tuple[list[bool], list[MonthlyLimit]]:
     """Reserve the amounts that fit below all limits; return which, and the limits that refused."""
     granted: list[bool] = []
-    refusing: list[Limit] = []
+    refusing: list[MonthlyLimit] = []
     for amount in amounts:
         against = [limit for limit in limits if not limit.fits(amount)]
         granted.append(not against)
@@ -106,7 +108,7 @@ def _grant(limits: list[Limit], amounts: Sequence[Decimal]) -> tuple[list[bool],
 def leave_unsettled(lease: Lease) -> None:
     """Count what a lease still has reserved as perhaps spent: its worker cannot report any more."""
     if lease.reserved_usd:
-        (run,) = _locked(lease.run_id)
+        (run,) = _lock_runs(lease.run_id)
         lock_ceilings(run)  # what is reserved and what is spent change together
         run.reserved_usd -= lease.reserved_usd
         run.unsettled_usd += lease.reserved_usd
@@ -114,7 +116,7 @@ def leave_unsettled(lease: Lease) -> None:
         book_unsettled(run, lease.reserved_usd)
 
 
-def _locked(run_id: int, settlement_id: int | None = None) -> list[Run]:
+def _lock_runs(run_id: int, settlement_id: int | None = None) -> list[Run]:
     """Lock a run, and all others of its settlement."""
     rows = Run.objects.select_for_update().only(*_COLUMNS).order_by("pk")
     chosen = (

@@ -19,7 +19,7 @@ from evals_app.runs.ground.ledger import ZERO, today
 
 
 @dataclass(slots=True, eq=False)
-class Limit:
+class MonthlyLimit:
     """A ceiling and what counts towards it; `spent_usd` includes what was perhaps spent."""
 
     ceiling: Run.Ceiling
@@ -77,7 +77,7 @@ def lock_ceilings(run: Run) -> list[MonthlyCeiling]:
 
 def limits_of(
     ceilings: Sequence[MonthlyCeiling], *, but: Lease | None = None, reserved_usd: Decimal = ZERO
-) -> Iterator[Limit]:
+) -> Iterator[MonthlyLimit]:
     """Return ceilings with what counts towards them now.
 
     Instead of what the lease `but` had reserved so far, `reserved_usd` counts.
@@ -93,7 +93,7 @@ def limits_of(
     reserved_by = _by_person(leases, "run__created_by", Sum("reserved_usd"))
     spent_by = _by_person(spent, "person", Sum("spent_usd") + Sum("unsettled_usd"))
     for ceiling in ceilings:
-        yield Limit(
+        yield MonthlyLimit(
             Run.Ceiling.SITE if ceiling.person_id is None else Run.Ceiling.PERSON,
             ceiling.max_usd,
             _of(ceiling, spent_by),
@@ -122,7 +122,7 @@ def next_month(first: date) -> date:
     return date(first.year + first.month // 12, first.month % 12 + 1, 1)
 
 
-def tightest(person: int | None) -> Limit | None:
+def tightest(person: int | None) -> MonthlyLimit | None:
     """Return the monthly ceiling that leaves a person the least; None if none applies."""
     limits = limits_of(list(ceilings_for(person)))
     return min(limits, key=lambda limit: (limit.left_usd, not limit.is_used_up), default=None)

@@ -39,7 +39,7 @@ ANNOUNCE_S = 10.0
 RETRY_S = 1.0  # how often a database that is away is asked
 LEEWAY_S = 10.0  # beyond the grace, before processes are killed
 IMPATIENT_S = 3.0  # the same after a second signal
-COURIER_S = TIMEOUT_S + 1  # what the messages that wait get at the end: one attempt
+SENDER_S = TIMEOUT_S + 1  # what the messages that wait get at the end: one attempt
 _PATIENCE = 2  # so many more signals kill everything
 _PR_SET_PDEATHSIG = 1
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -84,7 +84,7 @@ class LocalCluster:
         self.grace_s = grace_s
         self.kinds = kinds
         self._sentinel: BaseProcess | None = None
-        self._courier: BaseProcess | None = None
+        self._sender: BaseProcess | None = None
         self._restarts = Restarts()
         self._start_at: float | None = None  # None: not to be started (again)
         self._chores_at = 0.0
@@ -127,7 +127,7 @@ class LocalCluster:
             self._chores_at = time.monotonic() + self._do_chores()
         if self._sentinel is not None:
             if problem := self._problem(self._sentinel):
-                self._bury(problem)
+                self._restart(problem)
         elif self._start_at is not None and time.monotonic() >= self._start_at:
             self._start()
 
@@ -141,7 +141,7 @@ class LocalCluster:
             self._sign_off(lambda: announce(processes=settings.WORKERS, is_draining=True))
             self._await_end(self._sentinel, give_up=give_up)
         self._sign_off(self._send_messages)  # no other worker may come for long
-        self._end_courier()
+        self._end_sender()
         for note in (reap, retire):
             self._sign_off(note)
 
@@ -184,18 +184,18 @@ class LocalCluster:
 
     def _send_messages(self) -> None:
         """Send what waits in a process of its own: receivers may be slow, and workers busy."""
-        if (self._courier is not None and self._courier.is_alive()) or not has_due():
+        if (self._sender is not None and self._sender.is_alive()) or not has_due():
             return
         connections.close_all()  # a connection must not cross a fork
-        self._courier = q_cluster.get_mp_context().Process(target=deliver_due, name="courier")
-        self._courier.start()
+        self._sender = q_cluster.get_mp_context().Process(target=deliver_due, name="sender")
+        self._sender.start()
 
-    def _end_courier(self) -> None:
+    def _end_sender(self) -> None:
         """End the process that sends messages; another worker sends what it took."""
-        if self._courier is not None:
-            self._courier.join(COURIER_S if GRACE.value else IMPATIENT_S)
-            self._courier.kill()
-            self._courier.join(5)
+        if self._sender is not None:
+            self._sender.join(SENDER_S if GRACE.value else IMPATIENT_S)
+            self._sender.kill()
+            self._sender.join(5)
 
     def _problem(self, sentinel: BaseProcess) -> str:
         """Return what is wrong with the processes; nothing if they work as far as we can see."""
@@ -210,7 +210,7 @@ class LocalCluster:
             return "Runs wait though the workers are idle."
         return ""
 
-    def _bury(self, problem: str) -> None:
+    def _restart(self, problem: str) -> None:
         """Kill what is left, and plan a new start unless there were too many."""
         self._kill()
         self._chores_at = 0.0  # their work is given back at once

@@ -145,7 +145,7 @@ def _prune_executions(ids: list[int]) -> Pruned:
 
 def remove_unnamed_files() -> int:
     """Remove contents that no turn and no snapshot names, and nobody wanted for a day; count them."""
-    unnamed = set(Attachment.objects.forgotten().values_list("pk", flat=True))
+    unnamed = set(Attachment.objects.only_unused().values_list("pk", flat=True))
     for named in _named_files():
         unnamed -= named
         if not unnamed:
@@ -153,7 +153,9 @@ def remove_unnamed_files() -> int:
     ids = sorted(unnamed)
     return sum(
         # Asked again: by now something may name it.
-        Attachment.objects.forgotten().filter(pk__in=ids[start : start + FILES_AT_ONCE]).delete()[0]
+        Attachment.objects.only_unused()
+        .filter(pk__in=ids[start : start + FILES_AT_ONCE])
+        .delete()[0]
         for start in range(0, len(ids), FILES_AT_ONCE)
     )
 
@@ -163,7 +165,7 @@ def _named_files() -> Iterator[set[str]]:
     shown = Turn.objects.exclude(files=[]).values_list("files", flat=True)
     yield {file["sha256"] for files in shown.iterator() for file in files if "sha256" in file}
     frozen = SnapshotCase.objects.filter(
-        snapshot__in=Run.everything.values("snapshot"), content__contains=_NAMES
+        snapshot__in=Run.all_runs.values("snapshot"), content__contains=_NAMES
     )
     for content in frozen.values_list("content", flat=True).iterator():
         yield set(_NAME.findall(content))

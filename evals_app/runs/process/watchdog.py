@@ -67,4 +67,4 @@ def is_work_waiting() -> bool:
     """Whether a run waits with no worker on it, though this machine's processes are idle."""
     if Lease.objects.filter(until__gt=Now(), host=socket.gethostname()).exists():
         return False
-    return waiting_runs().filter(drainers=0).exists()
+    return waiting_runs().filter(workers=0).exists()

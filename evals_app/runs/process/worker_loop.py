@@ -1,4 +1,4 @@
-"""A shift: one process works on the runs that wait, on several at once.
+"""The loop of a worker process, which works on the runs that wait, on several at once.
 
 Most of what a conversation does is waiting: for a reply, or for a provider that asked to be left
 alone. Meanwhile its process adopts other runs, so that none of them has to wait for it.
@@ -24,7 +24,7 @@ from evals_app.runs.ending.finish import close_if_over
 from evals_app.runs.ground.patience import AWAY, patiently
 from evals_app.runs.starting.waiting import call_workers, next_run
 from evals_app.runs.work.lease import HeldLease, end_lease, open_lease
-from evals_app.runs.work.run_worker import drain
+from evals_app.runs.work.run_worker import work_on_run
 from evals_app.runs.work.telemetry import Exporter, exporting
 
 log = logging.getLogger(__name__)
@@ -33,7 +33,7 @@ MAX_RUNS = 100  # of one process
 LOOK_S = 0.25  # how often a busy process looks for a run that no process has taken
 SIGN_OF_LIFE_S = 1.0
 STDERR = 2  # what replaces sys.stderr, as in tests, may have no file below it
-PULSE_S_A_RUN = 0.05  # so that the pulses of many runs leave the database its peace
+PULSE_S_PER_RUN = 0.05  # so that the pulses of many runs leave the database its peace
 
 # Seconds that conversations may still take once the worker is asked to stop; negative: it is not.
 # Made by the worker command before it forks. A RawValue has no lock that a death could keep.
@@ -42,15 +42,15 @@ GRACE = multiprocessing.RawValue("d", -1.0)
 
 def work() -> dict[str, int]:
     """Work until no run waits for this process; gives a few counts."""
-    shift = Shift()
+    loop = WorkerLoop()
     with limited_memory(settings.EVALS_MEMORY_MB):
-        async_to_sync(shift.work)()
-    if shift.is_closing:
+        async_to_sync(loop.work)()
+    if loop.is_closing:
         call_workers()  # what it left goes to others
-    return dict(shift.counts)
+    return dict(loop.counts)
 
 
-class Shift:
+class WorkerLoop:
     """The runs that this process works on."""
 
     def __init__(self) -> None:
@@ -110,12 +110,12 @@ class Shift:
         return has_to_stop or is_too_large or time.monotonic() >= self._ends_at
 
     def _pulse_s(self) -> float:
-        return max(float(settings.EVALS_PULSE_S), PULSE_S_A_RUN * len(self._leases))
+        return max(float(settings.EVALS_PULSE_S), PULSE_S_PER_RUN * len(self._leases))
 
     async def _drain(self, lease: HeldLease) -> None:
         at_work.RUN.set(lease.run_id)
         try:
-            await drain(
+            await work_on_run(
                 lease,
                 grace=GRACE,
                 is_closing=lambda: self.is_closing,

@@ -25,7 +25,7 @@ def share_places(
     standings: Mapping[str, Standing],
     ordered: Mapping[str, int],
 ) -> dict[str, int] | None:
-    """Return how many calls at once a drainer may make of each limited provider from now on.
+    """Return how many calls at once a worker may make of each limited provider from now on.
 
     `ordered` is what it was given before. None: the lease is gone. What live leases are granted
     never exceeds a limit, all together.
@@ -64,10 +64,10 @@ def share_places(
 def fair_places(
     limit: int, *, wanted: int, had: int, waited: int, others: Sequence[Mapping[str, int]]
 ) -> int:
-    """Return one drainer's places: all that are free, or its fair share where others go without.
+    """Return one worker's places: all that are free, or its fair share where others go without.
 
-    `waited` is for how many pulses it has had none. With fewer places than drainers they take
-    turns: the drainer that has one gives it up, the one that has waited longest takes it.
+    `waited` is for how many pulses it has had none. With fewer places than workers they take
+    turns: the worker that has one gives it up, the one that has waited longest takes it.
     """
     free = limit - sum(claim["granted"] for claim in others)
     claims = [claim for claim in others if claim["wanted"]]

@@ -112,11 +112,13 @@ def _remarks(base: Run, run: Run) -> list[str]:
     except UnreadableError:
         return ["Another version of Evalwell wrote one of the runs: what measured it is unknown."]
     # Neither verdicts nor scores depend on prices.
-    named = [_named(part) for part in parts if part.part.is_yardstick and part.part != Part.PRICES]
+    named = [
+        _part_name(part) for part in parts if part.part.is_yardstick and part.part != Part.PRICES
+    ]
     return [f"Measured differently: {'; '.join(named)}."] if named else []
 
 
-def _named(part: PartDifferences) -> str:
+def _part_name(part: PartDifferences) -> str:
     first, *rest = part.values
     more = len(rest) + part.more
     others = f", and {more:,} more" if more else ""

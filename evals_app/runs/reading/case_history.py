@@ -59,7 +59,7 @@ _EDITED: Mapping[Part, tuple[type[Model], ...]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Edit:
+class CaseEdit:
     """A change that a person made, as the history of what they changed notes it."""
 
     by: str  # username
@@ -68,15 +68,15 @@ class Edit:
 
 
 @dataclass(frozen=True, slots=True)
-class ChangedPart:
+class PartChange:
     """What differs in one part between two runs, and who edited it in between, the last one first."""
 
     what: PartDifferences
-    edits: tuple[Edit, ...] = ()
+    edits: tuple[CaseEdit, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class HistoryEntry:
     """A case in one run, compared with the run before in which it was.
 
     `change`, `is_same_case` and `parts` are None for the first one, and where it is unknown.
@@ -87,7 +87,7 @@ class Entry:
     executions: tuple[Execution, ...]
     change: Change | None = None
     is_same_case: bool | None = None
-    parts: tuple[ChangedPart, ...] | None = None
+    parts: tuple[PartChange, ...] | None = None
 
     @property
     def run(self) -> Run:
@@ -100,7 +100,7 @@ class Entry:
         is_named = self.run.grades_of_id is None or again in self.run.covers
         return self.run.covers if is_named else again
 
-    def without_values(self) -> "Entry":
+    def without_values(self) -> "HistoryEntry":
         """Return the same for people who may not read prompts and data: what differs, no value of it."""
         if self.parts is None:
             return self
@@ -136,26 +136,26 @@ class OfSuite:
         return rows.select_related("run").defer("run__summary").order_by("-run_id")
 
 
-def entries_of(suite: OfSuite, results: Sequence[CaseResult]) -> list[Entry]:
+def entries_of(suite: OfSuite, results: Sequence[CaseResult]) -> list[HistoryEntry]:
     """Return results of one case, the newest first, each with what differs from the next in the list."""
     executions = executions_of(results)
     pairs = list(pairwise(results))
     differing = _Differences(pairs, executions)
-    parts = [differing.between(before, after) for after, before in pairs]
+    parts = [differing.differences_between(before, after) for after, before in pairs]
     edits = _Edits(suite, pairs, parts)
     entries = [
-        Entry(
+        HistoryEntry(
             after,
             before,
             executions[after.run_id],
             change_of(before.outcome, after.outcome),
             is_same_case(before, after),
-            None if changed is None else tuple(edits.added(changed, before, after)),
+            None if changed is None else tuple(edits.with_editors(changed, before, after)),
         )
         for (after, before), changed in zip(pairs, parts, strict=True)
     ]
     oldest = results[-1:]
-    return [*entries, *(Entry(row, None, executions[row.run_id]) for row in oldest)]
+    return [*entries, *(HistoryEntry(row, None, executions[row.run_id]) for row in oldest)]
 
 
 def executions_of(results: Sequence[CaseResult]) -> dict[int, tuple[Execution, ...]]:
@@ -206,7 +206,9 @@ class _Differences:
         trials = self._executions[result.run_id]
         return (result.run.snapshot_id, trials[0].position) if trials else None
 
-    def between(self, before: CaseResult, after: CaseResult) -> list[PartDifferences] | None:
+    def differences_between(
+        self, before: CaseResult, after: CaseResult
+    ) -> list[PartDifferences] | None:
         """Return what differs, part by part; None if one run is of another version."""
         case = [self._of_case(before, after)] if is_same_case(before, after) is False else []
         names = before.run.snapshot_id, after.run.snapshot_id
@@ -279,9 +281,9 @@ class _Edits:
             if entry.content_type and (kind_of := entry.content_type.model_class()):
                 self._of[kind_of].append(entry)
 
-    def added(
+    def with_editors(
         self, parts: Iterable[PartDifferences], before: CaseResult, after: CaseResult
-    ) -> Iterator[ChangedPart]:
+    ) -> Iterator[PartChange]:
         """Return the parts with who edited them between two runs."""
         start, end = before.run.created_at, after.run.created_at
         for part in parts:
@@ -291,15 +293,15 @@ class _Edits:
                 for entry in self._of[model]
                 if start < entry.action_time <= end
             ]
-            yield ChangedPart(part, tuple(map(_edit, noted[:MAX_EDITS])))
+            yield PartChange(part, tuple(map(_edit, noted[:MAX_EDITS])))
 
 
-def _edit(entry: LogEntry) -> Edit:
+def _edit(entry: LogEntry) -> CaseEdit:
     kind = str(entry.content_type.name) if entry.content_type else ""
-    return Edit(entry.user.get_username(), entry.action_time, kind)
+    return CaseEdit(entry.user.get_username(), entry.action_time, kind)
 
 
-def entry_json(entry: Entry) -> Json:
+def entry_json(entry: HistoryEntry) -> Json:
     """Return an entry as REST answers it."""
     run = entry.run
     return CaseInHistory.of_object(

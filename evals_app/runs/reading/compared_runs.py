@@ -51,7 +51,7 @@ class CannotCompareError(CannotError):
 
 
 @dataclass(frozen=True, slots=True)
-class ComparedRun:
+class ComparisonRun:
     """A run of a comparison, and how many of its cases passed."""
 
     run: Run
@@ -59,14 +59,14 @@ class ComparedRun:
 
 
 @dataclass(frozen=True, slots=True)
-class ComparedHead:
+class ComparisonHead:
     """A run against the base; `differences` is None if what they were started with is unknown."""
 
     run: Run
     cases: HeadCases
     differences: tuple[PartDifferences, ...] | None
 
-    def without_values(self) -> "ComparedHead":
+    def without_values(self) -> "ComparisonHead":
         """Return the same with the number of values that differ instead of the values."""
         if self.differences is None:
             return self
@@ -80,8 +80,8 @@ class Comparison:
     `shows_values` is False for people who may not read prompts and data, or the labels of checks.
     """
 
-    runs: tuple[ComparedRun, ...]
-    heads: tuple[ComparedHead, ...]
+    runs: tuple[ComparisonRun, ...]
+    heads: tuple[ComparisonHead, ...]
     cases: ComparedCases
     shows_values: bool = True
 
@@ -120,8 +120,8 @@ def compare_runs(ids: Sequence[int]) -> Comparison:
         tuple(_Ended(run.pk, run.snapshot_id, run.finished_at, run.skipped > 0) for run in runs)
     )
     return Comparison(
-        runs=tuple(map(ComparedRun, runs, loaded.cases.runs)),
-        heads=tuple(map(ComparedHead, runs[1:], loaded.cases.heads, loaded.differences)),
+        runs=tuple(map(ComparisonRun, runs, loaded.cases.runs)),
+        heads=tuple(map(ComparisonHead, runs[1:], loaded.cases.heads, loaded.differences)),
         cases=loaded.cases,
     )
 

@@ -30,7 +30,7 @@ _DECIDED = (Verdict.PASSED, Verdict.FAILED)
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class RunSpan:
     """The runs that are looked at, the newest first; `most` of the last one alone if it is larger."""
 
     runs: Sequence[Run]
@@ -77,8 +77,8 @@ class SureCheck:
 class Notable:
     """The lists, each with the runs that it is about."""
 
-    span: Span
-    flaky_span: Span
+    span: RunSpan
+    flaky_span: RunSpan
     flaky: Sequence[FlakyCase]
     sure: Sequence[SureCheck]
     slowest: Sequence[Costly]
@@ -107,16 +107,16 @@ def notable(suite: Suite) -> Notable | None:
     )
 
 
-def _span(runs: Sequence[Run], sizes: Sequence[int], most: int) -> Span:
+def _span(runs: Sequence[Run], sizes: Sequence[int], most: int) -> RunSpan:
     if sizes[0] > most:
-        return Span(runs[:1], most)
+        return RunSpan(runs[:1], most)
     taken = 0
     while taken < len(runs) and sum(sizes[: taken + 1]) <= most:
         taken += 1
-    return Span(runs[:taken])
+    return RunSpan(runs[:taken])
 
 
-def _in_span(span: Span, prefix: str = "") -> Q:
+def _in_span(span: RunSpan, prefix: str = "") -> Q:
     """Find the executions of a span, or what belongs to them."""
     if span.most is None:
         return Q(**{f"{prefix}run__in": span.ids})
@@ -127,7 +127,7 @@ def _in_span(span: Span, prefix: str = "") -> Q:
 # Flaky cases
 
 
-def _flaky(span: Span) -> list[FlakyCase]:
+def _flaky(span: RunSpan) -> list[FlakyCase]:
     results = CaseResult.objects.filter(run__in=span.ids)
     if span.most is not None:
         results = results.filter(position__lt=span.most)
@@ -171,7 +171,7 @@ def _flakiness(name: str, rows: Sequence[CaseResult], settings: "_Settings") -> 
 class _Settings:
     """What the runs were started with, but for their cases."""
 
-    def __init__(self, span: Span) -> None:
+    def __init__(self, span: RunSpan) -> None:
         self._names = {run.pk: run.snapshot_id for run in span.runs}
         rows = Snapshot.objects.filter(pk__in=set(self._names.values()))
         self._contents = dict(rows.values_list("pk", "content"))
@@ -205,7 +205,7 @@ def _highest(executions: QuerySet[Execution], column: str) -> list[tuple[str, fl
     return [(case, float(average), float(highest)) for case, average, highest in columns[:SHOWN]]
 
 
-def _most(span: Span, names: Iterable[str]) -> dict[tuple[str, str], int]:
+def _most(span: RunSpan, names: Iterable[str]) -> dict[tuple[str, str], int]:
     """Return the execution that took the most, by column and case."""
     rows = Execution.objects.filter(run__in=span.ids, case__in=names)
     most: dict[tuple[str, str], tuple[Any, int]] = {}
@@ -222,7 +222,7 @@ def _most(span: Span, names: Iterable[str]) -> dict[tuple[str, str], int]:
 # Checks that never failed
 
 
-def _sure(span: Span) -> list[SureCheck]:
+def _sure(span: RunSpan) -> list[SureCheck]:
     # The executions of a run follow each other, so a database need not read the grades of others.
     runs = Execution.objects.filter(run__in=span.ids).order_by().values("run")
     near = Q(pk__in=[])

@@ -42,7 +42,7 @@ Link = Callable[[str, int], str]
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class ReportFile:
     """A report of a run: its file, whose content is read while it is sent."""
 
     name: str
@@ -50,10 +50,10 @@ class Report:
     content: Iterator[bytes] = field(repr=False)
 
 
-def report(kind: KindName, run: Run, *, link: Link) -> Report:
+def report(kind: KindName, run: Run, *, link: Link) -> ReportFile:
     """Return a report of one run as a file."""
     name = f"run-{run.pk}-{run.suite_slug}{KINDS[kind].suffix}"
-    return Report(name, KINDS[kind].media_type, report_content(kind, [run], link=link))
+    return ReportFile(name, KINDS[kind].media_type, report_content(kind, [run], link=link))
 
 
 def report_content(
@@ -61,7 +61,7 @@ def report_content(
 ) -> Iterator[bytes]:
     """Return one report over runs, in pieces; `root` is the folder of the repository of their files."""
     if kind == "json":
-        return encoded(written(run_document(runs[0]) if len(runs) == 1 else runs_document(runs)))
+        return encode(written(run_document(runs[0]) if len(runs) == 1 else runs_document(runs)))
     results = [results_of(run, link=link) for run in runs]
     if kind == "folder":
         return _archive(folder(results))
@@ -75,7 +75,7 @@ def report_content(
         "github": github_summary,
         "gitlab": partial(code_quality, root=root),
     }
-    return encoded(texts[kind](results))
+    return encode(texts[kind](results))
 
 
 def write_folder(runs: Sequence[Run], path: Path, *, link: Link) -> None:
@@ -88,10 +88,10 @@ def write_folder(runs: Sequence[Run], path: Path, *, link: Link) -> None:
         file = path / name
         file.parent.mkdir(parents=True, exist_ok=True)
         with file.open("wb") as out:
-            out.writelines(encoded(content))
+            out.writelines(encode(content))
 
 
-def encoded(pieces: Iterable[str]) -> Iterator[bytes]:
+def encode(pieces: Iterable[str]) -> Iterator[bytes]:
     """Return text as UTF-8, in which only half of a surrogate pair cannot be written."""
     return (piece.encode(errors="replace") for piece in pieces)
 
@@ -153,7 +153,7 @@ class _Sent(io.RawIOBase):
         self._parts.append(bytes(data))
         return len(data)
 
-    def taken(self) -> bytes:
+    def take_new(self) -> bytes:
         """Return what was written since the last time."""
         parts, self._parts = self._parts, []
         return b"".join(parts)
@@ -166,7 +166,7 @@ def _archive(files: Iterable[File]) -> Iterator[bytes]:
             entry = zipfile.ZipInfo(name, _FIRST_DAY)
             entry.compress_type, entry.external_attr = zipfile.ZIP_DEFLATED, _READABLE
             with archive.open(entry, "w") as file:
-                for piece in encoded(content):
+                for piece in encode(content):
                     file.write(piece)
-            yield sent.taken()
-    yield sent.taken()
+            yield sent.take_new()
+    yield sent.take_new()

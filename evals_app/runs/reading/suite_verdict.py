@@ -16,10 +16,10 @@ from evals_app.runs.reading.outcomes import MAX_RESULTS, outcomes_of
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class SuiteVerdict:
     """The last whole run of a suite, and a part of it that ended later; either may be missing."""
 
-    verdict_run: Any = None  # a Run that is `rated`
+    verdict_run: Any = None  # a Run that is `with_pass_rates`
     later: Run | None = None
 
     @property
@@ -40,7 +40,7 @@ def _last(runs: QuerySet[Run]) -> Subquery:
     return Subquery(runs.filter(suite=OuterRef("pk")).order_by("-pk").values("pk")[:1])
 
 
-def rated(runs: QuerySet[Run]) -> QuerySet[Any]:
+def with_pass_rates(runs: QuerySet[Run]) -> QuerySet[Any]:
     """Return runs with their pass rate and what it is of, without their summaries.
 
     The database takes these numbers out of the summary, which may be large.
@@ -49,17 +49,21 @@ def rated(runs: QuerySet[Run]) -> QuerySet[Any]:
     return runs.annotate(**numbers).defer("summary")
 
 
-def standings(suites: Sequence[Any]) -> list[Standing]:
+def standings(suites: Sequence[Any]) -> list[SuiteVerdict]:
     """Return the standing of suites loaded `with_last_runs`, in one query."""
     wanted = {key for suite in suites for key in (suite.verdict_run_id, suite.last_run_id) if key}
-    runs = {run.pk: run for run in rated(Run.objects.filter(pk__in=wanted))} if wanted else {}
+    runs = (
+        {run.pk: run for run in with_pass_rates(Run.objects.filter(pk__in=wanted))}
+        if wanted
+        else {}
+    )
     return [standing(suite, runs) for suite in suites]
 
 
-def standing(suite: Any, runs: Mapping[int, Run]) -> Standing:
+def standing(suite: Any, runs: Mapping[int, Run]) -> SuiteVerdict:
     """Return the standing of a suite from its loaded runs."""
     has_later = suite.last_run_id not in {None, suite.verdict_run_id}
-    return Standing(
+    return SuiteVerdict(
         runs.get(suite.verdict_run_id), runs.get(suite.last_run_id) if has_later else None
     )
 

@@ -11,13 +11,13 @@ from evals_app.engine.suites.suite_spec import CaseSpec, PlacedCheck
 from evals_app.engine.verdicts.judged_criteria import question_of, yardstick_of
 from evals_app.formats.snapshots.run_snapshot import SnapshotSpec, read_case
 from evals_app.models import GradeResult
-from evals_app.runs.regrading.start_regrade import Regrading
+from evals_app.runs.regrading.start_regrade import RegradePlan
 from evals_app.runs.starting.forecast import MAX_CASES, PAST_COLUMNS, past_execution
 from evals_app.runs.starting.select import evenly
 from evals_app.runs.work.conversations import UNUSABLE
 
 
-def forecast_regrade(regrading: Regrading) -> Forecast:
+def forecast_regrade(regrading: RegradePlan) -> Forecast:
     """Forecast what grading stored conversations again takes: only judges that must be asked."""
     run, head = regrading.run, regrading.head
     gradings = Counter((planned.case, planned.position) for planned in regrading.planned)
@@ -53,7 +53,7 @@ def _never(_case: CaseSpec, _placed: PlacedCheck) -> bool:
 
 
 def _answered_before(
-    regrading: Regrading, names: Sequence[str]
+    regrading: RegradePlan, names: Sequence[str]
 ) -> Callable[[CaseSpec, PlacedCheck], bool]:
     """Return which checks ask their judge what the run asked: the answers are stored."""
     old = SnapshotSpec.read(regrading.run.snapshot.content)
@@ -65,15 +65,15 @@ def _answered_before(
     places = executions.values("position")
     cases = regrading.run.snapshot.cases.filter(position__in=places)
     asked = {
-        (case.name, _asked(old, placed))
+        (case.name, _question_and_judge(old, placed))
         for case in map(read_case, cases.values_list("content", flat=True))
         for placed in old.suite.placed_checks(case)
         if (case.name, placed.number, placed.position) not in unusable
     }
-    return lambda case, placed: (case.name, _asked(regrading.head, placed)) in asked
+    return lambda case, placed: (case.name, _question_and_judge(regrading.head, placed)) in asked
 
 
-def _asked(head: SnapshotSpec, placed: PlacedCheck) -> tuple[str, str]:
+def _question_and_judge(head: SnapshotSpec, placed: PlacedCheck) -> tuple[str, str]:
     judges = placed.check.judges(agent=head.agent.asked_model, judge=head.judge)
     judged_by = yardstick_of(placed.check, judges, judge_prompt=head.suite.judge_prompt)
     return question_of(placed.check, placed.turn), judged_by.digest if judged_by else ""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from evals_app.engine.forecast.run_forecast import Forecast
 from evals_app.models import Run
-from evals_app.runs.judges.calibration import Passport
+from evals_app.runs.judges.calibration import Calibration
 from evals_app.runs.regrading.forecast_regrade import forecast_regrade
 from evals_app.runs.regrading.start_regrade import plan_regrade, regrade
 from evals_app.runs.starting.freeze import CannotStartError
@@ -32,7 +32,7 @@ class Started(NamedTuple):
     problems: list[str]
 
 
-def plan_relabelling(passport: Passport, *, by: int | None) -> Relabelling:
+def plan_relabelling(passport: Calibration, *, by: int | None) -> Relabelling:
     """Find out what grading the labelled answers again would take.
 
     Raises:
@@ -52,7 +52,7 @@ def plan_relabelling(passport: Passport, *, by: int | None) -> Relabelling:
 
 
 def start_relabelling(
-    passport: Passport, *, by: "User | None", max_cost_usd: Decimal | None = None
+    passport: Calibration, *, by: "User | None", max_cost_usd: Decimal | None = None
 ) -> Started:
     """Start a run for each of the newest runs with labels; `max_cost_usd` is the ceiling of each.
 
@@ -75,7 +75,7 @@ def start_relabelling(
 _NOTHING = "The runs with these answers no longer exist."
 
 
-def _sources(passport: Passport) -> Iterator[tuple[Run, list[int]]]:
+def _sources(passport: Calibration) -> Iterator[tuple[Run, list[int]]]:
     by_run = passport.by_run
     newest = list(by_run)[:MAX_RUNS]
     runs = Run.objects.select_related("suite", "snapshot").in_bulk(newest)

@@ -31,9 +31,9 @@ from evals_app.runs.starting.freeze import (
     read_suite,
 )
 from evals_app.runs.starting.needs import Needs
-from evals_app.runs.starting.select import Part
+from evals_app.runs.starting.select import RunPart
 from evals_app.runs.starting.similarity import TextComparison
-from evals_app.runs.starting.start_run import Planned, create_run
+from evals_app.runs.starting.start_run import PlannedExecution, create_run
 from fixtures_app.ground.spec_errors import messages_of
 from fixtures_app.ground.words import near
 
@@ -47,7 +47,7 @@ MAX_NAMED = 100  # cases that are noted as left out, of each kind
 
 
 @dataclass
-class Regrading:
+class RegradePlan:
     """What is to be graded again, by which checks and judges.
 
     `left_out` has the names of cases that cannot be graded: `changed` (the agent would see another
@@ -63,7 +63,7 @@ class Regrading:
     judges: str  # see reports.judges
     frozen: Frozen | None = None  # None: the snapshot of the run, as it is
     left_out: dict[str, list[str]] = field(default_factory=dict)
-    planned: list[Planned] = field(default_factory=list)
+    planned: list[PlannedExecution] = field(default_factory=list)
 
     @property
     def reuses_answers(self) -> bool:
@@ -78,7 +78,7 @@ class Regrading:
         cases = enumerate(self.frozen)
         return {position: case.content for position, case in cases if position in positions}
 
-    def stored(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         """Return how the run grades again, as its row keeps it."""
         return {
             "suite": self.version,
@@ -121,7 +121,7 @@ def regrade(
             max_cost_usd=max_cost_usd,
             baseline=run.baseline,
             grades_of=run.grades_of or run,
-            regrading=regrading.stored(),
+            regrading=regrading.to_json(),
         )
 
 
@@ -136,7 +136,7 @@ def plan_regrade(
     judge: str = "",
     max_cost_usd: Decimal | None = None,
     by: int | None = None,
-) -> Iterator[Regrading]:
+) -> Iterator[RegradePlan]:
     """Find out what would be graded again, of a run that has ended.
 
     The suite's checks are those of today or those of the run; `judge` replaces the run's judge, but
@@ -152,11 +152,11 @@ def plan_regrade(
     except ValidationError as exc:
         problem = f"Run {run.pk} was made by another version of Evalwell; start its suite instead."
         raise CannotStartError(problem) from exc
-    chosen = _chosen(run, cases=cases, executions=executions)
+    chosen = _find_executions(run, cases=cases, executions=executions)
     other = _read_judge(judge)
-    regrading = Regrading(run, suite, trials, judge, head=old, judges=run.judge)
+    regrading = RegradePlan(run, suite, trials, judge, head=old, judges=run.judge)
     names = set(chosen.order_by().values_list("case", flat=True).distinct())
-    with Frozen(Part(names=names, with_disabled=_has_disabled(run.suite, names))) as frozen:
+    with Frozen(RunPart(names=names, with_disabled=_has_disabled(run.suite, names))) as frozen:
         needs, obstacles = Needs(), obstacles_now()
         if suite == "current":
             spec = read_suite(_suite_of(run), frozen, needs, obstacles, most_cases=None)
@@ -228,7 +228,7 @@ def _read_stored(run: Run, old: SnapshotSpec, frozen: Frozen, needs: Needs) -> N
         frozen.add(case, trials=0)
 
 
-def _chosen(
+def _find_executions(
     run: Run, *, cases: Collection[str] | None, executions: Collection[int] | None
 ) -> QuerySet[Execution]:
     """Return the executions that were asked for and have a result."""
@@ -250,7 +250,7 @@ def _chosen(
     return ended
 
 
-def _plan(regrading: Regrading, chosen: QuerySet[Execution], frozen: Frozen) -> None:
+def _plan(regrading: RegradePlan, chosen: QuerySet[Execution], frozen: Frozen) -> None:
     """Find the place of each conversation among the cases, and what keeps others from being graded."""
     run, trials = regrading.run, regrading.trials
     places = {case.name: (n, conversation_digest(case.content)) for n, case in enumerate(frozen)}
@@ -275,7 +275,7 @@ def _plan(regrading: Regrading, chosen: QuerySet[Execution], frozen: Frozen) -> 
             continue
         first = (trial - 1) * trials
         regrading.planned += [
-            Planned(case, place, first + again, source) for again in range(1, trials + 1)
+            PlannedExecution(case, place, first + again, source) for again in range(1, trials + 1)
         ]
     regrading.left_out = {why: list(names) for why, names in left_out.items()}
     frozen.executions = len(regrading.planned)
@@ -300,6 +300,6 @@ def _conversations(run: Run) -> dict[str, str]:
     }
 
 
-def _nothing(regrading: Regrading) -> str:
-    reasons = left_out_in_words(regrading.stored()["left_out"])
+def _nothing(regrading: RegradePlan) -> str:
+    reasons = left_out_in_words(regrading.to_json()["left_out"])
     return " ".join([f"No conversation of run {regrading.run.pk} can be graded again.", *reasons])

@@ -24,7 +24,7 @@ from evals_app.reports.answers.retests import price_in_words
 from evals_app.runs.ground.check_counts import counted_checks
 from evals_app.runs.reading.outcomes import case_outcomes
 from evals_app.runs.starting.forecast import forecast_frozen
-from evals_app.runs.starting.freeze import AT_ONCE, CannotStartError, archived
+from evals_app.runs.starting.freeze import AT_ONCE, CannotStartError, archived_text
 from evals_app.runs.starting.obstacles import Obstacles
 
 
@@ -74,7 +74,7 @@ class SettlementPrice:
         return None if in_all is None else in_all[1]
 
     @property
-    def unpriced(self) -> list[str]:
+    def unpriced_models(self) -> list[str]:
         return sorted({model for forecast in self.most for model in forecast.unpriced})
 
     @property
@@ -85,7 +85,7 @@ class SettlementPrice:
             most_conversations=self.plan.most_trials,
             likely_usd=self.likely_usd,
             most_usd=self.most_usd,
-            unpriced=self.unpriced,
+            unpriced=self.unpriced_models,
             calls=sum(forecast.agent_calls + forecast.judge_calls for forecast in self.most),
             is_outside=any(forecast.is_outside for forecast in self.most),
         )
@@ -102,7 +102,7 @@ def plan_settlement(base: Run, head: Run, *, with_better: bool = False) -> Settl
     directions = tuple(Direction) if with_better else (Direction.WORSE,)
     stand_in = _stand_in(base, list(before))
     suspicion = find_suspects(before, after, directions=directions, is_base_stored=bool(stand_in))
-    suspicion = replace(suspicion, suspects=tuple(_labelled(head, suspicion.suspects)))
+    suspicion = replace(suspicion, suspects=tuple(_with_labels(head, suspicion.suspects)))
     plan = SettlementPlan(base, head, with_better, stand_in, suspicion)
     if problem := _nothing_to_settle(plan):
         raise CannotStartError(problem)
@@ -111,7 +111,7 @@ def plan_settlement(base: Run, head: Run, *, with_better: bool = False) -> Settl
     return plan
 
 
-def _labelled(head: Run, suspects: Sequence[Suspect]) -> Iterator[Suspect]:
+def _with_labels(head: Run, suspects: Sequence[Suspect]) -> Iterator[Suspect]:
     """Return suspects with the labels of the checks that are tested."""
     by_check = [suspect.name for suspect in suspects if suspect.check]
     counted = counted_checks(head.pk, cases=by_check) if by_check else ()
@@ -147,7 +147,7 @@ def _refuse_runs(base: Run, head: Run) -> None:
         if run.is_open:
             problems.append(f"Run {run.pk} has not ended yet.")
         if run.suite is not None and run.suite.archived_at is not None:
-            problems.append(archived(run.suite.slug))
+            problems.append(archived_text(run.suite.slug))
         if run.gradings > 1:
             problems.append(
                 f"Run {run.pk} graded each conversation {run.gradings} times, which says nothing about"

@@ -44,7 +44,7 @@ def start_settlement(
     Raises:
         CannotStartError: the two runs are being settled already, or a price is missing.
     """
-    if max_cost_usd is not None and (unpriced := price_of(plan).unpriced):
+    if max_cost_usd is not None and (unpriced := price_of(plan).unpriced_models):
         problem = (
             f"There is no price for {' and '.join(unpriced)}, so a ceiling of"
             f" {usd_text(max_cost_usd, is_exact=True)} could not be kept."
@@ -157,7 +157,7 @@ def _start_missing_runs(settlement: Settlement) -> None:
     suspects = settlement.read_cases()
     for side in settlement.sides:
         key = _key(settlement, side)
-        if Run.everything.filter(idempotency_key=key).exists():
+        if Run.all_runs.filter(idempotency_key=key).exists():
             continue
         try:
             run = _start_run(settlement, side, suspects, key=key)

@@ -349,12 +349,12 @@ def _item(row: ReviewItem, words: Sequence[Word]) -> TaskItem:
         turn=grade.turn,
         check=grade.label,
         bullet=bullet_text(grade, row.item),
-        judged=judged(grade, row.item),
+        judged=judge_verdict(grade, row.item),
         words=tuple(words),
     )
 
 
-def judged(grade: GradeResult, item: int | None) -> bool | None:
+def judge_verdict(grade: GradeResult, item: int | None) -> bool | None:
     """Return what the judge says of a check or of one of its bullets; None if it did not decide."""
     if item is not None:
         return bullets(grade.details).get(item)

@@ -52,7 +52,7 @@ def review_grade(
     Raises:
         CannotReviewError: there is no such bullet, or no verdict can be computed from it.
     """
-    judged_passed, judged_score = _judged(grade, item)
+    judged_passed, judged_score = _judge_result(grade, item)
     if score is not None:
         passed = passes(_valid_score(score, item), kind=grade.type, threshold=grade.threshold)
     review = Review(
@@ -80,7 +80,7 @@ def not_the_agents_fault(execution: Execution, *, by: "User", reason: str) -> Re
         CannotReviewError: there is no reason, or the execution has not finished.
     """
     kind = Review.Kind.NOT_THE_AGENT
-    given = _required(reason, "Say why this is not the agent's fault.")
+    given = _require_text(reason, "Say why this is not the agent's fault.")
     review = Review(execution=execution, kind=kind, reason=given, **_author(by))
     _add(review, f"Not the agent's fault: {given}")
     return review
@@ -94,7 +94,7 @@ def comment(
     Raises:
         CannotReviewError: it is empty, or the execution has not finished.
     """
-    given = _required(reason, "Write a comment.")
+    given = _require_text(reason, "Write a comment.")
     review = Review(
         execution=execution, grade=grade, kind=Review.Kind.COMMENT, reason=given, **_author(by)
     )
@@ -166,7 +166,7 @@ def _reviews_of_sources(run: Run, executions: Any) -> dict[int | None, list[Revi
 # Reading what was given
 
 
-def _judged(grade: GradeResult, item: int | None) -> tuple[bool | None, float | None]:
+def _judge_result(grade: GradeResult, item: int | None) -> tuple[bool | None, float | None]:
     """Return what the grade says of the check or of one of its bullets."""
     if item is None:
         return grade.passed, grade.score
@@ -204,7 +204,7 @@ def _valid_text(text: str) -> str:
     return text
 
 
-def _required(text: str, otherwise: str) -> str:
+def _require_text(text: str, otherwise: str) -> str:
     given = _valid_text(text)
     if not given:
         raise CannotReviewError(otherwise)
@@ -303,7 +303,7 @@ def _copies(reviews: Iterable[Review], execution: Execution) -> list[Review]:
     grades = list(GradeResult.objects.filter(execution=execution).defer("calls", "evidence"))
     copies: dict[Any, Review] = {}
     for review in reviews:
-        copy = _carried(review, execution, grades)
+        copy = _carry(review, execution, grades)
         if copy is not None:
             is_comment = copy.kind == Review.Kind.COMMENT
             about = (copy.kind, copy.grade_id, copy.item, copy.by_id or copy.by_name)
@@ -313,7 +313,7 @@ def _copies(reviews: Iterable[Review], execution: Execution) -> list[Review]:
     return list(copies.values())
 
 
-def _carried(review: Review, execution: Execution, grades: Sequence[GradeResult]) -> Review | None:
+def _carry(review: Review, execution: Execution, grades: Sequence[GradeResult]) -> Review | None:
     """Return the copy of a review; None if nothing in the new grades is what it is about."""
     if review.grade is None:
         return _copy(review, execution, None, None, is_label=review.is_label)
@@ -338,7 +338,7 @@ def _copy(
     judged: tuple[bool | None, float | None] = (None, None)
     yardstick = None
     if grade is not None and review.kind == Review.Kind.VERDICT:
-        judged, yardstick = _judged(grade, item), _yardstick(grade, item)
+        judged, yardstick = _judge_result(grade, item), _yardstick(grade, item)
     return Review(
         execution=execution,
         grade=grade,

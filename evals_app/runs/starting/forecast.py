@@ -16,7 +16,7 @@ from evals_app.engine.suites.suite_spec import CaseSpec
 from evals_app.formats.snapshots.run_snapshot import SnapshotSpec, read_case
 from evals_app.models import Execution, Run, Suite
 from evals_app.reports.words.judges import judges_text
-from evals_app.runs.starting.freeze import CannotStartError, Choices, freeze
+from evals_app.runs.starting.freeze import CannotStartError, RunOptions, freeze
 from evals_app.runs.starting.select import evenly
 from fixtures_app.tools import TOOLS
 
@@ -37,7 +37,7 @@ def forecast(
     by: int | None = None,
     concurrency: int | None = None,
     all_trials: bool = False,
-    **choices: Unpack[Choices],
+    **choices: Unpack[RunOptions],
 ) -> Forecast:
     """Forecast what `start_run` would start; of no case at all where none matches.
 
@@ -49,7 +49,7 @@ def forecast(
     with freeze(suite, by=by, most_cases=MAX_CASES, **choices) as frozen:
         return _forecast(
             frozen.head,
-            list(frozen.chosen()),
+            list(frozen.chosen_cases()),
             share=frozen.share,
             judge=judges_text(frozen.judges),
             concurrency=concurrency,

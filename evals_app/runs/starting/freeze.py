@@ -37,7 +37,7 @@ from evals_app.runs.money.ceilings import is_paid, tightest
 from evals_app.runs.reading.baselines import Baseline, find_baseline
 from evals_app.runs.starting.needs import Needs
 from evals_app.runs.starting.obstacles import Obstacles
-from evals_app.runs.starting.select import Part
+from evals_app.runs.starting.select import RunPart
 from evals_app.runs.starting.similarity import TextComparison
 from fixtures_app.ground.spec_errors import messages_of
 from fixtures_app.models import EntityType, Fixture
@@ -58,7 +58,7 @@ class CannotStartError(CannotError):
         self.without_judge = list(without_judge)
 
 
-class Choices(TypedDict, total=False):
+class RunOptions(TypedDict, total=False):
     """What may be chosen for a run: agent, model, `Part` of the suite, ceiling, baseline, environment."""
 
     agent: Agent | None
@@ -73,7 +73,7 @@ class Choices(TypedDict, total=False):
     environ: Mapping[str, str]
 
 
-class Planned(NamedTuple):
+class PlannedCase(NamedTuple):
     """A case of a snapshot, and how often to run it; 0: not at all."""
 
     trials: int
@@ -84,7 +84,7 @@ class Planned(NamedTuple):
 class Frozen:
     """What a run is to use, not stored yet; its cases wait in a temporary file, gone on leaving."""
 
-    def __init__(self, part: Part) -> None:
+    def __init__(self, part: RunPart) -> None:
         self.part = part
         self.head: SnapshotSpec
         self.replaced_model = ""  # the agent's own, where another takes its place
@@ -114,11 +114,11 @@ class Frozen:
         shown = (file for turn in case.turns for file in turn.files)
         self.files |= {file.sha256 or "": file.path for file in shown}
 
-    def __iter__(self) -> Iterator[Planned]:
+    def __iter__(self) -> Iterator[PlannedCase]:
         self._file.seek(0)
         for line in self._file:
             trials, name, content = line.rstrip("\n").split("\t", 2)
-            yield Planned(int(trials), json.loads(name), content)
+            yield PlannedCase(int(trials), json.loads(name), content)
 
     def plan(self) -> Iterator[tuple[str, int, int]]:
         """Return case, position and trial of each execution."""
@@ -138,7 +138,7 @@ class Frozen:
                 yield name, position, trial
             trial += 1
 
-    def chosen(self) -> Iterator[tuple[CaseSpec, int]]:
+    def chosen_cases(self) -> Iterator[tuple[CaseSpec, int]]:
         """Return the cases to run, and how often."""
         for case in self:
             if case.trials:
@@ -209,7 +209,7 @@ def freeze(
     obstacles = obstacles_now(environ, why_not_called)
     obstacles.agent(tested)
     needs = Needs()
-    part = Part(cases=cases, tags=tags, names=names, trials=trials, with_disabled=with_disabled)
+    part = RunPart(cases=cases, tags=tags, names=names, trials=trials, with_disabled=with_disabled)
     with Frozen(part) as frozen:
         frozen.replaced_model = str(own.asked_model) if tested is not own else ""
         head = read_suite(suite, frozen, needs, obstacles, most_cases=most_cases)
@@ -263,7 +263,7 @@ def choose_models(
     head, obstacles = frozen.head, comparison.obstacles
     own_judges = obstacles.judges(needs, head.agent)
     judge = obstacles.judge(head.suite, head.agent) if needs.judge else None
-    scripted = obstacles.scripted({judge, *own_judges})
+    scripted = obstacles.load_scripts({judge, *own_judges})
     chat_model = partial(obstacles.chat_model, head.suite, head.agent)
     similarity = comparison.choose(needs, chat_model)
     frozen.judges = [*_by_name([judge]), *_by_name(own_judges - {judge})]
@@ -321,7 +321,7 @@ def read_suite(
     """Read a suite case by case, and return it without its cases."""
     row = Suite.objects.with_head().get(pk=suite.pk)
     if row.archived_at is not None:
-        raise CannotStartError(archived(row.slug))
+        raise CannotStartError(archived_text(row.slug))
     try:
         head = SuiteSpec.model_validate(row.written_head())
         for check in (*head.assertions, head.rubric_check):
@@ -348,7 +348,7 @@ def read_suite(
     return head
 
 
-def archived(slug: str) -> str:
+def archived_text(slug: str) -> str:
     """Return the sentence that refuses to run an archived suite."""
     return f"Suite {slug} is archived. Restore it first, or import it."
 

@@ -70,13 +70,13 @@ class Obstacles:
 
     def case(self, case: CaseSpec, suite: SuiteSpec) -> None:
         """Look at a case that is to run: its messages, and who judges it."""
-        self.judged(case, suite)
+        self.check_judge_of_run(case, suite)
         for _, problem in case.placeholders():
             self._unfilled += 1
             more = "More messages of this suite have such variables."
             self.say(problem if self._unfilled <= MAX_MESSAGES else more)
 
-    def judged(self, case: CaseSpec, suite: SuiteSpec) -> None:
+    def check_judge_of_run(self, case: CaseSpec, suite: SuiteSpec) -> None:
         """Look for a check that is left to the judge of the run."""
         if self._unjudged is None:
             self._unjudged = suite.judged_check([case])
@@ -97,7 +97,7 @@ class Obstacles:
 
     def judges(self, needs: Needs, agent: AgentSpec) -> set[ModelSpec]:
         """Return the judges that checks name."""
-        named = (self._named(reference, agent, who) for who, reference in needs.judges)
+        named = (self._resolve_model(reference, agent, who) for who, reference in needs.judges)
         return {model for model in named if model is not None}
 
     def judge(self, suite: SuiteSpec, agent: AgentSpec) -> ModelSpec | None:
@@ -113,7 +113,7 @@ class Obstacles:
     def chat_model(self, suite: SuiteSpec, agent: AgentSpec) -> ModelSpec | None:
         """Choose who judges: the suite's, else the site's if it has a key, else the agent's."""
         if suite.judge_model is not None:
-            return self._named(suite.judge_model, agent, f"Suite {suite.slug}")
+            return self._resolve_model(suite.judge_model, agent, f"Suite {suite.slug}")
         try:
             site = read_model(settings.EVALS_JUDGE_MODEL)
         except ValidationError as exc:
@@ -124,7 +124,7 @@ class Obstacles:
             return site
         return agent.asked_model
 
-    def scripted(self, judges: Collection[ModelSpec | None]) -> list[ScriptedAgent]:
+    def load_scripts(self, judges: Collection[ModelSpec | None]) -> list[ScriptedAgent]:
         """Load the agents that scripted judges follow."""
         slugs = {judge.name for judge in judges if judge and judge.provider == "scripted"}
         agents = {row.slug: row for row in Agent.objects.filter(slug__in=slugs)}
@@ -151,7 +151,9 @@ class Obstacles:
                     f"{spec.slug}.provider.yaml, and start again."
                 )
 
-    def _named(self, reference: "ModelSpec | str", agent: AgentSpec, who: str) -> ModelSpec | None:
+    def _resolve_model(
+        self, reference: "ModelSpec | str", agent: AgentSpec, who: str
+    ) -> ModelSpec | None:
         if not isinstance(reference, ModelSpec):
             if agent.asked_model is None:
                 self.say(f"{who} is judged by the agent's own model, but {agent.slug} has none.")

@@ -49,7 +49,7 @@ def remove_abandoned() -> None:
     """Remove all runs whose preparation was abandoned, or is silent."""
     for run in _silent():
         abandon_if_silent(run)
-    for run in Run.everything.filter(status=Run.PREPARING).exclude(stop_reason=""):
+    for run in Run.all_runs.filter(status=Run.PREPARING).exclude(stop_reason=""):
         forget_unprepared(run)
 
 
@@ -62,7 +62,7 @@ def forget_unprepared(run: Run) -> None:
 
 
 def _preparing() -> QuerySet[Run]:
-    return Run.everything.filter(status=Run.PREPARING, stop_reason="")
+    return Run.all_runs.filter(status=Run.PREPARING, stop_reason="")
 
 
 def _silent() -> QuerySet[Run]:

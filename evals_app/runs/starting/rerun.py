@@ -12,7 +12,7 @@ from evals_app.formats.snapshots.run_snapshot import SnapshotSpec, read_case
 from evals_app.models import Agent, Execution, Run, Suite
 from evals_app.runs.money.ceilings import is_paid, tightest
 from evals_app.runs.starting.edits import edited_since
-from evals_app.runs.starting.freeze import AT_ONCE, CannotStartError, archived
+from evals_app.runs.starting.freeze import AT_ONCE, CannotStartError, archived_text
 from evals_app.runs.starting.obstacles import MAX_MESSAGES
 from evals_app.runs.starting.start_run import create_run, start_run
 from fixtures_app.ground.words import near
@@ -43,14 +43,14 @@ def rerun(
         CannotStartError: there are no such cases, or something is missing.
     """
     if run.suite is not None and run.suite.archived_at is not None:
-        raise CannotStartError(archived(run.suite.slug))
+        raise CannotStartError(archived_text(run.suite.slug))
     if run.gradings > 1:
         problem = (
             f"Run {run.pk} graded each conversation {run.gradings} times to test its judge. Re-run"
             f" cases of run {run.conversations_of} instead."
         )
         raise CannotStartError(problem)
-    chosen = _chosen(run, only=only, cases=cases)
+    chosen = _find_cases(run, only=only, cases=cases)
     how = {
         "max_cost_usd": run.max_cost_usd if max_cost_usd is None else max_cost_usd,
         "is_tryout": run.is_tryout,
@@ -58,7 +58,7 @@ def rerun(
     }
     if version == "current":
         return _current(run, set(chosen), by=by, **how)
-    return _frozen(run, chosen, by=by, **how)
+    return _start_frozen(run, chosen, by=by, **how)
 
 
 def cases_to_rerun(run: Run, *, only: Only) -> QuerySet[Execution]:
@@ -86,7 +86,7 @@ def edits_before_rerun(run: Run, names: Collection[str]) -> list[str]:
         return ["perhaps anything: the run was made by another version of Evalwell"]
 
 
-def _chosen(run: Run, *, only: Only, cases: Collection[str] | None) -> QuerySet[Any, str]:
+def _find_cases(run: Run, *, only: Only, cases: Collection[str] | None) -> QuerySet[Any, str]:
     names = cases_to_rerun(run, only=only).order_by().values_list("case", flat=True).distinct()
     if cases is not None:
         known = set(names)
@@ -145,7 +145,9 @@ def _model(run: Run) -> str:
     return str(run.overrides.get("model", ""))
 
 
-def _frozen(run: Run, chosen: QuerySet[Any, str], *, by: "User | None", **columns: Any) -> Run:
+def _start_frozen(
+    run: Run, chosen: QuerySet[Any, str], *, by: "User | None", **columns: Any
+) -> Run:
     names = set(chosen)
     try:
         head = SnapshotSpec.read(run.snapshot.content)

@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class RunPart:
     """The cases that match all that is asked.
 
     `cases` are parts of names, in capitals or not, one of which must occur; `tags` of which one must
@@ -48,7 +48,7 @@ class Part:
     def sample(self, suite: Suite, *, most: int) -> "Sample | None":
         """Return at most so many of its cases, evenly spread; None if the suite has no more."""
         fields = ("pk", "name", "tags", "trials")
-        rows = list(self._offered(suite).order_by("position", "pk").values_list(*fields))
+        rows = list(self._available_cases(suite).order_by("position", "pk").values_list(*fields))
         if len(rows) <= most:
             return None
         chosen = [
@@ -62,10 +62,10 @@ class Part:
 
     def has_case_of(self, suite: Suite) -> bool:
         """Whether at least one case of the suite is among them; reads names and tags alone."""
-        rows = self._offered(suite).values_list("name", "tags").iterator(_ROWS_AT_ONCE)
+        rows = self._available_cases(suite).values_list("name", "tags").iterator(_ROWS_AT_ONCE)
         return any(self.matches(name, [*tags, *suite.tags]) for name, tags in rows)
 
-    def _offered(self, suite: Suite) -> QuerySet[Case]:
+    def _available_cases(self, suite: Suite) -> QuerySet[Case]:
         cases: QuerySet[Case] = suite.cases.all()
         return cases if self.with_disabled else cases.filter(enabled=True)
 
@@ -76,7 +76,7 @@ class Variant(NamedTuple):
     agent: Agent | None = None
     model: str = ""
 
-    def chosen(self) -> dict[str, Any]:
+    def to_arguments(self) -> dict[str, Any]:
         """Return the arguments of `start_run` and `forecast`."""
         return {name: value for name, value in self._asdict().items() if value}
 
@@ -98,7 +98,7 @@ def evenly(rows: Sequence[T], *, most: int) -> Sequence[T]:
     return rows if step <= 1 else [rows[int(number * step)] for number in range(most)]
 
 
-def nothing_chosen(suites: Sequence[Suite], part: Part) -> str:
+def nothing_chosen(suites: Sequence[Suite], part: RunPart) -> str:
     """Return the sentence for a part that no case of these suites belongs to, with near names."""
     cases = dict(Case.objects.filter(suite__in=suites).values_list("name", "tags"))
     is_one = len(suites) == 1

@@ -12,7 +12,7 @@ from evals_app.formats.snapshots.run_snapshot import SnapshotSpec
 from evals_app.models import Execution, Run, Snapshot, Suite
 from evals_app.reports.words.judges import judges_text
 from evals_app.runs.providers.shared_limits import know
-from evals_app.runs.starting.freeze import CannotStartError, Choices, freeze
+from evals_app.runs.starting.freeze import CannotStartError, RunOptions, freeze
 from evals_app.runs.starting.preparing import forget_unprepared, show_life, write_executions
 from evals_app.runs.starting.select import Variant, nothing_chosen
 from evals_app.runs.starting.waiting import call_workers
@@ -31,7 +31,7 @@ def start_run(
     rerun_of: Run | None = None,
     idempotency_key: str | None = None,
     all_trials: bool = False,
-    **choices: Unpack[Choices],
+    **choices: Unpack[RunOptions],
 ) -> Run:
     """Start a run of a suite, or of a `Part` of it; it stops before a call that might exceed a ceiling.
 
@@ -73,7 +73,7 @@ def start_run(
 
 
 def _overrides(
-    suite: Suite, choices: Choices, baseline: Run | None, *, all_trials: bool
+    suite: Suite, choices: RunOptions, baseline: Run | None, *, all_trials: bool
 ) -> dict[str, Any]:
     agent = choices.get("agent")
     other = None if agent is None or agent.pk == suite.agent_id else agent.slug
@@ -105,7 +105,7 @@ def start_runs(
     with transaction.atomic():
         for suite, variant in product(suites, variants):
             try:
-                runs.append(start_run(suite, **how | variant.chosen()))
+                runs.append(start_run(suite, **how | variant.to_arguments()))
             except CannotStartError as exc:
                 of = f"{suite.slug}{variant}: " if len(suites) * len(variants) > 1 else ""
                 problems |= dict.fromkeys(f"{of}{problem}" for problem in exc.problems)
@@ -115,7 +115,7 @@ def start_runs(
     return runs
 
 
-class Planned(NamedTuple):
+class PlannedExecution(NamedTuple):
     """An execution to write: its case, the place of that in the snapshot, and its trial.
 
     `source_id` is the execution whose conversation it grades again.
@@ -131,7 +131,7 @@ def create_run(
     snapshot: Snapshot,
     *,
     head: SnapshotSpec,
-    plan: Iterable[tuple[str, int, int] | Planned],
+    plan: Iterable[tuple[str, int, int] | PlannedExecution],
     total: int,
     timeout_s: float | None = None,
     complete: Callable[[Snapshot], Iterable[int]] | None = None,
@@ -148,7 +148,7 @@ def create_run(
         CannotStartError: this process was silent for so long that a reaper gave the run up.
     """
     with transaction.atomic():  # the idempotency key may be taken
-        run = Run.everything.create(
+        run = Run.all_runs.create(
             snapshot=snapshot,
             status=Run.PREPARING,
             total=total,
@@ -160,10 +160,10 @@ def create_run(
         for _ in complete(snapshot) if complete else ():
             show_life(run)
         write_executions(
-            run, (Execution(run=run, **Planned(*planned)._asdict()) for planned in plan)
+            run, (Execution(run=run, **PlannedExecution(*planned)._asdict()) for planned in plan)
         )
         run.providers.set(know(provider.slug for provider in head.providers))
-        Run.everything.filter(pk=run.pk).update(
+        Run.all_runs.filter(pk=run.pk).update(
             **_coverage(run),
             status=Run.Status.QUEUED,
             waiting_since=Now(),

@@ -16,7 +16,7 @@ from django_q.tasks import async_task
 
 from evals_app.models import Execution, Lease, ProviderState, Run
 from evals_app.runs.ground.patience import queue_faults
-from evals_app.runs.ground.workers import drainers_for, processes
+from evals_app.runs.ground.workers import processes, workers_for
 
 if TYPE_CHECKING:
     from django_stubs_ext import WithAnnotations
@@ -30,7 +30,7 @@ MAKE_ROOM_AFTER = timedelta(seconds=10)
 class Staff(TypedDict):
     """The leases of a run that are in force: how many, and what they have of its concurrency."""
 
-    drainers: int
+    workers: int
     slots_taken: int
 
 
@@ -48,7 +48,7 @@ def waiting_runs(
     )
     return (
         Run.objects.filter(Exists(queued), ~Exists(blocked), status__in=Run.OPEN, stop_reason="")
-        .annotate(drainers=_of_leases(Count("pk")), slots_taken=_of_leases(Sum("slots")))
+        .annotate(workers=_of_leases(Count("pk")), slots_taken=_of_leases(Sum("slots")))
         .filter(slots_taken__lt=F("concurrency"))
         .order_by("pk")
         .defer("summary")
@@ -60,21 +60,21 @@ def _of_leases(total: Aggregate) -> Coalesce:
     return Coalesce(Subquery(leases.values("run").annotate(total=total).values("total")), 0)
 
 
-def _short_of_drainers(
+def _short_of_workers(
     runs: "QuerySet[WithAnnotations[Run, Staff]]", *, processes: int
 ) -> Iterator[tuple[int, int]]:
     """Return the runs that want more processes than they have, and how many more."""
-    rows = runs.values_list("pk", "concurrency", "total", "drainers")
-    for pk, concurrency, total, drainers in rows.iterator():
-        wanted = drainers_for(concurrency, executions=total, processes=processes)
-        if drainers < wanted:
-            yield pk, wanted - drainers
+    rows = runs.values_list("pk", "concurrency", "total", "workers")
+    for pk, concurrency, total, workers in rows.iterator():
+        wanted = workers_for(concurrency, executions=total, processes=processes)
+        if workers < wanted:
+            yield pk, wanted - workers
 
 
 def places_to_fill() -> int:
     """Return how many processes would find work, at most as many as there are."""
     most, places = processes(), 0
-    for _, missing in _short_of_drainers(waiting_runs(), processes=most):
+    for _, missing in _short_of_workers(waiting_runs(), processes=most):
         places += missing
         if places >= most:
             return most
@@ -92,7 +92,7 @@ def call_workers() -> None:
             return
         broker = get_broker()
         for _ in range(places - broker.queue_size()):
-            async_task("evals_app.tasks.drain", task_name="drain", broker=broker)
+            async_task("evals_app.tasks.work_on_runs", task_name="work on runs", broker=broker)
     except queue_faults(Error) as error:
         log.warning("No ticket could be issued (%s); it is tried again.", error)
 
@@ -112,8 +112,8 @@ def next_run(*, is_busy: bool, except_for: Collection[int] = ()) -> int | None:
             return None
         runs = runs.filter(_has_fresh(), waiting_since__lt=Now() - ADOPT_AFTER)
     if is_busy != are_idle_short:
-        runs = runs.filter(drainers=0)
-    return next((pk for pk, _ in _short_of_drainers(runs, processes=most)), None)
+        runs = runs.filter(workers=0)
+    return next((pk for pk, _ in _short_of_workers(runs, processes=most)), None)
 
 
 def _has_fresh() -> Exists:
@@ -129,7 +129,7 @@ def _must_make_room() -> bool:
     process always adopted something; so the one that has been busy longest takes nothing new.
     """
     suspects = waiting_runs().filter(~_has_fresh(), waiting_since__lt=Now() - MAKE_ROOM_AFTER)
-    if not suspects.filter(drainers=0).exists():
+    if not suspects.filter(workers=0).exists():
         return False
     leases = Lease.objects.filter(until__gt=Now()).order_by("created_at", "pk")
     return leases.values_list("host", "pid").first() == (socket.gethostname(), os.getpid())

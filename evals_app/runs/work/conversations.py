@@ -24,7 +24,7 @@ def stored_conversations(run: Run, ids: Collection[int]) -> dict[int, Stored]:
     answers = _answers(run, sources) if run.regrading["reuses_answers"] else {}
     return {
         pk: Stored(
-            _trial(transcripts.get(pk)) or _removed(run, cases[pk]),
+            _trial(transcripts.get(pk)) or _removed_conversation(run, cases[pk]),
             answers.get(source, ()) if source else (),
         )
         for pk, source in sources.items()
@@ -35,7 +35,7 @@ def _trial(stored: Transcript | None) -> Trial | None:
     return None if stored is None else stored.to_trial()
 
 
-def _removed(run: Run, case: str) -> Trial:
+def _removed_conversation(run: Run, case: str) -> Trial:
     """Return what is left of a conversation that was removed after the run had started."""
     failure = Failure(
         Cause.HARNESS, "Its conversation was removed before it could be graded again."

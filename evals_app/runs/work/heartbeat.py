@@ -1,4 +1,4 @@
-"""The heart of a drainer: keeps its lease alive and reports, each pulse, what to do."""
+"""The heartbeat of a worker on a run: renews its lease, and learns in return what to do."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -16,7 +16,7 @@ from evals_app.runs.work.lease import HeldLease
 
 
 @dataclass
-class Heart:
+class Heartbeat:
     """Beats once a pulse.
 
     `grace` is the seconds that conversations may still take; negative: we were not asked to stop.

@@ -1,4 +1,4 @@
-"""A lease: the part of a run that one drainer has, from opening to release.
+"""A lease: the part of a run that one worker has, from opening to release.
 
 Every operation is one short transaction. Locks are taken in the order Lease, Executions by id,
 Run, monthly ceilings by id. Who finds no row with its token has been given up for dead and writes nothing.
@@ -23,7 +23,7 @@ from evals_app.models import Execution, Lease, PaidCalls, Run, SnapshotCase, Tal
 from evals_app.runs.ground import events
 from evals_app.runs.ground.patience import patiently
 from evals_app.runs.ground.storable import storable
-from evals_app.runs.ground.workers import drainers_for, processes, slots_for
+from evals_app.runs.ground.workers import processes, slots_for, workers_for
 from evals_app.runs.money.budget import leave_unsettled
 from evals_app.runs.work.conversations import stored_conversations
 from evals_app.runs.work.record import end_of_lease, record_outcomes
@@ -37,7 +37,7 @@ class HeldLease:
     """A lease in the hands of this process.
 
     Every method may be repeated when it is unknown whether it arrived: `patiently` does so.
-    `others` are slots of the run's other drainers; `is_alone`: whether this process works on
+    `others` are slots of the run's other workers; `is_alone`: whether this process works on
     nothing else; `min_pass_rate`: the `stopping_rate` of the run.
     """
 
@@ -60,7 +60,7 @@ class HeldLease:
     def claim(self, count: int, *, free: int, in_hand: int) -> list[Job] | None:
         """Take up to `count` queued executions of the run; none if it is stopped or done.
 
-        More than `free` are taken only of what the run's other drainers cannot begin at once. None:
+        More than `free` are taken only of what the run's other workers cannot begin at once. None:
         there is no more of that, or what is left has seen its worker die. Suspects run in
         small company or alone, to find out which of them it was: when nothing else is in hand.
         """
@@ -78,7 +78,7 @@ class HeldLease:
             most = min(count, max(free, waiting - self.others))
             if not most:
                 return None if waiting else []
-            # SKIP LOCKED: the run's drainers share one pool. (SQLite locks whole transactions.)
+            # SKIP LOCKED: the run's workers share one pool. (SQLite locks whole transactions.)
             rows = list(
                 queued.order_by("attempts", "pk")
                 .select_for_update(skip_locked=True, of=("self",))
@@ -91,7 +91,7 @@ class HeldLease:
                 return []  # they wait for a process that has nothing else to lose
             if attempts and in_hand:
                 return None
-            chosen = [row for row in rows if row[-1] == attempts][: _company(attempts)]
+            chosen = [row for row in rows if row[-1] == attempts][: _max_at_once(attempts)]
             Execution.objects.filter(pk__in=[row[0] for row in chosen]).update(
                 status=Execution.Status.RUNNING, lease_token=self.token, started_at=None
             )
@@ -191,7 +191,7 @@ class HeldLease:
         ).order_by()
 
 
-def _company(attempts: int) -> int | None:
+def _max_at_once(attempts: int) -> int | None:
     """Return how many of a kind may run at once: the fewer, the more often their worker died."""
     if attempts == 0:
         return None
@@ -214,14 +214,14 @@ def open_lease(run_id: int, *, is_alone: Callable[[], bool] = lambda: True) -> H
         if run is None or run.stop_reason or not run.not_run:
             return None
         taken = run.leases.filter(until__gt=Now()).aggregate(slots=Sum("slots"))["slots"] or 0
-        drainers = drainers_for(run.concurrency, executions=run.total, processes=processes())
-        share = slots_for(run.concurrency, drainers=drainers)
+        workers = workers_for(run.concurrency, executions=run.total, processes=processes())
+        share = slots_for(run.concurrency, workers=workers)
         slots = min(share, run.concurrency - taken)
         if slots <= 0:
             return None
         me = {"host": socket.gethostname(), "pid": os.getpid()}
         lease = Lease.objects.create(run=run, slots=slots, until=end_of_lease(), **me)
-    others = min(share * (drainers - 1), run.concurrency - slots)
+    others = min(share * (workers - 1), run.concurrency - slots)
     return HeldLease(run, lease.token, slots, others, is_alone, stopping_rate(run))
 
 

@@ -1,4 +1,4 @@
-"""Drain a run: work on its conversations in this process until there is a reason to stop."""
+"""Work on a run: its conversations run in this process until there is a reason to stop."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from ctypes import c_double
@@ -26,7 +26,7 @@ from evals_app.runs.ground.traces import open_trace, read_spans
 from evals_app.runs.money.budget import settle_and_reserve
 from evals_app.runs.money.ceilings import ceilings_for
 from evals_app.runs.providers.shared_limits import book_calls, know
-from evals_app.runs.work.heartbeat import Heart
+from evals_app.runs.work.heartbeat import Heartbeat
 from evals_app.runs.work.lease import HeldLease
 from evals_app.runs.work.telemetry import Exporter
 from fixtures_app.tools import ToolWorld
@@ -62,7 +62,7 @@ def plan_of(run: Run) -> Plan:
     )
 
 
-async def drain(
+async def work_on_run(
     lease: HeldLease,
     *,
     grace: c_double,
@@ -70,11 +70,11 @@ async def drain(
     pulse_s: Callable[[], float],
     exporter: Exporter | None = None,
 ) -> None:
-    """Work on the run of a lease; `grace` and `is_closing` are those of its heart."""
+    """Work on the run of a lease; `grace` and `is_closing` are those of its heartbeat."""
     plan = await sync_to_async(_plan_of_run)(lease.run_id)
-    heart = Heart(lease, plan.limited, grace=grace, is_closing=is_closing)
-    desk = DrainDesk(lease, plan, heart, exporter)
-    await execute(plan, desk, slots=lease.slots, pulse_s=pulse_s)
+    heartbeat = Heartbeat(lease, plan.limited, grace=grace, is_closing=is_closing)
+    gateway = DatabaseGateway(lease, plan, heartbeat, exporter)
+    await execute(plan, gateway, slots=lease.slots, pulse_s=pulse_s)
 
 
 def _plan_of_run(run_id: int) -> Plan:
@@ -87,7 +87,7 @@ def _plan_of_run(run_id: int) -> Plan:
 _read_content = lru_cache(maxsize=8)(Attachment.objects.read)
 
 
-class DrainDesk:
+class DatabaseGateway:
     """A lease as the engine sees it.
 
     Everything that touches the database runs in the thread of the task, one call after the other,
@@ -95,13 +95,13 @@ class DrainDesk:
     """
 
     def __init__(
-        self, lease: HeldLease, plan: Plan, heart: Heart, exporter: Exporter | None = None
+        self, lease: HeldLease, plan: Plan, heartbeat: Heartbeat, exporter: Exporter | None = None
     ) -> None:
         self._exporter = exporter
         self._source = SpanSource(lease.run_id, plan.suite.suite, plan.agent.agent)
         self._lease = lease
         self._limited = {limited.slug: limited for limited in plan.limited}
-        self._heart = heart
+        self._heartbeat = heartbeat
 
     async def claim(self, count: int, *, free: int, in_hand: int) -> Sequence[Job] | None:
         return await self._here(self._lease.claim, [])(count, free=free, in_hand=in_hand)
@@ -116,7 +116,7 @@ class DrainDesk:
         return is_ours
 
     async def pulse(self, report: Report) -> Orders:
-        return await self._here(self._heart.beat, Orders(Signal.LOST))(report)
+        return await self._here(self._heartbeat.beat, Orders(Signal.LOST))(report)
 
     async def bank(self, account: Account, amounts: Sequence[Decimal]) -> Sequence[bool]:
         granted = await self._here(settle_and_reserve, None)(self._lease.token, account, amounts)

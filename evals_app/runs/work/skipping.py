@@ -30,7 +30,7 @@ def skip_decided(
 
     The caller moves the run's counters, in the same transaction.
     """
-    decided = _decided(run_id, positions, min_pass_rate)
+    decided = _find_decided(run_id, positions, min_pass_rate)
     if not decided:
         return 0
     # Rows that another process is claiming or skipping are its own business.
@@ -44,7 +44,7 @@ def skip_decided(
     return len(ids)
 
 
-def _decided(run_id: int, positions: Collection[int], min_pass_rate: float) -> list[int]:
+def _find_decided(run_id: int, positions: Collection[int], min_pass_rate: float) -> list[int]:
     rows = Execution.objects.filter(run_id=run_id, position__in=positions).order_by("position")
     counted = rows.values_list("position").annotate(planned=Count("pk"), **_ENDED)
     return [

@@ -46,7 +46,7 @@ def test_a_run_that_lacks_a_judge_does_not_start_and_links_to_the_field(
     shown = client.get(reverse("admin:index")).content.decode()
     assert "did not start" in shown
     assert shown.count(f'{address}?field=judge_model"') == links
-    assert not Run.everything.exists()
+    assert not Run.all_runs.exists()
 
 
 def test_a_case_without_a_judge_is_saved_with_a_warning(admin_client: Client) -> None:

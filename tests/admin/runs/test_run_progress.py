@@ -59,7 +59,7 @@ def test_a_run_that_somebody_works_on_does_not_wait() -> None:
     shown = progress(run)
 
     assert shown["waiting"] is None
-    assert shown["drainers"] == "1 worker process"
+    assert shown["workers"] == "1 worker process"
 
 
 @pytest.mark.parametrize(

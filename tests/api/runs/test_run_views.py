@@ -134,7 +134,7 @@ def test_a_key_is_free_again_once_whoever_prepared_its_run_is_silent(
     Run.objects.update(status=Run.PREPARING)
     wait = start(client, {"suite": "talks"}, "key")
     silent_for = timedelta(seconds=settings.EVALS_LEASE_S + 5)
-    Run.everything.update(waiting_since=timezone.now() - silent_for)
+    Run.all_runs.update(waiting_since=timezone.now() - silent_for)
     again = start(client, {"suite": "talks"}, "key")
 
     assert wait.status_code == 409

@@ -408,7 +408,7 @@ async def test_processes_end_when_the_one_that_started_them_is_killed(
             while True: pass
         """
     )
-    script = tmp_path / "drainer.py"
+    script = tmp_path / "worker.py"
     script.write_text(
         f"""
 import asyncio
@@ -423,13 +423,13 @@ async def main():
 asyncio.new_event_loop().run_until_complete(main())
 """
     )
-    drainer = await asyncio.create_subprocess_exec(
+    worker = await asyncio.create_subprocess_exec(
         pool.child()[0], str(script), env=os.environ | {"PYTHONPATH": f"{tmp_path}:{ROOT}"}
     )
     pid = await written_by(tmp_path / "pid")
 
-    drainer.kill()
-    await drainer.wait()
+    worker.kill()
+    await worker.wait()
 
     assert await gone(pid)
     assert await gone(await written_by(tmp_path / "below"))

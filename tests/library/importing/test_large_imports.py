@@ -45,7 +45,7 @@ def cases() -> list[tuple[str, str]]:
 def left_over() -> list[int]:
     """Count what belongs to no suite."""
     turns = Turn.objects.filter(case__suite=None)
-    return [rows.count() for rows in (Case.anywhere.filter(suite=None), turns)]
+    return [rows.count() for rows in (Case.with_staged.filter(suite=None), turns)]
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_what_is_written_ahead_is_seen_by_nobody(monkeypatch: pytest.MonkeyPatch
     write = SuiteWriting.write
 
     def look_first(self: SuiteWriting) -> None:
-        seen.extend([Case.anywhere.count(), Case.objects.count(), Suite.objects.count()])
+        seen.extend([Case.with_staged.count(), Case.objects.count(), Suite.objects.count()])
         write(self)
 
     monkeypatch.setattr(SuiteWriting, "write", look_first)
@@ -120,7 +120,7 @@ def test_what_a_killed_import_leaves_goes_a_day_later(monkeypatch: pytest.Monkey
 
     remove_forgotten_staged()
     assert left_over() == [8, 8]
-    Case.anywhere.update(created_at=timezone.now() - timedelta(days=2))
+    Case.with_staged.update(created_at=timezone.now() - timedelta(days=2))
     remove_forgotten_staged()
     assert left_over() == [0, 0]
 

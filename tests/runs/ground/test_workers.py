@@ -11,12 +11,12 @@ from evals_app.models import Worker
 from evals_app.runs.ground.workers import (
     MAX_SLOTS,
     announce,
-    drainers_for,
     is_process,
     live_workers,
     retire,
     slots_for,
     somebody_works_here,
+    workers_for,
 )
 
 
@@ -56,7 +56,7 @@ def test_a_worker_on_its_way_out_does_not_count() -> None:
 
 
 @pytest.mark.parametrize(
-    ("workers", "concurrency", "executions", "drainers"),
+    ("processes", "concurrency", "executions", "wanted"),
     [
         pytest.param(9, 1, 100, 1, id="one at a time: one"),
         pytest.param(9, 2, 100, 2, id="at least two"),
@@ -72,24 +72,24 @@ def test_a_worker_on_its_way_out_does_not_count() -> None:
         pytest.param(9, 10, 0, 1, id="nothing to do"),
     ],
 )
-def test_how_many_drainers_a_run_wants(
-    workers: int, concurrency: int, executions: int, drainers: int
+def test_how_many_workers_a_run_wants(
+    processes: int, concurrency: int, executions: int, wanted: int
 ) -> None:
-    assert drainers_for(concurrency, executions=executions, processes=workers) == drainers
+    assert workers_for(concurrency, executions=executions, processes=processes) == wanted
 
 
 @pytest.mark.parametrize(
-    ("concurrency", "drainers", "slots"),
+    ("concurrency", "workers", "slots"),
     [
         pytest.param(1, 1, 1, id="one at a time"),
         pytest.param(10, 2, 5, id="two share ten"),
         pytest.param(5, 2, 3, id="rounded up"),
         pytest.param(129, 3, 43, id="three share"),
-        pytest.param(1000, 1, MAX_SLOTS, id="never more than a drainer takes"),
-        pytest.param(10, 1, 10, id="one drainer has all"),
+        pytest.param(1000, 1, MAX_SLOTS, id="never more than a worker takes"),
+        pytest.param(10, 1, 10, id="one worker has all"),
     ],
 )
 def test_the_drainers_share_what_may_run_at_once(
-    concurrency: int, drainers: int, slots: int
+    concurrency: int, workers: int, slots: int
 ) -> None:
-    assert slots_for(concurrency, drainers=drainers) == slots
+    assert slots_for(concurrency, workers=workers) == slots

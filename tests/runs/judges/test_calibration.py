@@ -8,7 +8,7 @@ from django.utils import timezone
 from evals_app.engine.statistics.agreement import Agreement
 from evals_app.models import GradeResult, Review
 from evals_app.runs.judges.calibration import (
-    Passport,
+    Calibration,
     agreements,
     most_compared,
     passport,
@@ -28,7 +28,7 @@ from tests.makers import make_run
 pytestmark = pytest.mark.django_db
 
 
-def read(yardstick: Any) -> Passport:
+def read(yardstick: Any) -> Calibration:
     found = passport(yardstick.digest)
     assert found is not None
     return found

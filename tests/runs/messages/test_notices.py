@@ -22,7 +22,7 @@ from evals_app.runs.ending.resume import resume_run
 from evals_app.runs.messages import notices
 from evals_app.runs.messages.notices import (
     PAUSES,
-    Message,
+    OutgoingMessage,
     deliver_due,
     forget_deliveries,
     has_due,
@@ -49,9 +49,9 @@ class Receiver:
     def __init__(self, *answers: int | Exception, answer_text: str = "Thanks.") -> None:
         self.answers = list(answers)
         self.text = answer_text
-        self.got: list[Message] = []
+        self.got: list[OutgoingMessage] = []
 
-    async def __call__(self, message: Message) -> Answer:
+    async def __call__(self, message: OutgoingMessage) -> Answer:
         self.got.append(message)
         answer = self.answers.pop(0) if self.answers else 200
         if isinstance(answer, Exception):
@@ -162,7 +162,7 @@ def test_an_attempt_that_fails_after_its_run_was_resumed_is_not_repeated() -> No
     make_hook(on_end=True)
     run = cancelled()
 
-    async def resume_meanwhile(_: Message) -> Answer:
+    async def resume_meanwhile(_: OutgoingMessage) -> Answer:
         await sync_to_async(resume_run)(run)
         return Answer(503, "")
 
@@ -274,7 +274,7 @@ def test_a_late_process_does_not_undo_what_a_later_one_noted() -> None:
     failed()
 
     class Overtaken(Receiver):
-        async def __call__(self, message: Message) -> Answer:
+        async def __call__(self, message: OutgoingMessage) -> Answer:
             await sync_to_async(Delivery.objects.update)(attempts=2, state="delivered")
             return await super().__call__(message)
 

@@ -183,7 +183,7 @@ def test_a_run_that_another_process_prepares_is_left_to_it() -> None:
     fire(NIGHT + timedelta(minutes=1))
     assert DueRun.objects.get().state == "due"
 
-    Run.everything.all().delete()  # as a reaper does, once that process is dead
+    Run.all_runs.all().delete()  # as a reaper does, once that process is dead
     fire(NIGHT + timedelta(minutes=20))
     assert DueRun.objects.get().state == "started"
     assert run.pk not in Run.objects.values_list("pk", flat=True)
@@ -212,4 +212,4 @@ def test_many_processes_start_one_run() -> None:
 
     assert wrong == []
     start_due_runs(NIGHT)
-    assert DueRun.objects.get().run == Run.everything.get()
+    assert DueRun.objects.get().run == Run.all_runs.get()

@@ -5,7 +5,7 @@ import pytest
 from evals_app.engine.running.run_gateway import Orders, Report
 from evals_app.models import Execution, Lease, Run
 from evals_app.runs.process.worker_loop import work
-from evals_app.runs.work.heartbeat import Heart
+from evals_app.runs.work.heartbeat import Heartbeat
 from evals_app.runs.work.lease import open_lease
 from tests.runs.suites import RULES, make_agent, make_suite, start
 
@@ -25,14 +25,14 @@ def test_a_process_adopts_a_run_while_its_conversations_only_wait(
 ) -> None:
     waits, healthy = start_slug("waits", ["late"]), start_slug("healthy", ["hello"])
 
-    class WaitsForTheOther(Heart):
+    class WaitsForTheOther(Heartbeat):
         def beat(self, report: Report) -> Orders:
             if Run.objects.filter(pk=healthy.pk, status="finished").exists():
                 waits.cancel()
             return super().beat(report)
 
     # Nothing but the end of the other run ends the wait.
-    monkeypatch.setattr("evals_app.runs.work.run_worker.Heart", WaitsForTheOther)
+    monkeypatch.setattr("evals_app.runs.work.run_worker.Heartbeat", WaitsForTheOther)
     counts = work()
 
     assert counts == {"claimed": 2, "recorded": 2, "refused": 0}
@@ -54,7 +54,7 @@ def test_runs_begin_in_the_order_of_their_age() -> None:
 def test_a_run_that_breaks_takes_no_other_along(monkeypatch: pytest.MonkeyPatch) -> None:
     broken, healthy = start_slug("broken", ["late"]), start_slug("healthy", ["hello"])
 
-    class Breaks(Heart):
+    class Breaks(Heartbeat):
         def beat(self, report: Report) -> Orders:
             if self.lease.run_id == broken.pk and report.doing:
                 message = "Impossible."
@@ -62,7 +62,7 @@ def test_a_run_that_breaks_takes_no_other_along(monkeypatch: pytest.MonkeyPatch)
             return super().beat(report)
 
     # Nothing that a user could write breaks a whole run.
-    monkeypatch.setattr("evals_app.runs.work.run_worker.Heart", Breaks)
+    monkeypatch.setattr("evals_app.runs.work.run_worker.Heartbeat", Breaks)
     work()
 
     healthy.refresh_from_db()

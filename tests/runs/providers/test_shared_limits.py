@@ -73,7 +73,7 @@ def run(db: None) -> Run:
 
 
 class Drainer:
-    """A drainer as the heart sees it: of the places that it has it uses all it wants."""
+    """A worker as the heart sees it: of the places that it has it uses all it wants."""
 
     def __init__(self, run: Run, *, wants: int) -> None:
         self.lease = lease_of(run)
@@ -100,9 +100,9 @@ def test_a_late_drainer_gets_its_share_and_the_limit_always_holds(run: Run) -> N
     most = 0
 
     for number in range(12):
-        for drainer in (second, first):
-            drainer.pulse(10)
-            drainer.work(ends=number % 3 != 0)  # some calls take longer than a pulse
+        for worker in (second, first):
+            worker.pulse(10)
+            worker.work(ends=number % 3 != 0)  # some calls take longer than a pulse
             most = max(most, first.under_way + second.under_way)
 
     assert most <= 10
@@ -110,15 +110,15 @@ def test_a_late_drainer_gets_its_share_and_the_limit_always_holds(run: Run) -> N
 
 
 def test_with_one_place_two_drainers_take_turns(run: Run) -> None:
-    drainers = [Drainer(run, wants=3), Drainer(run, wants=3)]
+    workers = [Drainer(run, wants=3), Drainer(run, wants=3)]
     turns = [0, 0]
 
     for _ in range(40):
-        for number, drainer in enumerate(drainers):
-            drainer.pulse(1)
-            drainer.work()
-            turns[number] += drainer.under_way
-        assert sum(drainer.under_way for drainer in drainers) <= 1
+        for number, worker in enumerate(workers):
+            worker.pulse(1)
+            worker.work()
+            turns[number] += worker.under_way
+        assert sum(worker.under_way for worker in workers) <= 1
 
     assert min(turns) > 5
 

@@ -12,7 +12,7 @@ from evals_app.runs.process.worker_loop import work
 from evals_app.runs.reading.case_history import (
     COUNTED,
     MAX_EDITS,
-    Entry,
+    HistoryEntry,
     OfSuite,
     entries_of,
     most_telling,
@@ -25,7 +25,7 @@ from tests.runs.suites import finished, make_suite
 pytestmark = pytest.mark.django_db
 
 
-def history(suite: Suite, name: str = "case 1", *, with_all: bool = False) -> list[Entry]:
+def history(suite: Suite, name: str = "case 1", *, with_all: bool = False) -> list[HistoryEntry]:
     of_suite = OfSuite.find(suite.slug)
     assert of_suite is not None
     results = of_suite.results().filter(name=name)
@@ -44,7 +44,7 @@ def edited(suite: Suite, value: str, *, by: str = "ada") -> None:
     note(suite.cases.get(name="case 1"), by)
 
 
-def parts_of(entry: Entry) -> dict[str, list[tuple[str, str]]]:
+def parts_of(entry: HistoryEntry) -> dict[str, list[tuple[str, str]]]:
     """Return who edited each part that differs, and what."""
     return {
         str(part.what.part): [(edit.by, edit.kind) for edit in part.edits]

@@ -15,7 +15,7 @@ from evals_app.engine.verdicts.scoring import Decision, execution_summary
 from evals_app.models import Execution, Run
 from evals_app.reports.reference.report_schema import report_schema
 from evals_app.reports.words.kinds import KIND_NAMES, KINDS, KindName
-from evals_app.runs.reading.reports import Report, encoded, report, report_content, write_folder
+from evals_app.runs.reading.reports import ReportFile, encode, report, report_content, write_folder
 from tests.makers import make_execution, make_grade, make_run, make_trial
 
 pytestmark = pytest.mark.django_db
@@ -56,7 +56,7 @@ def test_every_kind_has_every_case_and_is_written_in_pieces(kind: KindName) -> N
 
     file = report(kind, run, link=link)
 
-    assert isinstance(file, Report)
+    assert isinstance(file, ReportFile)
     assert isinstance(file.content, Iterator)
     assert file.name == f"run-{run.pk}-refunds{KINDS[kind].suffix}"
     written = b"".join(file.content)
@@ -153,4 +153,4 @@ def test_how_often_a_report_asks_does_not_depend_on_the_number_of_cases(
 
 
 def test_half_of_a_surrogate_pair_does_not_break_a_report() -> None:
-    assert b"".join(encoded(["a\ud800b"])) == b"a?b"
+    assert b"".join(encode(["a\ud800b"])) == b"a?b"

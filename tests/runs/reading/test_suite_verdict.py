@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from evals_app.models import Suite
-from evals_app.runs.reading.suite_verdict import Standing, standings, with_last_runs
+from evals_app.runs.reading.suite_verdict import SuiteVerdict, standings, with_last_runs
 from tests.makers import make_run, make_suite
 
 pytestmark = pytest.mark.django_db
 
 
-def standing_of(suite: Suite) -> Standing:
+def standing_of(suite: Suite) -> SuiteVerdict:
     (standing,) = standings(list(with_last_runs(Suite.objects.filter(pk=suite.pk))))
     return standing
 
@@ -36,7 +36,7 @@ def test_the_last_whole_run_has_nothing_later() -> None:
     whole = make_run(["passed"], suite=suite)
     make_run(["queued"], suite=suite)
 
-    assert standing_of(suite) == Standing(whole, None)
+    assert standing_of(suite) == SuiteVerdict(whole, None)
 
 
 def test_a_suite_that_was_only_tried_by_hand_has_no_verdict() -> None:
@@ -51,7 +51,7 @@ def test_a_suite_that_was_only_tried_by_hand_has_no_verdict() -> None:
 def test_a_suite_that_was_never_run_has_nothing() -> None:
     standing = standing_of(make_suite())
 
-    assert (standing, standing.has_parts_only) == (Standing(), False)
+    assert (standing, standing.has_parts_only) == (SuiteVerdict(), False)
 
 
 def test_a_run_that_was_stopped_is_named_as_such() -> None:

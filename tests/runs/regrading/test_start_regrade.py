@@ -32,7 +32,7 @@ from evals_app.runs.ending.resume import resume_run
 from evals_app.runs.process.retention import due_runs, prune_run
 from evals_app.runs.process.worker_loop import work
 from evals_app.runs.reading.run_readers import run_details, runs_document
-from evals_app.runs.reading.suite_verdict import Standing, standings, with_last_runs
+from evals_app.runs.reading.suite_verdict import SuiteVerdict, standings, with_last_runs
 from evals_app.runs.regrading.forecast_regrade import forecast_regrade
 from evals_app.runs.regrading.start_regrade import plan_regrade, regrade
 from evals_app.runs.retests.candidates import plan_settlement
@@ -292,7 +292,7 @@ def test_it_is_no_later_result_of_its_suite() -> None:
 
     (known,) = standings(list(with_last_runs(Suite.objects.all())))
 
-    assert known == Standing(run, None)
+    assert known == SuiteVerdict(run, None)
     assert again.covers == f"run {run.pk} graded again"
 
 

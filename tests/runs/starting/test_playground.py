@@ -97,7 +97,7 @@ def test_an_agent_that_cannot_be_asked_leaves_nothing() -> None:
         start_talk(agent, "Hello")
 
     assert not Suite.objects.exists()
-    assert not Run.everything.exists()
+    assert not Run.all_runs.exists()
 
 
 def test_a_suite_of_the_same_slug_is_left_alone() -> None:

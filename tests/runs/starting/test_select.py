@@ -6,7 +6,7 @@ import pytest
 
 from evals_app.engine.suites.suite_spec import SuiteSpec
 from evals_app.models import Case
-from evals_app.runs.starting.select import Part, evenly
+from evals_app.runs.starting.select import RunPart, evenly
 from tests.runs import suites
 
 CASES = {"Refund flow": ["money", "slow"], "Asks first": ["money"], "Größe": [], "refund twice": []}
@@ -20,7 +20,7 @@ def make_suite(**changes: Any) -> SuiteSpec:
     return SuiteSpec.model_validate(written | changes)
 
 
-def names_of(part: Part, suite: SuiteSpec) -> list[str]:
+def names_of(part: RunPart, suite: SuiteSpec) -> list[str]:
     return [case.name for case in suite.cases if part.trials_of(case, suite)]
 
 
@@ -52,14 +52,14 @@ def names_of(part: Part, suite: SuiteSpec) -> list[str]:
 def test_what_is_asked_is_chosen_in_the_order_of_the_suite(
     asked: dict[str, Any], chosen: list[str]
 ) -> None:
-    assert names_of(Part(**asked), make_suite()) == chosen
+    assert names_of(RunPart(**asked), make_suite()) == chosen
 
 
 def test_every_case_has_its_suites_tags_too() -> None:
     suite = make_suite(tags=["nightly"])
 
-    assert len(names_of(Part(tags=["nightly"]), suite)) == len(CASES)
-    assert names_of(Part(tags=["slow"]), suite) == ["Refund flow"]
+    assert len(names_of(RunPart(tags=["nightly"]), suite)) == len(CASES)
+    assert names_of(RunPart(tags=["slow"]), suite) == ["Refund flow"]
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_every_case_has_its_suites_tags_too() -> None:
 def test_it_says_how_often_a_case_is_run(asked: dict[str, Any], trials: int) -> None:
     suite = make_suite(trials=3)
 
-    assert Part(**asked).trials_of(suite.cases[0], suite) == trials
+    assert RunPart(**asked).trials_of(suite.cases[0], suite) == trials
 
 
 @pytest.mark.parametrize(
@@ -95,9 +95,9 @@ def test_a_sample_knows_its_share_of_the_chosen_executions() -> None:
     suite = suites.make_suite(cases=4)
     suite.cases.filter(name="case 1").update(trials=3)
 
-    assert Part().sample(suite, most=4) is None
-    assert Part(names=["nothing"]).sample(suite, most=3) == ([], 1.0)
-    sample = Part().sample(suite, most=2)
+    assert RunPart().sample(suite, most=4) is None
+    assert RunPart(names=["nothing"]).sample(suite, most=3) == ([], 1.0)
+    sample = RunPart().sample(suite, most=2)
     assert sample is not None
     assert [Case.objects.get(pk=key).name for key in sample.keys] == ["case 1", "case 3"]
     assert sample.share == 4 / 6

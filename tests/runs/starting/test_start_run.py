@@ -72,7 +72,7 @@ def test_a_run_of_more_conversations_than_are_allowed_does_not_start(settings: A
     with pytest.raises(CannotStartError, match=r"6 conversations .* at most 5"):
         start_run(suite, trials=2)
 
-    assert not Run.everything.exists()
+    assert not Run.all_runs.exists()
     assert start_run(suite).total == 3
 
 
@@ -114,7 +114,7 @@ def test_a_start_that_fails_halfway_leaves_nothing(monkeypatch: pytest.MonkeyPat
     with pytest.raises(OSError, match="full"):
         start_run(make_suite(cases=3))
 
-    assert not Run.everything.exists()
+    assert not Run.all_runs.exists()
     assert not Execution.objects.exists()
 
 
@@ -122,11 +122,11 @@ def test_what_a_process_left_that_died_while_it_prepared_a_run_is_removed(settin
     left, fresh = start_run(make_suite()), start_run(make_suite(slug="b", agent=make_agent("b")))
     Run.objects.update(status="preparing")
     silent_for = timedelta(seconds=settings.EVALS_LEASE_S + 5)
-    Run.everything.filter(pk=left.pk).update(waiting_since=timezone.now() - silent_for)
+    Run.all_runs.filter(pk=left.pk).update(waiting_since=timezone.now() - silent_for)
 
     reap()
 
-    assert list(Run.everything.values_list("pk", flat=True)) == [fresh.pk]
+    assert list(Run.all_runs.values_list("pk", flat=True)) == [fresh.pk]
     assert not Execution.objects.filter(run_id=left.pk).exists()
 
 
@@ -146,7 +146,7 @@ def test_each_batch_is_a_sign_of_life(
         seen.append(run)
 
     for module in ("start", "preparing"):
-        monkeypatch.setattr(f"evals_app.runs.{module}.show_life", note)
+        monkeypatch.setattr(f"evals_app.runs.starting.{module}.show_life", note)
     start_run(suite)
 
     assert len(seen) == batches
@@ -158,7 +158,7 @@ def test_who_prepares_a_run_that_was_given_up_writes_no_more_of_it(
 ) -> None:
     def sleep_too_long(rows: Any) -> Any:
         yield [next(rows)]
-        Run.everything.update(waiting_since=timezone.now() - timedelta(hours=1))
+        Run.all_runs.update(waiting_since=timezone.now() - timedelta(hours=1))
         reap()
         yield list(rows)
 
@@ -166,7 +166,7 @@ def test_who_prepares_a_run_that_was_given_up_writes_no_more_of_it(
     with pytest.raises(CannotStartError, match="given up"):
         start_run(make_suite(cases=3))
 
-    assert not Run.everything.exists()
+    assert not Run.all_runs.exists()
     assert not Execution.objects.exists()
 
 
@@ -220,7 +220,7 @@ def test_of_several_suites_all_start_or_the_obstacles_of_each_are_named() -> Non
         start_runs([fine, *judged], environ={})
 
     assert [problem[:2] for problem in refused.value.problems] == ["b:", "c:"]
-    assert not Run.everything.exists()
+    assert not Run.all_runs.exists()
     assert [run.suite_slug for run in start_runs([fine])] == ["a"]
 
 

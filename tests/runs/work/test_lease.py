@@ -1,4 +1,4 @@
-"""What a drainer is given when it claims."""
+"""What a worker is given when it claims."""
 
 import json
 from typing import Any

@@ -29,7 +29,7 @@ from evals_app.runs.process.worker_loop import work
 from evals_app.runs.starting.freeze import CannotStartError
 from evals_app.runs.starting.rerun import rerun
 from evals_app.runs.starting.start_run import start_run
-from evals_app.runs.work.heartbeat import Heart
+from evals_app.runs.work.heartbeat import Heartbeat
 from evals_app.runs.work.lease import open_lease
 from tests.runs.suites import claim, finished, lease_of, make_agent, make_suite, start
 
@@ -227,14 +227,14 @@ def test_a_drainer_stops_conversations_when_the_run_is_cancelled(
     settings.EVALS_PULSE_S = 0.3
     run = start(make_suite(["hello", "very late"], concurrency=1, contains="o"))
 
-    class SomebodyClicks(Heart):
+    class SomebodyClicks(Heartbeat):
         def beat(self, report: Report) -> Orders:
             if report.doing:
                 run.cancel()
             return super().beat(report)
 
     # The click has to come while the conversations are lease, in this very thread.
-    monkeypatch.setattr("evals_app.runs.work.run_worker.Heart", SomebodyClicks)
+    monkeypatch.setattr("evals_app.runs.work.run_worker.Heartbeat", SomebodyClicks)
     work()
 
     assert counters(run) == {"total": 2, "passed": 1, "cancelled": 1}
