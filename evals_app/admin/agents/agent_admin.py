@@ -7,10 +7,9 @@ from django import forms
 from django.contrib import admin, messages
 from django.http import HttpRequest, HttpResponse
 from django.utils.safestring import SafeString
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 from unfold.decorators import display
 from unfold.widgets import (
-    UnfoldAdminDecimalFieldWidget,
     UnfoldAdminSelectWidget,
     UnfoldAdminTextareaWidget,
 )
@@ -18,7 +17,7 @@ from unfold.widgets import (
 from evals_app.admin.agents import agent_parts
 from evals_app.admin.agents.address_wizard import BeginsSomewhere
 from evals_app.admin.agents.agent_fields import HeaderLines, permitted_help
-from evals_app.admin.agents.agent_parts import column_of
+from evals_app.admin.agents.agent_parts import column_of, names_of
 from evals_app.admin.agents.agent_rules import RULE_ROWS, RuleRow
 from evals_app.admin.agents.agent_tools import TOOL_ROWS, ToolRow
 from evals_app.admin.agents.copies import copy_agent
@@ -29,19 +28,17 @@ from evals_app.admin.kit.choices import Choices
 from evals_app.admin.kit.lines import TextLines
 from evals_app.admin.kit.model_choices import ModelInput
 from evals_app.admin.kit.permissions import requires
-from evals_app.admin.kit.quantities import quantity
 from evals_app.admin.kit.spec_form import SpecForm, explained, field_of
 from evals_app.admin.starting.run_suites import RunsSuitesOfAgent
 from evals_app.engine.basics.template import statements, without_foreign
 from evals_app.engine.specs.agent_spec import (
     DRIVERS,
     SPANS_WAIT_S,
-    AgentSettings,
     AgentSpec,
     ScriptedAgent,
     misplaced,
 )
-from evals_app.engine.specs.base_spec import PREFIXES, ModelSpec, mark_of
+from evals_app.engine.specs.base_spec import PREFIXES
 from evals_app.formats.foreign.prompt_variables import foreign_statement, foreign_variable
 from evals_app.formats.reading.problems import Loc
 from evals_app.models import Agent
@@ -50,27 +47,12 @@ from fixtures_app.editing.duplicating import Duplicating
 from fixtures_app.editing.editor import Editor, VersionedForm
 from fixtures_app.editing.json_field import JsonTextField
 from fixtures_app.editing.list_rows import ListRows
-from fixtures_app.editing.units import UNITS
 from fixtures_app.ground.quoting import shortened
 from fixtures_app.tools import TOOLS
 
 _RESULTS = ("evals_app.view_run", "evals_app.view_suite")
 _ASKED_CHARS = 34  # fits one line on a phone
-_SETTINGS = tuple(AgentSettings.model_fields)
-_SAMPLING = ("temperature", "max_tokens", "top_p")
-_NUMBER = UnfoldAdminDecimalFieldWidget
 _PROTOCOLS = {"json": "JSON", "openai-chat": "Chat completions"}
-
-
-def _setting(field: type[forms.Field], spec: type[BaseModel], name: str) -> forms.Field:
-    """Return a field for a setting whose default applies where it is blank."""
-    info = spec.model_fields[name]
-    default = "the model's default" if info.default is None else f"{info.default:g}"
-    if unit := mark_of(info, "unit"):
-        default = UNITS[unit].written(info.default)
-    text = f"{info.description} Leave blank for {default}."
-    made = field(required=False, widget=_NUMBER, label=info.title, help_text=text)
-    return quantity(made, info)
 
 
 @agent_parts.with_fields
@@ -87,12 +69,6 @@ class AgentForm(SpecForm, VersionedForm):
     command = TextLines(label=AGENT.labels["command"], placeholder="my-agent")
     tools = forms.MultipleChoiceField(required=False)
     own_tools = ListRows(ToolRow, name="tool", look=TOOL_ROWS, label="Own tools")
-    temperature = _setting(forms.FloatField, ModelSpec, "temperature")
-    max_tokens = _setting(forms.IntegerField, ModelSpec, "max_tokens")
-    top_p = _setting(forms.FloatField, ModelSpec, "top_p")
-    max_tool_rounds = _setting(forms.IntegerField, AgentSettings, "max_tool_rounds")
-    max_output_tokens = _setting(forms.IntegerField, AgentSettings, "max_output_tokens")
-    provider_patience_s = _setting(forms.FloatField, AgentSettings, "provider_patience_s")
     rules = ListRows(RuleRow, name="rule", look=RULE_ROWS)
 
     class Meta:
@@ -136,8 +112,6 @@ class AgentForm(SpecForm, VersionedForm):
         if agent.pk:  # a new one may begin with a starting point
             self.initial.update(tools=chosen, own_tools=own)
             self.initial.update(agent_parts.initial_of(agent))
-            self.initial.update({name: agent.settings.get(name) for name in _SETTINGS})
-            self.initial.update({name: agent.model_settings.get(name) for name in _SAMPLING})
         for name, text in permitted_help().items():
             if name in self.fields:  # read-only pages have no model fields
                 self.fields[name].help_text = text
@@ -157,22 +131,21 @@ class AgentForm(SpecForm, VersionedForm):
 
     def _written(self, cleaned: dict[str, Any]) -> dict[str, Any]:
         """Return what a file would state; own tools come first, as in the text they were typed in."""
-        name, sampling = self._model(cleaned)
+        parts = agent_parts.written(cleaned)
+        name, sampling = self._model(cleaned["model"], parts["model_settings"])
         return AGENT.written(
             self.instance,
             cleaned
             | {
-                "connection": agent_parts.written(cleaned),
+                "connection": {key: parts[key] for key in AGENT.in_rest if parts[key]},
                 "model": name,
                 "model_settings": sampling,
                 "tools": [*cleaned["own_tools"], *cleaned["tools"]],
-                "settings": {n: cleaned[n] for n in _SETTINGS if cleaned[n] is not None},
+                "settings": parts["settings"],
             },
         )
 
-    def _model(self, cleaned: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-        name = cleaned["model"]
-        sampling = {name: cleaned[name] for name in _SAMPLING if cleaned[name] is not None}
+    def _model(self, name: str, sampling: dict[str, Any]) -> tuple[str, dict[str, Any]]:
         if sampling and name and "/" not in name:
             # With settings it is an object, which needs a provider.
             provider = next((p for begin, p in PREFIXES.items() if name.startswith(begin)), "")
@@ -194,10 +167,9 @@ class AgentForm(SpecForm, VersionedForm):
 
     def _field_of(self, loc: Loc) -> str | None:
         fields = {key: name for key, name in AGENT.names.items() if name in self.fields}
-        fields |= {part: agent_parts.names_of(part)[0] for part in agent_parts.PARTS}
+        fields |= {part: names_of(part)[0] for part in agent_parts.PARTS}
         fields |= {f"{part}.{key}": name for name, (part, key) in agent_parts.FIELDS.items()}
-        fields |= {f"settings.{name}": name for name in _SETTINGS}
-        fields |= {f"model.{name}": name for name in _SAMPLING}
+        fields |= {f"model.{name}": name for name in names_of("model_settings")}
         return field_of(loc, fields)
 
     def _explain(self, error: ValidationError, written: dict[str, Any]) -> None:
@@ -260,7 +232,7 @@ class AgentAdmin(BeginsSomewhere, TalksToAgent, Duplicating, RunsSuitesOfAgent, 
     # The script shows a section if the chosen kind uses it, or if it is filled in.
     fieldsets = [
         (None, {"fields": ["name", "slug", "driver", "description"]}),
-        ("Model", {"fields": ["model", *_SAMPLING], "classes": ["only-model"]}),
+        ("Model", {"fields": ["model", *names_of("model_settings")], "classes": ["only-model"]}),
         (
             "Over HTTP",
             {"fields": ["url", "headers", "protocol", "stream_format"], "classes": ["only-http"]},
@@ -268,7 +240,7 @@ class AgentAdmin(BeginsSomewhere, TalksToAgent, Duplicating, RunsSuitesOfAgent, 
         (
             "Its own JSON",
             {
-                "fields": ["request", *agent_parts.names_of("response"), "stream_text_events"],
+                "fields": ["request", *names_of("response"), "stream_text_events"],
                 "classes": ["only-json"],
                 "description": "Leave these blank if your agent reads and writes our own keys."
                 " A place is a path into its reply, such as messages[-1].content, or into each"
@@ -278,7 +250,7 @@ class AgentAdmin(BeginsSomewhere, TalksToAgent, Duplicating, RunsSuitesOfAgent, 
         (
             "Agent answers later",
             {
-                "fields": agent_parts.names_of("poll"),
+                "fields": names_of("poll"),
                 "classes": ["only-json", "collapse"],
                 "description": "For an agent that first answers with a job (202 Accepted)."
                 " Evalwell then checks for the result until it is ready.",
@@ -287,7 +259,7 @@ class AgentAdmin(BeginsSomewhere, TalksToAgent, Duplicating, RunsSuitesOfAgent, 
         (
             "Access token",
             {
-                "fields": agent_parts.names_of("oauth"),
+                "fields": names_of("oauth"),
                 "classes": ["only-http", "collapse"],
                 "description": "For an agent that requires OAuth 2 (client credentials). The token"
                 " is sent with each message and never stored.",
@@ -296,7 +268,7 @@ class AgentAdmin(BeginsSomewhere, TalksToAgent, Duplicating, RunsSuitesOfAgent, 
         (
             "Rate limits",
             {
-                "fields": agent_parts.names_of("pace"),
+                "fields": names_of("pace"),
                 "classes": ["only-http", "collapse"],
                 "description": "Apply to all runs and workers together.",
             },
@@ -314,7 +286,7 @@ class AgentAdmin(BeginsSomewhere, TalksToAgent, Duplicating, RunsSuitesOfAgent, 
         ),
         ("Rules", {"fields": ["rules"], "classes": ["only-scripted"]}),
         ("Tools", {"fields": ["tools", "own_tools"], "classes": ["only-model", "only-scripted"]}),
-        ("Limits", {"fields": list(_SETTINGS), "classes": ["only-model"]}),
+        ("Limits", {"fields": names_of("settings"), "classes": ["only-model"]}),
     ]
 
     change_form_outer_before_template = "admin/evals_app/agents/suites.html"
@@ -348,7 +320,8 @@ class AgentAdmin(BeginsSomewhere, TalksToAgent, Duplicating, RunsSuitesOfAgent, 
             return fieldsets
         # Without the right to change, rows are shown as they are, and cannot be edited.
         shown: dict[str, Any] = {key: column_of(key, _PROTOCOLS) for key in AGENT.in_rest}
-        shown |= {name: shown[part] for name, (part, _) in agent_parts.FIELDS.items()}
+        parts = agent_parts.FIELDS.items()
+        shown |= {name: shown[part] for name, (part, _) in parts if part in shown}
         shown |= {"rules": "show_rules", "own_tools": "show_own_tools"}
         left = dict.fromkeys(
             shown.get(name, name) for _, options in fieldsets for name in options["fields"]

@@ -19,7 +19,8 @@ from unfold.widgets import (
 
 from evals_app.admin.kit.lines import TextLines
 from evals_app.admin.kit.quantities import quantity
-from evals_app.engine.specs.base_spec import mark_of
+from evals_app.engine.specs.agent_spec import AgentSettings
+from evals_app.engine.specs.base_spec import ModelSpec, mark_of
 from evals_app.engine.specs.tool_spec import FromEnvironment
 from evals_app.models import Agent
 from evals_app.models.authored.agents import AGENT
@@ -27,17 +28,24 @@ from fixtures_app.editing.units import UNITS
 
 F = TypeVar("F", bound=forms.ModelForm)
 
+_SAMPLING = ("temperature", "max_tokens", "top_p")
 PARTS: Mapping[str, type[BaseModel]] = {
     key: kind
     for key, info in AGENT.in_rest.items()
     for kind in get_args(info.annotation)
-    if isinstance(kind, type)
-    and issubclass(kind, BaseModel)
-    and get_origin(info.annotation) is not list
-}
+    if get_origin(info.annotation) is not list
+    if isinstance(kind, type) and issubclass(kind, BaseModel)
+} | {"settings": AgentSettings, "model_settings": ModelSpec}
 # The keys of a part, by their fields.
 FIELDS: Mapping[str, tuple[str, str]] = {
-    f"{part}_{key}": (part, key) for part, spec in PARTS.items() for key in spec.model_fields
+    **{
+        f"{part}_{key}": (part, key)
+        for part in AGENT.in_rest
+        if part in PARTS
+        for key in PARTS[part].model_fields
+    },
+    **{key: ("settings", key) for key in AgentSettings.model_fields},
+    **{key: ("model_settings", key) for key in _SAMPLING},
 }
 
 
@@ -53,6 +61,8 @@ def with_fields(form: type[F]) -> type[F]:
     for name, info in infos.items():
         if name not in form.base_fields:
             form.base_fields[name] = form.declared_fields[name] = _field(info)
+    for name in _SAMPLING:
+        form.base_fields[name].help_text += " Leave blank for the model's default."
     return form
 
 
@@ -110,7 +120,11 @@ def column_of(key: str, words: Mapping[str, str]) -> Callable[[Agent], Any]:
 
 def initial_of(agent: Agent) -> dict[str, Any]:
     """Return what the fields show of a stored agent."""
-    parts = {name: agent.connection.get(part, {}).get(key) for name, (part, key) in FIELDS.items()}
+    whole = agent.connection | {
+        "settings": agent.settings,
+        "model_settings": agent.model_settings,
+    }
+    parts = {name: whole.get(part, {}).get(key) for name, (part, key) in FIELDS.items()}
     # A value from the environment shows the name of its variable.
     shown = {
         name: value["env"] if isinstance(value, dict) else value for name, value in parts.items()
@@ -119,12 +133,11 @@ def initial_of(agent: Agent) -> dict[str, Any]:
 
 
 def written(cleaned: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a file would state of an agent's connection; what is blank is left out."""
+    """Return what a file would state of the parts, and of other keys of the connection."""
     whole: dict[str, Any] = {part: {} for part in PARTS}
     for name, (part, key) in FIELDS.items():
         info, value = PARTS[part].model_fields[key], cleaned[name]
         if value not in (None, "", [], info.get_default(call_default_factory=True)):
             is_variable = info.annotation is FromEnvironment
             whole[part][key] = {"env": value} if is_variable else value
-    whole |= {key: cleaned[key] for key in AGENT.in_rest if key not in PARTS}
-    return {key: value for key, value in whole.items() if value not in (None, "", [], {})}
+    return whole | {key: cleaned[key] for key in AGENT.in_rest if key not in PARTS}

@@ -167,6 +167,7 @@ class AgentSpec(Spec):
     # It reads agents of any driver. Each driver is a class below, with the keys that it uses.
     label: ClassVar[str]
     needed: ClassVar[tuple[str, str]]  # the key without which it cannot work, and what that is
+    protocols: ClassVar[Mapping[str, Protocol]] = {}  # without which keys have no effect
 
     agent: Name = Field(
         title="Name", description="Shown to people, and as {{agentName}} in prompts."
@@ -187,32 +188,32 @@ class AgentSpec(Spec):
         if cls is not AgentSpec:
             return handler(source)
         choices = {driver: handler.generate_schema(spec) for driver, spec in DRIVERS.items()}
-        union = core_schema.tagged_union_schema(choices, "driver")
+        union = core_schema.tagged_union_schema(
+            choices,
+            "driver",
+            custom_error_type="literal_error",
+            custom_error_context={"expected": " or ".join(map(repr, DRIVERS))},
+        )
         return core_schema.no_info_wrap_validator_function(_read, union)
 
     @classmethod
     def members(cls) -> Iterable[type[Spec]]:
         return DRIVERS.values() if cls is AgentSpec else ()
 
-    @classmethod
-    def only_if(cls, key: str) -> str:  # noqa: ARG003 - one driver overrides this
-        """Return the protocol without which a key has no effect; "" if it always has one."""
-        return ""
-
     @property
     def asked_model(self) -> ModelSpec | None:
         """Return the model that Evalwell asks in its place."""
-        return None
+        return getattr(self, "model", None)
 
     @property
     def sent_prompt(self) -> str:
         """Return the system prompt that Evalwell sends."""
-        return ""
+        return getattr(self, "system_prompt", "")
 
     @property
     def given_tools(self) -> Sequence[AnyTool]:
         """Return the tools that Evalwell gives it."""
-        return ()
+        return getattr(self, "tools", ())
 
     @property
     def tool_names(self) -> list[str]:
@@ -270,10 +271,10 @@ class AgentSpec(Spec):
             message = f"An agent with driver {driver} needs {example}."
             yield located("needed_key", message, (key,), written.get(key))
         for key, drivers in misplaced(written).items():
-            protocols = {owner: DRIVERS[owner].only_if(key) for owner in drivers}
+            protocols = ((owner, DRIVERS[owner].protocols.get(key)) for owner in drivers)
             owners = " or ".join(
                 f"{owner} with protocol {protocol}" if protocol else owner
-                for owner, protocol in protocols.items()
+                for owner, protocol in protocols
             )
             message = f"{key} is only for driver {owners}, but this agent has driver {driver}."
             yield located("foreign_key", message, (key,), written[key])
@@ -313,18 +314,6 @@ class InsideAgent(AgentSpec):
     settings: AgentSettings = Field(
         default=AgentSettings(), title="Settings", description="Limits of its model."
     )
-
-    @property
-    def asked_model(self) -> ModelSpec | None:
-        return self.model
-
-    @property
-    def sent_prompt(self) -> str:
-        return self.system_prompt
-
-    @property
-    def given_tools(self) -> Sequence[AnyTool]:
-        return self.tools
 
     def _conflicts(self, info: ValidationInfo) -> Iterator[InitErrorDetails]:
         first: dict[str, int] = {}
@@ -383,6 +372,10 @@ class HttpAgent(OutsideAgent):
 
     label = "An agent over HTTP"
     needed = ("url", "an address, for example https://agent.example.org/chat")
+    protocols = {
+        **dict.fromkeys(("remote_model", "system_prompt"), "openai-chat"),
+        **dict.fromkeys(("request", "response", "poll"), "json"),
+    }
 
     driver: Literal["http"]
     system_prompt: SystemPrompt = ""
@@ -443,22 +436,12 @@ class HttpAgent(OutsideAgent):
         max_length=200,
     )
 
-    @classmethod
-    def only_if(cls, key: str) -> str:
-        if key in {"remote_model", "system_prompt"}:
-            return "openai-chat"
-        return "json" if key in {"request", "response", "poll"} else ""
-
     @property
     def lane(self) -> Lane | None:
         if self.pace is None:
             return None
         slug = f"agent:{self.slug}"[:MAX_LANE_CHARS]
         return Lane(slug, self.pace.max_concurrency, self.pace.requests_per_minute)
-
-    @property
-    def sent_prompt(self) -> str:
-        return self.system_prompt
 
     @property
     def called_urls(self) -> list[str]:
@@ -595,23 +578,12 @@ OUTSIDE = frozenset(name for name, spec in DRIVERS.items() if issubclass(spec, O
 
 def _read(data: Any, read: ValidatorFunctionWrapHandler) -> Any:
     """Read an agent by its driver. The places of errors are those in files, without its name."""
-    if isinstance(data, dict):
-        data = {"driver": "model"} | data
-        if data["driver"] not in tuple(DRIVERS):
-            *names, last = map(repr, DRIVERS)
-            unknown = InitErrorDetails(
-                type="literal_error",
-                loc=("driver",),
-                input=data["driver"],
-                ctx={"expected": f"{', '.join(names)} or {last}"},
-            )
-            raise ValidationError.from_exception_data("AgentSpec", [unknown])
     try:
-        return read(data)
+        return read({"driver": "model"} | data if isinstance(data, dict) else data)
     except ValidationError as exc:
         errors = taken_apart(exc)
         for error in errors:
-            error["loc"] = error["loc"][1:]
+            error["loc"] = error["loc"][1:] if error["loc"] else ("driver",)
         raise ValidationError.from_exception_data("AgentSpec", errors) from None
 
 
@@ -629,7 +601,7 @@ def misplaced(written: Mapping[str, Any]) -> dict[str, list[str]]:
     return {
         key: [driver for driver, other in DRIVERS.items() if key in other.model_fields]
         for key, info in fields_of(AgentSpec).items()
-        if key not in spec.model_fields or spec.only_if(key) not in ("", protocol)
+        if key not in spec.model_fields or spec.protocols.get(key, protocol) != protocol
         if not _is_default(info, written.get(key))
     }
 
