@@ -30,7 +30,7 @@ from asgiref.sync import async_to_sync, sync_to_async
 from django.core.management import call_command
 from django.db import connections
 
-from evals_app.engine.llm.purse import Account, Purse
+from evals_app.engine.llm.budget import BudgetAccount, CallBudget
 from evals_app.models import Lease, MonthlyCeiling, Run, Snapshot, Spending
 from evals_app.runs.money.budget import settle_and_reserve
 from evals_app.runs.money.ceilings import limits_of
@@ -80,29 +80,29 @@ class Payer:
 
     async def pay(self, calls: int) -> None:
         """Make the calls, a few at a time."""
-        purse = Purse(self.bank, is_limited=True)
+        budget = CallBudget(self.reserve_amounts, is_limited=True)
         places = asyncio.Semaphore(AT_ONCE)
-        tasks = [asyncio.create_task(self.call(purse, places)) for _ in range(calls)]
+        tasks = [asyncio.create_task(self.call(budget, places)) for _ in range(calls)]
         over = asyncio.create_task(self.watch())
         paying = asyncio.create_task(self.wait_for(tasks))
         await asyncio.wait({paying, over}, return_when=asyncio.FIRST_COMPLETED)
         for task in [*tasks, over]:
             task.cancel()
         await asyncio.gather(paying, over, *tasks, return_exceptions=True)
-        await purse.tell()
+        await budget.report()
 
     async def wait_for(self, tasks: Sequence[asyncio.Task[None]]) -> None:
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def call(self, purse: Purse, places: asyncio.Semaphore) -> None:
+    async def call(self, budget: CallBudget, places: asyncio.Semaphore) -> None:
         bound = (BOUND * self.random.randint(1, 100) / 100).quantize(Decimal("0.000001"))
         actual = (bound * self.random.randint(0, 100) / 100).quantize(Decimal("0.000000001"))
         async with places:
-            await purse.reserve(bound)
+            await budget.reserve(bound)
             try:
                 await asyncio.sleep(self.random.random() / 200)
             finally:
-                purse.settle(bound, actual)
+                budget.charge(bound, actual)
             self.paid += 1
 
     async def watch(self) -> None:
@@ -110,7 +110,9 @@ class Payer:
             await asyncio.sleep(0.02)
             self.is_over = await sync_to_async(self.look)()
 
-    async def bank(self, account: Account, amounts: Sequence[Decimal]) -> Sequence[bool]:
+    async def reserve_amounts(
+        self, account: BudgetAccount, amounts: Sequence[Decimal]
+    ) -> Sequence[bool]:
         granted = await sync_to_async(settle_and_reserve)(self.lease.token, account, amounts)
         await sync_to_async(self.look)()
         return [False] * len(amounts) if granted is None else granted

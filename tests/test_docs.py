@@ -14,8 +14,8 @@ import yaml
 from django.core.management import get_commands, load_command_class
 from drf_spectacular.generators import SchemaGenerator
 
+from evals_app.engine.agents.external.agent_queue import AgentQueue
 from evals_app.engine.agents.external.http import HttpSession
-from evals_app.engine.agents.external.line import Line
 from evals_app.engine.agents.external.outside import Outside
 from evals_app.engine.agents.external.reply import _KEYS as REPLY_KEYS
 from evals_app.engine.agents.external.reply import parse_reply, read_reply
@@ -25,7 +25,7 @@ from evals_app.engine.basics.signature import secret_text, signed_headers
 from evals_app.engine.network.web import Web
 from evals_app.engine.record.trial import Message, ToolCall, Usage
 from evals_app.engine.specs.agent_spec import AgentSpec, HttpAgent
-from evals_app.engine.statistics.comparison import Change
+from evals_app.engine.statistics.comparison import ChangeKind
 from evals_app.formats.checking.references import Known
 from evals_app.formats.dialects import DIALECTS
 from evals_app.formats.importing import SourceFile, read_files
@@ -247,7 +247,9 @@ def test_the_table_of_roles_is_what_roles_may_do() -> None:
 def test_every_change_of_a_case_is_named(page: str, line: str) -> None:
     _, _, after = PAGES[page].read_text().partition(line)
 
-    assert {change for change in Change if not re.search(rf"\b{change}\b", after[:500])} == set()
+    assert {
+        change for change in ChangeKind if not re.search(rf"\b{change}\b", after[:500])
+    } == set()
 
 
 @pytest.mark.parametrize("page", ["ARCHITECTURE.md", "CONTRIBUTING.md"])
@@ -373,7 +375,7 @@ async def test_the_agents_of_the_page_answer_over_http(slug: str, replies: list[
     environ = {"AGENT_TOKEN": "a", "AGENT_CLIENT_SECRET": "b"}
     with WebServer(_answer_as_on_the_page) as server:
         agent = _agent_of_the_page(slug, server)
-        line = Line(agent.lane) if agent.lane else None
+        queue = AgentQueue(agent.lane) if agent.lane else None
         with permitting(hosts=(server.host,), variables=("AGENT_*",)):
             async with Web() as web:
                 session = HttpSession(
@@ -381,7 +383,7 @@ async def test_the_agents_of_the_page_answer_over_http(slug: str, replies: list[
                     setting=Setting(""),
                     web=web,
                     environ=environ,
-                    line=line,
+                    queue=queue,
                     sleep=no_pause,
                 )
                 exchanges = [Exchange(n, "When?", 60) for n, _ in enumerate(replies, 1)]

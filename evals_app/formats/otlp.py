@@ -20,7 +20,7 @@ from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
 from opentelemetry.proto.trace.v1.trace_pb2 import Span as SentSpan
 from opentelemetry.proto.trace.v1.trace_pb2 import Status
 
-from evals_app.engine.running.spans import Span
+from evals_app.engine.running.spans import AgentSpan
 
 PROTOBUF = "application/x-protobuf"
 JSON = "application/json"
@@ -31,7 +31,7 @@ class OtlpError(ValueError):
     """A body is not a request of OTLP; the message says why."""
 
 
-def read_spans(body: bytes, *, is_json: bool) -> list[tuple[str, Span]]:
+def read_spans(body: bytes, *, is_json: bool) -> list[tuple[str, AgentSpan]]:
     """Return the spans of a request, each with the id of its trace.
 
     Raises:
@@ -85,8 +85,8 @@ def _spans_in(data: Any) -> Iterator[dict[str, Any]]:
                 yield span
 
 
-def _span(span: SentSpan) -> Span:
-    return Span(
+def _span(span: SentSpan) -> AgentSpan:
+    return AgentSpan(
         span_id=span.span_id.hex(),
         parent_id=span.parent_span_id.hex(),
         name=span.name,

@@ -7,7 +7,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from evals_app.engine.statistics.comparison import Change
+from evals_app.engine.statistics.comparison import ChangeKind
 from evals_app.formats.snapshots.snapshot_differences import PartDifferences
 from evals_app.reports.answers.compared_cases import ComparedCase
 from evals_app.reports.answers.comparison import (
@@ -42,7 +42,7 @@ def print_comparison(
     for head in comparison.heads:
         _print_head(head, base=comparison.base.pk, console=console)
     if cases is None:
-        cases = [case for case in comparison.cases.cases if case.change is not Change.SAME]
+        cases = [case for case in comparison.cases.cases if case.change is not ChangeKind.SAME]
     _print_cases(cases, comparison, console=console)
     query = "&".join(f"run={run.run.pk}" for run in comparison.runs)
     _write(console, f"{site}/admin/evals_app/run/compare/?{query}")

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from evals_app.engine.llm.pricing import usd_text
 from evals_app.engine.specs.base_spec import Name, Slug, Spec
-from evals_app.engine.statistics.comparison import Change
+from evals_app.engine.statistics.comparison import ChangeKind
 from evals_app.engine.verdicts.scoring import RunVerdict
 from evals_app.library.importing.rights import Rights
 from evals_app.mcp.tool import Caller, Parted, lines_of
@@ -372,7 +372,7 @@ def compare_runs(caller: Caller, given: TwoRuns) -> str:
             f"{part.part}: {value.keys}: {value.before or 'nothing'} -> {value.after or 'nothing'}"
             for value in part.values
         ]
-    changed = [case for case in comparison.cases.chosen() if case.change is not Change.SAME]
+    changed = [case for case in comparison.cases.chosen() if case.change is not ChangeKind.SAME]
     checks = changed_checks(comparison, changed[:MAX_CASES])
     for case in changed[:MAX_CASES]:
         outcomes = " -> ".join(outcome_text(outcome, scale=scale) for outcome in case.outcomes)

@@ -16,7 +16,7 @@ from evals_app.formats.detect import foreign_dialect, is_eval_file
 from evals_app.formats.importing import Imported, SourceFile, read_files
 from evals_app.formats.reading.yaml_source import read_yaml
 from fixtures_app.tools import ToolWorld
-from tests.engine.desks import execute_in_memory
+from tests.engine.memory_gateway import execute_in_memory
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 FILES = sorted(path for path in EXAMPLES.rglob("*") if path.is_file())

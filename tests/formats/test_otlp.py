@@ -10,7 +10,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
     ExportTraceServiceResponse,
 )
 
-from evals_app.engine.running.spans import Span
+from evals_app.engine.running.spans import AgentSpan
 from evals_app.formats.otlp import OtlpError, answer, read_spans
 
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
@@ -38,7 +38,7 @@ SPAN = {
     ],
     "unknown": "of a later version",
 }
-READ = Span(
+READ = AgentSpan(
     span_id="00f067aa0ba902b7",
     parent_id="00f067aa0ba902b6",
     name="execute_tool find",

@@ -5,7 +5,7 @@ from typing import Any
 from django.db import transaction
 from django.test import TestCase
 
-from evals_app.engine.running.run_gateway import Job
+from evals_app.engine.running.run_gateway import ExecutionJob
 from evals_app.models import Agent, Assertion, Case, Run, Suite, Turn
 from evals_app.models.authored.agents import AGENT
 from evals_app.runs.process.worker_loop import work
@@ -68,7 +68,7 @@ def lease_of(run: Run) -> HeldLease:
     return lease
 
 
-def claim(lease: HeldLease, count: int) -> list[Job]:
+def claim(lease: HeldLease, count: int) -> list[ExecutionJob]:
     jobs = lease.claim(count, free=count, in_hand=0)
     assert jobs is not None
     return jobs

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from evals_app.engine.basics.permits import OUR_COMMAND
-from evals_app.engine.running.run_gateway import Orders, Report
+from evals_app.engine.running.run_gateway import Orders, WorkerReport
 from evals_app.models import Agent, Assertion, Case, Run, Suite, Turn
 from evals_app.runs.ground.workers import is_process
 from evals_app.runs.process.worker_loop import work
@@ -117,7 +117,7 @@ def test_a_cancelled_run_leaves_no_process_behind(
         return [int(path.stem) for path in tmp_path.glob("*.pid")]
 
     class SomebodyClicks(Heartbeat):
-        def beat(self, report: Report) -> Orders:
+        def beat(self, report: WorkerReport) -> Orders:
             if len(pids()) == 4:
                 run.cancel()
             return super().beat(report)

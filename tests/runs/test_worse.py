@@ -5,10 +5,10 @@ from typing import Any, NamedTuple
 import pytest
 from django.core.management import call_command
 
-from evals_app.engine.statistics.comparison import Change, change_of
+from evals_app.engine.statistics.comparison import ChangeKind, change_of
 from evals_app.engine.statistics.retest import Trials, find_suspects
 from evals_app.engine.suites.suite_spec import GatesSpec
-from evals_app.engine.verdicts.gates import Regressions, Spending, TurnTimes, check_gates
+from evals_app.engine.verdicts.gates import Regressions, RunCost, TurnTimes, check_gates
 from evals_app.models import CaseResult, Run
 from evals_app.runs.messages.notices import worse_than_baseline
 from evals_app.runs.reading.compared_runs import changed_checks, compare_runs
@@ -63,12 +63,12 @@ def both(row: Row) -> tuple[Run, Run]:
 
 def by_outcome(base: Run, head: Run) -> bool:
     before, after = case_outcomes(base), case_outcomes(head)
-    return change_of(before["A"], after["A"]) is Change.WORSE
+    return change_of(before["A"], after["A"]) is ChangeKind.WORSE
 
 
 def by_comparison(base: Run, head: Run) -> bool:
     (cases,) = (entry.cases for entry in compare_runs([base.pk, head.pk]).heads)
-    return cases.counts.get(Change.WORSE, 0) == 1
+    return cases.counts.get(ChangeKind.WORSE, 0) == 1
 
 
 def by_gate(base: Run, head: Run) -> bool:
@@ -76,7 +76,7 @@ def by_gate(base: Run, head: Run) -> bool:
     for outcome in case_outcomes(head).values():
         regressions.add(outcome)
     nothing: dict[str, Any] = {"score": None, "pass_rate": None, "times": TurnTimes()}
-    nothing |= {"agent": Spending(), "everyone": Spending()}
+    nothing |= {"agent": RunCost(), "everyone": RunCost()}
     (gate,) = check_gates(GatesSpec(max_regressions=0), **nothing, regressions=regressions)
     assert ("“A”" in gate.reason) is (gate.passed is False)
     return gate.passed is False
@@ -131,7 +131,7 @@ def test_a_check_that_turned_is_worse_though_the_case_failed_before() -> None:
     comparison = compare_runs([base.pk, head.pk])
 
     (case,) = comparison.cases.cases
-    assert case.change is Change.CHECK_WORSE
+    assert case.change is ChangeKind.CHECK_WORSE
     checks = changed_checks(comparison, [case])["case 1"]
     assert [check.is_worse for check in checks] == [True, False]
     assert ["hello" in check.label for check in checks] == [True, False]
@@ -159,7 +159,7 @@ def test_runs_that_noted_no_checks_are_compared_by_their_grades() -> None:
 
     (case,) = compare_runs([base.pk, head.pk]).cases.cases
 
-    assert case.change is Change.CHECK_WORSE
+    assert case.change is ChangeKind.CHECK_WORSE
 
 
 def test_a_check_that_turned_is_settled_by_its_own_trials() -> None:

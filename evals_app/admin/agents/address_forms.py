@@ -21,7 +21,7 @@ from evals_app.admin.kit.presentation import first_words, plural
 from evals_app.engine.agents.external import reply_places
 from evals_app.engine.agents.external.chat import chat_reply
 from evals_app.engine.agents.external.reply import AgentReply, parse_reply
-from evals_app.engine.agents.external.reply_places import CallsPlace, Place
+from evals_app.engine.agents.external.reply_places import CallsPlace, ReplyPlace
 from evals_app.engine.agents.external.streams import (
     format_of,
     has_json_lines,
@@ -376,7 +376,7 @@ def _in_words(steps: Steps) -> str:
     return words
 
 
-def _place_choice(place: Place) -> tuple[str, SafeString]:
+def _place_choice(place: ReplyPlace) -> tuple[str, SafeString]:
     is_list = isinstance(place.value, list)
     value = f"{plural(len(place.value), 'message')}" if is_list else f"“{first_words(place.value)}”"
     return place.path, _choice(place.steps, value)

@@ -14,7 +14,7 @@ from evals_app.admin.comparing.side_by_side import comparison_url, read_number, 
 from evals_app.admin.conversation.execution_numbers import score_size, signed
 from evals_app.admin.importing.import_changes import Place, changed_place
 from evals_app.admin.kit.presentation import badge, plural, run_badges
-from evals_app.engine.statistics.comparison import Change
+from evals_app.engine.statistics.comparison import ChangeKind
 from evals_app.formats.snapshots.snapshot_differences import PartDifferences
 from evals_app.library.importing.rights import Rights
 from evals_app.models import Run
@@ -133,7 +133,7 @@ def comparison_page(request: HttpRequest) -> dict[str, Any]:
         comparison = comparison.without_values()
     ids = [entry.run.pk for entry in comparison.runs]
     labels = [f"Run {pk}" for pk in ids]
-    change = next((change for change in Change if change == query.get("change")), None)
+    change = next((change for change in ChangeKind if change == query.get("change")), None)
     text = query.get("case", "").strip()
     chosen = comparison.cases.chosen(change=change, text=text)
     page = Paginator(chosen, PER_PAGE).get_page(query.get("page"))
@@ -214,7 +214,9 @@ def _head_line(
 def _badges(cases: HeadCases) -> tuple[SafeString, ...]:
     """Return what happened to the suite as a whole, then how many cases got worse."""
     word = "too few cases" if cases.is_too_small else VERDICTS[cases.verdict].lower()
-    worse, by_check = (cases.counts.get(change, 0) for change in (Change.WORSE, Change.CHECK_WORSE))
+    worse, by_check = (
+        cases.counts.get(change, 0) for change in (ChangeKind.WORSE, ChangeKind.CHECK_WORSE)
+    )
     badges = [badge(cases.verdict, word=f"Suite: {word}")]
     if worse:
         badges.append(badge("worse", word=f"{plural(worse, 'case')} worse"))
@@ -231,8 +233,8 @@ def part_line(part: PartDifferences, *, note: SafeString | str = "") -> PartLine
 
 def _advice(cases: HeadCases) -> str:
     """Return what to do next."""
-    worse = cases.counts.get(Change.WORSE, 0)
-    if cases.verdict == "not_comparable" and cases.counts.get(Change.SAME):
+    worse = cases.counts.get(ChangeKind.WORSE, 0)
+    if cases.verdict == "not_comparable" and cases.counts.get(ChangeKind.SAME):
         return "Compare the scores: cases whose checks only inform neither pass nor fail."
     if cases.verdict == "not_comparable":
         return "Run the same suite with both versions, then compare those runs."
@@ -243,7 +245,7 @@ def _advice(cases: HeadCases) -> str:
             "A single case can fail by chance. Read the cases that got worse, or let Evalwell run"
             " them again until it is certain: “Settle it”."
         )
-    if cases.counts.get(Change.CHECK_WORSE):
+    if cases.counts.get(ChangeKind.CHECK_WORSE):
         return (
             "A check failed in every trial where it passed before, though the verdict does not show it."
             " Read these cases, or let Evalwell run them again: “Settle it”."
@@ -266,12 +268,12 @@ def _is_worse(case: ComparedCase, place: int) -> bool:
     return change is not None and change.is_worse
 
 
-def _filters(change: Change | None, text: str) -> dict[str, str]:
+def _filters(change: ChangeKind | None, text: str) -> dict[str, str]:
     return {"change": change or "", "case": text}
 
 
 def _chips(
-    comparison: Comparison, ids: Sequence[int], *, chosen: Change | None, text: str
+    comparison: Comparison, ids: Sequence[int], *, chosen: ChangeKind | None, text: str
 ) -> list[Chip]:
     counts = comparison.cases.counts
     if text:

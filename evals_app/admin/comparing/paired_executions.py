@@ -23,7 +23,7 @@ from evals_app.admin.conversation.transcripts import (
 )
 from evals_app.admin.kit.presentation import badge
 from evals_app.engine.statistics.check_counts import CheckPlace, numbered
-from evals_app.engine.statistics.comparison import Change
+from evals_app.engine.statistics.comparison import ChangeKind
 from evals_app.models import GradeResult
 from evals_app.reports.words.word_differences import ComparedTexts, TextPiece, word_differences
 
@@ -230,12 +230,12 @@ def _grade_change(
 ) -> SafeString | str:
     """Return how a grade changed; nothing if it did not."""
     if base is None or head is None:
-        return badge(Change.MISSING if head is None else Change.NEW)
+        return badge(ChangeKind.MISSING if head is None else ChangeKind.NEW)
     before, after = grade_state(base), grade_state(head)
     if before != after:
         if {before, after} != {"passed", "failed"}:
-            return badge(Change.UNDECIDED, word="Different")
-        return badge(Change.WORSE if after == "failed" else Change.BETTER)
+            return badge(ChangeKind.UNDECIDED, word="Different")
+        return badge(ChangeKind.WORSE if after == "failed" else ChangeKind.BETTER)
     if base.score is None or head.score is None or base.score == head.score:
         return ""
     return f"Score {signed(head.score - base.score, lambda size: score_size(size, scale=scale))}"

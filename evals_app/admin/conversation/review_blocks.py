@@ -10,7 +10,7 @@ from django.utils.safestring import SafeString
 
 from evals_app.admin.kit.presentation import CAUSES, badge, people_badge, verdict_state
 from evals_app.engine.record.trial import GradeStatus
-from evals_app.engine.verdicts.overruling import Consensus, Word, bullets, consensus, overruled
+from evals_app.engine.verdicts.overruling import Consensus, Ruling, bullets, consensus, overruled
 from evals_app.models import Execution, GradeResult, Review
 from evals_app.reports.words.figures import score_text
 from evals_app.runs.reviews.decisions import given_grade, word_of
@@ -270,7 +270,7 @@ def _counts(review: Review) -> bool:
     return is_verdict and review.withdrawn_at is None and not review.is_label
 
 
-def _words(reviews: Iterable[Review]) -> list[Word]:
+def _words(reviews: Iterable[Review]) -> list[Ruling]:
     return [word_of(review) for review in reviews if _counts(review)]
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from evals_app.engine.record.trial import Trial
-from evals_app.engine.running.spans import Span, Tree
+from evals_app.engine.running.spans import AgentSpan, Tree
 from evals_app.reports.words.figures import duration
 from evals_app.runs.ground.traces import read_spans
 
@@ -48,13 +48,13 @@ def spans_context(trial: Trial | None) -> dict[str, Any]:
     }
 
 
-def _lines(spans: Sequence[Span], trial: Trial) -> Iterator[SpanLine]:
+def _lines(spans: Sequence[AgentSpan], trial: Trial) -> Iterator[SpanLine]:
     tree = Tree(spans, (turn.span_id for turn in trial.turns))
     turns = {
         span.span_id: turn.index for turn in trial.turns for span in tree.of_turn(turn.span_id)
     }
     known = {span.span_id for span in spans}
-    children: dict[str, list[Span]] = {}
+    children: dict[str, list[AgentSpan]] = {}
     for span in tree.spans:
         children.setdefault(span.parent_id, []).append(span)
     roots = [span for span in tree.spans if span.parent_id not in known]
@@ -67,7 +67,9 @@ def _lines(spans: Sequence[Span], trial: Trial) -> Iterator[SpanLine]:
         yield _line(span, turns, depth=depth, first=first, whole=whole or 1)
 
 
-def _line(span: Span, turns: Mapping[str, int], *, depth: int, first: int, whole: int) -> SpanLine:
+def _line(
+    span: AgentSpan, turns: Mapping[str, int], *, depth: int, first: int, whole: int
+) -> SpanLine:
     return SpanLine(
         name=span.name,
         kind=_KINDS[span.kind],

@@ -18,7 +18,7 @@ from evals_app.admin.comparing.comparison_page import PartLine, part_line
 from evals_app.admin.comparing.side_by_side import read_number, side_by_side_url
 from evals_app.admin.kit.permissions import ReadOnly
 from evals_app.admin.kit.presentation import badge, plural
-from evals_app.engine.statistics.comparison import Change
+from evals_app.engine.statistics.comparison import ChangeKind
 from evals_app.library.changes.edits import COMMAND_LINE
 from evals_app.library.importing.rights import Rights
 from evals_app.models import Case, CaseResult, Execution, Run
@@ -129,7 +129,7 @@ def _case_id(request: HttpRequest, suite: OfSuite, name: str) -> int | None:
 def _line(entry: HistoryEntry) -> HistoryLine:
     result, run = entry.result, entry.run
     graded = result.passed + result.failed
-    has_changed = entry.change not in {None, Change.SAME, Change.CHANGED}
+    has_changed = entry.change not in {None, ChangeKind.SAME, ChangeKind.CHANGED}
     return HistoryLine(
         entry=entry,
         badge=badge(result.verdict or "none"),

@@ -9,7 +9,7 @@ from django.utils.safestring import SafeString
 
 from evals_app.engine.llm.pricing import usd_text
 from evals_app.engine.record.trial import total_cost
-from evals_app.engine.statistics.comparison import Change
+from evals_app.engine.statistics.comparison import ChangeKind
 from evals_app.engine.statistics.retest import Finding
 from evals_app.models import Agent, Execution, Run
 from evals_app.reports.answers.comparison import CHANGES, VERDICTS
@@ -58,18 +58,18 @@ SIGNS = {
     "scripted": Sign("theater_comedy", "Scripted", "note"),
     "stand_in": Sign("straighten", STAND_IN, "warn"),
     # What happened to a case from one run to another, and to all cases together.
-    "worse": Sign("trending_down", CHANGES[Change.WORSE].label, "bad"),
-    "check_worse": Sign("trending_down", CHANGES[Change.CHECK_WORSE].label, "bad"),
-    "flaky": Sign("shuffle", CHANGES[Change.FLAKY].label, "warn"),
-    "better": Sign("trending_up", CHANGES[Change.BETTER].label, "good"),
-    "check_better": Sign("trending_up", CHANGES[Change.CHECK_BETTER].label, "good"),
-    "undecided": Sign("help", CHANGES[Change.UNDECIDED].label, "warn"),
-    "changed": Sign("edit", CHANGES[Change.CHANGED].label, "calm"),
-    "new": Sign("add_circle", CHANGES[Change.NEW].label, "calm"),
-    "missing": Sign("remove_circle", CHANGES[Change.MISSING].label, "calm"),
-    "fewer": Sign("trending_down", CHANGES[Change.FEWER].label, "calm"),
-    "more": Sign("trending_up", CHANGES[Change.MORE].label, "calm"),
-    "same": Sign("drag_handle", CHANGES[Change.SAME].label, "calm"),
+    "worse": Sign("trending_down", CHANGES[ChangeKind.WORSE].label, "bad"),
+    "check_worse": Sign("trending_down", CHANGES[ChangeKind.CHECK_WORSE].label, "bad"),
+    "flaky": Sign("shuffle", CHANGES[ChangeKind.FLAKY].label, "warn"),
+    "better": Sign("trending_up", CHANGES[ChangeKind.BETTER].label, "good"),
+    "check_better": Sign("trending_up", CHANGES[ChangeKind.CHECK_BETTER].label, "good"),
+    "undecided": Sign("help", CHANGES[ChangeKind.UNDECIDED].label, "warn"),
+    "changed": Sign("edit", CHANGES[ChangeKind.CHANGED].label, "calm"),
+    "new": Sign("add_circle", CHANGES[ChangeKind.NEW].label, "calm"),
+    "missing": Sign("remove_circle", CHANGES[ChangeKind.MISSING].label, "calm"),
+    "fewer": Sign("trending_down", CHANGES[ChangeKind.FEWER].label, "calm"),
+    "more": Sign("trending_up", CHANGES[ChangeKind.MORE].label, "calm"),
+    "same": Sign("drag_handle", CHANGES[ChangeKind.SAME].label, "calm"),
     "no_clear_difference": Sign("balance", VERDICTS["no_clear_difference"], "calm"),
     "not_comparable": Sign("help", VERDICTS["not_comparable"], "warn"),
 }

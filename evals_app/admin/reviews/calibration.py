@@ -17,7 +17,7 @@ from evals_app.admin.kit.presentation import badge, first_words, plural
 from evals_app.admin.starting.run_choices import CeilingField
 from evals_app.admin.starting.run_dialog import leave_dialog, may_run, runs_url
 from evals_app.engine.graders import GRADERS
-from evals_app.engine.statistics.agreement import Agreement, Kappa, Rate
+from evals_app.engine.statistics.agreement import Agreement, Kappa, Proportion
 from evals_app.models import Review, Yardstick
 from evals_app.reports.answers.agreement import agreement_in_words, whole_percent
 from evals_app.reports.answers.forecasts_together import all_in_words
@@ -221,18 +221,18 @@ def _line(compared: Calibration) -> Line:
     )
 
 
-def _share(rate: Rate) -> str:
+def _share(rate: Proportion) -> str:
     return UNKNOWN if rate.share is None else whole_percent(rate.share)
 
 
-def _interval(rate: Rate) -> str:
+def _interval(rate: Proportion) -> str:
     if rate.interval is None:
         return UNKNOWN
     low, high = map(whole_percent, rate.interval)
     return f"{low} to {high}"
 
 
-def _with_interval(rate: Rate) -> str:
+def _with_interval(rate: Proportion) -> str:
     return f"{_share(rate)} ({_interval(rate)})" if rate.total else UNKNOWN
 
 

@@ -7,7 +7,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from evals_app.api.runs.run_views import VIEW
-from evals_app.engine.statistics.comparison import MAX_RUNS, Change
+from evals_app.engine.statistics.comparison import MAX_RUNS, ChangeKind
 from evals_app.library.importing.rights import Rights
 from evals_app.reports.answers.comparison_answers import ComparisonAnswer
 from evals_app.requests.endpoint import FIELDS, Endpoint, chosen, one_of, responses, wanted_fields
@@ -23,7 +23,9 @@ _PARAMETERS = (
         required=True,
         description=f"Repeat it for each run, the base first: ?run=1&run=2. At most {MAX_RUNS}.",
     ),
-    OpenApiParameter("change", str, enum=list(Change), description="Only cases with this change."),
+    OpenApiParameter(
+        "change", str, enum=list(ChangeKind), description="Only cases with this change."
+    ),
     OpenApiParameter("case", str, description="Only cases whose name contains this text."),
     OpenApiParameter("page", int, description="Of the cases, from 1."),
     OpenApiParameter("page_size", int, description="50, or up to 200."),
@@ -45,7 +47,7 @@ class CompareRuns(Endpoint):
         responses=responses(ComparisonAnswer, 404),
     )
     def get(self, request: Request) -> Response:
-        change = one_of(request, "change", list(Change))
+        change = one_of(request, "change", list(ChangeKind))
         wanted = wanted_fields(request, ComparisonAnswer.KEYS)
         try:
             comparison = compare_runs(_run_ids(request))

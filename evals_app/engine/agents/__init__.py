@@ -3,9 +3,9 @@
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 
+from evals_app.engine.agents.external.agent_queue import AgentQueue
 from evals_app.engine.agents.external.command import CommandSession
 from evals_app.engine.agents.external.http import HttpSession
-from evals_app.engine.agents.external.line import Line
 from evals_app.engine.agents.external.python import PythonSession
 from evals_app.engine.agents.headers import secrets_of
 from evals_app.engine.agents.model import ModelSession
@@ -38,12 +38,12 @@ async def open_session(
     world: World,
     complete: Complete,
     callables: Callables | None = None,
-    line: Line | None = None,
+    queue: AgentQueue | None = None,
 ) -> AsyncIterator[Session]:
     """Begin a conversation with the agent; its resources are closed at the end.
 
     `tools` are the agent's, with variables filled in; `complete` calls model APIs, `callables` runs
-    code of the operator, an agent over HTTP waits in `line`.
+    code of the operator, an agent over HTTP waits in `queue`.
 
     Raises:
         ConfigurationError: the agent cannot work as written.
@@ -51,7 +51,7 @@ async def open_session(
     """
     if isinstance(agent, HttpAgent):
         async with Web(secrets=secrets_of([agent.headers])) as web:
-            yield HttpSession(agent, setting=setting, web=web, line=line)
+            yield HttpSession(agent, setting=setting, web=web, queue=queue)
     elif isinstance(agent, PythonAgent):
         async with AsyncExitStack() as processes:
             yield PythonSession(agent, setting=setting, callables=callables, processes=processes)

@@ -27,24 +27,24 @@ _TAG_OR_CODE = re.compile(
 )
 
 
-class Parted(NamedTuple):
+class ReasonedText(NamedTuple):
     """A text in two parts; `reasoning` is empty if there is none."""
 
     reply: str
     reasoning: str
 
 
-def without_reasoning(text: str) -> Parted:
+def without_reasoning(text: str) -> ReasonedText:
     """Return reply and reasoning of a text; one without reasoning stays exactly as it is."""
     pieces = [] if _is_data(text) else list(_pieces(text))
     if not any(is_thought for is_thought, _ in pieces):
-        return Parted(text, "")
+        return ReasonedText(text, "")
     said, thought = (
         [piece.strip() for is_thought, piece in pieces if is_thought is wanted and piece.strip()]
         for wanted in (False, True)
     )
     glue = "\n\n" if "\n" in text else " "
-    return Parted(glue.join(said), "\n\n".join(thought))
+    return ReasonedText(glue.join(said), "\n\n".join(thought))
 
 
 def tag_warnings(text: str) -> list[str]:

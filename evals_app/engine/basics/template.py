@@ -29,7 +29,7 @@ KNOWN_VARIABLES = (
 
 
 @dataclass(frozen=True, slots=True)
-class Resolved:
+class ResolvedText:
     """A text with its variables filled in, and the parameters that the case does not set."""
 
     text: str
@@ -85,7 +85,7 @@ def resolve(
     now: str,
     channel: str | None = None,
     params: Mapping[str, Any] | None = None,
-) -> Resolved:
+) -> ResolvedText:
     """Fill in the variables; those that the case does not set are left empty and named."""
     given = {"threadContext.channel": channel, "agentName": agent_name}
     given |= dict.fromkeys(_MOMENT, now) | dict.fromkeys(_DAY, now[:_DAY_CHARS])
@@ -103,7 +103,7 @@ def resolve(
         # As it was written: a file has true, not True.
         return str(value).lower() if isinstance(value, bool) else str(value)
 
-    return Resolved(_BRACES.sub(value_of, text), tuple(dict.fromkeys(missing)))
+    return ResolvedText(_BRACES.sub(value_of, text), tuple(dict.fromkeys(missing)))
 
 
 def texts_in(value: Any) -> Iterator[str]:

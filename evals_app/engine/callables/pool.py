@@ -50,7 +50,7 @@ def to_load(reference: str, purpose: Purpose) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
+class ProgramResult:
     """What a program did. `errors` is the end of what it wrote to standard error."""
 
     ending: str  # "exit code 0"
@@ -63,7 +63,7 @@ class Ran:
         return self.ending == ending(0)
 
 
-class Loaded:
+class LoadedCallable:
     """A process that has loaded a callable."""
 
     def __init__(self, process: Process, *, python: str = sys.executable) -> None:
@@ -155,7 +155,7 @@ class Callables:
         self._places = asyncio.Semaphore(most)
         # More graders at once would only compete for the machine's cores.
         self._graders = asyncio.Semaphore(min(most, max(4, 2 * (os.cpu_count() or 1))))
-        self._idle: list[Loaded] = []
+        self._idle: list[LoadedCallable] = []
         self._processes: set[Process] = set()
 
     async def __aenter__(self) -> Self:
@@ -173,7 +173,7 @@ class Callables:
     @asynccontextmanager
     async def loaded(
         self, reference: str, purpose: Purpose, *, interpreter: str | None = None
-    ) -> AsyncIterator[Loaded]:
+    ) -> AsyncIterator[LoadedCallable]:
         """Lend a process that has loaded the callable; one that does not answer is killed.
 
         Raises:
@@ -189,7 +189,7 @@ class Callables:
             loaded = self._take_idle(reference, purpose, python)
             if loaded is None:
                 process = await self._start(child(python), python=python)
-                loaded = Loaded(process, python=python)
+                loaded = LoadedCallable(process, python=python)
             try:
                 await loaded.load(reference, purpose)
                 yield loaded
@@ -203,7 +203,7 @@ class Callables:
         message: bytes,
         variables: Mapping[str, bytes],
         most_bytes: int,
-    ) -> Ran:
+    ) -> ProgramResult:
         """Run a program, whose path is the first word, with the message on its standard input.
 
         Beyond `most_bytes` of output it is killed.
@@ -221,7 +221,7 @@ class Callables:
                 await process.wait()
             finally:
                 process.kill()
-        return Ran(
+        return ProgramResult(
             ending(process.code or 0),
             bytes(process.output),
             readable(bytes(process.printed)),
@@ -249,7 +249,7 @@ class Callables:
         self._processes.add(process)
         return process
 
-    def _take_idle(self, reference: str, purpose: Purpose, python: str) -> Loaded | None:
+    def _take_idle(self, reference: str, purpose: Purpose, python: str) -> LoadedCallable | None:
         idle = [process for process in self._idle if process.python == python]
         knowing = [process for process in idle if process.knows(reference, purpose)]
         for loaded in reversed(knowing or idle):
@@ -259,7 +259,7 @@ class Callables:
             loaded.kill()
         return None
 
-    def _put_back(self, loaded: Loaded) -> None:
+    def _put_back(self, loaded: LoadedCallable) -> None:
         if loaded.can_be_used_again:
             self._idle.append(loaded)
         else:

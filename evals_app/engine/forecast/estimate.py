@@ -32,7 +32,7 @@ CALL_S = 1.0  # before a model begins to answer
 TOKENS_PER_S = 60.0
 
 
-class Effort(NamedTuple):
+class EstimatedEffort(NamedTuple):
     """What conversations take; calls are those of models, and means have fractions."""
 
     agent_calls: float = 0.0
@@ -53,19 +53,19 @@ class Effort(NamedTuple):
         """The same of judges."""
         return self.judge_calls, self.judge_prompt_tokens, self.judge_response_tokens
 
-    def scaled(self, factor: float) -> "Effort":
-        return Effort(*(amount * factor for amount in self))
+    def scaled(self, factor: float) -> "EstimatedEffort":
+        return EstimatedEffort(*(amount * factor for amount in self))
 
 
-def total_effort(efforts: Sequence[Effort]) -> Effort:
+def total_effort(efforts: Sequence[EstimatedEffort]) -> EstimatedEffort:
     """Add up."""
-    return Effort(*map(sum, zip(*efforts, strict=True))) if efforts else Effort()
+    return EstimatedEffort(*map(sum, zip(*efforts, strict=True))) if efforts else EstimatedEffort()
 
 
 class Guess(NamedTuple):
     """What a conversation takes, and the models that its judged checks ask, one for each call."""
 
-    effort: Effort
+    effort: EstimatedEffort
     judges: tuple[str, ...]
 
 
@@ -104,14 +104,14 @@ class Guesser:
                 rule = matching_rule(self.agent.rules, turn.user, turn=number)
                 so_far += _tokens(rule.reply or "") if rule else 0
                 delay_s = rule.delay_ms / 1000 if rule else 0.0
-                efforts.append(Effort(time_s=min(delay_s, case.turn_timeout_s)))
+                efforts.append(EstimatedEffort(time_s=min(delay_s, case.turn_timeout_s)))
             elif isinstance(self.agent, ModelAgent):
                 effort, so_far = self._answered(self.agent, so_far)
                 efforts.append(effort)
             else:
                 # What an external agent calls is not ours to count; its time is.
                 so_far += REPLY_TOKENS
-                efforts.append(Effort(time_s=CALL_S + REPLY_TOKENS / TOKENS_PER_S))
+                efforts.append(EstimatedEffort(time_s=CALL_S + REPLY_TOKENS / TOKENS_PER_S))
             tokens_up_to.append(so_far)
         if not self.asks_agent:
             efforts = []
@@ -126,7 +126,7 @@ class Guesser:
         by_model = self.similarity is not None and self.similarity.way == "embeddings"
         return str(self.similarity.model) if self.similarity and by_model else ""
 
-    def _answered(self, agent: ModelAgent, so_far: int) -> tuple[Effort, int]:
+    def _answered(self, agent: ModelAgent, so_far: int) -> tuple[EstimatedEffort, int]:
         """Estimate a turn of a model; return it with the tokens of the conversation after it."""
         replies = [TOOL_REQUEST_TOKENS] * (TOOL_ROUNDS if self.tools else 0)
         most_tokens = agent.model.max_tokens or agent.settings.max_output_tokens
@@ -135,7 +135,7 @@ class Guesser:
         for number, reply in enumerate(replies, 1):
             prompt += self._base_tokens + so_far
             so_far += reply + (TOOL_RESULT_TOKENS if number < len(replies) else 0)
-        effort = Effort(
+        effort = EstimatedEffort(
             agent_calls=len(replies),
             agent_prompt_tokens=prompt,
             agent_response_tokens=sum(replies),
@@ -148,7 +148,7 @@ class Guesser:
         questions: Sequence[tuple[int | None, AssertionSpec, ModelSpec]],
         case: CaseSpec,
         tokens_up_to: Sequence[int],
-    ) -> Effort:
+    ) -> EstimatedEffort:
         """Estimate all judging; it runs in parallel, so the slowest call is its time."""
         calls = prompt = response = 0
         times_s = [0.0]
@@ -166,7 +166,7 @@ class Guesser:
             answer = _answer_tokens(assertion.grader)
             response += answer
             times_s.append(CALL_S + answer / TOKENS_PER_S)
-        return Effort(
+        return EstimatedEffort(
             judge_calls=calls,
             judge_prompt_tokens=prompt,
             judge_response_tokens=response,

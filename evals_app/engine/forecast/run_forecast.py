@@ -7,7 +7,7 @@ from decimal import Decimal
 from math import sqrt
 from typing import NamedTuple
 
-from evals_app.engine.forecast.estimate import Effort, Guess, Guesser, total_effort
+from evals_app.engine.forecast.estimate import EstimatedEffort, Guess, Guesser, total_effort
 from evals_app.engine.llm.pricing import Prices
 from evals_app.engine.record.trial import Usage
 from evals_app.engine.specs.agent_spec import OUTSIDE, ModelAgent
@@ -100,7 +100,7 @@ def forecast_run(
     asked = _asked(guesser, basis)
     rates, unpriced = _rates(asked, total, providers)
 
-    def usd(effort: Effort) -> float:
+    def usd(effort: EstimatedEffort) -> float:
         tokens = (*effort.agent[1:], *effort.judge[1:])
         return sum(rate * count for rate, count in zip(rates, tokens, strict=True))
 
@@ -134,21 +134,21 @@ class _Basis:
 
     trials: Mapping[str, float]
     guesses: Mapping[str, Guess]
-    known: Mapping[str, Sequence[Effort]]
-    means: Mapping[str, Effort]
-    total: Effort
+    known: Mapping[str, Sequence[EstimatedEffort]]
+    means: Mapping[str, EstimatedEffort]
+    total: EstimatedEffort
 
     @property
     def unknown(self) -> int:
         """How many cases were never run."""
         return len(self.guesses) - len(self.known)
 
-    def around(self, value: float, measure: Callable[[Effort], float]) -> Range:
+    def around(self, value: float, measure: Callable[[EstimatedEffort], float]) -> Range:
         """Return the likely range of a value that is based on this measure."""
         low, high = self._margins(measure) if self.known else GUESS
         return value * low, value * high
 
-    def _margins(self, measure: Callable[[Effort], float]) -> Range:
+    def _margins(self, measure: Callable[[EstimatedEffort], float]) -> Range:
         """Return the factors of low and high; `forecast_run` has the formula."""
         average = {case: measure(mean) for case, mean in self.means.items()}
         squares = [
@@ -197,7 +197,7 @@ def _duration_s(basis: _Basis, at_once: int, *, least_s: float) -> Range:
 
 def _known(
     guesses: Mapping[str, Guess], past: Mapping[str, Sequence[PastExecution]], *, has_model: bool
-) -> dict[str, list[Effort]]:
+) -> dict[str, list[EstimatedEffort]]:
     """Return what earlier executions took, by case; those that reported no tokens are left out."""
     known = {}
     for case, guess in guesses.items():
@@ -211,7 +211,7 @@ def _known(
     return known
 
 
-def _took(past: PastExecution, guess: Effort, *, has_model: bool) -> Effort:
+def _took(past: PastExecution, guess: EstimatedEffort, *, has_model: bool) -> EstimatedEffort:
     effort = guess._replace(time_s=past.time_s)
     if has_model:
         effort = effort._replace(
@@ -229,14 +229,16 @@ def _took(past: PastExecution, guess: Effort, *, has_model: bool) -> Effort:
 
 
 def _means(
-    guesses: Mapping[str, Guess], known: Mapping[str, Sequence[Effort]]
-) -> dict[str, Effort]:
+    guesses: Mapping[str, Guess], known: Mapping[str, Sequence[EstimatedEffort]]
+) -> dict[str, EstimatedEffort]:
     means = {case: total_effort(took).scaled(1 / len(took)) for case, took in known.items()}
     took = total_effort([*means.values()])
     guessed = total_effort([guesses[case].effort for case in means])
     scale = [then / now if now else 1.0 for then, now in zip(took, guessed, strict=True)]
     new = {
-        case: Effort(*(value * factor for value, factor in zip(guess.effort, scale, strict=True)))
+        case: EstimatedEffort(
+            *(value * factor for value, factor in zip(guess.effort, scale, strict=True))
+        )
         for case, guess in guesses.items()
         if case not in means
     }
@@ -246,24 +248,24 @@ def _means(
 # What models cost, and how fast they may be called
 
 
-class _Asked(NamedTuple):
+class _CallCounts(NamedTuple):
     """How often each model is asked, by `provider/name`."""
 
     agent: Mapping[str, float]
     judge: Mapping[str, float]
 
 
-def _asked(guesser: Guesser, basis: _Basis) -> _Asked:
+def _asked(guesser: Guesser, basis: _Basis) -> _CallCounts:
     judges: defaultdict[str, float] = defaultdict(float)
     for case, guess in basis.guesses.items():
         for model in guess.judges:
             judges[model] += basis.trials[case]
     calls = basis.total.agent_calls
-    return _Asked({str(guesser.agent.asked_model): calls} if calls else {}, judges)
+    return _CallCounts({str(guesser.agent.asked_model): calls} if calls else {}, judges)
 
 
 def _rates(
-    asked: _Asked, total: Effort, providers: Sequence[ProviderSpec]
+    asked: _CallCounts, total: EstimatedEffort, providers: Sequence[ProviderSpec]
 ) -> tuple[list[float], tuple[str, ...]]:
     """Return what tokens cost, and the models that have no price.
 
@@ -314,7 +316,7 @@ def _at_once(guesser: Guesser, providers: Sequence[ProviderSpec], concurrency: i
     return min([concurrency, *limits])
 
 
-def _least_s(asked: _Asked, providers: Sequence[ProviderSpec]) -> float:
+def _least_s(asked: _CallCounts, providers: Sequence[ProviderSpec]) -> float:
     """Return the seconds that calls take at the providers' limits per minute."""
     calls: Counter[str] = Counter()
     for models in asked:

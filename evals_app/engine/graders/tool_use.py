@@ -19,7 +19,7 @@ from evals_app.engine.graders.kit.calls import (
     unreported_calls,
 )
 from evals_app.engine.record.trial import Grade, ToolCall, View
-from evals_app.engine.specs.inventory import Named
+from evals_app.engine.specs.inventory import CheckedName
 from fixtures_app.ground.quoting import quoted, says
 
 # Shares of the score; if a part is not expected, the others share its weight.
@@ -115,6 +115,6 @@ class ToolUse(PlainGrader):
     def warnings(self) -> list[str]:
         return matcher_warnings(self.args or {})
 
-    def mentions(self) -> Iterator[Named]:
+    def mentions(self) -> Iterator[CheckedName]:
         yield from super().mentions()
         yield from passed(self.tool, self.args or {}, ())

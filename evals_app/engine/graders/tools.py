@@ -30,7 +30,7 @@ from evals_app.engine.graders.kit.pairing import pair_up
 from evals_app.engine.record.tool_results import error_of
 from evals_app.engine.record.trial import Grade, ToolCall, View
 from evals_app.engine.specs.base_spec import Spec
-from evals_app.engine.specs.inventory import Named
+from evals_app.engine.specs.inventory import CheckedName
 from fixtures_app.ground.quoting import json_text, listed, quoted, shortened, times
 
 _RESULT_CHARS = 120
@@ -86,7 +86,7 @@ class _OneCall(PlainGrader):
     def warnings(self) -> list[str]:
         return matcher_warnings(self.args)
 
-    def mentions(self) -> Iterator[Named]:
+    def mentions(self) -> Iterator[CheckedName]:
         is_part = self.name_match == "contains"
         yield from (replace(named, is_part=is_part) for named in super().mentions())
         yield from passed(self.value, self.args, ())
@@ -405,7 +405,7 @@ class ToolCalls(PlainGrader):
     def warnings(self) -> list[str]:
         return [warning for tool in self.tools for warning in matcher_warnings(tool.args)]
 
-    def mentions(self) -> Iterator[Named]:
+    def mentions(self) -> Iterator[CheckedName]:
         yield from super().mentions()
         for n, tool in enumerate(self.tools):
             yield from passed(tool.name, tool.args, ("tools", n))

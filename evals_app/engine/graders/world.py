@@ -17,7 +17,7 @@ from evals_app.engine.graders.kit.expected_changes import (
     covers,
 )
 from evals_app.engine.record.trial import Cause, Grade, GradeStatus, View
-from evals_app.engine.specs.inventory import Named
+from evals_app.engine.specs.inventory import CheckedName
 from fixtures_app.ground.quoting import listed
 
 # When a record was written; not its content.
@@ -199,7 +199,7 @@ class WorldChanges(PlainGrader):
         text = "; ".join(parts)
         return text[:1].upper() + text[1:]
 
-    def mentions(self) -> Iterator[Named]:
+    def mentions(self) -> Iterator[CheckedName]:
         # An entity that was created and then changed or deleted was not updated or deleted.
         old = {"updated", "deleted"}
         yield from (replace(named, is_old=named.loc[0] in old) for named in super().mentions())

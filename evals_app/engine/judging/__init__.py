@@ -6,7 +6,7 @@ from evals_app.engine.judging.answers.flags import AGAINST_VERDICT, INJECTION, k
 from evals_app.engine.judging.answers.reuse import Answers
 from evals_app.engine.judging.answers.sharing import Sharing
 from evals_app.engine.judging.judge import ModelJudge
-from evals_app.engine.judging.metrics.claims import ClaimsKept
+from evals_app.engine.judging.metrics.claims import ClaimMemory
 from evals_app.engine.judging.metrics.measure import ModelMeasure
 from evals_app.engine.judging.metrics.steps import Recipe, Steps
 from evals_app.engine.judging.prompts.inquiry import PROMPT_VERSION as MEASURE_PROMPT_VERSION
@@ -19,7 +19,7 @@ __all__ = [
     "MEASURE_PROMPT_VERSION",
     "Answers",
     "Asker",
-    "ClaimsKept",
+    "ClaimMemory",
     "ModelJudge",
     "ModelMeasure",
     "Recipe",

@@ -11,7 +11,7 @@ from typing import get_args
 from evals_app.engine.basics.errors import JudgeError, ProviderError
 from evals_app.engine.judging.answers.asking import Asker
 from evals_app.engine.judging.answers.critiques import contradicts
-from evals_app.engine.judging.answers.evidence import Shown, objection
+from evals_app.engine.judging.answers.evidence import QuotableText, objection
 from evals_app.engine.judging.answers.flags import flags_of
 from evals_app.engine.judging.answers.replies import CANNOT_GRADE, UNDECIDED, Form, Opinion
 from evals_app.engine.judging.answers.votes import (
@@ -21,7 +21,7 @@ from evals_app.engine.judging.answers.votes import (
     poll,
     refuse_ungraded,
 )
-from evals_app.engine.judging.metrics.items import Judged, judge_items
+from evals_app.engine.judging.metrics.items import ItemOpinions, judge_items
 from evals_app.engine.judging.prompts.inquiry import Inquiry
 from evals_app.engine.judging.prompts.prompt import JudgePrompt
 from evals_app.engine.judging.text.languages import is_conditional, is_forbidding
@@ -49,10 +49,10 @@ async def tick_off(
         JudgeError, ProviderError: over half of the votes came to nothing.
     """
     whole = prompt_for(question.items)
-    shown = Shown(whole.pieces)
+    shown = QuotableText(whole.pieces)
     orders = _orders(question.items, whole.nonce)
 
-    async def ask(asker: Asker) -> tuple[tuple[Judged, bool], tuple[JudgeCall, ...]]:
+    async def ask(asker: Asker) -> tuple[tuple[ItemOpinions, bool], tuple[JudgeCall, ...]]:
         inquiry = Inquiry(asker, whole.nonce)
         items = question.items if asker.is_scripted else next(orders)
         try:
@@ -89,7 +89,9 @@ def _orders(items: Sequence[ChecklistItem], nonce: str) -> Iterator[list[Checkli
         yield [item for group in groups for item in group]
 
 
-def _weighed(item: ChecklistItem, opinion: Opinion, *, shown: Shown, is_scripted: bool) -> Opinion:
+def _weighed(
+    item: ChecklistItem, opinion: Opinion, *, shown: QuotableText, is_scripted: bool
+) -> Opinion:
     """Look the quote up, and note what contradicts the verdict."""
     has_quote = bool(opinion.quote.strip())
     evidence = shown.look_up(opinion.quote, str(item.id)) if has_quote else None
@@ -122,7 +124,7 @@ def _introduced(item: ChecklistItem) -> list[str]:
 
 def _answer(
     question: ChecklistQuestion,
-    ballots: Sequence[Ballot[tuple[Judged, bool]]],
+    ballots: Sequence[Ballot[tuple[ItemOpinions, bool]]],
     voters: Sequence[Asker],
 ) -> ChecklistAnswer:
     voted = [ballot.answer[0].opinions if ballot.answer else {} for ballot in ballots]

@@ -7,10 +7,10 @@ from functools import partial
 from evals_app.engine.basics.errors import JudgeError
 from evals_app.engine.judging.answers.asking import Asker
 from evals_app.engine.judging.answers.critiques import contradicts
-from evals_app.engine.judging.answers.evidence import Shown, refuse_made_up
+from evals_app.engine.judging.answers.evidence import QuotableText, refuse_made_up
 from evals_app.engine.judging.answers.flags import flags_of
 from evals_app.engine.judging.answers.verdict import (
-    Verdict,
+    JudgeVerdict,
     read_scripted,
     read_verdict,
     verdict_schema,
@@ -55,7 +55,7 @@ class ModelJudge:
 
     async def __call__(self, question: JudgeQuestion) -> JudgeAnswer:
         prompt = self._prompt(question)
-        shown = Shown(prompt.pieces)
+        shown = QuotableText(prompt.pieces)
         voters = self._voters(question.votes)
         ballots = await poll(
             voters,
@@ -112,12 +112,12 @@ class ModelJudge:
 
 
 async def _verdict(
-    asker: Asker, *, prompt: JudgePrompt, question: JudgeQuestion, shown: Shown
-) -> tuple[Verdict, tuple[JudgeCall, ...]]:
+    asker: Asker, *, prompt: JudgePrompt, question: JudgeQuestion, shown: QuotableText
+) -> tuple[JudgeVerdict, tuple[JudgeCall, ...]]:
     scale = question.scale
     criteria = "\n".join([question.criteria, *question.anchors.values()])
 
-    def read(text: str) -> Verdict:
+    def read(text: str) -> JudgeVerdict:
         if asker.is_scripted:
             verdict = read_scripted(text, scale)
         else:

@@ -14,6 +14,6 @@ The path of one call, from a turn to the wire and back:
     *_wire                                             our words to the JSON of the API, and back
 
 `call` holds what goes in and comes out, `retry` the rules for attempts, `slots` the limits of a
-provider, `purse` the budget, `pricing` what tokens cost, `keys` where keys come from, `names` the tool
+provider, `budget` the budget, `pricing` what tokens cost, `keys` where keys come from, `names` the tool
 names that APIs accept.
 """

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from decimal import Decimal
 from typing import Any, Literal, Protocol
 
-from evals_app.engine.llm.purse import Use
+from evals_app.engine.llm.budget import ModelUse
 from evals_app.engine.network.provider_kinds import PDF
 from evals_app.engine.record.trial import Attempt, Usage
 
@@ -175,10 +175,10 @@ class ModelCall:
     tell: Callable[[str], None] = lambda _: None
 
     @property
-    def use(self) -> Use:
+    def use(self) -> ModelUse:
         """What the call is paid for."""
         role: Literal["agent", "judge"] = "agent" if self.purpose == AGENT else "judge"
-        return Use(role, f"{self.provider}/{self.model}")
+        return ModelUse(role, f"{self.provider}/{self.model}")
 
     @property
     def streaming(self) -> Literal[True] | None:
@@ -293,9 +293,9 @@ class EmbedCall:
     max_output_tokens: int = field(default=0, init=False)
 
     @property
-    def use(self) -> Use:
+    def use(self) -> ModelUse:
         """What the call is paid for: only checks compare texts."""
-        return Use("judge", f"{self.provider}/{self.model}")
+        return ModelUse("judge", f"{self.provider}/{self.model}")
 
     @property
     def most_prompt_tokens(self) -> int:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from evals_app.engine.basics.errors import AuthFailedError, ConfigurationError
 from evals_app.engine.llm.apis.adapter import Access
-from evals_app.engine.network.addresses import Target, read_url
+from evals_app.engine.network.addresses import RequestTarget, read_url
 from evals_app.engine.network.key_places import (
     address_problem,
     is_vouched_for,
@@ -152,7 +152,7 @@ class _Place:
     """Where a provider is; `is_operators`: set by the environment, not by who edits providers."""
 
     base_url: str
-    target: Target
+    target: RequestTarget
     is_operators: bool
 
 

@@ -22,18 +22,25 @@ from evals_app.engine.llm.apis.retry import (
     over_limit,
     summary,
 )
+from evals_app.engine.llm.budget import CallBudget
 from evals_app.engine.llm.call import EmbedCall, Embeddings, ModelCall, ModelReply
 from evals_app.engine.llm.keys import access
 from evals_app.engine.llm.pricing import Prices
-from evals_app.engine.llm.provider import Block, Call, Course, Provider, Setting, Standing
-from evals_app.engine.llm.purse import Purse
+from evals_app.engine.llm.provider import (
+    Block,
+    Call,
+    Course,
+    OpenProvider,
+    ProviderLoad,
+    TimeSource,
+)
 from evals_app.engine.llm.slots import Pace, Slots
 from evals_app.engine.network.provider_kinds import KINDS, Api
 from evals_app.engine.record.trial import Attempt, total_cost, total_usage
 from evals_app.engine.specs.base_spec import ProviderSpec
 from fixtures_app.ground.words import near
 
-__all__ = ["Block", "Book", "Models", "Standing", "preload"]
+__all__ = ["Block", "Book", "Models", "ProviderLoad", "preload"]
 
 R = TypeVar("R", ModelReply, Embeddings)
 
@@ -64,29 +71,29 @@ class Models:
         self,
         providers: Sequence[ProviderSpec],
         *,
-        purse: Purse | None = None,
+        budget: CallBudget | None = None,
         book: Book | None = None,
         environ: Mapping[str, str] = os.environ,
-        setting: Setting = Setting(),  # noqa: B008 - frozen
+        setting: TimeSource = TimeSource(),  # noqa: B008 - frozen
     ) -> None:
         self._specs = {spec.slug: spec for spec in providers}
         self._setting = setting
         self._environ = environ
-        self._purse = purse
+        self._budget = budget
         self._book = book
-        self._providers: dict[str, Provider] = {}
+        self._providers: dict[str, OpenProvider] = {}
         self._exit = AsyncExitStack()
         self.news = asyncio.Event()  # set when a provider begins to rate-limit us
 
     async def __aenter__(self) -> Self:
         # Semaphores and clients belong to the loop they were first used in.
         self._providers = {
-            slug: Provider(
+            slug: OpenProvider(
                 spec,
                 slots=Slots(spec.max_concurrency),
                 prices=Prices.of(spec),
                 setting=self._setting,
-                purse=self._purse,
+                budget=self._budget,
                 pace=self._pace(spec),
             )
             for slug, spec in self._specs.items()
@@ -149,7 +156,7 @@ class Models:
         return _joined(parts)
 
     async def _persist(
-        self, provider: Provider, call: Call, attempt: Callable[[], Awaitable[R]]
+        self, provider: OpenProvider, call: Call, attempt: Callable[[], Awaitable[R]]
     ) -> R:
         clock = self._setting.clock
         course = Course(began=clock())
@@ -174,7 +181,7 @@ class Models:
             with call.waiting():
                 await self._setting.sleep(delay)
 
-    def _delay(self, provider: Provider, call: Call, course: Course) -> float:
+    def _delay(self, provider: OpenProvider, call: Call, course: Course) -> float:
         """Return the seconds until the next attempt; raise if there will be none."""
         failure, tried = course.failures[-1], len(course.failures)
         spent_s = self._setting.clock() - course.began - course.queued_s
@@ -205,7 +212,7 @@ class Models:
         )
         return delay
 
-    async def _send(self, provider: Provider, adapter: Adapter, call: ModelCall) -> ModelReply:
+    async def _send(self, provider: OpenProvider, adapter: Adapter, call: ModelCall) -> ModelReply:
         while True:  # ends: each round drops one setting, and only one that was sent
             try:
                 without = provider.refused_settings(call, adapter.settings)
@@ -213,7 +220,7 @@ class Models:
             except SettingRefusedError as error:
                 provider.note_refused(call, error.setting)
 
-    def standing(self) -> dict[str, Standing]:
+    def standing(self) -> dict[str, ProviderLoad]:
         """Return the state of each provider with an API; news are included once."""
         self.news.clear()
         return {
@@ -238,7 +245,7 @@ class Models:
         setting = self._setting
         return Pace(spec.requests_per_minute, book=book, sleep=setting.sleep, clock=setting.clock)
 
-    def _find(self, slug: str) -> Provider:
+    def _find(self, slug: str) -> OpenProvider:
         provider = self._providers.get(slug)
         if provider is None:
             raise ConfigurationError(self._unknown(slug))
@@ -255,7 +262,7 @@ class Models:
         known = ", ".join(sorted(self._specs)) or "none"
         return f"There is no provider {slug!r}.{hint} Known: {known}."
 
-    def _adapter(self, provider: Provider) -> Adapter:
+    def _adapter(self, provider: OpenProvider) -> Adapter:
         if provider.adapter is None:
             way = access(provider.spec, self._environ)
             make = _ADAPTERS[way.kind.api or "openai"]

@@ -13,9 +13,9 @@ from typing import TypeVar
 from evals_app.engine.basics.errors import ConfigurationError, ProviderError, RateLimitedError
 from evals_app.engine.llm.apis.adapter import Adapter
 from evals_app.engine.llm.apis.retry import JITTER, AttemptError, over_limit
+from evals_app.engine.llm.budget import UNKNOWN_USE, CallBudget, ModelUse
 from evals_app.engine.llm.call import EmbedCall, Embeddings, ModelCall, ModelReply
 from evals_app.engine.llm.pricing import Prices
-from evals_app.engine.llm.purse import UNKNOWN, Purse, Use
 from evals_app.engine.llm.slots import Pace, Slots
 from evals_app.engine.record.trial import NO_USAGE, Attempt, Usage
 from evals_app.engine.specs.base_spec import ProviderSpec
@@ -35,7 +35,7 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class ProviderLoad:
     """What a process knows of a provider.
 
     `under_way` calls now; since the last time, the most `wanted` at once and a new `block`.
@@ -47,7 +47,7 @@ class Standing:
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class TimeSource:
     """Time and chance. `clock` measures seconds, `now` is the Unix time, `random` gives 0..1."""
 
     sleep: Callable[[float], Awaitable[object]] = asyncio.sleep
@@ -81,14 +81,14 @@ class Course:
 
 
 @dataclass(slots=True)
-class Provider:
+class OpenProvider:
     """A provider, opened."""
 
     spec: ProviderSpec
     slots: Slots
     prices: Prices
-    setting: Setting
-    purse: Purse | None = None
+    setting: TimeSource
+    budget: CallBudget | None = None
     pace: Pace | None = None
     adapter: Adapter | None = None
     is_news: bool = False  # other processes do not know of the block yet
@@ -129,7 +129,7 @@ class Provider:
                     yield bound
                     return
                 # The provider was blocked while we were queued.
-                self._settle(bound, Decimal(0))
+                self._charge(bound, Decimal(0))
 
     async def paid(self, call: Call, attempt: Callable[[], Awaitable[R]], bound: Decimal) -> R:
         """Try once, and settle what it cost: at most `bound`, which is reserved."""
@@ -148,7 +148,7 @@ class Provider:
             spent = Decimal(0)
             raise
         finally:
-            self._settle(bound, spent, call.use)
+            self._charge(bound, spent, call.use)
 
     @property
     def blocked_s(self) -> float:
@@ -164,13 +164,13 @@ class Provider:
         self._blocked_until, self._blocked_by, self._blocked_because = until, by, because
         return True
 
-    def standing(self) -> Standing:
+    def standing(self) -> ProviderLoad:
         """Return its state; news are included once."""
         block = None
         if self.is_news and (left := self.blocked_s):
             block = Block(left, self._blocked_because)
         self.is_news = False
-        return Standing(self.slots.under_way, self.slots.take_peak(), block)
+        return ProviderLoad(self.slots.under_way, self.slots.take_peak(), block)
 
     def note_refused(self, call: ModelCall, setting: str) -> None:
         """Remember that a model does not accept a setting."""
@@ -195,7 +195,7 @@ class Provider:
 
     async def _reserve(self, call: Call) -> Decimal:
         """Reserve the most that an attempt can cost; nothing without a ceiling."""
-        if self.purse is None or not self.purse.is_limited:
+        if self.budget is None or not self.budget.is_limited:
             return Decimal(0)
         bound = self.prices.bound_usd(
             call.model,
@@ -206,16 +206,16 @@ class Provider:
             raise ConfigurationError(
                 f"{call.provider}/{call.model} has no price, but this run has a cost ceiling."
             )
-        await self.purse.reserve(bound)
+        await self.budget.reserve(bound)
         return bound
 
-    def _count(self, use: Use, status: str, usage: Usage = NO_USAGE) -> None:
-        if self.purse is not None:
-            self.purse.count(use, status, usage)
+    def _count(self, use: ModelUse, status: str, usage: Usage = NO_USAGE) -> None:
+        if self.budget is not None:
+            self.budget.count(use, status, usage)
 
-    def _settle(self, bound: Decimal, spent: Decimal, use: Use = UNKNOWN) -> None:
-        if self.purse is not None:
-            self.purse.settle(bound, spent, use)
+    def _charge(self, bound: Decimal, spent: Decimal, use: ModelUse = UNKNOWN_USE) -> None:
+        if self.budget is not None:
+            self.budget.charge(bound, spent, use)
 
 
 def _refusal(call: ModelCall, setting: str) -> tuple[object, ...]:

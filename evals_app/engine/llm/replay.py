@@ -21,7 +21,7 @@ def _replies() -> TypeAdapter[ModelReply]:
 PaidCall = Mapping[str, Any]  # {"call": fingerprint, "reply": ModelReply as JSON}
 
 
-class Calls:
+class ExecutionCalls:
     """Completes the calls of one execution: the same question as before gets the same reply.
 
     `paid` is what `made()` returned when the conversation was interrupted. `doing` says in words what

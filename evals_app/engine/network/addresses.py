@@ -44,7 +44,7 @@ _SECRETIVE = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class RequestTarget:
     """Where a request goes; `path` includes the query, as it is sent."""
 
     scheme: str
@@ -64,7 +64,7 @@ class Target:
         return f"{self.scheme}://{host}:{self.port}{self.path}"
 
 
-def read_url(url: str) -> Target:
+def read_url(url: str) -> RequestTarget:
     """Take a URL apart.
 
     Raises:
@@ -88,7 +88,7 @@ def read_url(url: str) -> Target:
     if not 0 < port <= _MAX_PORT:
         raise ValueError(f"A port must be a number from 1 to {_MAX_PORT}.")
     host = _literal(parts["literal"]) if parts["literal"] else _name(parts["host"].lower())
-    return Target(scheme, host, port, path)
+    return RequestTarget(scheme, host, port, path)
 
 
 def _literal(text: str) -> str:
@@ -135,7 +135,7 @@ def reach_problem(url: str, *, permitted: Iterable[str]) -> str | None:
     return why_refused(str(address), target, permitted=permitted)
 
 
-def why_refused(address: str, target: Target, *, permitted: Iterable[str]) -> str | None:
+def why_refused(address: str, target: RequestTarget, *, permitted: Iterable[str]) -> str | None:
     """Say why this address of the target may not be connected to; None if it may."""
     given = ip_address(address)
     meant = _meant(given)
@@ -153,7 +153,7 @@ def why_refused(address: str, target: Target, *, permitted: Iterable[str]) -> st
     )
 
 
-def is_named(target: Target, names: Iterable[str]) -> bool:
+def is_named(target: RequestTarget, names: Iterable[str]) -> bool:
     """Whether a target is among these, each of them `host` or `host:port`."""
     host = f"[{target.host}]" if ":" in target.host else target.host
     its_names = {target.host, host, f"{host}:{target.port}"}

@@ -13,7 +13,7 @@ import httpx2
 
 from evals_app.engine.basics.errors import ConfigurationError, WebError
 from evals_app.engine.basics.permits import permits
-from evals_app.engine.network.addresses import Target, why_refused
+from evals_app.engine.network.addresses import RequestTarget, why_refused
 
 CONNECT_S = 10.0  # for one address; the caller bounds the whole
 
@@ -60,7 +60,7 @@ class CheckedTransport(httpx2.AsyncBaseTransport):
         for pool in pools.values():
             await pool.aclose()
 
-    async def _send(self, request: httpx2.Request, target: Target) -> httpx2.Response:
+    async def _send(self, request: httpx2.Request, target: RequestTarget) -> httpx2.Response:
         key = (target.host, target.port)
         addresses = await self._checked(target)
         pool = self._pool(target)
@@ -81,7 +81,7 @@ class CheckedTransport(httpx2.AsyncBaseTransport):
                 return response
         raise httpx2.ConnectError("its name has no address", request=request)
 
-    def _pool(self, target: Target) -> httpx2.AsyncHTTPTransport:
+    def _pool(self, target: RequestTarget) -> httpx2.AsyncHTTPTransport:
         """Return the connections to a host; two names never share connections to one address."""
         # Bare pools: they follow no redirects, keep no cookies and ignore proxies of the environment.
         if target.authority not in self._pools:
@@ -93,7 +93,7 @@ class CheckedTransport(httpx2.AsyncBaseTransport):
             )
         return self._pools[target.authority]
 
-    async def _checked(self, target: Target) -> list[str]:
+    async def _checked(self, target: RequestTarget) -> list[str]:
         key = (target.host, target.port)
         if key not in self._addresses:
             self._addresses[key] = await self._looked_up(target)
@@ -104,7 +104,7 @@ class CheckedTransport(httpx2.AsyncBaseTransport):
                 raise ConfigurationError(problem)
         return addresses
 
-    async def _looked_up(self, target: Target) -> list[str]:
+    async def _looked_up(self, target: RequestTarget) -> list[str]:
         try:
             return list(await self.resolve(target.host, target.port))
         except UnicodeError:
@@ -135,13 +135,13 @@ class _Bounded(httpx2.AsyncByteStream):
         await self.stream.aclose()
 
 
-def _target(url: httpx2.URL) -> Target:
+def _target(url: httpx2.URL) -> RequestTarget:
     host = url.raw_host.decode("ascii").removesuffix(".")
     port = url.port or {"http": 80, "https": 443}[url.scheme]
-    return Target(url.scheme, host, port, url.raw_path.decode("ascii"))
+    return RequestTarget(url.scheme, host, port, url.raw_path.decode("ascii"))
 
 
-def _to_address(request: httpx2.Request, target: Target, address: str) -> httpx2.Request:
+def _to_address(request: httpx2.Request, target: RequestTarget, address: str) -> httpx2.Request:
     """Return the request as it is sent to an address; the Host header keeps the name."""
     timeout = {**request.extensions.get("timeout", {}), "connect": CONNECT_S}
     return httpx2.Request(

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from urllib.parse import urlsplit
 
 from evals_app.engine.basics.permits import permits
-from evals_app.engine.network.addresses import Target, is_named, read_url, url_problem
+from evals_app.engine.network.addresses import RequestTarget, is_named, read_url, url_problem
 from evals_app.engine.network.provider_kinds import KINDS
 from fixtures_app.ground.words import near
 
@@ -116,7 +116,7 @@ def _usual_hosts(variable: str) -> Iterator[str]:
             yield from kind.more_hosts
 
 
-def _is_one_of(target: Target, hosts: Iterator[str] | list[str]) -> bool:
+def _is_one_of(target: RequestTarget, hosts: Iterator[str] | list[str]) -> bool:
     return any(
         target.host.endswith(host[1:].lower())
         if host.startswith("*.")

@@ -17,7 +17,7 @@ _MAX_TEXTS = 256
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kind:
+class ApiKind:
     """How models of a kind are reached, and what they take.
 
     `api` is the one it speaks, None if there is none. Without `base_url` each site has its own.
@@ -43,8 +43,8 @@ class Kind:
     more_hosts: tuple[str, ...] = ()
 
 
-KINDS: dict[str, Kind] = {
-    "anthropic": Kind(
+KINDS: dict[str, ApiKind] = {
+    "anthropic": ApiKind(
         label="Anthropic",
         api="anthropic",
         base_url="https://api.anthropic.com",
@@ -54,7 +54,7 @@ KINDS: dict[str, Kind] = {
         lacks=frozenset({"seed", "top_logprobs"}),
         media_types=_IMAGES | _GIF | {PDF},
     ),
-    "openai": Kind(
+    "openai": ApiKind(
         label="OpenAI",
         api="openai",
         base_url="https://api.openai.com/v1",
@@ -66,7 +66,7 @@ KINDS: dict[str, Kind] = {
         embedding_model="text-embedding-3-small",
         more_hosts=("*.api.openai.com",),  # of regions
     ),
-    "azure_openai": Kind(
+    "azure_openai": ApiKind(
         label="Azure OpenAI",
         api="openai",
         key_env="AZURE_OPENAI_API_KEY",
@@ -78,7 +78,7 @@ KINDS: dict[str, Kind] = {
             *("*.services.ai.azure.com", "*.cognitiveservices.azure.com"),
         ),
     ),
-    "gemini": Kind(
+    "gemini": ApiKind(
         label="Gemini",
         api="openai",
         base_url="https://generativelanguage.googleapis.com/v1beta/openai",
@@ -87,14 +87,14 @@ KINDS: dict[str, Kind] = {
         embedding_model="gemini-embedding-001",
         most_texts=100,
     ),
-    "groq": Kind(
+    "groq": ApiKind(
         label="Groq",
         api="openai",
         base_url="https://api.groq.com/openai/v1",
         key_env="GROQ_API_KEY",
         lacks=frozenset({"top_logprobs"}),
     ),
-    "openrouter": Kind(
+    "openrouter": ApiKind(
         label="OpenRouter",
         api="openai",
         base_url="https://openrouter.ai/api/v1",
@@ -103,7 +103,7 @@ KINDS: dict[str, Kind] = {
         has_embeddings=True,
         embedding_model="openai/text-embedding-3-small",
     ),
-    "ollama": Kind(
+    "ollama": ApiKind(
         label="Ollama",
         api="openai",
         base_url="http://localhost:11434/v1",
@@ -111,7 +111,7 @@ KINDS: dict[str, Kind] = {
         has_embeddings=True,
         embedding_model="nomic-embed-text",
     ),
-    "scripted": Kind(label="Scripted (offline)", media_types=frozenset()),
+    "scripted": ApiKind(label="Scripted (offline)", media_types=frozenset()),
 }
 
 USUAL_KEYS = tuple(kind.key_env for kind in KINDS.values() if kind.key_env)

@@ -23,14 +23,22 @@ from urllib.parse import urlencode
 
 from evals_app.engine.basics.errors import ConfigurationError, WebError
 from evals_app.engine.basics.permits import permits
-from evals_app.engine.network.addresses import Target, read_url, why_refused
+from evals_app.engine.network.addresses import RequestTarget, read_url, why_refused
 
 if TYPE_CHECKING:
     import httpx2
 
     from evals_app.engine.network.checked_transport import CheckedTransport
 
-__all__ = ["Answer", "Arriving", "Web", "WebError", "look_up", "proxy_for", "why_not_called"]
+__all__ = [
+    "ArrivingAnswer",
+    "Web",
+    "WebAnswer",
+    "WebError",
+    "look_up",
+    "proxy_for",
+    "why_not_called",
+]
 
 # Servers close idle connections, some after 2 s; a request sent at that moment is lost, and the
 # agent would seem to have failed.
@@ -45,7 +53,7 @@ Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class WebAnswer:
     """What a server answered, whatever its status; names of headers in lower case."""
 
     status: int
@@ -67,7 +75,7 @@ class Answer:
         return f"status {self.status}{words}" + (f": {excerpt}" if excerpt else "")
 
 
-class Arriving:
+class ArrivingAnswer:
     """An answer of which the status and the headers have arrived."""
 
     def __init__(self, response: "httpx2.Response", *, hide: Callable[[str], str]) -> None:
@@ -81,11 +89,11 @@ class Arriving:
     def is_ok(self) -> bool:
         return HTTPStatus.OK <= self.status < HTTPStatus.MULTIPLE_CHOICES
 
-    async def whole(self) -> Answer:
+    async def whole(self) -> WebAnswer:
         """Wait for the rest."""
         raw = b"".join([part async for part in self._parts])
         text = self._hide(raw.decode("utf-8-sig", "replace"))
-        return Answer(self.status, text, self.media_type, self.headers)
+        return WebAnswer(self.status, text, self.media_type, self.headers)
 
     async def parts(self) -> AsyncGenerator[bytes, None]:
         """Yield what arrives, as it is: secrets stay in it."""
@@ -195,7 +203,7 @@ class Web:
         content: bytes | None = None,
         most_bytes: int,
         hides: bool = True,
-    ) -> Answer:
+    ) -> WebAnswer:
         """Send one request and wait for the whole answer; its time is bounded by the caller.
 
         `body` is sent as JSON, `form` as the fields of a form, `content` as it is. Unless it `hides`
@@ -230,7 +238,7 @@ class Web:
         content: bytes | None = None,
         most_bytes: int,
         hides: bool = True,
-    ) -> AsyncIterator[Arriving]:
+    ) -> AsyncIterator[ArrivingAnswer]:
         """Send one request, and read its answer while it arrives; see `ask`."""
         try:
             target = read_url(url)
@@ -249,7 +257,7 @@ class Web:
         sent["host"] = target.authority
         try:
             async with self._sent(method, target, sent, content, most_bytes) as response:
-                yield Arriving(response, hide=self.hide if hides else str)
+                yield ArrivingAnswer(response, hide=self.hide if hides else str)
         except WebError as exc:
             raise WebError(self.hide(str(exc))) from None
 
@@ -257,7 +265,7 @@ class Web:
     async def _sent(
         self,
         method: str,
-        target: Target,
+        target: RequestTarget,
         headers: Mapping[str, str],
         content: bytes | None,
         most_bytes: int,

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from evals_app.engine.basics.template import plain, written
-from evals_app.engine.proposing.proposals import Chosen
+from evals_app.engine.proposing.proposals import KeptChecks
 from evals_app.engine.record.trial import Trial
 from evals_app.engine.suites.assertion_spec import AssertionSpec
 from evals_app.engine.suites.case_spec import CaseSpec, HistoryMessage, LimitsSpec, TurnSpec
@@ -12,7 +12,7 @@ from evals_app.engine.suites.case_spec import CaseSpec, HistoryMessage, LimitsSp
 
 def case_made(
     trial: Trial,
-    chosen: Chosen,
+    chosen: KeptChecks,
     *,
     name: str,
     description: str = "",
@@ -48,7 +48,7 @@ def case_made(
     return CaseSpec.model_validate(made)
 
 
-def case_with(case: CaseSpec, chosen: Chosen) -> CaseSpec:
+def case_with(case: CaseSpec, chosen: KeptChecks) -> CaseSpec:
     """Return a case with what was chosen, added to what it has; no check is there twice."""
     return case.model_copy(
         update={
@@ -59,7 +59,7 @@ def case_with(case: CaseSpec, chosen: Chosen) -> CaseSpec:
     )
 
 
-def _turn(turn: TurnSpec, chosen: Chosen, number: int) -> TurnSpec:
+def _turn(turn: TurnSpec, chosen: KeptChecks, number: int) -> TurnSpec:
     changes: dict[str, Any] = {}
     if number in chosen.checks:
         changes["assertions"] = _join_checks(turn.assertions or [], chosen.checks[number])

@@ -81,7 +81,7 @@ class Proposal:
 
 
 @dataclass(slots=True)
-class Chosen:
+class KeptChecks:
     """What is kept of proposals: checks by turn (None: at the end), limits, expected answers by turn."""
 
     checks: dict[int | None, list[AssertionSpec]] = field(default_factory=dict)
@@ -116,14 +116,14 @@ def default_keys(offered: Iterable[Proposal]) -> set[str]:
     return {key for proposal in offered for key in proposal.default_keys}
 
 
-def chosen(trial: Trial, offered: Sequence[Proposal], keys: Collection[str]) -> Chosen:
+def chosen(trial: Trial, offered: Sequence[Proposal], keys: Collection[str]) -> KeptChecks:
     """Return the checks and limits that the kept boxes ask for.
 
     Raises:
         CannotExpectError: the boxes contradict each other, or the trial itself would not pass.
     """
     kept = [proposal for proposal in offered if proposal.key in keys]
-    result = Chosen()
+    result = KeptChecks()
     written = [_check(proposal, keys) for proposal in kept if proposal.kind in _WRITTEN]
     for turn, options in _counted(written):
         result.checks.setdefault(turn, []).append(_sound(trial, turn, options))

@@ -195,7 +195,7 @@ class StepsQuestion:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Measured:
+class MetricScore:
     """What came of many small verdicts, put together in code.
 
     `score` None: with a `cause` it cannot be measured, without one it does not apply. `highest` is
@@ -219,7 +219,7 @@ class Measure(Protocol):
         JudgeError, ProviderError: it could not be measured; `calls` has what was asked.
     """
 
-    async def __call__(self, question: RagQuestion | StepsQuestion) -> Measured: ...
+    async def __call__(self, question: RagQuestion | StepsQuestion) -> MetricScore: ...
 
 
 @dataclass(frozen=True, slots=True)

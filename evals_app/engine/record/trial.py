@@ -579,7 +579,7 @@ Family = Literal[
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class YardstickSpec:
+class JudgedCriterionSpec:
     """A criterion in one wording, with the judges that apply it and the way they are asked.
 
     `scale` is empty where a share is measured. `items` are the digests of the bullets of a rubric,
@@ -616,7 +616,7 @@ class GradedAssertion:
     fail_on_error: bool = False
     is_rubric: bool = False
     question: str = ""
-    yardstick: YardstickSpec | None = None
+    yardstick: JudgedCriterionSpec | None = None
 
 
 class Tool(Protocol):

@@ -11,18 +11,18 @@ from evals_app.engine.graders import JudgedGrader
 from evals_app.engine.judging import (
     Answers,
     Asker,
-    ClaimsKept,
+    ClaimMemory,
     ModelJudge,
     ModelMeasure,
     Sharing,
     Steps,
 )
-from evals_app.engine.llm.replay import Calls
+from evals_app.engine.llm.replay import ExecutionCalls
 from evals_app.engine.record.aids import Aids, Compare, Judge, Measure, RunCode
 from evals_app.engine.running.run_gateway import Plan
 from evals_app.engine.specs.base_spec import ModelSpec
 from evals_app.engine.suites.suite_spec import AssertionSpec
-from evals_app.engine.verdicts.similarity import Similarity
+from evals_app.engine.verdicts.similarity import SimilarityMeter
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,10 +30,10 @@ class SharedAids:
     """What the aids of all executions of a run rest on: found out once, it serves them all."""
 
     plan: Plan
-    similarity: Similarity
+    similarity: SimilarityMeter
     steps: Steps
     run_code: RunCode
-    claims: ClaimsKept = field(default_factory=ClaimsKept)
+    claims: ClaimMemory = field(default_factory=ClaimMemory)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +45,7 @@ class AidMaker:
     """
 
     shared: SharedAids
-    calls: Calls
+    calls: ExecutionCalls
     judge_context: str
     opened_world: Callable[[], WorldState]
     answers: Answers | None = None

@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 from evals_app.engine.agents import Session, Setting, open_session
-from evals_app.engine.agents.external.line import Line
+from evals_app.engine.agents.external.agent_queue import AgentQueue
 from evals_app.engine.agents.session import Exchange
 from evals_app.engine.agents.tools.variables import Variables
 from evals_app.engine.basics.errors import (
@@ -60,7 +60,7 @@ class Conversation:
     world: World
     complete: Complete
     callables: Callables | None = None
-    line: Line | None = None
+    queue: AgentQueue | None = None
     read_file: ReadFile = no_file
     spend: Callable[[Decimal], None] = lambda _: None
     started_at: str = ""
@@ -113,7 +113,7 @@ class Conversation:
             world=self.world,
             complete=self.complete,
             callables=self.callables,
-            line=self.line,
+            queue=self.queue,
         )
         try:
             async with opened as session:

@@ -12,61 +12,71 @@ from dataclasses import dataclass
 from decimal import Decimal
 from functools import partial
 
-from evals_app.engine.agents.external.line import Line
+from evals_app.engine.agents.external.agent_queue import AgentQueue
 from evals_app.engine.basics import at_work
 from evals_app.engine.basics.errors import EngineError
 from evals_app.engine.basics.template import resolve
 from evals_app.engine.basics.together import Together
 from evals_app.engine.callables.pool import Callables
 from evals_app.engine.judging import Answers, Steps
+from evals_app.engine.llm.budget import CallBudget, ModelUse
 from evals_app.engine.llm.models import Models
-from evals_app.engine.llm.purse import Purse, Use
-from evals_app.engine.llm.replay import Calls
+from evals_app.engine.llm.replay import ExecutionCalls
 from evals_app.engine.record.trial import Cause, Failure, GradedAssertion, GradeStatus, Trial, World
 from evals_app.engine.running.aid_making import AidMaker, SharedAids
 from evals_app.engine.running.conversation import Conversation, variables_of
 from evals_app.engine.running.feeding import Feeder
 from evals_app.engine.running.gathering import Gatherer
 from evals_app.engine.running.recording import Recorder
-from evals_app.engine.running.run_gateway import Begun, Desk, Job, Outcome, Plan, Report, Signal
+from evals_app.engine.running.run_gateway import (
+    ExecutionJob,
+    InterruptedConversation,
+    Outcome,
+    Plan,
+    RunGateway,
+    Signal,
+    WorkerReport,
+)
 from evals_app.engine.specs.files import with_contents
 from evals_app.engine.suites.suite_spec import CaseSpec
 from evals_app.engine.verdicts.grading import NO_AIDS, grade_trial, key_of
 from evals_app.engine.verdicts.scoring import decide, execution_summary
-from evals_app.engine.verdicts.similarity import Similarity
+from evals_app.engine.verdicts.similarity import SimilarityMeter
 
-_BY_OUTSIDE_AGENT = Use("agent")  # its model is unknown
+_BY_OUTSIDE_AGENT = ModelUse("agent")  # its model is unknown
 NEWS_AFTER_S = 0.05  # many calls hear the same at the same moment
 
 
 async def execute(
-    plan: Plan, desk: Desk, *, slots: int, pulse_s: Callable[[], float] = lambda: 1.0
+    plan: Plan, gateway: RunGateway, *, slots: int, heartbeat_s: Callable[[], float] = lambda: 1.0
 ) -> None:
-    """Carry out jobs, `slots` at a time, until none is left or the desk wants it to end.
+    """Carry out jobs, `slots` at a time, until none is left or the gateway wants it to end.
 
-    The desk is asked for orders every `pulse_s()` seconds.
+    The gateway is asked for orders every `heartbeat_s()` seconds.
     """
-    purse = Purse(desk.bank, is_limited=plan.has_ceiling)
+    budget = CallBudget(gateway.reserve_amounts, is_limited=plan.has_ceiling)
     async with (
-        Models(plan.providers, purse=purse, book=desk.book) as models,
+        Models(plan.providers, budget=budget, book=gateway.book) as models,
         Callables(most=slots) as callables,
     ):
-        crew = _Crew(plan, desk, slots=slots, models=models, purse=purse, callables=callables)
-        await crew.work(pulse_s)
+        pool = _SlotPool(
+            plan, gateway, slots=slots, models=models, budget=budget, callables=callables
+        )
+        await pool.work(heartbeat_s)
 
 
-async def write_off(plan: Plan, job: Job, *, reason: str) -> Outcome:
+async def write_off(plan: Plan, job: ExecutionJob, *, reason: str) -> Outcome:
     """Return the outcome of a job that cannot be carried out: errored, by the harness."""
     return await _broken(plan, job, _not_run(plan, job), reason)
 
 
-def _not_run(plan: Plan, job: Job) -> Trial:
+def _not_run(plan: Plan, job: ExecutionJob) -> Trial:
     if job.stored is not None:
         return job.stored.trial
     return Trial(job.case.name, job.trial, len(job.case.turns), plan.agent.slug)
 
 
-async def _broken(plan: Plan, job: Job, trial: Trial, reason: str) -> Outcome:
+async def _broken(plan: Plan, job: ExecutionJob, trial: Trial, reason: str) -> Outcome:
     failed = trial.but(failure=Failure(Cause.HARNESS, reason))
     graded = await grade_trial(
         failed,
@@ -81,10 +91,10 @@ async def _broken(plan: Plan, job: Job, trial: Trial, reason: str) -> Outcome:
 
 def _outcome(
     plan: Plan,
-    job: Job,
+    job: ExecutionJob,
     trial: Trial,
     graded: tuple[GradedAssertion, ...],
-    calls: Calls | None = None,
+    calls: ExecutionCalls | None = None,
 ) -> Outcome:
     decision = decide(trial, graded, suite=plan.suite, case=job.case)
     summary = execution_summary(trial, graded, decision)
@@ -93,7 +103,9 @@ def _outcome(
     return Outcome(job, trial, graded, decision, summary)
 
 
-def _forget_unusable(calls: Calls, trial: Trial, graded: Sequence[GradedAssertion]) -> None:
+def _forget_unusable(
+    calls: ExecutionCalls, trial: Trial, graded: Sequence[GradedAssertion]
+) -> None:
     """Drop the answers of judges that came to no grade: a later run asks again."""
     for check in graded:
         if check.grade.status is GradeStatus.UNGRADED and check.grade.cause is Cause.JUDGE:
@@ -104,8 +116,8 @@ def _forget_unusable(calls: Calls, trial: Trial, graded: Sequence[GradedAssertio
 class _Execution:
     """An execution in hand: its conversation, and the model calls that it makes."""
 
-    job: Job
-    calls: Calls
+    job: ExecutionJob
+    calls: ExecutionCalls
     conversation: Conversation | None = None
     is_waiting: bool = False  # for spans
     is_graded: bool = False
@@ -122,47 +134,47 @@ class _Execution:
         return self.conversation.doing if self.conversation else "about to begin"
 
 
-class _Crew:
+class _SlotPool:
     """The slots of one `execute`, and what they work on."""
 
     def __init__(
         self,
         plan: Plan,
-        desk: Desk,
+        gateway: RunGateway,
         *,
         slots: int,
         models: Models,
-        purse: Purse,
+        budget: CallBudget,
         callables: Callables,
     ) -> None:
         self._plan = plan
-        self._desk = desk
+        self._gateway = gateway
         self._models = models
-        self._purse = purse
+        self._budget = budget
         self._callables = callables
         self._aids = SharedAids(
             plan=plan,
-            similarity=Similarity(models.embed),
-            steps=Steps(plan.steps, desk.keep_steps),
+            similarity=SimilarityMeter(models.embed),
+            steps=Steps(plan.steps, gateway.keep_steps),
             run_code=callables.grade,
         )
-        self._line = Line(plan.agent.lane, book=desk.book) if plan.agent.lane else None
-        self._gatherer = Gatherer(desk)
+        self._queue = AgentQueue(plan.agent.lane, book=gateway.book) if plan.agent.lane else None
+        self._gatherer = Gatherer(gateway)
         self._signal = Signal.GO
-        self._feeder = Feeder(desk, slots)
+        self._feeder = Feeder(gateway, slots)
         self._recorder = Recorder(self._record)
         self._may_begin: Together[int, bool] = Together(self._begin)
         self._slot_count = slots
         self._slots: list[asyncio.Task[None]] = []
         self._executions: dict[int, _Execution] = {}
-        self._begun: dict[int, Begun] = {}
+        self._begun: dict[int, InterruptedConversation] = {}
 
-    async def work(self, pulse_s: Callable[[], float]) -> None:
-        await self._pulse()  # limits are known before the first call
+    async def work(self, heartbeat_s: Callable[[], float]) -> None:
+        await self._send_heartbeat()  # limits are known before the first call
         async with asyncio.TaskGroup() as group:
             helpers = [
                 group.create_task(self._feeder.feed()),
-                group.create_task(self._obey(pulse_s)),
+                group.create_task(self._obey(heartbeat_s)),
             ]
             self._slots = [group.create_task(self._slot()) for _ in range(self._slot_count)]
             group.create_task(self._recorder.work())
@@ -171,9 +183,9 @@ class _Crew:
                 helper.cancel()
             self._recorder.close()
         if self._signal is not Signal.LOST:
-            await self._purse.tell()
+            await self._budget.report()
             if self._begun:
-                await self._desk.keep(self._begun)
+                await self._gateway.keep(self._begun)
 
     async def _slot(self) -> None:
         while (job := await self._feeder.next()) is not None:
@@ -184,7 +196,7 @@ class _Crew:
                 paid = job.begun.calls if job.begun else ()
                 cache = self._plan.cache
                 cached = cache.of_trial(job.trial) if cache else None
-                calls = Calls(self._models.complete, paid=paid, cached=cached)
+                calls = ExecutionCalls(self._models.complete, paid=paid, cached=cached)
                 execution = self._executions[job.id] = _Execution(job, calls)
                 try:
                     # Nothing is awaited in between: a cancellation must not lose what has come out.
@@ -197,7 +209,7 @@ class _Crew:
             await self._recorder.wait_for_room()
 
     async def _begin(self, ids: Sequence[int]) -> list[bool]:
-        ours = await self._desk.begin(ids)
+        ours = await self._gateway.begin(ids)
         return [job_id in ours for job_id in ids]
 
     async def _carry_out(self, execution: _Execution) -> Outcome:
@@ -257,7 +269,9 @@ class _Crew:
         has_files = any(turn.files for turn in trial.turns)
         if not has_files or all(check.grader.family != "judged" for check in checks):
             return trial
-        return await with_contents(trial, [turn.files for turn in case.turns], self._desk.read_file)
+        return await with_contents(
+            trial, [turn.files for turn in case.turns], self._gateway.read_file
+        )
 
     async def _run(self, execution: _Execution, world: World) -> Trial:
         job = execution.job
@@ -268,55 +282,55 @@ class _Crew:
             world=world,
             complete=execution.calls,
             callables=self._callables,
-            line=self._line,
-            read_file=self._desk.read_file,
+            queue=self._queue,
+            read_file=self._gateway.read_file,
             # Unknown until it was spent.
-            spend=partial(self._purse.settle, Decimal(0), use=_BY_OUTSIDE_AGENT),
+            spend=partial(self._budget.charge, Decimal(0), use=_BY_OUTSIDE_AGENT),
             started_at=job.begun.started_at if job.begun else "",
         )
         wait_s = self._plan.agent.spans_waited_s
         if wait_s is None:
             return await execution.conversation.run()
-        await self._desk.open_trace(job.id, execution.conversation.trace_id or "")
+        await self._gateway.open_trace(job.id, execution.conversation.trace_id or "")
         trial = await execution.conversation.run()
         execution.is_waiting = True
         return await self._gatherer.gather(trial, wait_s=wait_s)
 
     def _note_broken_off(self, execution: _Execution) -> None:
-        """Keep the transcript, or the paid calls, of a conversation that the desk ends."""
+        """Keep the transcript, or the paid calls, of a conversation that the gateway ends."""
         conversation = execution.conversation
         if self._signal is Signal.CANCEL and conversation:
             self._recorder.add(Outcome(execution.job, conversation.trial()))
         elif self._signal is Signal.RELEASE and (made := execution.calls.made()):
             started_at = conversation.started_at if conversation else ""
-            self._begun[execution.job.id] = Begun(started_at, made)
+            self._begun[execution.job.id] = InterruptedConversation(started_at, made)
 
     async def _record(self, outcomes: Sequence[Outcome]) -> None:
-        if self._signal is not Signal.LOST and not await self._desk.record(outcomes):
+        if self._signal is not Signal.LOST and not await self._gateway.record(outcomes):
             self._escalate(Signal.LOST)
         self._feeder.forget(len(outcomes))
 
-    # Obeying the desk.
+    # Obeying the gateway.
 
-    async def _obey(self, pulse_s: Callable[[], float]) -> None:
+    async def _obey(self, heartbeat_s: Callable[[], float]) -> None:
         while self._signal is not Signal.LOST:
             with suppress(TimeoutError):
-                async with asyncio.timeout(pulse_s()):
+                async with asyncio.timeout(heartbeat_s()):
                     # Other processes must hear soon that a provider is rate-limiting us.
                     await self._models.news.wait()
                     await asyncio.sleep(NEWS_AFTER_S)
-            await self._pulse()
+            await self._send_heartbeat()
 
-    async def _pulse(self) -> None:
-        await self._purse.tell()
+    async def _send_heartbeat(self) -> None:
+        await self._budget.report()
         doing = {job_id: execution.doing for job_id, execution in self._executions.items()}
-        standing, line = self._models.standing(), self._line
-        if line is not None:
-            standing[line.lane.slug] = line.standing()
-        orders = await self._desk.pulse(Report(doing, standing))
+        standing, queue = self._models.standing(), self._queue
+        if queue is not None:
+            standing[queue.lane.slug] = queue.standing()
+        orders = await self._gateway.send_heartbeat(WorkerReport(doing, standing))
         places = dict(orders.places)
-        if line is not None and (most := places.pop(line.lane.slug, None)) is not None:
-            line.set_places(most)
+        if queue is not None and (most := places.pop(queue.lane.slug, None)) is not None:
+            queue.set_places(most)
         self._models.apply(places=places, blocks=orders.blocks)
         self._escalate(orders.signal)
 

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable
 
-from evals_app.engine.running.run_gateway import Desk, Job
+from evals_app.engine.running.run_gateway import ExecutionJob, RunGateway
 
 
 class Feeder:
@@ -12,10 +12,10 @@ class Feeder:
     The next claim is under way before the jobs run out.
     """
 
-    def __init__(self, desk: Desk, slots: int) -> None:
-        self._desk = desk
+    def __init__(self, gateway: RunGateway, slots: int) -> None:
+        self._gateway = gateway
         self._slots = slots
-        self._jobs: asyncio.Queue[Job | None] = asyncio.Queue()  # None ends a slot
+        self._jobs: asyncio.Queue[ExecutionJob | None] = asyncio.Queue()  # None ends a slot
         self._busy = 0  # slots that have a job
         self._in_hand = 0  # claimed and not recorded
         self._is_stopped = False
@@ -26,7 +26,7 @@ class Feeder:
         is_due: Callable[[], bool] = self._is_half_empty
         while await self._wait_until(is_due):
             free = max(0, self._slots - self._busy - self._jobs.qsize())
-            jobs = await self._desk.claim(self._slots, free=free, in_hand=self._in_hand)
+            jobs = await self._gateway.claim(self._slots, free=free, in_hand=self._in_hand)
             if jobs is None:
                 is_due = self._is_all_recorded if free else self._is_slot_free
                 continue
@@ -38,7 +38,7 @@ class Feeder:
             for job in jobs:
                 self._jobs.put_nowait(job)
 
-    async def next(self) -> Job | None:
+    async def next(self) -> ExecutionJob | None:
         """Return the next job, or None if there will be no more."""
         job = await self._jobs.get()
         if job is None or self._is_stopped:

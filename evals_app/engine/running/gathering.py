@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 from evals_app.engine.basics.together import Together
 from evals_app.engine.record.trial import Trial
-from evals_app.engine.running.run_gateway import Desk
-from evals_app.engine.running.spans import Received, is_complete, with_spans
+from evals_app.engine.running.run_gateway import RunGateway
+from evals_app.engine.running.spans import ReceivedSpans, is_complete, with_spans
 
 LOOK_EVERY_S = 0.5
 
@@ -14,20 +14,20 @@ LOOK_EVERY_S = 0.5
 class Gatherer:
     """Takes what spans say into trials; all who wait at the same moment share one look."""
 
-    def __init__(self, desk: Desk, *, look_every_s: float = LOOK_EVERY_S) -> None:
-        self._desk = desk
+    def __init__(self, gateway: RunGateway, *, look_every_s: float = LOOK_EVERY_S) -> None:
+        self._gateway = gateway
         self._look_every_s = look_every_s
-        self._look: Together[tuple[str, int], Received | None] = Together(self._look_at)
+        self._look: Together[tuple[str, int], ReceivedSpans | None] = Together(self._look_at)
 
-    async def _look_at(self, known: Sequence[tuple[str, int]]) -> list[Received | None]:
-        news = await self._desk.read_spans(dict(known))
+    async def _look_at(self, known: Sequence[tuple[str, int]]) -> list[ReceivedSpans | None]:
+        news = await self._gateway.read_spans(dict(known))
         return [news.get(trace_id) for trace_id, _ in known]
 
     async def gather(self, trial: Trial, *, wait_s: float) -> Trial:
         """Return the trial with its spans, as soon as all have arrived or the time is over."""
         clock = asyncio.get_running_loop().time
         until = clock() + wait_s
-        received = Received()
+        received = ReceivedSpans()
         while True:
             is_last = clock() >= until
             known = len(received.spans) + received.refused

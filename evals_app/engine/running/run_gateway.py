@@ -9,20 +9,20 @@ from typing import Any, Protocol
 from evals_app.engine.graders.similarity import SemanticSimilarity
 from evals_app.engine.judging import Recipe
 from evals_app.engine.llm.answer_cache import AnswerCache
-from evals_app.engine.llm.models import Block, Standing
-from evals_app.engine.llm.purse import Account
+from evals_app.engine.llm.budget import BudgetAccount
+from evals_app.engine.llm.models import Block, ProviderLoad
 from evals_app.engine.llm.replay import PaidCall
 from evals_app.engine.record.trial import (
     GradedAssertion,
     JudgeCall,
+    JudgedCriterionSpec,
     Trial,
     Usage,
     World,
-    YardstickSpec,
     total_cost,
     total_usage,
 )
-from evals_app.engine.running.spans import Received
+from evals_app.engine.running.spans import ReceivedSpans
 from evals_app.engine.specs.agent_spec import AgentSpec, ScriptedAgent
 from evals_app.engine.specs.base_spec import ModelSpec, ProviderSpec
 from evals_app.engine.specs.inventory import NOTHING_KNOWN, Inventory
@@ -35,7 +35,7 @@ from evals_app.engine.verdicts.similarity import SimilaritySpec
 
 
 @dataclass(frozen=True, slots=True)
-class Begun:
+class InterruptedConversation:
     """A conversation that we interrupted: when it began, and the calls it has paid for."""
 
     started_at: str
@@ -43,7 +43,7 @@ class Begun:
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class StoredConversation:
     """A conversation that is graded again, and answers of judges that need not be paid for twice."""
 
     trial: Trial
@@ -51,7 +51,7 @@ class Stored:
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class ExecutionJob:
     """One execution to carry out; `id` is the caller's.
 
     With a `stored` conversation it is only graded: the agent is not asked.
@@ -60,15 +60,15 @@ class Job:
     id: int
     case: CaseSpec
     trial: int
-    begun: Begun | None = None
-    stored: Stored | None = None
+    begun: InterruptedConversation | None = None
+    stored: StoredConversation | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """The result of a job. `decision` None: it was cancelled, and `trial` is the transcript so far."""
 
-    job: Job
+    job: ExecutionJob
     trial: Trial
     graded: tuple[GradedAssertion, ...] = ()
     decision: Decision | None = None
@@ -109,7 +109,7 @@ class Plan:
     `judge` is the model that judges unless an assertion names its own; `scripted` are the agents
     that `scripted/<slug>` judges follow. `open_world` is given a case's frozen clock. `steps` are
     the evaluation steps that were known at the start, by the key of their Recipe. `inventory` is
-    what checks may name. `stops_when_decided`: the desk lets no trial begin that is not needed. With
+    what checks may name. `stops_when_decided`: the gateway lets no trial begin that is not needed. With
     `trust`, judges that it does not trust only inform. `cache` has answers of models from earlier runs.
     """
 
@@ -148,18 +148,18 @@ class Plan:
         """Return the models that judge this check: a jury, one, or none."""
         return assertion.judges(agent=self.agent.asked_model, judge=self.judge)
 
-    def yardstick_of(self, assertion: AssertionSpec) -> YardstickSpec | None:
+    def yardstick_of(self, assertion: AssertionSpec) -> JudgedCriterionSpec | None:
         """Return by what this check is judged, if it is."""
         judges = self.judges_of(assertion)
         return yardstick_of(assertion, judges, judge_prompt=self.suite.judge_prompt)
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class WorkerReport:
     """The state of a worker: what each of its executions is doing, and each provider it calls."""
 
     doing: Mapping[int, str]
-    providers: Mapping[str, Standing]
+    providers: Mapping[str, ProviderLoad]
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,10 +171,10 @@ class Orders:
     blocks: Mapping[str, Block] = field(default_factory=dict)
 
 
-class Desk(Protocol):
+class RunGateway(Protocol):
     """Where jobs come from and outcomes go: the caller's side, one short transaction a call."""
 
-    async def claim(self, count: int, *, free: int, in_hand: int) -> Sequence[Job] | None:
+    async def claim(self, count: int, *, free: int, in_hand: int) -> Sequence[ExecutionJob] | None:
         """Return up to `count` jobs, none when there are no more.
 
         `free` slots have nothing to do, `in_hand` jobs are claimed and not recorded. None: ask
@@ -187,10 +187,12 @@ class Desk(Protocol):
     async def record(self, outcomes: Sequence[Outcome]) -> bool:
         """Keep outcomes; return whether the work is still ours."""
 
-    async def pulse(self, report: Report) -> Orders:
-        """Return what is wanted; called at the start, and at every pulse."""
+    async def send_heartbeat(self, report: WorkerReport) -> Orders:
+        """Return what is wanted; called at the start, and at every heartbeat."""
 
-    async def bank(self, account: Account, amounts: Sequence[Decimal]) -> Sequence[bool]:
+    async def reserve_amounts(
+        self, account: BudgetAccount, amounts: Sequence[Decimal]
+    ) -> Sequence[bool]:
         """Note the account, and return which of the amounts are reserved in addition to it."""
 
     async def book(self, provider: str, count: int) -> float:
@@ -204,13 +206,13 @@ class Desk(Protocol):
         None: none have been proposed yet.
         """
 
-    async def keep(self, begun: Mapping[int, Begun]) -> None:
+    async def keep(self, begun: Mapping[int, InterruptedConversation]) -> None:
         """Keep what conversations that are handed back have paid for, by job."""
 
     async def open_trace(self, job_id: int, trace_id: str) -> None:
         """Have the spans of a conversation kept that is about to begin."""
 
-    async def read_spans(self, known: Mapping[str, int]) -> Mapping[str, Received]:
+    async def read_spans(self, known: Mapping[str, int]) -> Mapping[str, ReceivedSpans]:
         """Return what has arrived of these traces, if that is more spans than are known."""
 
     async def read_file(self, sha256: str) -> bytes:

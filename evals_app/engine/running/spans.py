@@ -62,7 +62,7 @@ _MODEL_OPERATIONS = {"chat", "text_completion", "generate_content"}
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class AgentSpan:
     """A piece of an agent's work; its times are those of its machine, in ns since 1970."""
 
     span_id: str
@@ -115,17 +115,17 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True)
-class Received:
+class ReceivedSpans:
     """What has arrived of a trace; `refused` spans were more than are stored."""
 
-    spans: tuple[Span, ...] = ()
+    spans: tuple[AgentSpan, ...] = ()
     refused: int = 0
 
 
 class Tree:
     """The spans of a trace below the turns of a conversation, in the order in which they began."""
 
-    def __init__(self, spans: Iterable[Span], turn_ids: Iterable[str]) -> None:
+    def __init__(self, spans: Iterable[AgentSpan], turn_ids: Iterable[str]) -> None:
         self.spans = sorted(spans, key=lambda span: (span.start_ns, -span.end_ns))
         self._by_id = {span.span_id: span for span in self.spans}
         self._turn_ids = [span_id for span_id in turn_ids if span_id]
@@ -133,7 +133,7 @@ class Tree:
         if len(self._turn_ids) == 1:  # whatever is missing in between, there is no other turn
             self._tops = dict.fromkeys(self._tops, self._turn_ids[0])
 
-    def _top(self, span: Span) -> str:
+    def _top(self, span: AgentSpan) -> str:
         """Return the id at which the chain of its parents leaves the spans that arrived."""
         seen = {span.span_id}
         while (parent := self._by_id.get(span.parent_id)) and parent.span_id not in seen:
@@ -141,11 +141,11 @@ class Tree:
             span = parent
         return span.parent_id
 
-    def of_turn(self, span_id: str) -> list[Span]:
+    def of_turn(self, span_id: str) -> list[AgentSpan]:
         return [span for span in self.spans if self._tops[span.span_id] == span_id]
 
     @property
-    def strays(self) -> list[Span]:
+    def strays(self) -> list[AgentSpan]:
         """The spans of which it is unknown to which turn they belong."""
         return [span for span in self.spans if self._tops[span.span_id] not in self._turn_ids]
 
@@ -164,7 +164,7 @@ class Tree:
             span.kind == "other" and span.parent_id == span_id for span in self.of_turn(span_id)
         )
 
-    def above(self, span: Span) -> Iterator[Span]:
+    def above(self, span: AgentSpan) -> Iterator[AgentSpan]:
         """Return its ancestors, the nearest first."""
         seen = {span.span_id}
         while (parent := self._by_id.get(span.parent_id)) and parent.span_id not in seen:
@@ -173,7 +173,7 @@ class Tree:
             span = parent
 
 
-def is_complete(trial: Trial, received: Received) -> bool:
+def is_complete(trial: Trial, received: ReceivedSpans) -> bool:
     """Whether all that the turns wait for has arrived."""
     tree = Tree(received.spans, (turn.span_id for turn in trial.turns))
     waiting = [turn for turn in trial.turns if _waits(turn)]
@@ -185,7 +185,7 @@ def _waits(turn: TurnRecord) -> bool:
     return not turn.reports_calls and turn.error is None
 
 
-def with_spans(trial: Trial, received: Received, *, waited_s: float) -> Trial:
+def with_spans(trial: Trial, received: ReceivedSpans, *, waited_s: float) -> Trial:
     """Return the trial with what the spans say about its turns.
 
     `waited_s` is how long they were waited for after the last reply.
@@ -195,7 +195,9 @@ def with_spans(trial: Trial, received: Received, *, waited_s: float) -> Trial:
     return trial.but(turns=turns, span_count=len(received.spans))
 
 
-def _turn_with(turn: TurnRecord, tree: Tree, received: Received, *, waited_s: float) -> TurnRecord:
+def _turn_with(
+    turn: TurnRecord, tree: Tree, received: ReceivedSpans, *, waited_s: float
+) -> TurnRecord:
     spans = tree.of_turn(turn.span_id)
     if turn.reports_calls:
         if any(span.kind == "tool" for span in spans):
@@ -227,7 +229,7 @@ def _turn_with(turn: TurnRecord, tree: Tree, received: Received, *, waited_s: fl
 
 
 def _missing(
-    spans: Sequence[Span], tree: Tree, received: Received, *, waited_s: float
+    spans: Sequence[AgentSpan], tree: Tree, received: ReceivedSpans, *, waited_s: float
 ) -> str | None:
     """Say why the calls of a turn are unknown; None if they are known."""
     if received.refused:
@@ -247,11 +249,11 @@ def _missing(
     return None
 
 
-def _number(spans: Sequence[Span]) -> str:
+def _number(spans: Sequence[AgentSpan]) -> str:
     return "1 span" if len(spans) == 1 else f"{len(spans)} spans"
 
 
-def calls_of(spans: Iterable[Span], tree: Tree) -> tuple[ToolCall, ...]:
+def calls_of(spans: Iterable[AgentSpan], tree: Tree) -> tuple[ToolCall, ...]:
     """Return the tool calls of a turn, with the documents that were retrieved.
 
     A call that two instrumentations noted is one call. Documents belong to the call that retrieved
@@ -261,7 +263,7 @@ def calls_of(spans: Iterable[Span], tree: Tree) -> tuple[ToolCall, ...]:
     asked = _asked(spans)
     calls: dict[str, ToolCall] = {}  # by span
     seen: set[str] = set()
-    loose: list[Span] = []
+    loose: list[AgentSpan] = []
     for span in spans:
         above = list(tree.above(span))
         if span.kind == "retrieval":
@@ -284,12 +286,12 @@ def calls_of(spans: Iterable[Span], tree: Tree) -> tuple[ToolCall, ...]:
     return tuple(made)
 
 
-def _name_of(span: Span) -> str:
+def _name_of(span: AgentSpan) -> str:
     name = span.first(_TOOL_NAMES) or span.name.removeprefix("execute_tool ") or "tool"
     return f"{name}"[:_MAX_OF_A_NAME]
 
 
-def _call(span: Span, asked: Mapping[str, dict[str, Any]]) -> ToolCall:
+def _call(span: AgentSpan, asked: Mapping[str, dict[str, Any]]) -> ToolCall:
     """Return the call that a span notes; `asked` has what models asked for, by the ids of calls."""
     name = _name_of(span)
     result, call_id, error = _outcome(span.read(_RESULTS))
@@ -307,7 +309,7 @@ def _call(span: Span, asked: Mapping[str, dict[str, Any]]) -> ToolCall:
     )
 
 
-def _arguments(span: Span) -> Any:
+def _arguments(span: AgentSpan) -> Any:
     """Return the arguments of a call: an object, or what is written instead of one."""
     written = span.first(_ARGUMENTS)
     value = span.read(_ARGUMENTS)
@@ -343,14 +345,14 @@ def _outcome(result: Any) -> tuple[Any, str | None, str | None]:
     return read, message.get("tool_call_id"), error
 
 
-def _asks_for_tools(span: Span) -> bool:
+def _asks_for_tools(span: AgentSpan) -> bool:
     """Whether it is a model call whose reply asks for a tool call."""
     reasons = span.read(["gen_ai.response.finish_reasons"])
     has_reason = isinstance(reasons, list) and bool(_FOR_TOOLS.intersection(map(str, reasons)))
     return has_reason or bool(_asked([span]))
 
 
-def _asked(spans: Iterable[Span]) -> dict[str, dict[str, Any]]:
+def _asked(spans: Iterable[AgentSpan]) -> dict[str, dict[str, Any]]:
     """Return the arguments with which models asked for calls, by the ids of the calls."""
     asked: dict[str, dict[str, Any]] = {}
     for span in spans:
@@ -363,12 +365,12 @@ def _asked(spans: Iterable[Span]) -> dict[str, dict[str, Any]]:
     return asked
 
 
-def _with_documents(call: ToolCall, spans: Iterable[Span]) -> ToolCall:
+def _with_documents(call: ToolCall, spans: Iterable[AgentSpan]) -> ToolCall:
     chunks = tuple(chunk for span in spans for chunk in _documents(span))
     return replace(call, chunks=(*call.chunks, *chunks), is_retrieval=True)
 
 
-def _documents(span: Span) -> Iterator[Chunk]:
+def _documents(span: AgentSpan) -> Iterator[Chunk]:
     listed = span.read(["gen_ai.retrieval.documents"])
     documents = listed if isinstance(listed, list) else list(_numbered(span.attributes))
     for number, document in enumerate(documents, 1):
@@ -389,7 +391,7 @@ def _numbered(attributes: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     yield from (found[number] for number in sorted(found))
 
 
-def usage_of(spans: Sequence[Span], tree: Tree) -> Usage:
+def usage_of(spans: Sequence[AgentSpan], tree: Tree) -> Usage:
     """Return the tokens of a turn: of its model calls, else of the agents that report a sum.
 
     A call inside another one is the same call, noted by two instrumentations.
@@ -405,7 +407,7 @@ def usage_of(spans: Sequence[Span], tree: Tree) -> Usage:
     return total_usage(usages) if usages else Usage()
 
 
-def _tokens(span: Span) -> Usage:
+def _tokens(span: AgentSpan) -> Usage:
     given, answered = _count(span.first(_INPUT_TOKENS)), _count(span.first(_OUTPUT_TOKENS))
     cached = _count(span.first(_CACHED_TOKENS)) or 0
     if given is None or cached > given:
@@ -418,6 +420,6 @@ def _count(value: Any) -> int | None:
     return value if is_count else None
 
 
-def _model_of(models: Sequence[Span]) -> str | None:
+def _model_of(models: Sequence[AgentSpan]) -> str | None:
     names = [span.first(_MODELS) for span in models]
     return next((f"{name}"[:_MAX_OF_A_NAME] for name in reversed(names) if name), None)

@@ -22,7 +22,7 @@ _CREATED = re.compile(r"(.+)-\d+")  # ids of what an agent creates: refund-1
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class CheckedName:
     """A name in a check, and the keys of the check under which it is written.
 
     `is_part`: any name that has this text in it will do. `is_passed`: it is what an agent passes to
@@ -39,7 +39,7 @@ class Named:
     owner: str = ""
 
 
-def names_in(spec: BaseModel, loc: tuple[str | int, ...] = ()) -> Iterator[Named]:
+def names_in(spec: BaseModel, loc: tuple[str | int, ...] = ()) -> Iterator[CheckedName]:
     """Find what the fields of a spec name, and those of the specs that it lists."""
     for name, info in type(spec).model_fields.items():
         value = getattr(spec, name)
@@ -50,7 +50,7 @@ def names_in(spec: BaseModel, loc: tuple[str | int, ...] = ()) -> Iterator[Named
             if isinstance(item, BaseModel):
                 yield from names_in(item, where)
             elif isinstance(item, str) and thing in get_args(Thing):
-                yield Named(thing, item, where)
+                yield CheckedName(thing, item, where)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ class Inventory:
             frozenset(types),
         )
 
-    def known(self, named: Named) -> frozenset[str] | None:
+    def known(self, named: CheckedName) -> frozenset[str] | None:
         """Return the names that it could be; None if they are unknown."""
         if named.thing == "argument":
             arguments = self.arguments.get(named.owner)
@@ -110,26 +110,26 @@ class Inventory:
             "entity type": self.types,
         }[named.thing]
 
-    def problem(self, named: Named) -> str | None:
+    def problem(self, named: CheckedName) -> str | None:
         """Explain that a name does not exist; None if it does or may exist."""
         known = self.known(named)
         if known is None or self._has(named, known):
             return None
         return f"{self._missing(named)}.{self._hint(named, known)}"
 
-    def problems(self, names: Iterable[Named]) -> Iterator[tuple[Named, str]]:
+    def problems(self, names: Iterable[CheckedName]) -> Iterator[tuple[CheckedName, str]]:
         """Find the names that do not exist, with an explanation."""
         for named in names:
             if not named.is_passed and (problem := self.problem(named)):
                 yield named, problem
 
-    def doubts(self, names: Iterable[Named]) -> Iterator[tuple[Named, str]]:
+    def doubts(self, names: Iterable[CheckedName]) -> Iterator[tuple[CheckedName, str]]:
         """Find the names that agents should pass to tools and that do not exist."""
         for named in names:
             if named.is_passed and (problem := self.problem(named)):
                 yield named, problem
 
-    def _has(self, named: Named, known: Collection[str]) -> bool:
+    def _has(self, named: CheckedName, known: Collection[str]) -> bool:
         if named.is_part:
             return any(named.name in name for name in known)
         if named.name in known:
@@ -139,7 +139,7 @@ class Inventory:
         created = _CREATED.fullmatch(named.name)
         return created is not None and (self.types is None or created[1] in self.types)
 
-    def _missing(self, named: Named) -> str:
+    def _missing(self, named: CheckedName) -> str:
         name = repr(named.name)
         match named.thing:
             case "tool" if named.is_part:
@@ -153,7 +153,7 @@ class Inventory:
             case _:
                 return f"No fixture of this suite has {_ARTICLES[named.thing]} {name}"
 
-    def _hint(self, named: Named, known: Collection[str]) -> str:
+    def _hint(self, named: CheckedName, known: Collection[str]) -> str:
         is_shown = self.shows_tools if named.thing in {"tool", "argument"} else self.shows_data
         if not is_shown:
             return ""
@@ -167,7 +167,7 @@ class Inventory:
 NOTHING_KNOWN = Inventory()
 
 
-def slips(names: Iterable[Named]) -> dict[str, str]:
+def slips(names: Iterable[CheckedName]) -> dict[str, str]:
     """Find tools that are named once and almost like one that is named more often."""
     counts = Counter(name.name for name in names if name.thing == "tool" and not name.is_part)
     usual = [name for name, count in counts.items() if count > 1]

@@ -25,7 +25,7 @@ class Label:
 
 
 @dataclass(frozen=True, slots=True)
-class Rate:
+class Proportion:
     """So many of how many; `interval` is Wilson's, 95 %. Without any, the rate is unknown."""
 
     count: int
@@ -90,9 +90,9 @@ class Agreement:
         return self.n >= MIN_LABELS
 
     @property
-    def agreed(self) -> Rate:
+    def agreed(self) -> Proportion:
         """The labels with the same verdict."""
-        return Rate(self.both_passed + self.both_failed, self.n)
+        return Proportion(self.both_passed + self.both_failed, self.n)
 
     @property
     def commoner_passes(self) -> bool:
@@ -100,25 +100,25 @@ class Agreement:
         return self.people_passed >= self.people_failed
 
     @property
-    def commoner(self) -> Rate:
+    def commoner(self) -> Proportion:
         """What a judge would reach that always gives people's commoner verdict."""
-        return Rate(max(self.people_passed, self.people_failed), self.n)
+        return Proportion(max(self.people_passed, self.people_failed), self.n)
 
     @property
-    def passes_noticed(self) -> Rate:
+    def passes_noticed(self) -> Proportion:
         """Of what people passed, what the judge passed: the true positive rate, or sensitivity.
 
         Source: Yerushalmy, Public Health Reports 62 (1947), 1432-1449.
         """
-        return Rate(self.both_passed, self.people_passed)
+        return Proportion(self.both_passed, self.people_passed)
 
     @property
-    def failures_noticed(self) -> Rate:
+    def failures_noticed(self) -> Proportion:
         """Of what people failed, what the judge failed: the true negative rate, or specificity.
 
         Source: Yerushalmy, Public Health Reports 62 (1947), 1432-1449.
         """
-        return Rate(self.both_failed, self.people_failed)
+        return Proportion(self.both_failed, self.people_failed)
 
     @property
     def kappa(self) -> Kappa | None:

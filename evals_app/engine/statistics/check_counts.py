@@ -31,7 +31,7 @@ class CheckCount(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Turned:
+class FlippedChecks:
     """The keys of checks that passed in every graded trial of one run and in none of the other."""
 
     worse: tuple[str, ...] = ()
@@ -42,7 +42,7 @@ class Turned:
         return self.worse + self.better
 
 
-_NOTHING = Turned()
+_NOTHING = FlippedChecks()
 
 
 def numbered(places: Iterable[CheckPlace]) -> Iterator[tuple[CheckPlace, int]]:
@@ -69,13 +69,13 @@ def read_counts(text: str) -> dict[str, CheckCount]:
     return {key: CheckCount(*count) for key, count in json.loads(text or "{}").items()}
 
 
-def turned_checks(base: str, head: str) -> Turned:
+def turned_checks(base: str, head: str) -> FlippedChecks:
     """Return the checks that went from all passed to all failed, and those that went the other way."""
     if base == head or not (base and head):  # as nearly always
         return _NOTHING
     before, after = read_counts(base), read_counts(head)
     both = [(key, count, after[key]) for key, count in before.items() if key in after]
-    return Turned(
+    return FlippedChecks(
         tuple(key for key, one, other in both if _all_passed(one) and _all_failed(other)),
         tuple(key for key, one, other in both if _all_failed(one) and _all_passed(other)),
     )

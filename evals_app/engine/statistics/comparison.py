@@ -21,7 +21,7 @@ BY_CHANCE = 0.05
 BY_CHANCE_UNSEEN = 0.001
 
 
-class Change(StrEnum):
+class ChangeKind(StrEnum):
     """What happened to a case, in the order in which pages show them."""
 
     WORSE = "worse"  # it fails now, and chance does not explain the fall
@@ -40,7 +40,7 @@ class Change(StrEnum):
     @property
     def is_worse(self) -> bool:
         """Whether the case got worse, be it only in one of its checks."""
-        return self is Change.WORSE or self is Change.CHECK_WORSE
+        return self is ChangeKind.WORSE or self is ChangeKind.CHECK_WORSE
 
     # Equal to its text, found by it in a mapping; that of enumerations is slow, too.
     __hash__ = str.__hash__
@@ -82,7 +82,7 @@ class CaseOutcome(NamedTuple):  # made much faster than a frozen dataclass; runs
         return bool(self.passed and self.failed)
 
 
-def change_of(base: CaseOutcome | None, head: CaseOutcome | None) -> Change:
+def change_of(base: CaseOutcome | None, head: CaseOutcome | None) -> ChangeKind:
     """Return what happened to a case from one run to the other; one of them may lack it.
 
     Raises:
@@ -91,50 +91,50 @@ def change_of(base: CaseOutcome | None, head: CaseOutcome | None) -> Change:
     if base is None or head is None:
         if base is head:
             raise ValueError("Neither run has this case.")
-        return Change.NEW if base is None else Change.MISSING
+        return ChangeKind.NEW if base is None else ChangeKind.MISSING
     # Runs of older versions did not note the content.
     if base.digest and head.digest and base.digest != head.digest:
-        return Change.CHANGED
+        return ChangeKind.CHANGED
     if base.verdict is head.verdict is Verdict.MEASURED:
-        return Change.SAME  # only the scores can differ
+        return ChangeKind.SAME  # only the scores can differ
     if not (base.is_decided and head.is_decided):
-        return Change.UNDECIDED
+        return ChangeKind.UNDECIDED
     change = _change_of_verdict(base, head)
-    if change is Change.WORSE or base.checks == head.checks:
-        return _finer(base, head) if change is Change.SAME else change
+    if change is ChangeKind.WORSE or base.checks == head.checks:
+        return _finer(base, head) if change is ChangeKind.SAME else change
     turned = turned_checks(base.checks, head.checks)
     if turned.worse:
-        return Change.CHECK_WORSE
-    if change is not Change.SAME:
+        return ChangeKind.CHECK_WORSE
+    if change is not ChangeKind.SAME:
         return change
-    return Change.CHECK_BETTER if turned.better else _finer(base, head)
+    return ChangeKind.CHECK_BETTER if turned.better else _finer(base, head)
 
 
-def _finer(base: CaseOutcome, head: CaseOutcome) -> Change:
+def _finer(base: CaseOutcome, head: CaseOutcome) -> ChangeKind:
     """Return whether more or fewer trials passed of a case that kept its verdict."""
     before, after = base.passed * head.graded, head.passed * base.graded
     if before == after:
-        return Change.SAME
-    return Change.FEWER if after < before else Change.MORE
+        return ChangeKind.SAME
+    return ChangeKind.FEWER if after < before else ChangeKind.MORE
 
 
-def _change_of_verdict(base: CaseOutcome, head: CaseOutcome) -> Change:
+def _change_of_verdict(base: CaseOutcome, head: CaseOutcome) -> ChangeKind:
     if base.verdict is head.verdict:
-        return _change_of_failed(base, head) if base.verdict is Verdict.FAILED else Change.SAME
+        return _change_of_failed(base, head) if base.verdict is Verdict.FAILED else ChangeKind.SAME
     is_worse = head.verdict is Verdict.FAILED
     low, high = (head, base) if is_worse else (base, head)
     if base.is_mixed and _chance_of(low, high) > BY_CHANCE:
-        return Change.FLAKY
-    return Change.WORSE if is_worse else Change.BETTER
+        return ChangeKind.FLAKY
+    return ChangeKind.WORSE if is_worse else ChangeKind.BETTER
 
 
-def _change_of_failed(base: CaseOutcome, head: CaseOutcome) -> Change:
+def _change_of_failed(base: CaseOutcome, head: CaseOutcome) -> ChangeKind:
     """Return what happened to a case that failed before and fails now."""
     if base.passed == head.passed == 0:  # as most of them
-        return Change.SAME
+        return ChangeKind.SAME
     if _chance_of(head, base) <= BY_CHANCE_UNSEEN:
-        return Change.WORSE
-    return Change.BETTER if _chance_of(base, head) <= BY_CHANCE_UNSEEN else Change.SAME
+        return ChangeKind.WORSE
+    return ChangeKind.BETTER if _chance_of(base, head) <= BY_CHANCE_UNSEEN else ChangeKind.SAME
 
 
 def _chance_of(low: CaseOutcome, high: CaseOutcome) -> float:

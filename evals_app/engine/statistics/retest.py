@@ -14,7 +14,7 @@ from evals_app.engine.statistics.check_counts import read_counts, turned_checks
 from evals_app.engine.statistics.comparison import (
     BY_CHANCE,
     CaseOutcome,
-    Change,
+    ChangeKind,
     change_of,
     matched,
 )
@@ -48,7 +48,7 @@ class Direction(StrEnum):
     BETTER = "better"
 
 
-class State(StrEnum):
+class SuspectState(StrEnum):
     """How far a suspect is: more trials follow only while it is open."""
 
     OPEN = "open"
@@ -104,7 +104,7 @@ class Suspect:
     base: Trials = Trials()
     head: Trials = Trials()
     p: float | None = None
-    state: State = State.OPEN
+    state: SuspectState = SuspectState.OPEN
     check: str = ""  # the key of the check that got worse or better, where the verdict did not
     check_label: str = ""
 
@@ -119,7 +119,7 @@ class Suspect:
     @property
     def finding(self) -> Finding:
         """What the trials so far show."""
-        if self.state is State.DECIDED:
+        if self.state is SuspectState.DECIDED:
             is_worse = self.direction is Direction.WORSE
             return Finding.REALLY_WORSE if is_worse else Finding.REALLY_BETTER
         base, head = self.base_before + self.base, self.head_before + self.head
@@ -137,7 +137,7 @@ class Suspect:
             name=stored["name"],
             direction=Direction(stored["direction"]),
             p=stored["p"],
-            state=State(stored["state"]),
+            state=SuspectState(stored["state"]),
             check=stored.get("check", ""),  # settlements of older versions knew none
             check_label=stored.get("check_label", ""),
             **{key: Trials(**stored[key]) for key in trials},
@@ -190,7 +190,7 @@ def _comparable(
     base: Mapping[str, CaseOutcome], head: Mapping[str, CaseOutcome]
 ) -> Iterator[tuple[CaseOutcome, CaseOutcome]]:
     for _, before, after in matched(base, head):
-        if before is None or after is None or change_of(before, after) is Change.CHANGED:
+        if before is None or after is None or change_of(before, after) is ChangeKind.CHANGED:
             continue
         if before.graded and after.graded:
             yield before, after
@@ -258,7 +258,7 @@ def look_at(
 
 
 def _with_trials(suspect: Suspect, fresh: Mapping[str, tuple[Trials | None, Trials]]) -> Suspect:
-    if suspect.state is not State.OPEN or suspect.name not in fresh:
+    if suspect.state is not SuspectState.OPEN or suspect.name not in fresh:
         return suspect
     base, head = fresh[suspect.name]
     tested = replace(suspect, base=suspect.base if base is None else base, head=head)
@@ -266,12 +266,12 @@ def _with_trials(suspect: Suspect, fresh: Mapping[str, tuple[Trials | None, Tria
 
 
 def _after(suspect: Suspect, *, is_real: bool) -> Suspect:
-    if suspect.state is not State.OPEN:
+    if suspect.state is not SuspectState.OPEN:
         return suspect
     if is_real:
-        return replace(suspect, state=State.DECIDED)
+        return replace(suspect, state=SuspectState.DECIDED)
     is_small = suspect.gap is not None and suspect.gap < MIN_GAP - _NOISE
-    return replace(suspect, state=State.DROPPED) if is_small else suspect
+    return replace(suspect, state=SuspectState.DROPPED) if is_small else suspect
 
 
 def discoveries(ps: Sequence[float], *, alpha: float) -> set[int]:

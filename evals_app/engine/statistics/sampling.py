@@ -14,7 +14,7 @@ Outcome = Literal["passed", "failed", "ungraded"]
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class SampleCandidate:
     """A grade, or (`item`) one bullet of a rubric, that people could check.
 
     `distance` is how far its score is from the threshold, 0 if that is unknown. `is_doubtful`: there
@@ -33,7 +33,7 @@ class Candidate:
 _Stratum = tuple[str, Outcome]
 
 
-def draw(candidates: Iterable[Candidate], *, count: int, seed: str) -> list[Candidate]:
+def draw(candidates: Iterable[SampleCandidate], *, count: int, seed: str) -> list[SampleCandidate]:
     """Draw candidates, in an order that says nothing about their outcomes; equal seeds draw equally.
 
     Doubtful ones come first, up to half of the sample. Of the others, each outcome of each check gets
@@ -48,14 +48,14 @@ def draw(candidates: Iterable[Candidate], *, count: int, seed: str) -> list[Cand
     return first + _draw(rest, count=count - len(first), seed=seed)
 
 
-def _draw(candidates: Iterable[Candidate], *, count: int, seed: str) -> list[Candidate]:
-    strata: dict[_Stratum, list[Candidate]] = {}
+def _draw(candidates: Iterable[SampleCandidate], *, count: int, seed: str) -> list[SampleCandidate]:
+    strata: dict[_Stratum, list[SampleCandidate]] = {}
     for candidate in candidates:
         strata.setdefault((candidate.check, candidate.outcome), []).append(candidate)
     chance = random.Random(seed)
     order = _alternating(strata, chance)
     allotted = shares({stratum: len(strata[stratum]) for stratum in order}, count)
-    drawn: list[Candidate] = []
+    drawn: list[SampleCandidate] = []
     uses: Counter[tuple[str, str]] = Counter()
     # The small ones first: the large ones have other cases to choose from.
     for stratum in sorted(order, key=lambda stratum: len(strata[stratum])):
@@ -90,7 +90,7 @@ def shares(sizes: Mapping[K, int], total: int) -> dict[K, int]:
 
 
 def _alternating(
-    strata: Mapping[_Stratum, Sequence[Candidate]], chance: random.Random
+    strata: Mapping[_Stratum, Sequence[SampleCandidate]], chance: random.Random
 ) -> list[_Stratum]:
     """Return the strata in random order, but their outcomes in turn, the rarest first."""
     sizes: Counter[Outcome] = Counter()
@@ -105,13 +105,13 @@ def _alternating(
 
 
 def _draw_from(
-    members: Sequence[Candidate],
+    members: Sequence[SampleCandidate],
     count: int,
     uses: Counter[tuple[str, str]],
     chance: random.Random,
-) -> list[Candidate]:
+) -> list[SampleCandidate]:
     """Draw from one stratum: from the case that was used least."""
-    by_case: dict[str, list[Candidate]] = {}
+    by_case: dict[str, list[SampleCandidate]] = {}
     mixed = sorted(members, key=lambda member: (member.grade, member.item or 0))
     chance.shuffle(mixed)
     for member in sorted(mixed, key=lambda member: member.distance):
@@ -120,7 +120,7 @@ def _draw_from(
     chance.shuffle(cases)
     waiting = [(uses[members[0].check, case], place, case) for place, case in enumerate(cases)]
     heapify(waiting)
-    drawn: list[Candidate] = []
+    drawn: list[SampleCandidate] = []
     while waiting and len(drawn) < count:
         used, place, case = heappop(waiting)
         drawn.append(by_case[case].pop(0))

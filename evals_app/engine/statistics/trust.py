@@ -1,6 +1,6 @@
 """Which judges decide anything in a run whose suite asks how often they agree with people."""
 
-from evals_app.engine.record.trial import YardstickSpec
+from evals_app.engine.record.trial import JudgedCriterionSpec
 from evals_app.engine.specs.base_spec import Spec
 from evals_app.engine.statistics.agreement import MIN_LABELS
 
@@ -22,17 +22,17 @@ class JudgeTrust(Spec):
     trusted: dict[str, str] = {}
     compared: dict[str, tuple[int, int]] = {}
 
-    def trusts(self, yardstick: YardstickSpec) -> bool:
+    def trusts(self, yardstick: JudgedCriterionSpec) -> bool:
         """Whether a judge decides; that of a rubric also if it is trusted with every bullet."""
         items = yardstick.items
         by_items = bool(items) and all(item in self.trusted for item in items)
         return yardstick.digest in self.trusted or by_items
 
-    def why_not(self, yardstick: YardstickSpec) -> str:
+    def why_not(self, yardstick: JudgedCriterionSpec) -> str:
         """Return why a judge only informs; empty if it decides."""
         return "" if self.trusts(yardstick) else f"It only informs: {self._doubt(yardstick)}"
 
-    def _doubt(self, yardstick: YardstickSpec) -> str:
+    def _doubt(self, yardstick: JudgedCriterionSpec) -> str:
         labels, same = self.compared.get(yardstick.digest, (0, 0))
         trusted = sum(item in self.trusted for item in yardstick.items)
         if trusted > 0 and labels < MIN_LABELS:

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from evals_app.engine.record.trial import Verdict
-from evals_app.engine.statistics.comparison import CaseOutcome, Change, change_of
+from evals_app.engine.statistics.comparison import CaseOutcome, ChangeKind, change_of
 from evals_app.engine.statistics.rates import at_least, mean, percentile
 from evals_app.engine.suites.suite_spec import GatesSpec
 
@@ -21,7 +21,7 @@ OF_EFFORT = frozenset({"max_p95_ms", "max_cost_per_call_usd", "max_cost_usd"})
 
 
 @dataclass(slots=True)
-class Spending:
+class RunCost:
     """Costs added up: what is known, and how many of them are not."""
 
     known_usd: Decimal = Decimal(0)
@@ -37,7 +37,7 @@ class Spending:
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class RunMeasure:
     """A value over the cases of a run, and the range in which it will be once all is graded.
 
     `graded` cases have it and `not_graded` could; `open` ones have a trial that is not graded.
@@ -109,7 +109,7 @@ class Regressions:
         self.undecided_now = 0  # passed before, too
         self._base = base
         self._remarks = remarks
-        self._changes: Counter[Change] = Counter()
+        self._changes: Counter[ChangeKind] = Counter()
         self._worse: list[str] = []
         self._scores = array("d"), array("d")
         # Of the base, and of the head at its lowest and its highest.
@@ -120,9 +120,9 @@ class Regressions:
         base = self._base.get(head.name)
         change = change_of(base, head)
         self._changes[change] += 1
-        if change is Change.WORSE and len(self._worse) < MAX_NAMED:
+        if change is ChangeKind.WORSE and len(self._worse) < MAX_NAMED:
             self._worse.append(head.name)
-        if base is None or change is Change.CHANGED:
+        if base is None or change is ChangeKind.CHANGED:
             return
         if base.verdict is Verdict.PASSED:
             self.undecided_now += not head.is_decided
@@ -136,7 +136,7 @@ class Regressions:
 
     @property
     def worse(self) -> int:
-        return self._changes[Change.WORSE]
+        return self._changes[ChangeKind.WORSE]
 
     @property
     def scored(self) -> int:
@@ -179,8 +179,8 @@ class Regressions:
 
     def apart(self) -> str:
         """Count the cases that were not compared, and say what was measured differently."""
-        missing = len(self._base) - (self._changes.total() - self._changes[Change.NEW])
-        counts = self._changes | Counter({Change.MISSING: missing})
+        missing = len(self._base) - (self._changes.total() - self._changes[ChangeKind.NEW])
+        counts = self._changes | Counter({ChangeKind.MISSING: missing})
         parts = [
             f"{counts[change]:,} {words}" for change, words in _APART.items() if counts[change]
         ]
@@ -188,11 +188,11 @@ class Regressions:
         return " ".join([*first, *self._remarks])
 
 
-def _is_judged(base: CaseOutcome, head: CaseOutcome, change: Change) -> bool:
+def _is_judged(base: CaseOutcome, head: CaseOutcome, change: ChangeKind) -> bool:
     """Whether a case got worse, or passed in the baseline and did not."""
-    if change is Change.CHECK_WORSE:  # apart, unless it passes in both
+    if change is ChangeKind.CHECK_WORSE:  # apart, unless it passes in both
         return base.verdict is head.verdict is Verdict.PASSED
-    return change is Change.WORSE or (base.verdict is Verdict.PASSED and change not in _APART)
+    return change is ChangeKind.WORSE or (base.verdict is Verdict.PASSED and change not in _APART)
 
 
 def _score_bounds(case: CaseOutcome) -> tuple[float, float] | None:
@@ -210,12 +210,12 @@ def _score_bounds(case: CaseOutcome) -> tuple[float, float] | None:
 
 # Cases that neither got worse nor show that nothing did.
 _APART = {
-    Change.CHECK_WORSE: "with a worse check but no worse verdict",
-    Change.FLAKY: "flaky before",
-    Change.UNDECIDED: "not decided in both runs",
-    Change.CHANGED: "edited since",
-    Change.NEW: "new",
-    Change.MISSING: "not in this run",
+    ChangeKind.CHECK_WORSE: "with a worse check but no worse verdict",
+    ChangeKind.FLAKY: "flaky before",
+    ChangeKind.UNDECIDED: "not decided in both runs",
+    ChangeKind.CHANGED: "edited since",
+    ChangeKind.NEW: "new",
+    ChangeKind.MISSING: "not in this run",
 }
 
 
@@ -246,11 +246,11 @@ class GateResult:
 def check_gates(
     gates: GatesSpec,
     *,
-    score: Measured,
-    pass_rate: Measured,
+    score: RunMeasure,
+    pass_rate: RunMeasure,
     times: TurnTimes,
-    agent: Spending,
-    everyone: Spending,
+    agent: RunCost,
+    everyone: RunCost,
     regressions: Regressions | None = None,
     had_baseline: bool = True,
 ) -> tuple[GateResult, ...]:
@@ -280,7 +280,7 @@ def check_gates(
     return tuple(gate for gate in results if gate is not None)
 
 
-def _least(name: str, limit: float | None, measured: Measured) -> GateResult | None:
+def _least(name: str, limit: float | None, measured: RunMeasure) -> GateResult | None:
     if limit is None:
         return None
     actual, lowest, highest = measured.actual, measured.lowest, measured.highest
@@ -320,7 +320,7 @@ def _fast_enough(limit: float | None, times: TurnTimes) -> GateResult | None:
 
 
 def _cheap_enough(
-    name: str, limit: Decimal | None, spent: Spending, shares: int, *, unmeasured: int = 0
+    name: str, limit: Decimal | None, spent: RunCost, shares: int, *, unmeasured: int = 0
 ) -> GateResult | None:
     """Compare the cost, divided by `shares`; money is compared exactly, without floats or tolerance.
 

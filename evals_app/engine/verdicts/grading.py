@@ -22,10 +22,10 @@ from evals_app.engine.record.trial import (
     Grade,
     GradedAssertion,
     GradeStatus,
+    JudgedCriterionSpec,
     Trial,
     TurnRecord,
     View,
-    YardstickSpec,
 )
 from evals_app.engine.specs.inventory import NOTHING_KNOWN, Inventory
 from evals_app.engine.statistics.rates import at_least
@@ -39,7 +39,7 @@ from evals_app.engine.verdicts.limits import grade_limits, ungraded_by
 AidsFor = Callable[[AssertionSpec, str], Aids]
 NO_AIDS = Aids()
 # Returns by what an assertion is judged.
-YardstickOf = Callable[[AssertionSpec], YardstickSpec | None]
+YardstickOf = Callable[[AssertionSpec], JudgedCriterionSpec | None]
 
 _LACKS: dict[Need, str] = {
     "expected": "This turn has no expected text to compare with.",

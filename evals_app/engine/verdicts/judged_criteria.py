@@ -8,7 +8,7 @@ from typing import Any
 from evals_app.engine.graders import JudgedGrader
 from evals_app.engine.graders.judged import Rubric
 from evals_app.engine.judging import CHECK_PROMPT_VERSION, MEASURE_PROMPT_VERSION
-from evals_app.engine.record.trial import YardstickSpec
+from evals_app.engine.record.trial import JudgedCriterionSpec
 from evals_app.engine.specs.base_spec import ModelSpec
 from evals_app.engine.suites.assertion_spec import AssertionSpec
 from evals_app.engine.suites.case_spec import TurnSpec
@@ -26,7 +26,7 @@ def question_of(check: AssertionSpec, turn: TurnSpec | None) -> str:
 
 def yardstick_of(
     check: AssertionSpec, judges: Sequence[ModelSpec], *, judge_prompt: str
-) -> YardstickSpec | None:
+) -> JudgedCriterionSpec | None:
     """Return by what a check is judged; None if no judge is asked."""
     grader = check.grader
     if grader.family != "judged":
@@ -37,7 +37,7 @@ def yardstick_of(
     options = grader.model_dump(mode="json")
     bullets = grader.checklist.items if isinstance(grader, Rubric) else ()
     votes = {name: options.get(name) for name in sorted(_WHO)}
-    return YardstickSpec(
+    return JudgedCriterionSpec(
         digest=digest_of([check.type, options, asked]),
         type=check.type,
         criterion=getattr(grader, "criteria", "") or grader.label,

@@ -13,7 +13,7 @@ from evals_app.engine.record.trial import Cause, Failure, Grade, GradedAssertion
 from evals_app.engine.suites.case_spec import LimitsSpec
 
 
-class Limit(NamedTuple):
+class CaseLimit(NamedTuple):
     """A limit by its key in files; `measure` returns None where the value is unknown.
 
     `column` of an execution has what was measured. `measured` and `allowed` begin and end the
@@ -29,21 +29,21 @@ class Limit(NamedTuple):
 
 
 LIMITS = (
-    Limit(
+    CaseLimit(
         "max_prompt_tokens",
         "Prompt tokens",
         "agent_prompt_tokens",
         lambda trial: trial.usage.prompt_tokens,
         "The prompts took {} tokens",
     ),
-    Limit(
+    CaseLimit(
         "max_response_tokens",
         "Response tokens",
         "agent_response_tokens",
         lambda trial: trial.usage.response_tokens,
         "The replies took {} tokens",
     ),
-    Limit(
+    CaseLimit(
         "max_time_ms",
         "Time (ms)",
         "time_ms",
@@ -51,14 +51,14 @@ LIMITS = (
         "The replies took {} ms",
         "{} ms",
     ),
-    Limit(
+    CaseLimit(
         "max_cost_usd",
         "Cost",
         "agent_cost_usd",
         lambda trial: trial.cost_usd,
         "The replies cost {}",
     ),
-    Limit(
+    CaseLimit(
         "max_tool_calls",
         "Tool calls",
         "tool_calls",
@@ -94,7 +94,7 @@ def grade_limits(trial: Trial, limits: LimitsSpec) -> Sequence[GradedAssertion]:
 
 
 def _grade(
-    trial: Trial, limit: Limit, *, actual: float | Decimal | None, bound: float | Decimal
+    trial: Trial, limit: CaseLimit, *, actual: float | Decimal | None, bound: float | Decimal
 ) -> Grade:
     failed = unanswered_turn(trial.turns)
     is_unknown = limit.key == "max_time_ms" or (limit.key == "max_tool_calls" and actual is None)

@@ -26,7 +26,7 @@ _MIDDLE = 0.5  # 3 on the scale 1-5
 
 
 @dataclass(frozen=True, slots=True)
-class Word:
+class Ruling:
     """What a person says of a check, or of bullet `item` of its rubric; `passed` None: cannot tell.
 
     `person` tells people apart, `name` is shown.
@@ -47,10 +47,10 @@ class Consensus:
     passed: bool | None
     score: float | None = None
     is_disputed: bool = False
-    words: tuple[Word, ...] = ()  # those that agree with it
+    words: tuple[Ruling, ...] = ()  # those that agree with it
 
 
-def consensus(words: Iterable[Word]) -> Consensus:
+def consensus(words: Iterable[Ruling]) -> Consensus:
     """Return what people say of one thing; the words of a person are in the order of time."""
     votes = [word for word in _latest(words) if word.passed is not None]
     passing = sum(word.passed is True for word in votes)
@@ -62,7 +62,7 @@ def consensus(words: Iterable[Word]) -> Consensus:
     return Consensus(passed, mean(scores), words=agreeing)
 
 
-def _latest(words: Iterable[Word]) -> Sequence[Word]:
+def _latest(words: Iterable[Ruling]) -> Sequence[Ruling]:
     return list({word.person: word for word in words}.values())
 
 
@@ -101,7 +101,7 @@ class GivenGrade:
     weight: float
     threshold: float | None
     grade: Grade
-    words: tuple[Word, ...] = ()
+    words: tuple[Ruling, ...] = ()
 
 
 def overruled(given: GivenGrade) -> Grade | None:

@@ -33,9 +33,9 @@ from evals_app.engine.suites.suite_spec import CaseSpec, SuiteSpec
 from evals_app.engine.verdicts.gates import (
     P95,
     GateResult,
-    Measured,
     Regressions,
-    Spending,
+    RunCost,
+    RunMeasure,
     TurnTimes,
     check_gates,
 )
@@ -416,7 +416,7 @@ class _MeansByK:
 
 
 @dataclass(slots=True)
-class Counts:
+class VerdictCounts:
     """Cases counted by verdict, and their trials; `open` ones errored or did not run.
 
     `could_pass` and `must_pass` are the cases that pass if all of their open trials pass, or fail.
@@ -477,9 +477,9 @@ class Counts:
         return self.cases_passed / self.decided if self.decided else None
 
     @property
-    def rate(self) -> Measured:
+    def rate(self) -> RunMeasure:
         """The pass rate, and what the open trials could make it."""
-        return Measured(
+        return RunMeasure(
             self.pass_rate,
             self.must_pass / self.to_decide if self.to_decide else None,
             self.could_pass / self.to_decide if self.to_decide else None,
@@ -517,13 +517,13 @@ class Counts:
         )
 
 
-def is_failed(counts: Counts, gates: Sequence[GateResult], suite: SuiteSpec) -> bool:
+def is_failed(counts: VerdictCounts, gates: Sequence[GateResult], suite: SuiteSpec) -> bool:
     """Whether a gate failed, or a case where all must pass."""
     by_cases = suite.run_rule == "all_cases" and counts.cases_failed > 0
     return by_cases or any(gate.passed is False for gate in gates)
 
 
-class Effort:
+class RunEffort:
     """What the executions of a run took and cost, as its gates and averages count it.
 
     Averages leave out what errored; `everyone` is all that was spent.
@@ -531,7 +531,7 @@ class Effort:
 
     def __init__(self) -> None:
         self.times = TurnTimes()
-        self.agent, self.everyone = Spending(), Spending()
+        self.agent, self.everyone = RunCost(), RunCost()
 
     def add(self, trials: Sequence[Fact]) -> None:
         """Add the trials of a case."""
@@ -586,9 +586,9 @@ class Scores:
             self._open += case.open > 0
 
     @property
-    def mean(self) -> Measured:
+    def mean(self) -> RunMeasure:
         """The mean, and what the open trials could make it."""
-        return Measured(
+        return RunMeasure(
             self._mean(self._known),
             self._mean(self._lowest),
             self._mean(self._highest),
@@ -607,9 +607,9 @@ class _Sums:
 
     def __init__(self, regressions: Regressions | None, *, min_pass_rate: float) -> None:
         self._regressions = regressions
-        self._counts = Counts(min_pass_rate)
+        self._counts = VerdictCounts(min_pass_rate)
         self._scores = Scores()
-        self._effort = Effort()
+        self._effort = RunEffort()
         self._has_skipped = False
         self._pass_at_k, self._pass_hat_k = _MeansByK(), _MeansByK()
 

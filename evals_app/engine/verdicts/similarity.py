@@ -72,7 +72,7 @@ class Embed(Protocol):
     async def __call__(self, texts: Sequence[str], *, provider: str, model: str) -> Embeddings: ...
 
 
-class Similarity:
+class SimilarityMeter:
     """Compares texts in one event loop, and keeps the vectors of those that it has seen."""
 
     def __init__(self, embed: Embed) -> None:

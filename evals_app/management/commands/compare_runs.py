@@ -9,7 +9,7 @@ from django.core.management.base import BaseCommand
 from django.db.models import BigIntegerField
 
 from evals_app.checks import FOR_COMMANDS
-from evals_app.engine.statistics.comparison import Change
+from evals_app.engine.statistics.comparison import ChangeKind
 from evals_app.management import usage_error
 from evals_app.management.comparison import print_comparison
 from evals_app.management.console import address_of_pages, console_on
@@ -39,7 +39,7 @@ class Command(BaseCommand):
         add, number = parser.add_argument, whole(most=BigIntegerField.MAX_BIGINT)
         add("base", type=number, metavar="BASE", help="Number of the run to compare with.")
         add("heads", type=number, nargs="+", metavar="RUN", help="Numbers of other runs.")
-        add("--change", choices=[*Change], help="Print only cases with this change.")
+        add("--change", choices=[*ChangeKind], help="Print only cases with this change.")
         add("--case", default="", metavar="TEXT", help="Print only cases with this in their name.")
         add("--json", action="store_true", help="JSON on stdout.")
         add(
@@ -54,7 +54,7 @@ class Command(BaseCommand):
         except CannotCompareError as error:
             raise usage_error(str(error)) from error
         is_narrowed = options["change"] or options["case"]
-        change = Change(options["change"]) if options["change"] else None
+        change = ChangeKind(options["change"]) if options["change"] else None
         cases = comparison.cases.chosen(change=change, text=options["case"])
         if options["json"]:
             answer = comparison_json(comparison, cases, count=len(cases), next=None, previous=None)

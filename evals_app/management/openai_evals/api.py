@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from urllib.parse import quote, urlencode
 
 from evals_app.engine.llm.apis.retry import retry_after_s, sentence
-from evals_app.engine.network.web import Answer, Arriving, Web, WebError
+from evals_app.engine.network.web import ArrivingAnswer, Web, WebAnswer, WebError
 from evals_app.management.openai_evals.account import Account
 
 T = TypeVar("T")
@@ -262,7 +262,7 @@ class Api:
         """
         loop = asyncio.get_running_loop()
 
-        async def parts(arriving: Arriving) -> AsyncIterator[bytes]:
+        async def parts(arriving: ArrivingAnswer) -> AsyncIterator[bytes]:
             async for part in arriving.parts():
                 silence.reschedule(loop.time() + _SILENCE_S)
                 yield part
@@ -282,7 +282,7 @@ class Api:
         except WebError as error:
             raise _TroubleError(str(error)) from None
 
-    def _learn(self, arriving: Arriving) -> None:
+    def _learn(self, arriving: ArrivingAnswer) -> None:
         self.organization = self.organization or arriving.headers.get("openai-organization", "")
         self.project = self.project or arriving.headers.get("openai-project", "")
 
@@ -292,7 +292,7 @@ class Api:
         await self.sleep(pause)
 
 
-def _refusal(answer: Answer) -> _TroubleError:
+def _refusal(answer: WebAnswer) -> _TroubleError:
     """Return the error of an answer that is not what was asked for, in the words of the API."""
     body = read_json(answer.text)
     error = body.get("error") if isinstance(body, dict) else None

@@ -4,14 +4,14 @@ from collections.abc import Iterable
 
 from django.db import models
 
-from evals_app.engine.record.trial import YardstickSpec
+from evals_app.engine.record.trial import JudgedCriterionSpec
 from evals_app.reports.words.judges import joined_judges
 
 
 class YardstickManager(models.Manager["Yardstick"]):
     """All yardsticks."""
 
-    def keys_of(self, specs: Iterable[YardstickSpec]) -> dict[str, int]:
+    def keys_of(self, specs: Iterable[JudgedCriterionSpec]) -> dict[str, int]:
         """Return the keys of yardsticks by digest; those that are new are written."""
         by_digest = {spec.digest: spec for spec in specs}
         if not by_digest:
@@ -68,7 +68,7 @@ class Yardstick(models.Model):
         return self.criterion
 
     @classmethod
-    def of(cls, spec: YardstickSpec) -> "Yardstick":
+    def of(cls, spec: JudgedCriterionSpec) -> "Yardstick":
         """Return the row of a yardstick, not written yet."""
         return cls(
             digest=spec.digest,

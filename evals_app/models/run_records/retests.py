@@ -9,7 +9,7 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from evals_app.engine.statistics.retest import LOOKS, Finding, Look, State, Suspect
+from evals_app.engine.statistics.retest import LOOKS, Finding, Look, Suspect, SuspectState
 from evals_app.models.fields.money import UsdField
 from evals_app.models.run_records.runs import Run
 
@@ -101,7 +101,7 @@ class Settlement(models.Model):
             setattr(self, counter, findings[counter])
 
     def has_open_cases(self) -> bool:
-        return any(suspect.state is State.OPEN for suspect in self.read_cases())
+        return any(suspect.state is SuspectState.OPEN for suspect in self.read_cases())
 
     def end(self, status: Status, *, why: str = "") -> bool:
         """End it unless it has ended; return whether this call did it."""

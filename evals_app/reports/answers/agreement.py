@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from evals_app.engine.statistics.agreement import MIN_LABELS, Agreement, Kappa, Rate
+from evals_app.engine.statistics.agreement import MIN_LABELS, Agreement, Kappa, Proportion
 from evals_app.reports.words.figures import counted
 
 NOT_COMPARED = "not yet compared with people"
@@ -93,7 +93,7 @@ def _blind(n: int, blind: int | None) -> Iterator[str]:
     )
 
 
-def _how_sure(rate: Rate) -> str:
+def _how_sure(rate: Proportion) -> str:
     if rate.share is None or rate.interval is None:
         return ""
     low, high = map(whole_percent, rate.interval)

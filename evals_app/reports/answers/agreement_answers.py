@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import Field
 
-from evals_app.engine.statistics.agreement import Agreement, Kappa, OnScale, Rate
+from evals_app.engine.statistics.agreement import Agreement, Kappa, OnScale, Proportion
 from evals_app.reports.answers.agreement import agreement_in_words
 from evals_app.reports.answers.run_answers import Answer, Interval, Json
 
@@ -127,7 +127,7 @@ def _of_lists(agreement: Agreement) -> Json:
     }
 
 
-def _rate(rate: Rate) -> Json:
+def _rate(rate: Proportion) -> Json:
     interval = rate.interval
     return RateAnswer.of_object(rate, interval=None if interval is None else list(interval))
 

@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 from evals_app.engine.record.trial import Verdict
 from evals_app.engine.statistics.comparison import (
     CaseOutcome,
-    Change,
+    ChangeKind,
     change_of,
 )
 from evals_app.engine.statistics.rates import wilson_interval
@@ -28,18 +28,18 @@ class Step(NamedTuple):
     cannot be compared.
     """
 
-    change: Change
+    change: ChangeKind
     rate: float | None
     score: float | None
 
 
 _PASS_RATE: RateOf = attrgetter("pass_rate")
-_SAME = Step(Change.SAME, 0.0, 0.0)
+_SAME = Step(ChangeKind.SAME, 0.0, 0.0)
 _ONE_SAME = (_SAME,)
-_CHANGED = Step(Change.CHANGED, None, None)
-_RISES = frozenset({Change.BETTER, Change.CHECK_BETTER, Change.MORE})
-_BY_RATE = frozenset({Change.FEWER, Change.MORE})
-_ORDER = {change: position for position, change in enumerate(Change)}
+_CHANGED = Step(ChangeKind.CHANGED, None, None)
+_RISES = frozenset({ChangeKind.BETTER, ChangeKind.CHECK_BETTER, ChangeKind.MORE})
+_BY_RATE = frozenset({ChangeKind.FEWER, ChangeKind.MORE})
+_ORDER = {change: position for position, change in enumerate(ChangeKind)}
 
 
 class ComparedCase(NamedTuple):  # made much faster than a frozen dataclass; runs are large
@@ -50,12 +50,12 @@ class ComparedCase(NamedTuple):  # made much faster than a frozen dataclass; run
     """
 
     name: str
-    change: Change
+    change: ChangeKind
     outcomes: tuple[CaseOutcome | None, ...]
     steps: tuple[Step | None, ...]
 
     @property
-    def changes(self) -> list[Change | None]:
+    def changes(self) -> list[ChangeKind | None]:
         """What happened to it in each head."""
         return [step and step.change for step in self.steps]
 
@@ -102,7 +102,7 @@ class HeadCases:
     compared verdicts instead of pass rates.
     """
 
-    counts: Mapping[Change, int]
+    counts: Mapping[ChangeKind, int]
     test: RateTest
     unknown_content: int
     by_verdict: bool = False
@@ -115,7 +115,7 @@ class HeadCases:
     @property
     def has_turned_checks(self) -> bool:
         """Whether a check got worse or better where the verdict did not."""
-        return bool({Change.CHECK_WORSE, Change.CHECK_BETTER} & self.counts.keys())
+        return bool({ChangeKind.CHECK_WORSE, ChangeKind.CHECK_BETTER} & self.counts.keys())
 
     @property
     def is_too_small(self) -> bool:
@@ -142,9 +142,9 @@ class ComparedCases:
     cases: tuple[ComparedCase, ...]
     runs: tuple[RunCases, ...]
     heads: tuple[HeadCases, ...]
-    counts: Mapping[Change, int]
+    counts: Mapping[ChangeKind, int]
 
-    def chosen(self, *, change: Change | None = None, text: str = "") -> Sequence[ComparedCase]:
+    def chosen(self, *, change: ChangeKind | None = None, text: str = "") -> Sequence[ComparedCase]:
         """Return the cases with this change whose name contains the text, in any case."""
         if change is None and not text:
             return self.cases
@@ -192,10 +192,10 @@ def _step(before: CaseOutcome | None, after: CaseOutcome | None, rate_of: RateOf
     if before == after and before.is_decided and before.score is not None:
         return _SAME  # as most cases of most comparisons
     change = change_of(before, after)
-    if change is Change.CHANGED:
+    if change is ChangeKind.CHANGED:
         return _CHANGED
     if change in _BY_RATE and rate_of is not _PASS_RATE:
-        change = Change.SAME  # of other trials than those that were skipped
+        change = ChangeKind.SAME  # of other trials than those that were skipped
     rate = _difference(rate_of(before), rate_of(after))
     return Step(change, rate, _difference(before.score, after.score))
 

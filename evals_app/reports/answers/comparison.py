@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from evals_app.engine.statistics.agreement import Agreement
-from evals_app.engine.statistics.comparison import CaseOutcome, Change
+from evals_app.engine.statistics.comparison import CaseOutcome, ChangeKind
 from evals_app.engine.statistics.stratified import RateTest
 from evals_app.reports.answers.agreement import NOT_COMPARED
 from evals_app.reports.answers.compared_cases import ComparedCase, HeadCases, HeadVerdict, RunCases
@@ -38,42 +38,44 @@ class ChangeWords(NamedTuple):
     counted: str = ""
 
 
-CHANGES: Mapping[Change, ChangeWords] = {
-    Change.WORSE: ChangeWords(
+CHANGES: Mapping[ChangeKind, ChangeWords] = {
+    ChangeKind.WORSE: ChangeWords(
         "Worse", "It fails now. Before, all its trials passed, or clearly more of them."
     ),
-    Change.CHECK_WORSE: ChangeWords(
+    ChangeKind.CHECK_WORSE: ChangeWords(
         "Check worse",
         "One of its checks passed in all trials before and fails in all now. The verdict does not show it.",
         "with a worse check",
     ),
-    Change.FLAKY: ChangeWords(
+    ChangeKind.FLAKY: ChangeWords(
         "Flaky before",
         "Its verdict is different, but its trials already disagreed before, so it may be chance.",
     ),
-    Change.BETTER: ChangeWords("Better", "It failed before, and does better now."),
-    Change.CHECK_BETTER: ChangeWords(
+    ChangeKind.BETTER: ChangeWords("Better", "It failed before, and does better now."),
+    ChangeKind.CHECK_BETTER: ChangeWords(
         "Check better",
         "One of its checks failed in all trials before and passes in all now. The verdict is the same.",
         "with a better check",
     ),
-    Change.UNDECIDED: ChangeWords("Undecided", "One of the runs has no verdict on it."),
-    Change.CHANGED: ChangeWords(
+    ChangeKind.UNDECIDED: ChangeWords("Undecided", "One of the runs has no verdict on it."),
+    ChangeKind.CHANGED: ChangeWords(
         "Changed", "The case was edited between the runs, so its results cannot be compared."
     ),
-    Change.NEW: ChangeWords("New", "Only the newer run has it."),
-    Change.MISSING: ChangeWords("Missing", "Only the base has it."),
-    Change.FEWER: ChangeWords(
+    ChangeKind.NEW: ChangeWords("New", "Only the newer run has it."),
+    ChangeKind.MISSING: ChangeWords("Missing", "Only the base has it."),
+    ChangeKind.FEWER: ChangeWords(
         "Fewer trials passed",
         "Its verdict is the same, but fewer of its trials passed.",
         "with fewer passed trials",
     ),
-    Change.MORE: ChangeWords(
+    ChangeKind.MORE: ChangeWords(
         "More trials passed",
         "Its verdict is the same, but more of its trials passed.",
         "with more passed trials",
     ),
-    Change.SAME: ChangeWords("Same", "Its verdict and the share of passed trials are the same."),
+    ChangeKind.SAME: ChangeWords(
+        "Same", "Its verdict and the share of passed trials are the same."
+    ),
 }
 
 VERDICTS: Mapping[HeadVerdict, str] = {
@@ -182,7 +184,7 @@ def _rubric(summary: Mapping[str, Any]) -> str:
 
 def headline(head: HeadCases) -> str:
     """Return in one sentence how many cases got worse and better, and what that says overall."""
-    worse, better = head.counts.get(Change.WORSE, 0), head.counts.get(Change.BETTER, 0)
+    worse, better = head.counts.get(ChangeKind.WORSE, 0), head.counts.get(ChangeKind.BETTER, 0)
     parts = [_got(worse, "worse")] if worse else []
     parts += [_got(better, "better")] if better else []
     checks = [
@@ -208,8 +210,8 @@ def headline(head: HeadCases) -> str:
 
 _TOO_FEW = "too few cases to speak for the whole suite"
 _OF_CHECKS = {
-    Change.CHECK_WORSE: "worse",
-    Change.CHECK_BETTER: "better",
+    ChangeKind.CHECK_WORSE: "worse",
+    ChangeKind.CHECK_BETTER: "better",
 }
 
 
@@ -249,7 +251,7 @@ def case_change(case: ComparedCase) -> str:
     return f"Same verdict, {counted(abs(after.passed - before.passed), 'trial')} {word}"
 
 
-_BY_TRIALS = {Change.FEWER: "fewer", Change.MORE: "more"}
+_BY_TRIALS = {ChangeKind.FEWER: "fewer", ChangeKind.MORE: "more"}
 
 
 def finding(head: HeadCases) -> str:
@@ -321,7 +323,7 @@ def outcome_text(outcome: CaseOutcome | None, *, scale: str) -> str:
     return ", ".join(parts)
 
 
-def counts_in_words(counts: Mapping[Change, int]) -> str:
+def counts_in_words(counts: Mapping[ChangeKind, int]) -> str:
     """Return how many cases changed, and how: `3 worse, 1 better, 56 same`."""
     return ", ".join(
         f"{counts[change]:,} {words.counted or words.label.lower()}"

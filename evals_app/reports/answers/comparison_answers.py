@@ -6,7 +6,7 @@ from typing import Any, Literal, Protocol
 from pydantic import Field
 
 from evals_app.engine.record.trial import Verdict
-from evals_app.engine.statistics.comparison import Change
+from evals_app.engine.statistics.comparison import ChangeKind
 from evals_app.reports.answers.compared_cases import ComparedCase, HeadCases, HeadVerdict, RunCases
 from evals_app.reports.answers.comparison import ChangedCheck, finding, headline
 from evals_app.reports.answers.run_answers import Answer, DifferenceJson, Json, Row, RunRow
@@ -236,9 +236,9 @@ def compared_head_json(
     )
 
 
-def counts_json(counts: Mapping[Change, int]) -> Json:
+def counts_json(counts: Mapping[ChangeKind, int]) -> Json:
     """Return how many cases changed in each way."""
-    return {change.value: counts.get(change, 0) for change in Change}
+    return {change.value: counts.get(change, 0) for change in ChangeKind}
 
 
 def part_json(differences: Differences) -> Json:

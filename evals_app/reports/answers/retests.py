@@ -12,8 +12,8 @@ from evals_app.engine.statistics.retest import (
     ENOUGH_TRIALS,
     LOOKS,
     Finding,
-    State,
     Suspect,
+    SuspectState,
     Trials,
 )
 from evals_app.reports.answers.run_answers import Answer, Json, Row, in_json
@@ -177,7 +177,7 @@ def _of_row(row: Row) -> Json:
 
 
 def _case_json(suspect: Suspect, row: Row, *, is_running: bool) -> Json:
-    is_open = is_running and suspect.state is State.OPEN
+    is_open = is_running and suspect.state is SuspectState.OPEN
     return SettledCase.of(
         case=suspect.name,
         suspected=suspect.direction.value,
@@ -204,7 +204,7 @@ def by_finding(suspects: Sequence[Suspect]) -> list[Suspect]:
 
 def finding_text(suspect: Suspect, *, is_running: bool) -> str:
     """Return what was found about a case, in two or three words."""
-    return TESTING if is_running and suspect.state is State.OPEN else WORDS[suspect.finding]
+    return TESTING if is_running and suspect.state is SuspectState.OPEN else WORDS[suspect.finding]
 
 
 def reason(suspect: Suspect, *, base: int, head: int) -> str:
@@ -225,7 +225,7 @@ def _of(trials: Trials) -> str:
 def headline(row: Row, suspects: Sequence[Suspect]) -> str:
     """Return how far a settlement is, or its result, in short sentences."""
     if row["status"] == "running":
-        still = sum(suspect.state is State.OPEN for suspect in suspects)
+        still = sum(suspect.state is SuspectState.OPEN for suspect in suspects)
         trials = LOOKS[row["look"] - 1].trials
         return (
             f"Look {row['look']} of {len(LOOKS)}: {counted(still, 'case')} {_is(still)} being tested,"

@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from evals_app.engine.verdicts.overruling import Word, consensus
+from evals_app.engine.verdicts.overruling import Ruling, consensus
 from evals_app.reports.answers.run_answers import Answer, Json
 
 
@@ -28,7 +28,7 @@ class TaskItem:
     check: str
     bullet: str
     judged: bool | None
-    words: tuple[Word, ...] = ()
+    words: tuple[Ruling, ...] = ()
 
     @property
     def people_say(self) -> bool | None:
@@ -49,7 +49,7 @@ class TaskItem:
         """Whether people say something else than the judge."""
         return self.is_compared and self.people_say is not self.judged
 
-    def word_of(self, person: int | None) -> Word | None:
+    def word_of(self, person: int | None) -> Ruling | None:
         return next((word for word in self.words if word.person == person), None)
 
 
@@ -110,7 +110,7 @@ def tallies(items: Iterable[TaskItem]) -> list[CheckTally]:
 
 
 def progress_of(
-    words: Sequence[tuple[int, Sequence[Word]]], *, assigned: Sequence[tuple[int, str]]
+    words: Sequence[tuple[int, Sequence[Ruling]]], *, assigned: Sequence[tuple[int, str]]
 ) -> TaskProgress:
     """Count what has been answered: `words` are those on each position.
 
@@ -147,11 +147,11 @@ def agreement_with_judge(items: Iterable[TaskItem], person: int | str) -> tuple[
     return sum(passed is judged for passed, judged in pairs), len(pairs)
 
 
-def _verdicts(words: Iterable[Word]) -> set[bool]:
+def _verdicts(words: Iterable[Ruling]) -> set[bool]:
     return {word.passed for word in words if word.passed is not None}
 
 
-def _decided(words: Iterable[Word]) -> int:
+def _decided(words: Iterable[Ruling]) -> int:
     return sum(word.passed is not None for word in words)
 
 

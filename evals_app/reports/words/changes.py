@@ -5,24 +5,24 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from evals_app.engine.record.trial import Verdict
-from evals_app.engine.statistics.comparison import CaseOutcome, Change, change_of, matched
+from evals_app.engine.statistics.comparison import CaseOutcome, ChangeKind, change_of, matched
 
 MAX_NAMED = 5  # cases that got worse
 
 _JUDGED = {
-    Change.WORSE: "worse",
-    Change.CHECK_WORSE: "with a worse check",
-    Change.FLAKY: "flaky before",
-    Change.BETTER: "better",
-    Change.CHECK_BETTER: "with a better check",
-    Change.FEWER: "with fewer trials passed",
-    Change.MORE: "with more trials passed",
+    ChangeKind.WORSE: "worse",
+    ChangeKind.CHECK_WORSE: "with a worse check",
+    ChangeKind.FLAKY: "flaky before",
+    ChangeKind.BETTER: "better",
+    ChangeKind.CHECK_BETTER: "with a better check",
+    ChangeKind.FEWER: "with fewer trials passed",
+    ChangeKind.MORE: "with more trials passed",
 }
 _LEFT_OUT = {
-    Change.CHANGED: "edited",
-    Change.NEW: "new",
-    Change.MISSING: "removed",
-    Change.UNDECIDED: "not decided in both",
+    ChangeKind.CHANGED: "edited",
+    ChangeKind.NEW: "new",
+    ChangeKind.MISSING: "removed",
+    ChangeKind.UNDECIDED: "not decided in both",
 }
 
 
@@ -34,7 +34,7 @@ class ChangedCases:
     same content and a verdict. `lost` passed before, have the same content, and did not pass now.
     """
 
-    counts: Mapping[Change, int]
+    counts: Mapping[ChangeKind, int]
     compared: int
     gained: int  # how many more of the compared cases pass
     lost: int
@@ -70,27 +70,27 @@ class ChangedCases:
         ]
         return "; ".join(filter(None, parts))
 
-    def _counted(self, words: Mapping[Change, str]) -> str:
+    def _counted(self, words: Mapping[ChangeKind, str]) -> str:
         counts = self.counts
         return ", ".join(
             f"{counts[kind]:,} {word}" for kind, word in words.items() if kind in counts
         )
 
 
-_EDITS = (Change.CHANGED, Change.NEW, Change.MISSING)
+_EDITS = (ChangeKind.CHANGED, ChangeKind.NEW, ChangeKind.MISSING)
 
 
 def changes_between(
     before: Mapping[str, CaseOutcome], now: Mapping[str, CaseOutcome]
 ) -> ChangedCases:
     """Count what happened to the cases of two runs, given by name."""
-    counts: Counter[Change] = Counter()
+    counts: Counter[ChangeKind] = Counter()
     compared = gained = lost = 0
     worse: list[str] = []
     for name, base, head in matched(before, now):
         change = change_of(base, head)
         counts[change] += 1
-        if base is None or head is None or change is Change.CHANGED:
+        if base is None or head is None or change is ChangeKind.CHANGED:
             continue
         if change.is_worse and len(worse) < MAX_NAMED:
             worse.append(name)

@@ -13,7 +13,7 @@ from django.db.models.functions import Now
 from django_q.models import Failure
 
 from evals_app.engine.running.execution import write_off
-from evals_app.engine.running.run_gateway import Job
+from evals_app.engine.running.run_gateway import ExecutionJob
 from evals_app.models import Execution, Lease, Run, Settlement, Tally, Worker
 from evals_app.runs.ending.cancel import cancel_queued
 from evals_app.runs.ending.finish import close_if_over
@@ -110,7 +110,10 @@ def _write_off(rows: list[Execution], *, lease: Lease) -> None:
     reason = f"Its worker died {MAX_ATTEMPTS} times, last on {lease.host} before {at}."
     cases = cases_of(run.pk, {row.position for row in rows})
     stored = stored_conversations(run, [row.pk for row in rows])
-    jobs = (Job(row.pk, cases[row.position], row.trial, stored=stored.get(row.pk)) for row in rows)
+    jobs = (
+        ExecutionJob(row.pk, cases[row.position], row.trial, stored=stored.get(row.pk))
+        for row in rows
+    )
     outcomes = [async_to_sync(write_off)(plan, job, reason=reason) for job in jobs]
     write_outcomes(outcomes, run_id=run.pk, min_pass_rate=stopping_rate(run))
     events.executions_ended(run.pk, outcomes)

@@ -6,7 +6,7 @@ from decimal import Decimal
 
 from django.utils import timezone
 
-from evals_app.engine.llm.purse import UNKNOWN, Use
+from evals_app.engine.llm.budget import UNKNOWN_USE, ModelUse
 from evals_app.models import Run, Spending
 
 ZERO = Decimal(0)
@@ -17,21 +17,21 @@ def today() -> date:
     return timezone.now().date()
 
 
-def book_spent(run: Run, spent: Mapping[Use, Decimal]) -> None:
+def book_spent(run: Run, spent: Mapping[ModelUse, Decimal]) -> None:
     """Add amounts to what a run has spent; the caller has locked the run."""
     _add(run, {use: (amount, ZERO) for use, amount in spent.items()})
 
 
 def book_unsettled(run: Run, amount: Decimal) -> None:
     """Add what a run has perhaps spent; the caller has locked the run."""
-    _add(run, {UNKNOWN: (ZERO, amount)})
+    _add(run, {UNKNOWN_USE: (ZERO, amount)})
 
 
-def _add(run: Run, amounts: Mapping[Use, tuple[Decimal, Decimal]]) -> None:
+def _add(run: Run, amounts: Mapping[ModelUse, tuple[Decimal, Decimal]]) -> None:
     if not amounts:
         return
     day = today()
-    rows = {Use(row.role, row.model): row for row in run.spending.filter(day=day)}  # type: ignore[arg-type]  # a role
+    rows = {ModelUse(row.role, row.model): row for row in run.spending.filter(day=day)}  # type: ignore[arg-type]  # a role
     for use, (spent_usd, unsettled_usd) in amounts.items():
         row = rows.get(use) or Spending(
             day=day,

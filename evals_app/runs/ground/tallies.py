@@ -7,7 +7,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from evals_app.engine.llm.purse import Counted
+from evals_app.engine.llm.budget import CallMetric
 from evals_app.engine.running.run_gateway import Outcome
 from evals_app.models import Tally
 from evals_app.models.run_records.leases import series
@@ -49,7 +49,7 @@ def count_run(verdict: str) -> None:
     Tally.add(series(RUNS, verdict=verdict), 1)
 
 
-def count_calls(counts: Mapping[Counted, int]) -> None:
+def count_calls(counts: Mapping[CallMetric, int]) -> None:
     """Count model calls and their tokens."""
     kinds = {"calls": (MODEL_CALLS, "status"), "tokens": (MODEL_TOKENS, "kind")}
     named = {}

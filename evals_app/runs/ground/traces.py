@@ -9,7 +9,7 @@ from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
 
-from evals_app.engine.running.spans import Received, Span
+from evals_app.engine.running.spans import AgentSpan, ReceivedSpans
 from evals_app.models import Execution, Trace, TraceSpan
 from evals_app.runs.ground.storable import storable
 
@@ -24,14 +24,14 @@ def open_trace(execution_id: int, trace_id: str) -> None:
     Trace.objects.get_or_create(trace_id=trace_id, defaults={"execution_id": execution_id})
 
 
-def receive(sent: Sequence[tuple[str, Span]]) -> Counter[str]:
+def receive(sent: Sequence[tuple[str, AgentSpan]]) -> Counter[str]:
     """Store spans by their traces; return how many were not accepted, by reason.
 
     A span that is sent again counts as accepted.
     """
     running = Q(execution__status=Execution.Status.RUNNING)
     ended = Q(execution__finished_at__gt=timezone.now() - ACCEPTED_AFTER)
-    by_trace: dict[str, list[Span]] = {}
+    by_trace: dict[str, list[AgentSpan]] = {}
     refused: Counter[str] = Counter()
     for trace_id, span in sent:
         if len(span.span_id) == ID_CHARS:
@@ -48,7 +48,7 @@ def receive(sent: Sequence[tuple[str, Span]]) -> Counter[str]:
     return refused
 
 
-def _store(trace: Trace, spans: Sequence[Span]) -> int:
+def _store(trace: Trace, spans: Sequence[AgentSpan]) -> int:
     """Store the spans of a trace that is locked; return how many do not fit."""
     new = {span.span_id: span for span in spans}
     stored = TraceSpan.objects.filter(trace=trace, span_id__in=new).values_list(
@@ -72,14 +72,14 @@ def _store(trace: Trace, spans: Sequence[Span]) -> int:
     return refused
 
 
-def read_spans(known: Mapping[str, int]) -> dict[str, Received]:
+def read_spans(known: Mapping[str, int]) -> dict[str, ReceivedSpans]:
     """Return what has arrived of these traces, if that is more than the number that is known."""
     traces = Trace.objects.filter(pk__in=known)
     changed = {
         trace.pk: trace for trace in traces if trace.span_count + trace.refused > known[trace.pk]
     }
-    spans: dict[str, list[Span]] = {trace_id: [] for trace_id in changed}
+    spans: dict[str, list[AgentSpan]] = {trace_id: [] for trace_id in changed}
     rows = TraceSpan.objects.filter(trace__in=changed).order_by("pk") if changed else ()
     for row in rows:
-        spans[row.trace_id].append(Span(**row.content))
-    return {pk: Received(tuple(spans[pk]), trace.refused) for pk, trace in changed.items()}
+        spans[row.trace_id].append(AgentSpan(**row.content))
+    return {pk: ReceivedSpans(tuple(spans[pk]), trace.refused) for pk, trace in changed.items()}

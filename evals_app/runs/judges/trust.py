@@ -5,7 +5,7 @@ from itertools import chain
 
 from django.db.models import Exists, OuterRef
 
-from evals_app.engine.record.trial import YardstickSpec
+from evals_app.engine.record.trial import JudgedCriterionSpec
 from evals_app.engine.specs.base_spec import ModelSpec
 from evals_app.engine.statistics.trust import JudgeTrust
 from evals_app.engine.suites.assertion_spec import AssertionSpec
@@ -34,7 +34,7 @@ def judge_trust(
     if least is None:
         return None
 
-    def judged_by(check: AssertionSpec) -> YardstickSpec | None:
+    def judged_by(check: AssertionSpec) -> JudgedCriterionSpec | None:
         judges = check.judges(agent=agent, judge=judge)
         return yardstick_of(check, judges, judge_prompt=suite.judge_prompt)
 

@@ -28,7 +28,7 @@ from evals_app.engine.basics.errors import ConfigurationError, WebError
 from evals_app.engine.basics.permits import permits
 from evals_app.engine.basics.signature import signed_headers
 from evals_app.engine.network.addresses import is_named, read_url
-from evals_app.engine.network.web import Answer, Web
+from evals_app.engine.network.web import Web, WebAnswer
 from evals_app.engine.record.trial import total_cost
 from evals_app.engine.statistics.comparison import change_of
 from evals_app.models import CaseResult, Delivery, MailWish, Run, Webhook
@@ -65,7 +65,7 @@ KEEP = timedelta(days=30)  # of what was delivered or given up
 
 TESTED = "Sent a test."  # in the history of a webhook
 
-Send = Callable[["OutgoingMessage"], Awaitable[Answer]]
+Send = Callable[["OutgoingMessage"], Awaitable[WebAnswer]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,11 +222,11 @@ def _deliver_all(deliveries: Sequence[Delivery], send: Send) -> int:
     return sum(itertools.starmap(_note, zip(deliveries, answers, strict=True)))
 
 
-async def _attempts(deliveries: Sequence[Delivery], send: Send) -> Sequence[Answer | str]:
+async def _attempts(deliveries: Sequence[Delivery], send: Send) -> Sequence[WebAnswer | str]:
     return await asyncio.gather(*(_safely(delivery, send) for delivery in deliveries))
 
 
-async def _safely(delivery: Delivery, send: Send) -> Answer | str:
+async def _safely(delivery: Delivery, send: Send) -> WebAnswer | str:
     """Send a message once; an error that no one expected keeps no other message waiting."""
     try:
         return await _attempt(delivery, send)
@@ -235,7 +235,7 @@ async def _safely(delivery: Delivery, send: Send) -> Answer | str:
         return _INTERNAL
 
 
-async def _attempt(delivery: Delivery, send: Send) -> Answer | str:
+async def _attempt(delivery: Delivery, send: Send) -> WebAnswer | str:
     """Send a message once; return the answer, or why there is none."""
     hook = delivery.webhook
     if hook is None:
@@ -258,7 +258,7 @@ async def _attempt(delivery: Delivery, send: Send) -> Answer | str:
         return str(error)
 
 
-def _mail(delivery: Delivery) -> Answer | str:
+def _mail(delivery: Delivery) -> WebAnswer | str:
     """Hand an e-mail to the mail server; its own time limit applies."""
     person: Any = delivery.person
     mail = EmailMessage(
@@ -271,10 +271,10 @@ def _mail(delivery: Delivery) -> Answer | str:
         mail.send()
     except (SMTPException, OSError) as error:
         return f"The mail server did not accept it: {error}"
-    return Answer(_TAKEN_BY_SERVER, "")
+    return WebAnswer(_TAKEN_BY_SERVER, "")
 
 
-async def send_message(message: OutgoingMessage) -> Answer:
+async def send_message(message: OutgoingMessage) -> WebAnswer:
     """Send a message to an address that may be called.
 
     Raises:
@@ -293,7 +293,7 @@ async def send_message(message: OutgoingMessage) -> Answer:
         )
 
 
-def _note(delivery: Delivery, answer: Answer | str) -> bool:
+def _note(delivery: Delivery, answer: WebAnswer | str) -> bool:
     """Note the result of an attempt; return whether the message arrived."""
     noted: dict[str, Any] = {"status_code": None, "answer": "", "problem": ""}
     if isinstance(answer, str):
@@ -302,7 +302,7 @@ def _note(delivery: Delivery, answer: Answer | str) -> bool:
         hook = delivery.webhook
         noted |= {"status_code": answer.status, "answer": _excerpt(hook, answer) if hook else ""}
     noted = storable(noted)
-    is_there = isinstance(answer, Answer) and answer.is_ok
+    is_there = isinstance(answer, WebAnswer) and answer.is_ok
     if is_there:
         _settle(delivery, Delivery.State.DELIVERED, **noted)
     elif delivery.attempts > len(PAUSES):
@@ -313,7 +313,7 @@ def _note(delivery: Delivery, answer: Answer | str) -> bool:
     return is_there
 
 
-def _excerpt(hook: Webhook, answer: Answer) -> str:
+def _excerpt(hook: Webhook, answer: WebAnswer) -> str:
     """Return the beginning of an answer; nothing of a host in a private network."""
     if is_named(read_url(hook.url), permits().hosts):
         return ""

@@ -12,7 +12,7 @@ from decimal import Decimal
 from django.db import transaction
 from django.db.models import F
 
-from evals_app.engine.llm.purse import Account, Counted, Use
+from evals_app.engine.llm.budget import BudgetAccount, CallMetric, ModelUse
 from evals_app.models import Lease, Run
 from evals_app.runs.ground.ledger import ZERO, book_spent, book_unsettled
 from evals_app.runs.ground.tallies import count_calls
@@ -25,7 +25,7 @@ _COLUMNS = (
 
 
 def settle_and_reserve(
-    token: uuid.UUID, account: Account, amounts: Sequence[Decimal]
+    token: uuid.UUID, account: BudgetAccount, amounts: Sequence[Decimal]
 ) -> list[bool] | None:
     """Take down a worker's account and reserve what fits beside it; None if its lease is gone.
 
@@ -66,16 +66,16 @@ def settle_and_reserve(
     return granted
 
 
-def _since(lease: Lease, account: Account) -> dict[Use, Decimal]:
+def _since(lease: Lease, account: BudgetAccount) -> dict[ModelUse, Decimal]:
     """Return what was spent since a worker's last report."""
-    before = {Use(role, model): Decimal(usd) for role, model, usd in lease.spent}
+    before = {ModelUse(role, model): Decimal(usd) for role, model, usd in lease.spent}
     since = {use: usd - before.get(use, ZERO) for use, usd in account.spent.items()}
     return {use: usd for use, usd in since.items() if usd}
 
 
-def _counts_since(lease: Lease, account: Account) -> dict[Counted, int]:
+def _counts_since(lease: Lease, account: BudgetAccount) -> dict[CallMetric, int]:
     """Return what was counted since a worker's last report, which this one replaces."""
-    before = {Counted(*key): number for *key, number in lease.counted}
+    before = {CallMetric(*key): number for *key, number in lease.counted}
     lease.counted = [[*key, number] for key, number in account.counts.items()]
     since = {key: number - before.get(key, 0) for key, number in account.counts.items()}
     return {key: number for key, number in since.items() if number}

@@ -13,7 +13,7 @@ from django.db import transaction
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from evals_app.engine.llm.models import Block, Standing
+from evals_app.engine.llm.models import Block, ProviderLoad
 from evals_app.engine.specs.base_spec import ProviderSpec
 from evals_app.engine.specs.outside_spec import Lane
 from evals_app.models import Agent, Lease, Provider, ProviderState, Run, Suite
@@ -22,7 +22,7 @@ from evals_app.models import Agent, Lease, Provider, ProviderState, Run, Suite
 def share_places(
     token: uuid.UUID,
     limits: Mapping[str, int],
-    standings: Mapping[str, Standing],
+    standings: Mapping[str, ProviderLoad],
     ordered: Mapping[str, int],
 ) -> dict[str, int] | None:
     """Return how many calls at once a worker may make of each limited provider from now on.

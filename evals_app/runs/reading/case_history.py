@@ -16,7 +16,7 @@ from django.db.models import CharField, Model, Q, QuerySet
 from django.db.models.functions import Cast
 from pydantic import ValidationError
 
-from evals_app.engine.statistics.comparison import Change, change_of
+from evals_app.engine.statistics.comparison import ChangeKind, change_of
 from evals_app.engine.suites.suite_spec import CaseSpec
 from evals_app.formats.snapshots.key_differences import differences
 from evals_app.formats.snapshots.run_snapshot import NOT_IN_DIGEST, read_case
@@ -85,7 +85,7 @@ class HistoryEntry:
     result: CaseResult
     before: CaseResult | None
     executions: tuple[Execution, ...]
-    change: Change | None = None
+    change: ChangeKind | None = None
     is_same_case: bool | None = None
     parts: tuple[PartChange, ...] | None = None
 

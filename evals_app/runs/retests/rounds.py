@@ -17,8 +17,8 @@ from pydantic import ValidationError
 from evals_app.engine.llm.pricing import usd_text
 from evals_app.engine.statistics.retest import (
     LOOKS,
-    State,
     Suspect,
+    SuspectState,
     Trials,
     look_at,
     trials_of_check,
@@ -181,7 +181,7 @@ def _start_run(
         IntegrityError: the key is taken.
         ValidationError: the snapshot is of another version of Evalwell.
     """
-    names = [suspect.name for suspect in suspects if suspect.state is State.OPEN]
+    names = [suspect.name for suspect in suspects if suspect.state is SuspectState.OPEN]
     trials = settlement.current_look.trials - settlement.fresh_before
     positions = positions_of(source, names)
     return create_run(

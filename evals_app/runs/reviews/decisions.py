@@ -20,17 +20,17 @@ from evals_app.engine.suites.suite_spec import SuiteSpec
 from evals_app.engine.verdicts.gates import (
     OF_EFFORT,
     GateResult,
-    Measured,
     Regressions,
+    RunMeasure,
     check_gates,
 )
-from evals_app.engine.verdicts.overruling import GivenGrade, Word, decide_with_people
+from evals_app.engine.verdicts.overruling import GivenGrade, Ruling, decide_with_people
 from evals_app.engine.verdicts.scoring import (
     CaseSummary,
-    Counts,
     Decision,
-    Effort,
+    RunEffort,
     Scores,
+    VerdictCounts,
     outcome_of,
     summarise_case,
 )
@@ -145,14 +145,14 @@ def _blame(reviews: Iterable[Review]) -> str | None:
 
 def given_grades(execution: Execution, reviews: Iterable[Review]) -> list[GivenGrade]:
     """Return the grades of an execution with what people say of each."""
-    words: dict[int | None, list[Word]] = defaultdict(list)
+    words: dict[int | None, list[Ruling]] = defaultdict(list)
     for review in reviews:
         words[review.grade_id].append(word_of(review))
     rows = GradeResult.objects.filter(execution=execution).defer("calls", "evidence")
     return [given_grade(row, words[row.pk]) for row in rows.order_by("position", "pk")]
 
 
-def given_grade(row: GradeResult, words: Iterable[Word]) -> GivenGrade:
+def given_grade(row: GradeResult, words: Iterable[Ruling]) -> GivenGrade:
     """Return a stored grade with what people say of it."""
     grade = Grade(
         row.score,
@@ -175,10 +175,10 @@ def given_grade(row: GradeResult, words: Iterable[Word]) -> GivenGrade:
     )
 
 
-def word_of(review: Review) -> Word:
+def word_of(review: Review) -> Ruling:
     """Return what a review says; of people who are gone, the name is what is left."""
     person = review.by_id or review.by_name
-    return Word(person, review.by_name, review.passed, review.score, review.item, review.reason)
+    return Ruling(person, review.by_name, review.passed, review.score, review.item, review.reason)
 
 
 # The run
@@ -237,7 +237,9 @@ _COUNTS = (
 )
 
 
-def _rest_of(run: Run, names: Collection[str], *, min_pass_rate: float) -> tuple[Counts, Scores]:
+def _rest_of(
+    run: Run, names: Collection[str], *, min_pass_rate: float
+) -> tuple[VerdictCounts, Scores]:
     """Count the cases without those named, and add up their scores."""
     rest = CaseResult.objects.filter(run=run).exclude(name__in=names)
     ended = F("passed") + F("failed") + F("measured") + F("skipped")
@@ -252,7 +254,7 @@ def _rest_of(run: Run, names: Collection[str], *, min_pass_rate: float) -> tuple
         scored=Count("score"),
     )
     passed = sums["cases_passed"]
-    counts = Counts(
+    counts = VerdictCounts(
         min_pass_rate,
         cases=sums["cases"],
         could_pass=passed,
@@ -272,8 +274,8 @@ def _gates(
     suite: SuiteSpec,
     cases: Sequence[CaseSummary],
     *,
-    score: Measured,
-    pass_rate: Measured,
+    score: RunMeasure,
+    pass_rate: RunMeasure,
     others: Mapping[int, tuple[str, float | None]],
 ) -> list[GateResult]:
     """Check gates again; those on times and costs only where people could decide them.
@@ -288,7 +290,7 @@ def _gates(
         if not gate.is_applied or (gate.name in OF_EFFORT and gate.passed is not None)
     }
     has_effort = any(gate.name in OF_EFFORT - kept for gate in recorded)
-    effort = _effort(run, others) if has_effort else Effort()
+    effort = _effort(run, others) if has_effort else RunEffort()
     again = check_gates(
         suite.gates,
         score=score,
@@ -302,9 +304,9 @@ def _gates(
     return [gate if gate.name in kept else by_name[gate.name] for gate in recorded]
 
 
-def _effort(run: Run, others: Mapping[int, tuple[str, float | None]]) -> Effort:
+def _effort(run: Run, others: Mapping[int, tuple[str, float | None]]) -> RunEffort:
     """Return what executions took and cost, of which people's decisions make more or fewer count."""
-    effort = Effort()
+    effort = RunEffort()
     for _, trials in groupby(facts_of(run, others=others), key=lambda fact: fact.case):
         effort.add(list(trials))
     return effort

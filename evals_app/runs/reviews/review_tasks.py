@@ -14,8 +14,8 @@ from django.db.models.functions import Now
 from evals_app.engine.basics.errors import CannotError
 from evals_app.engine.judging import AGAINST_VERDICT, INJECTION, contradicts
 from evals_app.engine.record.trial import Cause, GradeStatus, Verdict
-from evals_app.engine.statistics.sampling import Candidate, Outcome, draw, shares
-from evals_app.engine.verdicts.overruling import Word, bullets
+from evals_app.engine.statistics.sampling import Outcome, SampleCandidate, draw, shares
+from evals_app.engine.verdicts.overruling import Ruling, bullets
 from evals_app.models import GradeResult, Review, ReviewItem, ReviewTask, Run
 from evals_app.reports.answers.review_tasks import TaskItem, TaskProgress, progress_of
 from evals_app.runs.judges.criteria import bullet_text
@@ -141,7 +141,7 @@ def checks_to_offer(run: Run) -> list[tuple[str, int]]:
 
 def checkable(
     run: Run, *, only_judged: bool = True, seed: str, most: int = MAX_EXECUTIONS
-) -> list[Candidate]:
+) -> list[SampleCandidate]:
     """Return the grades that people could check; of a run with more than `most` executions, a sample."""
     rows: list[tuple[Any, ...]] = []
     keys = _executions(run, seed=seed, most=most)
@@ -187,7 +187,7 @@ def _items_of(rubrics: Sequence[int]) -> Iterator[tuple[int, Any]]:
         yield from rows.values_list("pk", "details__items")
 
 
-def _candidates(row: tuple[Any, ...], items: dict[int, Any]) -> Iterator[Candidate]:
+def _candidates(row: tuple[Any, ...], items: dict[int, Any]) -> Iterator[SampleCandidate]:
     pk, case, label, passed, status, cause, score, threshold, scale, flags = row
     flags = flags or ()
     if scale == "rubric":
@@ -201,7 +201,7 @@ def _candidates(row: tuple[Any, ...], items: dict[int, Any]) -> Iterator[Candida
         for number, met in bullets({"scale": "rubric", "items": listed}).items():
             if number in applicable:
                 is_doubtful = number in against or (INJECTION in flags and met is True)
-                yield Candidate(
+                yield SampleCandidate(
                     pk, label, _OUTCOMES[met], case, item=number, is_doubtful=is_doubtful
                 )
         return
@@ -211,7 +211,7 @@ def _candidates(row: tuple[Any, ...], items: dict[int, Any]) -> Iterator[Candida
     if is_open or is_decided:
         distance = 0.0 if score is None or threshold is None else abs(score - threshold)
         is_doubtful = AGAINST_VERDICT in flags or (INJECTION in flags and passed is True)
-        yield Candidate(
+        yield SampleCandidate(
             pk, label, _OUTCOMES[passed], case, distance=distance, is_doubtful=is_doubtful
         )
 
@@ -232,8 +232,12 @@ def _against_verdict(listed: Iterable[Any]) -> set[Any]:
 
 
 def _draw_fresh(
-    candidates: Sequence[Candidate], *, count: int, seed: str, known: set[tuple[int, int | None]]
-) -> list[Candidate]:
+    candidates: Sequence[SampleCandidate],
+    *,
+    count: int,
+    seed: str,
+    known: set[tuple[int, int | None]],
+) -> list[SampleCandidate]:
     fresh = [one for one in candidates if (one.grade, one.item) not in known]
     drawn = draw(fresh, count=count, seed=seed)
     if len(drawn) < count:
@@ -255,7 +259,7 @@ def _refuse(run: Run, people: Iterable["User"], count: int) -> None:
             raise CannotCheckError(problem, key="people")
 
 
-def _refuse_unknown(checks: Collection[str], candidates: Iterable[Candidate]) -> None:
+def _refuse_unknown(checks: Collection[str], candidates: Iterable[SampleCandidate]) -> None:
     known = {candidate.check for candidate in candidates}
     if not checks:
         raise CannotCheckError("Choose at least one check.", key="checks", value=[])
@@ -337,7 +341,7 @@ def item_with_words(row: ReviewItem) -> TaskItem:
     return _item(row, _words({row.grade_id}).get((row.grade_id, row.item), ()))
 
 
-def _item(row: ReviewItem, words: Sequence[Word]) -> TaskItem:
+def _item(row: ReviewItem, words: Sequence[Ruling]) -> TaskItem:
     grade = row.grade
     return TaskItem(
         position=row.position,
@@ -361,14 +365,14 @@ def judge_verdict(grade: GradeResult, item: int | None) -> bool | None:
     return grade.passed if grade.status == GradeStatus.OK else None
 
 
-def _words(grades: Collection[int]) -> dict[tuple[int, int | None], list[Word]]:
+def _words(grades: Collection[int]) -> dict[tuple[int, int | None], list[Ruling]]:
     """Return the last word of each person on grades and bullets."""
     rows = _current(Review.objects.filter(grade__in=grades)).order_by("pk")
-    by_place: dict[tuple[int, int | None], dict[int | str, Word]] = {}
+    by_place: dict[tuple[int, int | None], dict[int | str, Ruling]] = {}
     columns = ("grade", "item", "by", "by_name", "passed", "score", "reason")
     for grade, item, by, name, passed, score, reason in rows.values_list(*columns):
         person = name if by is None else by
-        word = Word(person, name, passed, score, item, reason)
+        word = Ruling(person, name, passed, score, item, reason)
         by_place.setdefault((grade, item), {})[person] = word
     return {place: list(words.values()) for place, words in by_place.items()}
 

@@ -6,14 +6,14 @@ from typing import Any
 from django.db.models import Q
 
 from evals_app.engine.record.trial import Cause, Failure, GradeStatus, Trial
-from evals_app.engine.running.run_gateway import Stored
+from evals_app.engine.running.run_gateway import StoredConversation
 from evals_app.models import Execution, GradeResult, Run, Transcript
 
 # Grades whose judge answered nothing that could be used.
 UNUSABLE = Q(status=GradeStatus.UNGRADED, cause=Cause.JUDGE)
 
 
-def stored_conversations(run: Run, ids: Collection[int]) -> dict[int, Stored]:
+def stored_conversations(run: Run, ids: Collection[int]) -> dict[int, StoredConversation]:
     """Return the conversation of each of these executions; none if their run asks an agent."""
     if not run.regrading:
         return {}
@@ -23,7 +23,7 @@ def stored_conversations(run: Run, ids: Collection[int]) -> dict[int, Stored]:
     transcripts = Transcript.objects.of_all(sources)
     answers = _answers(run, sources) if run.regrading["reuses_answers"] else {}
     return {
-        pk: Stored(
+        pk: StoredConversation(
             _trial(transcripts.get(pk)) or _removed_conversation(run, cases[pk]),
             answers.get(source, ()) if source else (),
         )

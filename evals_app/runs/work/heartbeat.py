@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from django.conf import settings
 
-from evals_app.engine.running.run_gateway import Orders, Report, Signal
+from evals_app.engine.running.run_gateway import Orders, Signal, WorkerReport
 from evals_app.engine.specs.base_spec import ProviderSpec
 from evals_app.engine.specs.outside_spec import Lane
 from evals_app.models import Run
@@ -31,7 +31,7 @@ class Heartbeat:
     stopping_since: float | None = None
     places: dict[str, int] = field(default_factory=dict)
 
-    def beat(self, report: Report) -> Orders:
+    def beat(self, report: WorkerReport) -> Orders:
         """Look once; every heartbeat the lease is renewed too."""
         if not self._renew(report):
             return Orders(Signal.LOST)
@@ -54,7 +54,7 @@ class Heartbeat:
             self.places = places
         return Orders(self._signal(), self.places, blocks(asked) if asked else {})
 
-    def _renew(self, report: Report) -> bool:
+    def _renew(self, report: WorkerReport) -> bool:
         now = time.monotonic()
         if now - self.renewed < settings.EVALS_HEARTBEAT_S:
             return True

@@ -16,7 +16,7 @@ from django.db import transaction
 from django.db.models import F, QuerySet, Sum
 from django.db.models.functions import Now
 
-from evals_app.engine.running.run_gateway import Begun, Job, Outcome
+from evals_app.engine.running.run_gateway import ExecutionJob, InterruptedConversation, Outcome
 from evals_app.engine.suites.suite_spec import CaseSpec
 from evals_app.formats.snapshots.run_snapshot import read_case
 from evals_app.models import Execution, Lease, PaidCalls, Run, SnapshotCase, Tally
@@ -57,7 +57,7 @@ class HeldLease:
     def run_id(self) -> int:
         return self.run.pk
 
-    def claim(self, count: int, *, free: int, in_hand: int) -> list[Job] | None:
+    def claim(self, count: int, *, free: int, in_hand: int) -> list[ExecutionJob] | None:
         """Take up to `count` queued executions of the run; none if it is stopped or done.
 
         More than `free` are taken only of what the run's other workers cannot begin at once. None:
@@ -103,11 +103,14 @@ class HeldLease:
         self.holds_suspects = attempts > 0
         self.counts["claimed"] += len(chosen)
         paid = PaidCalls.objects.filter(execution__in=[row[0] for row in chosen])
-        begun = {pk: Begun(**calls) for pk, calls in paid.values_list("pk", "calls")}
+        begun = {
+            pk: InterruptedConversation(**calls) for pk, calls in paid.values_list("pk", "calls")
+        }
         cases = cases_of(self.run_id, {position for _, position, _, _ in chosen})
         stored = stored_conversations(self.run, [row[0] for row in chosen])
         return [
-            Job(pk, cases[at], trial, begun.get(pk), stored.get(pk)) for pk, at, trial, _ in chosen
+            ExecutionJob(pk, cases[at], trial, begun.get(pk), stored.get(pk))
+            for pk, at, trial, _ in chosen
         ]
 
     def begin(self, ids: Sequence[int]) -> set[int]:
@@ -157,7 +160,7 @@ class HeldLease:
         self.valid_until = asked_at + settings.EVALS_LEASE_S
         return True
 
-    def keep(self, begun: Mapping[int, Begun]) -> None:
+    def keep(self, begun: Mapping[int, InterruptedConversation]) -> None:
         """Keep what conversations that are handed back have paid for."""
         with transaction.atomic():
             ours = self._mine().filter(pk__in=list(begun)).select_for_update()

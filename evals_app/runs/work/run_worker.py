@@ -13,10 +13,18 @@ from django.utils.crypto import salted_hmac
 
 from evals_app.engine.judging import Recipe
 from evals_app.engine.llm.answer_cache import AnswerCache, secret_in
-from evals_app.engine.llm.purse import Account
+from evals_app.engine.llm.budget import BudgetAccount
 from evals_app.engine.running.execution import execute
-from evals_app.engine.running.run_gateway import Begun, Job, Orders, Outcome, Plan, Report, Signal
-from evals_app.engine.running.spans import Received
+from evals_app.engine.running.run_gateway import (
+    ExecutionJob,
+    InterruptedConversation,
+    Orders,
+    Outcome,
+    Plan,
+    Signal,
+    WorkerReport,
+)
+from evals_app.engine.running.spans import ReceivedSpans
 from evals_app.formats.snapshots.run_snapshot import SnapshotSpec
 from evals_app.models import Attachment, EvaluationSteps, Run
 from evals_app.reports.renderers.otlp import SpanSource
@@ -74,7 +82,7 @@ async def work_on_run(
     plan = await sync_to_async(_plan_of_run)(lease.run_id)
     heartbeat = Heartbeat(lease, plan.limited, grace=grace, is_closing=is_closing)
     gateway = DatabaseGateway(lease, plan, heartbeat, exporter)
-    await execute(plan, gateway, slots=lease.slots, pulse_s=pulse_s)
+    await execute(plan, gateway, slots=lease.slots, heartbeat_s=pulse_s)
 
 
 def _plan_of_run(run_id: int) -> Plan:
@@ -103,7 +111,7 @@ class DatabaseGateway:
         self._limited = {limited.slug: limited for limited in plan.limited}
         self._heartbeat = heartbeat
 
-    async def claim(self, count: int, *, free: int, in_hand: int) -> Sequence[Job] | None:
+    async def claim(self, count: int, *, free: int, in_hand: int) -> Sequence[ExecutionJob] | None:
         return await self._here(self._lease.claim, [])(count, free=free, in_hand=in_hand)
 
     async def begin(self, ids: Sequence[int]) -> set[int]:
@@ -115,12 +123,14 @@ class DatabaseGateway:
             self._exporter.add(outcomes, self._source)
         return is_ours
 
-    async def pulse(self, report: Report) -> Orders:
+    async def send_heartbeat(self, report: WorkerReport) -> Orders:
         return await self._here(self._heartbeat.beat, Orders(Signal.LOST))(report)
 
-    async def bank(self, account: Account, amounts: Sequence[Decimal]) -> Sequence[bool]:
+    async def reserve_amounts(
+        self, account: BudgetAccount, amounts: Sequence[Decimal]
+    ) -> Sequence[bool]:
         granted = await self._here(settle_and_reserve, None)(self._lease.token, account, amounts)
-        # Without the lease nothing is reserved; the next pulse reports the end.
+        # Without the lease nothing is reserved; the next heartbeat reports the end.
         return [False] * len(amounts) if granted is None else granted
 
     async def book(self, provider: str, count: int) -> float:
@@ -129,7 +139,7 @@ class DatabaseGateway:
     async def open_trace(self, job_id: int, trace_id: str) -> None:
         await self._here(open_trace, None)(job_id, trace_id)
 
-    async def read_spans(self, known: Mapping[str, int]) -> Mapping[str, Received]:
+    async def read_spans(self, known: Mapping[str, int]) -> Mapping[str, ReceivedSpans]:
         return await self._here(read_spans, {})(known)
 
     async def read_file(self, sha256: str) -> bytes:
@@ -140,7 +150,7 @@ class DatabaseGateway:
     ) -> Sequence[str] | None:
         return await self._here(EvaluationSteps.objects.keep, None)(recipe, storable(proposal))
 
-    async def keep(self, begun: Mapping[int, Begun]) -> None:
+    async def keep(self, begun: Mapping[int, InterruptedConversation]) -> None:
         await self._here(self._lease.keep, None)(begun)
 
     def _here(self, operation: Callable[P, T], lost: T) -> Callable[P, Awaitable[T]]:

@@ -7,7 +7,7 @@ from django.test import Client
 from django.urls import reverse
 
 from evals_app.admin.conversation.span_lines import MAX_LINES, spans_context
-from evals_app.engine.running.spans import Span
+from evals_app.engine.running.spans import AgentSpan
 from evals_app.runs.ground.traces import open_trace, receive
 from tests.makers import make_execution, make_run, make_trial
 
@@ -24,9 +24,9 @@ def test_spans_are_a_tree_in_their_order_and_late_ones_are_counted(admin_client:
     open_trace(execution.pk, TRACE)
     tool = {"gen_ai.operation.name": "execute_tool"}
     sent = [
-        Span("2" * 16, "1" * 16, "<find>", 25, 75, tool, error="It broke."),
-        Span("1" * 16, TURN, "agent", 0, 100, {}),
-        Span("3" * 16, "1" * 16, "answer", 80, 100, {}),
+        AgentSpan("2" * 16, "1" * 16, "<find>", 25, 75, tool, error="It broke."),
+        AgentSpan("1" * 16, TURN, "agent", 0, 100, {}),
+        AgentSpan("3" * 16, "1" * 16, "answer", 80, 100, {}),
     ]
     receive([(TRACE, span) for span in sent])
 
@@ -47,7 +47,7 @@ def test_of_many_spans_the_first_are_shown() -> None:
     trial = make_trial().but(trace_id=TRACE, span_count=0)
     execution = make_execution(make_run(["passed"]), trial=trial, number=2)
     open_trace(execution.pk, TRACE)
-    receive([(TRACE, Span(f"{n:016}", "", "work", n, n, {})) for n in range(MAX_LINES + 3)])
+    receive([(TRACE, AgentSpan(f"{n:016}", "", "work", n, n, {})) for n in range(MAX_LINES + 3)])
 
     context = spans_context(trial)
 

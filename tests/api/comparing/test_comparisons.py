@@ -5,7 +5,7 @@ from typing import Any, get_args
 import pytest
 from openapi_schema_validator import OAS31Validator
 
-from evals_app.engine.statistics.comparison import MAX_RUNS, Change
+from evals_app.engine.statistics.comparison import MAX_RUNS, ChangeKind
 from evals_app.models import Run
 from evals_app.reports.answers.comparison_answers import CaseChange, ChangeCounts
 from tests.api.clients import make_client
@@ -69,7 +69,7 @@ def test_two_runs_are_compared_with_words_numbers_and_cases(schema: Any) -> None
 
 
 def test_the_words_of_changes_are_those_of_the_engine() -> None:
-    assert list(get_args(CaseChange)) == list(ChangeCounts.KEYS) == [*Change]
+    assert list(get_args(CaseChange)) == list(ChangeCounts.KEYS) == [*ChangeKind]
 
 
 def test_a_case_that_a_run_lacks_has_no_result_there() -> None:

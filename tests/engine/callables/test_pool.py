@@ -435,7 +435,7 @@ asyncio.new_event_loop().run_until_complete(main())
     assert await gone(await written_by(tmp_path / "below"))
 
 
-async def run(callables: Callables, script: str, **changes: Any) -> pool.Ran:
+async def run(callables: Callables, script: str, **changes: Any) -> pool.ProgramResult:
     options: dict[str, Any] = {"message": b"hello", "variables": {}, "most_bytes": 1_000} | changes
     return await callables.run(["/bin/sh", "-c", script], **options)
 

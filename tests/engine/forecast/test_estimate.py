@@ -13,7 +13,7 @@ from evals_app.engine.forecast.estimate import (
     TOOL_REQUEST_TOKENS,
     TOOL_RESULT_TOKENS,
     VERDICT_TOKENS,
-    Effort,
+    EstimatedEffort,
     Guess,
     Guesser,
     total_effort,
@@ -109,7 +109,7 @@ def test_calls_and_tokens_of_a_model_follow_from_the_text(
 ) -> None:
     effort = guess(case, **changes).effort
 
-    expected = Effort(
+    expected = EstimatedEffort(
         agent_calls=calls,
         agent_prompt_tokens=prompt,
         agent_response_tokens=response,
@@ -137,7 +137,7 @@ def test_a_script_calls_no_model_and_takes_its_delays(
 
     effort = guess(case, agent=make_agent(rule, tools=[])).effort
 
-    assert effort == Effort(time_s=seconds)
+    assert effort == EstimatedEffort(time_s=seconds)
 
 
 def test_of_an_agent_outside_only_the_time_is_guessed() -> None:
@@ -276,7 +276,7 @@ def test_a_scripted_judge_is_no_model_and_takes_its_delay() -> None:
         scripted={"strict": script},
     )
 
-    assert guesser.guess(case) == Guess(Effort(time_s=0.7), ())
+    assert guesser.guess(case) == Guess(EstimatedEffort(time_s=0.7), ())
 
 
 def test_without_a_judge_nobody_is_asked() -> None:
@@ -284,9 +284,11 @@ def test_without_a_judge_nobody_is_asked() -> None:
 
     guessed = Guesser(suite=make_suite(case), agent=make_agent(tools=[])).guess(case)
 
-    assert guessed == Guess(Effort(), ())
+    assert guessed == Guess(EstimatedEffort(), ())
 
 
 def test_the_sum_of_nothing_is_nothing() -> None:
-    assert total_effort([]) == Effort()
-    assert total_effort([Effort(1, 2), Effort(3, 4, time_s=5)]) == Effort(4, 6, time_s=5)
+    assert total_effort([]) == EstimatedEffort()
+    assert total_effort(
+        [EstimatedEffort(1, 2), EstimatedEffort(3, 4, time_s=5)]
+    ) == EstimatedEffort(4, 6, time_s=5)

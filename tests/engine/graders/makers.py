@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from evals_app.engine.record.aids import Measured, RagQuestion, StepsQuestion
+from evals_app.engine.record.aids import MetricScore, RagQuestion, StepsQuestion
 from evals_app.engine.record.trial import Chunk, Message, ToolCall, Trial, TurnRecord, View
 
 
@@ -47,9 +47,9 @@ class FakeMeasure:
     """Gives one result and remembers what it was asked."""
 
     def __init__(self, score: float | None = 0.5, **fields: Any) -> None:
-        self.found = Measured(score=score, **{"reason": "Because.", **fields})
+        self.found = MetricScore(score=score, **{"reason": "Because.", **fields})
         self.asked: list[RagQuestion | StepsQuestion] = []
 
-    async def __call__(self, question: RagQuestion | StepsQuestion) -> Measured:
+    async def __call__(self, question: RagQuestion | StepsQuestion) -> MetricScore:
         self.asked.append(question)
         return self.found

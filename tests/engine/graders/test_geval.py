@@ -4,7 +4,7 @@ import pytest
 from pydantic import ValidationError
 
 from evals_app.engine.graders.geval import GEval
-from evals_app.engine.record.aids import Aids, Measured, RagQuestion, StepsQuestion
+from evals_app.engine.record.aids import Aids, MetricScore, RagQuestion, StepsQuestion
 from evals_app.engine.record.trial import Cause, GradeStatus
 from evals_app.engine.suites.suite_spec import CaseSpec
 from tests.engine.graders.makers import view_of
@@ -99,8 +99,8 @@ def test_the_end_of_a_conversation_has_neither() -> None:
 
 
 async def graded(score: float | None, **options: Any) -> tuple[bool | None, Cause | None]:
-    async def measure(question: RagQuestion | StepsQuestion) -> Measured:
-        return Measured(score=score, reason="Because.")
+    async def measure(question: RagQuestion | StepsQuestion) -> MetricScore:
+        return MetricScore(score=score, reason="Because.")
 
     grader = GEval.model_validate({"criteria": "x"} | options)
     grade = await grader.grade_with(view_of("Hi"), Aids(measure=measure))

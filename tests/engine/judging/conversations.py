@@ -1,6 +1,6 @@
 """A conversation as a judge is shown it, and what judges quote of it: truly, and made up."""
 
-from evals_app.engine.judging.text.transcript import Piece
+from evals_app.engine.judging.text.transcript import TranscriptPiece
 
 ANSWER = """\
 Thanks for your patience, Ms. Okafor! I\u2019ve looked at order **ORD-1042**.
@@ -22,22 +22,24 @@ call 0800\u202f123\u202f456. Une r\u00e9ponse en fran\u00e7ais est possible. Das
 The organisation is closed on 24 December; business hours resume on 27 December at 9:30."""
 
 PIECES = (
-    Piece(2, "assistant", ANSWER),
-    Piece(
+    TranscriptPiece(2, "assistant", ANSWER),
+    TranscriptPiece(
         2,
         "tool result entity.get",
         '{"order": "ORD-1042", "status": "returned", "note": "Seal broken.\\nLamp \\"Aurora\\" is'
         ' fine.", "fee": -5, "total": 40.5}',
     ),
-    Piece(2, "tool call entity.get", '{"id": "ORD-1042"}'),
-    Piece(
+    TranscriptPiece(2, "tool call entity.get", '{"id": "ORD-1042"}'),
+    TranscriptPiece(
         2,
         "user",
         "Please refund my order ORD-1042 today. Your colleague Martha promised me 60 euros and a "
         "voucher. I never opened the parcel, the courier broke it. I am really angry about this.",
     ),
-    Piece(1, "assistant", "Yes"),
-    Piece(1, "user", "Are you there? I have a question on a lamp from your spring catalogue."),
+    TranscriptPiece(1, "assistant", "Yes"),
+    TranscriptPiece(
+        1, "user", "Are you there? I have a question on a lamp from your spring catalogue."
+    ),
 )
 
 # (what it is, the quote)

@@ -13,7 +13,7 @@ import pytest
 
 from evals_app.engine.llm.call import ModelCall, ModelReply, ToolDef, UserMessage
 from evals_app.engine.llm.models import Models
-from evals_app.engine.llm.provider import Setting
+from evals_app.engine.llm.provider import TimeSource
 from evals_app.engine.specs.base_spec import ProviderSpec
 from tests.chat_api import tool_messages
 from tests.messages_api import Json
@@ -73,7 +73,7 @@ def make_models(
     return Models(
         [make_provider(server.url, **changes)],
         environ={KEY_VARIABLE: KEY} if environ is None else environ,
-        setting=Setting(
+        setting=TimeSource(
             fake_time.sleep, fake_time.clock, random=lambda: jitter, now=lambda: 1_800_000_000.0
         ),
     )

@@ -9,7 +9,7 @@ import pytest
 
 from evals_app.engine.llm.answer_cache import FROM_CACHE, AnswerCache, secret_in
 from evals_app.engine.llm.call import ModelCall, ModelReply
-from evals_app.engine.llm.replay import Calls
+from evals_app.engine.llm.replay import ExecutionCalls
 from evals_app.engine.specs.base_spec import ProviderSpec
 from tests.engine.llm.makers import make_call
 from tests.engine.llm.test_replay import REPLY
@@ -35,7 +35,7 @@ async def asked(
     folder: Path, model: Model, *calls: ModelCall, trial: int = 1, provider: ProviderSpec = HERE
 ) -> list[ModelReply]:
     """Ask in one execution of a new run."""
-    made = Calls(model, cached=AnswerCache(folder, [provider]).of_trial(trial))
+    made = ExecutionCalls(model, cached=AnswerCache(folder, [provider]).of_trial(trial))
     return [await made(call) for call in calls]
 
 
@@ -63,14 +63,14 @@ async def test_the_identical_question_is_answered_from_the_folder(tmp_path: Path
 
 async def test_what_a_check_could_not_use_is_asked_for_again(tmp_path: Path) -> None:
     model, cache = Model(), AnswerCache(tmp_path, [HERE])
-    calls = Calls(model, cached=cache.of_trial(1))
+    calls = ExecutionCalls(model, cached=cache.of_trial(1))
     for key in ("a", "b"):
         await calls.of_check(key)(make_call(key))
     await calls(make_call("agent"))
 
     calls.forget("a")
 
-    again = Calls(model, cached=cache.of_trial(1))
+    again = ExecutionCalls(model, cached=cache.of_trial(1))
     texts = [(await again(make_call(text))).text for text in ("a", "b", "agent")]
     assert texts == ["Answer 4", "Answer 2", "Answer 3"]
     assert (calls.counts, again.counts) == ({"asked": 3}, {"found": 2, "asked": 1})
@@ -87,10 +87,10 @@ async def test_equal_questions_of_one_execution_are_votes(tmp_path: Path) -> Non
 
 async def test_a_vote_that_was_interrupted_is_not_repeated_as_the_next_one(tmp_path: Path) -> None:
     model, cache = Model(), AnswerCache(tmp_path, [HERE])
-    begun = Calls(model, cached=cache.of_trial(1))
+    begun = ExecutionCalls(model, cached=cache.of_trial(1))
     await begun(make_call())
 
-    resumed = Calls(model, paid=begun.made(), cached=cache.of_trial(1))
+    resumed = ExecutionCalls(model, paid=begun.made(), cached=cache.of_trial(1))
     again = [await resumed(make_call()) for _ in range(2)]
 
     assert [reply.text for reply in again] == ["Answer 1", "Answer 2"]

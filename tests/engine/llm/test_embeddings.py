@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from evals_app.engine.basics.errors import BadRequestError, ConfigurationError
+from evals_app.engine.llm.budget import BudgetAccount, CallBudget, ModelUse
 from evals_app.engine.llm.call import Embeddings
 from evals_app.engine.llm.models import Models
-from evals_app.engine.llm.purse import Account, Purse, Use
 from evals_app.engine.record.trial import Usage
 from tests.engine.llm.makers import CHAT, KEY_VARIABLE, Lab, make_provider
 from tests.messages_api import Json
@@ -75,21 +75,21 @@ async def test_embeddings_are_tried_again_paced_and_paid_like_all_calls(lab: Lab
 
 
 async def test_embeddings_keep_to_the_money_of_a_run(lab: Lab) -> None:
-    async def bank(account: Account, asked: Sequence[Decimal]) -> Sequence[bool]:
+    async def reserve_amounts(account: BudgetAccount, asked: Sequence[Decimal]) -> Sequence[bool]:
         return [True] * len(asked)
 
-    purse = Purse(bank, is_limited=True)
+    budget = CallBudget(reserve_amounts, is_limited=True)
     lab.server.answers(vectors_of)
     price = {"model": "embed-1", "valid_from": "2026-01-01", "input_usd": 2, "output_usd": 0}
     provider = make_provider(f"{lab.server.url}/v1", slug="openai", kind="openai", prices=[price])
 
-    async with Models([provider], purse=purse, environ={KEY_VARIABLE: KEY}) as models:
+    async with Models([provider], budget=budget, environ={KEY_VARIABLE: KEY}) as models:
         await embed(models, ["x"])
         with pytest.raises(ConfigurationError, match="openai/other has no price"):
             await models.embed(["x"], provider="openai", model="other")
 
     # Only checks compare texts.
-    assert purse.account.spent == {Use("judge", "openai/embed-1"): Decimal("0.000016")}
+    assert budget.account.spent == {ModelUse("judge", "openai/embed-1"): Decimal("0.000016")}
 
 
 @pytest.mark.parametrize(

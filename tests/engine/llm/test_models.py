@@ -19,7 +19,7 @@ from evals_app.engine.basics.errors import (
     UnavailableError,
 )
 from evals_app.engine.llm.models import Block, Models, preload
-from evals_app.engine.llm.provider import Setting
+from evals_app.engine.llm.provider import TimeSource
 from evals_app.engine.llm.slots import Pace
 from evals_app.engine.specs.base_spec import ProviderSpec
 from tests.engine.llm.makers import KEY_VARIABLE, MESSAGES, Lab, make_call, make_provider
@@ -233,7 +233,7 @@ async def test_a_call_that_waits_holds_no_slot(model_server: ModelServer) -> Non
     model_server.replies([Failure(500), Reply("The other."), Reply("The first.")])
     provider = make_provider(model_server.url, max_concurrency=1)
 
-    setting = Setting(sleep=sleep)
+    setting = TimeSource(sleep=sleep)
     async with Models([provider], setting=setting, environ={KEY_VARIABLE: KEY}) as models:
         first = asyncio.create_task(models.complete(make_call()))
         await asleep.wait()
@@ -352,7 +352,7 @@ async def test_two_providers_do_not_share_their_trouble(lab: Lab) -> None:
     providers = [make_provider(lab.server.url), make_provider(lab.server.url, slug="other")]
     lab.server.replies([Failure(400), Reply("Fine.")])
 
-    setting = Setting(lab.time.sleep, lab.time.clock)
+    setting = TimeSource(lab.time.sleep, lab.time.clock)
     async with Models(providers, setting=setting, environ={KEY_VARIABLE: KEY}) as models:
         models.apply(places={}, blocks={"other": Block(100, "asked by others")})
         with pytest.raises(BadRequestError):

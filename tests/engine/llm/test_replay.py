@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from evals_app.engine.llm.call import ModelCall, ModelReply, NativeTurn, ToolRequest, UserMessage
-from evals_app.engine.llm.replay import Calls, fingerprint
+from evals_app.engine.llm.replay import ExecutionCalls, fingerprint
 from evals_app.engine.record.trial import Attempt, Usage
 from tests.engine.llm.makers import make_call
 
@@ -40,10 +40,10 @@ class Model:
 
 async def test_the_same_question_gets_the_reply_of_before() -> None:
     model = Model()
-    first = Calls(model)
+    first = ExecutionCalls(model)
     await first(make_call("one"))
 
-    again = Calls(model, paid=first.made())
+    again = ExecutionCalls(model, paid=first.made())
     replayed = await again(make_call("one", timeout_s=1.0, tell=print))
     await again(make_call("two"))
 
@@ -57,10 +57,10 @@ async def test_the_same_question_gets_the_reply_of_before() -> None:
 
 async def test_a_question_asked_twice_needs_two_replies() -> None:
     model = Model()
-    first = Calls(model)
+    first = ExecutionCalls(model)
     await first(make_call())
 
-    again = Calls(model, paid=first.made())
+    again = ExecutionCalls(model, paid=first.made())
     await again(make_call())
     await again(make_call())
 

@@ -2,7 +2,7 @@ import re
 
 import pytest
 
-from evals_app.engine.network.addresses import Target, read_url, url_problem, why_refused
+from evals_app.engine.network.addresses import RequestTarget, read_url, url_problem, why_refused
 
 
 @pytest.mark.parametrize(
@@ -10,32 +10,40 @@ from evals_app.engine.network.addresses import Target, read_url, url_problem, wh
     [
         pytest.param(
             "https://agent.example.org",
-            Target("https", "agent.example.org", 443, "/"),
+            RequestTarget("https", "agent.example.org", 443, "/"),
             "agent.example.org",
             id="no path",
         ),
         pytest.param(
             "HTTP://Agent.Example.org:8080/Chat?a=B",
-            Target("http", "agent.example.org", 8080, "/Chat?a=B"),
+            RequestTarget("http", "agent.example.org", 8080, "/Chat?a=B"),
             "agent.example.org:8080",
             id="port, path and query",
         ),
-        pytest.param("http://a.b?x=1", Target("http", "a.b", 80, "/?x=1"), "a.b", id="query alone"),
-        pytest.param("http://a.b:80/", Target("http", "a.b", 80, "/"), "a.b", id="usual port"),
-        pytest.param("https://a.b:80/", Target("https", "a.b", 80, "/"), "a.b:80", id="other port"),
+        pytest.param(
+            "http://a.b?x=1", RequestTarget("http", "a.b", 80, "/?x=1"), "a.b", id="query alone"
+        ),
+        pytest.param(
+            "http://a.b:80/", RequestTarget("http", "a.b", 80, "/"), "a.b", id="usual port"
+        ),
+        pytest.param(
+            "https://a.b:80/", RequestTarget("https", "a.b", 80, "/"), "a.b:80", id="other port"
+        ),
         pytest.param(
             "http://[2001:DB8:0::1]:81/",
-            Target("http", "2001:db8::1", 81, "/"),
+            RequestTarget("http", "2001:db8::1", 81, "/"),
             "[2001:db8::1]:81",
             id="IPv6",
         ),
-        pytest.param("http://a.b./x", Target("http", "a.b", 80, "/x"), "a.b", id="final point"),
         pytest.param(
-            "http://a_b/x", Target("http", "a_b", 80, "/x"), "a_b", id="name of a service"
+            "http://a.b./x", RequestTarget("http", "a.b", 80, "/x"), "a.b", id="final point"
+        ),
+        pytest.param(
+            "http://a_b/x", RequestTarget("http", "a_b", 80, "/x"), "a_b", id="name of a service"
         ),
     ],
 )
-def test_a_url_is_taken_apart(url: str, target: Target, authority: str) -> None:
+def test_a_url_is_taken_apart(url: str, target: RequestTarget, authority: str) -> None:
     assert read_url(url) == target
     assert read_url(url).authority == authority
 

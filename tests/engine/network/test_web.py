@@ -12,7 +12,7 @@ import pytest
 from evals_app.engine.basics.errors import ConfigurationError
 from evals_app.engine.network import checked_transport
 from evals_app.engine.network import web as web_module
-from evals_app.engine.network.web import Answer, Web, WebError, proxy_for, why_not_called
+from evals_app.engine.network.web import Web, WebAnswer, WebError, proxy_for, why_not_called
 from tests.agent_server import Asked, Sent, WebServer
 from tests.engine.permitting import permitting
 
@@ -44,7 +44,7 @@ async def serving(
             yield server, web
 
 
-async def ask(web: Web, url: str, **kwargs: Any) -> Answer:
+async def ask(web: Web, url: str, **kwargs: Any) -> WebAnswer:
     given: dict[str, Any] = {"body": {}, "most_bytes": MOST}
     return await web.ask("POST", url, headers={}, **(given | kwargs))
 
@@ -293,13 +293,13 @@ async def test_no_secret_comes_back() -> None:
 @pytest.mark.parametrize(
     ("answer", "problem"),
     [
-        (Answer(503, ""), "status 503 Service Unavailable"),
-        (Answer(599, "a\n b"), "status 599: a b"),
-        (Answer(500, "x" * 1000), f"status 500 Internal Server Error: {'x' * 300}..."),
+        (WebAnswer(503, ""), "status 503 Service Unavailable"),
+        (WebAnswer(599, "a\n b"), "status 599: a b"),
+        (WebAnswer(500, "x" * 1000), f"status 500 Internal Server Error: {'x' * 300}..."),
     ],
 )
 def test_a_status_is_shown_with_the_beginning_of_what_was_said(
-    answer: Answer, problem: str
+    answer: WebAnswer, problem: str
 ) -> None:
     assert not answer.is_ok
     assert answer.problem == problem

@@ -14,7 +14,7 @@ from evals_app.engine.proposing.case_making import case_made, case_with
 from evals_app.engine.proposing.expected_changes import CannotExpectError
 from evals_app.engine.proposing.proposals import (
     MAX_BOXES,
-    Chosen,
+    KeptChecks,
     Proposal,
     chosen,
     default_keys,
@@ -459,7 +459,7 @@ def test_a_check_is_added_to_those_that_a_turn_has(
     case = make_case(turns=[{"user": "Hi", "expected": "Hello"} | turn, {"user": "Bye"}])
     new = AssertionSpec.model_validate(contains("new"))
 
-    added = case_with(case, Chosen(checks={1: [new]}, expected={2: "Goodbye"}))
+    added = case_with(case, KeptChecks(checks={1: [new]}, expected={2: "Goodbye"}))
 
     first, second = added.turns
     assert [check.grader.model_dump()["value"] for check in first.assertions or []] == values
@@ -472,7 +472,7 @@ def test_limits_and_checks_at_the_end_are_added_to_those_that_a_case_has() -> No
     limits = {"max_tool_calls": 3, "max_time_ms": 500}
     case = make_case(final_assertions=[{"type": "json_valid"}], limits=limits)
 
-    added = case_with(case, Chosen(checks={None: checks}, limits={"max_tool_calls": 1}))
+    added = case_with(case, KeptChecks(checks={None: checks}, limits={"max_tool_calls": 1}))
 
     assert added.final_assertions == checks
     assert (added.limits.max_tool_calls, added.limits.max_time_ms) == (1, 500)

@@ -11,10 +11,10 @@ from evals_app.engine.specs.base_spec import ModelSpec
 from evals_app.engine.suites.suite_spec import CaseSpec
 from evals_app.engine.verdicts.similarity import SimilaritySpec
 from tests.chat_api import Vectors
-from tests.engine.desks import cases_of, decided, execute_in_memory, make_plan
 from tests.engine.judging.makers import required, verdict
 from tests.engine.llm.makers import KEY_VARIABLE, make_provider
 from tests.engine.makers import ECHO, make_agent, make_case, make_model_agent
+from tests.engine.memory_gateway import cases_of, decided, execute_in_memory, make_plan
 from tests.model_server import KEY, ModelServer, Reply
 
 pytestmark = pytest.mark.anyio

@@ -12,10 +12,16 @@ from evals_app.engine.basics import at_work
 from evals_app.engine.record.trial import NO_USAGE, Cause, GradeStatus, Verdict, World
 from evals_app.engine.running import recording
 from evals_app.engine.running.execution import write_off
-from evals_app.engine.running.run_gateway import Job, Plan, Signal
-from tests.engine.desks import Desk, cases_of, decided, execute_in_memory, make_plan
+from evals_app.engine.running.run_gateway import ExecutionJob, Plan, Signal
 from tests.engine.llm.makers import KEY_VARIABLE, make_provider
 from tests.engine.makers import CLOCK, make_agent, make_case, make_model_agent, make_world
+from tests.engine.memory_gateway import (
+    MemoryGateway,
+    cases_of,
+    decided,
+    execute_in_memory,
+    make_plan,
+)
 from tests.model_server import KEY, ModelServer, Reply, last_text
 
 pytestmark = pytest.mark.anyio
@@ -53,7 +59,7 @@ async def test_what_an_execution_does_is_known_to_be_its_own() -> None:
         seen.append(at_work.EXECUTION.get())
         return make_world(clock)
 
-    await Desk(make_plan(*cases_of("a", "b", "c"), open_world=open_world)).run(slots=2)
+    await MemoryGateway(make_plan(*cases_of("a", "b", "c"), open_world=open_world)).run(slots=2)
 
     assert sorted(number for number in seen if number is not None) == [0, 1, 2]
 
@@ -102,11 +108,11 @@ async def test_slots_work_side_by_side_through_a_real_client(
         agent=make_model_agent(),
         providers=[make_provider(model_server.url)],
     )
-    desk = Desk(plan)
+    gateway = MemoryGateway(plan)
 
-    await desk.run(slots=4)
+    await gateway.run(slots=4)
 
-    assert desk.verdicts == [Verdict.PASSED] * 4
+    assert gateway.verdicts == [Verdict.PASSED] * 4
     assert model_server.most_at_once == 4
 
 
@@ -131,24 +137,24 @@ async def test_no_more_runs_at_once_than_there_are_slots(
     plan = make_plan(
         *cases_of(*"abcdef"), agent=make_model_agent(), providers=[make_provider(model_server.url)]
     )
-    desk = Desk(plan)
+    gateway = MemoryGateway(plan)
 
-    await desk.run(slots=2)
+    await gateway.run(slots=2)
 
-    assert len(desk.outcomes) == 6
+    assert len(gateway.outcomes) == 6
     assert most_at_once == 2
 
 
 async def test_those_who_begin_at_the_same_time_share_one_question() -> None:
-    desk = Desk(make_plan(*cases_of(*"abcd")))
+    gateway = MemoryGateway(make_plan(*cases_of(*"abcd")))
 
-    await desk.run(slots=4)
+    await gateway.run(slots=4)
 
-    assert desk.begun == [[0, 1, 2, 3]]
+    assert gateway.begun == [[0, 1, 2, 3]]
 
 
 async def test_one_question_is_asked_at_a_time_and_meanwhile_the_next_one_fills_up() -> None:
-    desk = Desk(make_plan(*cases_of(*"abcdef")))
+    gateway = MemoryGateway(make_plan(*cases_of(*"abcdef")))
     is_asked, all_claimed = asyncio.Event(), asyncio.Event()
     asking = most_asking = 0
 
@@ -163,55 +169,55 @@ async def test_one_question_is_asked_at_a_time_and_meanwhile_the_next_one_fills_
         asking -= 1
 
     async def one_by_one() -> None:
-        if len(desk.waiting) == 5:
+        if len(gateway.waiting) == 5:
             await is_asked.wait()  # the first begins alone
-        if not desk.waiting:
+        if not gateway.waiting:
             all_claimed.set()
 
-    desk.on_begin = slow
-    desk.on_claim = one_by_one
-    desk.most = 1
-    await desk.run(slots=6, pulse_s=1)
+    gateway.on_begin = slow
+    gateway.on_claim = one_by_one
+    gateway.most = 1
+    await gateway.run(slots=6, heartbeat_s=1)
 
-    assert desk.begun == [[0], [1, 2, 3, 4, 5]]
+    assert gateway.begun == [[0], [1, 2, 3, 4, 5]]
     assert most_asking == 1
 
 
 async def test_what_is_no_longer_ours_does_not_run() -> None:
-    desk = Desk(make_plan(*cases_of(*"abc")))
-    desk.refused = {1}
+    gateway = MemoryGateway(make_plan(*cases_of(*"abc")))
+    gateway.refused = {1}
 
-    await desk.run()
+    await gateway.run()
 
-    assert [outcome.job.id for outcome in desk.outcomes] == [0, 2]
+    assert [outcome.job.id for outcome in gateway.outcomes] == [0, 2]
 
 
 async def test_the_next_claim_does_not_wait_for_what_is_running() -> None:
-    desk = Desk(make_plan(*cases_of(*"abcdefgh")))
+    gateway = MemoryGateway(make_plan(*cases_of(*"abcdefgh")))
     begun_at_claim: list[int] = []
     is_claimed_again = asyncio.Event()
 
     async def note() -> None:
-        begun_at_claim.append(len(desk.begun))
+        begun_at_claim.append(len(gateway.begun))
         if len(begun_at_claim) > 1:
             is_claimed_again.set()
 
-    desk.on_begin = is_claimed_again.wait  # nobody begins before
-    desk.on_claim = note
-    await desk.run(slots=4, pulse_s=1)
+    gateway.on_begin = is_claimed_again.wait  # nobody begins before
+    gateway.on_claim = note
+    await gateway.run(slots=4, heartbeat_s=1)
 
     assert begun_at_claim[0] == 0
-    assert len(desk.outcomes) == 8
-    assert set(desk.claims) == {4}
+    assert len(gateway.outcomes) == 8
+    assert set(gateway.claims) == {4}
 
 
 async def test_nothing_to_do_is_done_at_once() -> None:
-    desk = Desk(make_plan(*cases_of("a")))
-    desk.waiting = []
+    gateway = MemoryGateway(make_plan(*cases_of("a")))
+    gateway.waiting = []
 
-    await desk.run()
+    await gateway.run()
 
-    assert (desk.claims, desk.begun, desk.batches) == ([4], [], [])
+    assert (gateway.claims, gateway.begun, gateway.batches) == ([4], [], [])
 
 
 # Batches
@@ -226,24 +232,24 @@ def shrink(monkeypatch: pytest.MonkeyPatch, *, batch: int, after_s: float) -> No
 
 async def test_a_full_batch_is_recorded_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     shrink(monkeypatch, batch=3, after_s=3600)
-    desk = Desk(make_plan(*cases_of(*"abcdefgh")))
+    gateway = MemoryGateway(make_plan(*cases_of(*"abcdefgh")))
 
-    await desk.run(slots=2)
+    await gateway.run(slots=2)
 
-    assert [len(batch) for batch in desk.batches] == [3, 3, 2]
+    assert [len(batch) for batch in gateway.batches] == [3, 3, 2]
 
 
 async def test_a_batch_that_is_not_full_is_recorded_after_a_moment(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     shrink(monkeypatch, batch=100, after_s=0.02)
-    desk = Desk(make_plan(*cases_of("hello", "late")))
+    gateway = MemoryGateway(make_plan(*cases_of("hello", "late")))
 
-    desk.on_record = desk.signals(Signal.CANCEL)
-    await desk.run()
+    gateway.on_record = gateway.signals(Signal.CANCEL)
+    await gateway.run()
 
     # The neighbour would have taken an hour: its outcome was not waited for.
-    assert [[outcome.job.case.name for outcome in batch] for batch in desk.batches] == [
+    assert [[outcome.job.case.name for outcome in batch] for batch in gateway.batches] == [
         ["1 hello"],
         ["2 late"],
     ]
@@ -251,7 +257,7 @@ async def test_a_batch_that_is_not_full_is_recorded_after_a_moment(
 
 async def test_slots_wait_while_too_much_is_unrecorded(monkeypatch: pytest.MonkeyPatch) -> None:
     shrink(monkeypatch, batch=2, after_s=0.001)
-    desk = Desk(make_plan(*cases_of(*"abcdefghijklmnop")))
+    gateway = MemoryGateway(make_plan(*cases_of(*"abcdefghijklmnop")))
     is_blocked = asyncio.Event()
     begun_while_recording: list[int] = []
 
@@ -261,24 +267,24 @@ async def test_slots_wait_while_too_much_is_unrecorded(monkeypatch: pytest.Monke
         is_blocked.set()
         for _ in range(200):  # whoever may go on would have done so by then
             await asyncio.sleep(0)
-        begun_while_recording.append(sum(map(len, desk.begun)))
+        begun_while_recording.append(sum(map(len, gateway.begun)))
 
-    desk.on_record = slow
-    await desk.run(slots=3)
+    gateway.on_record = slow
+    await gateway.run(slots=3)
 
     # 4 unrecorded, 3 more in the hands of the slots at the moment they have to wait.
     assert begun_while_recording[0] <= 4 + 3
-    assert len(desk.outcomes) == 16
+    assert len(gateway.outcomes) == 16
 
 
 async def test_everything_is_recorded_exactly_once(monkeypatch: pytest.MonkeyPatch) -> None:
     shrink(monkeypatch, batch=7, after_s=0.001)
-    desk = Desk(make_plan(*cases_of(*"abcdefghij"), trials=10))
+    gateway = MemoryGateway(make_plan(*cases_of(*"abcdefghij"), trials=10))
 
-    await desk.run(slots=16)
+    await gateway.run(slots=16)
 
-    assert [outcome.job.id for outcome in desk.outcomes] == list(range(100))
-    assert all(len(batch) <= 7 for batch in desk.batches)
+    assert [outcome.job.id for outcome in gateway.outcomes] == list(range(100))
+    assert all(len(batch) <= 7 for batch in gateway.batches)
 
 
 # Ends
@@ -286,19 +292,19 @@ async def test_everything_is_recorded_exactly_once(monkeypatch: pytest.MonkeyPat
 
 async def test_finishing_claims_nothing_more_and_finishes_what_is_running() -> None:
     slow = make_agent({"reply": "So.", "delay_ms": 60})
-    desk = Desk(make_plan(*cases_of(*"abcdefgh"), agent=slow))
+    gateway = MemoryGateway(make_plan(*cases_of(*"abcdefgh"), agent=slow))
 
-    desk.on_begin = desk.signals(Signal.FINISH)
-    await desk.run(slots=2)
+    gateway.on_begin = gateway.signals(Signal.FINISH)
+    await gateway.run(slots=2)
 
-    assert desk.verdicts == [Verdict.PASSED] * 2
-    assert desk.begun == [[0, 1]]
-    assert len(desk.claims) <= 2  # the second may have been under way by then
+    assert gateway.verdicts == [Verdict.PASSED] * 2
+    assert gateway.begun == [[0, 1]]
+    assert len(gateway.claims) <= 2  # the second may have been under way by then
 
 
 async def test_what_a_late_claim_brings_is_not_begun() -> None:
     slow = make_agent({"reply": "So.", "delay_ms": 300})
-    desk = Desk(make_plan(*cases_of(*"abcd"), agent=slow))
+    gateway = MemoryGateway(make_plan(*cases_of(*"abcd"), agent=slow))
     is_heeded = asyncio.Event()
     pulses = 0
 
@@ -310,25 +316,25 @@ async def test_what_a_late_claim_brings_is_not_begun() -> None:
         return Signal.FINISH if pulses > 1 else Signal.GO
 
     async def late() -> None:
-        if desk.claims:
+        if gateway.claims:
             await is_heeded.wait()
 
-    desk.on_pulse = pulse
-    desk.on_claim = late
-    await desk.run(slots=2)
+    gateway.on_heartbeat = pulse
+    gateway.on_claim = late
+    await gateway.run(slots=2)
 
-    assert desk.claims == [2, 2]
-    assert desk.begun == [[0, 1]]
+    assert gateway.claims == [2, 2]
+    assert gateway.begun == [[0, 1]]
 
 
 async def test_cancelling_keeps_what_was_said() -> None:
-    desk = Desk(
+    gateway = MemoryGateway(
         make_plan(make_case("hello", "late", "more", contains="o"), *cases_of("hello again"))
     )
-    desk.on_record = desk.signals(Signal.CANCEL)
-    await desk.run()
+    gateway.on_record = gateway.signals(Signal.CANCEL)
+    await gateway.run()
 
-    cancelled, finished = desk.outcomes
+    cancelled, finished = gateway.outcomes
     assert finished.decision is not None
     assert (cancelled.decision, cancelled.graded, dict(cancelled.summary)) == (None, (), {})
     assert [(turn.user, turn.error) for turn in cancelled.trial.turns] == [
@@ -339,61 +345,61 @@ async def test_cancelling_keeps_what_was_said() -> None:
 
 
 async def test_releasing_hands_back_what_is_running_and_records_what_is_done() -> None:
-    desk = Desk(make_plan(*cases_of("late", "hello", "late")))
+    gateway = MemoryGateway(make_plan(*cases_of("late", "hello", "late")))
 
-    desk.on_record = desk.signals(Signal.RELEASE)
-    await desk.run()
+    gateway.on_record = gateway.signals(Signal.RELEASE)
+    await gateway.run()
 
-    assert [outcome.job.case.name for outcome in desk.outcomes] == ["2 hello"]
-    assert sum(map(len, desk.begun)) == 3
+    assert [outcome.job.case.name for outcome in gateway.outcomes] == ["2 hello"]
+    assert sum(map(len, gateway.begun)) == 3
 
 
 async def test_whoever_has_lost_the_work_writes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     shrink(monkeypatch, batch=100, after_s=3600)
-    desk = Desk(make_plan(*cases_of("hello", "late")))
+    gateway = MemoryGateway(make_plan(*cases_of("hello", "late")))
 
-    desk.on_begin = desk.signals(Signal.LOST)
-    await desk.run()
+    gateway.on_begin = gateway.signals(Signal.LOST)
+    await gateway.run()
 
-    assert desk.batches == []
+    assert gateway.batches == []
 
 
 async def test_a_refused_batch_is_the_last_one(monkeypatch: pytest.MonkeyPatch) -> None:
     shrink(monkeypatch, batch=1, after_s=0.001)
-    desk = Desk(make_plan(*cases_of("a", "b", "c", "late")))
-    desk.is_ours = False
+    gateway = MemoryGateway(make_plan(*cases_of("a", "b", "c", "late")))
+    gateway.is_ours = False
 
-    await desk.run()
+    await gateway.run()
 
-    assert len(desk.batches) == 1
+    assert len(gateway.batches) == 1
 
 
 async def test_a_signal_is_never_taken_back() -> None:
-    desk = Desk(make_plan(*cases_of("late", "hello")))
+    gateway = MemoryGateway(make_plan(*cases_of("late", "hello")))
     signals = [Signal.GO, Signal.FINISH, Signal.GO, Signal.FINISH, Signal.CANCEL]
-    desk.on_pulse = lambda: signals.pop(0) if signals else Signal.GO
+    gateway.on_heartbeat = lambda: signals.pop(0) if signals else Signal.GO
 
-    await desk.run(slots=2, pulse_s=0.002)
+    await gateway.run(slots=2, heartbeat_s=0.002)
 
     assert signals == []
-    assert desk.verdicts == [None, Verdict.PASSED]
+    assert gateway.verdicts == [None, Verdict.PASSED]
 
 
 async def test_what_came_out_in_the_moment_of_a_cancellation_is_kept(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     shrink(monkeypatch, batch=1, after_s=0.001)
-    desk = Desk(make_plan(*cases_of(*"abcd")))
+    gateway = MemoryGateway(make_plan(*cases_of(*"abcd")))
 
     async def cancel_now() -> None:
-        desk.signal = Signal.CANCEL
+        gateway.signal = Signal.CANCEL
         await asyncio.sleep(0.05)
 
-    desk.on_record = cancel_now
-    await desk.run(slots=4)
+    gateway.on_record = cancel_now
+    await gateway.run(slots=4)
 
     # Each was either finished and recorded as such, or had been begun and is told to be cancelled.
-    assert [outcome.job.id for outcome in desk.outcomes] == [0, 1, 2, 3]
+    assert [outcome.job.id for outcome in gateway.outcomes] == [0, 1, 2, 3]
 
 
 # What goes wrong
@@ -457,15 +463,15 @@ async def test_somebody_elses_timeout_is_not_the_limit_of_an_execution(
 
 
 async def test_what_the_caller_cannot_do_ends_everything() -> None:
-    desk = Desk(make_plan(*cases_of("late", "hello")))
+    gateway = MemoryGateway(make_plan(*cases_of("late", "hello")))
 
     async def broken() -> None:
         message = "The database is gone."
         raise OSError(message)
 
-    desk.on_record = broken
+    gateway.on_record = broken
     with pytest.raises(ExceptionGroup) as caught:
-        await desk.run()
+        await gateway.run()
 
     assert caught.group_contains(OSError, match="The database is gone")
 
@@ -474,7 +480,7 @@ async def test_a_job_that_is_given_up_is_an_error_of_ours_with_all_its_grades() 
     case = make_case("a", "b", contains="o", limits={"max_tool_calls": 1})
     plan = make_plan(case)
 
-    outcome = await write_off(plan, Job(7, case, 2), reason="Its worker died 3 times.")
+    outcome = await write_off(plan, ExecutionJob(7, case, 2), reason="Its worker died 3 times.")
 
     assert (decided(outcome).verdict, decided(outcome).cause) == (Verdict.ERRORED, Cause.HARNESS)
     assert decided(outcome).reason == "Its worker died 3 times."
@@ -484,24 +490,24 @@ async def test_a_job_that_is_given_up_is_an_error_of_ours_with_all_its_grades() 
 
 
 async def test_jobs_that_are_withheld_are_asked_for_again_when_a_slot_is_free() -> None:
-    desk = WithholdingDesk(make_plan(*cases_of(*"abcdef")))
+    gateway = WithholdingDesk(make_plan(*cases_of(*"abcdef")))
 
-    await desk.run(slots=2)
+    await gateway.run(slots=2)
 
-    assert desk.verdicts == [Verdict.PASSED] * 6
-    assert desk.asked[0] == (2, 0)
-    assert all(free or in_hand for free, in_hand in desk.asked)
-    assert 0 in {free for free, _ in desk.asked}  # in advance, in vain
+    assert gateway.verdicts == [Verdict.PASSED] * 6
+    assert gateway.asked[0] == (2, 0)
+    assert all(free or in_hand for free, in_hand in gateway.asked)
+    assert 0 in {free for free, _ in gateway.asked}  # in advance, in vain
 
 
-class WithholdingDesk(Desk):
+class WithholdingDesk(MemoryGateway):
     """Gives nothing in advance."""
 
     def __init__(self, plan: Plan) -> None:
         super().__init__(plan)
         self.asked: list[tuple[int, int]] = []
 
-    async def claim(self, count: int, *, free: int, in_hand: int) -> Sequence[Job] | None:
+    async def claim(self, count: int, *, free: int, in_hand: int) -> Sequence[ExecutionJob] | None:
         self.asked.append((free, in_hand))
         if self.waiting and not free:
             return None
@@ -509,16 +515,16 @@ class WithholdingDesk(Desk):
 
 
 async def test_jobs_that_want_to_be_alone_are_asked_for_when_nothing_is_in_hand() -> None:
-    desk = LonelyDesk(make_plan(*cases_of(*"abc")))
+    gateway = LonelyDesk(make_plan(*cases_of(*"abc")))
 
-    await desk.run(slots=3)
+    await gateway.run(slots=3)
 
-    assert desk.begun == [[0], [1], [2]]
-    assert desk.verdicts == [Verdict.PASSED] * 3
+    assert gateway.begun == [[0], [1], [2]]
+    assert gateway.verdicts == [Verdict.PASSED] * 3
 
 
-class LonelyDesk(Desk):
+class LonelyDesk(MemoryGateway):
     """Gives one job at a time, to empty hands."""
 
-    async def claim(self, count: int, *, free: int, in_hand: int) -> Sequence[Job] | None:
+    async def claim(self, count: int, *, free: int, in_hand: int) -> Sequence[ExecutionJob] | None:
         return None if self.waiting and in_hand else self.give(1)

@@ -8,13 +8,15 @@ import pytest
 
 from evals_app.engine.record.trial import Trial, Usage
 from evals_app.engine.running.gathering import Gatherer
-from evals_app.engine.running.spans import Received, Span
-from tests.engine.desks import Desk, cases_of, make_plan
+from evals_app.engine.running.spans import AgentSpan, ReceivedSpans
 from tests.engine.makers import make_trial, make_turn
+from tests.engine.memory_gateway import MemoryGateway, cases_of, make_plan
 
 TURN, TRACE = "a" * 16, "f" * 32
-ROOT = Span("r", TURN, "agent", 0, 9, {"gen_ai.operation.name": "invoke_agent"})
-TOOL = Span("t", "r", "t", 1, 2, {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "x"})
+ROOT = AgentSpan("r", TURN, "agent", 0, 9, {"gen_ai.operation.name": "invoke_agent"})
+TOOL = AgentSpan(
+    "t", "r", "t", 1, 2, {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "x"}
+)
 
 
 def a_trial() -> Trial:
@@ -22,32 +24,32 @@ def a_trial() -> Trial:
     return make_trial(turn, trace_id=TRACE)
 
 
-def gathered(*looks: Received | None, wait_s: float) -> tuple[Trial, int]:
+def gathered(*looks: ReceivedSpans | None, wait_s: float) -> tuple[Trial, int]:
     """Wait for spans that come look by look; also return how often it was looked."""
-    desk: Any = Desk(make_plan(*cases_of("hello")))
-    left: Iterator[Received | None] = iter(looks)
+    gateway: Any = MemoryGateway(make_plan(*cases_of("hello")))
+    left: Iterator[ReceivedSpans | None] = iter(looks)
     known: list[Mapping[str, int]] = []
 
-    def look(asked: Mapping[str, int]) -> Mapping[str, Received]:
+    def look(asked: Mapping[str, int]) -> Mapping[str, ReceivedSpans]:
         known.append(asked)
         news = next(left, None)
         return {} if news is None else {TRACE: news}
 
-    desk.on_look = look
+    gateway.on_look = look
     with asyncio.Runner() as runner:
-        gatherer = Gatherer(desk, look_every_s=0)
+        gatherer = Gatherer(gateway, look_every_s=0)
         return runner.run(gatherer.gather(a_trial(), wait_s=wait_s)), len(known)
 
 
 @pytest.mark.parametrize(
     "looks",
     [
-        [Received((ROOT, TOOL))],
-        [None, Received((TOOL,)), None, Received((TOOL, ROOT))],
+        [ReceivedSpans((ROOT, TOOL))],
+        [None, ReceivedSpans((TOOL,)), None, ReceivedSpans((TOOL, ROOT))],
     ],
     ids=["at once", "in two batches"],
 )
-def test_it_ends_with_the_span_around_the_turn(looks: list[Received | None]) -> None:
+def test_it_ends_with_the_span_around_the_turn(looks: list[ReceivedSpans | None]) -> None:
     trial, count = gathered(*looks, wait_s=3600)
 
     assert [call.name for call in trial.tool_calls] == ["x"]
@@ -55,7 +57,7 @@ def test_it_ends_with_the_span_around_the_turn(looks: list[Received | None]) -> 
 
 
 def test_after_the_time_what_has_arrived_counts() -> None:
-    trial, _ = gathered(Received((TOOL,)), wait_s=0)
+    trial, _ = gathered(ReceivedSpans((TOOL,)), wait_s=0)
 
     assert [call.name for call in trial.tool_calls] == ["x"]
     assert trial.reports_calls

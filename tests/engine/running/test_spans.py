@@ -6,8 +6,8 @@ import pytest
 
 from evals_app.engine.record.trial import Chunk, Message, ToolCall, Trial, Usage
 from evals_app.engine.running.spans import (
-    Received,
-    Span,
+    AgentSpan,
+    ReceivedSpans,
     Tree,
     calls_of,
     is_complete,
@@ -23,21 +23,23 @@ ASKS = {"gen_ai.response.finish_reasons": ["tool_calls"]}
 AGENT = {"gen_ai.operation.name": "invoke_agent"}
 
 
-def span(name: str, attributes: dict[str, Any], *, below: str = "agent", **changes: Any) -> Span:
+def span(
+    name: str, attributes: dict[str, Any], *, below: str = "agent", **changes: Any
+) -> AgentSpan:
     """Make a span that begins after those that were made before, by its name."""
     fields: dict[str, Any] = {"start_ns": 0, "end_ns": 2_000_000}
-    return Span(name, below, name, attributes=attributes, **(fields | changes))
+    return AgentSpan(name, below, name, attributes=attributes, **(fields | changes))
 
 
 ROOT = span("agent", AGENT, below=TURN)
 
 
-def calls(*spans: Span) -> tuple[ToolCall, ...]:
+def calls(*spans: AgentSpan) -> tuple[ToolCall, ...]:
     tree = Tree([ROOT, *spans], [TURN])
     return calls_of(tree.of_turn(TURN), tree)
 
 
-def usage(*spans: Span) -> Usage:
+def usage(*spans: AgentSpan) -> Usage:
     tree = Tree(spans, [TURN])
     return usage_of(tree.of_turn(TURN), tree)
 
@@ -166,7 +168,7 @@ def test_calls_come_in_the_order_in_which_they_began_and_failed_ones_say_why() -
         ),
     ],
 )
-def test_a_call_that_two_instrumentations_noted_is_one_call(again: Span) -> None:
+def test_a_call_that_two_instrumentations_noted_is_one_call(again: AgentSpan) -> None:
     assert len(calls(span("one", TOOL | {"gen_ai.tool.call.id": "c1"}), again)) == 1
     assert len(calls(span("one", TOOL), span("other", TOOL))) == 2
 
@@ -199,7 +201,7 @@ CHUNKS = (Chunk("r1", "30 days."), Chunk("2", "Books."))
     ids=["alone", "inside a call", "beside a call", "inside the first call"],
 )
 def test_documents_belong_to_the_call_that_retrieved_them(
-    spans: list[Span], names: list[str]
+    spans: list[AgentSpan], names: list[str]
 ) -> None:
     made = calls(*spans)
 
@@ -260,7 +262,7 @@ def test_documents_belong_to_the_call_that_retrieved_them(
     ],
     ids=["none", "one unknown", "nested", "of the agent alone", "cached", "impossible"],
 )
-def test_tokens_are_counted_once(spans: list[Span], expected: Usage) -> None:
+def test_tokens_are_counted_once(spans: list[AgentSpan], expected: Usage) -> None:
     assert usage(*spans) == expected
 
 
@@ -286,7 +288,7 @@ def test_a_turn_gets_calls_tokens_and_model() -> None:
         "gen_ai.usage.input_tokens": 9,
         "gen_ai.usage.output_tokens": 2,
     }
-    received = Received((ROOT, span("t", TOOL), span("m", model)))
+    received = ReceivedSpans((ROOT, span("t", TOOL), span("m", model)))
 
     trial = with_spans(a_trial(), received, waited_s=15)
 
@@ -304,17 +306,17 @@ def test_what_the_reply_states_is_not_mixed_with_spans() -> None:
         "messages": (Message("assistant", "", (ToolCall("open", {}),)),),
     }
 
-    (turn,) = with_spans(a_trial(stated), Received((ROOT, span("t", TOOL))), waited_s=15).turns
+    (turn,) = with_spans(a_trial(stated), ReceivedSpans((ROOT, span("t", TOOL))), waited_s=15).turns
 
     assert [call.name for call in turn.tool_calls] == ["open"]
     assert "not used" in turn.notes[0]
-    assert is_complete(a_trial(stated), Received())
+    assert is_complete(a_trial(stated), ReceivedSpans())
 
 
 def test_tokens_that_the_reply_states_are_kept() -> None:
     stated = a_trial({"usage": Usage(1, 1), "model": "stated"})
 
-    (turn,) = with_spans(stated, Received((ROOT, span("m", CHAT))), waited_s=15).turns
+    (turn,) = with_spans(stated, ReceivedSpans((ROOT, span("m", CHAT))), waited_s=15).turns
 
     assert (turn.usage, turn.model) == (Usage(1, 1), "stated")
 
@@ -333,27 +335,27 @@ def test_tokens_that_the_reply_states_are_kept() -> None:
     ],
 )
 def test_a_turn_is_complete_once_the_span_around_it_has_arrived(
-    turns: int, spans: list[Span], *, complete: bool
+    turns: int, spans: list[AgentSpan], *, complete: bool
 ) -> None:
-    assert is_complete(a_trial(*[{}] * turns), Received(tuple(spans))) == complete
+    assert is_complete(a_trial(*[{}] * turns), ReceivedSpans(tuple(spans))) == complete
 
 
 @pytest.mark.parametrize(
     ("turns", "received", "missing"),
     [
-        (1, Received(), ["No span"]),
-        (1, Received((ROOT,), refused=3), ["3"]),
+        (1, ReceivedSpans(), ["No span"]),
+        (1, ReceivedSpans((ROOT,), refused=3), ["3"]),
         # Who notes model calls alone does not note tool calls.
-        (1, Received((ROOT, span("m", CHAT | ASKS))), ["asked"]),
-        (1, Received((ROOT, span("m", CHAT | ASKS), span("t", TOOL))), [""]),
+        (1, ReceivedSpans((ROOT, span("m", CHAT | ASKS))), ["asked"]),
+        (1, ReceivedSpans((ROOT, span("m", CHAT | ASKS), span("t", TOOL))), [""]),
         # With one turn there is no doubt.
-        (1, Received((span("t", TOOL, below="missing"),)), [""]),
-        (2, Received((ROOT,)), ["", "No span"]),
-        (2, Received((ROOT, span("t", TOOL, below="missing"))), ["parents", "parents"]),
+        (1, ReceivedSpans((span("t", TOOL, below="missing"),)), [""]),
+        (2, ReceivedSpans((ROOT,)), ["", "No span"]),
+        (2, ReceivedSpans((ROOT, span("t", TOOL, below="missing"))), ["parents", "parents"]),
     ],
 )
 def test_what_did_not_arrive_is_unknown_and_says_so(
-    turns: int, received: Received, missing: list[str]
+    turns: int, received: ReceivedSpans, missing: list[str]
 ) -> None:
     trial = with_spans(a_trial(*[{}] * turns), received, waited_s=15)
 
@@ -371,8 +373,8 @@ def test_what_did_not_arrive_is_unknown_and_says_so(
         pytest.param((span("t", TOOL, below=TURN),), True, id="no span around the turn"),
     ],
 )
-def test_what_may_be_missing_is_noted(spans: tuple[Span, ...], *, is_noted: bool) -> None:
-    (turn,) = with_spans(a_trial({}), Received(spans), waited_s=15).turns
+def test_what_may_be_missing_is_noted(spans: tuple[AgentSpan, ...], *, is_noted: bool) -> None:
+    (turn,) = with_spans(a_trial({}), ReceivedSpans(spans), waited_s=15).turns
 
     assert any("may be missing" in note for note in turn.notes) == is_noted
 
@@ -380,11 +382,11 @@ def test_what_may_be_missing_is_noted(spans: tuple[Span, ...], *, is_noted: bool
 def test_a_failed_turn_is_not_waited_for() -> None:
     failed = a_trial({"error": "It broke."})
 
-    assert is_complete(failed, Received())
-    assert with_spans(failed, Received(), waited_s=15).turns[0].calls_missing == ""
-    assert with_spans(failed, Received((ROOT, span("t", TOOL))), waited_s=15).tool_calls
+    assert is_complete(failed, ReceivedSpans())
+    assert with_spans(failed, ReceivedSpans(), waited_s=15).turns[0].calls_missing == ""
+    assert with_spans(failed, ReceivedSpans((ROOT, span("t", TOOL))), waited_s=15).tool_calls
     # It may still be at work.
-    assert not with_spans(failed, Received((span("t", TOOL),)), waited_s=15).tool_calls
+    assert not with_spans(failed, ReceivedSpans((span("t", TOOL),)), waited_s=15).tool_calls
 
 
 @pytest.mark.parametrize("value", [[1], {"a": [1]}, None, 7, "x" * 9999, "[" * 9999])
@@ -399,7 +401,7 @@ def test_a_failed_turn_is_not_waited_for() -> None:
 )
 @pytest.mark.parametrize("kind", [TOOL, CHAT, {"gen_ai.operation.name": "retrieval"}])
 def test_attributes_may_be_anything(kind: dict[str, Any], name: str, value: object) -> None:
-    received = Received((ROOT, span("s", kind | {name: value})))
+    received = ReceivedSpans((ROOT, span("s", kind | {name: value})))
 
     trial = with_spans(a_trial(), received, waited_s=15)
 

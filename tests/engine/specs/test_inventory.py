@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from evals_app.engine.specs.inventory import Abilities, Inventory, Named, slips
+from evals_app.engine.specs.inventory import Abilities, CheckedName, Inventory, slips
 
 CLOSED = Abilities(frozenset({"refund", "entity.query"}), finds_elsewhere=False)
 SHOP = replace(
@@ -18,39 +18,45 @@ SHOP = replace(
 @pytest.mark.parametrize(
     ("named", "is_there"),
     [
-        pytest.param(Named("tool", "refund", ()), True, id="tool"),
-        pytest.param(Named("tool", "Refund", ()), False, id="another case"),
-        pytest.param(Named("tool", "query", (), is_part=True), True, id="part"),
-        pytest.param(Named("tool", "delete", (), is_part=True), False, id="part of none"),
-        pytest.param(Named("chunk", "returns", ()), True, id="chunk"),
-        pytest.param(Named("chunk", "terms", ()), False, id="no chunk"),
-        pytest.param(Named("entity", "order-1042", ()), True, id="entity"),
-        pytest.param(Named("entity", "order-7", ()), True, id="one that an agent creates"),
+        pytest.param(CheckedName("tool", "refund", ()), True, id="tool"),
+        pytest.param(CheckedName("tool", "Refund", ()), False, id="another case"),
+        pytest.param(CheckedName("tool", "query", (), is_part=True), True, id="part"),
+        pytest.param(CheckedName("tool", "delete", (), is_part=True), False, id="part of none"),
+        pytest.param(CheckedName("chunk", "returns", ()), True, id="chunk"),
+        pytest.param(CheckedName("chunk", "terms", ()), False, id="no chunk"),
+        pytest.param(CheckedName("entity", "order-1042", ()), True, id="entity"),
+        pytest.param(CheckedName("entity", "order-7", ()), True, id="one that an agent creates"),
         pytest.param(
-            Named("entity", "order-7", (), is_old=True), False, id="one that should be there"
+            CheckedName("entity", "order-7", (), is_old=True), False, id="one that should be there"
         ),
-        pytest.param(Named("entity", "order-1042", (), is_old=True), True, id="one that is there"),
-        pytest.param(Named("entity", "sub-order-7", ()), True, id="of a type with a hyphen"),
-        pytest.param(Named("entity", "customer-7", ()), False, id="of no type"),
-        pytest.param(Named("entity", "order", ()), False, id="no number"),
         pytest.param(
-            Named("argument", "typ", (), owner="refund"),
+            CheckedName("entity", "order-1042", (), is_old=True), True, id="one that is there"
+        ),
+        pytest.param(CheckedName("entity", "sub-order-7", ()), True, id="of a type with a hyphen"),
+        pytest.param(CheckedName("entity", "customer-7", ()), False, id="of no type"),
+        pytest.param(CheckedName("entity", "order", ()), False, id="no number"),
+        pytest.param(
+            CheckedName("argument", "typ", (), owner="refund"),
             True,
             id="argument of a tool without a list",
         ),
-        pytest.param(Named("argument", "type", (), owner="entity.query"), True, id="argument"),
-        pytest.param(Named("argument", "typ", (), owner="entity.query"), False, id="no argument"),
-        pytest.param(Named("entity type", "order", ()), True, id="type"),
-        pytest.param(Named("entity type", "orders", ()), False, id="no type"),
+        pytest.param(
+            CheckedName("argument", "type", (), owner="entity.query"), True, id="argument"
+        ),
+        pytest.param(
+            CheckedName("argument", "typ", (), owner="entity.query"), False, id="no argument"
+        ),
+        pytest.param(CheckedName("entity type", "order", ()), True, id="type"),
+        pytest.param(CheckedName("entity type", "orders", ()), False, id="no type"),
     ],
 )
-def test_a_name_is_there_or_not(named: Named, *, is_there: bool) -> None:
+def test_a_name_is_there_or_not(named: CheckedName, *, is_there: bool) -> None:
     assert (SHOP.problem(named) is None) is is_there
     assert Inventory("desk").problem(named) is None
 
 
 def test_what_is_known_is_named_once_in_order() -> None:
-    problem = SHOP.problem(Named("tool", "xyz", ()))
+    problem = SHOP.problem(CheckedName("tool", "xyz", ()))
 
     assert problem is not None
     assert problem.endswith("Known: entity.query, refund.")
@@ -59,7 +65,7 @@ def test_what_is_known_is_named_once_in_order() -> None:
 def test_what_is_not_to_be_seen_is_not_shown() -> None:
     shop = Inventory("desk", frozenset({"refund"}), shows_tools=False)
 
-    assert "refund" not in str(shop.problem(Named("tool", "refnd", ())))
+    assert "refund" not in str(shop.problem(CheckedName("tool", "refnd", ())))
 
 
 @pytest.mark.parametrize(
@@ -74,4 +80,4 @@ def test_what_is_not_to_be_seen_is_not_shown() -> None:
 def test_slips_are_almost_like_what_is_shown_more_often(
     names: list[str], problems: dict[str, str]
 ) -> None:
-    assert slips(Named("tool", name, ()) for name in names) == problems
+    assert slips(CheckedName("tool", name, ()) for name in names) == problems

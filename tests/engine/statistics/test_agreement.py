@@ -12,7 +12,7 @@ from evals_app.engine.statistics.agreement import (
     Agreement,
     Kappa,
     Label,
-    Rate,
+    Proportion,
     compare,
     grade_on,
     weighted_kappa,
@@ -37,17 +37,17 @@ def test_forty_labels_give_the_numbers_worked_out_by_hand() -> None:
     assert (found.n, found.people_passed, found.people_failed) == (40, 30, 10)
     # 34 / 40. Wilson: centre (0.85 + 3.8415/80) / 1.0960 = 0.8193,
     # half 1.9600/1.0960 * sqrt(0.85*0.15/40 + 3.8415/6400) = 0.1101.
-    assert found.agreed == Rate(34, 40)
+    assert found.agreed == Proportion(34, 40)
     assert found.agreed.share == 0.85
     assert found.agreed.interval == near(0.7093, 0.9294)
     # People passed 30 of 40, so a judge that passes everything agrees in 30.
     assert found.commoner_passes
-    assert found.commoner == Rate(30, 40)
+    assert found.commoner == Proportion(30, 40)
     # 28 / 30: centre 0.9974/1.1280 = 0.8841, half 1.7375 * sqrt(0.0020741 + 0.0010671) = 0.0974.
-    assert found.passes_noticed == Rate(28, 30)
+    assert found.passes_noticed == Proportion(28, 30)
     assert found.passes_noticed.interval == near(0.7868, 0.9815)
     # 6 / 10: centre 0.7921/1.3841 = 0.5722, half 1.4160 * sqrt(0.024 + 0.0096037) = 0.2596.
-    assert found.failures_noticed == Rate(6, 10)
+    assert found.failures_noticed == Proportion(6, 10)
     assert found.failures_noticed.interval == near(0.3127, 0.8318)
     # By chance 30/40 * 32/40 + 10/40 * 8/40 = 0.65; (0.85 - 0.65) / (1 - 0.65) = 4/7.
     # Its variance: the cells give (3.86575 + 0.81225 + 0.496125 + 4.788375) / 49 = 9.9625/49,

@@ -8,13 +8,13 @@ from evals_app.engine.statistics.check_counts import (
     UNKNOWN,
     CheckCount,
     CheckPlace,
-    Turned,
+    FlippedChecks,
     check_key,
     counts_text,
     numbered,
     turned_checks,
 )
-from evals_app.engine.statistics.comparison import CaseOutcome, Change, change_of
+from evals_app.engine.statistics.comparison import CaseOutcome, ChangeKind, change_of
 
 
 def text(**counts: tuple[int, int]) -> str:
@@ -40,7 +40,7 @@ def text(**counts: tuple[int, int]) -> str:
 def test_a_check_turns_if_all_trials_do(
     base: str, head: str, worse: list[str], better: list[str]
 ) -> None:
-    assert turned_checks(base, head) == Turned(tuple(worse), tuple(better))
+    assert turned_checks(base, head) == FlippedChecks(tuple(worse), tuple(better))
 
 
 def test_equal_checks_of_one_turn_are_told_apart_by_their_order() -> None:
@@ -64,20 +64,20 @@ FELL = (text(a=(3, 0), b=(0, 3)), text(a=(0, 3), b=(0, 3)))
 @pytest.mark.parametrize(
     ("base", "head", "checks", "change"),
     [
-        pytest.param((0, 3), (0, 3), FELL, Change.CHECK_WORSE, id="failed before and now"),
-        pytest.param((0, 3), (0, 3), FELL[::-1], Change.CHECK_BETTER, id="the other way round"),
-        pytest.param((3, 0), (3, 0), FELL, Change.CHECK_WORSE, id="passed before and now"),
-        pytest.param((3, 0), (2, 1), FELL, Change.WORSE, id="its verdict is worse"),
-        pytest.param((2, 1), (3, 0), FELL, Change.CHECK_WORSE, id="seemed flaky"),
-        pytest.param((0, 3), (3, 0), FELL, Change.CHECK_WORSE, id="its verdict is better"),
-        pytest.param((0, 3), (3, 0), FELL[::-1], Change.BETTER, id="everything is better"),
-        pytest.param((2, 1), (1, 2), (UNKNOWN, UNKNOWN), Change.FEWER, id="a trial fewer"),
-        pytest.param((1, 2), (2, 1), (UNKNOWN, UNKNOWN), Change.MORE, id="a trial more"),
-        pytest.param((1, 2), (2, 4), (UNKNOWN, UNKNOWN), Change.SAME, id="the same rate"),
+        pytest.param((0, 3), (0, 3), FELL, ChangeKind.CHECK_WORSE, id="failed before and now"),
+        pytest.param((0, 3), (0, 3), FELL[::-1], ChangeKind.CHECK_BETTER, id="the other way round"),
+        pytest.param((3, 0), (3, 0), FELL, ChangeKind.CHECK_WORSE, id="passed before and now"),
+        pytest.param((3, 0), (2, 1), FELL, ChangeKind.WORSE, id="its verdict is worse"),
+        pytest.param((2, 1), (3, 0), FELL, ChangeKind.CHECK_WORSE, id="seemed flaky"),
+        pytest.param((0, 3), (3, 0), FELL, ChangeKind.CHECK_WORSE, id="its verdict is better"),
+        pytest.param((0, 3), (3, 0), FELL[::-1], ChangeKind.BETTER, id="everything is better"),
+        pytest.param((2, 1), (1, 2), (UNKNOWN, UNKNOWN), ChangeKind.FEWER, id="a trial fewer"),
+        pytest.param((1, 2), (2, 1), (UNKNOWN, UNKNOWN), ChangeKind.MORE, id="a trial more"),
+        pytest.param((1, 2), (2, 4), (UNKNOWN, UNKNOWN), ChangeKind.SAME, id="the same rate"),
     ],
 )
 def test_a_check_that_turned_is_a_change_unless_the_verdict_is_worse(
-    base: tuple[int, int], head: tuple[int, int], checks: tuple[str, str], change: Change
+    base: tuple[int, int], head: tuple[int, int], checks: tuple[str, str], change: ChangeKind
 ) -> None:
     before, after = checks
 

@@ -5,7 +5,7 @@ import pytest
 from evals_app.engine.record.trial import Verdict
 from evals_app.engine.statistics.comparison import (
     CaseOutcome,
-    Change,
+    ChangeKind,
     change_of,
     matched,
 )
@@ -35,47 +35,56 @@ MEASURED = CaseOutcome("a", "a", Verdict.MEASURED, 0, 0, 0, 0.9)
 @pytest.mark.parametrize(
     ("base", "head", "change"),
     [
-        pytest.param(outcome(3, 0), outcome(3, 0), Change.SAME, id="passed twice"),
-        pytest.param(outcome(3, 0), outcome(2, 1), Change.WORSE, id="fails now"),
-        pytest.param(outcome(0, 3), outcome(3, 0), Change.BETTER, id="passes now"),
-        pytest.param(outcome(2, 1), outcome(3, 0), Change.FLAKY, id="was mixed, passes now"),
+        pytest.param(outcome(3, 0), outcome(3, 0), ChangeKind.SAME, id="passed twice"),
+        pytest.param(outcome(3, 0), outcome(2, 1), ChangeKind.WORSE, id="fails now"),
+        pytest.param(outcome(0, 3), outcome(3, 0), ChangeKind.BETTER, id="passes now"),
+        pytest.param(outcome(2, 1), outcome(3, 0), ChangeKind.FLAKY, id="was mixed, passes now"),
         pytest.param(
-            outcome(2, 1, min_rate=0.6), outcome(0, 3), Change.FLAKY, id="was mixed, fails now"
+            outcome(2, 1, min_rate=0.6), outcome(0, 3), ChangeKind.FLAKY, id="was mixed, fails now"
         ),
         pytest.param(
-            outcome(19, 1, min_rate=0.8), outcome(0, 20), Change.WORSE, id="one unlucky trial"
+            outcome(19, 1, min_rate=0.8), outcome(0, 20), ChangeKind.WORSE, id="one unlucky trial"
         ),
         pytest.param(
-            outcome(0, 20), outcome(19, 1, min_rate=0.8), Change.BETTER, id="one unlucky trial now"
+            outcome(0, 20),
+            outcome(19, 1, min_rate=0.8),
+            ChangeKind.BETTER,
+            id="one unlucky trial now",
         ),
         pytest.param(
-            outcome(1, 19), outcome(20, 0), Change.BETTER, id="was mixed, rose beyond chance"
+            outcome(1, 19), outcome(20, 0), ChangeKind.BETTER, id="was mixed, rose beyond chance"
         ),
         pytest.param(
-            outcome(4, 1, min_rate=0.8), outcome(0, 5), Change.WORSE, id="1 of 42 by chance"
+            outcome(4, 1, min_rate=0.8), outcome(0, 5), ChangeKind.WORSE, id="1 of 42 by chance"
         ),
         pytest.param(
-            outcome(4, 1, min_rate=0.8), outcome(1, 4), Change.FLAKY, id="1 of 10 by chance"
+            outcome(4, 1, min_rate=0.8), outcome(1, 4), ChangeKind.FLAKY, id="1 of 10 by chance"
         ),
-        pytest.param(outcome(1, 0), outcome(0, 1), Change.WORSE, id="a single trial each"),
-        pytest.param(outcome(19, 1), outcome(0, 20), Change.WORSE, id="failed before, collapsed"),
-        pytest.param(outcome(0, 20), outcome(19, 1), Change.BETTER, id="still fails, rose"),
-        pytest.param(outcome(4, 1), outcome(0, 5), Change.FEWER, id="failed before, fell a little"),
+        pytest.param(outcome(1, 0), outcome(0, 1), ChangeKind.WORSE, id="a single trial each"),
         pytest.param(
-            outcome(3, 0), outcome(2, 1, min_rate=0.6), Change.FEWER, id="passes, a trial fewer"
+            outcome(19, 1), outcome(0, 20), ChangeKind.WORSE, id="failed before, collapsed"
         ),
-        pytest.param(outcome(3, 0), outcome(0, 0, errored=3), Change.UNDECIDED, id="errored now"),
-        pytest.param(outcome(0, 0), outcome(3, 0), Change.UNDECIDED, id="did not run before"),
-        pytest.param(outcome(3, 0), outcome(0, 3, digest="b"), Change.CHANGED, id="rewritten"),
-        pytest.param(outcome(3, 0, digest=""), outcome(0, 3), Change.WORSE, id="old row"),
-        pytest.param(MEASURED, MEASURED._replace(score=0.1), Change.SAME, id="measured twice"),
-        pytest.param(MEASURED, outcome(0, 3), Change.UNDECIDED, id="measured, fails now"),
-        pytest.param(None, outcome(0, 3), Change.NEW, id="new"),
-        pytest.param(outcome(0, 3), None, Change.MISSING, id="missing"),
+        pytest.param(outcome(0, 20), outcome(19, 1), ChangeKind.BETTER, id="still fails, rose"),
+        pytest.param(
+            outcome(4, 1), outcome(0, 5), ChangeKind.FEWER, id="failed before, fell a little"
+        ),
+        pytest.param(
+            outcome(3, 0), outcome(2, 1, min_rate=0.6), ChangeKind.FEWER, id="passes, a trial fewer"
+        ),
+        pytest.param(
+            outcome(3, 0), outcome(0, 0, errored=3), ChangeKind.UNDECIDED, id="errored now"
+        ),
+        pytest.param(outcome(0, 0), outcome(3, 0), ChangeKind.UNDECIDED, id="did not run before"),
+        pytest.param(outcome(3, 0), outcome(0, 3, digest="b"), ChangeKind.CHANGED, id="rewritten"),
+        pytest.param(outcome(3, 0, digest=""), outcome(0, 3), ChangeKind.WORSE, id="old row"),
+        pytest.param(MEASURED, MEASURED._replace(score=0.1), ChangeKind.SAME, id="measured twice"),
+        pytest.param(MEASURED, outcome(0, 3), ChangeKind.UNDECIDED, id="measured, fails now"),
+        pytest.param(None, outcome(0, 3), ChangeKind.NEW, id="new"),
+        pytest.param(outcome(0, 3), None, ChangeKind.MISSING, id="missing"),
     ],
 )
 def test_a_case_changes_by_verdict_and_content(
-    base: CaseOutcome | None, head: CaseOutcome | None, change: Change
+    base: CaseOutcome | None, head: CaseOutcome | None, change: ChangeKind
 ) -> None:
     assert change_of(base, head) is change
 

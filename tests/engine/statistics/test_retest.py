@@ -17,8 +17,8 @@ from evals_app.engine.statistics.retest import (
     LOOKS,
     Direction,
     Finding,
-    State,
     Suspect,
+    SuspectState,
     Trials,
     discoveries,
     find_suspects,
@@ -122,13 +122,18 @@ def test_a_look_decides_drops_and_leaves_open() -> None:
 
     after = look_at(suspects, fresh, replace(LOOKS[0], alpha=0.05))
 
-    assert [row.state for row in after] == [State.DECIDED, State.DROPPED, State.OPEN, State.OPEN]
+    assert [row.state for row in after] == [
+        SuspectState.DECIDED,
+        SuspectState.DROPPED,
+        SuspectState.OPEN,
+        SuspectState.OPEN,
+    ]
     assert [row.finding for row in after] == ["really_worse", *["cannot_tell"] * 3]
 
 
 def test_what_is_no_longer_open_stays_as_it_is() -> None:
-    decided = suspect("fell", state=State.DECIDED, p=0.001)
-    dropped = suspect("same", state=State.DROPPED, p=0.9)
+    decided = suspect("fell", state=SuspectState.DECIDED, p=0.001)
+    dropped = suspect("same", state=SuspectState.DROPPED, p=0.9)
 
     after = look_at([decided, dropped], {"fell": (Trials(9, 1), Trials(9, 1))}, LOOKS[1])
 
@@ -150,8 +155,8 @@ def test_a_stored_base_is_compared_with_fresh_trials_of_the_head() -> None:
         ({"base_before": Trials(2, 1)}, "was_flaky"),
         ({"base": Trials(4, 1)}, "was_flaky"),
         ({"base_before": Trials(19, 1), "head_before": Trials(0, 20)}, "cannot_tell"),
-        ({"state": State.DECIDED, "base": Trials(4, 1)}, "really_worse"),
-        ({"state": State.DECIDED, "direction": Direction.BETTER}, "really_better"),
+        ({"state": SuspectState.DECIDED, "base": Trials(4, 1)}, "really_worse"),
+        ({"state": SuspectState.DECIDED, "direction": Direction.BETTER}, "really_better"),
     ],
 )
 def test_the_finding_follows_from_the_trials(changes: dict[str, Any], finding: str) -> None:
@@ -159,7 +164,7 @@ def test_the_finding_follows_from_the_trials(changes: dict[str, Any], finding: s
 
 
 def test_a_suspect_is_stored_and_read() -> None:
-    row = suspect(base=Trials(4, 1), p=0.25, state=State.DROPPED)
+    row = suspect(base=Trials(4, 1), p=0.25, state=SuspectState.DROPPED)
 
     assert Suspect.from_json(row.to_json()) == row
 
@@ -217,7 +222,7 @@ class Site:
             is_base_stored=is_base_stored,
         ).suspects
         used = self._settle(list(suspects), before, after, is_base_stored=is_base_stored)
-        wrong = {row.name for row in used[0] if row.state is State.DECIDED}
+        wrong = {row.name for row in used[0] if row.state is SuspectState.DECIDED}
         return Simulated(
             detected=len(wrong & set(planted)),
             false=len(wrong - set(planted)),
@@ -252,7 +257,7 @@ class Site:
         for look in LOOKS:
             fresh: dict[str, tuple[Trials | None, Trials]] = {}
             for row in suspects:
-                if row.state is not State.OPEN:
+                if row.state is not SuspectState.OPEN:
                     continue
                 more, counts = look.trials - done, passed[row.name]
                 counts[1] += self._passed(after[row.name], more)

@@ -6,14 +6,16 @@ from dataclasses import replace
 
 import pytest
 
-from evals_app.engine.statistics.sampling import Candidate, Outcome, draw, shares
+from evals_app.engine.statistics.sampling import Outcome, SampleCandidate, draw, shares
 
 
-def grades(check: str, outcome: Outcome, cases: Iterable[str], *, first: int) -> list[Candidate]:
-    return [Candidate(pk, check, outcome, case) for pk, case in enumerate(cases, first)]
+def grades(
+    check: str, outcome: Outcome, cases: Iterable[str], *, first: int
+) -> list[SampleCandidate]:
+    return [SampleCandidate(pk, check, outcome, case) for pk, case in enumerate(cases, first)]
 
 
-def counted(drawn: Iterable[Candidate]) -> Counter[tuple[str, str]]:
+def counted(drawn: Iterable[SampleCandidate]) -> Counter[tuple[str, str]]:
     return Counter((one.check, one.outcome) for one in drawn)
 
 
@@ -95,7 +97,7 @@ def test_no_case_comes_twice_for_a_check_before_all_others_came_once() -> None:
 
 def test_of_a_case_the_score_nearest_to_the_threshold_comes_first() -> None:
     candidates = [
-        Candidate(pk, "polite", "passed", "A", distance=distance)
+        SampleCandidate(pk, "polite", "passed", "A", distance=distance)
         for pk, distance in enumerate([0.5, 0.1, 0.3])
     ]
 
@@ -123,7 +125,7 @@ def test_what_is_doubtful_comes_first(doubtful: int, count: int, first: int) -> 
 
 
 def test_bullets_of_a_rubric_are_drawn_one_by_one() -> None:
-    rubric = [Candidate(1, "rubric", "passed", "A", item=number) for number in range(1, 6)]
+    rubric = [SampleCandidate(1, "rubric", "passed", "A", item=number) for number in range(1, 6)]
 
     drawn = draw(rubric, count=3, seed="1")
 

@@ -6,9 +6,9 @@ from evals_app.engine.record.trial import (
     Cause,
     Grade,
     GradedAssertion,
+    JudgedCriterionSpec,
     Trial,
     Verdict,
-    YardstickSpec,
 )
 from evals_app.engine.statistics.trust import ONLY_INFORMS, JudgeTrust
 from evals_app.engine.suites.suite_spec import SuiteSpec
@@ -20,8 +20,8 @@ BY_SCORE = SUITE.model_copy(update={"pass_rule": "score"})
 TRIAL = Trial("A case", 1, 0, "a")
 
 
-def yardstick(digest: str = "a", *items: str) -> YardstickSpec:
-    return YardstickSpec(
+def yardstick(digest: str = "a", *items: str) -> JudgedCriterionSpec:
+    return JudgedCriterionSpec(
         digest=digest,
         type="llm_judge",
         criterion="Is polite",
@@ -75,7 +75,7 @@ def contains(*, passed: bool = True) -> GradedAssertion:
     ],
 )
 def test_a_judge_that_is_not_trusted_says_why(
-    given: YardstickSpec, known: JudgeTrust, says: list[str]
+    given: JudgedCriterionSpec, known: JudgeTrust, says: list[str]
 ) -> None:
     why = known.why_not(given)
 

@@ -10,7 +10,7 @@ from evals_app.engine.record.trial import Cause, Failure, Grade, GradedAssertion
 from evals_app.engine.statistics.trust import ONLY_INFORMS
 from evals_app.engine.verdicts.overruling import (
     GivenGrade,
-    Word,
+    Ruling,
     consensus,
     decide_with_people,
     overruled,
@@ -24,8 +24,8 @@ HIT, MISS = Grade.hit("Found."), Grade.miss("Not found.")
 UNGRADED = Grade.ungraded(Cause.JUDGE, "The judge refused.")
 
 
-def word(*, passed: bool | None, by: int = 1, **changes: Any) -> Word:
-    return Word(by, f"Person {by}", passed, **changes)
+def word(*, passed: bool | None, by: int = 1, **changes: Any) -> Ruling:
+    return Ruling(by, f"Person {by}", passed, **changes)
 
 
 yes, no, unsure = (partial(word, passed=passed) for passed in (True, False, None))
@@ -47,7 +47,7 @@ RIGHT, WRONG, UNSURE = yes(), no(), unsure()
     ],
 )
 def test_the_majority_of_people_counts(
-    words: list[Word],
+    words: list[Ruling],
     passed: bool | None,  # noqa: FBT001 - a column of the table
     is_disputed: bool,  # noqa: FBT001
 ) -> None:
@@ -82,7 +82,7 @@ def test_a_score_passes_as_it_would_of_a_judge(
     assert passes(score, kind=kind, threshold=threshold) is passed
 
 
-def given(check: GradedAssertion, *words: Word) -> GivenGrade:
+def given(check: GradedAssertion, *words: Ruling) -> GivenGrade:
     return GivenGrade(
         check.type,
         check.label,
@@ -96,7 +96,7 @@ def given(check: GradedAssertion, *words: Word) -> GivenGrade:
     )
 
 
-def regraded(check: GradedAssertion, *words: Word) -> tuple[bool | None, float | None] | None:
+def regraded(check: GradedAssertion, *words: Ruling) -> tuple[bool | None, float | None] | None:
     grade = overruled(given(check, *words))
     return None if grade is None else (grade.passed, grade.score)
 
@@ -119,7 +119,7 @@ def regraded(check: GradedAssertion, *words: Word) -> tuple[bool | None, float |
     ],
 )
 def test_a_check_gets_the_grade_that_people_give_it(
-    grade: Grade, words: list[Word], expected: tuple[bool, float] | None
+    grade: Grade, words: list[Ruling], expected: tuple[bool, float] | None
 ) -> None:
     assert regraded(graded(grade), *words) == expected
 
@@ -178,7 +178,7 @@ def rubric(*verdicts: str | None, threshold: float | None = 0.6, **grade: Any) -
     ],
 )
 def test_bullets_of_a_rubric_are_counted_again(
-    check: GradedAssertion, words: list[Word], expected: tuple[bool, float] | None
+    check: GradedAssertion, words: list[Ruling], expected: tuple[bool, float] | None
 ) -> None:
     assert regraded(check, *words) == expected
 

@@ -7,7 +7,7 @@ import pytest
 
 from evals_app.engine.record.trial import Cause, Failure, Verdict
 from evals_app.engine.suites.suite_spec import GatesSpec
-from evals_app.engine.verdicts.gates import Measured, Spending, TurnTimes, check_gates
+from evals_app.engine.verdicts.gates import RunCost, RunMeasure, TurnTimes, check_gates
 from evals_app.engine.verdicts.scoring import CaseSummary, Fact, summarise_run, turn_times
 from tests.engine.makers import make_suite, make_trial, make_turn
 
@@ -286,8 +286,8 @@ def times(ms: float) -> TurnTimes:
     return summary
 
 
-def spent(*costs: str | Decimal | None) -> Spending:
-    summary = Spending()
+def spent(*costs: str | Decimal | None) -> RunCost:
+    summary = RunCost()
     for cost in costs:
         summary.add(None if cost is None else Decimal(cost))
     return summary
@@ -298,17 +298,17 @@ def a_call(*costs: str | Decimal | None) -> dict[str, Any]:
     return {"agent": spent(*costs), "times": ONE_CALL}
 
 
-def exactly(value: float) -> Measured:
+def exactly(value: float) -> RunMeasure:
     """Return what is measured where all is graded."""
-    return Measured(value, value, value)
+    return RunMeasure(value, value, value)
 
 
 UNMEASURED: dict[str, Any] = {
-    "score": Measured(None, None, None),
-    "pass_rate": Measured(None, None, None),
+    "score": RunMeasure(None, None, None),
+    "pass_rate": RunMeasure(None, None, None),
     "times": TurnTimes(),
-    "agent": Spending(),
-    "everyone": Spending(),
+    "agent": RunCost(),
+    "everyone": RunCost(),
 }
 
 

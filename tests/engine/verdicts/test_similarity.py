@@ -13,7 +13,7 @@ from evals_app.engine.basics.errors import JudgeError, UnavailableError
 from evals_app.engine.llm.call import Embeddings
 from evals_app.engine.record.aids import TextSimilarity
 from evals_app.engine.record.trial import Usage
-from evals_app.engine.verdicts.similarity import Similarity, SimilaritySpec
+from evals_app.engine.verdicts.similarity import SimilarityMeter, SimilaritySpec
 from tests.engine.graders.makers import view_of
 from tests.engine.judging.makers import FakeModel, make_asker, reply
 
@@ -48,10 +48,10 @@ async def compare(
     *,
     by: SimilaritySpec = EMBEDDINGS,
     embedder: FakeEmbedder | None = None,
-    similarity: Similarity | None = None,
+    similarity: SimilarityMeter | None = None,
     model: FakeModel | None = None,
 ) -> TextSimilarity:
-    similarity = similarity or Similarity(embedder or FakeEmbedder())
+    similarity = similarity or SimilarityMeter(embedder or FakeEmbedder())
     asker = make_asker(model) if model else None
     return await similarity.by(by, asker=asker)(text, other, view=view_of(text), key="0")
 
@@ -73,7 +73,7 @@ async def test_what_embeddings_cost_is_kept() -> None:
 
 async def test_a_text_that_is_known_is_not_paid_for_again() -> None:
     embedder = FakeEmbedder()
-    similarity = Similarity(embedder)
+    similarity = SimilarityMeter(embedder)
 
     await compare("yes", "no", similarity=similarity)
     await compare("certainly", "no", similarity=similarity)

@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from evals_app.engine.record.trial import Verdict
-from evals_app.engine.statistics.comparison import CaseOutcome, Change
+from evals_app.engine.statistics.comparison import CaseOutcome, ChangeKind
 from evals_app.engine.statistics.stratified import Stratum, compare_rates
 from evals_app.reports.answers.compared_cases import Outcomes, compare_cases
 
@@ -37,17 +37,17 @@ def test_the_gravest_changes_come_first_and_in_each_the_largest() -> None:
     compared = compare_cases(BASE, HEAD)
 
     assert [(case.change, case.name) for case in compared.cases] == [
-        (Change.WORSE, "b"),
-        (Change.WORSE, "a"),
-        (Change.FLAKY, "d"),
-        (Change.BETTER, "dear"),
-        (Change.BETTER, "c"),
-        (Change.UNDECIDED, "open"),
-        (Change.CHANGED, "e"),
-        (Change.NEW, "new"),
-        (Change.MISSING, "gone"),
-        (Change.SAME, "slipped"),
-        (Change.SAME, "same"),
+        (ChangeKind.WORSE, "b"),
+        (ChangeKind.WORSE, "a"),
+        (ChangeKind.FLAKY, "d"),
+        (ChangeKind.BETTER, "dear"),
+        (ChangeKind.BETTER, "c"),
+        (ChangeKind.UNDECIDED, "open"),
+        (ChangeKind.CHANGED, "e"),
+        (ChangeKind.NEW, "new"),
+        (ChangeKind.MISSING, "gone"),
+        (ChangeKind.SAME, "slipped"),
+        (ChangeKind.SAME, "same"),
     ]
     (head,) = compared.heads
     assert head.counts == compared.counts
@@ -110,14 +110,14 @@ def test_a_case_has_the_gravest_change_of_all_heads() -> None:
     compared = compare_cases(base, first, second)
 
     assert [(case.name, case.change, case.changes) for case in compared.cases] == [
-        ("a", Change.WORSE, [Change.SAME, Change.WORSE]),
-        ("b", Change.BETTER, [Change.BETTER, Change.MISSING]),
-        ("c", Change.NEW, [None, Change.NEW]),
+        ("a", ChangeKind.WORSE, [ChangeKind.SAME, ChangeKind.WORSE]),
+        ("b", ChangeKind.BETTER, [ChangeKind.BETTER, ChangeKind.MISSING]),
+        ("c", ChangeKind.NEW, [None, ChangeKind.NEW]),
     ]
     assert [outcome and outcome.passed for outcome in compared.cases[2].outcomes] == [None, None, 1]
     assert [head.counts for head in compared.heads] == [
-        {Change.SAME: 1, Change.BETTER: 1},
-        {Change.WORSE: 1, Change.NEW: 1, Change.MISSING: 1},
+        {ChangeKind.SAME: 1, ChangeKind.BETTER: 1},
+        {ChangeKind.WORSE: 1, ChangeKind.NEW: 1, ChangeKind.MISSING: 1},
     ]
     assert [head.is_worse for head in compared.heads] == [False, True]
 
@@ -125,11 +125,11 @@ def test_a_case_has_the_gravest_change_of_all_heads() -> None:
 def test_cases_are_chosen_by_change_and_by_part_of_the_name() -> None:
     compared = compare_cases(BASE, HEAD)
 
-    assert [case.name for case in compared.chosen(change=Change.WORSE)] == ["b", "a"]
+    assert [case.name for case in compared.chosen(change=ChangeKind.WORSE)] == ["b", "a"]
     assert [case.name for case in compared.chosen(text="E")] == [
         *("dear", "open", "e", "new", "gone", "slipped", "same")
     ]
-    assert compared.chosen(change=Change.WORSE, text="z") == []
+    assert compared.chosen(change=ChangeKind.WORSE, text="z") == []
     assert compared.chosen() is compared.cases
 
 
@@ -187,7 +187,7 @@ def test_many_small_falls_make_a_suite_worse_though_no_verdict_fell() -> None:
 
     (found,) = compare_cases(base, head).heads
 
-    assert found.counts == {Change.FEWER: 20}
+    assert found.counts == {ChangeKind.FEWER: 20}
     assert (found.verdict, found.is_worse) == ("worse", True)
 
 

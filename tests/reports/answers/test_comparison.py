@@ -7,7 +7,7 @@ import pytest
 
 from evals_app.engine.record.trial import Verdict
 from evals_app.engine.statistics.agreement import Agreement
-from evals_app.engine.statistics.comparison import CaseOutcome, Change
+from evals_app.engine.statistics.comparison import CaseOutcome, ChangeKind
 from evals_app.engine.statistics.stratified import RateTest
 from evals_app.formats.snapshots.snapshot_differences import Part
 from evals_app.reports.answers.agreement import NOT_COMPARED
@@ -59,11 +59,11 @@ NOTHING = RateTest(0, 0, 0, None, None)
 
 
 def head(test: RateTest = NOTHING, **counts: int) -> HeadCases:
-    return HeadCases(Counter({Change(name): n for name, n in counts.items()}), test, 0)
+    return HeadCases(Counter({ChangeKind(name): n for name, n in counts.items()}), test, 0)
 
 
 def test_every_change_and_every_part_has_its_words() -> None:
-    assert list(CHANGES) == list(Change)
+    assert list(CHANGES) == list(ChangeKind)
     assert list(PARTS) == [part.value for part in Part]
 
 
@@ -230,21 +230,25 @@ def test_an_outcome_is_written_with_what_is_known(outcome: CaseOutcome | None, t
 
 
 def test_counts_leave_out_what_did_not_happen() -> None:
-    assert counts_in_words({Change.SAME: 56, Change.WORSE: 1_000}) == "1,000 worse, 56 same"
+    assert counts_in_words({ChangeKind.SAME: 56, ChangeKind.WORSE: 1_000}) == "1,000 worse, 56 same"
 
 
 @pytest.mark.parametrize(
     ("outcomes", "change", "text"),
     [
-        pytest.param([(3, 0), (2, 1)], Change.FEWER, "Same verdict, 1 trial fewer", id="fewer"),
-        pytest.param([(0, 3), (2, 1)], Change.MORE, "Same verdict, 2 trials more", id="more"),
-        pytest.param([(3, 0), (2, 2)], Change.FEWER, "Fewer trials passed", id="of more trials"),
-        pytest.param([(3, 0), (2, 1), (1, 2)], Change.FEWER, "Fewer trials passed", id="two heads"),
-        pytest.param([(3, 0), (0, 3)], Change.WORSE, "Worse", id="another change"),
+        pytest.param([(3, 0), (2, 1)], ChangeKind.FEWER, "Same verdict, 1 trial fewer", id="fewer"),
+        pytest.param([(0, 3), (2, 1)], ChangeKind.MORE, "Same verdict, 2 trials more", id="more"),
+        pytest.param(
+            [(3, 0), (2, 2)], ChangeKind.FEWER, "Fewer trials passed", id="of more trials"
+        ),
+        pytest.param(
+            [(3, 0), (2, 1), (1, 2)], ChangeKind.FEWER, "Fewer trials passed", id="two heads"
+        ),
+        pytest.param([(3, 0), (0, 3)], ChangeKind.WORSE, "Worse", id="another change"),
     ],
 )
 def test_a_case_that_kept_its_verdict_says_how_many_trials_did_not(
-    outcomes: list[tuple[int, int]], change: Change, text: str
+    outcomes: list[tuple[int, int]], change: ChangeKind, text: str
 ) -> None:
     results = tuple(CaseOutcome("a", "", Verdict.FAILED, *trials, 0, None) for trials in outcomes)
 

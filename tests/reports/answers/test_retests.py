@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from evals_app.engine.statistics.retest import Direction, State, Suspect, Trials
+from evals_app.engine.statistics.retest import Direction, Suspect, SuspectState, Trials
 from evals_app.reports.answers.retests import (
     by_finding,
     finding_text,
@@ -60,7 +60,7 @@ def test_the_result_names_what_was_found(changes: dict[str, int], words: list[st
 
 
 def test_while_it_runs_the_look_and_what_is_open_are_named() -> None:
-    suspects = [suspect(), suspect(state=State.DROPPED)]
+    suspects = [suspect(), suspect(state=SuspectState.DROPPED)]
 
     text = headline(row(status="running", look=2), suspects)
 
@@ -81,7 +81,7 @@ def test_the_reason_has_the_numbers_of_both_versions() -> None:
 
 def test_what_is_worse_comes_first() -> None:
     unsure, flaky = suspect(name="unsure"), suspect(name="flaky", base=Trials(1, 1))
-    worse = suspect(name="worse", state=State.DECIDED)
+    worse = suspect(name="worse", state=SuspectState.DECIDED)
 
     assert [case.name for case in by_finding([flaky, unsure, worse])] == [
         "worse",

@@ -17,8 +17,8 @@ from evals_app.engine.record.trial import (
     Usage,
     Verdict,
 )
-from evals_app.engine.running.run_gateway import Job, Outcome, Stored
-from evals_app.engine.running.spans import Span, Tree, calls_of, usage_of
+from evals_app.engine.running.run_gateway import ExecutionJob, Outcome, StoredConversation
+from evals_app.engine.running.spans import AgentSpan, Tree, calls_of, usage_of
 from evals_app.engine.verdicts.scoring import Decision
 from evals_app.formats.otlp import read_spans
 from evals_app.reports.renderers.otlp import SpanSource, request_of, spans_of
@@ -57,11 +57,13 @@ def an_outcome(*, again: bool = False, **changes: Any) -> Outcome:
         for place in (1, None)
     ]
     decision = Decision(Verdict.FAILED, 0.5, Cause.ASSERTION, SECRET)
-    job = Job(9, make_case(), 1, stored=Stored(trial) if again else None)
+    job = ExecutionJob(9, make_case(), 1, stored=StoredConversation(trial) if again else None)
     return Outcome(job, trial, tuple(graded), decision)
 
 
-def exported(outcome: Outcome, *, with_content: bool = False) -> tuple[str, dict[str, Span], str]:
+def exported(
+    outcome: Outcome, *, with_content: bool = False
+) -> tuple[str, dict[str, AgentSpan], str]:
     """Return the id of the trace, its spans by name as our own reader reads them, and all of it."""
     spans = spans_of(outcome, SOURCE, ended_at=ENDED, with_content=with_content)
     body = json.dumps(request_of(spans))

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 
-from evals_app.engine.llm.purse import Account, Use
+from evals_app.engine.llm.budget import BudgetAccount, ModelUse
 from evals_app.models import Lease, Spending
 from evals_app.runs.ending.reap import reap
 from evals_app.runs.money.budget import settle_and_reserve
@@ -19,7 +19,7 @@ from tests.runs.suites import finished, lease_of, make_suite
 
 pytestmark = pytest.mark.django_db
 
-AGENT, JUDGE = Use("agent", "openai/small"), Use("judge", "openai/large")
+AGENT, JUDGE = ModelUse("agent", "openai/small"), ModelUse("judge", "openai/large")
 
 
 def entries(*columns: str) -> set[tuple[Any, ...]]:
@@ -40,8 +40,8 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Any:
 def test_a_report_that_comes_twice_is_entered_once_by_role_and_model() -> None:
     run = start_run(make_suite())
     token = lease_of(run).token
-    first = Account(spent={AGENT: Decimal("0.10")})
-    second = Account(spent={AGENT: Decimal("0.15"), JUDGE: Decimal("0.02")})
+    first = BudgetAccount(spent={AGENT: Decimal("0.10")})
+    second = BudgetAccount(spent={AGENT: Decimal("0.15"), JUDGE: Decimal("0.02")})
 
     for account in (first, first, second, second):
         settle_and_reserve(token, account, [])
@@ -56,7 +56,7 @@ def test_two_drainers_of_a_run_add_to_the_same_entry() -> None:
     run = start_run(make_suite(cases=30, concurrency=1000))
 
     for lease in (lease_of(run), lease_of(run)):
-        settle_and_reserve(lease.token, Account(spent={AGENT: Decimal("0.10")}), [])
+        settle_and_reserve(lease.token, BudgetAccount(spent={AGENT: Decimal("0.10")}), [])
 
     assert entries("model", "spent_usd") == {("openai/small", Decimal("0.20"))}
 
@@ -66,9 +66,9 @@ def test_money_is_entered_on_the_day_on_which_it_is_spent(clock: Any) -> None:
     token = lease_of(run).token
 
     clock("2026-11-30T23:59:00+00:00")
-    settle_and_reserve(token, Account(spent={AGENT: Decimal("0.10")}), [])
+    settle_and_reserve(token, BudgetAccount(spent={AGENT: Decimal("0.10")}), [])
     clock("2026-12-01T00:01:00+00:00")
-    settle_and_reserve(token, Account(spent={AGENT: Decimal("0.30")}), [])
+    settle_and_reserve(token, BudgetAccount(spent={AGENT: Decimal("0.30")}), [])
 
     assert entries("day", "spent_usd") == {
         (date(2026, 11, 30), Decimal("0.10")),
@@ -79,8 +79,8 @@ def test_money_is_entered_on_the_day_on_which_it_is_spent(clock: Any) -> None:
 def test_what_a_dead_worker_had_reserved_is_entered_as_perhaps_spent() -> None:
     run = start_run(make_suite(), max_cost_usd=Decimal(1))
     token = lease_of(run).token
-    settle_and_reserve(token, Account(), [Decimal("0.60")])
-    settle_and_reserve(token, Account(Decimal("0.60"), {AGENT: Decimal("0.10")}), [])
+    settle_and_reserve(token, BudgetAccount(), [Decimal("0.60")])
+    settle_and_reserve(token, BudgetAccount(Decimal("0.60"), {AGENT: Decimal("0.10")}), [])
     Lease.objects.update(until="2020-01-01T00:00:00Z")
 
     reap()
@@ -115,7 +115,7 @@ def test_a_run_that_costs_nothing_has_no_entry() -> None:
 def test_entries_outlive_the_run_and_the_person() -> None:
     ann = User.objects.create(username="ann")
     run = start_run(make_suite(), by=ann)
-    settle_and_reserve(lease_of(run).token, Account(spent={AGENT: Decimal("0.10")}), [])
+    settle_and_reserve(lease_of(run).token, BudgetAccount(spent={AGENT: Decimal("0.10")}), [])
 
     ann.delete()
     run.delete()

@@ -4,7 +4,7 @@ from decimal import Decimal
 
 import pytest
 
-from evals_app.engine.llm.purse import Account, Counted
+from evals_app.engine.llm.budget import BudgetAccount, CallMetric
 from evals_app.models import Tally
 from evals_app.runs.ground import tallies
 from evals_app.runs.money.budget import settle_and_reserve
@@ -45,13 +45,13 @@ def test_a_duration_is_in_the_first_bucket_that_it_fits_into(took_ms: float, buc
 
 def test_calls_that_are_reported_twice_count_once() -> None:
     token = lease_of(start_run(make_suite())).token
-    call = Counted("calls", "agent", "openai/small", "200")
-    prompt = Counted("tokens", "agent", "openai/small", "prompt")
+    call = CallMetric("calls", "agent", "openai/small", "200")
+    prompt = CallMetric("tokens", "agent", "openai/small", "prompt")
 
     for made in (1, 1, 3):
-        settle_and_reserve(token, Account(counts={call: made, prompt: 10 * made}), [])
+        settle_and_reserve(token, BudgetAccount(counts={call: made, prompt: 10 * made}), [])
     # What reserves money does not count: it would keep others from counting.
-    settle_and_reserve(token, Account(counts={call: 5}), [Decimal("0.01")])
+    settle_and_reserve(token, BudgetAccount(counts={call: 5}), [Decimal("0.01")])
 
     labels = 'model="openai/small",role="agent"'
     assert counts(tallies.MODEL_CALLS) == {f'{{{labels},status="200"}}': 3}

@@ -8,7 +8,7 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from evals_app.engine.running.spans import Received, Span
+from evals_app.engine.running.spans import AgentSpan, ReceivedSpans
 from evals_app.models import Assertion, Execution, Run, Trace, TraceSpan, Turn
 from evals_app.runs.ground import traces
 from evals_app.runs.ground.traces import ACCEPTED_AFTER, open_trace, read_spans, receive
@@ -24,8 +24,8 @@ pytestmark = pytest.mark.django_db
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 
 
-def a_span(span_id: str = "1" * 16, **attributes: Any) -> Span:
-    return Span(span_id, "0" * 16, "work", 1, 2, attributes)
+def a_span(span_id: str = "1" * 16, **attributes: Any) -> AgentSpan:
+    return AgentSpan(span_id, "0" * 16, "work", 1, 2, attributes)
 
 
 def an_execution(state: str = "running", *, ended: timedelta | None = None) -> Execution:
@@ -100,7 +100,9 @@ def test_only_what_is_new_is_read_and_comes_back_as_it_was() -> None:
     receive([(TRACE, span) for span in spans])
 
     assert read_spans({TRACE: 2, "f" * 32: 0}) == {}
-    assert read_spans({TRACE: 1}) == {TRACE: Received((a_span(text="N\ufffdL", n=1), spans[1]))}
+    assert read_spans({TRACE: 1}) == {
+        TRACE: ReceivedSpans((a_span(text="N\ufffdL", n=1), spans[1]))
+    }
 
 
 def test_spans_go_with_the_transcript() -> None:

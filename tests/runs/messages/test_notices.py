@@ -13,7 +13,7 @@ from django.core import mail
 from django.utils import timezone
 
 from evals_app.engine.basics.errors import WebError
-from evals_app.engine.network.web import Answer
+from evals_app.engine.network.web import WebAnswer
 from evals_app.engine.statistics.comparison import CaseOutcome
 from evals_app.models import Agent, Delivery, MailWish, Run, Suite, Webhook
 from evals_app.runs.ending.cancel import cancel_run
@@ -51,12 +51,12 @@ class Receiver:
         self.text = answer_text
         self.got: list[OutgoingMessage] = []
 
-    async def __call__(self, message: OutgoingMessage) -> Answer:
+    async def __call__(self, message: OutgoingMessage) -> WebAnswer:
         self.got.append(message)
         answer = self.answers.pop(0) if self.answers else 200
         if isinstance(answer, Exception):
             raise answer
-        return Answer(answer, self.text)
+        return WebAnswer(answer, self.text)
 
     @property
     def bodies(self) -> list[dict[str, Any]]:
@@ -162,9 +162,9 @@ def test_an_attempt_that_fails_after_its_run_was_resumed_is_not_repeated() -> No
     make_hook(on_end=True)
     run = cancelled()
 
-    async def resume_meanwhile(_: OutgoingMessage) -> Answer:
+    async def resume_meanwhile(_: OutgoingMessage) -> WebAnswer:
         await sync_to_async(resume_run)(run)
-        return Answer(503, "")
+        return WebAnswer(503, "")
 
     deliver_due(send=resume_meanwhile)
 
@@ -274,7 +274,7 @@ def test_a_late_process_does_not_undo_what_a_later_one_noted() -> None:
     failed()
 
     class Overtaken(Receiver):
-        async def __call__(self, message: OutgoingMessage) -> Answer:
+        async def __call__(self, message: OutgoingMessage) -> WebAnswer:
             await sync_to_async(Delivery.objects.update)(attempts=2, state="delivered")
             return await super().__call__(message)
 

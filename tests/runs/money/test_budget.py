@@ -8,7 +8,7 @@ from random import Random
 import pytest
 from django.db import connections
 
-from evals_app.engine.llm.purse import Account, Use
+from evals_app.engine.llm.budget import BudgetAccount, ModelUse
 from evals_app.models import Lease, Run
 from evals_app.runs.ending.reap import reap
 from evals_app.runs.money.budget import settle_and_reserve
@@ -20,11 +20,11 @@ from tests.runs.suites import lease_of, make_suite
 pytestmark = pytest.mark.django_db
 
 NOTHING = Decimal(0)
-AGENT, JUDGE = Use("agent", "openai/small"), Use("judge", "openai/large")
+AGENT, JUDGE = ModelUse("agent", "openai/small"), ModelUse("judge", "openai/large")
 
 
-def account(reserved: str | Decimal, spent: str | Decimal, use: Use = AGENT) -> Account:
-    return Account(Decimal(reserved), {use: Decimal(spent)})
+def account(reserved: str | Decimal, spent: str | Decimal, use: ModelUse = AGENT) -> BudgetAccount:
+    return BudgetAccount(Decimal(reserved), {use: Decimal(spent)})
 
 
 def opened(ceiling: str | None) -> tuple[Run, HeldLease]:
@@ -45,7 +45,7 @@ def usd(*amounts: str) -> list[Decimal]:
 def test_what_fits_below_the_ceiling_is_reserved_and_the_rest_refused() -> None:
     run, lease = opened("1.00")
 
-    granted = settle_and_reserve(lease.token, Account(), usd("0.60", "0.50", "0.40"))
+    granted = settle_and_reserve(lease.token, BudgetAccount(), usd("0.60", "0.50", "0.40"))
 
     assert granted == [True, False, True]  # exactly the ceiling is allowed
     assert money(run) == (NOTHING, Decimal("1.00"), NOTHING)
@@ -54,7 +54,7 @@ def test_what_fits_below_the_ceiling_is_reserved_and_the_rest_refused() -> None:
 
 def test_an_account_reported_twice_counts_once() -> None:
     run, lease = opened("1.00")
-    settle_and_reserve(lease.token, Account(), usd("0.60"))
+    settle_and_reserve(lease.token, BudgetAccount(), usd("0.60"))
 
     for _ in range(2):
         settle_and_reserve(lease.token, account("0.20", "0.10"), [])
@@ -64,7 +64,7 @@ def test_an_account_reported_twice_counts_once() -> None:
 
 def test_the_run_stops_when_nothing_is_reserved_and_a_call_does_not_fit() -> None:
     run, lease = opened("1.00")
-    settle_and_reserve(lease.token, Account(), usd("0.60"))
+    settle_and_reserve(lease.token, BudgetAccount(), usd("0.60"))
 
     granted = settle_and_reserve(lease.token, account(NOTHING, "0.55"), usd("0.60"))
 
@@ -118,8 +118,8 @@ def test_the_runs_of_a_settlement_share_one_ceiling() -> None:
     runs = settlement.runs.order_by("pk")
     of_base, of_head = (lease_of(run) for run in runs)
 
-    assert settle_and_reserve(of_base.token, Account(), usd("0.60")) == [True]
-    assert settle_and_reserve(of_head.token, Account(), usd("0.50", "0.40")) == [False, True]
+    assert settle_and_reserve(of_base.token, BudgetAccount(), usd("0.60")) == [True]
+    assert settle_and_reserve(of_head.token, BudgetAccount(), usd("0.50", "0.40")) == [False, True]
     spent = account(NOTHING, "0.55")
     assert settle_and_reserve(of_base.token, spent, usd("0.06")) == [False]
     assert [run.stop_reason for run in runs.all()] == ["", ""]  # 0.40 are still reserved

@@ -13,7 +13,7 @@ from django.core.exceptions import ValidationError
 from django.db import connections
 from django.utils import timezone
 
-from evals_app.engine.llm.purse import Account, Use
+from evals_app.engine.llm.budget import BudgetAccount, ModelUse
 from evals_app.models import Lease, MonthlyCeiling, Provider, Run, Spending, Suite
 from evals_app.runs.ending.reap import reap
 from evals_app.runs.ending.resume import resume_run
@@ -31,15 +31,15 @@ from tests.runs.suites import finished, lease_of, make_agent, make_suite
 
 pytestmark = pytest.mark.django_db
 
-AGENT = Use("agent", "openai/small")
+AGENT = ModelUse("agent", "openai/small")
 
 
 def usd(*amounts: str) -> list[Decimal]:
     return [Decimal(amount) for amount in amounts]
 
 
-def account(reserved: str = "0", spent: str = "0") -> Account:
-    return Account(Decimal(reserved), {AGENT: Decimal(spent)})
+def account(reserved: str = "0", spent: str = "0") -> BudgetAccount:
+    return BudgetAccount(Decimal(reserved), {AGENT: Decimal(spent)})
 
 
 @pytest.fixture

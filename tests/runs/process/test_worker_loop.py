@@ -2,7 +2,7 @@
 
 import pytest
 
-from evals_app.engine.running.run_gateway import Orders, Report
+from evals_app.engine.running.run_gateway import Orders, WorkerReport
 from evals_app.models import Execution, Lease, Run
 from evals_app.runs.process.worker_loop import work
 from evals_app.runs.work.heartbeat import Heartbeat
@@ -26,7 +26,7 @@ def test_a_process_adopts_a_run_while_its_conversations_only_wait(
     waits, healthy = start_slug("waits", ["late"]), start_slug("healthy", ["hello"])
 
     class WaitsForTheOther(Heartbeat):
-        def beat(self, report: Report) -> Orders:
+        def beat(self, report: WorkerReport) -> Orders:
             if Run.objects.filter(pk=healthy.pk, status="finished").exists():
                 waits.cancel()
             return super().beat(report)
@@ -55,7 +55,7 @@ def test_a_run_that_breaks_takes_no_other_along(monkeypatch: pytest.MonkeyPatch)
     broken, healthy = start_slug("broken", ["late"]), start_slug("healthy", ["hello"])
 
     class Breaks(Heartbeat):
-        def beat(self, report: Report) -> Orders:
+        def beat(self, report: WorkerReport) -> Orders:
             if self.lease.run_id == broken.pk and report.doing:
                 message = "Impossible."
                 raise LookupError(message)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from evals_app.engine.llm.models import Block, Standing
+from evals_app.engine.llm.models import Block, ProviderLoad
 from evals_app.engine.specs.base_spec import ProviderSpec
 from evals_app.models import Lease, ProviderState, Run
 from evals_app.runs.providers.shared_limits import (
@@ -82,7 +82,7 @@ class Drainer:
         self.under_way = 0
 
     def pulse(self, limit: int) -> None:
-        standing = Standing(self.under_way, self.wants)
+        standing = ProviderLoad(self.under_way, self.wants)
         places = share_places(self.lease.token, {SLUG: limit}, {SLUG: standing}, self.places)
         assert places is not None
         self.places = places
@@ -137,7 +137,7 @@ def test_a_drainer_without_a_lease_has_no_places(run: Run) -> None:
     lease = lease_of(run)
     lease.release()
 
-    assert share_places(lease.token, {SLUG: 10}, {SLUG: Standing(0, 5)}, {}) is None
+    assert share_places(lease.token, {SLUG: 10}, {SLUG: ProviderLoad(0, 5)}, {}) is None
 
 
 @pytest.mark.django_db

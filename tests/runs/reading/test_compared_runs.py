@@ -4,7 +4,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from evals_app.engine.statistics.comparison import MAX_RUNS, Change, change_of
+from evals_app.engine.statistics.comparison import MAX_RUNS, ChangeKind, change_of
 from evals_app.formats.snapshots.snapshot_differences import Part
 from evals_app.models import Run, Suite, Turn
 from evals_app.runs.reading.compared_runs import (
@@ -35,8 +35,8 @@ def test_a_case_that_was_rewritten_between_two_runs_is_not_compared() -> None:
 
     assert list(after) == [same.name, rewritten.name]
     assert [change_of(before[name], after[name]) for name in after] == [
-        Change.SAME,
-        Change.CHANGED,
+        ChangeKind.SAME,
+        ChangeKind.CHANGED,
     ]
     assert (after[same.name].passed, after[same.name].graded) == (2, 2)
 
@@ -51,8 +51,8 @@ def test_a_run_with_another_agent_differs_in_the_agent_alone() -> None:
     assert [run.run for run in comparison.runs] == [base, head] == [comparison.base, head]
     assert [(run.cases.passed, run.cases.total) for run in comparison.runs] == [(2, 2), (1, 2)]
     assert [(case.name, case.change) for case in comparison.cases.cases] == [
-        ("case 2", Change.WORSE),
-        ("case 1", Change.SAME),
+        ("case 2", ChangeKind.WORSE),
+        ("case 1", ChangeKind.SAME),
     ]
     assert comparison.is_worse
     (against,) = comparison.heads
@@ -84,7 +84,7 @@ def test_runs_of_other_suites_match_cases_by_name_and_content() -> None:
 
     changes = {case.name: case.change for case in compared(base, head).cases.cases}
 
-    assert changes == {"case 1": Change.SAME, "case 2": Change.CHANGED}
+    assert changes == {"case 1": ChangeKind.SAME, "case 2": ChangeKind.CHANGED}
 
 
 def test_settings_of_a_run_that_cannot_be_read_any_more_are_unknown() -> None:
@@ -96,14 +96,14 @@ def test_settings_of_a_run_that_cannot_be_read_any_more_are_unknown() -> None:
 
 def test_a_resumed_run_is_compared_as_it_is_now() -> None:
     base, head = make_run(["passed"] * 2), make_run(["passed", "not_run"], stop_reason="deadline")
-    assert compared(base, head).cases.counts == {Change.SAME: 1, Change.UNDECIDED: 1}
+    assert compared(base, head).cases.counts == {ChangeKind.SAME: 1, ChangeKind.UNDECIDED: 1}
 
     case = head.case_results.get(name="case 2")
     case.verdict, case.passed = "passed", 1
     case.save()
     Run.objects.filter(pk=head.pk).update(finished_at="2026-01-01T00:00:00Z")
 
-    assert compared(base, head).cases.counts == {Change.SAME: 2}
+    assert compared(base, head).cases.counts == {ChangeKind.SAME: 2}
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from django.db.models.functions import Now
 from django_q.models import OrmQ
 
 from evals_app.engine.record.trial import Grade, GradedAssertion, Trial, TurnRecord, Verdict
-from evals_app.engine.running.run_gateway import Orders, Outcome, Report
+from evals_app.engine.running.run_gateway import Orders, Outcome, WorkerReport
 from evals_app.engine.verdicts.scoring import Decision
 from evals_app.models import (
     Assertion,
@@ -228,7 +228,7 @@ def test_a_drainer_stops_conversations_when_the_run_is_cancelled(
     run = start(make_suite(["hello", "very late"], concurrency=1, contains="o"))
 
     class SomebodyClicks(Heartbeat):
-        def beat(self, report: Report) -> Orders:
+        def beat(self, report: WorkerReport) -> Orders:
             if report.doing:
                 run.cancel()
             return super().beat(report)

@@ -10,7 +10,7 @@ from django.db import connection
 from django.db.models.functions import Now
 
 from evals_app.engine.record.trial import Cause, Trial, Verdict
-from evals_app.engine.running.run_gateway import Job, Outcome
+from evals_app.engine.running.run_gateway import ExecutionJob, Outcome
 from evals_app.engine.verdicts.scoring import Decision
 from evals_app.models import Execution, Lease, PaidCalls, Run, Suite
 from evals_app.runs.ending.cancel import cancel_run
@@ -43,7 +43,7 @@ def counters(run: Run) -> dict[str, int]:
     return {name: getattr(run, name) for name in names if getattr(run, name)}
 
 
-def outcome(job: Job, letter: str) -> Outcome:
+def outcome(job: ExecutionJob, letter: str) -> Outcome:
     return Outcome(job, Trial(job.case.name, job.trial, 1, "echo"), (), DECISIONS[letter])
 
 

@@ -10,7 +10,7 @@ from evals_app.reports.renderers.otlp import SpanSource
 from evals_app.runs.work import telemetry
 from evals_app.runs.work.telemetry import Exporter, exporting
 from tests.agent_server import Sent, WebServer
-from tests.engine.desks import cases_of, execute_in_memory, make_plan
+from tests.engine.memory_gateway import cases_of, execute_in_memory, make_plan
 from tests.runs.suites import finished, make_suite
 
 SOURCE = SpanSource(1, "Suite", "Agent")

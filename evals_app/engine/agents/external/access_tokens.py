@@ -18,7 +18,7 @@ from weakref import WeakKeyDictionary
 
 from evals_app.engine.agents.headers import forms_of, sent_headers
 from evals_app.engine.basics.errors import ConfigurationError, UnavailableError
-from evals_app.engine.network.web import Answer, Web, WebError
+from evals_app.engine.network.web import Web, WebAnswer, WebError
 from evals_app.engine.specs.outside_spec import OAuthSpec
 
 _FETCH_S = 30.0
@@ -115,7 +115,7 @@ class AccessToken:
         return _read(answer, spec.token_url, asked_at=asked_at, hide=self._web.hide)
 
 
-def _read(answer: Answer, url: str, *, asked_at: float, hide: Callable[[str], str]) -> _Token:
+def _read(answer: WebAnswer, url: str, *, asked_at: float, hide: Callable[[str], str]) -> _Token:
     if not answer.is_ok:
         # Hidden before it is cut: half a secret would not be recognised.
         problem = replace(answer, text=hide(answer.text)).problem

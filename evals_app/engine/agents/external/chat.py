@@ -6,7 +6,7 @@ from evals_app.engine.agents.external.reply import AgentReply, json_noting
 from evals_app.engine.basics.errors import AgentError
 from evals_app.engine.llm.apis.names import ToolNames
 from evals_app.engine.llm.apis.openai_wire import error_in, to_reply
-from evals_app.engine.llm.apis.wire import UnreadableError, read_complaint
+from evals_app.engine.llm.apis.wire import UnreadableReplyError, read_complaint
 from evals_app.engine.record.trial import ToolCall
 from fixtures_app.ground.nesting import TOO_DEEP, is_too_deep
 from fixtures_app.ground.quoting import shortened
@@ -23,7 +23,7 @@ def chat_reply(text: str) -> AgentReply:
         body = json_noting(text, doubled)
         error = error_in(body)
         reply = None if error else to_reply(_ended(body), names=ToolNames(()))
-    except UnreadableError as exc:
+    except UnreadableReplyError as exc:
         raise AgentError(
             f"The agent's reply is not a valid chat completion ({exc}): {shortened(text)}"
         ) from None

@@ -15,7 +15,7 @@ from evals_app.engine.agents.external.outside import Outside
 from evals_app.engine.agents.external.reply import parse_reply
 from evals_app.engine.agents.session import Exchange, Setting
 from evals_app.engine.basics.errors import AgentError, CodeError, ConfigurationError
-from evals_app.engine.callables.pool import Callables, Ran
+from evals_app.engine.callables.pool import Callables, ProgramResult
 from evals_app.engine.callables.processes import readable
 from evals_app.engine.callables.references import command_problem, program_path
 from evals_app.engine.llm.call import MAX_REPLY_BYTES
@@ -57,7 +57,7 @@ class CommandSession:
         self._outside.note(exchange, reply)
 
 
-def _failure(program: str, ran: Ran) -> str | None:
+def _failure(program: str, ran: ProgramResult) -> str | None:
     if ran.is_too_much:
         return f"{program} wrote more than {MAX_REPLY_BYTES:,} bytes, the maximum."
     if ran.has_succeeded:

@@ -16,10 +16,10 @@ from types import MappingProxyType
 from typing import Any
 
 from evals_app.engine.agents.external.access_tokens import AccessToken
+from evals_app.engine.agents.external.agent_queue import AgentQueue
 from evals_app.engine.agents.external.chat import chat_reply
-from evals_app.engine.agents.external.line import Line
 from evals_app.engine.agents.external.outside import Outside
-from evals_app.engine.agents.external.polling import Job
+from evals_app.engine.agents.external.polling import AgentJob
 from evals_app.engine.agents.external.reply import AgentReply, parse_reply
 from evals_app.engine.agents.external.streams import (
     MAX_STREAM_BYTES,
@@ -33,7 +33,7 @@ from evals_app.engine.agents.session import Exchange, Setting
 from evals_app.engine.basics.errors import AgentError, ReplyMismatchError
 from evals_app.engine.llm.apis.retry import retry_after_s
 from evals_app.engine.llm.call import MAX_REPLY_BYTES
-from evals_app.engine.network.web import Answer, Arriving, Web, WebError
+from evals_app.engine.network.web import ArrivingAnswer, Web, WebAnswer, WebError
 from evals_app.engine.record.trial import Attempt
 from evals_app.engine.specs.agent_spec import HttpAgent
 from evals_app.engine.specs.wire_spec import AGENT_SESSION, StreamSpec, sent_keys
@@ -54,7 +54,7 @@ class HttpSession:
         web: Web,
         environ: Mapping[str, str] = os.environ,
         headers: Mapping[str, str] = MappingProxyType({}),
-        line: Line | None = None,
+        queue: AgentQueue | None = None,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
         """`headers` are sent in addition to the agent's, and stored nowhere."""
@@ -64,7 +64,7 @@ class HttpSession:
         own = sent_headers(agent.headers, urls=agent.called_urls, environ=environ)
         self._headers = {**own, **headers}
         self._web = web
-        self._line = line
+        self._queue = queue
         self._sleep = sleep
         self._token = None
         if agent.oauth is not None:
@@ -83,7 +83,7 @@ class HttpSession:
         retries, is_token_new = 0, False
         while True:
             token = await self._token_value(exchange)
-            place = self._line.place(exchange) if self._line else nullcontext()
+            place = self._queue.place(exchange) if self._queue else nullcontext()
             async with place:
                 answered = await self._answered(exchange, body, self._sent_headers(exchange, token))
             if isinstance(answered, AgentReply):
@@ -97,7 +97,7 @@ class HttpSession:
 
     async def _answered(
         self, exchange: Exchange, body: Any, headers: Mapping[str, str]
-    ) -> AgentReply | Answer:
+    ) -> AgentReply | WebAnswer:
         """Send the message once; return the reply, or an answer that says why there is none."""
         sending = self._web.sending(
             "POST",
@@ -115,7 +115,7 @@ class HttpSession:
             if not answer.is_ok:
                 return answer
             if (poll := self._agent.poll) is not None:
-                job = Job(poll, web=self._web, agent_url=self._agent.url, headers=headers)
+                job = AgentJob(poll, web=self._web, agent_url=self._agent.url, headers=headers)
                 answer = await job.result(answer, exchange, sleep=self._sleep)
         except WebError as exc:
             raise AgentError(f"The agent did not answer. {exc}") from None
@@ -138,7 +138,7 @@ class HttpSession:
             headers["Authorization"] = f"Bearer {token}"
         return {**headers, "traceparent": self._outside.traceparent(exchange)}
 
-    async def _pause(self, answer: Answer, exchange: Exchange, *, retries: int) -> None:
+    async def _pause(self, answer: WebAnswer, exchange: Exchange, *, retries: int) -> None:
         """Wait before the message is sent again, if the agent asks for it and there is time.
 
         Raises:
@@ -159,7 +159,7 @@ class HttpSession:
         exchange.pending = ""
 
     async def _joined(
-        self, stream: StreamSpec, arriving: Arriving, exchange: Exchange, *, sent_at: float
+        self, stream: StreamSpec, arriving: ArrivingAnswer, exchange: Exchange, *, sent_at: float
     ) -> AgentReply:
         """Read a reply that arrives in pieces, and note when the first one came."""
         if stream.format == "sse" and arriving.media_type == "application/json":
@@ -176,7 +176,7 @@ class HttpSession:
                     exchange.first_token_ms = (exchange.clock() - sent_at) * 1000
         return pieces.reply(self._web.hide)
 
-    def _read(self, answer: Answer) -> AgentReply:
+    def _read(self, answer: WebAnswer) -> AgentReply:
         """Read a reply that arrived as a whole."""
         if self._agent.stream is None and (found := format_of(answer.media_type, answer.text)):
             raise ReplyMismatchError(
@@ -219,7 +219,7 @@ def _accepted(stream: StreamSpec | None) -> dict[str, str]:
     return {"accept": f"{media_type}, application/json;q=0.9, */*;q=0.1"}
 
 
-def _json_reply(answer: Answer) -> AgentReply:
+def _json_reply(answer: WebAnswer) -> AgentReply:
     """Read a reply; a text may have been sent as JSON, in quotes."""
     if answer.media_type == "application/json":
         if answer.text.strip() == "null":

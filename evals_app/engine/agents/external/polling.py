@@ -13,7 +13,7 @@ from evals_app.engine.basics.errors import AgentError
 from evals_app.engine.llm.apis.retry import retry_after_s
 from evals_app.engine.llm.call import MAX_REPLY_BYTES
 from evals_app.engine.network.addresses import read_url
-from evals_app.engine.network.web import Answer, Web
+from evals_app.engine.network.web import Web, WebAnswer
 from evals_app.engine.specs.outside_spec import JOB, PollSpec
 from fixtures_app.ground.json_paths import NoSuchPlaceError, described, find, parse_path
 from fixtures_app.ground.quoting import shortened
@@ -21,7 +21,7 @@ from fixtures_app.ground.quoting import shortened
 _BUSY = {HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE}
 
 
-class Job:
+class AgentJob:
     """What an agent is doing for one message."""
 
     def __init__(
@@ -33,8 +33,8 @@ class Job:
         self._headers = headers
 
     async def result(
-        self, answer: Answer, exchange: Exchange, *, sleep: Callable[[float], Awaitable[object]]
-    ) -> Answer:
+        self, answer: WebAnswer, exchange: Exchange, *, sleep: Callable[[float], Awaitable[object]]
+    ) -> WebAnswer:
         """Wait until the job is done, and return its reply; `answer` is the first one.
 
         Raises:
@@ -60,13 +60,13 @@ class Job:
                 exchange.pending = ""
                 return self._reply(answer)
 
-    def _is_final(self, answer: Answer, exchange: Exchange) -> bool:
+    def _is_final(self, answer: WebAnswer, exchange: Exchange) -> bool:
         """Whether the first answer is already the reply."""
         if (state := self._state(answer)) is not None:
             return self._means_done(state, answer, exchange)
         return self._poll.url is None and answer.status != HTTPStatus.ACCEPTED
 
-    def _is_done(self, answer: Answer, exchange: Exchange) -> bool:
+    def _is_done(self, answer: WebAnswer, exchange: Exchange) -> bool:
         if (state := self._state(answer)) is not None:
             return self._means_done(state, answer, exchange)
         if answer.status == HTTPStatus.ACCEPTED:
@@ -75,7 +75,7 @@ class Job:
             raise AgentError(f"The agent's job has no {self._poll.state}: {shortened(answer.text)}")
         return True
 
-    def _state(self, answer: Answer) -> str | None:
+    def _state(self, answer: WebAnswer) -> str | None:
         """Return the state that an answer reports; None if it reports none."""
         if self._poll.state is None:
             return None
@@ -84,13 +84,13 @@ class Job:
         except NoSuchPlaceError:
             return None
 
-    def _means_done(self, state: str, answer: Answer, exchange: Exchange) -> bool:
+    def _means_done(self, state: str, answer: WebAnswer, exchange: Exchange) -> bool:
         exchange.pending = f"its job is {shortened(state)!r}"
         if state.casefold() in map(str.casefold, self._poll.failed):
             raise AgentError(f"The agent's job is {shortened(state)!r}: {shortened(answer.text)}")
         return state.casefold() in map(str.casefold, self._poll.done)
 
-    def _address(self, answer: Answer) -> str:
+    def _address(self, answer: WebAnswer) -> str:
         """Return where the job is asked for."""
         if self._poll.url is not None:
             return self._poll.url.replace(JOB, self._id(answer))
@@ -115,7 +115,7 @@ class Job:
             )
         return url
 
-    def _id(self, answer: Answer) -> str:
+    def _id(self, answer: WebAnswer) -> str:
         if self._poll.job is None:
             return ""
         try:
@@ -129,7 +129,7 @@ class Job:
             )
         return quote(as_text(found), safe="")
 
-    def _reply(self, answer: Answer) -> Answer:
+    def _reply(self, answer: WebAnswer) -> WebAnswer:
         """Return the part of the last answer that is the reply."""
         if self._poll.result is None:
             return answer
@@ -137,10 +137,10 @@ class Job:
             found = find(_json_of(answer), parse_path(self._poll.result))
         except NoSuchPlaceError as error:
             raise AgentError(f"The agent's last answer {error}") from None
-        return Answer(answer.status, json.dumps(found), "application/json")
+        return WebAnswer(answer.status, json.dumps(found), "application/json")
 
 
-def _json_of(answer: Answer) -> Any:
+def _json_of(answer: WebAnswer) -> Any:
     try:
         return json.loads(answer.text)
     except (ValueError, RecursionError):

@@ -43,7 +43,7 @@ _SESSION = ("sessionid", "session", "conversationid", "threadid", "chatid")
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ReplyPlace:
     """A path into JSON, and what is there."""
 
     steps: Steps
@@ -64,7 +64,7 @@ class Place:
 class CallsPlace:
     """A list that may be the tool calls, and where each of them has its parts."""
 
-    place: Place
+    place: ReplyPlace
     parts: Mapping[str, str]  # name, arguments, result
 
     @property
@@ -74,16 +74,16 @@ class CallsPlace:
         return [str(place.value) for call in self.place.value for place in _at(call, path)]
 
 
-def _at(value: Any, path: Steps) -> Iterator[Place]:
+def _at(value: Any, path: Steps) -> Iterator[ReplyPlace]:
     with suppress(NoSuchPlaceError):
-        yield Place(path, find(value, path))
+        yield ReplyPlace(path, find(value, path))
 
 
-def _places(value: Any, steps: Steps = ()) -> Iterator[Place]:
+def _places(value: Any, steps: Steps = ()) -> Iterator[ReplyPlace]:
     """Yield a value and everything in it that a path leads to; of lists the first and last item."""
     if len(path_text(steps)) > MAX_PATH_CHARS:
         return
-    yield Place(steps, value)
+    yield ReplyPlace(steps, value)
     if isinstance(value, dict):
         for key, item in value.items():
             yield from _places(item, (*steps, key))
@@ -114,11 +114,11 @@ def _with(value: Any, more: Any) -> Any:
     return value if more is None else more
 
 
-def texts(value: Any) -> list[Place]:
+def texts(value: Any) -> list[ReplyPlace]:
     """Return where JSON has texts, the likeliest answer first."""
     calls = guessed_calls(value)
 
-    def rank(place: Place) -> tuple[int, int]:
+    def rank(place: ReplyPlace) -> tuple[int, int]:
         if calls is not None and _is_inside(place, calls.place.steps):
             return -1, len(place.value)
         # Of several messages the answer is the last one.
@@ -133,11 +133,11 @@ def _is_text(value: Any) -> bool:
     return isinstance(value, str) and bool(value.strip())
 
 
-def _is_inside(place: Place, steps: Steps) -> bool:
+def _is_inside(place: ReplyPlace, steps: Steps) -> bool:
     return place.steps[: len(steps)] == steps
 
 
-def _points(place: Place, keys: Sequence[str]) -> int:
+def _points(place: ReplyPlace, keys: Sequence[str]) -> int:
     """Return how likely a text is meant for people: by its key, and if it has several words."""
     is_sentence = " " in place.value.strip()
     return 4 * (place.key in keys) + 2 * (place.key in _TEXTS) + is_sentence
@@ -177,7 +177,7 @@ def _parts(call: Any) -> dict[str, str]:
     return {key: place.path for key, place in parts.items() if place is not None}
 
 
-def _first(places: Sequence[Place], keys: Sequence[str]) -> Place | None:
+def _first(places: Sequence[ReplyPlace], keys: Sequence[str]) -> ReplyPlace | None:
     """Return the place with the first of some keys that there is."""
     by_key = {place.key: place for place in reversed(places)}
     return next((by_key[key] for key in keys if key in by_key), None)
@@ -193,7 +193,7 @@ def token_places(value: Any) -> dict[str, str]:
     return {key: place.path for key, place in counted.items() if place is not None}
 
 
-def messages(body: Any) -> list[Place]:
+def messages(body: Any) -> list[ReplyPlace]:
     """Return where a request may have the message: texts, and lists of chat messages."""
     chats = [place for place in _places(body) if _is_chat(place.value)]
     single = [
@@ -213,7 +213,7 @@ def _is_chat(value: Any) -> bool:
     )
 
 
-def _rank_of_message(place: Place) -> tuple[int, int]:
+def _rank_of_message(place: ReplyPlace) -> tuple[int, int]:
     if isinstance(place.value, list):
         return 9, 0
     return _points(place, _MESSAGES) - 9 * (place.key in _SESSION), len(place.value)

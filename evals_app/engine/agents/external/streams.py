@@ -19,7 +19,7 @@ from evals_app.engine.agents.tools.tool_calls import as_text
 from evals_app.engine.basics.errors import AgentError
 from evals_app.engine.llm.apis.openai_stream import StreamedCompletion
 from evals_app.engine.llm.apis.openai_wire import error_in
-from evals_app.engine.llm.apis.wire import UnreadableError, read_complaint
+from evals_app.engine.llm.apis.wire import UnreadableReplyError, read_complaint
 from evals_app.engine.llm.call import MAX_REPLY_BYTES
 from evals_app.engine.specs.wire_spec import Places, StreamSpec
 from fixtures_app.ground.json_paths import NoSuchPlaceError, described, find, parse_path
@@ -371,7 +371,7 @@ class ChatPieces:
                 raise reported_error(read_complaint(chunk).message or event.data)
             has_more = self._completion.add(chunk)
         except (
-            UnreadableError,
+            UnreadableReplyError,
             ValueError,
             LookupError,
             TypeError,

@@ -9,7 +9,7 @@ from typing import Any
 from evals_app.engine.agents.external.reply import AgentReply, json_noting, read_reply
 from evals_app.engine.agents.tools.tool_calls import as_text
 from evals_app.engine.basics.errors import AgentError
-from evals_app.engine.basics.template import Resolved, fill_in, in_texts
+from evals_app.engine.basics.template import ResolvedText, fill_in, in_texts
 from evals_app.engine.specs.wire_spec import MESSAGES, Places
 from fixtures_app.ground.json_paths import NoSuchPlaceError, described, find, parse_path
 from fixtures_app.ground.quoting import shortened
@@ -34,7 +34,7 @@ def filled_request(
             return None
 
     filled = in_texts(dict(body), lambda text: fill_in(text, value_of, as_text=_in_a_sentence))
-    return filled, Resolved("", tuple(dict.fromkeys(missing))).warnings("The request")
+    return filled, ResolvedText("", tuple(dict.fromkeys(missing))).warnings("The request")
 
 
 def _in_a_sentence(value: Any) -> str:

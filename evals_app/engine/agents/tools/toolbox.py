@@ -21,7 +21,7 @@ from evals_app.engine.specs.tool_spec import AnyTool, CannedTool, HttpTool, McpT
 from fixtures_app.ground.words import near
 
 
-class OwnTool(Tool, Protocol):
+class OutsideTool(Tool, Protocol):
     """A tool that does not belong to the world.
 
     `call` never raises for what an agent does wrong: it returns `{"error": {"code", "message"}}`.
@@ -49,7 +49,9 @@ class CannedAnswers(CheckedTool):
 class Toolbox:
     """The tools of an agent; every call is answered, an invalid one with an error."""
 
-    def __init__(self, names: Sequence[str], *, world: World, own: Sequence[OwnTool] = ()) -> None:
+    def __init__(
+        self, names: Sequence[str], *, world: World, own: Sequence[OutsideTool] = ()
+    ) -> None:
         missing = [name for name in names if name not in world.tools]
         if missing:
             raise ConfigurationError(
@@ -104,7 +106,7 @@ async def open_toolbox(
     """
     names = [tool for tool in tools if isinstance(tool, str)]
     http_tools = [tool for tool in tools if isinstance(tool, HttpTool)]
-    own: list[OwnTool] = [CannedAnswers(tool) for tool in tools if isinstance(tool, CannedTool)]
+    own: list[OutsideTool] = [CannedAnswers(tool) for tool in tools if isinstance(tool, CannedTool)]
     async with AsyncExitStack() as stack:
         if http_tools:
             secrets = secrets_of([tool.headers for tool in http_tools], environ=environ)

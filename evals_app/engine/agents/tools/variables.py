@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any, TypeVar
 from urllib.parse import quote
 
-from evals_app.engine.basics.template import Resolved, in_texts, resolve
+from evals_app.engine.basics.template import ResolvedText, in_texts, resolve
 from evals_app.engine.specs.tool_spec import CannedTool, HttpTool, OwnTool
 
 T = TypeVar("T")  # any entry of an agent's tools
@@ -28,7 +28,7 @@ class Variables:
 
     def warnings(self, where: str) -> tuple[str, ...]:
         """Warn about each missing parameter; `where` begins the sentence."""
-        return Resolved("", tuple(self._missing)).warnings(where)
+        return ResolvedText("", tuple(self._missing)).warnings(where)
 
     def text(self, text: str) -> str:
         """Fill them into a text."""
@@ -44,7 +44,7 @@ class Variables:
         """Fill them into every text inside lists and mappings."""
         return in_texts(value, self.text)
 
-    def _noted(self, resolved: Resolved) -> str:
+    def _noted(self, resolved: ResolvedText) -> str:
         self._missing |= dict.fromkeys(resolved.missing)
         return resolved.text
 

@@ -11,7 +11,7 @@ from pydantic import Field
 from evals_app.engine.record.aids import Aids, Judge
 from evals_app.engine.record.trial import Cause, Evidence, Family, Grade, TurnRecord, View
 from evals_app.engine.specs.base_spec import SHARE, ModelSpec, Spec
-from evals_app.engine.specs.inventory import Named, names_in
+from evals_app.engine.specs.inventory import CheckedName, names_in
 
 # In UTF-8, of checks that take long or cost money; those that only search read whatever agents may
 # answer. A longer reply is the agent's failure: checking half of it would prove nothing.
@@ -85,7 +85,7 @@ class Grader(Spec):
         """Explain why no reply can fail this check, and what to write instead; None if one can."""
         return None
 
-    def mentions(self) -> Iterator[Named]:
+    def mentions(self) -> Iterator[CheckedName]:
         """Find the tools, chunks and entities that it names."""
         return names_in(self)
 

@@ -10,7 +10,7 @@ from evals_app.engine.basics.matchers import ABSENT, Matcher, matches, phrase
 from evals_app.engine.basics.permits import is_frozen
 from evals_app.engine.graders.kit.base import unanswered_turn
 from evals_app.engine.record.trial import Cause, Grade, ToolCall, TurnRecord, View
-from evals_app.engine.specs.inventory import Named
+from evals_app.engine.specs.inventory import CheckedName
 from fixtures_app.ground.quoting import json_text, listed, shortened, times
 from fixtures_app.ground.words import nearest
 
@@ -97,19 +97,19 @@ def _meant(name: str, called: Iterable[str], view: View) -> str:
     return f" Did you mean {meant!r}?" if meant else ""
 
 
-def passed(tool: str, args: Mapping[str, Any], loc: tuple[str | int, ...]) -> Iterator[Named]:
+def passed(tool: str, args: Mapping[str, Any], loc: tuple[str | int, ...]) -> Iterator[CheckedName]:
     """Find the arguments that a call is to pass, and the entity types among their values."""
     for name, matcher in args.items():
         if matcher != {"present": False}:
-            yield Named("argument", name, (*loc, "args", name), is_passed=True, owner=tool)
+            yield CheckedName("argument", name, (*loc, "args", name), is_passed=True, owner=tool)
     wanted = args.get("type") if tool in _TAKE_TYPES else None
     options = wanted.get("any_of", ()) if isinstance(wanted, dict) else [wanted]
     for option in options if isinstance(options, list) else ():
         if isinstance(option, str):
-            yield Named("entity type", option, (*loc, "args", "type"), is_passed=True)
+            yield CheckedName("entity type", option, (*loc, "args", "type"), is_passed=True)
 
 
-class Wanted(Protocol):
+class ExpectedArguments(Protocol):
     """What a check wants of a call."""
 
     @property
@@ -118,7 +118,7 @@ class Wanted(Protocol):
     def faults(self, call: ToolCall) -> list[str]: ...
 
 
-def nearest_call(calls: Sequence[ToolCall], wanted: Wanted) -> str:
+def nearest_call(calls: Sequence[ToolCall], wanted: ExpectedArguments) -> str:
     """Return what the call with the fewest faults was like, and what was expected instead."""
     call = min(calls, key=lambda call: len(wanted.faults(call)))
     expected = [
@@ -130,7 +130,7 @@ def nearest_call(calls: Sequence[ToolCall], wanted: Wanted) -> str:
     return f"{listed(wanted.faults(call))}{instead}"
 
 
-def not_as_wanted(tool: str, calls: Sequence[ToolCall], wanted: Wanted) -> str:
+def not_as_wanted(tool: str, calls: Sequence[ToolCall], wanted: ExpectedArguments) -> str:
     """Return the sentence about a tool that was called, but never as it should have been."""
     nearest = nearest_call(calls, wanted)
     if len(calls) == 1:

@@ -24,7 +24,7 @@ _DASH = re.compile(r"([0-9])-")
 
 
 @dataclass(frozen=True, slots=True)
-class Bleu:
+class BleuCounts:
     """How it comes about: `shared` counts words, pairs, triples and quadruples."""
 
     score: float
@@ -54,7 +54,7 @@ def _cut(piece: str) -> list[str]:
     return _DASH.sub(r"\1 - ", piece).split()
 
 
-def bleu(reply: str, expected: str) -> Bleu:
+def bleu(reply: str, expected: str) -> BleuCounts:
     """Compare a reply with the expected text; the order matters."""
     given, wanted = words(reply), words(expected)
     lengths = range(1, min(_MAX_RUN, len(given)) + 1)
@@ -63,7 +63,7 @@ def bleu(reply: str, expected: str) -> Bleu:
     if len(given) < len(wanted):
         penalty = math.exp(1 - len(wanted) / len(given)) if given else 0.0
     score = penalty * math.exp(_mean_log(shared)) if shared and shared[0].shared else 0.0
-    return Bleu(score, penalty, shared)
+    return BleuCounts(score, penalty, shared)
 
 
 def _mean_log(shared: Sequence[Overlap]) -> float:

@@ -43,7 +43,7 @@ _ANOTHER_MODEL = "Choose another judge model if this happens often."
 CLEARER = "Word the criteria more clearly, or choose another judge model, if this happens often."
 
 
-class UnreadableError(ValueError):
+class UnreadableAnswerError(ValueError):
     """A reply that cannot be used as an answer; the message is sent back to the model.
 
     `fault` is what people read of it, in a clause.
@@ -65,7 +65,7 @@ class UnreadableError(ValueError):
         )
 
 
-class ContradictionError(UnreadableError):
+class ContradictionError(UnreadableAnswerError):
     """An answer whose verdict does not follow from what it found."""
 
     @property
@@ -74,7 +74,7 @@ class ContradictionError(UnreadableError):
 
 
 @dataclass(frozen=True, slots=True)
-class Prompt:
+class PromptText:
     """A question ready to be sent; `nonce` is what its delimiters carry.
 
     `version` goes up with every change of the wording: answers of different versions do not compare.
@@ -102,7 +102,7 @@ class Prompt:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked(Generic[T]):
+class ReadableAnswer(Generic[T]):
     """An answer that could be read, the reply that contained it, and all calls up to it."""
 
     answer: T
@@ -133,14 +133,14 @@ class Asker:
 
     async def ask(
         self,
-        prompt: Prompt,
+        prompt: PromptText,
         *,
         schema: dict[str, Any],
         read: Callable[[str], T],
         purpose: str = "judge",
         max_output_tokens: int = MAX_OUTPUT_TOKENS,
         top_logprobs: int | None = None,
-    ) -> Asked[T]:
+    ) -> ReadableAnswer[T]:
         """Ask; again with twice the room if cut off, and again if `read` finds no answer.
 
         `read` raises UnreadableError, which is sent back to the model, or JudgeError.
@@ -177,11 +177,11 @@ class Asker:
             if prompt.files and isinstance(exc, BadRequestError):
                 raise _unread(prompt.files, exc) from exc
             raise
-        return Asked(answer, reply, tuple(calls))
+        return ReadableAnswer(answer, reply, tuple(calls))
 
     async def _answered(
         self,
-        prompt: Prompt,
+        prompt: PromptText,
         request: ModelCall,
         read: Callable[[str], T],
         calls: list[JudgeCall],
@@ -215,7 +215,7 @@ class Asker:
                 )
             try:
                 return read(without_reasoning(reply.text).reply), reply
-            except UnreadableError as exc:
+            except UnreadableAnswerError as exc:
                 problem = shortened(str(exc), _MAX_PROBLEM_CHARS)  # it may name an endless key
                 if self.is_scripted:
                     raise JudgeError(problem) from exc
@@ -225,10 +225,10 @@ class Asker:
                 messages = (*request.messages, *_repair(reply, problem))
                 request = replace(request, messages=messages)
 
-    def _question(self, prompt: Prompt) -> str:
+    def _question(self, prompt: PromptText) -> str:
         return prompt.script if self.is_scripted and prompt.script else prompt.user
 
-    async def _complete(self, prompt: Prompt, request: ModelCall) -> ModelReply:
+    async def _complete(self, prompt: PromptText, request: ModelCall) -> ModelReply:
         if self.answers is not None and not self.is_scripted:
             known = self.answers.take(_fingerprint(prompt, request))
             if known is not None:
@@ -237,7 +237,7 @@ class Asker:
             return await self.complete(request)
         return await self.sharing.complete(request, shared=prompt.shared, complete=self.complete)
 
-    def _kept(self, prompt: Prompt, request: ModelCall, reply: ModelReply) -> JudgeCall:
+    def _kept(self, prompt: PromptText, request: ModelCall, reply: ModelReply) -> JudgeCall:
         """Keep a call for people who ask why."""
         repairs = [m.text for m in request.messages[1:] if isinstance(m, UserMessage)]
         text = "\n\n".join([prompt.system, self._question(prompt), *repairs])
@@ -281,7 +281,7 @@ def _unread(files: Sequence[FileContent], error: BadRequestError) -> JudgeError:
     )
 
 
-def _fingerprint(prompt: Prompt, request: ModelCall) -> str:
+def _fingerprint(prompt: PromptText, request: ModelCall) -> str:
     """Return a digest of all that an answer depends on, but for the nonce.
 
     After a repair the judge's own first answer is left out: it follows from the rest.

@@ -14,9 +14,9 @@ from functools import cached_property
 from itertools import pairwise
 
 from evals_app.engine.basics.folding import folded
-from evals_app.engine.judging.answers.asking import CLEARER, UnreadableError
+from evals_app.engine.judging.answers.asking import CLEARER, UnreadableAnswerError
 from evals_app.engine.judging.text.languages import ARTICLES
-from evals_app.engine.judging.text.transcript import Piece
+from evals_app.engine.judging.text.transcript import TranscriptPiece
 from evals_app.engine.judging.text.words import MARKUP, SMALL, STRICT, Words, is_misspelt
 from evals_app.engine.record.trial import Evidence
 from fixtures_app.ground.quoting import quoted, shortened
@@ -64,13 +64,13 @@ _NOTE = "note"  # our own words about what is left out
 _ORDER = {"agent": 0, "tool": 1}
 
 
-class Shown:
+class QuotableText:
     """What a judge was shown, ready to look quotes up in it.
 
     What the agent said and did comes first: of several pieces that have a quote, its own counts.
     """
 
-    def __init__(self, pieces: Sequence[Piece]) -> None:
+    def __init__(self, pieces: Sequence[TranscriptPiece]) -> None:
         spoken = [
             (speaker_of(piece), piece) for piece in pieces if piece.speaker != _NOTE and piece.text
         ]
@@ -121,7 +121,7 @@ class Shown:
         )
 
 
-def speaker_of(piece: Piece) -> str:
+def speaker_of(piece: TranscriptPiece) -> str:
     """Return whose a piece is: agent, tool, user, knowledge, case, history, system; "" if unknown."""
     if piece.is_history or piece.speaker.endswith(_BEFORE):
         return "history"
@@ -146,7 +146,7 @@ def objection(evidence: Evidence) -> str | None:
     return None
 
 
-class MadeUpError(UnreadableError):
+class MadeUpError(UnreadableAnswerError):
     """An answer that rests on quotes that show nothing: `fault` says what is wrong with them."""
 
     @property
@@ -156,7 +156,7 @@ class MadeUpError(UnreadableError):
         )
 
 
-class UnshownError(UnreadableError):
+class UnshownError(UnreadableAnswerError):
     """An answer that finds something met and quotes nothing that shows it."""
 
     @property
@@ -167,14 +167,14 @@ class UnshownError(UnreadableError):
         )
 
 
-def _fault(suspects: Sequence[Evidence], shown: Shown) -> str:
+def _fault(suspects: Sequence[Evidence], shown: QuotableText) -> str:
     """Say for people what is wrong with quotes, the worst first."""
     by_fault = {_fault_of(suspect, shown): suspect for suspect in reversed(suspects)}
     fault = next(fault for fault in _FAULTS if fault in by_fault)
     return f"{fault}: {quoted(shortened(by_fault[fault].quote))}"
 
 
-def _fault_of(evidence: Evidence, shown: Shown) -> str:
+def _fault_of(evidence: Evidence, shown: QuotableText) -> str:
     words = Words(evidence.quote)
     if evidence.is_verified:
         return _SOMEONE_ELSES
@@ -183,7 +183,9 @@ def _fault_of(evidence: Evidence, shown: Shown) -> str:
     return _INEXACT if shown.is_near(words) else _NEVER_SAID
 
 
-def refuse_made_up(shown: Shown, met: Iterable[Evidence], others: Iterable[Evidence] = ()) -> None:
+def refuse_made_up(
+    shown: QuotableText, met: Iterable[Evidence], others: Iterable[Evidence] = ()
+) -> None:
     """Refuse an answer that rests on made up quotes.
 
     What shows that something is met must be the agent's; the `others` must occur at all.
@@ -216,7 +218,7 @@ def _readings(quote: str, whole: Words) -> Iterator[list[Words]]:
 class _Passages:
     """A piece, by its words."""
 
-    def __init__(self, speaker: str, piece: Piece) -> None:
+    def __init__(self, speaker: str, piece: TranscriptPiece) -> None:
         self.speaker = speaker
         self.piece = piece
         self._alike: dict[str, frozenset[str]] = {}

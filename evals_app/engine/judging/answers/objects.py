@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import ErrorDetails
 
-from evals_app.engine.judging.answers.asking import UnreadableError
+from evals_app.engine.judging.answers.asking import UnreadableAnswerError
 from fixtures_app.ground.nesting import is_too_deep
 from fixtures_app.ground.quoting import quoted, shortened
 from fixtures_app.ground.strict_json import read_strictly
@@ -64,10 +64,10 @@ def read_object(text: str) -> dict[str, Any]:
     objects = list(_objects(text))
     if not objects:
         fault = "it had no JSON object in it" if text.strip() else "it was empty"
-        raise UnreadableError("The answer holds no JSON object.", fault=fault)
+        raise UnreadableAnswerError("The answer holds no JSON object.", fault=fault)
     last = objects[-1]
     if any(other.keys() == last.keys() and other != last for other in objects):
-        raise UnreadableError(
+        raise UnreadableAnswerError(
             "The answer holds several JSON objects that contradict each other.",
             fault="it had several JSON objects that contradict each other",
         )
@@ -76,7 +76,7 @@ def read_object(text: str) -> dict[str, Any]:
 
 def last_object(text: str) -> dict[str, Any] | None:
     """Read the last JSON object of a script's reply; None if it cannot be read."""
-    with suppress(UnreadableError):
+    with suppress(UnreadableAnswerError):
         return read_object(text)
     return None
 
@@ -95,7 +95,7 @@ def checked(model: type[M], data: dict[str, Any]) -> M:
             for error in exc.errors(include_url=False, include_input=False)[:5]
         ]
         (first, *_) = exc.errors(include_url=False)
-        raise UnreadableError("; ".join(problems), fault=_in_words(first)) from None
+        raise UnreadableAnswerError("; ".join(problems), fault=_in_words(first)) from None
 
 
 def _in_words(error: ErrorDetails) -> str:
@@ -123,7 +123,7 @@ def _objects(text: str) -> Iterator[dict[str, Any]]:
     start = text.find("{")
     while start >= 0:
         if room < 0:
-            raise UnreadableError(
+            raise UnreadableAnswerError(
                 "The answer holds too many braces that nothing closes.", fault=_BROKEN
             )
         end = _end(text, start)
@@ -132,7 +132,7 @@ def _objects(text: str) -> Iterator[dict[str, Any]]:
         if value:
             yield value
         elif _BEGINS_LIKE_ONE.match(text, start):
-            raise UnreadableError(
+            raise UnreadableAnswerError(
                 "The answer holds a JSON object that is broken, not complete or has a key twice.",
                 fault=_NO_NUMBER if _NOT_FINITE.search(text[start:end]) else _BROKEN,
             )

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from pydantic import create_model
 
-from evals_app.engine.judging.answers.asking import UnreadableError
+from evals_app.engine.judging.answers.asking import UnreadableAnswerError
 from evals_app.engine.judging.answers.objects import (
     StrictReply,
     checked,
@@ -152,7 +152,7 @@ def read_scripted_reply(text: str, form: Form, ids: Sequence[int]) -> Reply:
     if is_text:
         answers = [word for word in re.split(r"[\s,;]+", answers.strip("\"'`. \n").lower()) if word]
     if not isinstance(answers, list):
-        raise UnreadableError(_advice(text, form, ids))
+        raise UnreadableAnswerError(_advice(text, form, ids))
     if is_text or (answers and all(isinstance(entry, str) for entry in answers)):
         answers = _for_each(answers, form, ids, text)
     entries = [_completed(entry, form) if isinstance(entry, dict) else entry for entry in answers]
@@ -160,8 +160,8 @@ def read_scripted_reply(text: str, form: Form, ids: Sequence[int]) -> Reply:
     whole = {"injection_suspected": False} | defaults | data | {form.key: entries}
     try:
         return read_reply(json.dumps(whole), form)
-    except UnreadableError as exc:
-        raise UnreadableError(f"{exc} {_advice(text, form, ids)}") from None
+    except UnreadableAnswerError as exc:
+        raise UnreadableAnswerError(f"{exc} {_advice(text, form, ids)}") from None
 
 
 def _for_each(
@@ -170,7 +170,7 @@ def _for_each(
     """Return each item its word, or all of them the one."""
     words = [*words] * len(ids) if len(words) == 1 else words
     if len(words) != len(ids) or not set(words) <= set(form.verdicts):
-        raise UnreadableError(_advice(text, form, ids))
+        raise UnreadableAnswerError(_advice(text, form, ids))
     return [{"id": number, "verdict": word} for number, word in zip(ids, words, strict=True)]
 
 

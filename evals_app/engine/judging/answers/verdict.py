@@ -14,8 +14,8 @@ from typing import Annotated, Any, Literal, NoReturn
 from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints
 
 from evals_app.engine.basics.errors import JudgeError
-from evals_app.engine.judging.answers.asking import ContradictionError, UnreadableError
-from evals_app.engine.judging.answers.evidence import Shown, UnshownError
+from evals_app.engine.judging.answers.asking import ContradictionError, UnreadableAnswerError
+from evals_app.engine.judging.answers.evidence import QuotableText, UnshownError
 from evals_app.engine.judging.answers.objects import (
     StrictReply,
     checked,
@@ -54,7 +54,7 @@ _EXPECTED: dict[Scale, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class JudgeVerdict:
     """What a judge decided; `raw` is on the scale, `score` in 0..1.
 
     The evidence of `requirements` has not been looked up yet.
@@ -80,7 +80,9 @@ class Verdict:
         met = {requirement.is_met for requirement in self.requirements}
         return met.pop() if len(met) == 1 else None
 
-    def looked_up(self, shown: Shown) -> tuple[tuple[Requirement, ...], tuple[Evidence, ...]]:
+    def looked_up(
+        self, shown: QuotableText
+    ) -> tuple[tuple[Requirement, ...], tuple[Evidence, ...]]:
         """Return the requirements with their quotes looked up, and these quotes."""
         requirements = tuple(
             replace(one, evidence=shown.look_up(one.evidence.quote, one.text))
@@ -150,7 +152,7 @@ def verdict_schema(scale: Scale) -> dict[str, Any]:
 
 def read_verdict(
     text: str, scale: Scale, *, criteria: str = "", passing: float | None = None
-) -> Verdict:
+) -> JudgeVerdict:
     """Read a reply: the last balanced JSON object in it.
 
     `passing` is the score in 0..1 from which the check passes, None if that is not known.
@@ -164,12 +166,12 @@ def read_verdict(
     refuse_verdict_first(data, after="requirements")
     answer = _checked(data, scale)
     if not answer.requirements:
-        raise UnreadableError(
+        raise UnreadableAnswerError(
             "requirements: list what the criteria require, at least one thing.",
             fault="it listed no requirement",
         )
     if not all(requirement.requirement.strip() for requirement in answer.requirements):
-        raise UnreadableError(
+        raise UnreadableAnswerError(
             "requirements: one of them is empty. Say in each what is required.",
             fault="one of its requirements was empty",
         )
@@ -210,7 +212,7 @@ def refuse_verdict_first(data: Mapping[str, Any], *, after: str) -> None:
     keys = list(data)
     for key in ("verdict", "score"):
         if key in keys and after in keys and keys.index(key) < keys.index(after):
-            raise UnreadableError(
+            raise UnreadableAnswerError(
                 f"{key} comes before {after}. Write {after} first.",
                 fault=f"it gave the {key} before {after}",
             )
@@ -223,14 +225,14 @@ def _checked(data: Mapping[str, Any], scale: Scale) -> _AnyAnswer:
     return checked(_ANSWERS[scale], dict(data))
 
 
-def _verdict(answer: _AnyAnswer, scale: Scale) -> Verdict:
+def _verdict(answer: _AnyAnswer, scale: Scale) -> JudgeVerdict:
     critique = cut(answer.critique, MAX_CHARS)
     if answer.verdict == "cannot_grade":
         raise JudgeError(f"The judge cannot grade this: {critique}")
     score = None if isinstance(answer, _PassFail) else answer.score
     raw, graded = _on_scale(scale, answer.verdict, score)
     requirements = tuple(map(_requirement, answer.requirements[:_MAX_SHOWN]))
-    return Verdict(raw, graded, critique, requirements, answer.injection_suspected)
+    return JudgeVerdict(raw, graded, critique, requirements, answer.injection_suspected)
 
 
 def _contradiction(answer: _AnyAnswer, scale: Scale, passing: float | None) -> str:
@@ -281,7 +283,7 @@ def _requirement(given: _Requirement) -> Requirement:
     )
 
 
-def read_scripted(text: str, scale: Scale) -> Verdict:
+def read_scripted(text: str, scale: Scale) -> JudgeVerdict:
     """Read the reply of a scripted judge: a bare verdict (`pass`, `4`), or an object with some keys.
 
     Raises:
@@ -309,7 +311,7 @@ def read_scripted(text: str, scale: Scale) -> Verdict:
         data = data | {"requirements": filled}
     try:
         answer = _checked(_SCRIPTED | data, scale)
-    except UnreadableError:
+    except UnreadableAnswerError:
         _refuse_scripted(text, scale)
     return _verdict(answer, scale)
 
@@ -333,7 +335,7 @@ def _with_requirements(data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _refuse_scripted(text: str, scale: Scale) -> NoReturn:
-    raise UnreadableError(
+    raise UnreadableAnswerError(
         f"The scripted judge answered {text.strip()[:80]!r}; on the scale {scale}, expected"
         f" {_EXPECTED[scale]}, or cannot_grade."
     )

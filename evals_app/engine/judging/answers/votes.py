@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 
 from evals_app.engine.basics.errors import JudgeError, ProviderError
 from evals_app.engine.judging.answers.asking import Asker
-from evals_app.engine.judging.answers.verdict import Verdict
+from evals_app.engine.judging.answers.verdict import JudgeVerdict
 from evals_app.engine.record.aids import Vote
 from evals_app.engine.record.trial import JudgeCall
 
@@ -59,7 +59,7 @@ def all_at_once(ballots: Sequence[Ballot[T]], left: int) -> int:  # noqa: ARG001
     return left
 
 
-def until_decided(ballots: Sequence[Ballot[Verdict]], left: int) -> int:
+def until_decided(ballots: Sequence[Ballot[JudgeVerdict]], left: int) -> int:
     """Ask no more than may decide between pass and fail."""
     of = len(ballots) + left
     counts = Counter(ballot.answer.raw for ballot in ballots if ballot.answer is not None)
@@ -90,7 +90,7 @@ def calls_of(ballots: Sequence[Ballot[T]]) -> tuple[JudgeCall, ...]:
     return tuple(call for ballot in ballots for call in ballot.calls)
 
 
-def votes_of(ballots: Sequence[Ballot[Verdict]]) -> tuple[Vote, ...]:
+def votes_of(ballots: Sequence[Ballot[JudgeVerdict]]) -> tuple[Vote, ...]:
     """Return the votes for people."""
     return tuple(
         Vote(ballot.model, ballot.answer.raw, ballot.answer.critique, ballot.answer.score)
@@ -100,7 +100,7 @@ def votes_of(ballots: Sequence[Ballot[Verdict]]) -> tuple[Vote, ...]:
     )
 
 
-def settle(ballots: Sequence[Ballot[Verdict]], *, of: int) -> Verdict:
+def settle(ballots: Sequence[Ballot[JudgeVerdict]], *, of: int) -> JudgeVerdict:
     """Return the joint verdict: of pass and fail the majority, otherwise the median.
 
     The words are those of the vote that is nearest to it.

@@ -8,12 +8,12 @@ from typing import Annotated
 from pydantic import StringConstraints
 
 from evals_app.engine.basics.errors import JudgeError
-from evals_app.engine.judging.answers.evidence import Shown, comparable
+from evals_app.engine.judging.answers.evidence import QuotableText, comparable
 from evals_app.engine.judging.answers.objects import StrictReply, checked, read_object, reply_schema
 from evals_app.engine.judging.answers.once import Once
 from evals_app.engine.judging.prompts.dialogue import Dialogue, as_shown
 from evals_app.engine.judging.prompts.inquiry import PROMPT_VERSION, Inquiry
-from evals_app.engine.judging.text.transcript import Piece
+from evals_app.engine.judging.text.transcript import TranscriptPiece
 
 _RULES = """\
 You list the factual claims that an answer makes.
@@ -53,7 +53,7 @@ class _Reply(StrictReply):
     injection_suspected: bool
 
 
-class ClaimsKept(Once[Claims]):
+class ClaimMemory(Once[Claims]):
     """Claims by answer: several checks of an answer, and trials that answer the same, share them."""
 
     async def of(self, dialogue: Dialogue, inquiry: Inquiry) -> Claims:
@@ -85,7 +85,7 @@ async def list_claims(dialogue: Dialogue, inquiry: Inquiry) -> Claims:
     prompt = inquiry.prompt("claims", rules=_RULES, form=_FORM, blocks=blocks)
     read = _read_scripted if inquiry.is_scripted else _read
     reply = await inquiry.ask(prompt, schema=reply_schema(_Reply), read=read, purpose="claims")
-    shown = Shown([Piece(None, "", answer)])
+    shown = QuotableText([TranscriptPiece(None, "", answer)])
     kept: dict[str, str] = {}
     left_out = []
     for claim in reply.claims:

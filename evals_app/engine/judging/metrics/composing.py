@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from evals_app.engine.judging.answers.replies import UNDECIDED, Opinion
-from evals_app.engine.judging.metrics.items import Item
+from evals_app.engine.judging.metrics.items import ListedItem
 from evals_app.engine.judging.prompts.inquiry import Inquiry
-from evals_app.engine.record.aids import Measured, RagQuestion
+from evals_app.engine.record.aids import MetricScore, RagQuestion
 from evals_app.engine.record.trial import Cause, Evidence
 from fixtures_app.ground.quoting import listed, quoted, shortened
 
-NO_CONTEXT = Measured(
+NO_CONTEXT = MetricScore(
     score=None,
     reason="Nothing was retrieved for this reply, and the turn has no retrieval_context.",
     cause=Cause.CASE,
@@ -21,13 +21,15 @@ _SHOWN_CHARS = 500
 _NAMED = 3  # items that a reason quotes
 
 
-def item_json(item: Item, verdict: str, note: str = "") -> dict[str, Any]:
+def item_json(item: ListedItem, verdict: str, note: str = "") -> dict[str, Any]:
     """Return an item as the review page shows it."""
     text = shortened(item.text, _SHOWN_CHARS)
     return {"id": item.id, "text": text, "verdict": verdict, "note": note}
 
 
-def plain_items(items: Sequence[Item], opinions: Mapping[int, Opinion]) -> list[dict[str, Any]]:
+def plain_items(
+    items: Sequence[ListedItem], opinions: Mapping[int, Opinion]
+) -> list[dict[str, Any]]:
     """Return items with verdicts that name no source."""
     return [
         item_json(item, opinion.verdict, opinion.objection)
@@ -46,7 +48,7 @@ def measured(
     items: Sequence[dict[str, Any]] = (),
     evidence: tuple[Evidence, ...] = (),
     **details: Any,
-) -> Measured:
+) -> MetricScore:
     """Put a score together with its reason.
 
     `scores` are the lowest and the highest that it may be, whatever the undecided items are. `seen`
@@ -55,7 +57,7 @@ def measured(
     flags = inquiry.flags(question.view, seen=seen, evidence=evidence or None)
     counts = Counter(item["verdict"] for item in items)
     lowest, highest = scores
-    return Measured(
+    return MetricScore(
         score=lowest,
         highest=None if highest == lowest else highest,
         reason=" ".join(filter(None, sentences)),
@@ -76,7 +78,7 @@ def of(count: int, total: int, noun: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Wording:
+class MetricWording:
     """How a metric describes its items: 1 of 3 `noun`s`of_what` is `bad`; all are `good`."""
 
     noun: str

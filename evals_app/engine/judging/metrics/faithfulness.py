@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 from evals_app.engine.basics.errors import JudgeError
 from evals_app.engine.judging.answers.replies import UNDECIDED, Form
-from evals_app.engine.judging.metrics.claims import ClaimsKept
+from evals_app.engine.judging.metrics.claims import ClaimMemory
 from evals_app.engine.judging.metrics.composing import (
     NO_CONTEXT,
-    Wording,
+    MetricWording,
     item_json,
     measured,
     of,
@@ -17,7 +17,7 @@ from evals_app.engine.judging.metrics.items import Task, numbered
 from evals_app.engine.judging.metrics.sources import evidence_of, find_sources
 from evals_app.engine.judging.prompts.dialogue import dialogue_of
 from evals_app.engine.judging.prompts.inquiry import Inquiry
-from evals_app.engine.record.aids import Measured, RagQuestion
+from evals_app.engine.record.aids import MetricScore, RagQuestion
 from evals_app.engine.record.trial import Chunk
 
 _RULES = """\
@@ -38,15 +38,15 @@ _TASK = Task(
 _STRENGTH = ("contradicted", "supported", UNDECIDED, "not_mentioned")
 _SOURCED = frozenset({"supported", "contradicted"})
 _UNSUPPORTED = (
-    Wording("claim", "not in the context", "in the context"),
+    MetricWording("claim", "not in the context", "in the context"),
     {"contradicted", "not_mentioned"},
 )
-_CONTRADICTED = Wording("claim", "contradicted by the context"), {"contradicted"}
+_CONTRADICTED = MetricWording("claim", "contradicted by the context"), {"contradicted"}
 
 
 async def faithfulness(
-    question: RagQuestion, chunks: Sequence[Chunk] | None, inquiry: Inquiry, *, kept: ClaimsKept
-) -> Measured:
+    question: RagQuestion, chunks: Sequence[Chunk] | None, inquiry: Inquiry, *, kept: ClaimMemory
+) -> MetricScore:
     """Score supported / claims, or with `forgives_silence` 1 - contradicted / claims.
 
     Two calls: the claims, which are `kept`, and their verdicts.
@@ -54,7 +54,7 @@ async def faithfulness(
     dialogue = dialogue_of(question.view)
     if not dialogue.answer.strip():
         reason = "The reply is empty, so there is nothing to compare with the context."
-        return Measured(score=None, reason=reason)
+        return MetricScore(score=None, reason=reason)
     if chunks is None:
         return NO_CONTEXT
     claims = await kept.of(dialogue, inquiry)
@@ -66,7 +66,7 @@ async def faithfulness(
         reason = (
             "The reply makes no factual claim, so there is nothing to compare with the context."
         )
-        return Measured(score=None, reason=reason, details={"flags": flags})
+        return MetricScore(score=None, reason=reason, details={"flags": flags})
     items = numbered(claims.claims, inquiry)
     if not chunks:
         are = "is" if len(items) == 1 else "are"

@@ -8,11 +8,11 @@ from dataclasses import asdict, dataclass, replace
 from statistics import fmean, stdev
 from typing import Any
 
-from evals_app.engine.judging.answers.asking import Asker, Prompt
+from evals_app.engine.judging.answers.asking import Asker, PromptText
 from evals_app.engine.judging.answers.critiques import contradicts
-from evals_app.engine.judging.answers.evidence import Shown, refuse_made_up
+from evals_app.engine.judging.answers.evidence import QuotableText, refuse_made_up
 from evals_app.engine.judging.answers.verdict import (
-    Verdict,
+    JudgeVerdict,
     fits_list,
     read_scripted,
     read_verdict,
@@ -40,8 +40,8 @@ from evals_app.engine.judging.prompts.prompt import (
     NOTHING_SHOWS_IT,
     SCORE_KEY,
 )
-from evals_app.engine.judging.text.transcript import MAX_TRANSCRIPT_CHARS, Piece, cut
-from evals_app.engine.record.aids import Measured, Scale, ShownField, StepsQuestion
+from evals_app.engine.judging.text.transcript import MAX_TRANSCRIPT_CHARS, TranscriptPiece, cut
+from evals_app.engine.record.aids import MetricScore, Scale, ShownField, StepsQuestion
 from evals_app.engine.record.trial import JudgeCall
 
 _GRADES: dict[Scale, range] = {"1-5": range(1, 6), "0-10": range(11)}
@@ -71,7 +71,9 @@ The scale, as score: a whole number from 0, does not meet them at all, to 10, fu
 }
 
 
-async def measure_by_steps(question: StepsQuestion, inquiry: Inquiry, *, steps: Steps) -> Measured:
+async def measure_by_steps(
+    question: StepsQuestion, inquiry: Inquiry, *, steps: Steps
+) -> MetricScore:
     """Grade by steps: the score is E, the expected grade, moved to 0..1; strict, 1 or 0.
 
     E is weighted by the probabilities of the grades if the API reports them; otherwise it is the mean
@@ -86,7 +88,7 @@ async def measure_by_steps(question: StepsQuestion, inquiry: Inquiry, *, steps: 
     recipe = Recipe(question.criteria, question.shown, model, scale=question.scale)
     used = question.steps or await steps.of(recipe, inquiry)
     prompt, pieces = _prompt(question, used, inquiry)
-    shown = Shown(pieces)
+    shown = QuotableText(pieces)
     criteria = "\n".join([question.criteria, *used])
     grading = _Grading(prompt, question.scale, shown, criteria, question.passing)
     ballots = await grading.poll(inquiry.asker, votes=question.votes)
@@ -118,7 +120,7 @@ async def measure_by_steps(question: StepsQuestion, inquiry: Inquiry, *, steps: 
     reason = verdict.critique
     if grading.scale != "pass_fail":
         reason = f"{verdict.raw:.3g} of {_GRADES[grading.scale][-1]}. {reason}"
-    return Measured(score=verdict.score, reason=reason, evidence=evidence, details=details)
+    return MetricScore(score=verdict.score, reason=reason, evidence=evidence, details=details)
 
 
 @dataclass(slots=True)
@@ -129,17 +131,17 @@ class _Grading:
     empty where it did not.
     """
 
-    prompt: Prompt
+    prompt: PromptText
     scale: Scale
-    shown: Shown
+    shown: QuotableText
     criteria: str
     passing: float | None
     probabilities: dict[int, float] | None = None
 
-    async def poll(self, asker: Asker, *, votes: int) -> list[Ballot[Verdict]]:
+    async def poll(self, asker: Asker, *, votes: int) -> list[Ballot[JudgeVerdict]]:
         """Ask; if the first reply reports probabilities, more votes would add nothing."""
 
-        def next_round(ballots: Sequence[Ballot[Verdict]], left: int) -> int:
+        def next_round(ballots: Sequence[Ballot[JudgeVerdict]], left: int) -> int:
             if self.scale == "pass_fail":
                 return until_decided(ballots, left)
             if not any(ballot.answer for ballot in ballots):
@@ -149,8 +151,8 @@ class _Grading:
         voter = replace(asker, is_alone=votes == 1)
         return await poll([voter] * votes, self._ask, next_round=next_round)
 
-    async def _ask(self, asker: Asker) -> tuple[Verdict, tuple[JudgeCall, ...]]:
-        def read(text: str) -> Verdict:
+    async def _ask(self, asker: Asker) -> tuple[JudgeVerdict, tuple[JudgeCall, ...]]:
+        def read(text: str) -> JudgeVerdict:
             verdict = (
                 read_scripted(text, self.scale)
                 if asker.is_scripted
@@ -179,8 +181,8 @@ class _Grading:
         return asked.answer, asked.calls
 
     def outcome(
-        self, ballots: Sequence[Ballot[Verdict]], *, of: int
-    ) -> tuple[Verdict, dict[str, Any]]:
+        self, ballots: Sequence[Ballot[JudgeVerdict]], *, of: int
+    ) -> tuple[JudgeVerdict, dict[str, Any]]:
         """Return what the votes come to, in the words of the nearest, and how it came about.
 
         Raises:
@@ -210,7 +212,7 @@ class _Grading:
 
 def _prompt(
     question: StepsQuestion, steps: Sequence[str], inquiry: Inquiry
-) -> tuple[Prompt, list[Piece]]:
+) -> tuple[PromptText, list[TranscriptPiece]]:
     """Write the question; also return what may be quoted from it, the answer first."""
     fields = _fields(question, inquiry)
     numbered = "\n".join(f"{n}. {inquiry.escaped(step)}" for n, step in enumerate(steps, 1))
@@ -230,7 +232,9 @@ def _prompt(
         prompt = replace(prompt, files=as_contents(dialogue.files))
     replies = dialogue.replies
     answers = [replace(reply, text=as_shown(reply.text, inquiry)) for reply in replies]
-    others = [Piece(None, name, text) for name, text in fields.items() if name != "ANSWER"]
+    others = [
+        TranscriptPiece(None, name, text) for name, text in fields.items() if name != "ANSWER"
+    ]
     return prompt, [*answers, *others]
 
 

@@ -14,7 +14,7 @@ from functools import partial
 from typing import Generic, Protocol, TypeVar
 
 from evals_app.engine.basics.errors import JudgeError
-from evals_app.engine.judging.answers.asking import MAX_OUTPUT_TOKENS, Prompt
+from evals_app.engine.judging.answers.asking import MAX_OUTPUT_TOKENS, PromptText
 from evals_app.engine.judging.answers.replies import (
     UNDECIDED,
     Form,
@@ -32,7 +32,7 @@ from evals_app.engine.record.aids import ITEMS_A_CALL
 MAX_ITEMS = 2000
 
 
-class Numbered(Protocol):
+class NumberedText(Protocol):
     """Something to judge, with the number by which a judge speaks of it."""
 
     @property
@@ -41,11 +41,11 @@ class Numbered(Protocol):
     def text(self) -> str: ...
 
 
-N = TypeVar("N", bound=Numbered)
+N = TypeVar("N", bound=NumberedText)
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class ListedItem:
     """Something to judge; `text` is as shown. `heading` is written above it where it changes."""
 
     id: int
@@ -54,7 +54,7 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class ItemOpinions:
     """A judge's opinion on each item, by id; `about_all` is from the first call."""
 
     opinions: Mapping[int, Opinion]
@@ -65,7 +65,7 @@ class Judged:
 Weigh = Callable[[N, Opinion], Opinion]
 
 
-def as_said(item: Numbered, opinion: Opinion) -> Opinion:  # noqa: ARG001 - a Weigh
+def as_said(item: NumberedText, opinion: Opinion) -> Opinion:  # noqa: ARG001 - a Weigh
     """Take an opinion that rests on nothing that could be looked up."""
     return opinion
 
@@ -81,15 +81,15 @@ class Task:
 
     async def judge(
         self,
-        items: Sequence[Item],
+        items: Sequence[ListedItem],
         inquiry: Inquiry,
         blocks: Mapping[str, str],
         *,
-        weigh: Weigh[Item] = as_said,
-    ) -> Judged:
+        weigh: Weigh[ListedItem] = as_said,
+    ) -> ItemOpinions:
         """Ask about all items, as `judge_items` does; `blocks` come before theirs."""
 
-        def prompt_for(batch: Sequence[Item]) -> Prompt:
+        def prompt_for(batch: Sequence[ListedItem]) -> PromptText:
             return inquiry.prompt(
                 self.name,
                 rules=self.rules,
@@ -111,11 +111,11 @@ async def judge_items(
     items: Sequence[N],
     *,
     form: Form,
-    prompt_for: Callable[[Sequence[N]], Prompt],
+    prompt_for: Callable[[Sequence[N]], PromptText],
     purpose: str,
     inquiry: Inquiry,
     weigh: Weigh[N] = as_said,
-) -> Judged:
+) -> ItemOpinions:
     """Ask about all items, at least once.
 
     Raises:
@@ -130,7 +130,7 @@ async def judge_items(
     parts = [partial(question.settle, batch) for batch in batches(items)]
     judged = await side_by_side(inquiry, parts)
     opinions = {number: opinion for part in judged for number, opinion in part.opinions.items()}
-    return Judged({item.id: opinions[item.id] for item in items}, judged[0].about_all)
+    return ItemOpinions({item.id: opinions[item.id] for item in items}, judged[0].about_all)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,11 +138,11 @@ class _Question(Generic[N]):
     """What all calls about a list of items have in common."""
 
     form: Form
-    prompt_for: Callable[[Sequence[N]], Prompt]
+    prompt_for: Callable[[Sequence[N]], PromptText]
     purpose: str
     weigh: Weigh[N]
 
-    async def settle(self, items: Sequence[N], inquiry: Inquiry) -> Judged:
+    async def settle(self, items: Sequence[N], inquiry: Inquiry) -> ItemOpinions:
         """Ask about the items of one call, and again about those that this leaves open."""
         reply = await self._reply(items, self.prompt_for(items), inquiry)
         opinions = self._weighed(items, reply)
@@ -152,7 +152,9 @@ class _Question(Generic[N]):
                 prompt = _again(self.prompt_for(is_open), opinions)
                 again = await self._reply(is_open, prompt, inquiry)
                 opinions |= self._weighed(is_open, again)
-        return Judged({item.id: _final(opinions.get(item.id)) for item in items}, reply.about_all)
+        return ItemOpinions(
+            {item.id: _final(opinions.get(item.id)) for item in items}, reply.about_all
+        )
 
     def _weighed(self, items: Sequence[N], reply: Reply) -> dict[int, Opinion]:
         given: dict[int, list[Opinion]] = {}
@@ -164,7 +166,7 @@ class _Question(Generic[N]):
             if item.id in given
         }
 
-    async def _reply(self, items: Sequence[N], prompt: Prompt, inquiry: Inquiry) -> Reply:
+    async def _reply(self, items: Sequence[N], prompt: PromptText, inquiry: Inquiry) -> Reply:
         scripted = partial(read_scripted_reply, form=self.form, ids=[item.id for item in items])
         reply = await inquiry.ask(
             prompt,
@@ -192,7 +194,7 @@ def _final(opinion: Opinion | None) -> Opinion:
     return replace(opinion, verdict=UNDECIDED) if opinion.objection else opinion
 
 
-def _again(prompt: Prompt, opinions: Mapping[int, Opinion]) -> Prompt:
+def _again(prompt: PromptText, opinions: Mapping[int, Opinion]) -> PromptText:
     """Tell the judge why its opinions are invalid."""
     lines = [
         f"[{prompt.nonce} {number}] {escaped(' '.join(opinion.objection.split()), prompt.nonce)}"
@@ -208,10 +210,10 @@ def _again(prompt: Prompt, opinions: Mapping[int, Opinion]) -> Prompt:
     return replace(prompt, user="\n".join([prompt.user, "", advice, *lines]))
 
 
-def numbered(texts: Iterable[str], inquiry: Inquiry) -> list[Item]:
+def numbered(texts: Iterable[str], inquiry: Inquiry) -> list[ListedItem]:
     """Make items of texts, counted from 1."""
     return [
-        Item(number, cut(inquiry.escaped(text), MAX_PIECE_CHARS))
+        ListedItem(number, cut(inquiry.escaped(text), MAX_PIECE_CHARS))
         for number, text in enumerate(texts, 1)
     ]
 
@@ -232,7 +234,7 @@ def batches(items: Sequence[N]) -> Iterator[list[N]]:
         yield batch
 
 
-def written_items(items: Sequence[Item], inquiry: Inquiry) -> str:
+def written_items(items: Sequence[ListedItem], inquiry: Inquiry) -> str:
     """Write items with their ids, behind the nonce: a text cannot fake the next one."""
     lines = []
     heading = ""

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 from evals_app.engine.basics.errors import JudgeError, ProviderError
 from evals_app.engine.judging.answers.asking import Asker
-from evals_app.engine.judging.metrics.claims import ClaimsKept
+from evals_app.engine.judging.metrics.claims import ClaimMemory
 from evals_app.engine.judging.metrics.composing import NO_CONTEXT
 from evals_app.engine.judging.metrics.faithfulness import faithfulness
 from evals_app.engine.judging.metrics.geval import measure_by_steps
@@ -12,7 +12,7 @@ from evals_app.engine.judging.metrics.relevancy import answer_relevancy, context
 from evals_app.engine.judging.metrics.retrieval import contextual_precision, contextual_recall
 from evals_app.engine.judging.metrics.steps import Steps
 from evals_app.engine.judging.prompts.inquiry import Inquiry
-from evals_app.engine.record.aids import Measured, RagQuestion, StepsQuestion
+from evals_app.engine.record.aids import MetricScore, RagQuestion, StepsQuestion
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,11 +26,11 @@ class ModelMeasure:
     """
 
     asker: Asker
-    claims: ClaimsKept
+    claims: ClaimMemory
     steps: Steps
     judge_prompt: str = ""
 
-    async def __call__(self, question: RagQuestion | StepsQuestion) -> Measured:
+    async def __call__(self, question: RagQuestion | StepsQuestion) -> MetricScore:
         inquiry = Inquiry.about(
             question.view, key=question.key, asker=self.asker, advice=self.judge_prompt
         )
@@ -45,7 +45,7 @@ class ModelMeasure:
         return replace(measured, calls=tuple(inquiry.calls))
 
 
-async def measure_rag(question: RagQuestion, inquiry: Inquiry, *, kept: ClaimsKept) -> Measured:
+async def measure_rag(question: RagQuestion, inquiry: Inquiry, *, kept: ClaimMemory) -> MetricScore:
     """Measure what the question names.
 
     No context at all cannot be measured; a context without chunks scores 0 without a call, except
@@ -62,7 +62,7 @@ async def measure_rag(question: RagQuestion, inquiry: Inquiry, *, kept: ClaimsKe
     if chunks is None:
         return NO_CONTEXT
     if not chunks:
-        return Measured(score=0.0, reason="The search found nothing.")
+        return MetricScore(score=0.0, reason="The search found nothing.")
     if question.metric == "contextual_relevancy":
         return await contextual_relevancy(question, chunks, inquiry)
     if question.metric == "contextual_precision":

@@ -4,12 +4,18 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from evals_app.engine.judging.answers.replies import Form
-from evals_app.engine.judging.metrics.composing import Wording, measured, of, plain_items, shares
+from evals_app.engine.judging.metrics.composing import (
+    MetricWording,
+    measured,
+    of,
+    plain_items,
+    shares,
+)
 from evals_app.engine.judging.metrics.items import Task, numbered
 from evals_app.engine.judging.prompts.dialogue import as_shown, dialogue_of
 from evals_app.engine.judging.prompts.inquiry import Inquiry
 from evals_app.engine.judging.text.segments import segments
-from evals_app.engine.record.aids import Measured, RagQuestion
+from evals_app.engine.record.aids import MetricScore, RagQuestion
 from evals_app.engine.record.trial import Chunk
 
 _ANSWER_RULES = """\
@@ -34,8 +40,8 @@ _ANSWER = Task(
 )
 _EVADED_CAP = 0.5
 _IRRELEVANT = "irrelevant"
-_PARTS = Wording("part", _IRRELEVANT, "relevant", of_what=" of the reply")
-_PASSAGES = Wording("retrieved passage", _IRRELEVANT, "relevant")
+_PARTS = MetricWording("part", _IRRELEVANT, "relevant", of_what=" of the reply")
+_PASSAGES = MetricWording("retrieved passage", _IRRELEVANT, "relevant")
 
 _CONTEXT_RULES = """\
 You judge what a search has found. SEGMENTS are parts of the chunks that it returned; EARLIER is \
@@ -47,14 +53,14 @@ what was said before the question. Each segment is
 _CONTEXT = Task("contextual_relevancy", _CONTEXT_RULES, Form(("relevant", "irrelevant")))
 
 
-async def answer_relevancy(question: RagQuestion, inquiry: Inquiry) -> Measured:
+async def answer_relevancy(question: RagQuestion, inquiry: Inquiry) -> MetricScore:
     """Score (direct + supporting) / segments; an evasion is capped at 0.5, a refusal is 0.
 
     `forgives_refusal` lifts the latter. One call.
     """
     dialogue = dialogue_of(question.view)
     if not dialogue.answer.strip():
-        return Measured(score=0.0, reason="The reply is empty.")
+        return MetricScore(score=0.0, reason="The reply is empty.")
     items = numbered(segments(dialogue.answer), inquiry)
 
     blocks = dialogue.blocks(inquiry) | {"ANSWER": as_shown(dialogue.answer, inquiry)}
@@ -95,14 +101,14 @@ def _why_lower(share: float, score: float) -> str:
 
 async def contextual_relevancy(
     question: RagQuestion, chunks: Sequence[Chunk], inquiry: Inquiry
-) -> Measured:
+) -> MetricScore:
     """Score the share of what was retrieved that helps to answer.
 
     One call for every 40 segments, and at least one for every 30,000 tokens.
     """
     texts = [(rank, text) for rank, chunk in enumerate(chunks, 1) for text in segments(chunk.text)]
     if not texts:
-        return Measured(score=0.0, reason="What was retrieved is empty.")
+        return MetricScore(score=0.0, reason="What was retrieved is empty.")
     items = [
         replace(item, heading=f"chunk {rank}")
         for item, (rank, _) in zip(

@@ -5,13 +5,19 @@ from collections.abc import Sequence
 from itertools import product
 
 from evals_app.engine.judging.answers.replies import UNDECIDED, Form, Opinion
-from evals_app.engine.judging.metrics.composing import Wording, item_json, measured, of, shares
-from evals_app.engine.judging.metrics.items import Item, Task, numbered
+from evals_app.engine.judging.metrics.composing import (
+    MetricWording,
+    item_json,
+    measured,
+    of,
+    shares,
+)
+from evals_app.engine.judging.metrics.items import ListedItem, Task, numbered
 from evals_app.engine.judging.metrics.sources import evidence_of, find_sources
 from evals_app.engine.judging.prompts.dialogue import as_shown, dialogue_of
 from evals_app.engine.judging.prompts.inquiry import Inquiry
 from evals_app.engine.judging.text.segments import segments
-from evals_app.engine.record.aids import Measured, RagQuestion
+from evals_app.engine.record.aids import MetricScore, RagQuestion
 from evals_app.engine.record.trial import Chunk
 from fixtures_app.ground.quoting import listed
 
@@ -34,19 +40,21 @@ arithmetic;
 
 _RECALL = Task("contextual_recall", _RECALL_RULES, Form(("attributable", "not"), names_chunk=True))
 _STRENGTH = ("attributable", UNDECIDED, "not")
-_PARTS = Wording("part", "not in the context", "in the context", of_what=" of the expected answer")
+_PARTS = MetricWording(
+    "part", "not in the context", "in the context", of_what=" of the expected answer"
+)
 _MAX_TRIED = 10  # undecided chunks whose every outcome is tried
 
 
 async def contextual_precision(
     question: RagQuestion, chunks: Sequence[Chunk], inquiry: Inquiry
-) -> Measured:
+) -> MetricScore:
     """Score how early the useful chunks come. One call; the judge does not learn the ranks."""
     opinions = await _usefulness(question, chunks, inquiry)
     verdicts = [opinion.verdict for opinion in opinions]
     shown = [
         item_json(
-            Item(rank, chunk.text),
+            ListedItem(rank, chunk.text),
             opinion.verdict,
             f"{opinion.objection} Chunk {chunk.id}.".strip(),
         )
@@ -122,7 +130,7 @@ def precision_bounds(verdicts: Sequence[str]) -> tuple[float, float]:
 
 async def contextual_recall(
     question: RagQuestion, chunks: Sequence[Chunk], inquiry: Inquiry
-) -> Measured:
+) -> MetricScore:
     """Score the share of the expected answer that is in what was retrieved. One call.
 
     The expected answer is not blank.

@@ -8,7 +8,7 @@ from typing import Any
 
 from evals_app.engine.judging.answers.replies import UNDECIDED, Opinion
 from evals_app.engine.judging.metrics.composing import item_json
-from evals_app.engine.judging.metrics.items import Item, Judged, Task
+from evals_app.engine.judging.metrics.items import ItemOpinions, ListedItem, Task
 from evals_app.engine.judging.prompts.context import ShownChunk, shown_chunks, windows
 from evals_app.engine.judging.prompts.inquiry import Inquiry, side_by_side
 from evals_app.engine.record.trial import Chunk, Evidence
@@ -19,10 +19,10 @@ _ABOUT_CHARS = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Sourced:
+class StatementSource:
     """What was found of a statement, and where; the evidence is the judge's quote, if it gave one."""
 
-    item: Item
+    item: ListedItem
     verdict: str
     note: str
     evidence: Evidence | None = None
@@ -33,14 +33,14 @@ class Sourced:
 
 async def find_sources(
     task: Task,
-    items: Sequence[Item],
+    items: Sequence[ListedItem],
     chunks: Sequence[Chunk],
     inquiry: Inquiry,
     *,
     sourced: frozenset[str],
     strength: Sequence[str],
     blocks: Mapping[str, str] = MappingProxyType({}),
-) -> list[Sourced]:
+) -> list[StatementSource]:
     """Ask about all items in each window of the chunks; of an item the strongest verdict counts.
 
     The verdicts in `sourced` need a quote from the chunk that is named with it; without one they
@@ -52,7 +52,7 @@ async def find_sources(
     shown = shown_chunks(chunks, inquiry)
     by_number = {chunk.number: chunk for chunk in shown}
 
-    async def look_through(window: str, branch: Inquiry) -> Judged:
+    async def look_through(window: str, branch: Inquiry) -> ItemOpinions:
         weigh = partial(_weighed, chunks=by_number, sourced=sourced, inquiry=branch)
         return await task.judge(items, branch, {**blocks, "CONTEXT": window}, weigh=weigh)
 
@@ -72,7 +72,7 @@ async def find_sources(
 
 
 def _weighed(
-    item: Item,
+    item: ListedItem,
     opinion: Opinion,
     *,
     chunks: Mapping[int, ShownChunk],
@@ -109,7 +109,9 @@ def _where(chunk: ShownChunk) -> str:
     return f"chunk {chunk.number} ({chunk.id})"
 
 
-def _sourced(item: Item, opinions: Sequence[Opinion], chunks: Mapping[int, ShownChunk]) -> Sourced:
+def _sourced(
+    item: ListedItem, opinions: Sequence[Opinion], chunks: Mapping[int, ShownChunk]
+) -> StatementSource:
     counting = opinions[0]
     notes = [_note(counting, chunks)]
     # Windows may disagree; what lost is shown too.
@@ -119,7 +121,7 @@ def _sourced(item: Item, opinions: Sequence[Opinion], chunks: Mapping[int, Shown
         if other.verdict != counting.verdict and other.chunk in chunks
     ]
     note = " ".join(filter(None, notes))
-    return Sourced(item, counting.verdict, note, counting.evidence)
+    return StatementSource(item, counting.verdict, note, counting.evidence)
 
 
 def _note(opinion: Opinion, chunks: Mapping[int, ShownChunk]) -> str:
@@ -131,6 +133,6 @@ def _note(opinion: Opinion, chunks: Mapping[int, ShownChunk]) -> str:
     return f"C{_where(chunk)[1:]}: {quoted(opinion.quote)}"
 
 
-def evidence_of(items: Sequence[Sourced]) -> tuple[Evidence, ...]:
+def evidence_of(items: Sequence[StatementSource]) -> tuple[Evidence, ...]:
     """Return the quotes, a bounded number of them."""
     return tuple(sourced.evidence for sourced in items if sourced.evidence)[:MAX_EVIDENCE]

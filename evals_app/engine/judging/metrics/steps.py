@@ -8,7 +8,7 @@ from typing import Annotated, Protocol
 
 from pydantic import Field, StringConstraints
 
-from evals_app.engine.judging.answers.asking import UnreadableError
+from evals_app.engine.judging.answers.asking import UnreadableAnswerError
 from evals_app.engine.judging.answers.objects import StrictReply, checked, read_object, reply_schema
 from evals_app.engine.judging.answers.once import Once
 from evals_app.engine.judging.prompts.inquiry import Inquiry
@@ -134,5 +134,5 @@ def _read(text: str) -> tuple[str, ...]:
 def _read_scripted(text: str) -> tuple[str, ...]:
     steps = [line.strip()[:MAX_STEP_CHARS] for line in text.splitlines() if line.strip()]
     if not 1 <= len(steps) <= MAX_STEPS:
-        raise UnreadableError("A script must write 1 to 20 steps, each on its own line.")
+        raise UnreadableAnswerError("A script must write 1 to 20 steps, each on its own line.")
     return tuple(steps)

@@ -11,7 +11,7 @@ from datetime import datetime
 from evals_app.engine.judging.text.blocks import block, escaped, make_nonce
 from evals_app.engine.judging.text.transcript import (
     MAX_SUBMISSION_CHARS,
-    Piece,
+    TranscriptPiece,
     attached,
     conversation,
     cut,
@@ -38,7 +38,7 @@ class Beginning:
 
     text: str
     nonce: str
-    pieces: tuple[Piece, ...]
+    pieces: tuple[TranscriptPiece, ...]
     script: str
     files: tuple[FileContent, ...] = ()
 
@@ -66,7 +66,9 @@ def as_contents(files: Iterable[ShownFile]) -> tuple[FileContent, ...]:
     return tuple(FileContent(file.name, file.media_type, file.data) for file in files)
 
 
-def _conversation(view: View, nonce: str) -> tuple[list[Piece], str, list[Piece]]:
+def _conversation(
+    view: View, nonce: str
+) -> tuple[list[TranscriptPiece], str, list[TranscriptPiece]]:
     """Return the earlier messages, the graded text, and all of it as pieces."""
     transcript = shown(conversation(view), nonce)
     if view.turn is None:
@@ -76,7 +78,7 @@ def _conversation(view: View, nonce: str) -> tuple[list[Piece], str, list[Piece]
         return context, written(pieces, nonce), [*pieces, *context]
     text = cut(escaped(view.reply, nonce), MAX_SUBMISSION_CHARS)
     numbers = (n for n, turn in enumerate(view.trial.turns, 1) if turn == view.turn)
-    graded = Piece(next(numbers, view.turn.index), "assistant", text)
+    graded = TranscriptPiece(next(numbers, view.turn.index), "assistant", text)
     return transcript, text, [graded, *reversed(transcript)]
 
 

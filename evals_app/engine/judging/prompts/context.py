@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from evals_app.engine.basics.errors import JudgeError
-from evals_app.engine.judging.answers.evidence import Shown
+from evals_app.engine.judging.answers.evidence import QuotableText
 from evals_app.engine.judging.prompts.inquiry import Inquiry
-from evals_app.engine.judging.text.transcript import Piece
+from evals_app.engine.judging.text.transcript import TranscriptPiece
 from evals_app.engine.record.trial import Chunk
 
 WINDOW_BYTES = 120_000  # about 30,000 tokens
@@ -23,9 +23,9 @@ class ShownChunk:
     text: str
 
     @cached_property
-    def words(self) -> Shown:
+    def words(self) -> QuotableText:
         """The chunk, ready to look quotes up in it."""
-        return Shown([Piece(None, "CHUNKS", self.text)])
+        return QuotableText([TranscriptPiece(None, "CHUNKS", self.text)])
 
 
 def shown_chunks(chunks: Sequence[Chunk], inquiry: Inquiry) -> list[ShownChunk]:

@@ -6,7 +6,7 @@ from evals_app.engine.judging.prompts.inquiry import Inquiry
 from evals_app.engine.judging.text.transcript import (
     MAX_PIECE_CHARS,
     MAX_SUBMISSION_CHARS,
-    Piece,
+    TranscriptPiece,
     cut,
     shown,
     written,
@@ -26,8 +26,8 @@ class Dialogue:
 
     question: str
     answer: str
-    replies: tuple[Piece, ...] = ()
-    earlier: tuple[Piece, ...] = ()
+    replies: tuple[TranscriptPiece, ...] = ()
+    earlier: tuple[TranscriptPiece, ...] = ()
     files: tuple[ShownFile, ...] = ()
 
     def blocks(self, inquiry: Inquiry) -> dict[str, str]:
@@ -50,16 +50,21 @@ def dialogue_of(view: View) -> Dialogue:
         first = next((n for n, turn in enumerate(turns) if turn == view.turn), len(turns) - 1)
     last = len(turns) if view.whole_text else first + 1
     earlier = [
-        Piece(None, f"{message.role}, before the conversation", message.text)
+        TranscriptPiece(None, f"{message.role}, before the conversation", message.text)
         for message in view.trial.history
     ]
     for number, turn in enumerate(turns[:first], 1):
-        earlier += [Piece(number, "user", _asked(turn)), Piece(number, "assistant", turn.reply)]
+        earlier += [
+            TranscriptPiece(number, "user", _asked(turn)),
+            TranscriptPiece(number, "assistant", turn.reply),
+        ]
     asked = turns[first:last]
     return Dialogue(
         question="\n\n".join(map(_asked, asked)),
         answer=view.reply,
-        replies=tuple(Piece(n, "assistant", turn.reply) for n, turn in enumerate(asked, first + 1)),
+        replies=tuple(
+            TranscriptPiece(n, "assistant", turn.reply) for n, turn in enumerate(asked, first + 1)
+        ),
         earlier=tuple(earlier),
         files=tuple(file for turn in asked for file in turn.files if file.data),
     )

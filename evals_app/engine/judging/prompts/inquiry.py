@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from evals_app.engine.basics.errors import JudgeError, ProviderError
-from evals_app.engine.judging.answers.asking import Asker, Prompt
+from evals_app.engine.judging.answers.asking import Asker, PromptText
 from evals_app.engine.judging.answers.flags import flags_of, talks_to_grader
 from evals_app.engine.judging.text.blocks import block, escaped, make_nonce
 from evals_app.engine.record.trial import Evidence, JudgeCall, View
@@ -65,7 +65,7 @@ class Inquiry:
         form: str,
         blocks: Mapping[str, str],
         takes_advice: bool = True,
-    ) -> Prompt:
+    ) -> PromptText:
         """Lay a prompt out: rules and form first, which APIs cache; blank blocks are left out."""
         system = [rules, _DATA_RULES, form]
         if takes_advice and self.advice.strip():
@@ -74,7 +74,7 @@ class Inquiry:
                 f" form of the answer:\n{self.advice.strip()}"
             )
         shown = [block(name, text, self.nonce) for name, text in blocks.items() if text.strip()]
-        return Prompt(
+        return PromptText(
             system="\n\n".join(system),
             user="\n\n".join([f"TASK: {task}", *shown, _CLOSING]),
             nonce=self.nonce,
@@ -83,7 +83,7 @@ class Inquiry:
 
     async def ask(
         self,
-        prompt: Prompt,
+        prompt: PromptText,
         *,
         schema: dict[str, Any],
         read: Callable[[str], T],

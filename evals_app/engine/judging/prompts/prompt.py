@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from evals_app.engine.judging.answers.asking import Prompt
+from evals_app.engine.judging.answers.asking import PromptText
 from evals_app.engine.judging.prompts.beginning import beginning
 from evals_app.engine.judging.text.blocks import block, escaped
-from evals_app.engine.judging.text.transcript import Piece
+from evals_app.engine.judging.text.transcript import TranscriptPiece
 from evals_app.engine.record.aids import ChecklistItem, ChecklistQuestion, JudgeQuestion, Scale
 
 # Goes up with every change of the wording: verdicts of different versions do not compare.
@@ -134,10 +134,10 @@ _CLOSING = (
 
 
 @dataclass(frozen=True, slots=True)
-class JudgePrompt(Prompt):
+class JudgePrompt(PromptText):
     """A question about a View; `pieces` is what a verdict may quote, the submission first."""
 
-    pieces: tuple[Piece, ...] = ()
+    pieces: tuple[TranscriptPiece, ...] = ()
 
 
 def system_text(judge_prompt: str = "") -> str:

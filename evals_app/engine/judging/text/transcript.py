@@ -21,7 +21,7 @@ _IN_SUBMISSION = "(this is what stands in SUBMISSION)"
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class TranscriptPiece:
     """A message or an action, as shown; `turn` is 1-based, None before the first turn."""
 
     turn: int | None
@@ -38,7 +38,7 @@ def cut(text: str, limit: int) -> str:
     return f"{text[:half]}\n[... {len(text) - 2 * half:,} characters left out here ...]\n{text[-half:]}"
 
 
-def conversation(view: View) -> list[Piece]:
+def conversation(view: View) -> list[TranscriptPiece]:
     """Return what happened before the reply of the turn in sight (at the end: all), uncut, unescaped."""
     pieces = list(_history(view.trial.history))
     attachments = count(1)
@@ -58,52 +58,52 @@ def _in_sight(view: View) -> Sequence[TurnRecord]:
     return turns[:graded]
 
 
-def _history(messages: Iterable[Message]) -> Iterator[Piece]:
+def _history(messages: Iterable[Message]) -> Iterator[TranscriptPiece]:
     for message in messages:
         for piece in _calls(None, message):
             yield replace(piece, is_history=True)
         speaker = f"{message.role}, before the conversation"
-        yield Piece(None, speaker, message.text, is_history=True)
+        yield TranscriptPiece(None, speaker, message.text, is_history=True)
 
 
 def _turn(
     number: int, turn: TurnRecord, *, is_graded: bool, attachments: Iterator[int]
-) -> Iterator[Piece]:
-    yield Piece(number, "user", turn.user)
+) -> Iterator[TranscriptPiece]:
+    yield TranscriptPiece(number, "user", turn.user)
     for file in turn.files:
         yield _file(number, file, attachments)
     messages = list(turn.messages)
     for message in messages[:-1]:
         if message.text:
-            yield Piece(number, "assistant", message.text)
+            yield TranscriptPiece(number, "assistant", message.text)
         yield from _calls(number, message)
     if messages:
         yield from _calls(number, messages[-1])
     if turn.calls_missing or not turn.reports_calls:
-        yield Piece(number, "note", "The tool calls of this turn are unknown.")
-    yield Piece(number, "assistant", _IN_SUBMISSION if is_graded else turn.reply)
+        yield TranscriptPiece(number, "note", "The tool calls of this turn are unknown.")
+    yield TranscriptPiece(number, "assistant", _IN_SUBMISSION if is_graded else turn.reply)
     if turn.error is not None:
-        yield Piece(number, "error of the agent", turn.error)
+        yield TranscriptPiece(number, "error of the agent", turn.error)
 
 
-def _file(number: int, file: ShownFile, attachments: Iterator[int]) -> Piece:
+def _file(number: int, file: ShownFile, attachments: Iterator[int]) -> TranscriptPiece:
     """Show a document as the agent was shown it; name what comes beside the text, or not at all."""
     if file.text is not None:
-        return Piece(number, f"file of the user, {file.name}", file.text)
+        return TranscriptPiece(number, f"file of the user, {file.name}", file.text)
     if file.data:
-        return Piece(
+        return TranscriptPiece(
             number, "note", f"The user showed {file.name}: attachment {next(attachments)}."
         )
-    return Piece(number, "note", f"The user showed {file.name}, which you are not shown.")
+    return TranscriptPiece(number, "note", f"The user showed {file.name}, which you are not shown.")
 
 
-def _calls(number: int | None, message: Message) -> Iterator[Piece]:
+def _calls(number: int | None, message: Message) -> Iterator[TranscriptPiece]:
     for call in message.tool_calls:
-        yield Piece(number, f"tool call {call.name}", _json(call.args))
+        yield TranscriptPiece(number, f"tool call {call.name}", _json(call.args))
         if call.error is None:
-            yield Piece(number, f"tool result {call.name}", _json(call.result))
+            yield TranscriptPiece(number, f"tool result {call.name}", _json(call.result))
         else:
-            yield Piece(number, f"tool error {call.name}", call.error)
+            yield TranscriptPiece(number, f"tool error {call.name}", call.error)
 
 
 def _json(value: Any) -> str:
@@ -115,7 +115,7 @@ def _json(value: Any) -> str:
         return "(cannot be shown: nested too deeply, or a number too long)"
 
 
-def shown(pieces: Iterable[Piece], nonce: str) -> list[Piece]:
+def shown(pieces: Iterable[TranscriptPiece], nonce: str) -> list[TranscriptPiece]:
     """Cut and escape pieces; where all of them are too much, leave some out in the middle."""
     # Escaped first: that makes a text up to ten times longer, which no limit shall hide.
     cuts = [
@@ -133,11 +133,11 @@ def shown(pieces: Iterable[Piece], nonce: str) -> list[Piece]:
     left_out = len(cuts) - head - tail
     if left_out <= 0:
         return cuts
-    note = Piece(None, "note", f"[... {left_out} entries left out here ...]")
+    note = TranscriptPiece(None, "note", f"[... {left_out} entries left out here ...]")
     return [*cuts[:head], note, *cuts[len(cuts) - tail :]]
 
 
-def _fitting(pieces: list[Piece]) -> int:
+def _fitting(pieces: list[TranscriptPiece]) -> int:
     """Count the pieces from the start that fill half of the limit."""
     room = MAX_TRANSCRIPT_CHARS // 2
     for fitting, piece in enumerate(pieces):
@@ -147,11 +147,11 @@ def _fitting(pieces: list[Piece]) -> int:
     return len(pieces)
 
 
-def _size(piece: Piece) -> int:
+def _size(piece: TranscriptPiece) -> int:
     return len(piece.text) + len(piece.speaker) + _HEADING_CHARS
 
 
-def written(pieces: Iterable[Piece], nonce: str) -> str:
+def written(pieces: Iterable[TranscriptPiece], nonce: str) -> str:
     """Write pieces under headings that carry the nonce: a text cannot fake the next message."""
     return "\n\n".join(
         f"[{nonce} {'' if piece.turn is None else f'turn {piece.turn}, '}{piece.speaker}]\n{piece.text}"

@@ -30,13 +30,13 @@ from evals_app.engine.llm.apis.names import ToolNames
 from evals_app.engine.llm.apis.retry import AttemptError, SettingRefusedError, retry_after_s
 from evals_app.engine.llm.apis.wire import (
     Complaint,
-    UnreadableError,
+    UnreadableReplyError,
     given_settings,
     label,
     read_complaint,
 )
 from evals_app.engine.llm.call import MAX_REPLY_BYTES, ModelCall, ModelReply, NativeTurn, Silence
-from evals_app.engine.network.provider_kinds import Kind
+from evals_app.engine.network.provider_kinds import ApiKind
 from evals_app.engine.network.web import look_up, proxy_for
 from evals_app.engine.record.trial import NO_USAGE
 
@@ -107,7 +107,7 @@ class Access:
     shown only if it `is_trusted`: any other could be an internal server.
     """
 
-    kind: Kind
+    kind: ApiKind
     base_url: str
     max_tokens_parameter: str
     key: str = field(default="", repr=False)
@@ -117,7 +117,7 @@ class Access:
 
 
 @dataclass(frozen=True, slots=True)
-class Arrived:
+class RawReply:
     """A reply as it came over the wire.
 
     `raw_arguments` are tool arguments as they were streamed, if the reply does not contain them.
@@ -131,7 +131,7 @@ class Arrived:
     is_whole: bool = False
 
 
-class Streamed(Protocol):
+class StreamedReply(Protocol):
     """A reply assembled from a stream; `size` counts its characters, thoughts included.
 
     `pieces` counts the events with content; keep-alive events do not count.
@@ -230,7 +230,7 @@ class Adapter(ABC):
         try:
             arrived, reply = await self._attempt(call, names=names, without=without)
         except AttemptError as error:
-            arrived = Arrived({}, request_id=error.request_id)
+            arrived = RawReply({}, request_id=error.request_id)
             reply = self._reply_in_error(error, call=call, without=without)
         first = arrived.first_token_at
         return replace(
@@ -259,11 +259,11 @@ class Adapter(ABC):
     @abstractmethod
     async def _receive(
         self, call: ModelCall, *, names: ToolNames, without: frozenset[str], quiet: Quiet
-    ) -> Arrived:
+    ) -> RawReply:
         """Send a call and receive the answer; `quiet` is notified of each piece."""
 
     @abstractmethod
-    def _read(self, arrived: Arrived, *, names: ToolNames) -> ModelReply:
+    def _read(self, arrived: RawReply, *, names: ToolNames) -> ModelReply:
         """Read the answer.
 
         Raises:
@@ -304,7 +304,7 @@ class Adapter(ABC):
         await response.aread()
         return body_of(self.without_key(response.text))
 
-    async def _take_in(self, stream: Any, *, into: Streamed, quiet: Quiet) -> float | None:
+    async def _take_in(self, stream: Any, *, into: StreamedReply, quiet: Quiet) -> float | None:
         """Read a stream to its end; return the moment of its first token."""
         if "text/event-stream" not in stream.response.headers.get("content-type", ""):
             raise unreadable("it is not a stream of events")
@@ -321,7 +321,7 @@ class Adapter(ABC):
                     first_token_at = self.clock()
                 if into.size > _MAX_STREAMED:
                     raise _too_long()
-        except UnreadableError as error:
+        except UnreadableReplyError as error:
             raise unreadable(self._clean(str(error))) from None
         except (LookupError, TypeError, AttributeError, ValueError, RecursionError):
             raise broken_off("its events do not fit together") from None
@@ -331,7 +331,7 @@ class Adapter(ABC):
 
     async def _attempt(
         self, call: ModelCall, *, names: ToolNames, without: frozenset[str]
-    ) -> tuple[Arrived, ModelReply]:
+    ) -> tuple[RawReply, ModelReply]:
         quiet = Quiet(call.silence_s, is_thinking=not call.stream)
         receiving = self._receive(call, names=names, without=without, quiet=quiet)
         arrived = await self.bounded(receiving, timeout_s=call.timeout_s, quiet=quiet)
@@ -483,7 +483,7 @@ class Adapter(ABC):
         """Turn an unreadable reply into an AttemptError."""
         try:
             yield
-        except UnreadableError as error:
+        except UnreadableReplyError as error:
             raise unreadable(self._clean(str(error))) from None
 
     def _clean(self, text: str) -> str:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from evals_app.engine.llm.apis.adapter import Adapter, Arrived, Quiet, body_of
+from evals_app.engine.llm.apis.adapter import Adapter, Quiet, RawReply, body_of
 from evals_app.engine.llm.apis.anthropic_wire import StreamedMessage, to_reply, to_request
 from evals_app.engine.llm.apis.names import ToolNames
 from evals_app.engine.llm.call import ModelCall, ModelReply
@@ -34,25 +34,25 @@ class AnthropicAdapter(Adapter):
 
     async def _receive(
         self, call: ModelCall, *, names: ToolNames, without: frozenset[str], quiet: Quiet
-    ) -> Arrived:
+    ) -> RawReply:
         request = to_request(call, names=names, without=without)
         if call.stream:
             return await self._receive_stream(request, quiet)
         response = await self._open().messages.with_raw_response.create(**request)
-        return Arrived(
+        return RawReply(
             body_of(self.without_key(await response.text())), request_id=response.request_id
         )
 
-    async def _receive_stream(self, request: Mapping[str, Any], quiet: Quiet) -> Arrived:
+    async def _receive_stream(self, request: Mapping[str, Any], quiet: Quiet) -> RawReply:
         streamed = StreamedMessage()
         # Not `messages.stream`: it raises if a model writes arguments that are not JSON.
         async with await self._open().messages.create(stream=True, **request) as stream:
             quiet.begin()
             request_id = stream.response.headers.get("request-id")
             if (body := await self._whole(stream.response)) is not None:
-                return Arrived(body, request_id=request_id, is_whole=True)
+                return RawReply(body, request_id=request_id, is_whole=True)
             first_token_at = await self._take_in(stream, into=streamed, quiet=quiet)
-        return Arrived(
+        return RawReply(
             self.body_without_key(streamed.message),
             request_id=request_id,
             raw_arguments={
@@ -61,5 +61,5 @@ class AnthropicAdapter(Adapter):
             first_token_at=first_token_at,
         )
 
-    def _read(self, arrived: Arrived, *, names: ToolNames) -> ModelReply:
+    def _read(self, arrived: RawReply, *, names: ToolNames) -> ModelReply:
         return to_reply(arrived.body, names=names, raw_inputs=arrived.raw_arguments)

@@ -75,7 +75,7 @@ def to_reply(
     content = wire.entries(message.get("content"), "content blocks")
     reason = message.get("stop_reason")
     if not isinstance(reason, str) or reason not in _STOPS:
-        raise wire.UnreadableError(
+        raise wire.UnreadableReplyError(
             f"it stopped for an unknown reason ({reason!r}); known: {', '.join(_STOPS)}"
         )
     details = message.get("stop_details")
@@ -83,7 +83,7 @@ def to_reply(
     turn = _to_turn(content)
     stop = _STOPS[reason]
     if stop == "tool" and not any(block.get("type") == "tool_use" for block in content):
-        raise wire.UnreadableError("it stopped for a tool call but contains none")
+        raise wire.UnreadableReplyError("it stopped for a tool call but contains none")
     usage, notes = wire.reported(message.get("usage"), to_usage)
     return ModelReply(
         text="".join(_text(block) for block in content),

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from evals_app.engine.llm.apis.wire import UnreadableError, count, label, reported, well_formed
+from evals_app.engine.llm.apis.wire import UnreadableReplyError, count, label, reported, well_formed
 from evals_app.engine.llm.call import EmbedCall, Embeddings
 from evals_app.engine.record.trial import Usage
 
@@ -25,9 +25,9 @@ def to_embeddings(body: Mapping[str, Any], *, texts: int) -> Embeddings:
     placed = list(_vectors(data)) if isinstance(data, list) else []
     vectors = dict(placed)
     if len(placed) != texts or vectors.keys() != set(range(texts)):
-        raise UnreadableError(f"it does not have one vector for each of the {texts} texts")
+        raise UnreadableReplyError(f"it does not have one vector for each of the {texts} texts")
     if len({len(vector) for vector in vectors.values()}) != 1 or not vectors[0]:
-        raise UnreadableError("its vectors differ in length")
+        raise UnreadableReplyError("its vectors differ in length")
     usage, _ = reported(body.get("usage"), _to_usage)
     return Embeddings(
         vectors=tuple(vectors[place] for place in range(texts)),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from evals_app.engine.llm.apis import embed_wire as embeddings
 from evals_app.engine.llm.apis import openai_wire as chat
 from evals_app.engine.llm.apis import responses_wire as responses
-from evals_app.engine.llm.apis.adapter import Adapter, Arrived, Quiet, Streamed, body_of
+from evals_app.engine.llm.apis.adapter import Adapter, Quiet, RawReply, StreamedReply, body_of
 from evals_app.engine.llm.apis.names import ToolNames
 from evals_app.engine.llm.apis.openai_stream import StreamedCompletion
 from evals_app.engine.llm.apis.retry import AttemptError
@@ -26,7 +26,7 @@ _ABOUT_ENDPOINTS = frozenset({400, 404})
 _NOT_CHAT = re.compile(r"/?v1/responses\b|not supported in the v1/chat/completions")
 
 
-class _StreamedBody(Streamed, Protocol):
+class _StreamedBody(StreamedReply, Protocol):
     @property
     def body(self) -> Mapping[str, Any]: ...
 
@@ -104,7 +104,7 @@ class OpenAIAdapter(Adapter):
 
     async def _receive(
         self, call: ModelCall, *, names: ToolNames, without: frozenset[str], quiet: Quiet
-    ) -> Arrived:
+    ) -> RawReply:
         client = self._open()
         into: _StreamedBody
         if self._is_for_responses(call):
@@ -123,11 +123,11 @@ class OpenAIAdapter(Adapter):
 
     async def _receive_whole(
         self, create: Callable[..., Awaitable[Any]], request: Mapping[str, Any]
-    ) -> Arrived:
+    ) -> RawReply:
         response = await create(**request, extra_headers=self._headers())
         body = body_of(self.without_key(response.text))
         self._check(body, headers=response.headers)
-        return Arrived(body, request_id=response.headers.get("x-request-id") or _id(body))
+        return RawReply(body, request_id=response.headers.get("x-request-id") or _id(body))
 
     async def _receive_stream(
         self,
@@ -135,7 +135,7 @@ class OpenAIAdapter(Adapter):
         *,
         into: _StreamedBody,
         quiet: Quiet,
-    ) -> Arrived:
+    ) -> RawReply:
         first_token_at = None
         async with await created as stream:
             quiet.begin()
@@ -145,7 +145,7 @@ class OpenAIAdapter(Adapter):
                 first_token_at = await self._take_in(stream, into=into, quiet=quiet)
                 body = self.body_without_key(into.body)
         self._check(body, headers=headers)
-        return Arrived(
+        return RawReply(
             body,
             request_id=headers.get("x-request-id") or _id(body),
             first_token_at=first_token_at,
@@ -157,7 +157,7 @@ class OpenAIAdapter(Adapter):
         if error := chat.error_in(body):
             raise self.failed(read_complaint(error), headers=headers, request_id=_id(body))
 
-    def _read(self, arrived: Arrived, *, names: ToolNames) -> ModelReply:
+    def _read(self, arrived: RawReply, *, names: ToolNames) -> ModelReply:
         read = responses.to_reply if "output" in arrived.body else chat.to_reply
         return read(arrived.body, names=names)
 

@@ -85,7 +85,7 @@ def to_reply(body: Mapping[str, Any], *, names: ToolNames) -> ModelReply:
     choice = _choice(body)
     message = choice.get("message")
     if not isinstance(message, dict):
-        raise wire.UnreadableError("its choice has no message")
+        raise wire.UnreadableReplyError("its choice has no message")
     reason = _reason(choice.get("finish_reason"))
     text, refusal = text_of(message.get("content")), text_of(message.get("refusal"))
     calls = _calls(message)
@@ -93,7 +93,7 @@ def to_reply(body: Mapping[str, Any], *, names: ToolNames) -> ModelReply:
     if stop == "ok" and calls:
         stop = "tool"
     if reason in _FOR_CALLS and not calls and not text:
-        raise wire.UnreadableError("it stopped for a tool call but contains none")
+        raise wire.UnreadableReplyError("it stopped for a tool call but contains none")
     usage, notes = wire.reported(body.get("usage"), to_usage)
     return ModelReply(
         text=text or refusal,
@@ -223,7 +223,7 @@ def _to_part(file: FileContent) -> dict[str, Any]:
 def _choice(body: Mapping[str, Any]) -> Mapping[str, Any]:
     choices = body.get("choices")
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
-        raise wire.UnreadableError("it has no list of choices")
+        raise wire.UnreadableReplyError("it has no list of choices")
     choice: Mapping[str, Any] = choices[0]
     return choice
 
@@ -233,7 +233,7 @@ def _reason(given: object) -> str:
     # Gemini: "content_filter: SAFETY".
     reason = given.rpartition(":")[2].strip().lower() if isinstance(given, str) else ""
     if reason not in _STOPS:
-        raise wire.UnreadableError(
+        raise wire.UnreadableReplyError(
             f"it stopped for an unknown reason ({given!r}); known: {', '.join(_STOPS)}"
         )
     return reason
@@ -255,11 +255,11 @@ def _calls(message: Mapping[str, Any]) -> list[dict[str, Any]]:
     calls: dict[str, dict[str, Any]] = {}
     given = message.get("tool_calls") or []
     if not isinstance(given, list):
-        raise wire.UnreadableError("its tool calls are not a list")
+        raise wire.UnreadableReplyError("its tool calls are not a list")
     for number, call in enumerate(given, 1):
         function = call.get("function") if isinstance(call, Mapping) else None
         if not isinstance(function, Mapping):
-            raise wire.UnreadableError(f"its tool call {number} has no function")
+            raise wire.UnreadableReplyError(f"its tool call {number} has no function")
         id_ = str(call.get("id") or f"call_{number}")
         while id_ in calls:
             id_ += "_"

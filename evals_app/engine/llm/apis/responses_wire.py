@@ -212,7 +212,9 @@ def _reason(body: Mapping[str, Any]) -> str | None:
     details = body.get("incomplete_details")
     reason = details.get("reason") if isinstance(details, Mapping) else None
     if status != "incomplete" or not isinstance(reason, str) or reason not in _STOPS:
-        raise wire.UnreadableError(f"it ended with the status {status!r} for the reason {reason!r}")
+        raise wire.UnreadableReplyError(
+            f"it ended with the status {status!r} for the reason {reason!r}"
+        )
     return reason
 
 

@@ -38,7 +38,7 @@ _MAX_PAUSE_S = 86_400.0
 _MAX_LABEL = 200
 
 
-class UnreadableError(Exception):
+class UnreadableReplyError(Exception):
     """A reply that cannot be read; the text says why."""
 
 
@@ -190,7 +190,7 @@ def entries(value: object, what: str) -> list[dict[str, Any]]:
         UnreadableError: it is not one.
     """
     if not isinstance(value, list) or not all(isinstance(entry, dict) for entry in value):
-        raise UnreadableError(f"it has no list of {what}")
+        raise UnreadableReplyError(f"it has no list of {what}")
     return value
 
 
@@ -251,7 +251,7 @@ def spoken(value: object, what: str) -> str:
         UnreadableError: it is something else.
     """
     if not isinstance(value, str | None):
-        raise UnreadableError(f"{what} is not a text")
+        raise UnreadableReplyError(f"{what} is not a text")
     return value or ""
 
 
@@ -262,7 +262,7 @@ def named(value: object, what: str) -> str:
         UnreadableError: it is not one.
     """
     if not isinstance(value, str) or not value:
-        raise UnreadableError(f"{what} is missing or not a text")
+        raise UnreadableReplyError(f"{what} is missing or not a text")
     return value
 
 

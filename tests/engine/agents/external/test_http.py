@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
+from evals_app.engine.agents.external.agent_queue import AgentQueue
 from evals_app.engine.agents.external.chat import chat_reply
 from evals_app.engine.agents.external.http import HttpSession
-from evals_app.engine.agents.external.line import Line
 from evals_app.engine.agents.headers import secrets_of
 from evals_app.engine.agents.session import Exchange, Setting
 from evals_app.engine.basics.errors import AgentError, ConfigurationError
@@ -372,7 +372,7 @@ async def test_an_agent_that_fails_gets_the_message_once(sent: Sent, words: str)
 
 
 async def test_an_agent_gets_no_more_messages_at_once_than_its_line_has_places() -> None:
-    line = Line(Lane("agent:support", 1, None))
+    queue = AgentQueue(Lane("agent:support", 1, None))
     here, most = [0], [0]
 
     def answer(_asked: Asked) -> Sent:
@@ -385,26 +385,26 @@ async def test_an_agent_gets_no_more_messages_at_once_than_its_line_has_places()
         agent = make_agent(server.url)
         async with Web() as web:
             sessions = [
-                HttpSession(agent, setting=make_setting(), web=web, line=line) for _ in range(4)
+                HttpSession(agent, setting=make_setting(), web=web, queue=queue) for _ in range(4)
             ]
             exchanges = await asyncio.gather(*(say(session, "Hi") for session in sessions))
 
     assert [exchange.reply for exchange in exchanges] == ["Hi."] * 4
     assert most == [1]
-    assert line.standing().wanted == 4
-    line.set_places(0)
+    assert queue.standing().wanted == 4
+    queue.set_places(0)
     async with asyncio.timeout(5):
-        waiting = asyncio.create_task(_entered(line))
+        waiting = asyncio.create_task(_entered(queue))
         await asyncio.sleep(0)
         assert not waiting.done()
-        line.set_places(1)
+        queue.set_places(1)
         exchange = await waiting
     assert exchange.waited_s > 0
 
 
-async def _entered(line: Line) -> Exchange:
+async def _entered(queue: AgentQueue) -> Exchange:
     exchange = Exchange(1, "Hi", 60)
-    async with line.place(exchange):
+    async with queue.place(exchange):
         return exchange
 
 

@@ -4,7 +4,11 @@ from typing import Any
 import pytest
 
 from evals_app.engine.basics.errors import BadRequestError, JudgeError, UnavailableError
-from evals_app.engine.judging.answers.asking import Asked, Prompt, UnreadableError
+from evals_app.engine.judging.answers.asking import (
+    PromptText,
+    ReadableAnswer,
+    UnreadableAnswerError,
+)
 from evals_app.engine.llm.call import (
     AssistantMessage,
     FileContent,
@@ -17,7 +21,7 @@ from evals_app.engine.specs.base_spec import ModelSpec
 from tests.engine.judging.makers import MODEL, FakeModel, make_asker, reply
 
 pytestmark = pytest.mark.anyio
-PROMPT = Prompt("Be fair.", "<Q-abc123>\nHow many?\n</Q-abc123>", nonce="abc123", version=7)
+PROMPT = PromptText("Be fair.", "<Q-abc123>\nHow many?\n</Q-abc123>", nonce="abc123", version=7)
 SCHEMA = {"type": "object"}
 
 
@@ -25,11 +29,11 @@ def read_number(text: str) -> int:
     if text == "none":
         raise JudgeError("There is no number.")
     if not text.isdecimal():
-        raise UnreadableError("That is no number.")
+        raise UnreadableAnswerError("That is no number.")
     return int(text)
 
 
-async def ask(fake: FakeModel, **changes: Any) -> Asked[int]:
+async def ask(fake: FakeModel, **changes: Any) -> ReadableAnswer[int]:
     asker = make_asker(fake, **changes)
     return await asker.ask(PROMPT, schema=SCHEMA, read=read_number, purpose="count")
 
@@ -69,7 +73,7 @@ async def test_what_a_judge_thinks_is_kept_and_not_read() -> None:
 
 
 async def test_the_hash_of_a_prompt_blanks_its_nonce_wherever_it_stands() -> None:
-    other = Prompt(PROMPT.system, PROMPT.user.replace("abc123", "def456"), "def456", version=7)
+    other = PromptText(PROMPT.system, PROMPT.user.replace("abc123", "def456"), "def456", version=7)
 
     assert PROMPT.fingerprint(PROMPT.text) == other.fingerprint(other.text)
     assert PROMPT.fingerprint(PROMPT.text) != PROMPT.fingerprint(PROMPT.user)
@@ -125,7 +129,7 @@ async def test_an_answer_that_cannot_be_read_is_repaired_once(
 
 async def test_what_is_wrong_with_an_answer_is_shown_in_bounded_words() -> None:
     def read(text: str) -> int:
-        raise UnreadableError(f"{text}: unknown key.")
+        raise UnreadableAnswerError(f"{text}: unknown key.")
 
     with pytest.raises(JudgeError) as failed:
         await make_asker(FakeModel(reply("x" * 300_000), reply("y" * 300_000))).ask(

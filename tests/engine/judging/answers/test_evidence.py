@@ -5,22 +5,24 @@ import pytest
 
 from evals_app.engine.judging.answers.evidence import (
     MadeUpError,
-    Shown,
+    QuotableText,
     objection,
     refuse_made_up,
     speaker_of,
 )
-from evals_app.engine.judging.text.transcript import Piece
+from evals_app.engine.judging.text.transcript import TranscriptPiece
 from evals_app.engine.judging.text.words import Words, is_misspelt
 from evals_app.engine.record.trial import Evidence
 from tests.engine.judging import conversations
 
 PIECES = (
-    Piece(2, "assistant", "Your order ships on Friday.\nIt is packed in blue paper! Thank you."),
-    Piece(2, "tool result entity.get", '{"status": "packed"}'),
-    Piece(1, "user", "When does my order ship?"),
-    Piece(None, "user, before the conversation", "Good morning"),
-    Piece(
+    TranscriptPiece(
+        2, "assistant", "Your order ships on Friday.\nIt is packed in blue paper! Thank you."
+    ),
+    TranscriptPiece(2, "tool result entity.get", '{"status": "packed"}'),
+    TranscriptPiece(1, "user", "When does my order ship?"),
+    TranscriptPiece(None, "user, before the conversation", "Good morning"),
+    TranscriptPiece(
         3,
         "assistant",
         "We\u2019ll call it \u201cblue\u201d \u2013 un\\u00adseen, of 3\u00a0kg and 2\u22124 m",
@@ -66,20 +68,20 @@ PIECES = (
 def test_a_quote_is_looked_up_where_it_was_shown(
     quote: str, turn: int | None, *, is_verified: bool
 ) -> None:
-    evidence = Shown(PIECES).look_up(quote, "date")
+    evidence = QuotableText(PIECES).look_up(quote, "date")
 
     assert (evidence.turn, evidence.is_verified) == (turn, is_verified)
     assert (evidence.quote, evidence.bears_on) == (quote, "date")
 
 
 def test_the_first_piece_counts() -> None:
-    pieces = [Piece(3, "assistant", "same"), Piece(1, "user", "same")]
+    pieces = [TranscriptPiece(3, "assistant", "same"), TranscriptPiece(1, "user", "same")]
 
-    assert Shown(pieces).look_up("same").turn == 3
+    assert QuotableText(pieces).look_up("same").turn == 3
 
 
 def test_quotes_are_true_word_for_word_or_nearly() -> None:
-    shown = Shown(conversations.PIECES)
+    shown = QuotableText(conversations.PIECES)
 
     lost = [name for name, quote in conversations.TRUE if not shown.look_up(quote).is_the_agents]
 
@@ -88,7 +90,7 @@ def test_quotes_are_true_word_for_word_or_nearly() -> None:
 
 
 def test_no_quote_that_is_made_up_is_the_agents() -> None:
-    shown = Shown(conversations.PIECES)
+    shown = QuotableText(conversations.PIECES)
 
     taken = [name for name, quote in conversations.FABRICATED if shown.look_up(quote).is_the_agents]
 
@@ -111,7 +113,7 @@ def test_no_quote_that_is_made_up_is_the_agents() -> None:
 def test_a_quote_tells_who_says_it_and_what_speaks_against_it(
     quote: str, speaker: str, says: str | None
 ) -> None:
-    evidence = Shown(conversations.PIECES).look_up(quote)
+    evidence = QuotableText(conversations.PIECES).look_up(quote)
 
     assert evidence.speaker == speaker
     against = objection(evidence)
@@ -121,16 +123,18 @@ def test_a_quote_tells_who_says_it_and_what_speaks_against_it(
 @pytest.mark.parametrize(
     ("piece", "speaker"),
     [
-        pytest.param(Piece(1, "assistant", ""), "agent", id="the agent"),
-        pytest.param(Piece(1, "tool error mail.send", ""), "tool", id="a tool"),
-        pytest.param(Piece(1, "file of the user, a.txt", ""), "user", id="files"),
-        pytest.param(Piece(None, "assistant, before the conversation", ""), "history", id="before"),
-        pytest.param(Piece(None, "EXPECTED", ""), "case", id="the case"),
-        pytest.param(Piece(None, "CHUNKS", ""), "knowledge", id="knowledge"),
-        pytest.param(Piece(None, "", ""), "", id="nobody"),
+        pytest.param(TranscriptPiece(1, "assistant", ""), "agent", id="the agent"),
+        pytest.param(TranscriptPiece(1, "tool error mail.send", ""), "tool", id="a tool"),
+        pytest.param(TranscriptPiece(1, "file of the user, a.txt", ""), "user", id="files"),
+        pytest.param(
+            TranscriptPiece(None, "assistant, before the conversation", ""), "history", id="before"
+        ),
+        pytest.param(TranscriptPiece(None, "EXPECTED", ""), "case", id="the case"),
+        pytest.param(TranscriptPiece(None, "CHUNKS", ""), "knowledge", id="knowledge"),
+        pytest.param(TranscriptPiece(None, "", ""), "", id="nobody"),
     ],
 )
-def test_every_piece_has_a_speaker(piece: Piece, speaker: str) -> None:
+def test_every_piece_has_a_speaker(piece: TranscriptPiece, speaker: str) -> None:
     assert speaker_of(piece) == speaker
 
 
@@ -140,9 +144,9 @@ def test_evidence_from_before_speakers_were_noted_is_the_agents() -> None:
 
 
 def test_what_was_left_out_of_a_long_conversation_cannot_be_quoted() -> None:
-    pieces = [Piece(None, "note", "[... 12 entries left out here ...]")]
+    pieces = [TranscriptPiece(None, "note", "[... 12 entries left out here ...]")]
 
-    assert not Shown(pieces).look_up("12 entries left out here").is_verified
+    assert not QuotableText(pieces).look_up("12 entries left out here").is_verified
 
 
 @pytest.mark.parametrize(
@@ -205,7 +209,7 @@ def test_a_long_hostile_text_is_checked_in_bounded_time(kind: str) -> None:
     text, quotes = hostile(kind)
     begun = time.process_time()
 
-    shown = Shown([Piece(1, "assistant", text)])
+    shown = QuotableText([TranscriptPiece(1, "assistant", text)])
     for quote in quotes:
         shown.look_up(quote)
 
@@ -216,12 +220,12 @@ def test_a_hundred_quotes_are_looked_up_in_a_long_conversation_at_once() -> None
     draw = random.Random(33)
     known = ["".join(draw.choices("abcdefghijklmnop", k=draw.randint(2, 9))) for _ in range(4000)]
     texts = [" ".join(draw.choices(known, k=700)) for _ in range(50)]
-    pieces = [Piece(n, "assistant", text) for n, text in enumerate(texts)]
+    pieces = [TranscriptPiece(n, "assistant", text) for n, text in enumerate(texts)]
     quotes = [" ".join(text.split()[50:70]) for text in texts]
     near = [" ".join([*text.split()[50:60], "the", *text.split()[60:70]]) for text in texts]
     begun = time.process_time()
 
-    shown = Shown(pieces)
+    shown = QuotableText(pieces)
     turns = [shown.look_up(quote).turn for quote in quotes + near]
 
     assert time.process_time() - begun < 5  # about half a second
@@ -230,14 +234,16 @@ def test_a_hundred_quotes_are_looked_up_in_a_long_conversation_at_once() -> None
 
 
 def test_however_many_quotes_are_made_up_those_that_stand_there_are_found() -> None:
-    shown = Shown([Piece(1, "assistant", "It comes on Friday. Nothing else is known.")])
+    shown = QuotableText(
+        [TranscriptPiece(1, "assistant", "It comes on Friday. Nothing else is known.")]
+    )
     quotes = [*(f"They sent {n} parcels at once." for n in range(300)), "nothing else"]
 
     assert [shown.look_up(quote).is_verified for quote in quotes] == [False] * 300 + [True]
 
 
 def test_an_answer_that_rests_on_made_up_quotes_is_refused_with_all_of_them() -> None:
-    shown = Shown(conversations.PIECES)
+    shown = QuotableText(conversations.PIECES)
     agents, users, nobodys = map(
         shown.look_up,
         ["You can still exchange", "the courier broke it", "Your money will arrive on Friday."],
@@ -267,10 +273,10 @@ def test_an_answer_that_rests_on_made_up_quotes_is_refused_with_all_of_them() ->
 )
 def test_what_is_wrong_with_quotes_is_said(quotes: list[str], says: str) -> None:
     pieces = [
-        Piece(1, "user", "Where is my money?"),
-        Piece(1, "assistant", "Your refund comes in May. It costs 40 euros."),
+        TranscriptPiece(1, "user", "Where is my money?"),
+        TranscriptPiece(1, "assistant", "Your refund comes in May. It costs 40 euros."),
     ]
-    shown = Shown(pieces)
+    shown = QuotableText(pieces)
 
     with pytest.raises(MadeUpError) as refused:
         refuse_made_up(shown, map(shown.look_up, quotes))

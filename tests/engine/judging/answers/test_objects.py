@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, ConfigDict
 
-from evals_app.engine.judging.answers.asking import UnreadableError
+from evals_app.engine.judging.answers.asking import UnreadableAnswerError
 from evals_app.engine.judging.answers.objects import checked, last_object, read_object
 
 
@@ -49,7 +49,7 @@ def test_the_last_balanced_object_is_found(text: str, last: dict[str, Any] | Non
 
 def test_a_reply_without_an_object_cannot_be_read() -> None:
     assert read_object('Sure: {"a": 1}') == {"a": 1}
-    with pytest.raises(UnreadableError, match="holds no JSON object"):
+    with pytest.raises(UnreadableAnswerError, match="holds no JSON object"):
         read_object("Sure.")
 
 
@@ -64,5 +64,5 @@ def test_a_reply_without_an_object_cannot_be_read() -> None:
     ],
 )
 def test_what_is_wrong_with_an_object_is_shown(data: dict[str, Any], says: str) -> None:
-    with pytest.raises(UnreadableError, match=says):
+    with pytest.raises(UnreadableAnswerError, match=says):
         checked(Answer, data)

@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from evals_app.engine.judging.answers.asking import UnreadableError
+from evals_app.engine.judging.answers.asking import UnreadableAnswerError
 from evals_app.engine.judging.answers.replies import Form, Opinion, read_reply, read_scripted_reply
 from tests.engine.judging.measuring import ABOUT_ALL, PLAIN, SOURCED, sourced, verdicts
 
@@ -74,7 +74,7 @@ def test_what_is_not_of_the_form_is_refused(
 ) -> None:
     text = reply if isinstance(reply, str) else json.dumps(reply)
 
-    with pytest.raises(UnreadableError, match=says):
+    with pytest.raises(UnreadableAnswerError, match=says):
         read_reply(text, form)
 
 
@@ -136,5 +136,5 @@ def test_a_script_may_answer_shortly(
     ],
 )
 def test_a_script_that_says_something_else_is_refused(reply: str) -> None:
-    with pytest.raises(UnreadableError):
+    with pytest.raises(UnreadableAnswerError):
         read_scripted_reply(reply, PLAIN, [1, 2])

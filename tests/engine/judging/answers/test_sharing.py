@@ -13,10 +13,10 @@ from evals_app.engine.llm.call import ModelCall, ModelReply, UserMessage
 from evals_app.engine.record.trial import Usage
 from evals_app.engine.running.run_gateway import Outcome
 from evals_app.engine.specs.base_spec import ModelSpec
-from tests.engine.desks import execute_in_memory, make_plan
 from tests.engine.judging.makers import required, verdict
 from tests.engine.llm.makers import KEY_VARIABLE, OPENAI, make_provider
 from tests.engine.makers import ECHO, make_agent, make_case
+from tests.engine.memory_gateway import execute_in_memory, make_plan
 from tests.messages_api import Json
 from tests.model_server import KEY, ModelServer, Reply
 

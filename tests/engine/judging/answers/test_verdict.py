@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evals_app.engine.basics.errors import JudgeError
-from evals_app.engine.judging.answers.asking import ContradictionError, UnreadableError
+from evals_app.engine.judging.answers.asking import ContradictionError, UnreadableAnswerError
 from evals_app.engine.judging.answers.verdict import (
-    Verdict,
+    JudgeVerdict,
     read_scripted,
     read_verdict,
     verdict_schema,
@@ -45,7 +45,7 @@ def pass_fail(verdict: str, *met: str) -> dict[str, Any]:
     return data
 
 
-def quotes_of(verdict: Verdict) -> list[tuple[str, str]]:
+def quotes_of(verdict: JudgeVerdict) -> list[tuple[str, str]]:
     return [(one.evidence.quote, one.text) for one in verdict.requirements if one.evidence]
 
 
@@ -146,13 +146,13 @@ def test_a_suspicion_is_read() -> None:
     ],
 )
 def test_an_answer_off_the_schema_is_refused(scale: Scale, data: dict[str, Any], says: str) -> None:
-    with pytest.raises(UnreadableError, match=says):
+    with pytest.raises(UnreadableAnswerError, match=says):
         read_verdict(json.dumps(data), scale)
 
 
 @pytest.mark.parametrize("text", ["", "4", "pass", "[1]", "null", '{"score": 4', "{}" * 3])
 def test_a_real_judge_may_not_answer_in_short(text: str) -> None:
-    with pytest.raises(UnreadableError):
+    with pytest.raises(UnreadableAnswerError):
         read_verdict(text, "1-5")
 
 
@@ -199,7 +199,7 @@ def test_a_requirement_of_no_words_decides_nothing() -> None:
     data = pass_fail("pass", "yes")
     data["requirements"][0]["requirement"] = " "
 
-    with pytest.raises(UnreadableError):
+    with pytest.raises(UnreadableAnswerError):
         read_verdict(json.dumps(data), "pass_fail")
 
 
@@ -235,7 +235,7 @@ def test_schema_and_reader_accept_the_same(scale: Scale, score: object, verdict:
         read_verdict(json.dumps(data), scale)
     except ContradictionError:
         assert fits or verdict == "cannot_grade"  # whose score may be anything
-    except UnreadableError:
+    except UnreadableAnswerError:
         assert not fits
     except JudgeError:
         assert verdict == "cannot_grade"
@@ -246,7 +246,7 @@ def test_schema_and_reader_accept_the_same(scale: Scale, score: object, verdict:
 @given(st.text(max_size=200) | st.text('{}[]",:a1\\ ', max_size=100))
 def test_no_text_makes_reading_raise_anything_else(text: str) -> None:
     for read in (read_verdict, read_scripted):
-        with contextlib.suppress(UnreadableError, JudgeError):
+        with contextlib.suppress(UnreadableAnswerError, JudgeError):
             assert read(text, "1-5").raw in (1, 2, 3, 4, 5)
 
 
@@ -315,5 +315,5 @@ def test_a_script_of_before_quotes_without_requirements() -> None:
 def test_a_script_that_is_off_the_scale_is_shown_what_to_write(
     scale: Scale, text: str, says: str
 ) -> None:
-    with pytest.raises(UnreadableError, match=says):
+    with pytest.raises(UnreadableAnswerError, match=says):
         read_scripted(text, scale)

@@ -3,22 +3,22 @@ from itertools import product
 import pytest
 
 from evals_app.engine.basics.errors import JudgeError
-from evals_app.engine.judging.answers.verdict import Verdict
+from evals_app.engine.judging.answers.verdict import JudgeVerdict
 from evals_app.engine.judging.answers.votes import Ballot, settle, until_decided
 
 SCORES = {"pass": 1.0, "fail": 0.0}
 
 
-def ballots(words: tuple[str, ...]) -> list[Ballot[Verdict]]:
+def ballots(words: tuple[str, ...]) -> list[Ballot[JudgeVerdict]]:
     return [
-        Ballot("m", Verdict(word, SCORES[word], word))
+        Ballot("m", JudgeVerdict(word, SCORES[word], word))
         if word in SCORES
         else Ballot("m", None, problem=JudgeError("No."))
         for word in words
     ]
 
 
-def outcome(votes: list[Ballot[Verdict]], *, of: int) -> float | str | None:
+def outcome(votes: list[Ballot[JudgeVerdict]], *, of: int) -> float | str | None:
     try:
         return settle(votes, of=of).raw
     except JudgeError:

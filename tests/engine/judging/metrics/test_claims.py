@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from evals_app.engine.basics.errors import JudgeError
-from evals_app.engine.judging.metrics.claims import Claims, ClaimsKept, list_claims
+from evals_app.engine.judging.metrics.claims import ClaimMemory, Claims, list_claims
 from evals_app.engine.judging.prompts.dialogue import dialogue_of
 from tests.engine.judging.makers import FakeModel
 from tests.engine.judging.measuring import claims, make_inquiry, prompt_of, rag_view
@@ -93,14 +93,14 @@ async def test_a_script_writes_claims_on_lines(reply: str, expected: tuple[str, 
     assert (await listed(reply, is_scripted=True)).claims == expected
 
 
-async def kept(store: ClaimsKept, model: FakeModel, answer: str, **changes: Any) -> Claims:
+async def kept(store: ClaimMemory, model: FakeModel, answer: str, **changes: Any) -> Claims:
     inquiry = make_inquiry(model)
     inquiry.advice = changes.pop("advice", "")
     return await store.of(dialogue_of(rag_view(answer, **changes)), inquiry)
 
 
 async def test_the_same_answer_is_read_once() -> None:
-    store, model = ClaimsKept(), FakeModel(lambda _: claims("Shipping is free."))
+    store, model = ClaimMemory(), FakeModel(lambda _: claims("Shipping is free."))
 
     answers = await asyncio.gather(*(kept(store, model, ANSWER) for _ in range(3)))
 
@@ -117,7 +117,7 @@ async def test_the_same_answer_is_read_once() -> None:
     ],
 )
 async def test_what_differs_is_read_again(changes: dict[str, Any]) -> None:
-    store, model = ClaimsKept(), FakeModel(lambda _: claims())
+    store, model = ClaimMemory(), FakeModel(lambda _: claims())
 
     await kept(store, model, ANSWER)
     await kept(store, model, **{"answer": ANSWER, **changes})
@@ -126,7 +126,7 @@ async def test_what_differs_is_read_again(changes: dict[str, Any]) -> None:
 
 
 async def test_another_context_is_no_other_answer() -> None:
-    store, model = ClaimsKept(), FakeModel(lambda _: claims())
+    store, model = ClaimMemory(), FakeModel(lambda _: claims())
 
     await kept(store, model, ANSWER)
     await kept(store, model, ANSWER, chunks=("Other",))

@@ -3,9 +3,9 @@ from typing import Any
 import pytest
 
 from evals_app.engine.judging.answers.replies import UNDECIDED
-from evals_app.engine.judging.metrics.composing import Wording, of
+from evals_app.engine.judging.metrics.composing import MetricWording, of
 
-CLAIMS = Wording("claim", "not in the context", "in the context")
+CLAIMS = MetricWording("claim", "not in the context", "in the context")
 
 
 def made(*verdicts: str) -> list[dict[str, Any]]:
@@ -72,6 +72,6 @@ def test_unexplained_it_names_none() -> None:
     ids=str,
 )
 def test_a_fault_without_an_opposite_is_denied(total: int, says: str) -> None:
-    assert Wording("claim", "wrong").sentences(
+    assert MetricWording("claim", "wrong").sentences(
         made(*["yes"] * total), {"no"}, is_explained=True
     ) == [says]

@@ -3,9 +3,9 @@ from typing import Any
 import pytest
 
 from evals_app.engine.basics.errors import JudgeError
-from evals_app.engine.judging.metrics.claims import ClaimsKept
+from evals_app.engine.judging.metrics.claims import ClaimMemory
 from evals_app.engine.judging.metrics.faithfulness import faithfulness
-from evals_app.engine.record.aids import Measured, RagQuestion
+from evals_app.engine.record.aids import MetricScore, RagQuestion
 from evals_app.engine.record.trial import Cause, View
 from tests.engine.judging.makers import FakeModel
 from tests.engine.judging.measuring import (
@@ -26,11 +26,11 @@ AGAINST = "contradicted 2: Not three."
 
 async def measured(
     *replies: Any, view: View | None = None, options: Any = (), **changes: Any
-) -> Measured:
+) -> MetricScore:
     view = view or rag_view(ANSWER, chunks=CHUNKS)
     question = RagQuestion(metric="faithfulness", view=view, **dict(options))
     inquiry = make_inquiry(FakeModel(*replies), **changes)
-    return await faithfulness(question, view.retrieved(), inquiry, kept=ClaimsKept())
+    return await faithfulness(question, view.retrieved(), inquiry, kept=ClaimMemory())
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ async def test_the_score_is_the_share_of_claims_and_both_are_kept(
     assert strict.details["ratios"] == lenient.details["ratios"] == ratios
 
 
-def bounds(result: Measured) -> tuple[float | None, float | None]:
+def bounds(result: MetricScore) -> tuple[float | None, float | None]:
     return result.score, result.score if result.highest is None else result.highest
 
 
@@ -77,7 +77,7 @@ async def test_it_takes_two_calls() -> None:
     view = rag_view(ANSWER, chunks=CHUNKS)
     question = RagQuestion(metric="faithfulness", view=view)
 
-    await faithfulness(question, view.retrieved(), inquiry, kept=ClaimsKept())
+    await faithfulness(question, view.retrieved(), inquiry, kept=ClaimMemory())
 
     assert model.purposes == [call.purpose for call in inquiry.calls] == ["claims", "faithfulness"]
     text = prompt_of(model.asked[1])

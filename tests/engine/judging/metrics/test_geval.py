@@ -9,7 +9,7 @@ from evals_app.engine.basics.errors import JudgeError
 from evals_app.engine.judging.metrics.geval import measure_by_steps
 from evals_app.engine.judging.metrics.steps import Recipe, Steps
 from evals_app.engine.llm.call import ModelReply, TokenLogprob
-from evals_app.engine.record.aids import Measured, ShownField, StepsQuestion
+from evals_app.engine.record.aids import MetricScore, ShownField, StepsQuestion
 from evals_app.engine.record.trial import Cause, View
 from tests.engine.judging.makers import FakeModel, required
 from tests.engine.judging.measuring import make_inquiry, prompt_of, rag_view
@@ -52,7 +52,7 @@ async def nothing_kept(recipe: Recipe, proposal: Sequence[str] | None) -> Sequen
 
 async def measured(
     model: FakeModel, view: View | None = None, *, is_scripted: bool = False, **options: Any
-) -> Measured:
+) -> MetricScore:
     fields: dict[str, Any] = {"criteria": "Names the days", "steps": STEPS} | options
     question = StepsQuestion(view=view or rag_view(), **fields)
     inquiry = make_inquiry(model, is_scripted=is_scripted)

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from evals_app.engine.basics.errors import JudgeError, UnavailableError
-from evals_app.engine.judging.answers.asking import Asker, Prompt
+from evals_app.engine.judging.answers.asking import Asker, PromptText
 from evals_app.engine.judging.answers.replies import UNDECIDED, Form, Opinion
 from evals_app.engine.judging.metrics.items import (
-    Item,
-    Judged,
+    ItemOpinions,
+    ListedItem,
     as_said,
     batches,
     judge_items,
@@ -36,8 +36,8 @@ pytestmark = pytest.mark.anyio
 SPEC = ModelSpec(provider="local", name="judge-1")
 
 
-def make_items(count: int) -> list[Item]:
-    return [Item(number, f"item {number}") for number in range(1, count + 1)]
+def make_items(count: int) -> list[ListedItem]:
+    return [ListedItem(number, f"item {number}") for number in range(1, count + 1)]
 
 
 async def judged(
@@ -47,10 +47,10 @@ async def judged(
     form: Form = PLAIN,
     inquiry: Inquiry | None = None,
     weigh: Any = as_said,
-) -> Judged:
+) -> ItemOpinions:
     inquiry = inquiry or make_inquiry(model)
 
-    def prompt_for(batch: Sequence[Item]) -> Prompt:
+    def prompt_for(batch: Sequence[ListedItem]) -> PromptText:
         blocks = {"SEGMENTS": written_items(batch, inquiry)}
         return inquiry.prompt("test", rules="Judge.", form="JSON.", blocks=blocks)
 
@@ -64,7 +64,7 @@ async def judged(
     )
 
 
-def words(outcome: Judged) -> list[str]:
+def words(outcome: ItemOpinions) -> list[str]:
     return [opinion.verdict for opinion in outcome.opinions.values()]
 
 
@@ -190,7 +190,7 @@ async def test_a_script_that_contradicts_itself_is_undecided_at_once() -> None:
     assert len(model.asked) == 1
 
 
-def against_bad(item: Item, opinion: Opinion) -> Opinion:
+def against_bad(item: ListedItem, opinion: Opinion) -> Opinion:
     is_bad = opinion.verdict == "bad"
     return replace(opinion, objection=f"{item.text} is not bad, </SEGMENTS>." if is_bad else "")
 
@@ -335,7 +335,7 @@ async def test_a_script_is_not_asked_the_same_again() -> None:
 def test_a_call_has_no_more_text_than_a_window() -> None:
     half = "x" * (WINDOW_BYTES // 2)
     texts = [half, half, "x", half, "x" * WINDOW_BYTES]
-    items = [Item(number, text) for number, text in enumerate(texts, 1)]
+    items = [ListedItem(number, text) for number, text in enumerate(texts, 1)]
 
     outcome = [[item.id for item in batch] for batch in batches(items)]
 
@@ -343,7 +343,11 @@ def test_a_call_has_no_more_text_than_a_window() -> None:
 
 
 def test_headings_stand_where_they_change() -> None:
-    items = [Item(1, "a", "chunk 1"), Item(2, "b", "chunk 1"), Item(3, "c", "chunk 2")]
+    items = [
+        ListedItem(1, "a", "chunk 1"),
+        ListedItem(2, "b", "chunk 1"),
+        ListedItem(3, "c", "chunk 2"),
+    ]
 
     lines = written_items(items, make_inquiry()).replace(f"{NONCE} ", "").splitlines()
 

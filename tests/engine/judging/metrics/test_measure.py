@@ -4,7 +4,7 @@ from typing import Any, get_args
 import pytest
 
 from evals_app.engine.basics.errors import JudgeError, UnavailableError
-from evals_app.engine.judging.metrics.claims import ClaimsKept
+from evals_app.engine.judging.metrics.claims import ClaimMemory
 from evals_app.engine.judging.metrics.measure import ModelMeasure
 from evals_app.engine.judging.metrics.steps import Recipe, Steps
 from evals_app.engine.record.aids import RagMetric, RagQuestion, StepsQuestion
@@ -34,7 +34,7 @@ async def nothing_kept(recipe: Recipe, proposal: Sequence[str] | None) -> Sequen
 
 def make_measure(model: FakeModel) -> ModelMeasure:
     steps = Steps({}, nothing_kept)
-    return ModelMeasure(asker=make_asker(model), claims=ClaimsKept(), steps=steps)
+    return ModelMeasure(asker=make_asker(model), claims=ClaimMemory(), steps=steps)
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from evals_app.engine.judging.metrics.relevancy import answer_relevancy, contextual_relevancy
-from evals_app.engine.record.aids import Measured, RagQuestion
+from evals_app.engine.record.aids import MetricScore, RagQuestion
 from evals_app.engine.record.trial import Message, View
 from tests.engine.graders.makers import make_trial, make_turn
 from tests.engine.judging.makers import FakeModel
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.anyio
 ANSWER = "Thirty days. With a receipt. We also sell tea. Tea is good."
 
 
-async def of_answer(model: FakeModel, answer: str = ANSWER, **options: Any) -> Measured:
+async def of_answer(model: FakeModel, answer: str = ANSWER, **options: Any) -> MetricScore:
     view = options.pop("view", None) or rag_view(answer, chunks=None)
     question = RagQuestion(metric="answer_relevancy", view=view, **options)
     return await answer_relevancy(question, make_inquiry(model))
@@ -121,7 +121,7 @@ async def test_one_call_shows_question_answer_and_parts() -> None:
     assert "2] With a receipt." in rest
 
 
-async def of_context(model: FakeModel, *chunks: str, **options: Any) -> Measured:
+async def of_context(model: FakeModel, *chunks: str, **options: Any) -> MetricScore:
     view = rag_view(chunks=chunks)
     question = RagQuestion(metric="contextual_relevancy", view=view, **options)
     return await contextual_relevancy(question, view.retrieved() or (), make_inquiry(model))

@@ -10,7 +10,7 @@ from evals_app.engine.judging.metrics.retrieval import (
     precision_bounds,
 )
 from evals_app.engine.llm.call import ModelCall
-from evals_app.engine.record.aids import Measured, RagQuestion
+from evals_app.engine.record.aids import MetricScore, RagQuestion
 from tests.engine.judging.makers import FakeModel
 from tests.engine.judging.measuring import make_inquiry, prompt_of, rag_view, sourced, verdicts
 
@@ -43,7 +43,7 @@ def by_text(call: ModelCall) -> dict[str, Any]:
     return verdicts(*["useful" if text.startswith("Useful") else "not" for text in texts])
 
 
-async def precise(model: FakeModel, *chunks: str, **changes: Any) -> Measured:
+async def precise(model: FakeModel, *chunks: str, **changes: Any) -> MetricScore:
     view = rag_view(chunks=chunks, expected=EXPECTED)
     question = RagQuestion(metric="contextual_precision", view=view)
     inquiry = make_inquiry(model, **changes)
@@ -127,7 +127,7 @@ async def test_a_script_answers_in_the_order_of_the_ranks() -> None:
     assert "rank 10" in result.reason
 
 
-async def recalled(model: FakeModel, **options: Any) -> Measured:
+async def recalled(model: FakeModel, **options: Any) -> MetricScore:
     view = rag_view(expected=EXPECTED)
     question = RagQuestion(metric="contextual_recall", view=view, **options)
     return await contextual_recall(question, view.retrieved() or (), make_inquiry(model))

@@ -4,8 +4,8 @@ from typing import Any
 import pytest
 
 from evals_app.engine.judging.answers.replies import UNDECIDED, Form
-from evals_app.engine.judging.metrics.items import Item, Task
-from evals_app.engine.judging.metrics.sources import Sourced, evidence_of, find_sources
+from evals_app.engine.judging.metrics.items import ListedItem, Task
+from evals_app.engine.judging.metrics.sources import StatementSource, evidence_of, find_sources
 from evals_app.engine.judging.prompts.context import WINDOW_BYTES
 from evals_app.engine.llm.call import ModelCall
 from evals_app.engine.record.trial import Chunk
@@ -20,11 +20,11 @@ TEXTS = ("Returns are accepted for 30 days.", "Tea is free.")
 
 async def found_in(
     model: FakeModel, texts: Sequence[str] = TEXTS, *, count: int = 1, **changes: Any
-) -> list[Sourced]:
+) -> list[StatementSource]:
     chunks = [Chunk(f"c{number}", text) for number, text in enumerate(texts, 1)]
     return await find_sources(
         Task("test", "", FORM, block="CLAIMS"),
-        [Item(number, f"claim {number}") for number in range(1, count + 1)],
+        [ListedItem(number, f"claim {number}") for number in range(1, count + 1)],
         chunks,
         make_inquiry(model, **changes),
         sourced=frozenset({"supported", "contradicted"}),

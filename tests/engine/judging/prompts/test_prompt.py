@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from evals_app.engine.judging.answers.evidence import Shown
+from evals_app.engine.judging.answers.evidence import QuotableText
 from evals_app.engine.judging.prompts.prompt import (
     JudgePrompt,
     build_prompt,
@@ -121,7 +121,7 @@ def test_files_of_the_user_are_shown_as_the_agent_was_shown_them() -> None:
 def test_a_file_of_the_user_can_be_quoted_and_is_the_users() -> None:
     trial = with_files(LETTER)
 
-    found = Shown(build(View(trial, trial.turns[0])).pieces).look_up(
+    found = QuotableText(build(View(trial, trial.turns[0])).pieces).look_up(
         "The rent rises to 1,234 euros"
     )
 

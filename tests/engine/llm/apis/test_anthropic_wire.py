@@ -5,7 +5,7 @@ import pytest
 
 from evals_app.engine.llm.apis.anthropic_wire import StreamedMessage, to_reply, to_request, to_usage
 from evals_app.engine.llm.apis.names import ToolNames
-from evals_app.engine.llm.apis.wire import UnreadableError
+from evals_app.engine.llm.apis.wire import UnreadableReplyError
 from evals_app.engine.llm.call import (
     AssistantMessage,
     ChatMessage,
@@ -197,7 +197,7 @@ def test_every_stop_reason_has_its_meaning(reason: str, stop: str) -> None:
     ],
 )
 def test_what_is_no_message_is_refused(message: dict[str, Any], words: str) -> None:
-    with pytest.raises(UnreadableError, match=words):
+    with pytest.raises(UnreadableReplyError, match=words):
         to_reply(message, names=NO_TOOLS, raw_inputs={})
 
 

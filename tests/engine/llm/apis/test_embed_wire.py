@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from evals_app.engine.llm.apis.embed_wire import to_embeddings, to_request
-from evals_app.engine.llm.apis.wire import UnreadableError
+from evals_app.engine.llm.apis.wire import UnreadableReplyError
 from evals_app.engine.llm.call import EmbedCall
 from evals_app.engine.record.trial import Usage
 
@@ -59,5 +59,5 @@ def test_without_an_index_their_own_order_counts_and_usage_may_be_unknown() -> N
     ],
 )
 def test_what_is_no_list_of_vectors_is_refused(body: dict[str, Any], problem: str) -> None:
-    with pytest.raises(UnreadableError, match=problem):
+    with pytest.raises(UnreadableReplyError, match=problem):
         to_embeddings(body, texts=2)

@@ -11,7 +11,7 @@ from evals_app.engine.llm.apis.openai_wire import (
     to_request,
     to_usage,
 )
-from evals_app.engine.llm.apis.wire import UnreadableError
+from evals_app.engine.llm.apis.wire import UnreadableReplyError
 from evals_app.engine.llm.call import (
     AssistantMessage,
     ChatMessage,
@@ -182,7 +182,7 @@ def test_a_filter_says_what_for() -> None:
     ],
 )
 def test_what_is_no_reply_is_refused(body: dict[str, Any], words: str) -> None:
-    with pytest.raises(UnreadableError, match=words):
+    with pytest.raises(UnreadableReplyError, match=words):
         to_reply(body, names=NO_TOOLS)
 
 
@@ -251,7 +251,7 @@ def test_arguments_are_an_object_or_marked_as_malformed(
 def test_an_answer_that_is_malformed_is_not_taken_for_one_of_the_model(
     message: dict[str, Any], reason: str, words: str
 ) -> None:
-    with pytest.raises(UnreadableError, match=words):
+    with pytest.raises(UnreadableReplyError, match=words):
         to_reply(make_body(message, reason), names=NO_TOOLS)
 
 

@@ -10,7 +10,7 @@ from evals_app.engine.llm.apis.responses_wire import (
     to_request,
     to_usage,
 )
-from evals_app.engine.llm.apis.wire import UnreadableError
+from evals_app.engine.llm.apis.wire import UnreadableReplyError
 from evals_app.engine.llm.call import (
     AssistantMessage,
     ChatMessage,
@@ -264,7 +264,7 @@ def test_arguments_that_are_no_object_do_not_go_back(written: str, sent_back: st
     ],
 )
 def test_what_is_no_response_is_refused(body: dict[str, Any], words: str) -> None:
-    with pytest.raises(UnreadableError, match=words):
+    with pytest.raises(UnreadableReplyError, match=words):
         to_reply(body, names=NO_TOOLS)
 
 

@@ -14,17 +14,17 @@ from evals_app.engine.record.trial import NO_USAGE, Usage
 _RETRY_S = 1.0  # other processes settle, too, without notice
 
 
-class Use(NamedTuple):
+class ModelUse(NamedTuple):
     """What money is spent on: a model, called by the agent or for its grades; empty is unknown."""
 
     role: Literal["agent", "judge", ""] = ""
     model: str = ""
 
 
-UNKNOWN = Use()
+UNKNOWN_USE = ModelUse()
 
 
-class Counted(NamedTuple):
+class CallMetric(NamedTuple):
     """What is counted, for monitoring: calls by their status, or tokens by their kind."""
 
     what: Literal["calls", "tokens"]
@@ -34,15 +34,15 @@ class Counted(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
+class BudgetAccount:
     """What this process has reserved and spent since it began, in USD, and its model calls.
 
     Totals, not differences: if a report is repeated because the first may be lost, it counts once.
     """
 
     reserved_usd: Decimal = Decimal(0)
-    spent: Mapping[Use, Decimal] = field(default_factory=dict)
-    counts: Mapping[Counted, int] = field(default_factory=dict)
+    spent: Mapping[ModelUse, Decimal] = field(default_factory=dict)
+    counts: Mapping[CallMetric, int] = field(default_factory=dict)
 
     @property
     def spent_usd(self) -> Decimal:
@@ -50,67 +50,67 @@ class Account:
 
 
 # Takes the account and amounts to reserve; returns which of them are now reserved in addition.
-Bank = Callable[[Account, Sequence[Decimal]], Awaitable[Sequence[bool]]]
+ReserveAmounts = Callable[[BudgetAccount, Sequence[Decimal]], Awaitable[Sequence[bool]]]
 
 
-class Purse:
+class CallBudget:
     """Reserves the most that a call may cost, waits if that is refused, settles the actual cost.
 
     A refused call waits until others have settled. When the budget is spent, the caller's `bank`
     notices: then all conversations are ended, the waiting ones, too.
     """
 
-    def __init__(self, bank: Bank, *, is_limited: bool) -> None:
+    def __init__(self, reserve_amounts: ReserveAmounts, *, is_limited: bool) -> None:
         self.is_limited = is_limited
-        self._bank = bank
+        self._reserve_amounts = reserve_amounts
         self._reserved = Decimal(0)
-        self._spent: dict[Use, Decimal] = {}
-        self._counts: Counter[Counted] = Counter()
-        self._reported = Account()
-        self._settled = asyncio.Event()
+        self._spent: dict[ModelUse, Decimal] = {}
+        self._counts: Counter[CallMetric] = Counter()
+        self._reported = BudgetAccount()
+        self._charged = asyncio.Event()
         self._asking = asyncio.Lock()
         self._ask: Together[Decimal, bool] = Together(self._reserve)
 
     @property
-    def account(self) -> Account:
-        return Account(self._reserved, dict(self._spent), dict(self._counts))
+    def account(self) -> BudgetAccount:
+        return BudgetAccount(self._reserved, dict(self._spent), dict(self._counts))
 
     async def reserve(self, bound: Decimal) -> None:
         """Reserve an amount, or wait until that is possible."""
-        while not await self._asked(bound):
-            self._settled.clear()
+        while not await self._try_to_reserve(bound):
+            self._charged.clear()
             try:
                 async with asyncio.timeout(_RETRY_S):
-                    await self._settled.wait()
+                    await self._charged.wait()
             except TimeoutError:
                 continue
 
-    async def _asked(self, bound: Decimal) -> bool:
+    async def _try_to_reserve(self, bound: Decimal) -> bool:
         answer = asyncio.ensure_future(self._ask(bound))
         try:
             return await asyncio.shield(answer)
         except asyncio.CancelledError:
             with suppress(Exception):  # it may still be granted, to a cancelled call
                 if await answer:
-                    self.settle(bound, Decimal(0))
+                    self.charge(bound, Decimal(0))
             raise
 
-    def settle(self, bound: Decimal, spent: Decimal, use: Use = UNKNOWN) -> None:
+    def charge(self, bound: Decimal, spent: Decimal, use: ModelUse = UNKNOWN_USE) -> None:
         """Note the cost of a call for which `bound` was reserved."""
         self._reserved -= bound
         if spent:
             self._spent[use] = self._spent.get(use, Decimal(0)) + spent
-        self._settled.set()
+        self._charged.set()
 
-    def count(self, use: Use, status: str, usage: Usage = NO_USAGE) -> None:
+    def count(self, use: ModelUse, status: str, usage: Usage = NO_USAGE) -> None:
         """Note how an attempt of a call ended."""
-        self._counts[Counted("calls", *use, status)] += 1
+        self._counts[CallMetric("calls", *use, status)] += 1
         tokens = {"prompt": usage.prompt_tokens, "response": usage.response_tokens}
         for kind, number in tokens.items():
             if number:
-                self._counts[Counted("tokens", *use, kind)] += number
+                self._counts[CallMetric("tokens", *use, kind)] += number
 
-    async def tell(self) -> None:
+    async def report(self) -> None:
         """Bring the bank up to date if anything has changed."""
         if self.account != self._reported:
             await self._reserve([])
@@ -119,12 +119,14 @@ class Purse:
         # Or one would report an account without what another has just reserved.
         async with self._asking:
             account = self.account
-            granted = await self._bank(account, asked)
+            granted = await self._reserve_amounts(account, asked)
             granted_usd = sum(
                 (amount for amount, ok in zip(asked, granted, strict=True) if ok), Decimal(0)
             )
             self._reserved += granted_usd
             # Whoever reserves reports no counts: that can wait for the next `tell`.
             counts = self._reported.counts if asked else account.counts
-            self._reported = Account(account.reserved_usd + granted_usd, account.spent, counts)
+            self._reported = BudgetAccount(
+                account.reserved_usd + granted_usd, account.spent, counts
+            )
             return granted

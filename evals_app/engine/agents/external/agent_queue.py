@@ -4,12 +4,12 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 
 from evals_app.engine.agents.session import Exchange
-from evals_app.engine.llm.provider import Standing
+from evals_app.engine.llm.provider import ProviderLoad
 from evals_app.engine.llm.slots import Pace, Slots
 from evals_app.engine.specs.outside_spec import Lane
 
 
-class Line:
+class AgentQueue:
     """An agent's places and pace in one event loop; `book` books moments for all processes."""
 
     def __init__(
@@ -32,9 +32,9 @@ class Line:
                     await self._pace()
             yield
 
-    def standing(self) -> Standing:
+    def standing(self) -> ProviderLoad:
         """Return what other processes should know."""
-        return Standing(self._slots.under_way, self._slots.take_peak())
+        return ProviderLoad(self._slots.under_way, self._slots.take_peak())
 
     def set_places(self, places: int) -> None:
         """Apply how many messages this process may send at once."""

@@ -6,11 +6,19 @@ from decimal import Decimal
 from typing import Any
 
 from evals_app.engine.judging import Recipe
-from evals_app.engine.llm.purse import Account
+from evals_app.engine.llm.budget import BudgetAccount
 from evals_app.engine.record.trial import Verdict
 from evals_app.engine.running.execution import execute
-from evals_app.engine.running.run_gateway import Begun, Job, Orders, Outcome, Plan, Report, Signal
-from evals_app.engine.running.spans import Received
+from evals_app.engine.running.run_gateway import (
+    ExecutionJob,
+    InterruptedConversation,
+    Orders,
+    Outcome,
+    Plan,
+    Signal,
+    WorkerReport,
+)
+from evals_app.engine.running.spans import ReceivedSpans
 from evals_app.engine.specs.agent_spec import AgentSpec
 from evals_app.engine.suites.suite_spec import CaseSpec
 from evals_app.engine.verdicts.scoring import Decision
@@ -35,7 +43,7 @@ def make_plan(*cases: CaseSpec, agent: AgentSpec | None = None, **changes: Any) 
     return Plan(**(options | changes))
 
 
-class Desk:
+class MemoryGateway:
     """The caller of `execute`: gives jobs out, and remembers what came back."""
 
     def __init__(self, plan: Plan) -> None:
@@ -45,7 +53,7 @@ class Desk:
             for trial in range(1, plan.suite.trials_of(case) + 1)
         ]
         self.plan = plan
-        self.waiting = [Job(number, *job) for number, job in enumerate(jobs)]
+        self.waiting = [ExecutionJob(number, *job) for number, job in enumerate(jobs)]
         self.claims: list[int] = []
         self.begun: list[list[int]] = []
         self.batches: list[list[Outcome]] = []
@@ -53,24 +61,24 @@ class Desk:
         self.refused: set[int] = set()
         self.files: dict[str, bytes] = {}
         self.traces: dict[str, int] = {}
-        self.on_look: Callable[[Mapping[str, int]], Mapping[str, Received]] | None = None
+        self.on_look: Callable[[Mapping[str, int]], Mapping[str, ReceivedSpans]] | None = None
         self.is_ours = True
         self.on_begin: Callable[[], Awaitable[object]] | None = None
         self.on_record: Callable[[], Awaitable[object]] | None = None
         self.on_claim: Callable[[], Awaitable[object]] | None = None
-        self.on_pulse: Callable[[], Signal] | None = None
+        self.on_heartbeat: Callable[[], Signal] | None = None
         self.most = 1000
-        self.reports: list[Report] = []
-        self.accounts: list[Account] = []
-        self.kept: dict[int, Begun] = {}
+        self.reports: list[WorkerReport] = []
+        self.accounts: list[BudgetAccount] = []
+        self.kept: dict[int, InterruptedConversation] = {}
         self.steps: dict[str, Sequence[str]] = {}
 
-    async def claim(self, count: int, *, free: int, in_hand: int) -> Sequence[Job] | None:
+    async def claim(self, count: int, *, free: int, in_hand: int) -> Sequence[ExecutionJob] | None:
         if self.on_claim is not None:
             await self.on_claim()
         return self.give(count)
 
-    def give(self, count: int) -> Sequence[Job]:
+    def give(self, count: int) -> Sequence[ExecutionJob]:
         self.claims.append(count)
         count = min(count, self.most)
         jobs, self.waiting = self.waiting[:count], self.waiting[count:]
@@ -88,24 +96,26 @@ class Desk:
             await self.on_record()
         return self.is_ours
 
-    async def pulse(self, report: Report) -> Orders:
+    async def send_heartbeat(self, report: WorkerReport) -> Orders:
         self.reports.append(report)
-        return Orders(self.signal if self.on_pulse is None else self.on_pulse())
+        return Orders(self.signal if self.on_heartbeat is None else self.on_heartbeat())
 
-    async def bank(self, account: Account, amounts: Sequence[Decimal]) -> Sequence[bool]:
+    async def reserve_amounts(
+        self, account: BudgetAccount, amounts: Sequence[Decimal]
+    ) -> Sequence[bool]:
         self.accounts.append(account)
         return [True] * len(amounts)
 
     async def book(self, provider: str, count: int) -> float:
         return 0.0
 
-    async def keep(self, begun: Mapping[int, Begun]) -> None:
+    async def keep(self, begun: Mapping[int, InterruptedConversation]) -> None:
         self.kept |= begun
 
     async def open_trace(self, job_id: int, trace_id: str) -> None:
         self.traces[trace_id] = job_id
 
-    async def read_spans(self, known: Mapping[str, int]) -> Mapping[str, Received]:
+    async def read_spans(self, known: Mapping[str, int]) -> Mapping[str, ReceivedSpans]:
         return {} if self.on_look is None else self.on_look(known)
 
     async def read_file(self, sha256: str) -> bytes:
@@ -118,12 +128,12 @@ class Desk:
             self.steps.setdefault(recipe.key, proposal)
         return self.steps.get(recipe.key)
 
-    async def run(self, *, slots: int = 4, pulse_s: float = 0.005) -> None:
+    async def run(self, *, slots: int = 4, heartbeat_s: float = 0.005) -> None:
         async with asyncio.timeout(30):  # a test that hangs says so
-            await execute(self.plan, self, slots=slots, pulse_s=lambda: pulse_s)
+            await execute(self.plan, self, slots=slots, heartbeat_s=lambda: heartbeat_s)
 
     def signals(self, signal: Signal) -> Callable[[], Awaitable[object]]:
-        """Return what makes the desk want this from then on."""
+        """Return what makes the gateway want this from then on."""
 
         async def change() -> None:
             self.signal = signal
@@ -152,7 +162,7 @@ async def execute_in_memory(
 
     `contents` are those of the files that cases show, by SHA-256.
     """
-    desk = Desk(plan)
-    desk.files.update(contents or {})
-    await desk.run(slots=slots)
-    return desk.outcomes
+    gateway = MemoryGateway(plan)
+    gateway.files.update(contents or {})
+    await gateway.run(slots=slots)
+    return gateway.outcomes
