@@ -17,7 +17,8 @@ from evals_app.requests.bodies import read_body
 from evals_app.requests.pagination import LARGEST
 from evals_app.requests.permissions import Need, Scope, lacking
 from evals_app.requests.problems import RefusedError, error_at, problem_response
-from evals_app.requests.throttles import Rate, TooOften
+from evals_app.requests.throttled_view import TooManyRequests
+from evals_app.requests.throttles import Rate
 from fixtures_app.ground.json_data import json_problems
 from fixtures_app.ground.words import near
 
@@ -58,11 +59,11 @@ class Caller:
         """Count something that may be done only so often.
 
         Raises:
-            TooOften: it was done too often.
+            TooManyRequests: it was done too often.
         """
         counting = rate()
         if not counting.allow_request(SimpleNamespace(user=self.user), None):
-            raise TooOften(counting.wait())
+            raise TooManyRequests(counting.wait())
 
 
 class Parted(Spec):

@@ -19,12 +19,12 @@ from evals_app.requests.endpoint import AnyRenderer
 from evals_app.requests.parsers import MAX_BODY, BytesParser
 from evals_app.requests.permissions import MeetsNeeds, Need, Scope
 from evals_app.requests.problems import RefusedError
-from evals_app.requests.throttles import Counted
+from evals_app.requests.throttled_view import ThrottledView
 
 _LEFT_OUT = ("content-length", "transfer-encoding")  # are set again
 
 
-class Mcp(Counted):
+class Mcp(ThrottledView):
     """Requests of MCP clients, with the tokens of REST; no session lets a browser in."""
 
     authentication_classes = [TokenAuthentication]

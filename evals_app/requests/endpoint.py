@@ -19,7 +19,7 @@ from evals_app.requests.pagination import LARGEST
 from evals_app.requests.parsers import JsonParser
 from evals_app.requests.permissions import MeetsNeeds, Need
 from evals_app.requests.problems import MEDIA_TYPE, Problem, refused_at, unknown
-from evals_app.requests.throttles import Counted
+from evals_app.requests.throttled_view import ThrottledView
 
 W = TypeVar("W", bound=str)
 V = TypeVar("V", bound="type[ListEndpoint | OneEndpoint]")
@@ -50,7 +50,7 @@ class AnyRenderer(JSONRenderer):
     media_type = "*/*"
 
 
-class Endpoint(Counted):
+class Endpoint(ThrottledView):
     """A view of the REST API.
 
     `needs` are the rights by method; `parameters` are the known query parameters. Others are refused,

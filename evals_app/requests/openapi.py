@@ -23,7 +23,7 @@ from evals_app.reports.reference.spec_schema import model_schema
 from evals_app.requests.auth import KEYWORD, token_of
 from evals_app.requests.permissions import Scope, includes
 from evals_app.requests.problems import problem
-from evals_app.requests.throttles import Counted
+from evals_app.requests.throttled_view import ThrottledView
 
 _COMPONENT = "#/components/schemas/{model}"
 
@@ -72,14 +72,14 @@ class MaySeeDocs(BasePermission):
         return settings.API_DOCS == "public" or bool(is_in)
 
 
-class Schema(Counted, SpectacularAPIView):
+class Schema(ThrottledView, SpectacularAPIView):
     """The schema."""
 
     http_method_names = ["get", "head"]
     permission_classes = [MaySeeDocs]
 
 
-class Docs(Counted, SpectacularSwaggerSplitView):
+class Docs(ThrottledView, SpectacularSwaggerSplitView):
     """The pages to read and try the API."""
 
     http_method_names = ["get", "head"]
@@ -92,7 +92,7 @@ class Docs(Counted, SpectacularSwaggerSplitView):
         return super().handle_exception(exc)
 
 
-class NotFound(Counted):
+class NotFound(ThrottledView):
     """Any other address below /api/, with any method."""
 
     authentication_classes = ()

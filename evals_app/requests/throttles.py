@@ -5,18 +5,14 @@ every read a write. A limit keeps one caller from taking the site away from othe
 """
 
 import math
-from collections.abc import Sequence
 from contextlib import suppress
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 from threading import Lock
-from typing import Any, NoReturn
+from typing import Any
 
 from django.core.cache import caches
-from rest_framework.exceptions import Throttled
-from rest_framework.request import Request
 from rest_framework.settings import api_settings
 from rest_framework.throttling import BaseThrottle, SimpleRateThrottle
-from rest_framework.views import APIView
 
 from evals_app.requests.auth import token_of
 
@@ -125,30 +121,3 @@ class Strangers(Rate):
 
     def get_cache_key(self, request: Any, view: Any) -> str | None:
         return None if request.user.is_authenticated else self.counted_as(address_of(request))
-
-
-class TooOften(Throttled):
-    """More requests than the limit."""
-
-    default_detail = "Too many requests."
-    extra_detail_singular = "Try again in {wait} second."
-    extra_detail_plural = "Try again in {wait} seconds."
-
-
-class Counted(APIView):
-    """A view whose requests are counted before they are read, including refused ones."""
-
-    throttle_classes: Sequence[type[Rate]] = (Callers, Strangers)
-
-    def perform_authentication(self, request: Request) -> None:
-        try:
-            super().perform_authentication(request)
-        finally:
-            # Reported instead of a wrong token, which leaves the request without a user.
-            super().check_throttles(request)
-
-    def check_throttles(self, request: Request) -> None:
-        """Do nothing: REST framework would count again after checking permissions."""
-
-    def throttled(self, request: Request, wait: float | None) -> NoReturn:
-        raise TooOften(wait)

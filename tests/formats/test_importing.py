@@ -527,7 +527,9 @@ UNSOUND = TWO_CASES.replace("user: bye", "usr: bye")
 @pytest.mark.parametrize(
     ("limit", "most", "first", "path"),
     [
-        pytest.param("draft.MAX_PARTS", 5, UNSOUND, "a.suite.yaml", id="parts, not validated"),
+        pytest.param(
+            "foreign.draft.MAX_PARTS", 5, UNSOUND, "a.suite.yaml", id="parts, not validated"
+        ),
         pytest.param("importing.MAX_PARTS", 11, TWO_CASES, "b.suite.yaml", id="parts of all files"),
         pytest.param("importing.MAX_VALUES", 30, TWO_CASES, "b.suite.yaml", id="values of all"),
     ],

@@ -93,6 +93,7 @@ def test_a_command_imports_nothing_that_it_does_not_use(
     assert [name for name in modules if name.startswith((*NEVER, *unwanted))] == []
 
 
+@pytest.mark.slow
 def test_a_scripted_run_imports_no_sdk_though_keys_are_set_and_only_a_spreadsheet_openpyxl(
     child_environment: dict[str, str], files: Path
 ) -> None:

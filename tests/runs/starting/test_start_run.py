@@ -145,7 +145,7 @@ def test_each_batch_is_a_sign_of_life(
         show_life(run)
         seen.append(run)
 
-    for module in ("start", "preparing"):
+    for module in ("start_run", "preparing"):
         monkeypatch.setattr(f"evals_app.runs.starting.{module}.show_life", note)
     start_run(suite)
 
