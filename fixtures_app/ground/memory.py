@@ -18,16 +18,3 @@ def uncollected() -> Iterator[None]:
     finally:
         if was_enabled:
             gc.enable()
-
-
-@contextmanager
-def set_aside() -> Iterator[None]:
-    """Exclude existing objects from garbage collection; collect only new ones.
-
-    Rows and their parts refer to each other, so only the collector can remove them.
-    """
-    gc.freeze()
-    try:
-        yield
-    finally:
-        gc.unfreeze()

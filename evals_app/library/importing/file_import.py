@@ -33,7 +33,7 @@ from evals_app.library.importing.sources import Sources, is_same_file, other_sou
 from evals_app.library.saving import SuiteWriting, mark_of, write_agents, write_providers
 from evals_app.models import Agent, Attachment, Provider, Suite
 from evals_app.models.fields.concurrency import one_moment
-from fixtures_app.ground.memory import set_aside, uncollected
+from fixtures_app.ground.memory import uncollected
 from fixtures_app.ground.words import near
 from fixtures_app.library import known_schemas, misfits, save_entity_types, save_fixture
 from fixtures_app.models import EntityType, Fixture
@@ -91,6 +91,7 @@ class Reading(TypedDict, total=False):
     columns: Mapping[str, str]
 
 
+@uncollected()
 def import_files(
     files: Sequence[SourceFile | SourceData],
     *,
@@ -133,7 +134,7 @@ def import_files(
         while True:
             known = _known(rights)
             imported = _read(files, known, rights, reading)
-            with set_aside(), one_moment():
+            with one_moment():
                 state = _state(imported)
                 if _known(rights) != known:
                     continue
@@ -151,10 +152,9 @@ def import_files(
                 raise EditedError(report.edited)
             if report.unchecked and not (accept_no_checks or edit):
                 raise NoChecksError(report)
-            with set_aside():
-                note = edit or _IMPORTED
-                if prepared.save(unless_changed_from=state, note=note, written=written):
-                    return report
+            note = edit or _IMPORTED
+            if prepared.save(unless_changed_from=state, note=note, written=written):
+                return report
 
 
 def read_case(suite: Suite, data: Any, *, rights: Rights) -> tuple[SuiteSpec, list[Problem]]:
@@ -196,8 +196,7 @@ def _read(
         fixtures_of=_fixtures_of,
         contents_of=functools.cache(contents_of),
     )
-    with uncollected():
-        imported = read_files(files, known=reachable, **reading)
+    imported = read_files(files, known=reachable, **reading)
     if "provider" not in rights.hidden():
         imported.warnings.extend(_unjudged(imported))
     rights.require_kinds(kind for kind, located in _by_kind(imported).items() if located)

@@ -1,5 +1,6 @@
 """Suites, cases, turns and assertions: what people write."""
 
+import gc
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import timedelta
 from itertools import islice
@@ -88,6 +89,10 @@ def cases_of(
     while part := list(islice(cases, CASES_AT_ONCE)):
         load_content(part, case__in=part)
         yield from part
+        # Rows and their parts refer to each other, so only the collector removes them. Here it
+        # searches what is new: large imports keep it from searching anything by itself.
+        part.clear()
+        gc.collect(0)
 
 
 class SuiteQuerySet(models.QuerySet["Suite"]):

@@ -1,3 +1,4 @@
+import gc
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -51,6 +52,16 @@ def test_an_import_creates_everything_and_a_second_one_changes_nothing() -> None
         *("fixture orders", "entity type order", "entity type customer"),
     }
     assert set(outcomes(second).values()) == {"unchanged"}
+
+
+def test_what_a_process_excludes_from_garbage_collection_stays_excluded() -> None:
+    gc.freeze()
+    frozen = gc.get_freeze_count()
+
+    import_files(EVERYTHING)
+
+    assert gc.get_freeze_count() > frozen // 2
+    assert gc.isenabled()
 
 
 def test_a_dry_run_tells_the_same_and_writes_nothing() -> None:

@@ -1,10 +1,13 @@
 from collections.abc import Callable
 from typing import Any
+from weakref import WeakSet
 
 import pytest
 from django.db import connection
 
-from evals_app.models import Suite
+from evals_app.models import Case, Suite
+from evals_app.models.authored import suites
+from fixtures_app.ground.memory import uncollected
 from tests.authored import CONTAINS, a_case, write_suite
 
 pytestmark = pytest.mark.django_db
@@ -72,6 +75,22 @@ def test_a_case_that_was_loaded_with_its_suite_knows_it(django_assert_num_querie
         (check,) = turn.assertions.all()
 
         assert (check.turn, turn.case, case.suite) == (turn, case, suite)
+
+
+def test_only_a_few_cases_are_in_memory_even_if_nothing_collects_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(suites, "CASES_AT_ONCE", 10)
+    suite = write_suite([case_of_turns(f"case {n}", 1) for n in range(40)])
+    alive: WeakSet[Case] = WeakSet()
+    counts = []
+
+    with uncollected():
+        for case in suites.cases_of([suite]):
+            alive.add(case)
+            counts.append(len(alive))
+
+    assert max(counts) < 20  # ten, and the last one of each part, which the loop has kept
 
 
 def test_no_suite_is_loaded_whole_either() -> None:
