@@ -1,6 +1,7 @@
 """Work with existing runs from the command line."""
 
 from argparse import SUPPRESS, ArgumentParser
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -8,6 +9,7 @@ from rich.console import Console
 
 from evals_app.checks import FOR_COMMANDS
 from evals_app.engine.forecast.run_forecast import Forecast
+from evals_app.management import usage_error
 from evals_app.management.choosing import named_runs
 from evals_app.management.following import (
     FollowingCommand,
@@ -16,9 +18,8 @@ from evals_app.management.following import (
 )
 from evals_app.management.numbers import RUN_NUMBER, usd, whole
 from evals_app.management.reading_options import add_env_file
-from evals_app.management.regrading import regrade_choices
 from evals_app.management.run_options import EXIT_CODES, add_case_options, add_result_options
-from evals_app.models import Run
+from evals_app.models import Execution, Run
 from evals_app.reports.answers.forecasts import regrade_forecast_json
 from evals_app.reports.answers.run_json import SCHEMA_VERSION
 from evals_app.reports.words.regrading import left_out_in_words
@@ -31,6 +32,7 @@ from evals_app.runs.regrading.start_regrade import regrade as start_regrade
 from evals_app.runs.starting.forecast import forecast_started
 from evals_app.runs.starting.rerun import Version
 from evals_app.runs.starting.rerun import rerun as start_rerun
+from fixtures_app.ground.words import near
 
 # Django itself accepts them only before the name of a subcommand.
 _OF_ALL_COMMANDS = ("--traceback", "--no-color", "--force-color", "--skip-checks")
@@ -92,7 +94,7 @@ def regrade(command: FollowingCommand, options: dict[str, Any], console: Console
 
     def begin() -> list[Run]:
         run, *_ = _print_plan(options, console)
-        return [start_regrade(run, **regrade_choices(run, options))]
+        return [start_regrade(run, **_regrade_choices(run, options))]
 
     command.follow(begin, options, console)
 
@@ -113,13 +115,43 @@ def cancel(_command: FollowingCommand, options: dict[str, Any], console: Console
 def _print_plan(options: dict[str, Any], console: Console) -> tuple[Run, Forecast, dict[str, Any]]:
     """Print what grading a run again would probably take, and return it with what is left out."""
     (run,) = named_runs(options["runs"])
-    with plan_regrade(run, **regrade_choices(run, options)) as regrading:
+    with plan_regrade(run, **_regrade_choices(run, options)) as regrading:
         expected = forecast_regrade(regrading)
     left_out = regrading.to_json()["left_out"]
     print_forecasts([(run.suite_name, expected)], options, console)
     for line in left_out_in_words(left_out):
         console.print(line, markup=False, highlight=False, soft_wrap=True)
     return run, expected, left_out
+
+
+def _regrade_choices(run: Run, options: dict[str, Any]) -> dict[str, Any]:
+    """Return what the options choose, as `plan_regrade` takes it.
+
+    Raises:
+        CommandError: no case has such a name.
+    """
+    return {
+        "suite": "as_it_was" if options["as_it_was"] else "current",
+        "cases": options["case_exact"] or _cases_with(run, options["case"]),
+        "trials": options["trials"] or 1,
+        "judge": options["judge"] or "",
+        "max_cost_usd": options["max_cost"],
+    }
+
+
+def _cases_with(run: Run, texts: Sequence[str]) -> list[str] | None:
+    """Return the cases of a run that have one of these texts in their names; None: no text is given."""
+    if not texts:
+        return None
+    ended = run.executions.filter(status=Execution.Status.FINISHED)
+    names = list(ended.order_by().values_list("case", flat=True).distinct())
+    folded = [text.casefold() for text in texts]
+    chosen = [name for name in names if any(text in name.casefold() for text in folded)]
+    if not chosen:
+        quoted = " or ".join(map(repr, texts))
+        hint = near(texts[0], names)
+        raise usage_error(f"Run {run.pk} has no case with {quoted} in its name.{hint}")
+    return chosen
 
 
 def _forecast_document(run: Run, expected: Forecast, left_out: dict[str, Any]) -> dict[str, Any]:
