@@ -47,6 +47,12 @@ cases:
 """
 
 
+@pytest.fixture(autouse=True)
+def cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let all tests share an empty database, but not that of the person who runs them."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.getbasetemp() / "cache"))
+
+
 @pytest.fixture
 def evals(tmp_path: Path) -> Path:
     folder = tmp_path / "evals"

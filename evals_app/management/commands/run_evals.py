@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django.core.management import call_command
 from rich.console import Console
 
 from evals_app.checks import FOR_COMMANDS
@@ -17,6 +16,7 @@ from evals_app.engine.llm.answer_cache import secret_in
 from evals_app.management import scratch, usage_error
 from evals_app.management.choosing import Choice, choose
 from evals_app.management.console import names_of
+from evals_app.management.empty_database import make_empty_database
 from evals_app.management.following import (
     FollowingCommand,
     print_forecasts,
@@ -89,7 +89,7 @@ class Command(FollowingCommand):
         columns_of(options)
         read_paths(paths)  # what is wrong with the paths themselves ends it at once
         if scratch.is_temporary():
-            call_command("migrate", verbosity=0)
+            make_empty_database()
         agent = options["agent"][0] if options["agent"] else None
         with no_commands(self.stderr) if options["ci"] else nullcontext():
             accepts_losses = options["accept_losses"]
