@@ -9,7 +9,7 @@ import re
 import socket
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any, ClassVar, Protocol, TypeVar
@@ -59,6 +59,10 @@ _UNTRUSTED = (
 )
 
 _PREMATURE_END = "cut off its reply"
+# What the first connection would import.
+_OF_CONNECTIONS = (
+    *("evals_app.engine.network.checked_transport", "httpcore2", "anyio._backends._asyncio"),
+)
 _MAX_DETAIL = 500
 
 _STATUS_WORDS = {
@@ -205,9 +209,12 @@ class Adapter(ABC):
 
     @classmethod
     def preload(cls) -> None:
-        """Import the SDK now: workers pay for it once, before they fork."""
+        """Import the SDK and what connections need: workers pay for it once, before they fork."""
         for module in cls.modules:
             importlib.import_module(module)
+        for module in _OF_CONNECTIONS:
+            with suppress(ImportError):  # another version may have none of this name
+                importlib.import_module(module)
 
     async def close(self) -> None:
         """Close the connections, if there ever were any."""
