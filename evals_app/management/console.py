@@ -18,7 +18,6 @@ from evals_app import COMMAND
 from evals_app.engine.basics.errors import CannotError
 from evals_app.engine.llm.pricing import usd_text
 from evals_app.management import usage_error
-from evals_app.management.comparison import print_matrix
 from evals_app.models import Run
 from evals_app.reports.answers.run_json import judge_noise_json, verdict_of_all
 from evals_app.reports.renderers.results import WENT_WRONG
@@ -27,7 +26,6 @@ from evals_app.reports.words.gates import gate_texts, gate_word
 from evals_app.reports.words.regrading import regraded_in_words, steadiness_rows
 from evals_app.reports.words.shares import share_of_cases
 from evals_app.runs.process.cluster import TICK_S
-from evals_app.runs.reading.compared_runs import CannotCompareError, compare_runs
 
 SHOWN_FAILURES = 20
 REFRESH_S = 0.5
@@ -255,6 +253,13 @@ def print_total(runs: Sequence[Run], *, console: Console) -> None:
 
 def print_matrices(runs: Sequence[Run], *, console: Console) -> None:
     """Print the numbers of runs of the same suite side by side."""
+    # Only for several runs: it takes a while to load.
+    from evals_app.management.comparison import print_matrix  # noqa: PLC0415
+    from evals_app.runs.reading.compared_runs import (  # noqa: PLC0415
+        CannotCompareError,
+        compare_runs,
+    )
+
     by_suite: dict[str, list[Run]] = {}
     for run in runs:
         by_suite.setdefault(run.suite_slug, []).append(run)
