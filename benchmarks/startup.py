@@ -27,9 +27,10 @@ from benchmarks.runs import SERVER, SUITE, model_server, single
 from benchmarks.sites import Site, clean_environment, command, copy_of, filled_site
 
 START, LOOP = "bare loop, no call", "bare loop"
-LIST, IMPORT, RUN, PROMPTFOO = "list_evals", "import_evals --dry-run", "run_evals", "promptfoo eval"
+LIST, IMPORT, RUN, FILES = "list_evals", "import_evals --dry-run", "run_evals", "run_evals PATH"
+PROMPTFOO = "promptfoo eval"
 # What each may cost, as a multiple of which process.
-GOALS = {LIST: (0.5, START), IMPORT: (0.5, START), RUN: (1.3, LOOP)}
+GOALS = {LIST: (0.5, START), IMPORT: (0.5, START), RUN: (1.3, LOOP), FILES: (1.3, LOOP)}
 _PROMPTFOO_QUIET = {"PROMPTFOO_DISABLE_TELEMETRY": "1", "PROMPTFOO_DISABLE_UPDATE": "1"}
 
 
@@ -75,12 +76,24 @@ def _round(api: str, url: str, original: Site, cases: int) -> dict[str, float]:
             IMPORT: _cpu_s(command("import_evals", "--dry-run", suite), site.environment),
             LOOP: _cpu_s([*loop, str(cases)], clean_environment()),
             RUN: _cpu_s(command("run_evals", SUITE, "--no-progress"), site.environment),
+            FILES: _cpu_s(_run_of_files(original), _environment_without_site(original)),
         }
         if program := shutil.which("promptfoo"):
             config = _promptfoo_config(site.folder, api=api, url=url, cases=cases)
             evaluate = [program, "eval", "--no-cache", "--no-table", "--config", str(config)]
             figures[PROMPTFOO] = _cpu_s(evaluate, clean_environment() | _PROMPTFOO_QUIET)
     return figures
+
+
+def _run_of_files(site: Site) -> Sequence[str]:
+    output = str(site.folder / "out.json")
+    return command("run_evals", str(site.folder / "files"), "--no-progress", "--output", output)
+
+
+def _environment_without_site(site: Site) -> dict[str, str]:
+    """Return an environment that names no data, with a folder of its own for what commands keep."""
+    own = {"EVALWELL_LOG_LEVEL": "WARNING", "XDG_CACHE_HOME": str(site.folder / "cache")}
+    return clean_environment() | site.variables | own
 
 
 def _cpu_s(arguments: Sequence[str], environment: Mapping[str, str]) -> float:
@@ -106,7 +119,7 @@ def show(figures: Sequence[Figures], console: Console) -> None:
     """Print a table for each API."""
     for one in figures:
         table = Table("process", "CPU s", "ratio", "of", "goal", title=f"SDK: {one.api}")
-        for name in (START, LIST, IMPORT, LOOP, RUN):
+        for name in (START, LIST, IMPORT, LOOP, RUN, FILES):
             goal, reference = GOALS.get(name, (None, ""))
             ratio = f"{one.ratio(name, reference):.2f}" if reference else ""
             most = "" if goal is None else f"at most {goal}"

@@ -4,7 +4,7 @@ import subprocess
 import sys
 
 from benchmarks.processes import ROOT
-from benchmarks.startup import IMPORT, LIST, LOOP, RUN, START, Figures
+from benchmarks.startup import FILES, IMPORT, LIST, LOOP, RUN, START, Figures
 
 
 def test_every_process_is_measured() -> None:
@@ -19,7 +19,7 @@ def test_every_process_is_measured() -> None:
     )
 
     assert done.returncode == 0, done.stderr
-    assert all(name in done.stdout for name in (START, LIST, IMPORT, LOOP, RUN))
+    assert all(name in done.stdout for name in (START, LIST, IMPORT, LOOP, RUN, FILES))
 
 
 def test_a_ratio_is_the_median_of_those_of_each_round() -> None:
