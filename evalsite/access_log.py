@@ -19,7 +19,7 @@ from evals_app.models import Tally
 from evals_app.models.run_records.leases import series
 from evals_app.requests.request_ids import request_id
 from evals_app.runs.ground.tallies import duration
-from evalsite.logs import ASKED, Asked
+from evalsite.logs import CURRENT_REQUEST, CurrentRequest
 from evalsite.middleware import Probes
 
 log = logging.getLogger(__name__)
@@ -31,7 +31,7 @@ METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
 _SECRET = "token"  # noqa: S105 - of links that set a password; as addresses name it
 
 
-class Requests:
+class UncountedRequests:
     """The requests of this process that are not in the tallies yet."""
 
     def __init__(self) -> None:
@@ -63,7 +63,7 @@ class Requests:
             connection.close()
 
 
-requests = Requests()
+requests = UncountedRequests()
 
 
 class AccessLog:
@@ -78,7 +78,7 @@ class AccessLog:
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         """Answer the request."""
-        ASKED.set(Asked(request, request_id.get()))
+        CURRENT_REQUEST.set(CurrentRequest(request, request_id.get()))
         began = time.monotonic()
         response = self.get_response(request)
         took_ms = (time.monotonic() - began) * 1000

@@ -31,7 +31,7 @@ _LISTED = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class GuidePage:
     """One page of the guide; `slug` is the name of its file without `.md`."""
 
     slug: str
@@ -40,13 +40,13 @@ class Page:
 
 
 @cache
-def pages() -> tuple[Page, ...]:
+def pages() -> tuple[GuidePage, ...]:
     """Return the pages of the guide in reading order."""
     listed, part = [], ""
     for line in _LISTED.finditer((DOCS / "README.md").read_text(encoding="utf-8")):
         part = line["part"] or part
         if line["slug"]:
-            listed.append(Page(line["slug"], line["title"], part))
+            listed.append(GuidePage(line["slug"], line["title"], part))
     return tuple(listed)
 
 

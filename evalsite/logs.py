@@ -15,7 +15,7 @@ from django.utils.functional import SimpleLazyObject
 from evals_app.engine.basics import at_work
 
 
-class Asked(NamedTuple):
+class CurrentRequest(NamedTuple):
     """A request and its id."""
 
     request: HttpRequest
@@ -23,7 +23,7 @@ class Asked(NamedTuple):
 
 
 # What this thread answers. Not cleared after it: the last lines about a request come later.
-ASKED: ContextVar[Asked | None] = ContextVar("asked", default=None)
+CURRENT_REQUEST: ContextVar[CurrentRequest | None] = ContextVar("asked", default=None)
 
 # What a line was written for, and what the access log knows of a request.
 CONTEXT = ("run", "execution", "request_id", "user")
@@ -56,11 +56,11 @@ class OneLine(logging.Filter):
         return True
 
 
-class Context(logging.Filter):
+class ContextFilter(logging.Filter):
     """Note in which run, execution or request a line was written, as far as that is known."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        asked = ASKED.get()
+        asked = CURRENT_REQUEST.get()
         known = {
             "run": at_work.RUN.get(),
             "execution": at_work.EXECUTION.get(),
@@ -80,7 +80,7 @@ def _user_name(request: HttpRequest) -> str:
     return user.get_username() if user is not None else ""
 
 
-class Lines(logging.Formatter):
+class TextFormatter(logging.Formatter):
     """A line for people; what it was written for follows in brackets."""
 
     def __init__(self) -> None:
@@ -91,7 +91,7 @@ class Lines(logging.Formatter):
         return super().formatMessage(record) + (f" [{' '.join(known)}]" if known else "")
 
 
-class JsonLines(logging.Formatter):
+class JsonFormatter(logging.Formatter):
     """One JSON object a line."""
 
     def format(self, record: logging.LogRecord) -> str:
@@ -112,4 +112,4 @@ def _known(record: logging.LogRecord, names: tuple[str, ...]) -> dict[str, objec
     return {name: value for name, value in values.items() if value is not None and value != ""}
 
 
-FORMATTERS = {"line": Lines, "json": JsonLines}
+FORMATTERS = {"line": TextFormatter, "json": JsonFormatter}

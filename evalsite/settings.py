@@ -93,7 +93,7 @@ MIDDLEWARE = [
     "evalsite.middleware.TimeZoneOfReader",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
-    "evalsite.sign_in.KnownBrowser",
+    "evalsite.sign_in.BrowserCookie",
     "axes.middleware.AxesMiddleware",  # the last, says axes
 ]
 ROOT_URLCONF = "evalsite.urls"
@@ -307,12 +307,12 @@ LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {
-        "line": {"()": "evalsite.logs.Lines"},
-        "json": {"()": "evalsite.logs.JsonLines"},
+        "line": {"()": "evalsite.logs.TextFormatter"},
+        "json": {"()": "evalsite.logs.JsonFormatter"},
     },
     "filters": {
         "one_line": {"()": "evalsite.logs.OneLine"},
-        "context": {"()": "evalsite.logs.Context"},
+        "context": {"()": "evalsite.logs.ContextFilter"},
     },
     "handlers": {
         "stderr": {

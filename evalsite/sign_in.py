@@ -93,7 +93,7 @@ def _is_known_address(request: Any, username: str | None) -> bool:
     return signed_in.exists()
 
 
-class KnownBrowser:
+class BrowserCookie:
     """Give a browser that someone signs in with a cookie, by which it is known the next time."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:

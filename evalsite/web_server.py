@@ -39,7 +39,7 @@ def _stop_reading(connection: socket.socket) -> None:
         connection.shutdown(socket.SHUT_RD)
 
 
-class Log(Logger):  # type: ignore[misc]
+class GunicornLog(Logger):  # type: ignore[misc]
     """What gunicorn writes itself, in the format of all other lines. Requests: see access_log.py."""
 
     def setup(self, cfg: Any) -> None:
@@ -85,7 +85,7 @@ def worker_exit(_server: Any, _worker: Any) -> None:
         requests.add()
 
 
-logger_class = Log
+logger_class = GunicornLog
 worker_class = PatientWorker
 threads = 16
 control_socket_disable = True  # unused, and it would be created in HOME

@@ -14,8 +14,14 @@ from django.utils.functional import SimpleLazyObject
 from gunicorn.config import Config
 
 from evals_app.engine.basics import at_work
-from evalsite.logs import ASKED, Asked, Context, JsonLines, Lines
-from evalsite.web_server import Log
+from evalsite.logs import (
+    CURRENT_REQUEST,
+    ContextFilter,
+    CurrentRequest,
+    JsonFormatter,
+    TextFormatter,
+)
+from evalsite.web_server import GunicornLog
 
 log = logging.getLogger("tests.logs")
 
@@ -25,8 +31,8 @@ def written() -> Iterator[io.StringIO]:
     """Return what is written to `log` as JSON."""
     stream = io.StringIO()
     handler = logging.StreamHandler(stream)
-    handler.setFormatter(JsonLines())
-    handler.addFilter(Context())
+    handler.setFormatter(JsonFormatter())
+    handler.addFilter(ContextFilter())
     log.addHandler(handler)
     yield stream
     log.removeHandler(handler)
@@ -34,7 +40,7 @@ def written() -> Iterator[io.StringIO]:
 
 @pytest.fixture(autouse=True)
 def no_context() -> Iterator[None]:
-    context = (ASKED, at_work.RUN, at_work.EXECUTION)
+    context = (CURRENT_REQUEST, at_work.RUN, at_work.EXECUTION)
     for variable in context:
         variable.set(None)
     yield
@@ -45,7 +51,7 @@ def no_context() -> Iterator[None]:
 def asked_by(user: Any) -> None:
     request = RequestFactory().get("/")
     request.user = user
-    ASKED.set(Asked(request, "a1"))
+    CURRENT_REQUEST.set(CurrentRequest(request, "a1"))
 
 
 def test_a_line_is_one_json_object_with_what_it_was_written_for(written: io.StringIO) -> None:
@@ -96,19 +102,19 @@ def test_the_log_asks_no_one_who_sent_a_request(written: io.StringIO, user: Any)
 
 def test_people_read_the_same_in_brackets() -> None:
     record = logging.LogRecord("a.b", logging.INFO, "", 0, "Hello", (), None)
-    plain = Lines().format(record)
+    plain = TextFormatter().format(record)
     record.run, record.user = 7, "ann"
 
     assert plain.endswith(" INFO a.b: Hello")
-    assert Lines().format(record).endswith(" INFO a.b: Hello [run=7 user=ann]")
+    assert TextFormatter().format(record).endswith(" INFO a.b: Hello [run=7 user=ann]")
 
 
 def test_gunicorn_writes_in_the_same_format(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EVALWELL_LOG_FORMAT", "json")
 
-    (handler,) = Log(Config()).error_log.handlers
+    (handler,) = GunicornLog(Config()).error_log.handlers
 
-    assert isinstance(handler.formatter, JsonLines)
+    assert isinstance(handler.formatter, JsonFormatter)
 
 
 # Requests
@@ -129,9 +135,9 @@ def test_a_request_is_a_line_without_its_query(
     assert (line.method, line.path, line.status) == ("GET", "/admin/evals_app/run/", 200)
     assert line.bytes == len(answer.content)
     assert line.ms >= 0
-    Context().filter(line)
+    ContextFilter().filter(line)
     assert line.user == "admin"
-    assert "secret" not in JsonLines().format(line)
+    assert "secret" not in JsonFormatter().format(line)
 
 
 @pytest.mark.parametrize(

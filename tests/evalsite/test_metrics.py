@@ -25,7 +25,7 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture(autouse=True)
 def switched_on(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     settings.METRICS = True
-    monkeypatch.setattr(access_log, "requests", access_log.Requests())
+    monkeypatch.setattr(access_log, "requests", access_log.UncountedRequests())
 
 
 @pytest.fixture
@@ -226,7 +226,7 @@ def test_requests_are_counted_when_a_process_of_the_web_server_ends(
 
 
 def test_requests_wait_for_a_database_that_is_away(monkeypatch: pytest.MonkeyPatch) -> None:
-    requests = access_log.Requests()
+    requests = access_log.UncountedRequests()
     requests.note("GET", 200, 5)
 
     def refuse(_: object) -> None:

@@ -16,7 +16,7 @@ from django.utils.safestring import SafeString
 from pydantic import TypeAdapter, ValidationError
 from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget
 
-from evals_app.admin.agents.curl import Pasted, read_pasted
+from evals_app.admin.agents.curl import CurlRequest, read_pasted
 from evals_app.admin.kit.presentation import first_words, plural
 from evals_app.engine.agents.external import reply_places
 from evals_app.engine.agents.external.chat import chat_reply
@@ -45,7 +45,7 @@ _POSITIONS = {0: "first", -1: "last"}
 
 
 @dataclass(frozen=True, slots=True)
-class Recorded:
+class RecordedReply:
     """A reply, and what kind it is; `value` is its JSON, `read` what Evalwell makes of it.
 
     Of a `stream`, the value has the pieces of all events.
@@ -57,7 +57,7 @@ class Recorded:
     stream: Literal["sse", "ndjson"] | None = None
 
 
-def recorded(text: str) -> Recorded:
+def recorded(text: str) -> RecordedReply:
     """Read a reply as a run would, or find out that it is of another shape.
 
     Raises:
@@ -70,20 +70,20 @@ def recorded(text: str) -> Recorded:
     except (ValueError, RecursionError):
         value = None
     if not isinstance(value, dict | list):
-        return Recorded("text", value, parse_reply(text))
+        return RecordedReply("text", value, parse_reply(text))
     if is_too_deep(value):
         raise AgentError(f"The agent's reply is {TOO_DEEP}.")
     value = storable(value)
     try:
         if isinstance(value, dict) and "choices" in value:
-            return Recorded("chat", value, chat_reply(text))
+            return RecordedReply("chat", value, chat_reply(text))
         if isinstance(value, dict) and isinstance(value.get("output", value.get("result")), str):
-            return Recorded("own", value, parse_reply(text))
+            return RecordedReply("own", value, parse_reply(text))
     except (AgentError, ReplyMismatchError):
         pass  # of another shape after all
     if not reply_places.texts(value):
         raise AgentError("This reply has no text that could be the answer.")
-    return Recorded("foreign", value)
+    return RecordedReply("foreign", value)
 
 
 def _stream_format(text: str) -> Literal["sse", "ndjson"] | None:
@@ -91,7 +91,7 @@ def _stream_format(text: str) -> Literal["sse", "ndjson"] | None:
     return "ndjson" if has_json_lines(text) else format_of("", text)
 
 
-def _recorded_stream(text: str, written: Literal["sse", "ndjson"]) -> Recorded:
+def _recorded_stream(text: str, written: Literal["sse", "ndjson"]) -> RecordedReply:
     """Read a stream as a run would, or find out that its events are of another shape."""
     events = recorded_events(text, format=written)
     values = [json.loads(event.data) for event in events if is_object(event.data)]
@@ -110,10 +110,10 @@ def _recorded_stream(text: str, written: Literal["sse", "ndjson"]) -> Recorded:
         with suppress(AgentError, ReplyMismatchError):
             for event in events:
                 pieces.add(event)
-            return Recorded(kind, value, pieces.reply(str), written)
+            return RecordedReply(kind, value, pieces.reply(str), written)
     if not reply_places.texts(value):
         raise AgentError("This reply has no text that could be the answer.")
-    return Recorded("foreign", value, stream=written)
+    return RecordedReply("foreign", value, stream=written)
 
 
 def _mono(rows: int) -> UnfoldAdminTextareaWidget:
@@ -140,7 +140,7 @@ class AddressForm(forms.Form):
         help_text="Paste a recorded reply, or press “Send it once” below to get one.",
     )
 
-    def clean_request(self) -> Pasted:
+    def clean_request(self) -> CurlRequest:
         try:
             pasted = read_pasted(self.cleaned_data["request"])
             TypeAdapter(CalledUrl).validate_python(pasted.url)
@@ -159,7 +159,7 @@ class AddressForm(forms.Form):
             raise forms.ValidationError("This command sends no text that could be the message.")
         return pasted
 
-    def clean_reply(self) -> Recorded | None:
+    def clean_reply(self) -> RecordedReply | None:
         text = self.cleaned_data["reply"].strip()
         try:
             return recorded(text) if text else None
@@ -167,12 +167,12 @@ class AddressForm(forms.Form):
             raise forms.ValidationError(str(error)) from None
 
     @property
-    def pasted(self) -> Pasted:
-        pasted: Pasted = self.cleaned_data["request"]
+    def pasted(self) -> CurlRequest:
+        pasted: CurlRequest = self.cleaned_data["request"]
         return pasted
 
     @property
-    def recorded(self) -> Recorded | None:
+    def recorded(self) -> RecordedReply | None:
         return self.cleaned_data.get("reply")
 
     @property

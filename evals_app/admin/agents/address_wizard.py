@@ -70,7 +70,7 @@ def _draft(form: AddressForm, places: PlacesForm) -> dict[str, Any]:
     return {"name": written.pop("agent"), **written, **parts}
 
 
-class BeginsSomewhere(ModelAdmin):
+class AddressPages(ModelAdmin):
     """Lets people begin an agent with a starting point, or with what they paste."""
 
     has_test_permission = requires(*RUNNING)

@@ -15,13 +15,13 @@ from unfold.widgets import (
 )
 
 from evals_app.admin.agents import agent_parts
-from evals_app.admin.agents.address_wizard import BeginsSomewhere
+from evals_app.admin.agents.address_wizard import AddressPages
 from evals_app.admin.agents.agent_fields import HeaderLines, permitted_help
 from evals_app.admin.agents.agent_parts import column_of, names_of
 from evals_app.admin.agents.agent_rules import RULE_ROWS, RuleRow
 from evals_app.admin.agents.agent_tools import TOOL_ROWS, ToolRow
 from evals_app.admin.agents.copies import copy_agent
-from evals_app.admin.agents.playground import TalksToAgent
+from evals_app.admin.agents.playground import PlaygroundPages
 from evals_app.admin.agents.starting_cards import cards
 from evals_app.admin.history.trends import MAX_SUITES, suites_of, trend_of
 from evals_app.admin.kit.choices import Choices
@@ -213,7 +213,7 @@ def _shown(agent: Agent, name: str) -> SafeString:
 
 
 @admin.register(Agent)
-class AgentAdmin(BeginsSomewhere, TalksToAgent, Duplicating, RunsSuitesOfAgent, Editor):
+class AgentAdmin(AddressPages, PlaygroundPages, Duplicating, RunsSuitesOfAgent, Editor):
     """Agents: what is tested."""
 
     form = AgentForm

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from evals_app.admin.kit.lines import Column, Line, LinesField, Typed, keyed
+from evals_app.admin.kit.lines import Line, LineColumn, LinesField, TypedLines, keyed
 from evals_app.engine.basics.permits import OUR_COMMAND, OUR_MODULE, permits
 
 _TEXT, _VARIABLE = "text", "env"
@@ -14,14 +14,14 @@ class HeaderLines(LinesField):
 
     def __init__(self, **kwargs: Any) -> None:
         columns = [
-            Column("key", "Header", placeholder="X-Tenant"),
-            Column(
+            LineColumn("key", "Header", placeholder="X-Tenant"),
+            LineColumn(
                 "kind",
                 "Kind of value",
                 kind="select",
                 choices=((_TEXT, "text"), (_VARIABLE, "variable")),
             ),
-            Column("value", "Value", placeholder="Text, or the name of a variable"),
+            LineColumn("value", "Value", placeholder="Text, or the name of a variable"),
         ]
         super().__init__(columns, **kwargs)
 
@@ -34,7 +34,7 @@ class HeaderLines(LinesField):
                 "value": header if is_text else header["env"],
             }
 
-    def read(self, lines: Typed) -> dict[str, Any]:
+    def read(self, lines: TypedLines) -> dict[str, Any]:
         headers: dict[str, Any] = {}
         for _, name, line in keyed(lines, "the name of the header"):
             value = line["value"].strip()

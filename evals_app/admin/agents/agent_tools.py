@@ -9,7 +9,7 @@ from django.core.exceptions import ValidationError
 
 from evals_app.admin.agents.agent_fields import HeaderLines
 from evals_app.admin.kit.item_rows import ItemRow, filled
-from evals_app.admin.kit.lines import Column, Line, LinesField, TextLines, Typed, keyed
+from evals_app.admin.kit.lines import Line, LineColumn, LinesField, TextLines, TypedLines, keyed
 from evals_app.admin.kit.value_lines import MATCHERS_HELP, MatcherLines
 from evals_app.engine.specs.tool_spec import HttpTool
 from fixtures_app.editing.inputs import Select, TextArea, TextInput
@@ -40,15 +40,15 @@ class ParameterLines(LinesField):
 
     def __init__(self, **kwargs: Any) -> None:
         columns = [
-            Column("key", "Argument"),
-            Column("kind", "Kind", kind="select", choices=_TYPES),
-            Column(
+            LineColumn("key", "Argument"),
+            LineColumn("kind", "Kind", kind="select", choices=_TYPES),
+            LineColumn(
                 "need",
                 "Required?",
                 kind="select",
                 choices=((_OPTIONAL, "optional"), (_REQUIRED, "required")),
             ),
-            Column("about", "Description"),
+            LineColumn("about", "Description"),
         ]
         super().__init__(columns, **kwargs)
 
@@ -61,7 +61,7 @@ class ParameterLines(LinesField):
                 "about": about.get("description", ""),
             }
 
-    def read(self, lines: Typed) -> dict[str, Any]:
+    def read(self, lines: TypedLines) -> dict[str, Any]:
         properties, required = {}, []
         for _, name, line in keyed(lines, "the name of the argument"):
             properties[name] = filled({"type": line["kind"], "description": line["about"]})

@@ -20,7 +20,7 @@ _UNSUPPORTED = {
 
 
 @dataclass
-class Pasted:
+class CurlRequest:
     """What a command sends; `body` is what its data is as JSON, None without any."""
 
     url: str = ""
@@ -29,7 +29,7 @@ class Pasted:
     body: Any = None
 
 
-def read_pasted(text: str) -> Pasted:
+def read_pasted(text: str) -> CurlRequest:
     """Read a curl command or an address.
 
     Raises:
@@ -39,7 +39,7 @@ def read_pasted(text: str) -> Pasted:
     if not text.lower().startswith("curl"):
         if len(text.split()) != 1:
             raise ValueError("Paste one address, or one command that begins with curl.")
-        return Pasted(url=text, method="POST")
+        return CurlRequest(url=text, method="POST")
     try:
         words = shlex.split(text)[1:]
     except ValueError:
@@ -56,8 +56,8 @@ def read_pasted(text: str) -> Pasted:
     return pasted
 
 
-def _read(words: list[str]) -> Pasted:
-    pasted = Pasted()
+def _read(words: list[str]) -> CurlRequest:
+    pasted = CurlRequest()
     rest = iter(_separated(words))
     for word in rest:
         if word in _UNSUPPORTED:

@@ -34,7 +34,7 @@ MAX_MESSAGES = 50
 _MAX_CHARS = 20_000
 
 
-class TalkForm(forms.Form):
+class PlaygroundForm(forms.Form):
     """The next message."""
 
     message = forms.CharField(
@@ -62,7 +62,7 @@ class TalkForm(forms.Form):
 
 
 @dataclass(frozen=True, slots=True)
-class TalkLine:
+class PlaygroundMessage:
     """A message and what became of it."""
 
     execution: Execution
@@ -81,7 +81,7 @@ class TalkLine:
         return bool(self.reply.strip()) and not self.problem
 
 
-class Talk:
+class Playground:
     """The conversation of a person with an agent, which their session remembers."""
 
     def __init__(self, request: HttpRequest, agent: Agent) -> None:
@@ -101,7 +101,7 @@ class Talk:
     def forget(self) -> None:
         self._session.pop(self._key, None)
 
-    def lines(self) -> list[TalkLine]:
+    def lines(self) -> list[PlaygroundMessage]:
         """Return every message with its reply."""
         runs = self.state.get("runs", [])
         rows = Execution.objects.filter(run__in=runs, run__created_by=self._by)
@@ -110,7 +110,7 @@ class Talk:
         return [_line(execution, stored.get(execution.pk)) for execution in executions]
 
 
-def _line(execution: Execution, stored: Transcript | None) -> TalkLine:
+def _line(execution: Execution, stored: Transcript | None) -> PlaygroundMessage:
     turns = turn_lines(readable_trial(stored), (), scale=execution.run.score_scale, known={})
     turn = turns[-1] if turns and turns[-1].record else None
     record = turn.record if turn else None
@@ -123,7 +123,7 @@ def _line(execution: Execution, stored: Transcript | None) -> TalkLine:
     if record is not None and record.error:
         problem = record.error
     user = record.user if record else _asked(execution)
-    return TalkLine(execution, user, turn, record.reply if record else "", problem, doing)
+    return PlaygroundMessage(execution, user, turn, record.reply if record else "", problem, doing)
 
 
 def _asked(execution: Execution) -> str:
@@ -132,12 +132,12 @@ def _asked(execution: Execution) -> str:
     return plain(read_case(case.content).turns[-1].user) if case else ""
 
 
-def _before(lines: Iterable[TalkLine]) -> Iterator[Exchanged]:
+def _before(lines: Iterable[PlaygroundMessage]) -> Iterator[Exchanged]:
     """Return what was answered; a failed turn leaves no trace in the next one."""
     return (Exchanged(line.user, line.reply) for line in lines if line.has_reply)
 
 
-def _spent(lines: Sequence[TalkLine]) -> str:
+def _spent(lines: Sequence[PlaygroundMessage]) -> str:
     """Return tokens and cost of the replies together."""
     done = [line.execution for line in lines if not line.is_open]
     if not done or all(execution.run.is_scripted for execution in done):
@@ -155,7 +155,7 @@ def _total(numbers: Sequence[int | None]) -> int | None:
     return sum(known) if len(known) == len(numbers) else None
 
 
-class TalksToAgent(ModelAdmin):
+class PlaygroundPages(ModelAdmin):
     """Lets people talk to a saved agent."""
 
     has_talk_permission = requires(*RUNNING, "evals_app.view_agent")
@@ -179,14 +179,16 @@ class TalksToAgent(ModelAdmin):
         if not self.has_talk_permission(request):
             raise PermissionDenied
         agent = get_object_or_404(Agent, pk=pk)
-        talk = Talk(request, agent)
+        talk = Playground(request, agent)
         here = reverse("admin:evals_app_agent_talk", args=[agent.pk])
         if request.method == "POST" and "reset" in request.POST:
             talk.forget()
             return redirect(here)
         lines = talk.lines()
         posted = request.POST if request.method == "POST" else None
-        form = TalkForm(request, agent, posted, initial={"fixture": talk.state.get("fixture")})
+        form = PlaygroundForm(
+            request, agent, posted, initial={"fixture": talk.state.get("fixture")}
+        )
         if posted is not None and _send(request, agent, form, talk, lines):
             return redirect(here)
         context = self.admin_site.each_context(request) | {
@@ -205,11 +207,14 @@ class TalksToAgent(ModelAdmin):
         if not (self.admin_site.has_permission(request) and self.has_talk_permission(request)):
             return HttpResponse(status=403, headers={"HX-Refresh": "true"})
         agent = get_object_or_404(Agent, pk=pk)
-        context = _conversation(Talk(request, agent).lines()) | {"agent": agent, "is_poll": True}
+        context = _conversation(Playground(request, agent).lines()) | {
+            "agent": agent,
+            "is_poll": True,
+        }
         return render(request, "admin/evals_app/agents/playground/live.html", context)
 
 
-def _conversation(lines: Sequence[TalkLine]) -> dict[str, Any]:
+def _conversation(lines: Sequence[PlaygroundMessage]) -> dict[str, Any]:
     is_open = any(line.is_open for line in lines)
     return {
         "lines": lines,
@@ -222,7 +227,11 @@ def _conversation(lines: Sequence[TalkLine]) -> dict[str, Any]:
 
 
 def _send(
-    request: HttpRequest, agent: Agent, form: TalkForm, talk: Talk, lines: Sequence[TalkLine]
+    request: HttpRequest,
+    agent: Agent,
+    form: PlaygroundForm,
+    talk: Playground,
+    lines: Sequence[PlaygroundMessage],
 ) -> bool:
     """Send the message of a form; if that is not possible, the form says why."""
     if not form.is_valid():

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ValidationError
 
 from evals_app.admin.kit.blocks import RecordBlocks
 from evals_app.admin.kit.choices import Choices
-from evals_app.admin.kit.lines import ChosenTexts, Column, LinesField, RecordLines, TextLines
+from evals_app.admin.kit.lines import KeyedTexts, LineColumn, LinesField, RecordLines, TextLines
 from evals_app.admin.kit.value_lines import MATCHERS_HELP, MatcherLines
 from evals_app.engine.basics.matchers import Matcher
 from evals_app.engine.specs.base_spec import mark_of
@@ -48,7 +48,7 @@ def _records(
     model: type[BaseModel], common: dict[str, Any], *, takes_text: bool, opens: bool
 ) -> LinesField:
     """Make one column per key; matchers become lines inside a block, the rest JSON."""
-    columns: list[Column] = []
+    columns: list[LineColumn] = []
     json_keys, number_keys = set(), set()
     blocks: dict[str, MatcherLines] = {}
     for name, info in model.model_fields.items():
@@ -60,13 +60,13 @@ def _records(
             values = map(str, get_args(annotation))
             choices = tuple((value, words.get(value, value)) for value in values)
             usual = "" if info.is_required() else str(info.default or "")
-            columns.append(Column(key, label, kind="select", choices=choices, usual=usual))
+            columns.append(LineColumn(key, label, kind="select", choices=choices, usual=usual))
         elif annotation is str:
-            columns.append(Column(key, label, names=mark_of(info, "names")))
+            columns.append(LineColumn(key, label, names=mark_of(info, "names")))
         elif annotation is int:
             number_keys.add(key)
             usual = "" if info.is_required() else f"{info.default or ''}"
-            columns.append(Column(key, label, placeholder=usual))
+            columns.append(LineColumn(key, label, placeholder=usual))
         elif _is_of_matchers(annotation) and not blocks:
             noun = label.removesuffix("s")
             blocks[key] = MatcherLines(
@@ -78,7 +78,7 @@ def _records(
         else:
             json_keys.add(key)
             columns.append(
-                Column(key, label, placeholder=f"{label} (JSON, or leave blank for any)")
+                LineColumn(key, label, placeholder=f"{label} (JSON, or leave blank for any)")
             )
     common |= {
         "json_keys": frozenset(json_keys),
@@ -110,7 +110,7 @@ def mapping_option(annotation: Any, common: dict[str, Any], *, names: str) -> fo
         return MatcherLines(names=names, **common | {"required": False, "help_text": MATCHERS_HELP})
     keys = get_args(annotation)[0] if get_args(annotation) else None
     if get_origin(keys) is Literal:
-        return ChosenTexts(get_args(keys), key_label="Grade", **common | {"required": False})
+        return KeyedTexts(get_args(keys), key_label="Grade", **common | {"required": False})
     return json_option(common, kind=dict)
 
 

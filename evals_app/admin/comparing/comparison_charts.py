@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from evals_app.admin.kit.charts import Chart, Point, Series, line_chart, scatter_chart
+from evals_app.admin.kit.charts import Chart, ChartPoint, Series, line_chart, scatter_chart
 from evals_app.engine.llm.pricing import usd_text
 from evals_app.engine.record.trial import total_cost
 from evals_app.reports.words.figures import UNKNOWN, score_text
@@ -65,7 +65,7 @@ def cost_and_quality(comparison: Comparison, labels: Sequence[str]) -> ChartTabl
     ]
     rates = [entry.cases.pass_rate for entry in comparison.runs]
     points = [
-        Point(label, float(cost), round(100 * rate, 1))
+        ChartPoint(label, float(cost), round(100 * rate, 1))
         for label, cost, rate in zip(labels, costs, rates, strict=True)
         if cost is not None and rate is not None
     ]

@@ -12,7 +12,7 @@ from evals_app.admin.comparing.comparison_charts import cost_and_quality, score_
 from evals_app.admin.comparing.retest_dialog import settle_url
 from evals_app.admin.comparing.side_by_side import comparison_url, read_number, side_by_side_url
 from evals_app.admin.conversation.execution_numbers import score_size, signed
-from evals_app.admin.importing.import_changes import Place, changed_place
+from evals_app.admin.importing.import_changes import ChangedValue, changed_place
 from evals_app.admin.kit.presentation import badge, plural, run_badges
 from evals_app.engine.statistics.comparison import ChangeKind
 from evals_app.formats.snapshots.snapshot_differences import PartDifferences
@@ -65,8 +65,8 @@ class PartLine:
     """A part of the settings in which two runs differ, and how many more values of it do."""
 
     title: str
-    places: tuple[Place, ...]
-    folded: tuple[Place, ...]
+    places: tuple[ChangedValue, ...]
+    folded: tuple[ChangedValue, ...]
     more: int
     note: SafeString | str = ""  # who edited it
 
@@ -99,7 +99,7 @@ class CaseCell:
 
 
 @dataclass(frozen=True, slots=True)
-class CaseLine:
+class ComparedCaseLine:
     """A case in all runs; `url` is that of the only head."""
 
     name: str
@@ -296,7 +296,9 @@ def _chips(
     ]
 
 
-def _case_line(case: ComparedCase, ids: Sequence[int], *, scale: str, checks: str) -> CaseLine:
+def _case_line(
+    case: ComparedCase, ids: Sequence[int], *, scale: str, checks: str
+) -> ComparedCaseLine:
     texts = [outcome_text(outcome, scale=scale) for outcome in case.outcomes]
     cells = [CaseCell(f"Run {ids[0]}", texts[0], "", "")]
     for pk, text, change in zip(ids[1:], texts[1:], case.changes, strict=True):
@@ -305,7 +307,7 @@ def _case_line(case: ComparedCase, ids: Sequence[int], *, scale: str, checks: st
     url = cells[1].url if len(case.steps) == 1 else ""
     difference = _difference(case, scale=scale)
     sign = badge(case.change, word=case_change(case))
-    return CaseLine(case.name, url, sign, checks, tuple(cells), difference)
+    return ComparedCaseLine(case.name, url, sign, checks, tuple(cells), difference)
 
 
 def _difference(case: ComparedCase, *, scale: str) -> str:

@@ -32,7 +32,7 @@ _NOT_SIMILAR = "The wording has little in common, so single words are not marked
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class PairedCell:
     """One side of a message or a tool call: its text, or the call with arguments and result."""
 
     text: Pieces = ()
@@ -46,8 +46,8 @@ class Pair:
     """A message or a tool call on both sides; `note` says in words how they differ."""
 
     who: str
-    base: Cell | None
-    head: Cell | None
+    base: PairedCell | None
+    head: PairedCell | None
     note: str = ""
 
     @property
@@ -154,8 +154,8 @@ def _text_pair(who: str, base: str | None, head: str | None) -> Pair:
         note = "Different words" if wording.is_similar else _NOT_SIMILAR
     return Pair(
         who,
-        None if base is None else Cell(text=wording.base),
-        None if head is None else Cell(text=wording.head),
+        None if base is None else PairedCell(text=wording.base),
+        None if head is None else PairedCell(text=wording.head),
         note,
     )
 
@@ -173,8 +173,8 @@ def _call_pair(base: CallLine | None, head: CallLine | None) -> Pair:
         note = ""
     return Pair(
         "Tool",
-        None if base is None else Cell(call=base, args=args.base, result=results.base),
-        None if head is None else Cell(call=head, args=args.head, result=results.head),
+        None if base is None else PairedCell(call=base, args=args.base, result=results.base),
+        None if head is None else PairedCell(call=head, args=args.head, result=results.head),
         note,
     )
 

@@ -16,7 +16,7 @@ from django.views.decorators.cache import never_cache
 from unfold.decorators import display
 from unfold.paginator import InfinitePaginator
 
-from evals_app.admin.comparing.retest_dialog import SettleForm
+from evals_app.admin.comparing.retest_dialog import RetestForm
 from evals_app.admin.kit.permissions import ReadOnly
 from evals_app.admin.kit.presentation import badge, run_badges, scripted_badge
 from evals_app.admin.starting.run_dialog import leave_dialog, may_run
@@ -132,7 +132,7 @@ class SettlementAdmin(ReadOnly):
         """Ask for the earlier run and a ceiling, then settle the run."""
         if not may_run(request):
             raise PermissionDenied
-        form = SettleForm(
+        form = RetestForm(
             _head(pk),
             base=request.GET.get("base", ""),
             data=request.POST if request.method == "POST" else None,
@@ -158,7 +158,7 @@ class SettlementAdmin(ReadOnly):
         """Return what the dialog would start, and its price."""
         if not may_run(request):
             raise PermissionDenied
-        form = SettleForm(_head(pk), base=request.GET.get("base", ""), data=request.GET)
+        form = RetestForm(_head(pk), base=request.GET.get("base", ""), data=request.GET)
         sentence = form.price_sentence if form.is_valid() else "Choose one of the runs."
         return HttpResponse(sentence, content_type="text/plain")
 

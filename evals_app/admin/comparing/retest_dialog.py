@@ -28,7 +28,7 @@ _MAX_LINKS = 10
 _CENT = Decimal("0.01")
 
 
-class SettleForm(forms.Form):
+class RetestForm(forms.Form):
     """The earlier run, what is asked, and what it may cost."""
 
     base = forms.ChoiceField(label="Compare with", widget=UnfoldAdminSelectWidget())

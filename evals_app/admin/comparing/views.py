@@ -25,7 +25,7 @@ _TEMPLATES = "admin/evals_app/comparing"
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class ComparableRun:
     """A run that another one can be compared with; `note` says what is special about it."""
 
     run: Run
@@ -101,7 +101,7 @@ def _may_read(request: HttpRequest) -> bool:
     return request.user.has_perm("evals_app.view_execution")
 
 
-def _choices(run: Run) -> list[Choice]:
+def _choices(run: Run) -> list[ComparableRun]:
     """Return the suite's baseline, its previous whole run, and its last runs: the best one chosen.
 
     Of a run that grades again, the best one is that whose conversations these are.
@@ -118,4 +118,6 @@ def _choices(run: Run) -> list[Choice]:
     notes |= {graded: "the same conversations"}
     keys = [row.pk for row in rows]
     chosen = next((pk for pk in (graded, baseline, previous, *keys) if pk in keys), None)
-    return [Choice(row, run_badges(row), notes.get(row.pk, ""), row.pk == chosen) for row in rows]
+    return [
+        ComparableRun(row, run_badges(row), notes.get(row.pk, ""), row.pk == chosen) for row in rows
+    ]

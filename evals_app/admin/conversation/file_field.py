@@ -20,7 +20,7 @@ from evals_app.models import Attachment
 _SHORT = 8  # of a SHA-256, in a path: tells files of one name apart
 
 
-class Posted(list[Any]):
+class PostedFiles(list[Any]):
     """What a page posted: files to keep as texts, new ones as uploads."""
 
 
@@ -30,10 +30,10 @@ class FilesWidget(forms.Widget):
     template_name = "admin/evals_app/kit/files.html"
     needs_multipart_form = True
 
-    def value_from_datadict(self, data: Any, files: Any, name: str) -> Posted:
+    def value_from_datadict(self, data: Any, files: Any, name: str) -> PostedFiles:
         kept = data.getlist(f"{name}-keep") if hasattr(data, "getlist") else []
         added = files.getlist(name) if hasattr(files, "getlist") else []
-        return Posted([*kept, *added])
+        return PostedFiles([*kept, *added])
 
     def value_omitted_from_data(self, data: Any, files: Any, name: str) -> bool:
         return False

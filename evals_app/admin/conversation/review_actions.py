@@ -8,7 +8,12 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.urls import URLPattern, path
 
-from evals_app.admin.conversation.review_blocks import Reviews, Subject, people_verdict, subject_of
+from evals_app.admin.conversation.review_blocks import (
+    ExecutionReviews,
+    ReviewSubject,
+    people_verdict,
+    subject_of,
+)
 from evals_app.admin.kit.permissions import ReadOnly, requires
 from evals_app.engine.basics.errors import CannotError
 from evals_app.models import Execution, GradeResult, Review
@@ -106,7 +111,7 @@ class ReviewActions(ReadOnly):
     ) -> HttpResponse:
         """Return the blocks that a word may change, and the verdict."""
         fresh = Execution.objects.select_related("run", "reviewed").get(pk=execution.pk)
-        block, *others = Reviews.of(fresh, request.user).changed_by(grade, item)
+        block, *others = ExecutionReviews.of(fresh, request.user).changed_by(grade, item)
         context = {
             "execution": fresh,
             "may_review": True,
@@ -120,7 +125,7 @@ class ReviewActions(ReadOnly):
 def _take(
     word: str,
     given: Mapping[str, str],
-    subject: Subject,
+    subject: ReviewSubject,
     *,
     execution: Execution,
     grade: GradeResult | None,
@@ -143,7 +148,7 @@ def _take(
         review_grade(grade, by=by, passed=passed, item=subject.item, score=score, reason=reason)
 
 
-def _score(given: str | None, subject: Subject) -> float:
+def _score(given: str | None, subject: ReviewSubject) -> float:
     for name, score in subject.scores:
         if name == given:
             return score

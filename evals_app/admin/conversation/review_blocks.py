@@ -24,7 +24,7 @@ _SCORES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
+class ReviewSubject:
     """What a review may be about: a grade, a bullet of its rubric, or the execution.
 
     `passed` is what the grade says, None if nothing; on a `scale` people give a score, too. What only
@@ -66,10 +66,10 @@ class Subject:
         return agrees if self.passed is None else self.passed is agrees
 
 
-_CONVERSATION = Subject("this conversation", can_be_right=False)
+_CONVERSATION = ReviewSubject("this conversation", can_be_right=False)
 
 
-def subject_of(grade: GradeResult | None, item: int | None = None) -> Subject | None:
+def subject_of(grade: GradeResult | None, item: int | None = None) -> ReviewSubject | None:
     """Return what a review would be about; None if a rubric has no such bullet."""
     if grade is None:
         return _CONVERSATION
@@ -79,16 +79,16 @@ def subject_of(grade: GradeResult | None, item: int | None = None) -> Subject | 
     return _subject_of_bullet(grade, item, met=met[item]) if item in met else None
 
 
-def _subject_of_grade(grade: GradeResult) -> Subject:
+def _subject_of_grade(grade: GradeResult) -> ReviewSubject:
     scale = _scale_of(grade)
     only_informs = grade.passed is None and grade.status == GradeStatus.OK and not scale
-    return Subject(
+    return ReviewSubject(
         grade.label, grade.pk, passed=grade.passed, scale=scale, can_be_right=not only_informs
     )
 
 
-def _subject_of_bullet(grade: GradeResult, number: int, *, met: bool | None) -> Subject:
-    return Subject(
+def _subject_of_bullet(grade: GradeResult, number: int, *, met: bool | None) -> ReviewSubject:
+    return ReviewSubject(
         f"bullet {number}", grade.pk, number, passed=met, words=("It is met", "It is missed")
     )
 
@@ -108,7 +108,7 @@ class ReviewLine:
 class ReviewBlock:
     """What people say of a subject, what follows, and what the reader said of it: agree, disagree."""
 
-    subject: Subject
+    subject: ReviewSubject
     lines: tuple[ReviewLine, ...] = ()
     withdrawn: tuple[ReviewLine, ...] = ()
     decided: SafeString | str = ""
@@ -167,7 +167,7 @@ _ROW = (
 
 
 @dataclass(frozen=True, slots=True)
-class Reviews:
+class ExecutionReviews:
     """All reviews of an execution, for the person who reads its page."""
 
     execution: Execution
@@ -177,7 +177,7 @@ class Reviews:
     url: str
 
     @classmethod
-    def of(cls, execution: Execution, user: Any) -> "Reviews":
+    def of(cls, execution: Execution, user: Any) -> "ExecutionReviews":
         rows = Review.objects.filter(execution=execution).select_related(
             "withdrawn_by", "carried_from__execution"
         )
@@ -228,7 +228,7 @@ class Reviews:
         return self._block(_subject_of_bullet(grade, number, met=met), of_bullet, decided)
 
     def _block(
-        self, subject: Subject, about: Sequence[Review], decided: SafeString | str
+        self, subject: ReviewSubject, about: Sequence[Review], decided: SafeString | str
     ) -> ReviewBlock:
         own = ""
         for review in about:
@@ -245,7 +245,7 @@ class Reviews:
             url=self.url,
         )
 
-    def _line(self, review: Review, subject: Subject) -> ReviewLine:
+    def _line(self, review: Review, subject: ReviewSubject) -> ReviewLine:
         is_current = review.withdrawn_at is None
         state, word = _sign(review, subject)
         return ReviewLine(
@@ -285,13 +285,13 @@ def _scale_of(grade: GradeResult) -> str:
     return scale if is_graded and scale in _SCORES else ""
 
 
-def _agrees(review: Review, subject: Subject) -> bool:
+def _agrees(review: Review, subject: ReviewSubject) -> bool:
     if review.judged_score is not None and review.score is not None:
         return review.score == review.judged_score
     return review.passed is (subject.passed is not False)
 
 
-def _sign(review: Review, subject: Subject) -> tuple[str, str]:
+def _sign(review: Review, subject: ReviewSubject) -> tuple[str, str]:
     """Return what a person said as the state and the word of a badge."""
     if review.kind != Review.Kind.VERDICT:
         is_comment = review.kind == Review.Kind.COMMENT

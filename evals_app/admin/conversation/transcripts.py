@@ -15,7 +15,7 @@ from evals_app.admin.conversation.judgements import (
     other_details,
     quote_line,
 )
-from evals_app.admin.conversation.review_blocks import ReviewBlock, Reviews
+from evals_app.admin.conversation.review_blocks import ExecutionReviews, ReviewBlock
 from evals_app.admin.kit.presentation import (
     badge,
     first_words,
@@ -117,7 +117,7 @@ def turn_lines(
     *,
     scale: str,
     known: Agreements,
-    reviews: Reviews | None = None,
+    reviews: ExecutionReviews | None = None,
 ) -> tuple[TurnLine, ...]:
     """Return every turn that ran, and others that have grades."""
     by_turn: dict[int, list[GradeResult]] = {}
@@ -211,7 +211,7 @@ def _call_line(call: ToolCall) -> CallLine:
 
 
 def grade_line(
-    grade: GradeResult, *, scale: str, known: Agreements, reviews: Reviews | None = None
+    grade: GradeResult, *, scale: str, known: Agreements, reviews: ExecutionReviews | None = None
 ) -> GradeLine:
     """Return a grade to show, with what people say of it; `known` is how judges agree with people."""
     state = grade_state(grade)
@@ -273,7 +273,7 @@ def final_lines(
     *,
     scale: str,
     known: Agreements,
-    reviews: Reviews | None = None,
+    reviews: ExecutionReviews | None = None,
 ) -> tuple[GradeLine, ...]:
     """Return the grades of the whole conversation."""
     return tuple(
@@ -284,7 +284,7 @@ def final_lines(
 
 
 def limit_lines(
-    execution: Execution, grades: Sequence[GradeResult], *, reviews: Reviews | None = None
+    execution: Execution, grades: Sequence[GradeResult], *, reviews: ExecutionReviews | None = None
 ) -> tuple[LimitLine, ...]:
     """Return each limit that is set, with its actual value."""
     graded = {grade.type: grade for grade in grades if grade.family == "limit"}

@@ -66,7 +66,7 @@ class Section:
     record: TurnRecord | None = None
 
 
-class CaseForm(forms.Form):
+class NewCaseForm(forms.Form):
     """Name and place of the new case."""
 
     name = forms.CharField(max_length=200, widget=UnfoldAdminTextInputWidget, label="Name")
@@ -162,7 +162,7 @@ class MakesCases(ReadOnly):
         )
         page = _Page.of(execution, observed)
         initial = {"name": proposed_name(execution, observed)}
-        form = CaseForm(request, page, _posted_data(request), initial=initial)
+        form = NewCaseForm(request, page, _posted_data(request), initial=initial)
 
         def make(keys: Collection[str]) -> Case:
             wanted = form.wanted(keys)

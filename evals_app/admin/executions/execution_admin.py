@@ -26,7 +26,7 @@ from evals_app.admin.conversation.execution_numbers import (
 )
 from evals_app.admin.conversation.judgements import agreements_of
 from evals_app.admin.conversation.review_actions import ReviewActions
-from evals_app.admin.conversation.review_blocks import Reviews, people_verdict
+from evals_app.admin.conversation.review_blocks import ExecutionReviews, people_verdict
 from evals_app.admin.conversation.span_lines import spans_context
 from evals_app.admin.conversation.transcripts import (
     final_lines,
@@ -260,7 +260,7 @@ class ExecutionAdmin(ReviewActions, MakesCases):
             return context | {"running": running_line(execution)}
         if state in {"queued", "skipped", "not_run"}:
             return context
-        reviews = Reviews.of(execution, request.user)
+        reviews = ExecutionReviews.of(execution, request.user)
         review = _review(execution, reviews)
         has_trial, is_finished = review["trial"] is not None, bool(execution.verdict)
         has_turns = has_trial and bool(review["trial"].turns)
@@ -300,7 +300,7 @@ def _with_its_run() -> QuerySet[Execution]:
     return rows.defer(*left_out, "source__turn_ms", "source__summary")
 
 
-def _review(execution: Execution, reviews: Reviews) -> dict[str, Any]:
+def _review(execution: Execution, reviews: ExecutionReviews) -> dict[str, Any]:
     """Return the conversation, its grades and its numbers."""
     scale = execution.run.score_scale
     stored = Transcript.objects.of(execution)

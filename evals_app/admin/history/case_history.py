@@ -162,7 +162,7 @@ def _edited_by(edits: Iterable[CaseEdit]) -> SafeString | str:
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class ResultMark:
     """The result of a case in one run, in a strip; `is_edited`: the run before had another content."""
 
     run: Run
@@ -173,7 +173,7 @@ class Mark:
     is_edited: bool
 
 
-def strip_of(execution: Execution) -> list[Mark]:
+def strip_of(execution: Execution) -> list[ResultMark]:
     """Return the results of the case in the runs around that of an execution, the oldest first."""
     this = execution.run
     results = OfSuite(this.suite_id, this.suite_slug).results().filter(name=execution.case)
@@ -183,7 +183,7 @@ def strip_of(execution: Execution) -> list[Mark]:
     rows = [*reversed(earlier), *later]
     trials = executions_of(rows)
     return [
-        Mark(
+        ResultMark(
             run=row.run,
             badge=badge(row.verdict or "none"),
             text=outcome_text(row.outcome, scale=row.run.score_scale),

@@ -19,7 +19,7 @@ from evals_app.runs.reading.highlights import (
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class Highlight:
     """An entry of a list; `url` is the history of its case, `execution` the conversation to read."""
 
     name: str
@@ -37,7 +37,7 @@ class NamedList:
     title: str
     span: str
     meaning: str
-    lines: tuple[Line, ...]
+    lines: tuple[Highlight, ...]
     nothing: str
     has_checks: bool = False  # they are shown to people who may read conversations
 
@@ -49,10 +49,14 @@ def notable_lists(suite: Suite) -> list[NamedList]:
         return []
     span, flaky_span = span_text(noted.span), span_text(noted.flaky_span)
 
-    def lines(costly: Iterable[Costly], text: Callable[[float], str], link: str) -> Iterator[Line]:
+    def lines(
+        costly: Iterable[Costly], text: Callable[[float], str], link: str
+    ) -> Iterator[Highlight]:
         for case in costly:
             words = f"{text(case.average)} on average, at most {text(case.highest)}"
-            yield Line(case.name, history_url(suite.slug, case.name), words, case.execution, link)
+            yield Highlight(
+                case.name, history_url(suite.slug, case.name), words, case.execution, link
+            )
 
     return [
         NamedList(
@@ -62,7 +66,7 @@ def notable_lists(suite: Suite) -> list[NamedList]:
             "Their verdict comes and goes, or their trials disagree, though the case is the same. Give"
             " them more trials, or make their checks less strict about wording.",
             tuple(
-                Line(case.name, history_url(suite.slug, case.name), _flakiness(case))
+                Highlight(case.name, history_url(suite.slug, case.name), _flakiness(case))
                 for case in noted.flaky
             ),
             "No case is flaky.",
@@ -115,7 +119,7 @@ def _flakiness(case: FlakyCase) -> str:
     return ", ".join(parts)
 
 
-def _sure(check: SureCheck, suite: Suite) -> Line:
+def _sure(check: SureCheck, suite: Suite) -> Highlight:
     more = " and other cases" if check.has_more_cases else ""
     text = f"passed {plural(check.graded, 'time')}, in case “{check.case}”{more}"
-    return Line(check.label, history_url(suite.slug, check.case), text)
+    return Highlight(check.label, history_url(suite.slug, check.case), text)

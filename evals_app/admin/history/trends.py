@@ -36,7 +36,7 @@ TREND_SUITES = 5  # more lines cannot be distinguished
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class TrendPoint:
     """The result of a suite in one of its runs."""
 
     run: Any
@@ -58,17 +58,17 @@ class Point:
     def badges(self) -> SafeString:
         return run_badges(self.run)
 
-    def has_other_cases(self, before: "Point") -> bool:
+    def has_other_cases(self, before: "TrendPoint") -> bool:
         """Whether cases were edited, added or removed since another run; False if that is unknown."""
         digests = {self.run.cases_digest, before.run.cases_digest}
         return None not in digests and len(digests) > 1
 
-    def differs_from(self, last: "Point") -> bool:
+    def differs_from(self, last: "TrendPoint") -> bool:
         """Whether the run compared texts in another way than the last one."""
         return is_measured_differently(self.run.similarity, last.run.similarity)
 
 
-def _edited(points: Sequence[Point]) -> frozenset[int]:
+def _edited(points: Sequence[TrendPoint]) -> frozenset[int]:
     """Return the keys of runs whose cases differ from those of the run before; the oldest is first."""
     return frozenset(
         point.run.pk for before, point in pairwise(points) if point.has_other_cases(before)
@@ -84,13 +84,13 @@ class SuiteLine:
     description: str
     agent: str
     standing: SafeString
-    points: tuple[Point, ...]
+    points: tuple[TrendPoint, ...]
     cases: str = ""  # how many it has
     open_runs: tuple[Run, ...] = ()
     changes: ChangedCases | None = None  # from the previous run to the last one
 
     @property
-    def last(self) -> Point | None:
+    def last(self) -> TrendPoint | None:
         return self.points[-1] if self.points else None
 
     @property
@@ -103,7 +103,7 @@ class SuiteLine:
         return self.changes.in_short if self.changes else ""
 
     @property
-    def previous(self) -> Point | None:
+    def previous(self) -> TrendPoint | None:
         """The run before the last one, if it compared texts in the same way."""
         is_known = len(self.points) > 1 and not self.differs(self.points[-2])
         return self.points[-2] if is_known else None
@@ -129,11 +129,11 @@ class SuiteLine:
     def is_better(self) -> bool:
         return bool(self.changes and self.changes.points > 0 and not self.changes.worse)
 
-    def differs(self, point: Point) -> bool:
+    def differs(self, point: TrendPoint) -> bool:
         """Whether that run compared texts in another way than the last one."""
         return point.differs_from(self.points[-1])
 
-    def padded(self, places: int) -> tuple[Point | None, ...]:
+    def padded(self, places: int) -> tuple[TrendPoint | None, ...]:
         """Return a place for each run of the trend, the oldest first."""
         return (None,) * (places - len(self.points)) + self.points
 
@@ -143,7 +143,7 @@ class Trend:
     """Several suites over their last runs: `rows` has a place for each run, the oldest first."""
 
     heads: Sequence[str]
-    rows: Sequence[tuple[SuiteLine, Sequence[tuple[Point | None, bool]]]]
+    rows: Sequence[tuple[SuiteLine, Sequence[tuple[TrendPoint | None, bool]]]]
     chart: Chart
 
     @property
@@ -191,10 +191,10 @@ def lines_beside(suites: QuerySet[Suite], others: Q) -> tuple[list[SuiteLine], l
     beside = Case(When(others, then=True), default=False)
     rows = with_pass_rates(Run.objects.filter(Q(pk__in=of_trends | last) | others)).order_by("pk")
     runs: dict[int, Any] = {run.pk: run for run in rows.annotate(is_beside=beside)}
-    points: dict[int | None, list[Point]] = {}
+    points: dict[int | None, list[TrendPoint]] = {}
     for pk, run in runs.items():
         if pk in of_trends:
-            points.setdefault(run.suite_id, []).append(Point(run))
+            points.setdefault(run.suite_id, []).append(TrendPoint(run))
     lines = [
         SuiteLine(
             suite.pk,
@@ -242,7 +242,7 @@ class SuiteTrend:
     of those whose cases differ from those of the run before.
     """
 
-    points: Sequence[Point]
+    points: Sequence[TrendPoint]
     left_out: int
     chart: Chart
     edited: frozenset[int]
@@ -251,7 +251,7 @@ class SuiteTrend:
 def suite_trend(suite: Suite) -> SuiteTrend | None:
     """Return how a suite did over its last whole runs; None if there are less than two."""
     whole = Run.objects.suite_verdicts().filter(suite=suite)
-    last = [Point(run) for run in with_pass_rates(whole).order_by("-pk")[:SUITE_TREND_RUNS]]
+    last = [TrendPoint(run) for run in with_pass_rates(whole).order_by("-pk")[:SUITE_TREND_RUNS]]
     points = [point for point in last if not point.differs_from(last[0])]
     if len(points) < 2:  # noqa: PLR2004 - one point is not a line
         return None

@@ -44,7 +44,7 @@ _WORDS = {
 
 
 @dataclass(frozen=True, slots=True)
-class CaseShown:
+class CaseOutline:
     """A case in short: the first message, and its checks."""
 
     name: str
@@ -55,7 +55,7 @@ class CaseShown:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ChangedValue:
     """A place whose value changes; a part added or removed as a whole shows no value."""
 
     where: str
@@ -64,7 +64,7 @@ class Place:
     word: str
 
 
-class Written:
+class ObjectPreview:
     """An object that would be written."""
 
     def __init__(self, change: Change) -> None:
@@ -97,9 +97,9 @@ def counted(changes: Iterable[Change]) -> str:
     return get_text_list([plural(counts[kind], kind, nouns.get(kind, "")) for kind in kinds], "and")
 
 
-def _case(suite: SuiteSpec, case: CaseSpec) -> CaseShown:
+def _case(suite: SuiteSpec, case: CaseSpec) -> CaseOutline:
     first = case.turns[0]
-    return CaseShown(
+    return CaseOutline(
         case.name,
         _short(first.user),
         plural(len(case.turns), "turn") if len(case.turns) > 1 else "",
@@ -117,13 +117,13 @@ def _short(text: str) -> str:
     return Truncator(text).chars(_MAX_MESSAGE)
 
 
-def changed_place(difference: Difference) -> Place:
+def changed_place(difference: Difference) -> ChangedValue:
     """Return a difference to show."""
     before, after = difference.before, difference.after
     word = "" if before and after else "removed" if before else "added"
     # Brackets contain the size of a part; a value is in quotes, or has no brackets.
     before, after = ("" if value.startswith("(") else value for value in (before, after))
-    return Place(place_words(difference.keys), before, after, word)
+    return ChangedValue(place_words(difference.keys), before, after, word)
 
 
 def place_words(keys: str) -> str:

@@ -43,7 +43,7 @@ def _choice_of_agent(**options: Any) -> forms.Field:
     )
 
 
-class AgentForm(_AgentsForm):
+class MissingAgentForm(_AgentsForm):
     """The agent for files that do not name one."""
 
     prefix = "asked"  # the page has another field for it

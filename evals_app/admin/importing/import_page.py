@@ -17,7 +17,7 @@ from django.utils.crypto import get_random_string
 
 from evals_app.admin.importing.exporting import attachment, may_export_everything
 from evals_app.admin.importing.import_changes import counted
-from evals_app.admin.importing.import_forms import AgentForm, ColumnsForm, ImportForm
+from evals_app.admin.importing.import_forms import ColumnsForm, ImportForm, MissingAgentForm
 from evals_app.admin.importing.import_preview import Preview, preview
 from evals_app.engine.specs.files import media_type
 from evals_app.formats.dialects import DIALECTS
@@ -71,7 +71,7 @@ _UNCHECKED = (
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class CheckedFiles:
     """Checked files, and what existed under the same slugs at that time.
 
     `columns` is what was chosen for columns of tables, `unknown` are those to choose for.
@@ -120,7 +120,7 @@ def import_page(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
         upload = unpack(_sent(request, form))
     except FormatError as error:
         return page.show(form, looked=preview(error, {}))
-    return page.look(form, Checked(upload, agent.slug if agent else None))
+    return page.look(form, CheckedFiles(upload, agent.slug if agent else None))
 
 
 def sample_to_fill_in(request: HttpRequest) -> HttpResponse:
@@ -157,7 +157,7 @@ class _Page:
     def form(self, agent: str | None = None) -> ImportForm:
         return ImportForm(self.rights, initial={"agent": agent})
 
-    def look(self, form: ImportForm, checked: Checked, *, note: str = "") -> HttpResponse:
+    def look(self, form: ImportForm, checked: CheckedFiles, *, note: str = "") -> HttpResponse:
         """Show what an import would do, and keep the files for it."""
         outcome: ImportReport | FormatError
         try:
@@ -174,19 +174,19 @@ class _Page:
         token = _keep(self.request, checked) if is_kept else ""
         return self.show(form, looked=looked, note=note, token=token, columns=columns)
 
-    def assign(self, checked: Checked) -> HttpResponse:
+    def assign(self, checked: CheckedFiles) -> HttpResponse:
         """Check the kept files again, with the chosen agent."""
-        answer = AgentForm(self.rights, self.request.POST)
+        answer = MissingAgentForm(self.rights, self.request.POST)
         agent = answer.cleaned_data["agent"].slug if answer.is_valid() else None
         return self.look(self.form(agent), replace(checked, agent=agent))
 
-    def choose_columns(self, checked: Checked) -> HttpResponse:
+    def choose_columns(self, checked: CheckedFiles) -> HttpResponse:
         """Check the kept files again, with what was chosen for their columns."""
         answer = checked.columns_form(self.request.POST)
         columns = {**checked.columns, **(answer.chosen() if answer.is_valid() else {})}
         return self.look(self.form(checked.agent), replace(checked, columns=columns))
 
-    def import_kept(self, checked: Checked) -> HttpResponse:
+    def import_kept(self, checked: CheckedFiles) -> HttpResponse:
         """Import the kept files, unless that would do something else by now."""
         form = self.form(checked.agent)
         try:
@@ -234,7 +234,7 @@ class _Page:
             "form": form,
             "looked": looked,
             "columns": columns if columns and columns.fields else None,
-            "asked": AgentForm(self.rights) if looked and looked.asks else None,
+            "asked": MissingAgentForm(self.rights) if looked and looked.asks else None,
             "note": note,
             "token": token,
             "samples": DIALECTS.values(),
@@ -250,12 +250,12 @@ def _cache_key(request: HttpRequest) -> str:
     return f"import:{request.user.pk}"
 
 
-def _keep(request: HttpRequest, checked: Checked) -> str:
+def _keep(request: HttpRequest, checked: CheckedFiles) -> str:
     token = get_random_string(22)
     cache.set(_cache_key(request), (token, checked), _KEPT_S)
     return token
 
 
-def _kept(request: HttpRequest, token: str) -> Checked | None:
+def _kept(request: HttpRequest, token: str) -> CheckedFiles | None:
     kept, checked = cache.get(_cache_key(request)) or ("", None)
     return checked if kept == token else None

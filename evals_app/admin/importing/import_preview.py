@@ -7,7 +7,7 @@ from itertools import groupby
 
 from django.utils.text import Truncator
 
-from evals_app.admin.importing.import_changes import Written, counted
+from evals_app.admin.importing.import_changes import ObjectPreview, counted
 from evals_app.admin.importing.import_forms import AGENT_FIELD
 from evals_app.formats.detect import is_spreadsheet
 from evals_app.formats.reading.problems import (
@@ -41,7 +41,7 @@ _WORD = re.compile(r"\"[^\"]*\"|'[^']*'|[^\s,\]}]*[^\s,\]}:]|\S")
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class SourceLine:
     """A line of a file, split where a problem is; `is_hidden`: it may contain a secret."""
 
     before: str = ""
@@ -51,7 +51,7 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class TableCell:
     """A cell of a table: its name and text."""
 
     name: str
@@ -60,12 +60,12 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class Quoted:
+class QuotedProblem:
     """A problem with its line, or with the cells of its row, if there are any."""
 
     problem: Problem
-    line: Line | None = None
-    cells: tuple[Cell, ...] = ()
+    line: SourceLine | None = None
+    cells: tuple[TableCell, ...] = ()
 
     @property
     def message(self) -> str:
@@ -74,11 +74,11 @@ class Quoted:
 
 
 @dataclass(frozen=True, slots=True)
-class Remarks:
+class ProblemsByFile:
     """All problems of one level, by file."""
 
     count: int
-    files: list[tuple[str, list[Quoted]]]
+    files: list[tuple[str, list[QuotedProblem]]]
     more: int
 
     def __bool__(self) -> bool:
@@ -94,16 +94,16 @@ class Preview:
     `lost_checks` says how many checks are lost.
     """
 
-    errors: Remarks
-    warnings: Remarks
-    losses: Remarks
+    errors: ProblemsByFile
+    warnings: ProblemsByFile
+    losses: ProblemsByFile
     lost_checks: str
     unassigned: list[str]
     unknown: list[UnknownColumn]
     objects: str
     counts: list[str]
-    created: list[Written]
-    updated: list[Written]
+    created: list[ObjectPreview]
+    updated: list[ObjectPreview]
     more_created: int
     more_updated: int
     unchanged: list[Change]
@@ -129,7 +129,7 @@ def preview(outcome: ImportReport | FormatError, contents: Mapping[str, bytes]) 
     unknown = [problem for problem in problems if isinstance(problem, UnknownColumn)]
     others = [item for item in problems if not isinstance(item, NoAgent | UnknownColumn)]
 
-    def remarks(level: Level) -> Remarks:
+    def remarks(level: Level) -> ProblemsByFile:
         return quotes.remarks([problem for problem in others if problem.level == level])
 
     created, updated, unchanged = (
@@ -146,8 +146,8 @@ def preview(outcome: ImportReport | FormatError, contents: Mapping[str, bytes]) 
         unassigned=list(dict.fromkeys(problem.path for problem in unassigned)),
         objects=counted([*created, *updated]),
         counts=[f"{word}: {counted(group)}" for word, group in counts.items() if group],
-        created=list(map(Written, created[:MAX_WRITTEN])),
-        updated=list(map(Written, updated[:MAX_WRITTEN])),
+        created=list(map(ObjectPreview, created[:MAX_WRITTEN])),
+        updated=list(map(ObjectPreview, updated[:MAX_WRITTEN])),
         more_created=max(0, len(created) - MAX_WRITTEN),
         more_updated=max(0, len(updated) - MAX_WRITTEN),
         unchanged=unchanged[:MAX_SHOWN],
@@ -172,51 +172,51 @@ class _Quotes:
         self._lines: dict[str, list[str]] = {}
         self._tables: dict[str, Table | None] = {}
 
-    def remarks(self, problems: list[Problem]) -> Remarks:
+    def remarks(self, problems: list[Problem]) -> ProblemsByFile:
         shown = problems[:MAX_SHOWN]
         files = groupby(map(self._quoted, shown), key=lambda quoted: quoted.problem.path)
-        return Remarks(
+        return ProblemsByFile(
             len(problems),
             [(path, list(quoted)) for path, quoted in files],
             len(problems) - len(shown),
         )
 
-    def _quoted(self, problem: Problem) -> Quoted:
+    def _quoted(self, problem: Problem) -> QuotedProblem:
         if is_spreadsheet(problem.path):
             return self._in_table(problem)
         if not problem.line:
-            return Quoted(problem)
+            return QuotedProblem(problem)
         lines = self._lines_of(problem.path)
         if problem.line > len(lines):
-            return Quoted(problem)
+            return QuotedProblem(problem)
         line = lines[problem.line - 1]
         # Without a known key, the line may belong to any of the keys above.
         above = [] if problem.keys else _above(lines[: problem.line])
         if is_secret((problem.keys,)) or any(map(has_secret, (line, *above))):
-            return Quoted(problem, Line(is_hidden=True))
-        return Quoted(problem, _cut(line, problem.column))
+            return QuotedProblem(problem, SourceLine(is_hidden=True))
+        return QuotedProblem(problem, _cut(line, problem.column))
 
-    def _in_table(self, problem: Problem) -> Quoted:
+    def _in_table(self, problem: Problem) -> QuotedProblem:
         """Return the problem with the cells around the one that is meant."""
         cell = _IN_CELL.fullmatch(problem.keys)
         table = self._table(problem.path) if cell else None
         if cell is None or table is None:
-            return Quoted(problem)
+            return QuotedProblem(problem)
         rows = table.data.get(cell[1] or "", [])
         row = rows[problem.line - 1] if problem.line <= len(rows) else []
         if any(map(has_secret, row)):
-            return Quoted(problem, Line(is_hidden=True))
+            return QuotedProblem(problem, SourceLine(is_hidden=True))
         first = max(0, min(problem.column - 1 - _CELLS // 2, len(row) - _CELLS))
         last = max(min(len(row), first + _CELLS), problem.column)
         cells = (
-            Cell(
+            TableCell(
                 cell_name((NO_NAME, problem.line - 1, n)),
                 Truncator("".join(_visible(row[n]))).chars(_CELL_LENGTH) if n < len(row) else "",
                 n + 1 == problem.column,
             )
             for n in range(first, last)
         )
-        return Quoted(problem, cells=tuple(cells))
+        return QuotedProblem(problem, cells=tuple(cells))
 
     def _table(self, path: str) -> Table | None:
         if path not in self._tables:
@@ -246,14 +246,14 @@ def _above(lines: list[str]) -> Iterator[str]:
             depth = indent
 
 
-def _cut(line: str, column: int) -> Line:
+def _cut(line: str, column: int) -> SourceLine:
     line = "".join(_visible(line))
     start = max(0, column - 1)
     word = _WORD.match(line, start) if column else None
     end = word.end() if word else start
     first = max(0, start - _BEFORE) if len(line) > _MAX_LINE else 0
     last = first + _MAX_LINE
-    return Line(
+    return SourceLine(
         before=("…" if first else "") + line[first:start],
         marked=line[start : min(end, last)],
         after=line[end:last] + ("…" if last < len(line) else ""),

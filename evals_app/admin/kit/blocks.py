@@ -9,7 +9,7 @@ from typing import Any
 
 from django.core.exceptions import ValidationError
 
-from evals_app.admin.kit.lines import Column, Line, LinesWidget, RecordLines, Typed
+from evals_app.admin.kit.lines import Line, LineColumn, LinesWidget, RecordLines, TypedLines
 from evals_app.admin.kit.value_lines import MatcherLines
 
 _BEGINS = "begins"  # value of the hidden line
@@ -21,7 +21,7 @@ class BlocksWidget(LinesWidget):
     template_name = "admin/evals_app/kit/blocks.html"
 
     def __init__(
-        self, columns: Sequence[Column], *, inner_key: str, inner: MatcherLines, opens: bool
+        self, columns: Sequence[LineColumn], *, inner_key: str, inner: MatcherLines, opens: bool
     ) -> None:
         super().__init__(columns)
         self.inner_key = inner_key
@@ -51,17 +51,17 @@ class BlocksWidget(LinesWidget):
             "blank": self.lines.inputs(inner_name, {}),
         }
 
-    def value_from_datadict(self, data: Any, files: Any, name: str) -> Typed:
-        insides: list[Typed] = []
+    def value_from_datadict(self, data: Any, files: Any, name: str) -> TypedLines:
+        insides: list[TypedLines] = []
         for line in self.lines.posted(data, f"{name}-{self.inner_key}"):
             if set(line.values()) == {_BEGINS}:
-                insides.append(Typed())
+                insides.append(TypedLines())
             elif insides and self.lines.is_typed(line):
                 insides[-1].append(line)
         blocks = self.posted(data, name)
         # Other clients may leave out the hidden lines.
-        insides += [Typed()] * (len(blocks) - len(insides))
-        return Typed(
+        insides += [TypedLines()] * (len(blocks) - len(insides))
+        return TypedLines(
             block | {self.inner_key: inside}
             for block, inside in zip(blocks, insides, strict=False)
             if inside or self.is_typed(block)
@@ -73,7 +73,7 @@ class RecordBlocks(RecordLines):
 
     def __init__(
         self,
-        columns: Sequence[Column],
+        columns: Sequence[LineColumn],
         *,
         inner_key: str,
         inner: MatcherLines,
@@ -90,9 +90,9 @@ class RecordBlocks(RecordLines):
             record: dict[str, Any] = {self.bare_key: item} if isinstance(item, str) else dict(item)
             inside = record.pop(self.inner_key, {})
             (line,) = super().written([record])
-            yield line | {self.inner_key: Typed(self.inner.written(inside))}
+            yield line | {self.inner_key: TypedLines(self.inner.written(inside))}
 
-    def read(self, lines: Typed) -> list[Any]:
+    def read(self, lines: TypedLines) -> list[Any]:
         records = super().read(lines)
         for number, line in enumerate(lines, 1):
             if not line[self.inner_key]:

@@ -36,7 +36,7 @@ class Series:
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class ChartPoint:
     """A single place in a chart, with its own shape."""
 
     label: str
@@ -76,7 +76,9 @@ def line_chart(
     )
 
 
-def scatter_chart(points: Sequence[Point], *, x: str, y: str, is_percent: bool = False) -> Chart:
+def scatter_chart(
+    points: Sequence[ChartPoint], *, x: str, y: str, is_percent: bool = False
+) -> Chart:
     """Return one shape for each point; `x` and `y` are the titles of the axes, `is_percent` is of y."""
     datasets = [
         _look(place)

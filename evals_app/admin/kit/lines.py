@@ -21,7 +21,7 @@ Line = dict[str, Any]  # texts by column; a block has nested lines
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class LineColumn:
     """One input of a line. `key` is the end of its name; without it, the name is the field's."""
 
     key: str
@@ -43,7 +43,7 @@ def list_of(names: str) -> str:
     return f"ew-{names.replace(' ', '-')}" if names else ""
 
 
-class Typed(list[Line]):
+class TypedLines(list[Line]):
     """Lines as typed, as opposed to a value."""
 
 
@@ -53,7 +53,7 @@ class LinesWidget(forms.Widget):
     template_name = "admin/evals_app/kit/lines.html"
     is_single = False  # exactly one line
 
-    def __init__(self, columns: Sequence[Column]) -> None:
+    def __init__(self, columns: Sequence[LineColumn]) -> None:
         super().__init__()
         self.columns = columns
 
@@ -99,8 +99,8 @@ class LinesWidget(forms.Widget):
         typed = [column.key for column in self.columns if column.kind != "select"]
         return any(line[key] for key in typed)
 
-    def value_from_datadict(self, data: Any, files: Any, name: str) -> Typed:
-        return Typed(line for line in self.posted(data, name) if self.is_typed(line))
+    def value_from_datadict(self, data: Any, files: Any, name: str) -> TypedLines:
+        return TypedLines(line for line in self.posted(data, name) if self.is_typed(line))
 
     def value_omitted_from_data(self, data: Any, files: Any, name: str) -> bool:
         return False
@@ -109,7 +109,7 @@ class LinesWidget(forms.Widget):
 class LinesField(ABC, forms.Field):
     """A field whose value is read from lines."""
 
-    def __init__(self, columns: Sequence[Column], **kwargs: Any) -> None:
+    def __init__(self, columns: Sequence[LineColumn], **kwargs: Any) -> None:
         super().__init__(widget=LinesWidget(columns), **{"required": False, **kwargs})
 
     @abstractmethod
@@ -117,24 +117,24 @@ class LinesField(ABC, forms.Field):
         """Write a value as lines."""
 
     @abstractmethod
-    def read(self, lines: Typed) -> Any:
+    def read(self, lines: TypedLines) -> Any:
         """Read a value from lines.
 
         Raises:
             ValidationError: naming the line.
         """
 
-    def prepare_value(self, value: Any) -> Typed:
-        if isinstance(value, Typed):
+    def prepare_value(self, value: Any) -> TypedLines:
+        if isinstance(value, TypedLines):
             return value
         try:
-            return Typed(self.written(value or []))
+            return TypedLines(self.written(value or []))
         except (AttributeError, LookupError, TypeError, ValueError):
             # Stored in another shape by another version.
-            return Typed()
+            return TypedLines()
 
     def to_python(self, value: Any) -> Any:
-        return self.read(value) if isinstance(value, Typed) else value
+        return self.read(value) if isinstance(value, TypedLines) else value
 
     def has_changed(self, initial: Any, data: Any) -> bool:
         try:
@@ -156,13 +156,13 @@ class TextLines(LinesField):
         **kwargs: Any,
     ) -> None:
         label = str(kwargs.get("label", "Value"))
-        column = Column("", label, kind=kind, placeholder=placeholder, names=names)
+        column = LineColumn("", label, kind=kind, placeholder=placeholder, names=names)
         super().__init__([column], **kwargs)
 
     def written(self, value: Sequence[str]) -> Iterable[Line]:
         return ({"": str(text)} for text in value)
 
-    def read(self, lines: Typed) -> list[str]:
+    def read(self, lines: TypedLines) -> list[str]:
         return [line[""] for line in lines]
 
 
@@ -174,7 +174,7 @@ class RecordLines(LinesField):
 
     def __init__(
         self,
-        columns: Sequence[Column],
+        columns: Sequence[LineColumn],
         *,
         json_keys: frozenset[str] = frozenset(),
         number_keys: frozenset[str] = frozenset(),
@@ -196,7 +196,7 @@ class RecordLines(LinesField):
                 if item not in (None, {}, [])
             }
 
-    def read(self, lines: Typed) -> list[Any]:
+    def read(self, lines: TypedLines) -> list[Any]:
         records: list[Any] = []
         special = self.json_keys | self.number_keys
         for number, line in enumerate(lines, 1):
@@ -217,21 +217,21 @@ class RecordLines(LinesField):
         return records
 
 
-class ChosenTexts(LinesField):
+class KeyedTexts(LinesField):
     """A mapping from a few known keys to texts."""
 
     def __init__(self, keys: Sequence[str], *, key_label: str, **kwargs: Any) -> None:
         choices = tuple((key, key) for key in keys)
         columns = [
-            Column("key", key_label, kind="select", choices=choices),
-            Column("text", str(kwargs.get("label", "Text"))),
+            LineColumn("key", key_label, kind="select", choices=choices),
+            LineColumn("text", str(kwargs.get("label", "Text"))),
         ]
         super().__init__(columns, **kwargs)
 
     def written(self, value: Any) -> Iterable[Line]:
         return ({"key": str(key), "text": str(text)} for key, text in dict(value).items())
 
-    def read(self, lines: Typed) -> dict[str, str]:
+    def read(self, lines: TypedLines) -> dict[str, str]:
         texts: dict[str, str] = {}
         for number, line in enumerate(lines, 1):
             if line["key"] in texts:
@@ -249,7 +249,7 @@ def read_at(place: str, text: str, read: Callable[[str], Any]) -> Any:
         raise ValidationError(f"{place}: {message}" if place else message) from None
 
 
-def keyed(lines: Typed, label: str) -> Iterable[tuple[int, str, Line]]:
+def keyed(lines: TypedLines, label: str) -> Iterable[tuple[int, str, Line]]:
     """Yield lines with number and key, which each one must have and none may share."""
     seen: set[str] = set()
     for number, line in enumerate(lines, 1):

@@ -5,7 +5,15 @@ from typing import Any
 
 from django.core.exceptions import ValidationError
 
-from evals_app.admin.kit.lines import Column, Line, LinesField, LinesWidget, Typed, keyed, read_at
+from evals_app.admin.kit.lines import (
+    Line,
+    LineColumn,
+    LinesField,
+    LinesWidget,
+    TypedLines,
+    keyed,
+    read_at,
+)
 from evals_app.admin.kit.values import KINDS, needs_text, read_value, write_value
 from fixtures_app.ground.json_data import canonical
 
@@ -22,16 +30,16 @@ MUSTS: tuple[tuple[str, str], ...] = (
     ("absent", "is absent"),
 )
 _WITHOUT_VALUE = {"present": True, "absent": False}
-_KIND = Column("kind", "Kind of value", kind="select", choices=KINDS)
-_VALUE = Column("value", "Value")
-_MUST = Column("must", "Comparison", kind="select", choices=MUSTS)
+_KIND = LineColumn("kind", "Kind of value", kind="select", choices=KINDS)
+_VALUE = LineColumn("value", "Value")
+_MUST = LineColumn("must", "Comparison", kind="select", choices=MUSTS)
 
 
 class ValueLines(LinesField):
     """A mapping from names to plain values."""
 
     def __init__(self, *, key_label: str, **kwargs: Any) -> None:
-        super().__init__([Column("key", key_label), _VALUE, _KIND], **kwargs)
+        super().__init__([LineColumn("key", key_label), _VALUE, _KIND], **kwargs)
         self.key_label = key_label
 
     def written(self, value: Any) -> Iterable[Line]:
@@ -39,7 +47,7 @@ class ValueLines(LinesField):
             kind, text = write_value(item)
             yield {"key": key, "kind": kind, "value": text}
 
-    def read(self, lines: Typed) -> dict[str, Any]:
+    def read(self, lines: TypedLines) -> dict[str, Any]:
         return {key: _read(number, line) for number, key, line in keyed(lines, self.key_label)}
 
 
@@ -47,13 +55,13 @@ class MatcherLines(LinesField):
     """Conditions on arguments or fields, by their names."""
 
     def __init__(self, *, noun: str = "Argument", names: str = "", **kwargs: Any) -> None:
-        super().__init__([Column("key", noun, names=names), _MUST, _VALUE, _KIND], **kwargs)
+        super().__init__([LineColumn("key", noun, names=names), _MUST, _VALUE, _KIND], **kwargs)
         self.noun = noun
 
     def written(self, value: Any) -> Iterable[Line]:
         return ({"key": key, **write_matcher(matcher)} for key, matcher in dict(value).items())
 
-    def read(self, lines: Typed) -> dict[str, Any]:
+    def read(self, lines: TypedLines) -> dict[str, Any]:
         return {key: read_matcher(number, line) for number, key, line in keyed(lines, self.noun)}
 
 
@@ -78,15 +86,15 @@ class MatcherField(LinesField):
         super().__init__(columns, **kwargs)
         self.widget = _OneMatcher(columns)
 
-    def prepare_value(self, value: Any) -> Typed:
+    def prepare_value(self, value: Any) -> TypedLines:
         if value is UNSAID:
-            return Typed()
-        return value if isinstance(value, Typed) else Typed(self.written(value))
+            return TypedLines()
+        return value if isinstance(value, TypedLines) else TypedLines(self.written(value))
 
     def written(self, value: Any) -> Iterable[Line]:
         return [write_matcher(value)]
 
-    def read(self, lines: Typed) -> Any:
+    def read(self, lines: TypedLines) -> Any:
         return read_matcher(None, lines[0]) if lines else UNSAID
 
     def has_changed(self, initial: Any, data: Any) -> bool:

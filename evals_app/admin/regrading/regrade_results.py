@@ -22,7 +22,7 @@ MAX_LINKS = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Changed:
+class ChangedVerdict:
     """A conversation whose verdict is not what it was."""
 
     execution: Execution
@@ -57,7 +57,7 @@ def results_context(run: Run) -> dict[str, Any]:
     return {
         "changed_in_short": _in_short(counts, total=run.passed + run.failed + run.errored),
         "changes": [
-            Changed(row, before=badge(row.source.verdict), after=badge(row.verdict))
+            ChangedVerdict(row, before=badge(row.source.verdict), after=badge(row.verdict))
             for row in rows[:MAX_CHANGED]
         ],
         "changes_more": max(0, changed - MAX_CHANGED),

@@ -46,7 +46,7 @@ _SCALES = {
 }
 
 
-class Line(NamedTuple):
+class CalibrationLine(NamedTuple):
     """A passport in a list."""
 
     yardstick: Yardstick
@@ -85,7 +85,7 @@ class TryForm(forms.Form):
     max_cost_usd = CeilingField(required=False, help_text="Of each run. Leave blank for no limit.")
 
 
-class PassportPages(ReadOnly):
+class CalibrationPages(ReadOnly):
     """The list of yardsticks, the passport of one, and the button that tries a new wording."""
 
     def get_urls(self) -> list[URLPattern]:
@@ -207,10 +207,10 @@ def _kind(yardstick: Yardstick) -> str:
     return grader.label if grader else yardstick.type
 
 
-def _line(compared: Calibration) -> Line:
+def _line(compared: Calibration) -> CalibrationLine:
     agreement, kind = compared.agreement, _kind(compared.yardstick)
     criterion = first_words(compared.yardstick.criterion)
-    return Line(
+    return CalibrationLine(
         yardstick=compared.yardstick,
         criterion=criterion,
         kind="" if kind == criterion else kind,  # some kinds have no other criterion

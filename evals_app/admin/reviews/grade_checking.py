@@ -39,7 +39,7 @@ _POINTS = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class AnswerButton:
     """One of the buttons: its value, words and key, and what it says of the check."""
 
     value: str
@@ -50,15 +50,15 @@ class Answer:
     icon: str = ""
 
 
-_CANNOT_TELL = Answer("unsure", "Cannot tell", "u", None, icon="help")
+_CANNOT_TELL = AnswerButton("unsure", "Cannot tell", "u", None, icon="help")
 _VERDICTS = (
-    Answer("yes", "Meets it", "y", passed=True, icon="check_circle"),
-    Answer("no", "Does not meet it", "n", passed=False, icon="cancel"),
+    AnswerButton("yes", "Meets it", "y", passed=True, icon="check_circle"),
+    AnswerButton("no", "Does not meet it", "n", passed=False, icon="cancel"),
     _CANNOT_TELL,
 )
 
 
-class Checking(ReadOnly):
+class GradeCheckPages(ReadOnly):
     """The pages of a task on which its grades are checked."""
 
     def get_urls(self) -> list[URLPattern]:
@@ -131,19 +131,19 @@ def _url(task: ReviewTask, position: int) -> str:
     return reverse("admin:evals_app_reviewtask_check", args=[task.pk, position])
 
 
-def _answers(criterion: GradeCriterion, item: ReviewItem) -> tuple[Answer, ...]:
+def _answers(criterion: GradeCriterion, item: ReviewItem) -> tuple[AnswerButton, ...]:
     """Return the buttons: a grade on the scale 1-5, else a verdict."""
     if item.item is not None or not criterion.has_five_points:
         return _VERDICTS
     points = (
-        Answer(str(n), str(n), str(n), None, score=(n - 1) / (_POINTS - 1))
+        AnswerButton(str(n), str(n), str(n), None, score=(n - 1) / (_POINTS - 1))
         for n in range(1, _POINTS + 1)
     )
     return (*points, _CANNOT_TELL)
 
 
 def _take(
-    request: HttpRequest, item: ReviewItem, answers: tuple[Answer, ...]
+    request: HttpRequest, item: ReviewItem, answers: tuple[AnswerButton, ...]
 ) -> HttpResponseRedirect | None:
     """Store an answer; return None if it cannot be taken."""
     person = cast("User", request.user)
@@ -206,7 +206,7 @@ def _turns(trial: Trial, last: int, *, whole: bool) -> list[tuple[TurnLine, bool
     ]
 
 
-def _revealed(item: ReviewItem, answers: tuple[Answer, ...], person: int) -> dict[str, Any]:
+def _revealed(item: ReviewItem, answers: tuple[AnswerButton, ...], person: int) -> dict[str, Any]:
     """Return what the judge and other people say, and whether the person agrees."""
     checked = item_with_words(item)
     own = checked.word_of(person)
@@ -227,7 +227,7 @@ def _revealed(item: ReviewItem, answers: tuple[Answer, ...], person: int) -> dic
     }
 
 
-def _is_answer(answer: Answer, word: Any) -> bool:
+def _is_answer(answer: AnswerButton, word: Any) -> bool:
     if answer.score is not None or word.score is not None:
         return answer.score == word.score
     return answer.passed is word.passed

@@ -15,7 +15,7 @@ from django.utils.safestring import SafeString
 from evals_app.admin.kit.charts import Chart, Series, line_chart
 from evals_app.admin.kit.overviews import Overview
 from evals_app.admin.kit.presentation import badge
-from evals_app.admin.reviews.calibration import PassportPages
+from evals_app.admin.reviews.calibration import CalibrationPages
 from evals_app.engine.llm.pricing import usd_text
 from evals_app.models import JudgeTally, Spending
 from evals_app.reports.words.figures import count
@@ -34,13 +34,13 @@ _COUNTS = (
 
 
 @dataclass(slots=True)
-class Use:
+class JudgeUsage:
     """How a judge was used in some time; money in USD, None if nothing is booked for it."""
 
     counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(_COUNTS, 0))
     cost_usd: Decimal | None = None
 
-    def add(self, other: "Use") -> None:
+    def add(self, other: "JudgeUsage") -> None:
         for name, number in other.counts.items():
             self.counts[name] += number
         if other.cost_usd is not None:
@@ -84,7 +84,7 @@ def _share(part: int, rest: int) -> float | None:
 
 
 @dataclass(slots=True)
-class Judge:
+class JudgeHistory:
     """A judge, all in all and month by month, the newest last.
 
     `compared` is the number of criteria on which it was compared with people.
@@ -92,8 +92,8 @@ class Judge:
 
     model: str
     compared: int = 0
-    total: Use = field(default_factory=Use)
-    months: dict[date, Use] = field(default_factory=dict)
+    total: JudgeUsage = field(default_factory=JudgeUsage)
+    months: dict[date, JudgeUsage] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -105,7 +105,7 @@ class Judge:
 
 
 @admin.register(JudgeTally)
-class JudgesAdmin(PassportPages, Overview):
+class JudgesAdmin(CalibrationPages, Overview):
     """Judges in use."""
 
     template = "admin/evals_app/reviews/judges.html"
@@ -123,13 +123,13 @@ class JudgesAdmin(PassportPages, Overview):
         }
 
 
-def judges_since(first: date) -> list[Judge]:
+def judges_since(first: date) -> list[JudgeHistory]:
     """Return the judges that graded since a day, those with most grades first."""
-    found: dict[str, Judge] = {}
+    found: dict[str, JudgeHistory] = {}
     for model, month, use in _uses(first):
-        judge = found.setdefault(model, Judge(model))
+        judge = found.setdefault(model, JudgeHistory(model))
         judge.total.add(use)
-        judge.months.setdefault(month, Use()).add(use)
+        judge.months.setdefault(month, JudgeUsage()).add(use)
     for judge in found.values():
         judge.months = dict(sorted(judge.months.items()))
     for model, criteria in compared_judges().items():
@@ -139,7 +139,7 @@ def judges_since(first: date) -> list[Judge]:
     return sorted(graded, key=lambda judge: (-judge.total.counts["graded"], judge.model))
 
 
-def _uses(first: date) -> list[tuple[str, date, Use]]:
+def _uses(first: date) -> list[tuple[str, date, JudgeUsage]]:
     """Return uses by judge and month: how they graded, and what it cost."""
     month = TruncMonth("day")
     tallies = JudgeTally.objects.filter(day__gte=first).values("model", month=month).order_by()
@@ -148,14 +148,18 @@ def _uses(first: date) -> list[tuple[str, date, Use]]:
     by_judge: Any = tallies.annotate(*map(Sum, _COUNTS))
     return [
         *(
-            (row["model"], row["month"], Use({name: row[f"{name}__sum"] for name in _COUNTS}))
+            (
+                row["model"],
+                row["month"],
+                JudgeUsage({name: row[f"{name}__sum"] for name in _COUNTS}),
+            )
             for row in by_judge
         ),
-        *((row["model"], row["month"], Use(cost_usd=row["cost"])) for row in by_month),
+        *((row["model"], row["month"], JudgeUsage(cost_usd=row["cost"])) for row in by_month),
     ]
 
 
-def _chart(judges: Sequence[Judge]) -> Chart | None:
+def _chart(judges: Sequence[JudgeHistory]) -> Chart | None:
     """Draw the share that passed, month by month; None if there is only one month."""
     months = sorted({month for judge in judges for month in judge.months})
     if len(months) < 2:  # noqa: PLR2004 - one point is not a line
@@ -165,7 +169,7 @@ def _chart(judges: Sequence[Judge]) -> Chart | None:
     return line_chart(names, series, y="grades passed, %", is_percent=True)
 
 
-def _rate_in(judge: Judge, month: date) -> float | None:
+def _rate_in(judge: JudgeHistory, month: date) -> float | None:
     use = judge.months.get(month)
     rate = use.pass_rate if use else None
     return None if rate is None else round(100 * rate, 1)

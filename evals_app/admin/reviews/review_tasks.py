@@ -17,7 +17,7 @@ from unfold.paginator import InfinitePaginator
 
 from evals_app.admin.kit.permissions import requires
 from evals_app.admin.kit.presentation import badge
-from evals_app.admin.reviews.grade_checking import Checking, verdict_in_words
+from evals_app.admin.reviews.grade_checking import GradeCheckPages, verdict_in_words
 from evals_app.admin.reviews.review_task_form import ReviewTaskForm
 from evals_app.admin.starting.run_dialog import leave_dialog
 from evals_app.models import ReviewTask, Run
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 MAX_LINKED = 10  # tasks on the page of a run
 
 
-class WhoseFilter(admin.SimpleListFilter):
+class AssigneeFilter(admin.SimpleListFilter):
     """Tasks that wait for me, or that others have."""
 
     title = "person"
@@ -96,11 +96,11 @@ class TaskList(ChangeList):
 
 
 @admin.register(ReviewTask)
-class ReviewTaskAdmin(Checking):
+class ReviewTaskAdmin(GradeCheckPages):
     """Tasks: started on the page of a run, worked on and read here."""
 
     list_display = ("name", "status_badge", "mine", "people_shown", "created")
-    list_filter = (WhoseFilter, ClosedFilter)
+    list_filter = (AssigneeFilter, ClosedFilter)
     list_per_page = 25
     paginator = InfinitePaginator
     change_form_template = "admin/evals_app/reviews/tasks/page.html"

@@ -50,7 +50,7 @@ class RunningLine:
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class QueueWait:
     """How long a run has been waiting for a worker."""
 
     since: datetime
@@ -93,7 +93,7 @@ def progress(run: Run) -> dict[str, Any]:
     if not alive and not run.stop_reason:
         ends = [lease.until for lease in leases.values()] or [run.waiting_since]
         since = run.created_at if run.started_at is None else max(ends)
-        waiting = Waiting(since, between(since, now), workers or 0)
+        waiting = QueueWait(since, between(since, now), workers or 0)
         if workers:
             problems += stuck_in_queue(this).values()
     # Two looks at what moves meanwhile: a difference below 0 means none.

@@ -100,7 +100,7 @@ class TrialMark:
 
 
 @dataclass(frozen=True, slots=True)
-class CaseLine:
+class CaseResultLine:
     """A case over its trials."""
 
     name: str
@@ -289,7 +289,7 @@ def _by_reason(rows: Iterable[Execution]) -> tuple[tuple[str, tuple[Execution, .
     return tuple((reason, tuple(same)) for reason, same in by_reason.items())
 
 
-def _case_lines(run: Run, cases: Iterable[CaseResult], *, scale: str) -> list[CaseLine]:
+def _case_lines(run: Run, cases: Iterable[CaseResult], *, scale: str) -> list[CaseResultLine]:
     cases = list(cases)
     trials: dict[str, list[TrialMark]] = {}
     ended: dict[str, list[Execution]] = {}
@@ -308,7 +308,7 @@ def _case_lines(run: Run, cases: Iterable[CaseResult], *, scale: str) -> list[Ca
         passed = row.verdict in {Verdict.PASSED, Verdict.MEASURED}
         trials.setdefault(row.case, []).append(TrialMark(row.pk, sign, label, passed))
     return [
-        CaseLine(
+        CaseResultLine(
             name=case.name,
             badge=badge(case.verdict or "not_run"),
             people=_people_of_case(case, ended.get(case.name, ()), run.reviewed),

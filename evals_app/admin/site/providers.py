@@ -91,7 +91,7 @@ def _help_of(kind: str) -> dict[str, str]:
     }
 
 
-class Unmoved(PositionField):
+class UnorderedPosition(PositionField):
     """The position of a row that has no order: never a change."""
 
     def has_changed(self, initial: object, data: object) -> bool:
@@ -103,7 +103,7 @@ class PriceForm(SpecForm, RowForm):
 
     mapping = PRICE
 
-    position = Unmoved()
+    position = UnorderedPosition()
     valid_from = forms.DateField(
         widget=TextInput({"type": "date"}), initial=lambda: timezone.now().date()
     )

@@ -11,7 +11,7 @@ from unfold.widgets import (
 )
 
 from evals_app.admin.checks.check_rows import note_choices
-from evals_app.admin.kit.lines import Column, RecordLines, TagsField
+from evals_app.admin.kit.lines import LineColumn, RecordLines, TagsField
 from evals_app.admin.kit.money import UsdInput
 from evals_app.admin.kit.spec_form import SpecForm
 from evals_app.admin.kit.value_lines import VALUE_HELP, ValueLines
@@ -43,10 +43,10 @@ class CaseForm(SpecForm, VersionedForm):
     context_params = ValueLines(key_label="Name")
     history = RecordLines(
         [
-            Column(
+            LineColumn(
                 "role", "Who", kind="select", choices=(("user", "User"), ("assistant", "Agent"))
             ),
-            Column("content", "Message", kind="area", placeholder="Text of the message"),
+            LineColumn("content", "Message", kind="area", placeholder="Text of the message"),
         ],
     )
     max_cost_usd = UsdInput(required=False, widget=UnfoldAdminDecimalFieldWidget())

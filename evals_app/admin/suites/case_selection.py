@@ -112,7 +112,7 @@ class IntoOtherForm(IntoForm):
 
 
 @dataclass(frozen=True, slots=True)
-class Doing:
+class ActionRequest:
     """An action on its way: who does it, with which cases, and what was asked."""
 
     request: HttpRequest
@@ -135,38 +135,38 @@ class Doing:
         messages.success(self.request, f"{what}: {plural(count, 'case')}.")
 
 
-def _run(doing: Doing) -> str | None:
+def _run(doing: ActionRequest) -> str | None:
     names = frozenset(doing.cases.values_list("name", flat=True))
     run = try_start(doing.request, doing.suite, names=names)
     return run_url(run) if run else None
 
 
-def _tag(doing: Doing) -> None:
+def _tag(doing: ActionRequest) -> None:
     tags = doing.asked["tags"]
     what = f"Added {_quoted(tags)}"
     _noted(doing, what, lambda: add_tags(doing.cases, tags))
 
 
-def _untag(doing: Doing) -> None:
+def _untag(doing: ActionRequest) -> None:
     tags = doing.asked["tags"]
     _noted(doing, f"Removed {_quoted(tags)}", lambda: remove_tags(doing.cases, tags))
 
 
-def _enable(doing: Doing) -> None:
+def _enable(doing: ActionRequest) -> None:
     _noted(doing, "Enabled", lambda: set_enabled(doing.cases, enabled=True))
 
 
-def _disable(doing: Doing) -> None:
+def _disable(doing: ActionRequest) -> None:
     _noted(doing, "Disabled", lambda: set_enabled(doing.cases, enabled=False))
 
 
-def _place(doing: Doing) -> None:
+def _place(doing: ActionRequest) -> None:
     place = doing.asked["place"]
     place_cases(doing.suite, doing.cases.values_list("pk", flat=True), at=place)
     doing.done(f"Moved to position {place:,}", doing.cases.count())
 
 
-def _copy(doing: Doing) -> None:
+def _copy(doing: ActionRequest) -> None:
     into = doing.asked["into"]
     count = copy_cases(doing.cases, into)
     user: Any = doing.request.user
@@ -175,7 +175,7 @@ def _copy(doing: Doing) -> None:
     doing.done(f"Copied to “{into}”", count)
 
 
-def _move(doing: Doing) -> None:
+def _move(doing: ActionRequest) -> None:
     into = doing.asked["into"]
     try:
         _noted(doing, f"Moved to suite “{into}”", lambda: move_cases(doing.cases, into))
@@ -183,11 +183,11 @@ def _move(doing: Doing) -> None:
         messages.error(doing.request, str(error))
 
 
-def _delete(doing: Doing) -> None:
+def _delete(doing: ActionRequest) -> None:
     _noted(doing, "Deleted", lambda: remove_cases(doing.cases), flag=DELETION)
 
 
-def _noted(doing: Doing, what: str, act: Callable[[], int], *, flag: int = CHANGE) -> None:
+def _noted(doing: ActionRequest, what: str, act: Callable[[], int], *, flag: int = CHANGE) -> None:
     """Act on the cases, and note it."""
     cases = list(
         doing.cases.only("suite", "name")
@@ -209,7 +209,7 @@ class Action:
     title: str
     icon: str
     needs: Sequence[str]
-    act: Callable[[Doing], str | None]
+    act: Callable[[ActionRequest], str | None]
     heading: str = ""
     text: str = ""
     button: str = ""

@@ -12,7 +12,7 @@ from fixtures_app.editing.rows import prefill, read_position
 
 
 @dataclass(frozen=True, slots=True)
-class Start:
+class CaseStart:
     """A way to start a case, as a link on the page of a new one."""
 
     title: str
@@ -21,7 +21,7 @@ class Start:
     is_chosen: bool
 
 
-def starts(request: HttpRequest) -> list[Start]:
+def starts(request: HttpRequest) -> list[CaseStart]:
     """Return the templates to choose from, an empty case first."""
     chosen = request.GET.get("template", "")
     ways = [("", "Blank", "An empty conversation")]
@@ -30,7 +30,7 @@ def starts(request: HttpRequest) -> list[Start]:
     for slug, title, about in ways:
         query = request.GET.copy()
         query["template"] = slug
-        links.append(Start(title, about, query.urlencode(), slug == chosen))
+        links.append(CaseStart(title, about, query.urlencode(), slug == chosen))
     return links
 
 

@@ -36,7 +36,7 @@ STATES = {"enabled": "Enabled", "disabled": "Disabled"}
 
 
 @dataclass(frozen=True, slots=True)
-class CaseFilter:
+class CaseListFilter:
     """Which cases of a suite are shown; a blank shows all."""
 
     q: str = ""
@@ -105,7 +105,7 @@ class CaseLine:
 class CaseList:
     """One page of the cases of a suite."""
 
-    def __init__(self, suite: Any, chosen: CaseFilter, *, page: str = "") -> None:
+    def __init__(self, suite: Any, chosen: CaseListFilter, *, page: str = "") -> None:
         self.suite, self.filter = suite, chosen
         self._page_asked = page
 

@@ -23,7 +23,7 @@ from evals_app.admin.suites.case_edits import move_case
 from evals_app.admin.suites.case_selection import (
     ACTIONS,
     Action,
-    Doing,
+    ActionRequest,
     allowed_actions,
     chosen_cases,
     size_of_run,
@@ -32,8 +32,8 @@ from evals_app.admin.suites.suite_cases import (
     PER_PAGE,
     STATES,
     VERDICTS,
-    CaseFilter,
     CaseList,
+    CaseListFilter,
     names_in_short,
 )
 from evals_app.library.importing.rights import Rights
@@ -175,7 +175,7 @@ class SuitePages(ModelAdmin):
         if not _sees_cases(request):
             return redirect("admin:evals_app_suite_change", suite.pk)
         actions = allowed_actions(request)
-        cases = CaseList(suite, CaseFilter.read(request.GET), page=request.GET.get("p", ""))
+        cases = CaseList(suite, CaseListFilter.read(request.GET), page=request.GET.get("p", ""))
         context |= {
             "list": cases,
             "actions": actions,
@@ -199,7 +199,7 @@ class SuitePages(ModelAdmin):
         if not (action.is_allowed(request) and _sees_cases(request)):
             raise PermissionDenied
         suite, context = self._page(request, pk, tab="cases")
-        chosen = CaseFilter.read(request.GET)
+        chosen = CaseListFilter.read(request.GET)
         cases = chosen_cases(request, suite, CaseList(suite, chosen).matching)
         back = f"{reverse('admin:evals_app_suite_cases', args=[pk])}?{request.GET.urlencode()}"
         names, count = names_in_short(cases)
@@ -225,7 +225,7 @@ class SuitePages(ModelAdmin):
                     context["size"] = size_of_run(request, suite, cases)
                 return render(request, f"{_TEMPLATES}/ask.html", context)
             asked = form.cleaned_data
-        return redirect(action.act(Doing(request, suite, cases, asked)) or back)
+        return redirect(action.act(ActionRequest(request, suite, cases, asked)) or back)
 
     def _move_one(self, request: HttpRequest, pk: int) -> HttpResponse:
         """Move a case up or down, or copy one: `up`, `down` or `copy` names its key."""

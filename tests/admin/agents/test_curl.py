@@ -1,6 +1,6 @@
 import pytest
 
-from evals_app.admin.agents.curl import Pasted, read_pasted
+from evals_app.admin.agents.curl import CurlRequest, read_pasted
 
 URL = "https://agent.example/chat"
 
@@ -8,29 +8,29 @@ URL = "https://agent.example/chat"
 @pytest.mark.parametrize(
     ("text", "pasted"),
     [
-        pytest.param(f" {URL}\n", Pasted(URL, "POST"), id="address alone"),
+        pytest.param(f" {URL}\n", CurlRequest(URL, "POST"), id="address alone"),
         pytest.param(
             f"curl -X POST {URL} -H 'X-Tenant: acme' -d '{{\"input\": \"a b\"}}'",
-            Pasted(URL, "POST", {"X-Tenant": "acme"}, {"input": "a b"}),
+            CurlRequest(URL, "POST", {"X-Tenant": "acme"}, {"input": "a b"}),
             id="usual",
         ),
         pytest.param(
             f"curl -s --compressed --max-time 5 \\\n  --url={URL} \\\r\n --json '[1]'",
-            Pasted(URL, "", {}, [1]),
+            CurlRequest(URL, "", {}, [1]),
             id="several lines",
         ),
         pytest.param(
-            f'curl -XPOST "{URL}" -H"X-A:b"', Pasted(URL, "POST", {"X-A": "b"}), id="joined"
+            f'curl -XPOST "{URL}" -H"X-A:b"', CurlRequest(URL, "POST", {"X-A": "b"}), id="joined"
         ),
-        pytest.param("curl agent.example", Pasted("http://agent.example"), id="no scheme"),
+        pytest.param("curl agent.example", CurlRequest("http://agent.example"), id="no scheme"),
         pytest.param(
             f"curl {URL} -u me:secret -b a=b",
-            Pasted(URL, "", {"Authorization": "Basic bWU6c2VjcmV0", "Cookie": "a=b"}),
+            CurlRequest(URL, "", {"Authorization": "Basic bWU6c2VjcmV0", "Cookie": "a=b"}),
             id="password",
         ),
     ],
 )
-def test_a_command_is_read(text: str, pasted: Pasted) -> None:
+def test_a_command_is_read(text: str, pasted: CurlRequest) -> None:
     assert read_pasted(text) == pasted
 
 

@@ -14,7 +14,7 @@ from evals_app.admin.checks.options_form import (
     option_field,
     options_form_class,
 )
-from evals_app.admin.kit.lines import ChosenTexts, RecordLines, TextLines
+from evals_app.admin.kit.lines import KeyedTexts, RecordLines, TextLines
 from evals_app.admin.kit.number_or_text import NumberOrText
 from evals_app.admin.kit.value_lines import MatcherField, MatcherLines
 from evals_app.engine.basics.matchers import Matcher
@@ -87,7 +87,7 @@ class Everything(PlainGrader):
         ("either", RecordLines),
         ("numbers", JsonTextField),
         ("args", MatcherLines),
-        ("words", ChosenTexts),
+        ("words", KeyedTexts),
         ("plain", JsonTextField),
         ("nested", JsonTextField),
         ("anything", JsonTextField),

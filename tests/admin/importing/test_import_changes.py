@@ -2,7 +2,12 @@ from typing import Any
 
 import pytest
 
-from evals_app.admin.importing.import_changes import MAX_DIFFERENCES, Written, counted, place_words
+from evals_app.admin.importing.import_changes import (
+    MAX_DIFFERENCES,
+    ObjectPreview,
+    counted,
+    place_words,
+)
 from evals_app.engine.suites.suite_spec import SuiteSpec
 from evals_app.formats.snapshots.key_differences import Difference
 from evals_app.library.changes.import_report import Change
@@ -31,8 +36,8 @@ def test_a_place_is_explained(keys: str, words: str) -> None:
     assert place_words(keys) == words
 
 
-def shown(*differences: Difference) -> Written:
-    return Written(Change("suite", "a", "updated", differences))
+def shown(*differences: Difference) -> ObjectPreview:
+    return ObjectPreview(Change("suite", "a", "updated", differences))
 
 
 @pytest.mark.parametrize(
@@ -60,11 +65,11 @@ def test_of_very_many_differences_some_are_shown_and_the_rest_is_counted() -> No
     assert (written.all_folded, written.more_places) == ("19,995", "19,800")
 
 
-def suite(count: int, **turn: Any) -> Written:
+def suite(count: int, **turn: Any) -> ObjectPreview:
     cases = [{"name": f"Case {n}", "turns": [{"user": "Hi", **turn}]} for n in range(count)]
     checks = [{"type": "contains"}, {"type": "matches", "value": "l+"}]
     data = {"suite": "A", "slug": "a", "agent": "echo", "assertions": checks, "cases": cases}
-    return Written(Change("suite", "a", "created", suite=SuiteSpec.model_validate(data)))
+    return ObjectPreview(Change("suite", "a", "created", suite=SuiteSpec.model_validate(data)))
 
 
 def test_a_new_suite_shows_its_first_cases_and_counts_the_rest() -> None:

@@ -1,10 +1,12 @@
 import pytest
 
-from evals_app.admin.importing.import_preview import MAX_SHOWN, Line, preview
+from evals_app.admin.importing.import_preview import MAX_SHOWN, SourceLine, preview
 from evals_app.formats.reading.problems import FormatError, Problem
 
 
-def line_of(content: str, line: int, column: int, *, path: str = "a.yaml", keys: str = "x") -> Line:
+def line_of(
+    content: str, line: int, column: int, *, path: str = "a.yaml", keys: str = "x"
+) -> SourceLine:
     problem = Problem(path, line, column, keys, "", "Wrong.")
     shown = preview(FormatError([problem]), {path: content.encode()})
     ((_, (quoted,)),) = shown.errors.files
@@ -72,7 +74,7 @@ def test_characters_that_steer_the_text_do_not_show() -> None:
     ],
 )
 def test_what_may_be_a_secret_is_hidden(content: str, line: int, keys: str) -> None:
-    assert line_of(content, line, 1, keys=keys) == Line(is_hidden=True)
+    assert line_of(content, line, 1, keys=keys) == SourceLine(is_hidden=True)
 
 
 def test_what_stands_beside_a_key_does_not_belong_to_it() -> None:

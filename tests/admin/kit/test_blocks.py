@@ -5,7 +5,7 @@ from django.core.exceptions import ValidationError
 from django.http import QueryDict
 
 from evals_app.admin.kit.blocks import RecordBlocks
-from evals_app.admin.kit.lines import Column
+from evals_app.admin.kit.lines import LineColumn
 from evals_app.admin.kit.value_lines import MatcherLines
 from tests.page_form import posted_by
 
@@ -18,7 +18,7 @@ THINGS = [
 
 def make_field(**options: Any) -> RecordBlocks:
     return RecordBlocks(
-        [Column("id", "Id"), Column("count", "How many", placeholder="1")],
+        [LineColumn("id", "Id"), LineColumn("count", "How many", placeholder="1")],
         number_keys=frozenset({"count"}),
         inner_key="data",
         inner=MatcherLines(noun="Field", label="Fields"),

@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 from django.http import QueryDict
 
-from evals_app.admin.kit.lines import Column, LinesField, RecordLines, TagsField, TextLines
+from evals_app.admin.kit.lines import LineColumn, LinesField, RecordLines, TagsField, TextLines
 from evals_app.admin.kit.value_lines import MatcherLines
 
 
@@ -19,7 +19,7 @@ def test_texts_are_listed_as_they_are_and_blank_lines_left_out() -> None:
 
 
 def test_records_are_read_and_one_key_alone_is_bare() -> None:
-    columns = [Column("name", "Tool"), Column("args", "Arguments")]
+    columns = [LineColumn("name", "Tool"), LineColumn("args", "Arguments")]
     field = RecordLines(columns, json_keys=frozenset({"args"}), bare_key="name")
 
     read = posted(field, name=["a", "b"], args=["", '{"x": 1}'])
@@ -29,7 +29,7 @@ def test_records_are_read_and_one_key_alone_is_bare() -> None:
 
 
 def test_columns_of_different_length_lose_nothing() -> None:
-    field = RecordLines([Column("a", "A"), Column("b", "B")])
+    field = RecordLines([LineColumn("a", "A"), LineColumn("b", "B")])
 
     assert posted(field, a=["1", "2"], b=["3"]) == [{"a": "1", "b": "3"}, {"a": "2"}]
 
@@ -50,14 +50,16 @@ def test_a_text_of_several_lines_gets_an_input_of_several() -> None:
     assert "\ntwo\nlines</textarea>" in html
 
 
-@pytest.mark.parametrize("field", [TextLines(), MatcherLines(), RecordLines([Column("a", "A")])])
+@pytest.mark.parametrize(
+    "field", [TextLines(), MatcherLines(), RecordLines([LineColumn("a", "A")])]
+)
 @pytest.mark.parametrize("value", [5, True, [5, None], ["a"], {"a": "b"}, "text"])
 def test_a_value_of_another_shape_breaks_nothing(field: LinesField, value: Any) -> None:
     assert "ew-line" in field.widget.render("f", field.prepare_value(value))
 
 
 def test_what_was_typed_is_shown_again_as_it_was() -> None:
-    field = RecordLines([Column("a", "A"), Column("b", "B")], json_keys=frozenset({"b"}))
+    field = RecordLines([LineColumn("a", "A"), LineColumn("b", "B")], json_keys=frozenset({"b"}))
     data = QueryDict("f-a=a&f-b=%5B1&f-a=&f-b=2")
 
     html = field.widget.render("f", field.widget.value_from_datadict(data, {}, "f"))
