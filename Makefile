@@ -67,6 +67,9 @@ pictures: .venv/.tests
 lint: .venv/.tests
 	$(PY) -m ruff check
 	$(PY) -m ruff format --check
+	$(PY) -m djlint templates --lint --quiet
+	$(PY) -m deno fmt --check --quiet
+	$(PY) -m deno lint --quiet
 	$(PY) -m mypy
 
 # What a release installs: an SBOM (CycloneDX), and the licence of each package.

@@ -49,7 +49,8 @@ SILENT_CALLS = {
 _TWO_WORDS = re.compile(r"[A-Za-z][a-z]*[,:;.]? +[\"'“(]?(?:[A-Za-z]|\{)|\} [a-z]")
 _MARKUP = re.compile(r"^[\w:/\[\]().%!-]*(?:-|:|\[)[\w:/\[\]().%!-]*$")
 _COMMENT = re.compile(r"\{%\s*comment.*?endcomment\s*%\}|\{#.*?#\}", re.DOTALL)
-_TEMPLATE_TAG = re.compile(r"\{%\s*(?P<tag>.*?)\s*%\}", re.DOTALL)
+_TEMPLATE_TAG = re.compile(r"\{%.*?%\}", re.DOTALL)
+_DATE_FORMAT = re.compile(r'date:"[^"]*"')
 _ICON = re.compile(r"\{%\s*icon .*?%\}")
 # Template tags that are given a label; a badge is given its tone first.
 _LABELLED = re.compile(r'\{%\s*(?:badge "\w+"|small_badge|\w*button) "([^"]+)".*?%\}')
@@ -195,8 +196,8 @@ class _Page(HTMLParser):
 def _of_template(source: str) -> Iterator[str]:
     source = _LABELLED.sub(r"<p>\1</p>", _ICON.sub("", _COMMENT.sub("", source)))
     filled = _VARIABLE.sub(lambda found: f"{{{found[1].rsplit('.', 1)[-1]}}}", source)
-    for tag in _TEMPLATE_TAG.finditer(filled):
-        for quoted in _IN_QUOTES.finditer(tag["tag"]):
+    for part in (*_VARIABLE.finditer(source), *_TEMPLATE_TAG.finditer(filled)):
+        for quoted in _IN_QUOTES.finditer(_DATE_FORMAT.sub("", part[0])):
             text = next(filter(None, quoted.groups()), "")
             if _is_sentence(text):
                 yield text

@@ -29,6 +29,7 @@ TOP_LEVEL = {
     "templates",
     "tests",
     # files
+    ".djlint_rules.yaml",
     ".editorconfig",
     ".git-blame-ignore-revs",
     ".gitignore",
@@ -39,6 +40,7 @@ TOP_LEVEL = {
     "LICENSE",
     "Makefile",
     "bootstrap.lock",
+    "deno.json",
     "README.md",
     "SECURITY.md",
     "action.yml",

@@ -37,7 +37,7 @@ def small_badge(word: str, tone: str = "") -> SafeString:
 @register.simple_tag
 def button(label: str, *, icon: str = "", kind: str = "", **attributes: Any) -> SafeString:
     """Return a button that sends its form. `kind` is "primary" or nothing."""
-    return _button("button", label, icon, kind, attributes)
+    return _button("button", label, icon, kind, {"type": "submit"} | attributes)
 
 
 @register.simple_tag

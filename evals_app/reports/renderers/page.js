@@ -1,14 +1,15 @@
-"use strict";
 (() => {
+  "use strict";
+
   const form = document.getElementById("filters");
   const rows = [...document.querySelectorAll(".execution")];
   const shown = document.getElementById("shown");
   const texts = new Map(); // read once, when someone searches
-  const textOf = (row) => {
+  function textOf(row) {
     if (!texts.has(row)) texts.set(row, row.textContent.toLowerCase());
     return texts.get(row);
-  };
-  const apply = () => {
+  }
+  function apply() {
     const chosen = form.elements.state.value;
     const words = form.elements.search.value.toLowerCase().split(/\s+/).filter(Boolean);
     let count = 0;
@@ -18,7 +19,7 @@
       count += fits;
     }
     shown.textContent = `${count.toLocaleString("en")} of ${rows.length.toLocaleString("en")} executions shown`;
-  };
+  }
   let waiting;
   form.addEventListener("input", () => {
     clearTimeout(waiting);

@@ -12,7 +12,9 @@
     for (const group of root.querySelectorAll(".ew-choices[role=group]:not([aria-labelledby])")) {
       let place = group;
       let label = null;
-      while (!label && (place = place.parentElement)) label = place.querySelector("legend, label:not(.ew-choices label)");
+      while (!label && (place = place.parentElement)) {
+        label = place.querySelector("legend, label:not(.ew-choices label)");
+      }
       if (!label) continue;
       label.id ||= `${group.id}_label`;
       group.setAttribute("aria-labelledby", label.id);

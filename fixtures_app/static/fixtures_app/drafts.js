@@ -70,7 +70,9 @@
     for (const text of banner.querySelectorAll("[data-when]")) text.hidden = text.dataset.when !== when;
     const at = new Date(draft.at);
     const isToday = at.toDateString() === new Date().toDateString();
-    const words = isToday ? at.toLocaleTimeString([], { timeStyle: "short" }) : at.toLocaleString([], { dateStyle: "medium", timeStyle: "short" });
+    const words = isToday
+      ? at.toLocaleTimeString([], { timeStyle: "short" })
+      : at.toLocaleString([], { dateStyle: "medium", timeStyle: "short" });
     for (const time of banner.querySelectorAll("time")) {
       time.dateTime = at.toISOString();
       time.textContent = words;

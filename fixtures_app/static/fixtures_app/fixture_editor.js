@@ -18,7 +18,9 @@
       list = Object.assign(document.createElement("datalist"), { id });
       document.body.append(list);
     }
-    list.replaceChildren(...[...options].map(([value, label]) => Object.assign(document.createElement("option"), { value, label })));
+    list.replaceChildren(
+      ...[...options].map(([value, label]) => Object.assign(document.createElement("option"), { value, label })),
+    );
   }
 
   function offerNames() {

@@ -34,7 +34,9 @@
 
   /** Give a new row a ref that no entity has: order-1, order-2. */
   function nameRow(row, kind) {
-    const taken = new Set([...document.querySelectorAll('[name^="entities-"][name$="-ref"]')].map((input) => input.value));
+    const taken = new Set(
+      [...document.querySelectorAll('[name^="entities-"][name$="-ref"]')].map((input) => input.value),
+    );
     let number = 1;
     while (taken.has(`${kind}-${number}`)) number += 1;
     refOf(row).value = `${kind}-${number}`;
@@ -88,7 +90,9 @@
       });
     });
     const added = rowsOf(grid).length - before;
-    const lost = cut ? ` ${counted(cut, "cell")} to the right of the last column ${cut === 1 ? "was" : "were"} left out.` : "";
+    const lost = cut
+      ? ` ${counted(cut, "cell")} to the right of the last column ${cut === 1 ? "was" : "were"} left out.`
+      : "";
     report(grid, `Pasted; ${counted(added, "row")} added. Nothing is saved yet.${lost}`);
     changed(input);
   }
@@ -108,16 +112,22 @@
     changed(grid);
   }
 
-  const escaped = (text) => Object.assign(document.createElement("i"), { textContent: text }).innerHTML.replaceAll('"', "&quot;");
+  const escaped = (text) =>
+    Object.assign(document.createElement("i"), { textContent: text }).innerHTML.replaceAll('"', "&quot;");
 
   function addColumn(grid, name) {
-    const names = { __column__: escaped(name), __quoted__: encodeURIComponent(name), __sheet__: sheetOf(grid).dataset.sheet };
+    const names = {
+      __column__: escaped(name),
+      __quoted__: encodeURIComponent(name),
+      __sheet__: sheetOf(grid).dataset.sheet,
+    };
     const template = (which) => fill(document.querySelector(`template[${which}]`), names);
     grid.tHead.querySelector("[data-status]").before(template("data-blank-head"));
     const blank = grid.querySelector("template[data-blank]").content.querySelector("tr");
     for (const row of [...bodyOf(grid).rows, blank]) {
       const cell = fill(document.querySelector("template[data-blank-cell]"), {
-        ...names, "entities-__prefix__": row.dataset.prefix,
+        ...names,
+        "entities-__prefix__": row.dataset.prefix,
       });
       row.querySelector('[name$="-status"]').closest("td").before(cell);
     }
@@ -153,10 +163,12 @@
     const { rows, problem } = await readFile(file, address);
     if (problem) return report(grid, `${file.name}: ${problem}`);
     const [heads, ...lines] = rows;
-    if (!heads || !lines.length) return report(grid, `${file.name} has no rows. The first line has the names of the columns.`);
+    if (!heads || !lines.length) {
+      return report(grid, `${file.name} has no rows. The first line has the names of the columns.`);
+    }
     const unknown = heads.filter((head, at) => head.trim() && places(grid, heads)[at] < 0);
     const isOpen = Boolean(grid.querySelector("[data-new-column]"));
-    if (isOpen) for (const head of unknown) addColumn(grid, head.trim());
+    if (isOpen) { for (const head of unknown) addColumn(grid, head.trim()); }
     const at = places(grid, heads);
     const refs = new Map(rowsOf(grid).map((row) => [refOf(row).value, row]));
     let added = 0;
@@ -170,15 +182,21 @@
         if (input && (at[column] > 0 || value.trim())) type(input, value);
       });
     }
-    const left = isOpen || !unknown.length ? "" : ` Left out, because the type has no such field: ${unknown.join(", ")}.`;
-    report(grid, `${counted(added, "row")} added, ${lines.length - added} changed. Nothing is saved yet: check them, then save.${left}`);
+    const left = isOpen || !unknown.length
+      ? ""
+      : ` Left out, because the type has no such field: ${unknown.join(", ")}.`;
+    const counts = `${counted(added, "row")} added, ${lines.length - added} changed.`;
+    report(grid, `${counts} Nothing is saved yet: check them, then save.${left}`);
     changed(grid);
     return undefined;
   }
 
   function chooseFile(button) {
     const input = Object.assign(document.createElement("input"), { type: "file", accept: ".csv,.tsv,.xlsx,text/csv" });
-    input.addEventListener("change", () => upload(button.closest("[data-grid]"), input.files[0], button.dataset.upload));
+    input.addEventListener(
+      "change",
+      () => upload(button.closest("[data-grid]"), input.files[0], button.dataset.upload),
+    );
     input.click();
   }
 
@@ -243,7 +261,9 @@
     let next = Math.max(-1, ...positions.map((input) => Number(input.value)));
     for (const grid of event.target.querySelectorAll("[data-grid]")) {
       const own = [...bodyOf(grid).querySelectorAll('[name$="-position"]')];
-      const places = own.filter((input) => input.value !== "").map((input) => Number(input.value)).sort((a, b) => a - b);
+      const places = own.filter((input) => input.value !== "").map((input) => Number(input.value)).sort((a, b) =>
+        a - b
+      );
       for (const input of own) {
         if (places.length) input.value = places.shift();
         else input.value = next += 1;

@@ -21,7 +21,11 @@
       if (this.firstChild) return; // the row was moved
       const { what, handle } = this.dataset;
       this.append(
-        button("drag_indicator", "Drag to move", { class: `ew-icon ew-drag ${handle}`, tabindex: -1, "aria-hidden": true }),
+        button("drag_indicator", "Drag to move", {
+          class: `ew-icon ew-drag ${handle}`,
+          tabindex: -1,
+          "aria-hidden": true,
+        }),
         button("arrow_upward", "Move up", { "aria-label": `Move ${what} up`, "data-move-up": "" }),
         button("arrow_downward", "Move down", { "aria-label": `Move ${what} down`, "data-move-down": "" }),
         button("delete", "Remove", { class: "ew-icon ew-danger", "aria-label": `Remove ${what}`, "data-remove": "" }),
@@ -52,7 +56,9 @@
     const region = document.querySelector("[data-announce]");
     if (!region) return;
     region.textContent = "";
-    setTimeout(() => { region.textContent = text; }, 100);
+    setTimeout(() => {
+      region.textContent = text;
+    }, 100);
   }
 
   const isRemoved = (row) => row.classList.contains("ew-removed");

@@ -5,17 +5,25 @@
   /** Give the rows of a text with separators; cells in quotes may have newlines. */
   function parse(text, separator) {
     const rows = [[]];
-    let cell = "", isQuoted = false;
+    let cell = "";
+    let isQuoted = false;
     for (let at = 0; at < text.length; at += 1) {
       const sign = text[at];
       if (isQuoted) {
-        if (sign === '"' && text[at + 1] === '"') { cell += sign; at += 1; }
-        else if (sign === '"') isQuoted = false;
+        if (sign === '"' && text[at + 1] === '"') {
+          cell += sign;
+          at += 1;
+        } else if (sign === '"') isQuoted = false;
         else cell += sign;
       } else if (sign === '"' && cell === "") isQuoted = true;
-      else if (sign === separator) { rows.at(-1).push(cell); cell = ""; }
-      else if (sign === "\n") { rows.at(-1).push(cell); cell = ""; rows.push([]); }
-      else if (sign !== "\r") cell += sign;
+      else if (sign === separator) {
+        rows.at(-1).push(cell);
+        cell = "";
+      } else if (sign === "\n") {
+        rows.at(-1).push(cell);
+        cell = "";
+        rows.push([]);
+      } else if (sign !== "\r") cell += sign;
     }
     rows.at(-1).push(cell);
     return rows.filter((row) => row.some((value) => value.trim()));
@@ -66,7 +74,9 @@
       input.value = meant ? meant.value : text;
     } else if (input.matches("input") && text.includes("\n")) {
       const area = document.createElement("textarea");
-      for (const { name, value } of input.attributes) if (!["type", "value"].includes(name)) area.setAttribute(name, value);
+      for (const { name, value } of input.attributes) {
+        if (!["type", "value"].includes(name)) area.setAttribute(name, value);
+      }
       area.rows = 2;
       area.value = text;
       input.replaceWith(area);

@@ -30,11 +30,11 @@ def render(source: str, **context: object) -> str:
                 "&lt;b&gt;</span>"
             ),
         ),
-        ('{% button "Show" %}', '<button class="review-button">Show</button>'),
+        ('{% button "Show" %}', '<button class="review-button" type="submit">Show</button>'),
         (
             '{% button text icon="send" kind="primary" aria_describedby=text formnovalidate=True %}',
             (
-                '<button aria-describedby="&lt;b&gt;" class="review-button is-primary" formnovalidate>'
+                '<button aria-describedby="&lt;b&gt;" class="review-button is-primary" type="submit" formnovalidate>'
                 '<span class="material-symbols-outlined" aria-hidden="true">send</span>'
                 "&lt;b&gt;</button>"
             ),

@@ -28,8 +28,9 @@
     }
     const count = shown().length;
     const nothing = "No check has these words. Try fewer or other words.";
-    dialog().querySelector("[data-picker-count]").textContent =
-      count ? `${count} check${count === 1 ? "" : "s"}` : nothing;
+    dialog().querySelector("[data-picker-count]").textContent = count
+      ? `${count} check${count === 1 ? "" : "s"}`
+      : nothing;
     mark(shown()[0]);
   }
 

@@ -46,7 +46,9 @@
     shown.textContent = "Checking…";
     try {
       const answer = await fetch(place().try, {
-        method: "POST", body: collect(row), headers: { "X-CSRFToken": token },
+        method: "POST",
+        body: collect(row),
+        headers: { "X-CSRFToken": token },
       });
       const isTooOften = answer.status === 429; // the answer says when to try again
       if (!answer.ok && !isTooOften) throw new Error(answer.statusText);

@@ -4,7 +4,16 @@
   "use strict";
 
   const OWNERS = { "ew-argument": "ew-tool", "ew-field": "ew-entity-type" };
-  const KIND_OF = { string: "text", number: "number", integer: "number", boolean: "yes", array: "json", object: "json", entity: "text", "entity type": "text" };
+  const KIND_OF = {
+    string: "text",
+    number: "number",
+    integer: "number",
+    boolean: "yes",
+    array: "json",
+    object: "json",
+    entity: "text",
+    "entity type": "text",
+  };
   const NUMBER = /^\s*-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?\s*$/;
 
   const read = {}; // id of the data -> list -> owner -> { part: its type, or its values }
@@ -61,7 +70,9 @@
 
   document.addEventListener("focusin", (event) => {
     if (event.target.matches?.('[list="ew-argument"], [list="ew-field"]')) suggest(event.target);
-    if (event.target.matches?.('.ew-line:has([list="ew-argument"], [list="ew-field"]) > [name$="-value"]')) suggestValues(event.target.parentElement);
+    if (event.target.matches?.('.ew-line:has([list="ew-argument"], [list="ew-field"]) > [name$="-value"]')) {
+      suggestValues(event.target.parentElement);
+    }
   });
 
   for (const type of ["input", "change"]) {

@@ -1,17 +1,16 @@
 // Review pages: stepping with keys, reviews of grades, quotes shown in the conversation, copying, charts.
 // Everything is delegated, so that parts which HTMX swaps in need no setup.
-"use strict";
-
 (() => {
-  const announce = (text) => {
+  "use strict";
+
+  function announce(text) {
     const status = document.querySelector("[role=status]");
     if (status) status.textContent = text;
-  };
+  }
 
   // Stepping
 
-  const isTyping = (element) =>
-    element.isContentEditable || /^(input|textarea|select)$/i.test(element.tagName);
+  const isTyping = (element) => element.isContentEditable || /^(input|textarea|select)$/i.test(element.tagName);
 
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.shiftKey || event.repeat) return;
@@ -42,13 +41,13 @@
 
   // Reviews: n and p go from grade to grade, y and x say whether it is right.
 
-  const openFolds = (element) => {
+  function openFolds(element) {
     for (let fold = element.closest("details"); fold; fold = fold.parentElement.closest("details")) {
       fold.open = true;
     }
-  };
+  }
 
-  const stepReview = (event, step) => {
+  function stepReview(event, step) {
     const blocks = [...document.querySelectorAll("[data-people]")];
     if (!blocks.length) return;
     const here = blocks.indexOf(document.activeElement.closest("[data-people]"));
@@ -57,21 +56,21 @@
     openFolds(next);
     next.focus({ preventScroll: true, focusVisible: true });
     next.scrollIntoView({ block: "center" });
-  };
+  }
 
-  const sayOfGrade = (event) => {
+  function sayOfGrade(event) {
     const block = document.activeElement.closest("[data-people]");
     const button = block?.querySelector(`[data-say="${event.key}"]`);
     if (!button) return;
     event.preventDefault();
     button.click();
-  };
+  }
 
-  const closeForm = (form) => {
+  function closeForm(form) {
     const block = form.closest(".people");
     form.remove();
     block.focus({ focusVisible: true });
-  };
+  }
 
   document.addEventListener("click", (event) => {
     if (event.target.closest("[data-people-close]")) closeForm(event.target.closest(".people-fields"));
@@ -95,21 +94,21 @@
 
   // Quotes
 
-  const unmark = () => {
+  function unmark() {
     for (const mark of document.querySelectorAll("mark.shown-quote")) {
       const parent = mark.parentNode;
       mark.replaceWith(...mark.childNodes);
       parent.normalize();
     }
-  };
+  }
 
   // A judge may change white space and capitals when quoting.
-  const pattern = (quote) => {
+  function pattern(quote) {
     const words = quote.trim().split(/\s+/).map((word) => word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));
     return new RegExp(words.join("\\s+"), "iu");
-  };
+  }
 
-  const findIn = (scope, wanted) => {
+  function findIn(scope, wanted) {
     for (const kind of [".bubble.is-agent .written", ".bubble .written", ".call pre, .chunks .written"]) {
       for (const element of scope.querySelectorAll(kind)) {
         const node = element.firstChild;
@@ -118,9 +117,9 @@
       }
     }
     return null;
-  };
+  }
 
-  const show = ({ node, start, end }) => {
+  function show({ node, start, end }) {
     openFolds(node.parentElement);
     const range = document.createRange();
     range.setStart(node, start);
@@ -132,9 +131,9 @@
     const isCalm = matchMedia("(prefers-reduced-motion: reduce)").matches;
     mark.scrollIntoView({ block: "center", behavior: isCalm ? "auto" : "smooth" });
     return mark;
-  };
+  }
 
-  const showQuote = (button) => {
+  function showQuote(button) {
     unmark();
     const wanted = pattern(button.dataset.quote);
     const turn = button.dataset.quoteTurn && document.getElementById(`turn-${button.dataset.quoteTurn}`);
@@ -147,11 +146,11 @@
     }
     const shown = show(place).closest("[data-turn]");
     announce(shown ? `Highlighted in turn ${shown.dataset.turn}.` : "Highlighted in the conversation.");
-  };
+  }
 
   // Copying
 
-  const copyManually = (text) => {
+  function copyManually(text) {
     const area = document.createElement("textarea");
     area.value = text;
     area.style.position = "fixed";
@@ -160,9 +159,9 @@
     const done = document.execCommand("copy");
     area.remove();
     if (!done) throw new Error("The browser refused.");
-  };
+  }
 
-  const copyFrom = async (button) => {
+  async function copyFrom(button) {
     const label = button.querySelector("[data-copy-label]");
     try {
       const answer = await fetch(button.dataset.copyFrom);
@@ -176,7 +175,7 @@
       label.textContent = "Could not copy. Use the download";
     }
     button.focus();
-  };
+  }
 
   document.addEventListener("click", (event) => {
     const button = event.target.closest("button");
@@ -192,11 +191,11 @@
 
   // Menus close when something else is wanted.
 
-  const closeMenus = (but) => {
+  function closeMenus(but) {
     for (const menu of document.querySelectorAll("details.review-menu[open]")) {
       if (menu !== but) menu.open = false;
     }
-  };
+  }
   document.addEventListener("click", (event) => {
     closeMenus(event.target.closest("a, [hx-get]") ? null : event.target.closest(".review-menu"));
   });

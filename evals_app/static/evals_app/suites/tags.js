@@ -23,7 +23,9 @@
     const [, before, space] = input.value.match(/^(.*,|)(\s*)/s);
     const typed = before.split(",").map((tag) => tag.trim());
     const left = tags.filter((tag) => !typed.includes(tag));
-    listOf(input).replaceChildren(...left.map((tag) => Object.assign(document.createElement("option"), { value: before + space + tag })));
+    listOf(input).replaceChildren(
+      ...left.map((tag) => Object.assign(document.createElement("option"), { value: before + space + tag })),
+    );
   }
 
   for (const type of ["focusin", "input"]) {
