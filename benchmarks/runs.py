@@ -131,7 +131,7 @@ class Measured:
 @contextmanager
 def model_server(latency_ms: float, *more: str) -> Iterator[str]:
     """Serve model calls from a process of its own, with `more` options; gives its address."""
-    options = ["benchmarks/model_server.py", "--latency-ms", str(latency_ms), *more]
+    options = ["-m", "benchmarks.model_server", "--latency-ms", str(latency_ms), *more]
     with subprocess.Popen(  # noqa: S603 - a script of ours
         [sys.executable, *options], cwd=ROOT, text=True, stdout=subprocess.PIPE
     ) as process:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from tests.messages_api import Failure, Json, Reply, pieces
+from tests.messages_api import Failure, Json, Reply, pieces, problem_in_schema
 
 _FIELDS = frozenset(
     {
@@ -122,20 +122,7 @@ def problem_with_schema(form: Json | None) -> str | None:
         return None
     if form.get("type") != "json_schema" or not {"name", "schema"} <= form["json_schema"].keys():
         return "Missing required parameter: 'response_format.json_schema'."
-    return _problem_in_schema(form["json_schema"]["schema"])
-
-
-def _problem_in_schema(schema: Any) -> str | None:
-    if isinstance(schema, list):
-        return next(filter(None, map(_problem_in_schema, schema)), None)
-    if not isinstance(schema, dict):
-        return None
-    if schema.get("type") == "object":
-        if schema.get("additionalProperties") is not False:
-            return "Invalid schema for response_format 'answer': 'additionalProperties' is required to be supplied and to be false."
-        if set(schema.get("required", [])) != set(schema.get("properties", {})):
-            return "Invalid schema for response_format 'answer': 'required' is required to be supplied and to be an array including every key in properties."
-    return next(filter(None, map(_problem_in_schema, schema.values())), None)
+    return problem_in_schema(form["json_schema"]["schema"])
 
 
 def _problem_with_messages(messages: list[Json]) -> str | None:

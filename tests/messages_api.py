@@ -89,6 +89,7 @@ class Failure:
     after_events: int | None = None
     param: str | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)
+    latency_s: float = 0.0
 
 
 def last_text(request: Json) -> str:
@@ -161,20 +162,21 @@ def _problem_with_output(output: Json) -> str | None:
         return None
     if output["format"].get("type") != "json_schema" or "schema" not in output["format"]:
         return "output_config.format: Field required"
-    return _problem_with_schema(output["format"]["schema"])
+    return problem_in_schema(output["format"]["schema"])
 
 
-def _problem_with_schema(schema: Any) -> str | None:
+def problem_in_schema(schema: Any) -> str | None:
+    """Say what an API would refuse about the schema of an answer, None if nothing."""
     if isinstance(schema, list):
-        return next(filter(None, map(_problem_with_schema, schema)), None)
+        return next(filter(None, map(problem_in_schema, schema)), None)
     if not isinstance(schema, dict):
         return None
     if schema.get("type") == "object":
         if schema.get("additionalProperties") is not False:
-            return "output_config.format.schema: For 'object' type, 'additionalProperties' must be explicitly set to false"
+            return "For 'object' type, 'additionalProperties' must be explicitly set to false"
         if set(schema.get("required", [])) != set(schema.get("properties", {})):
-            return "output_config.format.schema: all properties must be required"
-    return next(filter(None, map(_problem_with_schema, schema.values())), None)
+            return "'required' must be an array including every key in properties"
+    return next(filter(None, map(problem_in_schema, schema.values())), None)
 
 
 def _problem_with_messages(messages: list[Json], signatures: set[str]) -> str | None:

@@ -4,17 +4,17 @@
         server.replies([Reply("Hello."), Failure(529)])       # in order, then nothing is left
         server.answers(lambda request: Reply(f"You said {last_text(request)}"))
 
-Which of them a request is for is told by its path. Tests say what is answered. It refuses what the
-real API refuses, remembers every request, and answers slowly, brokenly or not at all on demand.
-Standard library only.
+The path of a request says which API it is for. Tests say what is answered. The server refuses what
+the real API refuses, remembers every request, and answers slowly, brokenly or not at all on demand.
+With `is_fast` it checks and remembers nothing, to cost little in measurements. Standard library only.
 """
 
+import asyncio
 import json
-import socket
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import count
 from typing import Any, Self
 
@@ -42,17 +42,20 @@ __all__ = [
 ]
 
 KEY = "test-key-7f3a"
+HEAD_END = b"\r\n\r\n"
 
 
 @dataclass(frozen=True)
 class Cut:
     """The connection breaks: at once, or in a stream after so many events of `reply`.
 
-    `is_clean` ends the stream properly although the message is not complete.
+    `is_clean` ends the stream properly although the message is not complete. `in_half` breaks off in
+    the middle of a reply, streamed or not.
     """
 
     after_events: int = 0
     is_clean: bool = False
+    in_half: bool = False
     reply: Reply = field(default_factory=lambda: Reply("It broke in the middle of a sentence."))
 
 
@@ -237,7 +240,8 @@ class ModelServer:
     `refuses` are settings that the model does not accept: unless said, of Anthropic's all of
     sampling, of OpenAI's none. `not_chat` are models that take tools only in the Responses API.
     With `counts_tokens` replies have the tokens of their requests, told apart by what was cached.
-    An exception in a handler is answered with a 500 and raised when the server closes.
+    An exception in a handler is answered with a 500 and raised when the server closes. Handlers of a
+    fast server run one at a time, in its own thread.
     """
 
     def __init__(
@@ -248,37 +252,38 @@ class ModelServer:
         refuses: Iterable[str] | None = None,
         not_chat: Iterable[str] = (),
         counts_tokens: bool = False,
+        is_fast: bool = False,
+        port: int = 0,
     ) -> None:
         self.cache = prompt_cache.PromptCache() if counts_tokens else None
         self.key = key
         self.latency_s = latency_s
         self.refuses = None if refuses is None else frozenset(refuses)
         self.not_chat = frozenset(not_chat)
+        self.is_fast = is_fast
         self.requests: list[Received] = []
-        self.most_at_once = 0
+        self.at_once = self.most_at_once = 0
         self.connections = 0
         self.signatures: set[str] = set()
         self._dialects = [dialect(self) for dialect in (Dialect, Chat, Responses, Embeddings)]
-        self._at_once = 0
         self._answer: Callable[[Json], Answer] = lambda _: _nothing_left()
         self._problems: list[Exception] = []
         self._numbers = count(1)
         self._lock = threading.Lock()
-        self._closing = threading.Event()
-        self._server = _Server(("127.0.0.1", 0), self)
-        self._thread = threading.Thread(
-            target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True
-        )
+        self._open: set[_Connection] = set()
+        self._threads = ThreadPoolExecutor(128)  # as many as the SDKs may send at once
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
-
-    @property
-    def url(self) -> str:
-        return f"http://localhost:{self._server.server_address[1]}"
+        listening = self._loop.create_server(
+            lambda: _Connection(self), "127.0.0.1", port, backlog=1024
+        )
+        self._server = asyncio.run_coroutine_threadsafe(listening, self._loop).result()
+        self.url = f"http://localhost:{self._server.sockets[0].getsockname()[1]}"
 
     @property
     def bodies(self) -> list[Json]:
-        with self._lock:
-            return [received.body for received in self.requests]
+        return [received.body for received in list(self.requests)]
 
     def replies(self, answers: Iterable[Answer]) -> None:
         """Answer with these, one per request; then every request is a 400."""
@@ -295,13 +300,19 @@ class ModelServer:
         self._answer = handler
 
     def close(self) -> None:
-        self._closing.set()
-        self._server.shutdown()
-        self._server.close_connections()
-        self._server.server_close()
+        asyncio.run_coroutine_threadsafe(self._stop(), self._loop).result()
+        self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
+        self._loop.close()
+        self._threads.shutdown(wait=False)
         if self._problems:
             raise self._problems[0]
+
+    async def _stop(self) -> None:
+        self._server.close()
+        for connection in list(self._open):
+            connection.drop()
+        await asyncio.sleep(0)  # for what is cancelled to end
 
     def __enter__(self) -> Self:
         return self
@@ -309,7 +320,7 @@ class ModelServer:
     def __exit__(self, *_error: object) -> None:
         self.close()
 
-    # What the connection handler uses, from its threads.
+    # What connections use
 
     def new_id(self, prefix: str) -> str:
         return f"{prefix}_{next(self._numbers):06}"
@@ -322,28 +333,24 @@ class ModelServer:
     def dialect(self, path: str) -> Dialect | None:
         return next((known for known in self._dialects if path.endswith(known.path)), None)
 
-    def begin(self, received: Received) -> None:
-        with self._lock:
-            self.requests.append(received)
-            self._at_once += 1
-            self.most_at_once = max(self.most_at_once, self._at_once)
+    def add(self, connection: "_Connection") -> None:
+        self._open.add(connection)
+        self.connections += 1
 
-    def end(self) -> None:
-        with self._lock:
-            self._at_once -= 1
+    def remove(self, connection: "_Connection") -> None:
+        self._open.discard(connection)
 
-    def answer(self, received: Received) -> Answer:
+    async def answer(self, received: Received) -> Answer:
+        if self.is_fast:
+            return self._answer(received.body)
+        self.requests.append(received)
         if (refusal := self._refusal(received)) is not None:
             return refusal
         try:
-            return self._answer(received.body)
+            return await self._loop.run_in_executor(self._threads, self._answer, received.body)
         except Exception as error:  # noqa: BLE001 - raised again in the test's own thread
             self._problems.append(error)
             return Failure(500, message=f"The test's handler failed: {error!r}")
-
-    def pause(self, seconds: float) -> bool:
-        """Wait; say whether the server is still there."""
-        return not self._closing.wait(seconds)
 
     def _refusal(self, received: Received) -> Failure | None:
         dialect = self.dialect(received.path)
@@ -359,81 +366,94 @@ def _nothing_left() -> Failure:
     return Failure(400, message="The test has no reply left for this request.")
 
 
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-    request_queue_size = 128
+class _Connection(asyncio.Protocol):
+    """One connection, kept alive; requests come one after the other, as HTTP clients send them.
 
-    def __init__(self, address: tuple[str, int], owner: ModelServer) -> None:
-        self.owner = owner
-        self._open: set[socket.socket] = set()
-        super().__init__(address, _Connection)
+    Written by hand, because any HTTP library would take a multiple of the time.
+    """
 
-    def process_request(self, request: Any, client_address: Any) -> None:
-        self._open.add(request)
-        self.owner.connections += 1
-        super().process_request(request, client_address)
-
-    def shutdown_request(self, request: Any) -> None:
-        self._open.discard(request)
-        super().shutdown_request(request)
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """Say nothing: a client that gives up is what many tests are about."""
-
-    def close_connections(self) -> None:
-        for connection in list(self._open):
-            try:
-                connection.shutdown(socket.SHUT_RDWR)
-            except OSError:
-                continue  # gone already
-
-
-class _Connection(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True
-    server: _Server
+    transport: asyncio.Transport
     _dialect: Any
 
-    def do_POST(self) -> None:
-        owner = self.server.owner
-        text = self.rfile.read(int(self.headers.get("content-length", 0)))
-        headers = {name.lower(): value for name, value in self.headers.items()}
-        received = Received(self.path, headers, json.loads(text or b"{}"))
-        owner.begin(received)
+    def __init__(self, owner: ModelServer) -> None:
+        self._owner = owner
+        self._received = bytearray()
+        self._unsent: list[bytes] = []
+        self._task: asyncio.Task[None] | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self.transport = transport
+        self._owner.add(self)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._owner.remove(self)
+        if self._task is not None:
+            self._task.cancel()
+
+    def drop(self) -> None:
+        self.transport.close()
+        if self._task is not None:
+            self._task.cancel()
+
+    def data_received(self, data: bytes) -> None:
+        self._received += data
+        end = self._received.find(HEAD_END)
+        if end < 0:
+            return
+        first, *lines = self._received[:end].decode("latin-1").split("\r\n")
+        pairs = (line.partition(":") for line in lines)
+        headers = {name.lower(): value.strip() for name, _, value in pairs}
+        begin = end + len(HEAD_END)
+        end = begin + int(headers.get("content-length", 0))
+        if len(self._received) < end:
+            return
+        body = json.loads(self._received[begin:end] or b"{}")
+        del self._received[:end]
+        self._task = asyncio.create_task(self._respond(Received(first.split()[1], headers, body)))
+
+    async def _respond(self, received: Received) -> None:
+        owner = self._owner
+        owner.at_once += 1
+        owner.most_at_once = max(owner.most_at_once, owner.at_once)
         try:
             self._dialect = owner.dialect(received.path) or owner.dialect(Dialect.path)
-            self._answer(owner.answer(received), received.body)
+            await self._give(await owner.answer(received), received.body)
         finally:
-            owner.end()
+            owner.at_once -= 1
+        self._flush()
 
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
-        """Say nothing; `requests` remembers."""
-
-    def _answer(self, answer: Answer, request: Json) -> None:
-        owner, dialect = self.server.owner, self._dialect
+    async def _give(self, answer: Answer, request: Json) -> None:
+        owner, dialect = self._owner, self._dialect
         is_stream = request.get("stream") is True
         match answer:
             case Hang():
-                owner.pause(60)
+                await self._rest(60)
                 self._break()
             case Drip():
-                self._drip(answer, request, is_stream=is_stream)
+                await self._drip(answer, request, is_stream=is_stream)
             case Trickle():
-                self._stream(answer.reply, request, rest_s=answer.rest_s)
+                await self._stream(answer.reply, request, rest_s=answer.rest_s)
                 self._end_stream()
             case Whole():
-                owner.pause(answer.reply.latency_s)
+                await self._rest(answer.reply.latency_s)
                 self._send(200, json.dumps(dialect.whole(answer.reply, request)))
             case Garbage():
                 self._send(answer.status, answer.body, content_type=answer.content_type)
             case Failure() if is_stream and answer.after_events:
-                self._stream(Cut().reply, request, events=answer.after_events)
+                await self._stream(Cut().reply, request, events=answer.after_events)
                 self._event(*dialect.error_event(answer))
                 self._end_stream()
             case Failure():
+                await self._rest(answer.latency_s)
                 self._send(answer.status, json.dumps(dialect.error(answer)), headers=answer.headers)
+            case Cut() if answer.in_half:
+                await self._give(answer.reply, request)
+                sent = b"".join(self._unsent)
+                self._unsent = [sent[: -len(sent) // 3]]
+                self._break()
             case Cut() if is_stream and answer.after_events:
-                self._stream(answer.reply, request, events=answer.after_events)
+                await self._stream(answer.reply, request, events=answer.after_events)
                 if answer.is_clean:
                     self._end_stream()
                 else:
@@ -444,14 +464,53 @@ class _Connection(BaseHTTPRequestHandler):
                 begun = dialect.beginnings(request) if owner.cache else None
                 if owner.cache and begun and isinstance(answer, Reply):
                     answer = owner.cache.counted(answer, begun)
-                owner.pause(owner.latency_s + answer.latency_s)
+                await self._rest(owner.latency_s + answer.latency_s)
                 if owner.cache and begun:
                     owner.cache.keep(begun)
                 if is_stream:
-                    self._stream(answer, request)
+                    await self._stream(answer, request)
                     self._end_stream()
                 else:
                     self._send(200, json.dumps(dialect.whole(answer, request)))
+
+    async def _drip(self, answer: Drip, request: Json, *, is_stream: bool) -> None:
+        if is_stream:
+            await self._stream(answer.reply, request, events=answer.after_events)
+        else:
+            self._begin("application/json")
+        alive = b': still here\n\nevent: ping\ndata: {"type": "ping"}\n\n' if is_stream else b" "
+        while True:
+            await self._rest(answer.every_s)
+            self._chunk(alive)  # until the client gives up
+
+    async def _stream(
+        self, reply: Any, request: Json, *, events: int | None = None, rest_s: float = 0.0
+    ) -> None:
+        dialect = self._dialect
+        self._begin("text/event-stream; charset=utf-8")
+        has_spoken = False
+        whole = dialect.whole(reply, request)
+        for name, event in list(dialect.events(whole, request))[:events]:
+            if not has_spoken and dialect.api.is_speech(event):
+                has_spoken = True
+                await self._rest(reply.thinking_s)
+            await self._rest(rest_s)
+            self._event(name, event)
+
+    async def _rest(self, seconds: float) -> None:
+        if seconds:
+            self._flush()
+            await asyncio.sleep(seconds)
+
+    # Bytes are sent together where nothing rests between them: each sending costs time.
+
+    def _flush(self) -> None:
+        self.transport.write(b"".join(self._unsent))
+        self._unsent.clear()
+
+    def _break(self) -> None:
+        self._flush()
+        self.transport.close()
 
     def _send(
         self,
@@ -462,60 +521,26 @@ class _Connection(BaseHTTPRequestHandler):
         content_type: str = "application/json",
     ) -> None:
         raw = body.encode()
-        self.send_response(status)
-        for name, value in {
-            "content-type": content_type,
-            "content-length": str(len(raw)),
-            self._dialect.request_id: self.server.owner.new_id("req"),
-            **(headers or {}),
-        }.items():
-            self.send_header(name, value)
-        self.end_headers()
-        self.wfile.write(raw)
-
-    def _drip(self, answer: Drip, request: Json, *, is_stream: bool) -> None:
-        if is_stream:
-            self._stream(answer.reply, request, events=answer.after_events)
-        else:
-            self._begin("application/json")
-        alive = b': still here\n\nevent: ping\ndata: {"type": "ping"}\n\n' if is_stream else b" "
-        while self.server.owner.pause(answer.every_s):
-            self._chunk(alive)  # until the client gives up
-        self._break()
-
-    def _stream(
-        self, reply: Any, request: Json, *, events: int | None = None, rest_s: float = 0.0
-    ) -> None:
-        owner, dialect = self.server.owner, self._dialect
-        self._begin("text/event-stream; charset=utf-8")
-        has_spoken = False
-        whole = dialect.whole(reply, request)
-        for name, event in list(dialect.events(whole, request))[:events]:
-            if not has_spoken and dialect.api.is_speech(event):
-                has_spoken = True
-                owner.pause(reply.thinking_s)
-            owner.pause(rest_s)
-            self._event(name, event)
+        length = {"content-length": str(len(raw))}
+        self._head(status, {"content-type": content_type, **length, **(headers or {})})
+        self._unsent.append(raw)
 
     def _begin(self, content_type: str) -> None:
-        self.send_response(200)
-        self.send_header("content-type", content_type)
-        self.send_header("transfer-encoding", "chunked")
-        self.send_header(self._dialect.request_id, self.server.owner.new_id("req"))
-        self.end_headers()
+        self._head(200, {"content-type": content_type, "transfer-encoding": "chunked"})
+
+    def _head(self, status: int, headers: Mapping[str, str]) -> None:
+        all_headers = {self._dialect.request_id: self._owner.new_id("req"), **headers}
+        lines = [f"HTTP/1.1 {status} X", *(f"{name}: {all_headers[name]}" for name in all_headers)]
+        self._unsent.append("\r\n".join(lines).encode("latin-1") + HEAD_END)
 
     def _end_stream(self) -> None:
         if type(self._dialect) is Chat:
             self._chunk(b"data: [DONE]\n\n")
-        self.wfile.write(b"0\r\n\r\n")
+        self._unsent.append(b"0\r\n\r\n")
 
     def _event(self, name: str | None, data: Json) -> None:
         head = "" if name is None else f"event: {name}\n"
         self._chunk(f"{head}data: {json.dumps(data)}\n\n".encode())
 
     def _chunk(self, raw: bytes) -> None:
-        self.wfile.write(f"{len(raw):x}\r\n".encode() + raw + b"\r\n")
-
-    def _break(self) -> None:
-        self.close_connection = True
-        self.connection.shutdown(socket.SHUT_RDWR)
+        self._unsent.append(b"%x\r\n%b\r\n" % (len(raw), raw))
