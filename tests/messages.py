@@ -10,7 +10,7 @@ Arguments are folders or files to read instead of the whole product.
 import ast
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -73,12 +73,12 @@ def sources(*places: Path) -> Iterator[Path]:
                 yield path
 
 
-def written(*places: Path) -> str:
+def written(messages: Mapping[Path, list[str]]) -> str:
     """Return the golden text: the sentences of each file under its path."""
     parts = [
-        "\n".join([f"== {path.relative_to(ROOT)}", *messages])
-        for path in sources(*places)
-        if (messages := messages_of(path))
+        "\n".join([f"== {path.relative_to(ROOT)}", *sentences])
+        for path, sentences in messages.items()
+        if sentences
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -218,4 +218,5 @@ def _of_script(source: str) -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(written(*(Path(place).resolve() for place in sys.argv[1:])))
+    files = sources(*(Path(place).resolve() for place in sys.argv[1:]))
+    sys.stdout.write(written({path: messages_of(path) for path in files}))
