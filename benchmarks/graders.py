@@ -110,7 +110,7 @@ def seconds(grader: PlainGrader, pairs: Sequence[tuple[str, str]], *, rounds: in
 
 def measure(*, pairs: int, rounds: int, only: Sequence[str] = ()) -> bool:
     """Print a line for each check; say whether all are fast enough."""
-    known = wordnet.installed()
+    known = wordnet.find_wordnet()
     print(f"METEOR: {known.variant if known else 'no_synonyms'}\n")
     print(f"| {pairs:,} replies, CPU s | reference pairs | 60 words |\n|---|---|---|")
     short, long = short_pairs(pairs), long_pairs(pairs)

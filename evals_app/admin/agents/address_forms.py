@@ -31,7 +31,7 @@ from evals_app.engine.agents.external.streams import (
 )
 from evals_app.engine.basics.errors import AgentError, ReplyMismatchError
 from evals_app.engine.basics.permits import permits
-from evals_app.engine.basics.template import written
+from evals_app.engine.basics.template import escape_braces
 from evals_app.engine.specs.tool_spec import OURS, CalledUrl, looks_secret
 from evals_app.engine.specs.wire_spec import StreamSpec
 from evals_app.runs.ground.storable import storable
@@ -97,7 +97,7 @@ def _recorded_stream(text: str, written: Literal["sse", "ndjson"]) -> RecordedRe
     values = [json.loads(event.data) for event in events if is_object(event.data)]
     if any(map(is_too_deep, values)):
         raise AgentError(f"The agent's reply is {TOO_DEEP}.")
-    value = storable(reply_places.joined(values)) if values else {}
+    value = storable(reply_places.merge_events(values)) if values else {}
     kind: Literal["chat", "own", "text", "foreign"] = "foreign"
     if len(values) < len(events):
         kind = "text"
@@ -217,7 +217,7 @@ class AddressForm(forms.Form):
             "protocol": "openai-chat" if self.is_chat else "json",
             "stream": self._stream(),
             "remote_model": model if isinstance(model, str) and model else None,
-            "system_prompt": written(_system_prompt(body)) if self.is_chat else "",
+            "system_prompt": escape_braces(_system_prompt(body)) if self.is_chat else "",
         }
 
     def _stream(self) -> dict[str, str] | None:

@@ -36,7 +36,7 @@ from evals_app.engine.specs.agent_spec import (
     SPANS_WAIT_S,
     AgentSpec,
     ScriptedAgent,
-    misplaced,
+    misplaced_keys,
 )
 from evals_app.engine.specs.base_spec import PREFIXES
 from evals_app.formats.foreign.prompt_variables import foreign_statement, foreign_variable
@@ -122,7 +122,7 @@ class AgentForm(SpecForm, VersionedForm):
     def clean_whole(self, cleaned: dict[str, Any]) -> None:
         cleaned["system_prompt"], self.kept_as_text = without_foreign(cleaned["system_prompt"])
         written = self._written(cleaned)
-        for key, drivers in misplaced(written).items():
+        for key, drivers in misplaced_keys(written).items():
             labels = " or ".join(f"“{DRIVERS[driver].label}”" for driver in drivers)
             message = f"Only {labels} uses this. Remove it, or choose that kind of agent above."
             self.add_error(self._field_of((key,)), message)

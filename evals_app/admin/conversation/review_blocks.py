@@ -10,7 +10,7 @@ from django.utils.safestring import SafeString
 
 from evals_app.admin.kit.presentation import CAUSES, badge, people_badge, verdict_state
 from evals_app.engine.record.trial import GradeStatus
-from evals_app.engine.verdicts.overruling import Consensus, Ruling, bullets, consensus, overruled
+from evals_app.engine.verdicts.overruling import Consensus, Ruling, bullets, consensus, overrule
 from evals_app.models import Execution, GradeResult, Review
 from evals_app.reports.words.figures import score_text
 from evals_app.runs.reviews.decisions import given_grade, word_of
@@ -188,7 +188,7 @@ class ExecutionReviews:
         """Return the block of a grade, and those of its bullets by number."""
         about = [review for review in self.all if review.grade_id == grade.pk]
         given = given_grade(grade, _words(about))
-        new = overruled(given)
+        new = overrule(given)
         decided: SafeString | str = ""
         if new is not None:
             state = verdict_state(new.passed, otherwise="informational")

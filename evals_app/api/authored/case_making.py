@@ -10,7 +10,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from evals_app.engine.proposing.proposals import Proposal, default_keys
-from evals_app.engine.proposing.value_parts import Part
+from evals_app.engine.proposing.value_parts import ValuePart
 from evals_app.engine.specs.base_spec import Name, Slug, Spec
 from evals_app.library.making.case_making import (
     ADD_CASE,
@@ -191,7 +191,7 @@ def _proposed(proposal: Proposal) -> Json:
     )
 
 
-def _part(part: Part) -> Json:
+def _part(part: ValuePart) -> Json:
     return ProposedPart.of(
         key=part.key, words=str(part), is_ticked=not part.doubt, doubt=part.doubt or None
     )

@@ -11,7 +11,7 @@ from pydantic import Field
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from evals_app.engine.basics.permits import checked
+from evals_app.engine.basics.permits import refuse_if
 from evals_app.engine.specs.base_spec import Slug
 from evals_app.engine.specs.rhythm import Rhythm
 from evals_app.library.changes.edits import note_deletion, note_edit
@@ -51,7 +51,7 @@ class WriteSchedule(Rhythm):
     model: Annotated[
         str | None,
         Field(min_length=1, max_length=300, description="Replaces the model of the agents."),
-        checked(lambda name: model_problem(name or "")),
+        refuse_if(lambda name: model_problem(name or "")),
     ] = None
     trials: Annotated[int | None, Field(ge=1, le=100, description="Trials of each case.")] = None
     max_cost_usd: Annotated[

@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from evals_app.engine.basics.permits import checked, permits
+from evals_app.engine.basics.permits import permits, refuse_if
 from evals_app.engine.network.addresses import reach_problem
 from evals_app.engine.specs.base_spec import Slug, Spec
 from evals_app.library.changes.edits import note_deletion, note_edit
@@ -34,7 +34,7 @@ def _need(what: str) -> Need:
 _Url = Annotated[
     str,
     Field(max_length=2000),
-    checked(lambda url: reach_problem(url, permitted=permits().hosts)),
+    refuse_if(lambda url: reach_problem(url, permitted=permits().hosts)),
 ]
 
 

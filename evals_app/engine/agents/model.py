@@ -64,7 +64,7 @@ class ModelSession:
     async def respond(self, exchange: Exchange) -> None:
         exchange.usages.append(NO_USAGE)  # unlike drivers that report nothing
         # A failed turn must leave no trace in the history of the next one.
-        chat = [*self._chat, _asked(exchange)]
+        chat = [*self._chat, _user_message(exchange)]
         for rounds in count():
             reply = await self._ask(chat, exchange)
             message = Message.of_agent(reply.text)
@@ -138,14 +138,14 @@ class ModelSession:
         return await self._toolbox.call(request.name, request.arguments)
 
 
-def _asked(exchange: Exchange) -> UserMessage:
+def _user_message(exchange: Exchange) -> UserMessage:
     """Show images and PDFs as they are, and the text of every other document."""
     shown = tuple(file for file in exchange.files if is_shown_as_it_is(file.media_type))
-    texts = [_written(file) for file in exchange.files if file not in shown]
+    texts = [_document_text(file) for file in exchange.files if file not in shown]
     return UserMessage("\n\n".join([*texts, exchange.user]), shown)
 
 
-def _written(file: FileContent) -> str:
+def _document_text(file: FileContent) -> str:
     try:
         text = text_of(file.media_type, file.data)
     except DocumentError:

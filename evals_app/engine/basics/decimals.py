@@ -67,7 +67,7 @@ def read_digits(text: str, *, decimal: DecimalSign) -> Digits | None:
     if text.isdecimal() and text.isascii():
         return Digits(text)
     if any(form.fullmatch(text) for form in _GROUPED):
-        return _ungrouped(text)
+        return _without_separators(text)
     sign = _ONE_SIGN.fullmatch(text)
     if sign is None:
         return None
@@ -81,7 +81,7 @@ def read_digits(text: str, *, decimal: DecimalSign) -> Digits | None:
     return Digits(text)
 
 
-def _ungrouped(text: str) -> Digits:
+def _without_separators(text: str) -> Digits:
     """Leave the separators of thousands out; the last sign is the decimal one if it is another."""
     signs = [character for character in text if not character.isdecimal()]
     whole, decimals = text, ""
@@ -107,7 +107,7 @@ def read_number(text: str, *, percent: bool = False) -> Decimal | None:
     except InvalidOperation:
         # An exponent of 19 digits and more.
         return None
-    return shifted(number, -2) if is_percentage else number
+    return shift_point(number, -2) if is_percentage else number
 
 
 def read_amount(
@@ -144,7 +144,7 @@ def covers_everything(absolute: float, relative: float) -> bool:
     return absolute >= _ENDLESS_DIFFERENCE or relative >= _ENDLESS_SHARE
 
 
-def shifted(number: Decimal, places: int) -> Decimal:
+def shift_point(number: Decimal, places: int) -> Decimal:
     """Move the decimal point, exactly."""
     return number.scaleb(places, context=_SHIFTING)
 

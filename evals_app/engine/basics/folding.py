@@ -57,7 +57,7 @@ SPACELESS = re.compile(
 )
 
 
-def folded(text: str, *, case_sensitive: bool = False) -> str:
+def fold_text(text: str, *, case_sensitive: bool = False) -> str:
     """Return the text as people see it, for comparing: two texts that look alike become equal.
 
     Invisible characters are removed; quotation marks, dashes and the ellipsis become those of a
@@ -146,12 +146,12 @@ def _is_word(character: str) -> bool:
 
 
 def as_written(text: str, start: int, length: int, *, case_sensitive: bool = False) -> str:
-    """Return the piece of a text of which `folded` makes these characters."""
-    if text.isascii() and len(folded(text)) == len(text):
+    """Return the piece of a text of which `fold_text` makes these characters."""
+    if text.isascii() and len(fold_text(text)) == len(text):
         return text[start : start + length]
 
     def folded_length(end: int) -> int:
-        return len(folded(text[: _letter_end(text, end)], case_sensitive=case_sensitive))
+        return len(fold_text(text[: _letter_end(text, end)], case_sensitive=case_sensitive))
 
     ends = range(len(text) + 1)
     first = bisect_right(ends, start, key=folded_length) - 1

@@ -49,7 +49,7 @@ def difference(journal: Iterable[Entry]) -> dict[str, list[Row]]:
     return changes
 
 
-def replayed(state: WorldState, journal: Iterable[Entry]) -> WorldState:
+def replay_journal(state: WorldState, journal: Iterable[Entry]) -> WorldState:
     """Return the state of a world after some changes; rows are shared, not copied."""
     entities = {row["id"]: row for row in state["entities"]}
     relations = {row["id"]: row for row in state["relations"]}

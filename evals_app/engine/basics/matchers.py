@@ -15,8 +15,8 @@ from typing import Annotated, Any, get_args
 from pydantic import WithJsonSchema
 
 from evals_app.engine.basics.decimals import DecimalSign, is_within, read_amount, read_number
-from evals_app.engine.basics.folding import folded
-from evals_app.engine.basics.permits import checked
+from evals_app.engine.basics.folding import fold_text
+from evals_app.engine.basics.permits import refuse_if
 from fixtures_app.ground.patterns import fits, pattern_problem, pattern_warnings
 from fixtures_app.ground.quoting import json_text, listed, shortened
 from fixtures_app.ground.words import near, nearest
@@ -72,7 +72,7 @@ def _problem(written: Any, depth: int = 0) -> str | None:
 
 Matcher = Annotated[
     Any,
-    checked(_problem),
+    refuse_if(_problem),
     WithJsonSchema(
         {
             "description": "A literal value, or one of {fuzzy: x}, {regex: p}, {any_of: [...]},"
@@ -172,8 +172,8 @@ def _has(part: Any, whole: Any) -> bool:
     if not isinstance(whole, list | tuple):
         return contains(part, whole)
     if isinstance(part, str):
-        wanted = folded(part)
-        return any(isinstance(part, str) and folded(part) == wanted for part in whole)
+        wanted = fold_text(part)
+        return any(isinstance(part, str) and fold_text(part) == wanted for part in whole)
     return any(equal(part, other) for other in whole)
 
 
@@ -222,7 +222,7 @@ def contains(part: Any, whole: Any) -> bool:
         return True
     needle = part if isinstance(part, str) else json_text(part, limit=None)
     text = whole if isinstance(whole, str) else json_text(whole, limit=None)
-    return folded(needle) in folded(text)
+    return fold_text(needle) in fold_text(text)
 
 
 def _texts(value: Any) -> list[str]:
@@ -257,7 +257,7 @@ def _number(value: Any, decimal: DecimalSign) -> Decimal | None:
 
 
 def _loose(text: str) -> str:
-    return folded(_IGNORED_BY_FUZZY.sub("", folded(text)))
+    return fold_text(_IGNORED_BY_FUZZY.sub("", fold_text(text)))
 
 
 def other_reading(matcher: Any, actual: Any) -> str | None:
@@ -352,7 +352,7 @@ def matcher_warnings(matchers: Mapping[str, Any]) -> list[str]:
             warnings += [f"{name}: {warning}" for warning in pattern_warnings(matcher[kind])]
         elif kind == "fuzzy" and (unclear := _uncertain(matcher)):
             warnings.append(f"{name}: {unclear}")
-        elif kind == "contains" and isinstance(matcher[kind], str) and not folded(matcher[kind]):
+        elif kind == "contains" and isinstance(matcher[kind], str) and not fold_text(matcher[kind]):
             warnings.append(
                 f"{name}: This text has no visible characters, so every text contains it."
             )

@@ -160,7 +160,7 @@ def _server(name: str, written: Any, place: _Place, environ: Mapping[str, str]) 
     try:
         server = model.model_validate(filled)
     except ValidationError as exc:
-        raise _explained(exc, model, place) from None
+        raise _problem_of(exc, model, place) from None
     server._secrets = tuple(filling.secrets)  # noqa: SLF001 - of this module
     return server
 
@@ -207,7 +207,7 @@ class _Filling:
         return str(default)
 
 
-def _explained(exc: ValidationError, model: type[_Server], place: _Place) -> ValueError:
+def _problem_of(exc: ValidationError, model: type[_Server], place: _Place) -> ValueError:
     error = exc.errors(include_url=False, include_input=False)[0]
     where = _Place((*place.keys, *map(str, error["loc"])))
     if error["type"] == "extra_forbidden":

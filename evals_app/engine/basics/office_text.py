@@ -33,12 +33,12 @@ def text_of(media_type: str, content: bytes) -> str:
         DocumentError: it is not what it should be.
     """
     if media_type in _ZIPPED:
-        return _unzipped(_ZIPPED[media_type], content)
+        return _text_of_archive(_ZIPPED[media_type], content)
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise DocumentError(f"it is not valid UTF-8 text (byte {error.start + 1:,}).") from None
-    return _cut(_lines(_seen(text)) if media_type == "text/html" else [text])
+    return _cut(_lines(_visible_texts(text)) if media_type == "text/html" else [text])
 
 
 def _cut(pieces: Iterable[str]) -> str:
@@ -67,7 +67,7 @@ _MARKUP = re.compile(
 )
 
 
-def _seen(page: str) -> Iterator[str]:
+def _visible_texts(page: str) -> Iterator[str]:
     """Yield the visible text of a page."""
     end = 0
     for markup in _MARKUP.finditer(page):
@@ -86,7 +86,7 @@ def _words(text: str) -> str:
 # limits neither bytes nor elements, so all parts would have to be counted here first.
 
 
-def _unzipped(kind: str, content: bytes) -> str:
+def _text_of_archive(kind: str, content: bytes) -> str:
     readers = {"docx": _paragraphs, "xlsx": _cells, "pptx": _slides}
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:

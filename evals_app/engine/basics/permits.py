@@ -113,7 +113,7 @@ def is_frozen(info: ValidationInfo) -> bool:
     return bool(info.context and info.context.get("is_frozen"))
 
 
-def checked(problem_of: Callable[[Any], str | None], *, once: bool = False) -> AfterValidator:
+def refuse_if(problem_of: Callable[[Any], str | None], *, once: bool = False) -> AfterValidator:
     """Refuse a value in which `problem_of` finds a problem; with `once` only when it is written."""
 
     def check(value: Any, info: ValidationInfo) -> Any:
@@ -124,7 +124,7 @@ def checked(problem_of: Callable[[Any], str | None], *, once: bool = False) -> A
     return AfterValidator(check)
 
 
-def shaped(pattern: str, problem: str) -> AfterValidator:
+def must_match(pattern: str, problem: str) -> AfterValidator:
     """Refuse a text that does not match the pattern as a whole."""
     shape = re.compile(pattern)
-    return checked(lambda text: None if shape.fullmatch(text) else problem)
+    return refuse_if(lambda text: None if shape.fullmatch(text) else problem)

@@ -159,7 +159,7 @@ def plain(message: str) -> str:
     return _BRACES.sub(_plain, message)
 
 
-def written(message: str) -> str:
+def escape_braces(message: str) -> str:
     """Return a message as an author writes it who means all braces literally."""
     return _BRACES.sub(lambda braces: f"\\{braces[0]}", message)
 

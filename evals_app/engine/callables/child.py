@@ -50,10 +50,10 @@ class Functions:
         except LoadError as exc:
             return _problem(str(exc))
         except Exception as exc:  # noqa: BLE001 - a MemoryError has freed its memory
-            return _problem(f"{reference} failed: {described(exc)}")
+            return _problem(f"{reference} failed: {describe_error(exc)}")
         except BaseException as exc:  # noqa: BLE001 - sys.exit() ends the call, not the process
             self._finish = None
-            return _problem(f"{reference} failed: {described(exc)}")
+            return _problem(f"{reference} failed: {describe_error(exc)}")
         try:
             written = json.dumps({"value": value}, allow_nan=False)
         except (TypeError, ValueError, RecursionError) as exc:
@@ -104,7 +104,7 @@ def _new_loop() -> Callable[[Awaitable[Any]], Any]:
     return lambda awaitable: runner.run(wait_for(awaitable))
 
 
-def described(error: BaseException) -> str:
+def describe_error(error: BaseException) -> str:
     """Say what was raised, and where in the operator's code."""
     try:
         text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__

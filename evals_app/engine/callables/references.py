@@ -65,7 +65,7 @@ def callable_problem(
     if not permits().module(module):
         return (
             f"The operator does not permit the module {module}."
-            f"{_permitted(module, [*permits().modules, OUR_MODULE], 'EVALS_PYTHON_MODULES')}"
+            f"{_permission_problem(module, [*permits().modules, OUR_MODULE], 'EVALS_PYTHON_MODULES')}"
         )
     python = path_of(interpreter)
     until, problem = _known.get((reference, purpose, python), (0.0, None))
@@ -85,7 +85,7 @@ def command_problem(words: Sequence[str]) -> str | None:
         written = " ".join(words)
         return (
             f"The operator does not permit the program {words[0]!r}."
-            f"{_permitted(written, [*permits().commands, OUR_COMMAND], 'EVALS_COMMANDS')}"
+            f"{_permission_problem(written, [*permits().commands, OUR_COMMAND], 'EVALS_COMMANDS')}"
         )
     if program_path(words[0]) is None:
         return f"There is no executable program {words[0]!r} on this machine."
@@ -99,7 +99,7 @@ def program_path(program: str) -> str | None:
     return shutil.which(program, path=environment()["PATH"])
 
 
-def _permitted(written: str, known: Sequence[str], variable: str) -> str:
+def _permission_problem(written: str, known: Sequence[str], variable: str) -> str:
     return f"{near(written, known)} Permitted ({variable}): {', '.join(known)}."
 
 

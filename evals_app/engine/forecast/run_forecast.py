@@ -97,7 +97,7 @@ def forecast_run(
     """
     basis = _basis(plan, share, guesser, past)
     total = basis.total
-    asked = _asked(guesser, basis)
+    asked = _call_counts(guesser, basis)
     rates, unpriced = _rates(asked, total, providers)
 
     def usd(effort: EstimatedEffort) -> float:
@@ -182,7 +182,9 @@ def _basis(
         trials[case.name] = count / share
         guess = guesser.guess(case)
         guesses[case.name] = equal.setdefault(guess, guess)
-    known = _known(guesses, past, has_model=guesser.asks_agent and guesser.agent.driver == "model")
+    known = _past_efforts(
+        guesses, past, has_model=guesser.asks_agent and guesser.agent.driver == "model"
+    )
     means = _means(guesses, known)
     total = total_effort([means[case].scaled(count) for case, count in trials.items()])
     return _Basis(trials, guesses, known, means, total)
@@ -195,7 +197,7 @@ def _duration_s(basis: _Basis, at_once: int, *, least_s: float) -> Range:
     return max(low, least_s), max(high, least_s)
 
 
-def _known(
+def _past_efforts(
     guesses: Mapping[str, Guess], past: Mapping[str, Sequence[PastExecution]], *, has_model: bool
 ) -> dict[str, list[EstimatedEffort]]:
     """Return what earlier executions took, by case; those that reported no tokens are left out."""
@@ -255,7 +257,7 @@ class _CallCounts(NamedTuple):
     judge: Mapping[str, float]
 
 
-def _asked(guesser: Guesser, basis: _Basis) -> _CallCounts:
+def _call_counts(guesser: Guesser, basis: _Basis) -> _CallCounts:
     judges: defaultdict[str, float] = defaultdict(float)
     for case, guess in basis.guesses.items():
         for model in guess.judges:

@@ -45,7 +45,7 @@ class Latency(PlainGrader):
             return failed.but(score=0.0)
         # No clock is exact to less than a microsecond.
         taken_ms = round(sum(turn.latency_ms for turn in view.turns), 3)
-        reason = f"{_subject(view)} took {_taken(taken_ms, self.max_ms)}; the limit is {seconds(self.max_ms)}."
+        reason = f"{_subject(view)} took {_time_text(taken_ms, self.max_ms)}; the limit is {seconds(self.max_ms)}."
         graded = Grade.hit if taken_ms <= self.max_ms else Grade.miss
         return graded(reason, actual_ms=taken_ms)
 
@@ -93,7 +93,7 @@ class Cost(PlainGrader):
         return f"Costs at most {usd_text(self.max_usd, is_exact=True)}"
 
 
-def _taken(ms: float, most: int) -> str:
+def _time_text(ms: float, most: int) -> str:
     """Write a time rounded up; one slightly above the limit neither reads like it nor like more."""
     if not most < ms < most + 1:
         return seconds(math.ceil(ms))

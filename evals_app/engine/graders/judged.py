@@ -341,10 +341,10 @@ def _reason(ticks: Sequence[tuple[str, TickedItem]], counts: Counter[Any]) -> st
     ]
     missed = [tick for tick in ticks if tick[1].verdict == "fail"]
     if missed:
-        parts.append(f"Missed: {_named(missed)}.")
+        parts.append(f"Missed: {_quote_ticks(missed)}.")
     is_open = [tick for tick in ticks if tick[1].verdict is None]
     if is_open:
-        parts.append(f"The judge could not decide {_named(is_open)}.")
+        parts.append(f"The judge could not decide {_quote_ticks(is_open)}.")
     return " ".join(parts)
 
 
@@ -359,7 +359,7 @@ def _count(met: int, *, applicable: int, total: int) -> str:
     return f"{only}; {met} of them {are} met."
 
 
-def _named(ticks: Sequence[tuple[str, TickedItem]]) -> str:
+def _quote_ticks(ticks: Sequence[tuple[str, TickedItem]]) -> str:
     """Quote some bullets with what the judge says of them."""
     bullets = [
         quoted(text.splitlines()[0])

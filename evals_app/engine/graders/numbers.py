@@ -163,7 +163,7 @@ class Numeric(PathGrader):
             return self._refusal(str(written)) if exact is None else exact
         numbers = self._all(written, decimal)
         if len(numbers) > 1:
-            several = listed([_shown(number) for number in numbers])
+            several = listed([_number_text(number) for number in numbers])
             return f"{quoted(written)} has several numbers ({several}). Keep only the one you mean."
         if not numbers:
             return self._refusal(written)
@@ -244,16 +244,16 @@ class Numeric(PathGrader):
         relative = Decimal(repr(self.relative_tolerance))
         for number in numbers:
             if is_within(number.value, expected, absolute=absolute, relative=relative):
-                reason = f"The reply gives {_shown(number)}; expected {_short(expected)}."
+                reason = f"The reply gives {_number_text(number)}; expected {_short(expected)}."
                 return Grade.hit(reason).but(evidence=seen_in_reply(view, number.text))
         allowed = self._allowed()
         if len(numbers) > 1:
-            several = listed([_shown(number) for number in numbers])
+            several = listed([_number_text(number) for number in numbers])
             reason = f"None of the numbers in the reply ({several}) is {_short(expected)}{allowed}."
             return Grade.miss(reason)
         off = _FOR_SHOW.subtract(numbers[0].value, expected).copy_abs()
         reason = (
-            f"The reply gives {_shown(numbers[0])}; expected {_short(expected)}{allowed}."
+            f"The reply gives {_number_text(numbers[0])}; expected {_short(expected)}{allowed}."
             f" It is off by {_short(off)}."
         )
         return Grade.miss(reason).but(evidence=seen_in_reply(view, numbers[0].text))
@@ -272,7 +272,7 @@ class Numeric(PathGrader):
         # Of equal ones the first: a reply may repeat a number a hundred thousand times.
         numbers = list({number.value: number for number in reversed(numbers)}.values())[::-1]
         if self.extract == "only" and len(numbers) > 1:
-            several = listed([_shown(number) for number in numbers])
+            several = listed([_number_text(number) for number in numbers])
             return [], f"the reply has several numbers: {several}."
         return numbers, ""
 
@@ -338,5 +338,5 @@ def _short(number: Decimal) -> str:
     return shortened(str(number), _NUMBER_CHARS)
 
 
-def _shown(number: FoundNumber) -> str:
+def _number_text(number: FoundNumber) -> str:
     return shortened(number.text, _NUMBER_CHARS)

@@ -96,7 +96,7 @@ class FuzzyMatch(OverlapGrader):
             [word for word in wanted if word not in given],
             [word for word in given if word not in wanted],
         )
-        reason = f"{shared.shared} of {_counted(every, 'different word')} {_are(shared.shared)} in both texts{difference}."
+        reason = f"{shared.shared} of {_count_text(every, 'different word')} {_are(shared.shared)} in both texts{difference}."
         return Grade.scored(shared.shared / every, reason, **_facts(shared))
 
 
@@ -144,7 +144,7 @@ class Bleu(OverlapGrader):
         result = bleu(reply, expected)
         given, wanted = bleu_words(reply), bleu_words(expected)
         shares = [
-            f"{runs.shared} of {_counted(runs.in_reply, name)}"
+            f"{runs.shared} of {_count_text(runs.in_reply, name)}"
             for runs, name in zip(result.shared, _RUNS, strict=False)
         ]
         difference = _difference(bags.difference(wanted, given), bags.difference(given, wanted))
@@ -210,9 +210,9 @@ class Rouge(OverlapGrader):
             overlap = rouge.rouge(given, wanted, self.variant)
             difference = _difference(bags.difference(wanted, given), bags.difference(given, wanted))
             if self.variant == "rouge2":
-                grade = _scored(overlap, "pair of neighbouring words", difference)
+                grade = _score_grade(overlap, "pair of neighbouring words", difference)
             else:
-                grade = _scored(overlap, "word", f" in the same order{difference}")
+                grade = _score_grade(overlap, "word", f" in the same order{difference}")
         return grade.but(
             details=grade.details | {"variant": self.variant, "tokenizer": self.tokenizer}
         )
@@ -256,9 +256,9 @@ class Meteor(OverlapGrader):
     response_path: ResponsePath = None
 
     def compare(self, reply: str, expected: str) -> Grade:
-        known = wordnet.installed()
+        known = wordnet.find_wordnet()
         alignment = meteor(reply, expected, synonyms=known.synonyms if known else None)
-        words = _counted(alignment.in_expected, "expected word")
+        words = _count_text(alignment.in_expected, "expected word")
         reason = f"{alignment.matches} of {words} {_are(alignment.matches)} in the reply"
         reason += f"{_how(alignment)}{_difference(list(alignment.missing), [])}."
         if known is None:
@@ -281,11 +281,11 @@ def _without_words(*, is_same: bool) -> Grade:
 def _of_words(given: list[str], wanted: list[str]) -> Grade:
     missing, surplus = bags.difference(wanted, given), bags.difference(given, wanted)
     overlap = Overlap(len(given) - len(surplus), len(given), len(wanted))
-    return _scored(overlap, "word", _difference(missing, surplus))
+    return _score_grade(overlap, "word", _difference(missing, surplus))
 
 
-def _scored(overlap: Overlap, counted: str, difference: str) -> Grade:
-    expected = _counted(overlap.in_expected, f"expected {counted}")
+def _score_grade(overlap: Overlap, counted: str, difference: str) -> Grade:
+    expected = _count_text(overlap.in_expected, f"expected {counted}")
     reason = f"{overlap.shared} of {expected} {_are(overlap.shared)} in the reply{difference}."
     return Grade.scored(overlap.f1, reason, **_facts(overlap))
 
@@ -321,7 +321,7 @@ def _facts(overlap: Overlap) -> dict[str, Any]:
     }
 
 
-def _counted(count: int, noun: str) -> str:
+def _count_text(count: int, noun: str) -> str:
     """Write a count with its noun; in `pair of words` the first word takes the s."""
     head, of, rest = noun.partition(" of ")
     return f"{count:,} {head}{'' if count == 1 else 's'}{of}{rest}"

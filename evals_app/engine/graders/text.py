@@ -8,7 +8,13 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import AfterValidator, Field
 
-from evals_app.engine.basics.folding import as_written, find_folded, folded, plain, without_emphasis
+from evals_app.engine.basics.folding import (
+    as_written,
+    find_folded,
+    fold_text,
+    plain,
+    without_emphasis,
+)
 from evals_app.engine.basics.reasoning import tag_warnings
 from evals_app.engine.graders.kit.base import FROM_TURN, TextGrader, seen_in_reply
 from evals_app.engine.graders.kit.json_paths import PathGrader, ResponsePath, place_of
@@ -81,17 +87,17 @@ WholeWords = Annotated[
 ]
 
 
-def _found(
+def _find_piece(
     needle: str, replies: Iterable[str], *, case_sensitive: bool = False, whole_words: bool = False
 ) -> str | None:
     """Return the first piece of these replies that people read as the needle.
 
     Each reply is searched with its Markdown and then without it, as people see **30** days.
     """
-    wanted = folded(needle, case_sensitive=case_sensitive)
+    wanted = fold_text(needle, case_sensitive=case_sensitive)
     for reply in replies:
         for shown in dict.fromkeys([reply, without_emphasis(reply)]):
-            text = folded(shown, case_sensitive=case_sensitive)
+            text = fold_text(shown, case_sensitive=case_sensitive)
             start = find_folded(wanted, text, whole_words=whole_words)
             if start >= 0:
                 return as_written(shown, start, len(wanted), case_sensitive=case_sensitive)
@@ -104,7 +110,7 @@ def _replies(view: View) -> Sequence[str]:
 
 
 def _is_invisible(text: str) -> bool:
-    return not folded(text)
+    return not fold_text(text)
 
 
 def _is_written_list(text: str) -> bool:
@@ -134,7 +140,7 @@ class _PieceGrader(TextGrader):
 
     def find(self, needle: str, view: View) -> str | None:
         """Return the piece of the reply that people read as the needle."""
-        return _found(
+        return _find_piece(
             needle,
             _replies(view),
             case_sensitive=self.case_sensitive,
@@ -152,7 +158,7 @@ class _PieceGrader(TextGrader):
             return [_WRITTEN_LIST.format(quoted(text))]
         if self.whole_words:
             return []
-        seen = folded(text)
+        seen = fold_text(text)
         letters = [character for character in seen if character.isalnum()]
         # Scripts without spaces between words have short words, and no whole ones.
         has_spaces = not any(unicodedata.category(letter) == "Lo" for letter in letters)
@@ -203,10 +209,10 @@ class Contains(_PieceGrader):
         """Say what is there instead."""
         replies = _replies(view)
         instead = says(view.reply, wanted=needle)
-        anywhere = _found(needle, replies)
+        anywhere = _find_piece(needle, replies)
         if anywhere is None:
             return f"; {instead}."
-        if _found(needle, replies, case_sensitive=self.case_sensitive):
+        if _find_piece(needle, replies, case_sensitive=self.case_sensitive):
             return f" as whole words, only inside longer ones; {instead}."
         return f" in this upper and lower case; it has {quoted(anywhere)}."
 

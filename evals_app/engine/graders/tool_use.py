@@ -14,8 +14,8 @@ from evals_app.engine.graders.kit.calls import (
     call_text,
     call_texts,
     called_instead,
+    checked_names,
     not_as_wanted,
-    passed,
     unreported_calls,
 )
 from evals_app.engine.record.trial import Grade, ToolCall, View
@@ -117,4 +117,4 @@ class ToolUse(PlainGrader):
 
     def mentions(self) -> Iterator[CheckedName]:
         yield from super().mentions()
-        yield from passed(self.tool, self.args or {}, ())
+        yield from checked_names(self.tool, self.args or {}, ())

@@ -21,9 +21,9 @@ from evals_app.engine.graders.kit.calls import (
     call_text,
     call_texts,
     called_instead,
+    checked_names,
     nearest_call,
     not_as_wanted,
-    passed,
     unreported_calls,
 )
 from evals_app.engine.graders.kit.pairing import pair_up
@@ -89,7 +89,7 @@ class _OneCall(PlainGrader):
     def mentions(self) -> Iterator[CheckedName]:
         is_part = self.name_match == "contains"
         yield from (replace(named, is_part=is_part) for named in super().mentions())
-        yield from passed(self.value, self.args, ())
+        yield from checked_names(self.value, self.args, ())
 
     def _is_named(self, call: ToolCall) -> bool:
         return self.value in call.name if self.name_match == "contains" else self.value == call.name
@@ -408,4 +408,4 @@ class ToolCalls(PlainGrader):
     def mentions(self) -> Iterator[CheckedName]:
         yield from super().mentions()
         for n, tool in enumerate(self.tools):
-            yield from passed(tool.name, tool.args, ("tools", n))
+            yield from checked_names(tool.name, tool.args, ("tools", n))

@@ -9,10 +9,10 @@ from pydantic import Field, model_validator
 from evals_app.engine.graders.kit.base import PlainGrader
 from evals_app.engine.graders.kit.change_matching import Expected, Match, cost, match_up
 from evals_app.engine.graders.kit.expected_changes import (
-    Change,
     ExpectedEntity,
     ExpectedLink,
     Kind,
+    WorldChange,
     changes_of,
     covers,
 )
@@ -140,7 +140,7 @@ class WorldChanges(PlainGrader):
             )
             return Grade(None, None, reason, GradeStatus.ERROR, Cause.HARNESS)
         matches: list[Match] = []
-        left: list[Change] = []
+        left: list[WorldChange] = []
         for kind, wanted in expected.items():
             of_kind, rest = match_up(kind, wanted, changes[kind], spared=self._spared)
             matches += of_kind
@@ -148,7 +148,10 @@ class WorldChanges(PlainGrader):
         return self._graded(matches, changes, left)
 
     def _graded(
-        self, matches: Sequence[Match], changes: Mapping[Kind, list[Change]], left: list[Change]
+        self,
+        matches: Sequence[Match],
+        changes: Mapping[Kind, list[WorldChange]],
+        left: list[WorldChange],
     ) -> Grade:
         deleted = {change.row["id"] for change in changes["deleted"]}
         unexpected = [c for c in left if self.nothing_else and not self._may_happen(c, deleted)]
@@ -158,7 +161,7 @@ class WorldChanges(PlainGrader):
             met, total = met + (not unexpected), total + 1
         details = {
             "expected": [match.to_json() for match in matches],
-            "unexpected": [_described(change) for change in unexpected[:_DETAILED]],
+            "unexpected": [_change_text(change) for change in unexpected[:_DETAILED]],
         }
         if met == total:
             return Grade.hit(_as_expected(matches, left, self.nothing_else), **details)
@@ -166,7 +169,7 @@ class WorldChanges(PlainGrader):
         sentences += _missing(matches, changes, left)
         nearest = {id(match.nearest[0]) for match in matches if match.nearest}
         if also := [change for change in unexpected if id(change) not in nearest]:
-            sentences.append(f"Not expected: {_several(also, say=_described)}.")
+            sentences.append(f"Not expected: {_several(also, say=_change_text)}.")
         if not matches:
             sentences.insert(0, "Nothing in the world may change.")
         return Grade(
@@ -177,7 +180,7 @@ class WorldChanges(PlainGrader):
             details=details,
         )
 
-    def _may_happen(self, change: Change, deleted: set[str]) -> bool:
+    def _may_happen(self, change: WorldChange, deleted: set[str]) -> bool:
         """Whether a change does not count: it is part of a deletion, or all its fields are ignored."""
         if change.kind == "unlinked":
             return not deleted.isdisjoint((change.row["from"], change.row["to"]))
@@ -219,14 +222,16 @@ class WorldChanges(PlainGrader):
 
 
 def _missing(
-    matches: Sequence[Match], changes: Mapping[Kind, list[Change]], left: Sequence[Change]
+    matches: Sequence[Match], changes: Mapping[Kind, list[WorldChange]], left: Sequence[WorldChange]
 ) -> list[str]:
     """Name each expectation that was not met, and what happened instead."""
     short = [match for match in matches if len(match.changes) < match.expected.count]
     return [f"Missing: {match}{_instead(match, changes, left)}." for match in short[:_LISTED]]
 
 
-def _instead(match: Match, changes: Mapping[Kind, list[Change]], left: Sequence[Change]) -> str:
+def _instead(
+    match: Match, changes: Mapping[Kind, list[WorldChange]], left: Sequence[WorldChange]
+) -> str:
     wanted, number = match.expected, len(match.changes)
     tally = f", found {number} of {wanted.count}" if number else ""
     if match.nearest is not None:
@@ -240,15 +245,15 @@ def _instead(match: Match, changes: Mapping[Kind, list[Change]], left: Sequence[
     return f"{tally}; {'nothing else' if number else 'nothing'} was {match.kind}"
 
 
-def _as_expected(matches: Sequence[Match], left: Sequence[Change], nothing_else: bool) -> str:  # noqa: FBT001 - an option
+def _as_expected(matches: Sequence[Match], left: Sequence[WorldChange], nothing_else: bool) -> str:  # noqa: FBT001 - an option
     rest = " except what may change." if left else "."
     if not matches:
         return f"Nothing in the world changed{rest}"
-    changes = _several([change for match in matches for change in match.changes], say=_described)
+    changes = _several([change for match in matches for change in match.changes], say=_change_text)
     return f"As expected: {changes}." + (f" Nothing else changed{rest}" if nothing_else else "")
 
 
-def _described(change: Change) -> str:
+def _change_text(change: WorldChange) -> str:
     return f"{change.kind} {change}"
 
 

@@ -62,7 +62,7 @@ async def tick_off(
                 prompt_for=prompt_for,
                 purpose="rubric",
                 inquiry=inquiry,
-                weigh=partial(_weighed, shown=shown, is_scripted=asker.is_scripted),
+                weigh=partial(_weigh_opinion, shown=shown, is_scripted=asker.is_scripted),
             )
         except (JudgeError, ProviderError) as exc:
             exc.calls = tuple(inquiry.calls)
@@ -89,7 +89,7 @@ def _orders(items: Sequence[ChecklistItem], nonce: str) -> Iterator[list[Checkli
         yield [item for group in groups for item in group]
 
 
-def _weighed(
+def _weigh_opinion(
     item: ChecklistItem, opinion: Opinion, *, shown: QuotableText, is_scripted: bool
 ) -> Opinion:
     """Look the quote up, and note what contradicts the verdict."""
@@ -102,7 +102,7 @@ def _weighed(
 
 
 def _against_verdict(item: ChecklistItem, verdict: str, evidence: Evidence | None) -> str | None:
-    if verdict == "not_applicable" and not any(map(is_conditional, _introduced(item))):
+    if verdict == "not_applicable" and not any(map(is_conditional, _with_headings(item))):
         return "It sets no condition, so it applies to every answer: say pass or fail."
     if evidence is None or verdict not in {"pass", "fail"}:
         return None
@@ -113,10 +113,10 @@ def _against_verdict(item: ChecklistItem, verdict: str, evidence: Evidence | Non
 
 def _is_met_by_nothing(item: ChecklistItem) -> bool:
     """Return whether an item forbids something or sets a condition, which need not arise."""
-    return any(is_forbidding(text) or is_conditional(text) for text in _introduced(item))
+    return any(is_forbidding(text) or is_conditional(text) for text in _with_headings(item))
 
 
-def _introduced(item: ChecklistItem) -> list[str]:
+def _with_headings(item: ChecklistItem) -> list[str]:
     """Return an item, and what introduces it: headings, and lines that end with a colon."""
     above = [line for line in item.under if line.startswith("#") or line.rstrip().endswith(":")]
     return [item.text, *above]
@@ -128,7 +128,9 @@ def _answer(
     voters: Sequence[Asker],
 ) -> ChecklistAnswer:
     voted = [ballot.answer[0].opinions if ballot.answer else {} for ballot in ballots]
-    opinions = {item.id: merged([votes.get(item.id) for votes in voted]) for item in question.items}
+    opinions = {
+        item.id: merge_votes([votes.get(item.id) for votes in voted]) for item in question.items
+    }
     is_voted = len(voters) > 1
     items = tuple(
         TickedItem(
@@ -159,7 +161,7 @@ def _answer(
 def _is_against(item: ChecklistItem, opinion: Opinion) -> bool:
     """Return whether the words about an item say the opposite of its verdict."""
     passed = {"pass": True, "fail": False}.get(opinion.verdict)
-    return contradicts(opinion.critique, "\n".join(_introduced(item)), passed=passed)
+    return contradicts(opinion.critique, "\n".join(_with_headings(item)), passed=passed)
 
 
 def _words(opinion: Opinion) -> str:
@@ -169,7 +171,7 @@ def _words(opinion: Opinion) -> str:
     return opinion.objection or opinion.critique or "The judge could not decide it."
 
 
-def merged(votes: Sequence[Opinion | None]) -> Opinion:
+def merge_votes(votes: Sequence[Opinion | None]) -> Opinion:
     """Return the joint opinion of votes on one item: the majority of those that decide.
 
     Undecided if over half decide nothing, or if they are tied. The words are those of the first vote

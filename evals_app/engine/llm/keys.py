@@ -71,7 +71,7 @@ def no_judge(
         f" does not name one, and {site}, the judge of this site, is not available."
     )
     if not usable:
-        return f"{problem} No provider has a key: set {_listed(missing)} in the environment."
+        return f"{problem} No provider has a key: set {_names_text(missing)} in the environment."
     models = ", ".join(
         f"{provider.provider} ({provider.slug}/{_example(provider)})" for provider in usable
     )
@@ -81,7 +81,7 @@ def no_judge(
     )
 
 
-def _listed(names: Iterable[str]) -> str:
+def _names_text(names: Iterable[str]) -> str:
     *others, last = sorted(names)
     return f"{', '.join(others)} or {last}" if others else last
 

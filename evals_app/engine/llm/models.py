@@ -153,7 +153,7 @@ class Models:
                 patience_s=patience_s,
             )
             parts.append(await self._persist(opened, call, partial(adapter.embed, call)))
-        return _joined(parts)
+        return _join_parts(parts)
 
     async def _persist(
         self, provider: OpenProvider, call: Call, attempt: Callable[[], Awaitable[R]]
@@ -286,7 +286,7 @@ def _parts(texts: Sequence[str], *, most: int) -> Iterator[tuple[str, ...]]:
         yield tuple(part)
 
 
-def _joined(parts: Sequence[Embeddings]) -> Embeddings:
+def _join_parts(parts: Sequence[Embeddings]) -> Embeddings:
     return Embeddings(
         vectors=tuple(vector for part in parts for vector in part.vectors),
         usage=total_usage([part.usage for part in parts]),

@@ -138,7 +138,7 @@ def reach_problem(url: str, *, permitted: Iterable[str]) -> str | None:
 def why_refused(address: str, target: RequestTarget, *, permitted: Iterable[str]) -> str | None:
     """Say why this address of the target may not be connected to; None if it may."""
     given = ip_address(address)
-    meant = _meant(given)
+    meant = _addresses_of(given)
     kind = next(filter(None, map(_kind, meant)), None)
     if kind is None:
         return None
@@ -160,7 +160,7 @@ def is_named(target: RequestTarget, names: Iterable[str]) -> bool:
     return any(name.lower() in its_names for name in names)
 
 
-def _meant(address: IPv4Address | IPv6Address) -> Sequence[IPv4Address | IPv6Address]:
+def _addresses_of(address: IPv4Address | IPv6Address) -> Sequence[IPv4Address | IPv6Address]:
     """Return every address that this one stands for."""
     if isinstance(address, IPv4Address):
         return [address]

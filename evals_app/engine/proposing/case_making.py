@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from evals_app.engine.basics.template import plain, written
+from evals_app.engine.basics.template import escape_braces, plain
 from evals_app.engine.proposing.proposals import KeptChecks
 from evals_app.engine.record.trial import Trial
 from evals_app.engine.suites.assertion_spec import AssertionSpec
@@ -88,8 +88,8 @@ def _as_seen(trial: Trial) -> CaseSpec:
         context_params=trial.context_params,
         clock=trial.clock or None,
         history=[
-            HistoryMessage(role=message.role, content=written(message.text))
+            HistoryMessage(role=message.role, content=escape_braces(message.text))
             for message in trial.history
         ],
-        turns=[TurnSpec(user=written(turn.user)) for turn in trial.turns],
+        turns=[TurnSpec(user=escape_braces(turn.user)) for turn in trial.turns],
     )

@@ -10,16 +10,16 @@ from evals_app.engine.basics.errors import CannotError
 from evals_app.engine.basics.journal import value_at
 from evals_app.engine.basics.matchers import ABSENT, equal
 from evals_app.engine.graders.kit.base import PlainGrader
-from evals_app.engine.graders.kit.expected_changes import Change, Kind, changes_of
+from evals_app.engine.graders.kit.expected_changes import Kind, WorldChange, changes_of
 from evals_app.engine.graders.world import TIMES_OF_RECORDS
 from evals_app.engine.proposing.value_parts import (
     DIFFERS,
     TIME,
-    Known,
-    Part,
-    composed,
-    paired,
-    taken_apart,
+    KnownValues,
+    ValuePart,
+    compose_matchers,
+    pair_by_likeness,
+    split_value,
 )
 from evals_app.engine.record.trial import Trial, View
 from evals_app.engine.suites.assertion_spec import AssertionSpec
@@ -46,12 +46,12 @@ class Happening:
     kind: Kind
     what: str
     fixed: dict[str, Any]
-    parts: tuple[Part, ...] = ()
+    parts: tuple[ValuePart, ...] = ()
     doubt: str = ""
 
     def line(self, kept: Collection[str], *, nothing_else: bool) -> dict[str, Any]:
         """Write what a check expects; `kept` are the keys of the parts to expect."""
-        data = composed(self.parts, kept)
+        data = compose_matchers(self.parts, kept)
         if nothing_else and self.kind == "updated":
             # A field that is left open must still be named; otherwise it must not change.
             loose = {str(part.path[0]): part.loose for part in self.parts}
@@ -64,18 +64,18 @@ class Happening:
 
 
 def happenings(
-    trial: Trial, others: Sequence[Trial] = (), *, known: Known | None = None
+    trial: Trial, others: Sequence[Trial] = (), *, known: KnownValues | None = None
 ) -> tuple[Happening, ...]:
     """Return what changed over a whole conversation, compared with other trials of its case.
 
     Ids of what the agent created are left out, and relations that were deleted with an entity.
     """
-    known = known or Known.before(trial)
-    partners: dict[str, list[Change | None]] = {}
+    known = known or KnownValues.before(trial)
+    partners: dict[str, list[WorldChange | None]] = {}
     ours, theirs = _by_identity(trial), [_by_identity(other) for other in others]
     for identity, changes in ours.items():
         matches = [
-            paired(list(changes.values()), list(other.get(identity, {}).values()), _data)
+            pair_by_likeness(list(changes.values()), list(other.get(identity, {}).values()), _data)
             for other in theirs
         ]
         for n, key in enumerate(changes):
@@ -124,7 +124,7 @@ def changes_check(
     return spec
 
 
-def _changes(trial: Trial) -> list[tuple[str, Change]]:
+def _changes(trial: Trial) -> list[tuple[str, WorldChange]]:
     """Return the changes by their keys; relations that went with an entity are left out."""
     changes = changes_of(View(trial).world_journal)
     deleted = {change.row["id"] for change in changes["deleted"]}
@@ -136,22 +136,22 @@ def _changes(trial: Trial) -> list[tuple[str, Change]]:
     ]
 
 
-def _by_identity(trial: Trial) -> dict[str, dict[str, Change]]:
+def _by_identity(trial: Trial) -> dict[str, dict[str, WorldChange]]:
     """Group changes by what two trials must have in common to be compared."""
-    groups: dict[str, dict[str, Change]] = {}
+    groups: dict[str, dict[str, WorldChange]] = {}
     for key, change in _changes(trial):
         _, fixed, _ = _DESCRIBED[change.kind](change)
         groups.setdefault(f"{change.kind} {json_text(fixed, None)}", {})[key] = change
     return groups
 
 
-def _data(change: Change) -> Mapping[str, Any]:
+def _data(change: WorldChange) -> Mapping[str, Any]:
     data: Mapping[str, Any] = change.row.get("data") or {}
     return data
 
 
 def _happening(
-    key: str, change: Change, partners: Sequence[Change | None], known: Known
+    key: str, change: WorldChange, partners: Sequence[WorldChange | None], known: KnownValues
 ) -> Happening:
     what, fixed, fields = _DESCRIBED[change.kind](change)
     alike = [partner for partner in partners if partner is not None]
@@ -163,7 +163,7 @@ def _happening(
         values = [{name: value_at(data, name) for name in names} for data in values]
     parts = [
         replace(part, doubt=part.doubt or TIME) if part.path[-1] in TIMES_OF_RECORDS else part
-        for part in taken_apart(fields, values, known=known, key=key)
+        for part in split_value(fields, values, known=known, key=key)
     ]
     doubt = DIFFERS if None in partners else ""
     return Happening(key, change.kind, what, fixed, tuple(parts), doubt)
@@ -191,13 +191,13 @@ def _add(lines: list[dict[str, Any]], line: dict[str, Any], *, is_countable: boo
     lines.append(line)
 
 
-def _created(change: Change) -> _Described:
+def _describe_created(change: WorldChange) -> _Described:
     row = change.row
     status = {} if row["status"] == "active" else {"status": row["status"]}
     return row["type"], {"type": row["type"]} | status, row["data"]
 
 
-def _updated(change: Change) -> _Described:
+def _describe_updated(change: WorldChange) -> _Described:
     row = change.row
     fields = {name: new for name, (_, new) in change.fields.items()}
     if not all(_leads_to(row["data"], name, new) for name, new in fields.items()):
@@ -207,20 +207,20 @@ def _updated(change: Change) -> _Described:
     return row["id"], {"id": row["id"]} | status, fields
 
 
-def _deleted(change: Change) -> _Described:
+def _describe_deleted(change: WorldChange) -> _Described:
     return f"{change.row['type']} {change.row['id']}", {"id": change.row["id"]}, {}
 
 
-def _related(change: Change) -> _Described:
+def _describe_link(change: WorldChange) -> _Described:
     return str(change), {key: change.row[key] for key in ("from", "type", "to")}, {}
 
 
-_DESCRIBED: dict[Kind, Callable[[Change], _Described]] = {
-    "created": _created,
-    "updated": _updated,
-    "deleted": _deleted,
-    "linked": _related,
-    "unlinked": _related,
+_DESCRIBED: dict[Kind, Callable[[WorldChange], _Described]] = {
+    "created": _describe_created,
+    "updated": _describe_updated,
+    "deleted": _describe_deleted,
+    "linked": _describe_link,
+    "unlinked": _describe_link,
 }
 
 

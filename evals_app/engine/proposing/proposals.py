@@ -26,12 +26,12 @@ from evals_app.engine.proposing.value_parts import (
     DIFFERS,
     RANDOM,
     TIME,
-    Known,
-    Part,
-    composed,
+    KnownValues,
+    ValuePart,
+    compose_matchers,
     has_words,
-    paired,
-    taken_apart,
+    pair_by_likeness,
+    split_value,
 )
 from evals_app.engine.record.tool_results import error_of
 from evals_app.engine.record.trial import ToolCall, Trial, TurnRecord, View
@@ -69,7 +69,7 @@ class Proposal:
     words: str
     is_ticked: bool = False
     doubt: str = ""
-    parts: tuple[Part, ...] = ()
+    parts: tuple[ValuePart, ...] = ()
     subject: Any = None
 
     @property
@@ -104,10 +104,10 @@ def proposals(
     """
     if trial.failure is not None and not trial.turns:
         return ()
-    known = Known.before(trial, fixtures, is_compared=bool(others))
+    known = KnownValues.before(trial, fixtures, is_compared=bool(others))
     end = [*_of_world(trial, others, known), *_limits(trial, others)]
     left = MAX_BOXES - sum(map(_boxes, end))
-    made = [*_bounded(_of_turns(trial, others, known), left), *end]
+    made = [*_first_proposals(_of_turns(trial, others, known), left), *end]
     return tuple(made if is_passed else [replace(one, is_ticked=False) for one in made])
 
 
@@ -116,7 +116,7 @@ def default_keys(offered: Iterable[Proposal]) -> set[str]:
     return {key for proposal in offered for key in proposal.default_keys}
 
 
-def chosen(trial: Trial, offered: Sequence[Proposal], keys: Collection[str]) -> KeptChecks:
+def keep_checks(trial: Trial, offered: Sequence[Proposal], keys: Collection[str]) -> KeptChecks:
     """Return the checks and limits that the kept boxes ask for.
 
     Raises:
@@ -125,7 +125,7 @@ def chosen(trial: Trial, offered: Sequence[Proposal], keys: Collection[str]) -> 
     kept = [proposal for proposal in offered if proposal.key in keys]
     result = KeptChecks()
     written = [_check(proposal, keys) for proposal in kept if proposal.kind in _WRITTEN]
-    for turn, options in _counted(written):
+    for turn, options in _merge_calls(written):
         result.checks.setdefault(turn, []).append(_sound(trial, turn, options))
     if changes := _changes(trial, offered, keys):
         result.checks.setdefault(None, []).append(changes)
@@ -141,7 +141,7 @@ def _boxes(proposal: Proposal) -> int:
     return 1 + len(proposal.parts)
 
 
-def _bounded(made: Iterable[Proposal], left: int) -> Iterator[Proposal]:
+def _first_proposals(made: Iterable[Proposal], left: int) -> Iterator[Proposal]:
     """Return the first proposals, as many as there are boxes left; the rest is never worked out."""
     for proposal in made:
         left -= _boxes(proposal)
@@ -150,7 +150,7 @@ def _bounded(made: Iterable[Proposal], left: int) -> Iterator[Proposal]:
         yield proposal
 
 
-def _of_turns(trial: Trial, others: Sequence[Trial], known: Known) -> Iterator[Proposal]:
+def _of_turns(trial: Trial, others: Sequence[Trial], known: KnownValues) -> Iterator[Proposal]:
     changing = {str(entry.get("tool")) for entry in trial.world_journal}
     for turn in trial.turns:
         theirs = [
@@ -163,14 +163,17 @@ def _of_turns(trial: Trial, others: Sequence[Trial], known: Known) -> Iterator[P
                 *_phrases(turn, theirs, known),
             ]
             yield from (proposal for proposal in of_turn if _passes(trial, proposal))
-            yield _expected(turn)
+            yield _expected_proposal(turn)
 
 
 # Calls
 
 
 def _calls(
-    turn: TurnRecord, others: Sequence[TurnRecord | None], known: Known, changing: Collection[str]
+    turn: TurnRecord,
+    others: Sequence[TurnRecord | None],
+    known: KnownValues,
+    changing: Collection[str],
 ) -> Iterator[Proposal]:
     calls, theirs = turn.tool_calls, [other.tool_calls if other else () for other in others]
     partners: dict[int, list[ToolCall | None]] = {}
@@ -178,7 +181,9 @@ def _calls(
         places = [place for place, call in enumerate(calls) if call.name == name]
         ours = [calls[place] for place in places]
         alike = [
-            paired(ours, [call for call in other if call.name == name], lambda call: call.args)
+            pair_by_likeness(
+                ours, [call for call in other if call.name == name], lambda call: call.args
+            )
             for other in theirs
         ]
         partners |= {place: [pairs[n] for pairs in alike] for n, place in enumerate(places)}
@@ -200,11 +205,11 @@ def _calls(
 
 
 def _call(
-    turn: int, place: int, call: ToolCall, partners: Sequence[ToolCall | None], known: Known
+    turn: int, place: int, call: ToolCall, partners: Sequence[ToolCall | None], known: KnownValues
 ) -> Proposal:
     key = f"turn-{turn}-call-{place + 1}"
     values = [partner.args for partner in partners if partner is not None]
-    parts = taken_apart(call.args, values, known=known, key=key)
+    parts = split_value(call.args, values, known=known, key=key)
     doubt = DIFFERS if None in partners else ""
     words = f"Calls {shortened(call.name, _SHOWN)}"
     return Proposal(key, "call", turn, words, doubt=doubt, parts=parts, subject=call.name)
@@ -229,7 +234,7 @@ def _order(turn: TurnRecord, others: Sequence[Sequence[ToolCall]]) -> Proposal:
 
 
 def _phrases(
-    turn: TurnRecord, others: Sequence[TurnRecord | None], known: Known
+    turn: TurnRecord, others: Sequence[TurnRecord | None], known: KnownValues
 ) -> Iterator[Proposal]:
     for number, phrase in enumerate(phrases_of(turn.reply), 1):
         options = _contains(phrase)
@@ -261,7 +266,7 @@ def _is_in(grader: Any, turn: TurnRecord | None) -> bool:
     return bool(grader.grade(View(trial, turn)).passed)
 
 
-def _doubt_of(phrase: Phrase, known: Known) -> str:
+def _doubt_of(phrase: Phrase, known: KnownValues) -> str:
     """Say why a phrase might not be in the next reply, if only one is known."""
     text = phrase.text.casefold()
     if any(value in text or has_words(value, text) for value in known.made_up):
@@ -276,7 +281,7 @@ def _doubt_of(phrase: Phrase, known: Known) -> str:
     return known.doubt(phrase.text)
 
 
-def _expected(turn: TurnRecord) -> Proposal:
+def _expected_proposal(turn: TurnRecord) -> Proposal:
     return Proposal(
         f"turn-{turn.index}-expected",
         "expected",
@@ -289,7 +294,7 @@ def _expected(turn: TurnRecord) -> Proposal:
 # World
 
 
-def _of_world(trial: Trial, others: Sequence[Trial], known: Known) -> Iterator[Proposal]:
+def _of_world(trial: Trial, others: Sequence[Trial], known: KnownValues) -> Iterator[Proposal]:
     if trial.is_outside or _is_unfinished(trial):
         return
     if not trial.world_journal and _CHANGING.isdisjoint(tool.name for tool in trial.tools):
@@ -395,13 +400,13 @@ def _check(proposal: Proposal, keys: Collection[str]) -> _Check:
     return proposal.turn, _WRITTEN[proposal.kind](proposal, keys)
 
 
-def _called(proposal: Proposal, keys: Collection[str]) -> dict[str, Any]:
-    args = composed(proposal.parts, keys)
+def _call_options(proposal: Proposal, keys: Collection[str]) -> dict[str, Any]:
+    args = compose_matchers(proposal.parts, keys)
     return {"type": "tool_called", "value": proposal.subject} | ({"args": args} if args else {})
 
 
 _WRITTEN: Mapping[str, Callable[[Proposal, Collection[str]], dict[str, Any]]] = {
-    "call": _called,
+    "call": _call_options,
     "order": lambda proposal, _: {
         "type": "tool_calls",
         "tools": list(proposal.subject),
@@ -411,7 +416,7 @@ _WRITTEN: Mapping[str, Callable[[Proposal, Collection[str]], dict[str, Any]]] = 
 }
 
 
-def _counted(written: Sequence[_Check]) -> Iterator[_Check]:
+def _merge_calls(written: Sequence[_Check]) -> Iterator[_Check]:
     """Merge equal checks of calls into one that asks for several calls."""
     merged: list[_Check] = []
     for turn, options in written:

@@ -7,8 +7,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from evals_app.engine.basics.matchers import equal
-from evals_app.engine.basics.template import in_texts, written
-from evals_app.engine.proposing.value_parts import Known, composed, taken_apart
+from evals_app.engine.basics.template import escape_braces, in_texts
+from evals_app.engine.proposing.value_parts import KnownValues, compose_matchers, split_value
 from evals_app.engine.record.trial import ToolCall, Trial
 from evals_app.engine.specs.agent_spec import AgentSpec
 from evals_app.engine.specs.tool_spec import (
@@ -81,7 +81,7 @@ class _OtherwiseError(Exception):
     """Two recordings have different results for the same arguments."""
 
 
-def recorded(agent: AgentSpec, trial: Trial) -> Recording | None:
+def record_tools(agent: AgentSpec, trial: Trial) -> Recording | None:
     """Return what the agent's own tools answered; None if it has none that could be recorded.
 
     Arguments that would probably differ the next time may be anything.
@@ -97,31 +97,31 @@ def recorded(agent: AgentSpec, trial: Trial) -> Recording | None:
     calls = [call for call in trial.tool_calls if call.name in tools]
     # What a recorded tool answered is the same the next time.
     answers = [json_text(call.result, None) for call in calls]
-    known = Known.before(trial, "\n".join(answers))
+    known = KnownValues.before(trial, "\n".join(answers))
     made: dict[str, CannedTool] = {}
     words: list[str] = []
     for name, tool in tools.items():
         own = [call for call in calls if call.name == name]
         rules, problems = _rules(name, own, known)
         try:
-            made[name] = _canned(name, tool, own, rules, trial)
+            made[name] = _canned_tool(name, tool, own, rules, trial)
         except ValidationError:
             words.append(
                 f"{name} stays as it is: a canned tool cannot have this name or these results."
             )
             continue
-        words += [_said(name, own), *problems]
+        words += [_answers_text(name, own), *problems]
     return Recording(made, tuple(words))
 
 
-def _said(name: str, calls: Sequence[ToolCall]) -> str:
+def _answers_text(name: str, calls: Sequence[ToolCall]) -> str:
     if not calls:
         return f"{name} was not called: it answers with an error."
     return f"{name} answers as recorded; it was called {times(len(calls))}."
 
 
 def _rules(
-    name: str, calls: Sequence[ToolCall], known: Known
+    name: str, calls: Sequence[ToolCall], known: KnownValues
 ) -> tuple[list[CannedRule], list[str]]:
     problems: list[str] = []
     loose = [(_arguments(call, known), call) for call in calls]
@@ -146,16 +146,16 @@ def _rules(
                 " answers as it did first."
             )
     rules = [
-        CannedRule.model_validate({"when": when, "result": in_texts(call.result, written)})
+        CannedRule.model_validate({"when": when, "result": in_texts(call.result, escape_braces)})
         for when, call in kept
     ]
     return _specific_first(rules), list(dict.fromkeys(problems))
 
 
-def _arguments(call: ToolCall, known: Known | None) -> dict[str, Any]:
-    parts = taken_apart(call.args, [], known=known or Known(""), key="argument")
+def _arguments(call: ToolCall, known: KnownValues | None) -> dict[str, Any]:
+    parts = split_value(call.args, [], known=known or KnownValues(""), key="argument")
     kept = {part.key for part in parts if known is None or not part.doubt}
-    return composed(parts, kept)
+    return compose_matchers(parts, kept)
 
 
 def _specific_first(rules: Iterable[CannedRule]) -> list[CannedRule]:
@@ -175,7 +175,7 @@ def _together(known: Sequence[CannedRule], new: Sequence[CannedRule]) -> list[Ca
     return _specific_first(rules) or list(known)
 
 
-def _canned(
+def _canned_tool(
     name: str,
     tool: HttpTool | McpTools,
     calls: Sequence[ToolCall],
@@ -187,7 +187,7 @@ def _canned(
     else:
         # Only the server knows the rest.
         listed = next((known.description for known in trial.tools if known.name == name), "")
-        description, parameters = written(listed), _parameters(calls)
+        description, parameters = escape_braces(listed), _parameters(calls)
     return CannedTool.model_validate(
         {
             "name": name,

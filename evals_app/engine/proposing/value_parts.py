@@ -63,7 +63,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ValuePart:
     """A value by its path; `doubt` says why it is better left open, `is_optional` that it may be missing."""
 
     key: str
@@ -88,7 +88,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownValues:
     """What was there before the agent did anything, folded; `now` is None if a clock is fixed.
 
     `made_up` are the texts of values that came up on the way.
@@ -242,14 +242,14 @@ def _is_made_up(token: str, *, is_key: bool) -> bool:
     return token.isascii() and letters >= _MIN_LETTERS and vowels < letters * _MIN_VOWELS
 
 
-def taken_apart(
+def split_value(
     value: Mapping[str, Any],
     others: Sequence[Mapping[str, Any]],
     *,
-    known: Known,
+    known: KnownValues,
     key: str,
     with_extras: bool = False,
-) -> tuple[Part, ...]:
+) -> tuple[ValuePart, ...]:
     """Take a value apart, and compare it with the same value of other trials.
 
     What only others have is a part if it would have to be named: below the top, or `with_extras`.
@@ -302,8 +302,8 @@ def _can_be_opened(value: Any, others: Sequence[Any], *, depth: int) -> bool:
 
 
 def _part(
-    key: str, path: tuple[str | int, ...], value: Any, others: Sequence[Any], *, known: Known
-) -> Part:
+    key: str, path: tuple[str | int, ...], value: Any, others: Sequence[Any], *, known: KnownValues
+) -> ValuePart:
     name = next((str(step) for step in reversed(path) if isinstance(step, str)), "")
     if any(not _same(value, other) for other in others):
         doubt = DIFFERS
@@ -313,7 +313,7 @@ def _part(
         doubt = known.doubt(value, name)
     is_optional = any((value is ABSENT) != (other is ABSENT) for other in others)
     matcher = GONE if value is ABSENT else value if can_be_written(value) else PRESENT
-    return Part(key, path, matcher, doubt, is_optional)
+    return ValuePart(key, path, matcher, doubt, is_optional)
 
 
 def _same(value: Any, other: Any) -> bool:
@@ -333,37 +333,37 @@ def can_be_written(value: Any) -> bool:
     return True
 
 
-def composed(parts: Sequence[Part], kept: Collection[str]) -> dict[str, Any]:
+def compose_matchers(parts: Sequence[ValuePart], kept: Collection[str]) -> dict[str, Any]:
     """Return matchers by name that expect the parts that are kept; what has none is left out."""
-    by_name: dict[str, list[Part]] = {}
+    by_name: dict[str, list[ValuePart]] = {}
     for part in parts:
         by_name.setdefault(str(part.path[0]), []).append(part)
     return {
-        name: _joined(group, 1, kept)
+        name: _join_parts(group, 1, kept)
         for name, group in by_name.items()
         if any(part.key in kept for part in group)
     }
 
 
-def _joined(parts: Sequence[Part], depth: int, kept: Collection[str]) -> Any:
+def _join_parts(parts: Sequence[ValuePart], depth: int, kept: Collection[str]) -> Any:
     first = parts[0]
     if len(first.path) == depth:
         return first.matcher if first.key in kept else first.loose
-    below: dict[str | int, list[Part]] = {}
+    below: dict[str | int, list[ValuePart]] = {}
     for part in parts:
         below.setdefault(part.path[depth], []).append(part)
-    inner = {step: _joined(group, depth + 1, kept) for step, group in below.items()}
+    inner = {step: _join_parts(group, depth + 1, kept) for step, group in below.items()}
     return list(inner.values()) if isinstance(first.path[depth], int) else inner
 
 
-def paired(
+def pair_by_likeness(
     ours: Sequence[T], theirs: Sequence[T], value_of: Callable[[T], Mapping[str, Any]]
 ) -> list[T | None]:
     """Return for each of ours the one of theirs that is most like it, each of them once at most."""
     if max(len(ours), len(theirs)) > _MAX_PAIRED:
         return [*theirs[: len(ours)], *[None] * (len(ours) - len(theirs))]
     pairs = sorted(
-        (-_shared(value_of(one), value_of(other)), n, m)
+        (-_count_shared(value_of(one), value_of(other)), n, m)
         for n, one in enumerate(ours)
         for m, other in enumerate(theirs)
     )
@@ -376,13 +376,13 @@ def paired(
     return partners
 
 
-def _shared(one: Mapping[str, Any], other: Mapping[str, Any]) -> int:
+def _count_shared(one: Mapping[str, Any], other: Mapping[str, Any]) -> int:
     """Count what two values have in common."""
     count = 0
     for name, value in one.items():
         theirs = other.get(name, ABSENT)
         if isinstance(value, Mapping) and isinstance(theirs, Mapping):
-            count += _shared(value, theirs)
+            count += _count_shared(value, theirs)
         elif theirs is not ABSENT and equal(value, theirs):
             count += 1
     return count

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, Protocol
 
-from evals_app.engine.basics.journal import WorldState, replayed
+from evals_app.engine.basics.journal import WorldState, replay_journal
 from evals_app.engine.record.trial import Cause, Evidence, JudgeCall, View
 
 Scale = Literal["pass_fail", "1-5", "0-1", "0-10"]
@@ -278,9 +278,11 @@ class Aids:
 
     def world_before(self, view: View) -> WorldState | None:
         """Return the world before the turns in sight."""
-        return replayed(self.opened_world(), view.earlier_journal) if self.opened_world else None
+        return (
+            replay_journal(self.opened_world(), view.earlier_journal) if self.opened_world else None
+        )
 
     def world_after(self, view: View) -> WorldState | None:
         """Return the world after the turns in sight."""
         before = self.world_before(view)
-        return None if before is None else replayed(before, view.world_journal)
+        return None if before is None else replay_journal(before, view.world_journal)

@@ -20,7 +20,7 @@ from evals_app.engine.basics.errors import (
     TimedOutError,
     ToolError,
 )
-from evals_app.engine.basics.folding import folded
+from evals_app.engine.basics.folding import fold_text
 from evals_app.engine.basics.template import plain, resolve
 from evals_app.engine.callables.pool import Callables
 from evals_app.engine.llm.call import Complete, FileContent
@@ -154,7 +154,7 @@ class Conversation:
             async with asyncio.timeout(exchange.timeout_s) as timer:
                 with exchange.timed(timer):
                     await session.respond(exchange)
-            error = None if folded(exchange.reply) else exchange.no_reply()
+            error = None if fold_text(exchange.reply) else exchange.no_reply()
         except AgentError as exc:
             error = str(exc)
         except ReplyMismatchError as exc:

@@ -67,7 +67,7 @@ async def execute(
 
 async def write_off(plan: Plan, job: ExecutionJob, *, reason: str) -> Outcome:
     """Return the outcome of a job that cannot be carried out: errored, by the harness."""
-    return await _broken(plan, job, _not_run(plan, job), reason)
+    return await _broken_outcome(plan, job, _not_run(plan, job), reason)
 
 
 def _not_run(plan: Plan, job: ExecutionJob) -> Trial:
@@ -76,7 +76,7 @@ def _not_run(plan: Plan, job: ExecutionJob) -> Trial:
     return Trial(job.case.name, job.trial, len(job.case.turns), plan.agent.slug)
 
 
-async def _broken(plan: Plan, job: ExecutionJob, trial: Trial, reason: str) -> Outcome:
+async def _broken_outcome(plan: Plan, job: ExecutionJob, trial: Trial, reason: str) -> Outcome:
     failed = trial.but(failure=Failure(Cause.HARNESS, reason))
     graded = await grade_trial(
         failed,
@@ -231,7 +231,7 @@ class _SlotPool:
         trial = (
             execution.conversation.trial() if execution.conversation else _not_run(self._plan, job)
         )
-        return await _broken(self._plan, job, trial, reason)
+        return await _broken_outcome(self._plan, job, trial, reason)
 
     async def _run_and_grade(
         self, execution: _Execution

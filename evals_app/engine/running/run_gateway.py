@@ -29,7 +29,7 @@ from evals_app.engine.specs.inventory import NOTHING_KNOWN, Inventory
 from evals_app.engine.specs.outside_spec import Lane
 from evals_app.engine.statistics.trust import JudgeTrust
 from evals_app.engine.suites.suite_spec import AssertionSpec, CaseSpec, SuiteSpec
-from evals_app.engine.verdicts.judged_criteria import yardstick_of
+from evals_app.engine.verdicts.judged_criteria import judged_criterion_of
 from evals_app.engine.verdicts.scoring import Decision
 from evals_app.engine.verdicts.similarity import SimilaritySpec
 
@@ -151,7 +151,7 @@ class Plan:
     def yardstick_of(self, assertion: AssertionSpec) -> JudgedCriterionSpec | None:
         """Return by what this check is judged, if it is."""
         judges = self.judges_of(assertion)
-        return yardstick_of(assertion, judges, judge_prompt=self.suite.judge_prompt)
+        return judged_criterion_of(assertion, judges, judge_prompt=self.suite.judge_prompt)
 
 
 @dataclass(frozen=True, slots=True)

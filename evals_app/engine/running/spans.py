@@ -260,7 +260,7 @@ def calls_of(spans: Iterable[AgentSpan], tree: Tree) -> tuple[ToolCall, ...]:
     them, otherwise to the last call, as in replies.
     """
     spans = list(spans)
-    asked = _asked(spans)
+    asked = _requested_arguments(spans)
     calls: dict[str, ToolCall] = {}  # by span
     seen: set[str] = set()
     loose: list[AgentSpan] = []
@@ -349,10 +349,10 @@ def _asks_for_tools(span: AgentSpan) -> bool:
     """Whether it is a model call whose reply asks for a tool call."""
     reasons = span.read(["gen_ai.response.finish_reasons"])
     has_reason = isinstance(reasons, list) and bool(_FOR_TOOLS.intersection(map(str, reasons)))
-    return has_reason or bool(_asked([span]))
+    return has_reason or bool(_requested_arguments([span]))
 
 
-def _asked(spans: Iterable[AgentSpan]) -> dict[str, dict[str, Any]]:
+def _requested_arguments(spans: Iterable[AgentSpan]) -> dict[str, dict[str, Any]]:
     """Return the arguments with which models asked for calls, by the ids of the calls."""
     asked: dict[str, dict[str, Any]] = {}
     for span in spans:
@@ -372,7 +372,7 @@ def _with_documents(call: ToolCall, spans: Iterable[AgentSpan]) -> ToolCall:
 
 def _documents(span: AgentSpan) -> Iterator[Chunk]:
     listed = span.read(["gen_ai.retrieval.documents"])
-    documents = listed if isinstance(listed, list) else list(_numbered(span.attributes))
+    documents = listed if isinstance(listed, list) else list(_numbered_documents(span.attributes))
     for number, document in enumerate(documents, 1):
         if isinstance(document, Mapping):
             text = document.get("content", document.get("text", ""))
@@ -381,7 +381,7 @@ def _documents(span: AgentSpan) -> Iterator[Chunk]:
             )
 
 
-def _numbered(attributes: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _numbered_documents(attributes: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Return the documents of OpenInference: retrieval.documents.0.document.content, and so on."""
     found: dict[int, dict[str, Any]] = {}
     for name, value in attributes.items():

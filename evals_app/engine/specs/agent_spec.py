@@ -17,7 +17,7 @@ from pydantic.fields import FieldInfo
 from pydantic.functional_validators import ModelWrapValidatorHandler
 from pydantic_core import InitErrorDetails, core_schema
 
-from evals_app.engine.basics.permits import checked, is_frozen
+from evals_app.engine.basics.permits import is_frozen, refuse_if
 from evals_app.engine.callables.references import (
     callable_problem,
     command_problem,
@@ -148,7 +148,7 @@ class ScriptedRule(Spec):
 Command = Annotated[
     list[Annotated[str, Field(min_length=1, max_length=4000)]],
     Field(min_length=1, max_length=100),
-    checked(command_problem, once=True),
+    refuse_if(command_problem, once=True),
 ]
 
 
@@ -270,7 +270,7 @@ class AgentSpec(Spec):
         if not written.get(key):
             message = f"An agent with driver {driver} needs {example}."
             yield located("needed_key", message, (key,), written.get(key))
-        for key, drivers in misplaced(written).items():
+        for key, drivers in misplaced_keys(written).items():
             protocols = ((owner, DRIVERS[owner].protocols.get(key)) for owner in drivers)
             owners = " or ".join(
                 f"{owner} with protocol {protocol}" if protocol else owner
@@ -502,7 +502,7 @@ class PythonAgent(OutsideAgent):
     driver: Literal["python"]
     # Before the function, which is looked for in it.
     interpreter: (
-        Annotated[str, Field(max_length=100), checked(interpreter_problem, once=True)] | None
+        Annotated[str, Field(max_length=100), refuse_if(interpreter_problem, once=True)] | None
     ) = Field(
         default=None,
         title="Interpreter",
@@ -595,7 +595,7 @@ def abilities_of(driver: str, tools: Sequence[Any]) -> Abilities:
     return Abilities(frozenset(names), finds_elsewhere=any(map(looks_up, tools)))
 
 
-def misplaced(written: Mapping[str, Any]) -> dict[str, list[str]]:
+def misplaced_keys(written: Mapping[str, Any]) -> dict[str, list[str]]:
     """Return the keys that the driver does not use, each with the drivers that do."""
     spec, protocol = DRIVERS[written.get("driver", "model")], written.get("protocol", "json")
     return {

@@ -25,7 +25,7 @@ from pydantic import (
 )
 from pydantic.fields import FieldInfo
 
-from evals_app.engine.basics.permits import checked, is_frozen, shaped
+from evals_app.engine.basics.permits import is_frozen, must_match, refuse_if
 from evals_app.engine.basics.template import unknown_variable
 from evals_app.engine.network.key_places import address_problem, place_problem, variable_problem
 from evals_app.engine.network.provider_kinds import KINDS
@@ -47,11 +47,11 @@ class Spec(BaseModel):
     def model_post_init(self, _context: Any, /) -> None:
         """Share the set of written keys with other specs; it never changes."""
         written = frozenset(self.__pydantic_fields_set__)
-        object.__setattr__(self, "__pydantic_fields_set__", _shared(written))
+        object.__setattr__(self, "__pydantic_fields_set__", _shared_keys(written))
 
 
 @lru_cache(maxsize=10_000)
-def _shared(written: frozenset[str]) -> set[str]:
+def _shared_keys(written: frozenset[str]) -> set[str]:
     # A set of its own would be a fifth of what a case or a check takes in memory.
     return set(written)
 
@@ -84,39 +84,39 @@ def _date(value: Any) -> Any:
 Prose = Annotated[
     str,
     Field(min_length=1),
-    checked(
+    refuse_if(
         lambda text: None if text.strip() else "This contains only spaces. Enter a text.", once=True
     ),
 ]
 Slug = Annotated[
     str,
     Field(min_length=1, max_length=100),
-    shaped(
+    must_match(
         r"[a-z0-9]+(?:[-_][a-z0-9]+)*",
         "A slug has lower-case letters, digits and single hyphens, for example refund-flow.",
     ),
 ]
 Name = Annotated[str, Field(min_length=1, max_length=200)]
-Template = Annotated[str, checked(unknown_variable)]
+Template = Annotated[str, refuse_if(unknown_variable)]
 Url = Annotated[
     str,
     Field(max_length=500),
-    shaped(r"https?://\S+", "Enter the whole address, for example https://models.example.org."),
-    shaped(
+    must_match(r"https?://\S+", "Enter the whole address, for example https://models.example.org."),
+    must_match(
         r"(?!https?://[^/?#]*@)\S+",
         "Leave name and password out of the address; keep the key in an environment variable.",
     ),
-    checked(address_problem, once=True),
+    refuse_if(address_problem, once=True),
 ]
 Variable = Annotated[
     str,
     Field(max_length=100),
-    shaped(
+    must_match(
         "[A-Za-z_][A-Za-z0-9_]*",
         "Enter the name of an environment variable, for example ANTHROPIC_API_KEY, never a key.",
     ),
 ]
-Pattern = Annotated[str, checked(pattern_problem)]
+Pattern = Annotated[str, refuse_if(pattern_problem)]
 
 # USD, to a billionth: what one token of a cheap model costs. JSON has it as a number.
 Usd = Annotated[
@@ -215,7 +215,7 @@ class PriceSpec(Spec):
 
     model: Annotated[
         Name,
-        shaped(
+        must_match(
             r"[^*]*\*?",
             "A * is allowed only at the end, for all models with that prefix: claude-haiku-*.",
         ),
@@ -302,7 +302,7 @@ class ProviderSpec(Spec):
         " ANTHROPIC_BASE_URL or OPENAI_BASE_URL. Azure OpenAI needs one:"
         " https://NAME.openai.azure.com/openai/v1/",
     )
-    api_key_env: Annotated[Variable, checked(variable_problem, once=True)] | None = Field(
+    api_key_env: Annotated[Variable, refuse_if(variable_problem, once=True)] | None = Field(
         default=None,
         title="Variable with the key",
         description="Name of the environment variable with the key, never the key itself. By"

@@ -5,7 +5,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, ValidationError, ValidationInfo, model_validator
 
-from evals_app.engine.basics.permits import checked
+from evals_app.engine.basics.permits import refuse_if
 from evals_app.engine.specs.base_spec import SECONDS, Spec
 from evals_app.engine.specs.tool_spec import (
     CalledUrl,
@@ -67,7 +67,7 @@ class OAuthSpec(Spec):
         description="Where tokens are issued, for example https://login.example.org/oauth/token.",
     )
     client_id: _TEXT = Field(title="Client id", description="The client's name on that server.")
-    client_secret: Annotated[FromEnvironment, checked(_secret_problem, once=True)] = Field(
+    client_secret: Annotated[FromEnvironment, refuse_if(_secret_problem, once=True)] = Field(
         title="Client secret",
         description="Name of the environment variable with the secret. In files: {env: NAME}.",
     )
@@ -115,8 +115,8 @@ class PollSpec(Spec):
         Annotated[
             str,
             Field(max_length=2000),
-            checked(host_problem),
-            checked(template_problem, once=True),
+            refuse_if(host_problem),
+            refuse_if(template_problem, once=True),
         ]
         | None
     ) = Field(

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo, available_timezones
 from cronsim import CronSim, CronSimError
 from pydantic import Field, ValidationInfo, field_validator
 
-from evals_app.engine.basics.permits import checked, shaped
+from evals_app.engine.basics.permits import must_match, refuse_if
 from evals_app.engine.specs.base_spec import Spec
 from fixtures_app.ground.words import near
 
@@ -72,20 +72,20 @@ class Rhythm(Spec):
         "daily", title="How often", description="cron: at the times of the cron expression."
     )
     at: Annotated[
-        str, shaped(r"(?:[01][0-9]|2[0-3]):[0-5][0-9]", "Write the time like this: 03:00.")
+        str, must_match(r"(?:[01][0-9]|2[0-3]):[0-5][0-9]", "Write the time like this: 03:00.")
     ] = Field(
         "03:00",
         title="Time",
         description="For every hour, only the minutes count.",
     )
-    cron: Annotated[str, checked(_cron_problem)] = Field(
+    cron: Annotated[str, refuse_if(_cron_problem)] = Field(
         "",
         max_length=100,
         validate_default=True,
         title="Cron expression",
         description=f"Five fields: {_FIELDS}. For example 0 3 * * 1-5.",
     )
-    time_zone: Annotated[str, checked(_zone_problem)] = Field(
+    time_zone: Annotated[str, refuse_if(_zone_problem)] = Field(
         "UTC", max_length=100, title="Time zone", description="For example Europe/Zurich."
     )
 

@@ -17,7 +17,7 @@ from pydantic import (
 from pydantic_core import InitErrorDetails
 
 from evals_app.engine.basics.matchers import Matcher
-from evals_app.engine.basics.permits import checked, is_frozen, permits, shaped
+from evals_app.engine.basics.permits import is_frozen, must_match, permits, refuse_if
 from evals_app.engine.basics.template import texts_in, unknown_variable
 from evals_app.engine.network.addresses import url_problem
 from evals_app.engine.network.key_places import header_problem
@@ -177,20 +177,23 @@ def _variables_problem(value: Any) -> str | None:
     return next(filter(None, map(unknown_variable, texts_in(value))), None)
 
 
-CalledUrl = Annotated[str, Field(max_length=2000), checked(_url_problem, once=True)]
+CalledUrl = Annotated[str, Field(max_length=2000), refuse_if(_url_problem, once=True)]
 CalledTemplate = Annotated[
-    Template, Field(max_length=2000), checked(host_problem), checked(template_problem, once=True)
+    Template,
+    Field(max_length=2000),
+    refuse_if(host_problem),
+    refuse_if(template_problem, once=True),
 ]
 ToolName = Annotated[
     str,
     Field(max_length=100),
-    shaped(
+    must_match(
         r"[A-Za-z_][A-Za-z0-9_.-]*",
         "The name of a tool consists of letters, digits, points, hyphens and underscores, for example orders.find.",
     ),
 ]
 Parameters = Annotated[
-    dict[str, Any], Field(description="JSON Schema of its arguments."), checked(_schema_problem)
+    dict[str, Any], Field(description="JSON Schema of its arguments."), refuse_if(_schema_problem)
 ]
 Retrieval = Annotated[
     str | None,
@@ -213,7 +216,7 @@ class CannedRule(Spec):
     result: Annotated[
         Any,
         Field(description="What it returns, any JSON. Texts in it may contain variables."),
-        checked(_variables_problem),
+        refuse_if(_variables_problem),
     ] = None
     error: Template | None = Field(
         default=None, description="The error instead of a result. It may contain variables."
@@ -301,7 +304,7 @@ class McpTools(Spec):
 
     mcp: Annotated[
         Slug,
-        checked(_server_problem, once=True),
+        refuse_if(_server_problem, once=True),
         Field(description="Name of a server that the operator has set up."),
     ]
     tools: list[Name] = Field(

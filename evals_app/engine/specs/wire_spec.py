@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, ValidationError, model_validator
 
-from evals_app.engine.basics.permits import checked
+from evals_app.engine.basics.permits import refuse_if
 from evals_app.engine.basics.template import texts_in, variables_in
 from evals_app.engine.specs.base_spec import Spec
 from fixtures_app.ground.json_paths import parse_path
@@ -65,8 +65,8 @@ def _path_problem(path: str) -> str | None:
     return None
 
 
-RequestBody = Annotated[dict[str, Any], checked(_body_problem)]
-Place = Annotated[str, Field(min_length=1), checked(_path_problem)]
+RequestBody = Annotated[dict[str, Any], refuse_if(_body_problem)]
+Place = Annotated[str, Field(min_length=1), refuse_if(_path_problem)]
 
 
 class Places(Spec):

@@ -45,7 +45,7 @@ class FlippedChecks:
 _NOTHING = FlippedChecks()
 
 
-def numbered(places: Iterable[CheckPlace]) -> Iterator[tuple[CheckPlace, int]]:
+def number_checks(places: Iterable[CheckPlace]) -> Iterator[tuple[CheckPlace, int]]:
     """Return each check of one execution with its number among equal ones, from 1."""
     seen: Counter[CheckPlace] = Counter()
     for place in places:

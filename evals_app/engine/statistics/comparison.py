@@ -142,7 +142,7 @@ def _chance_of(low: CaseOutcome, high: CaseOutcome) -> float:
     return fisher_exact(low.passed, low.graded, high.passed, high.graded)
 
 
-def matched(
+def match_cases(
     base: Mapping[str, CaseOutcome], head: Mapping[str, CaseOutcome]
 ) -> Iterator[tuple[str, CaseOutcome | None, CaseOutcome | None]]:
     """Return each case with its outcome in both runs, in the order of the head, then of the base."""

@@ -16,7 +16,7 @@ from evals_app.engine.statistics.comparison import (
     CaseOutcome,
     ChangeKind,
     change_of,
-    matched,
+    match_cases,
 )
 from evals_app.engine.statistics.rates import fisher_exact
 
@@ -189,7 +189,7 @@ def find_suspects(
 def _comparable(
     base: Mapping[str, CaseOutcome], head: Mapping[str, CaseOutcome]
 ) -> Iterator[tuple[CaseOutcome, CaseOutcome]]:
-    for _, before, after in matched(base, head):
+    for _, before, after in match_cases(base, head):
         if before is None or after is None or change_of(before, after) is ChangeKind.CHANGED:
             continue
         if before.graded and after.graded:

@@ -10,7 +10,7 @@ _AT_END = re.compile(r" ?Score (\d\.\d+)(?:, needs \d+\.\d+)?\.$")
 
 def with_score(reason: str, score: float, threshold: float | None) -> str:
     """Return a reason with its score, and the one that it needs."""
-    written = f"{score:.2f}" if threshold is None else _compared(score, threshold)
+    written = f"{score:.2f}" if threshold is None else _comparison_text(score, threshold)
     ending = "" if not reason or reason.endswith((".", "!", "?", "…", "”", '"')) else "."
     return f"{reason}{ending} Score {written}.".lstrip()
 
@@ -21,7 +21,7 @@ def without_score(reason: str) -> tuple[str, float | None]:
     return (reason[: found.start()], float(found[1])) if found else (reason, None)
 
 
-def _compared(score: float, threshold: float) -> str:
+def _comparison_text(score: float, threshold: float) -> str:
     """Write a score and the one it needs; one that is too low never looks equal when rounded."""
     is_below = not at_least(score, threshold)
     places = 2

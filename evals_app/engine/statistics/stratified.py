@@ -149,13 +149,13 @@ def _exact(terms: list[_Term], centre: float, reached: float) -> float:
     sums = {0: 1.0}
     for term in terms:
         for _ in range(term.count):
-            sums = _added(sums, term.chances)
+            sums = _add_chances(sums, term.chances)
     return math.fsum(
         chance for total, chance in sums.items() if abs(total - centre) >= reached - _NOISE
     )
 
 
-def _added(sums: Mapping[int, float], chances: Mapping[int, float]) -> dict[int, float]:
+def _add_chances(sums: Mapping[int, float], chances: Mapping[int, float]) -> dict[int, float]:
     more: dict[int, float] = {}
     for total, chance in sums.items():
         for step, weight in chances.items():

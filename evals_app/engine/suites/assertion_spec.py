@@ -157,7 +157,7 @@ class AssertionSpec(Spec):
     ) -> Self:
         if not isinstance(data, dict) or isinstance(data.get("grader"), Grader):
             return handler(data)
-        kind, options = _resolved(data)
+        kind, options = _resolve_type(data)
         grader_class = _grader_class(kind)
         common = {key: value for key, value in data.items() if key in COMMON_KEYS}
         errors: list[InitErrorDetails] = []
@@ -219,7 +219,7 @@ def _details(exc: ValidationError, model: type[Spec]) -> list[InitErrorDetails]:
     return details
 
 
-def _resolved(data: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+def _resolve_type(data: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
     """Return the type that is meant, and its options with those that its alias implies."""
     options = {key: value for key, value in data.items() if key not in COMMON_KEYS}
     written, kind = data.get("type"), named_type(data)

@@ -8,7 +8,7 @@ from pydantic import AfterValidator, Field, FiniteFloat, ValidationError, model_
 from pydantic_core import InitErrorDetails
 
 from evals_app.engine.basics.matchers import json_problem
-from evals_app.engine.basics.permits import checked
+from evals_app.engine.basics.permits import refuse_if
 from evals_app.engine.basics.template import placeholders
 from evals_app.engine.graders.kit.base import Need
 from evals_app.engine.specs.base_spec import (
@@ -118,7 +118,7 @@ class TurnSpec(Spec):
         description="Best first. By default, what the agent's tools found.",
         max_length=MAX_PASSAGES,
     )
-    config: Annotated[dict[str, Any], checked(json_problem)] = Field(
+    config: Annotated[dict[str, Any], refuse_if(json_problem)] = Field(
         default_factory=dict,
         title="Extra data for code checks",
         description="Any JSON object that your own checks by code need.",

@@ -166,14 +166,14 @@ class Regressions:
         more = self.worse - len(self._worse)
         named = f": {names}{f' and {more:,} more' if more else ''}" if names else ""
         first = (
-            f"{self.worse:,} of {_counted(self.judged, 'case')} got worse than in {self.baseline}"
+            f"{self.worse:,} of {_count_text(self.judged, 'case')} got worse than in {self.baseline}"
             f"{named}."
         )
         return f"{first} {self.apart()}".rstrip()
 
     def of_scores(self) -> str:
         """Say which cases the scores are of."""
-        cases = _counted(self.scored, "case")
+        cases = _count_text(self.scored, "case")
         first = f"Compared over {cases} with a score both here and in {self.baseline}."
         return " ".join([first, *self._remarks])
 
@@ -274,8 +274,8 @@ def check_gates(
             unmeasured=times.open,
         ),
         _cheap_enough("max_cost_usd", gates.max_cost_usd, everyone, min(1, everyone.count)),
-        _compared("max_regressions", gates.max_regressions, regressions, _not_worse, lacks),
-        _compared("max_score_drop", gates.max_score_drop, regressions, _not_lower, lacks),
+        _compare_gate("max_regressions", gates.max_regressions, regressions, _not_worse, lacks),
+        _compare_gate("max_score_drop", gates.max_score_drop, regressions, _not_lower, lacks),
     )
     return tuple(gate for gate in results if gate is not None)
 
@@ -297,7 +297,7 @@ def _least(name: str, limit: float | None, measured: RunMeasure) -> GateResult |
 def _could_turn(number: int, noun: str) -> str:
     """Say that what is not graded decides a gate."""
     verb = "is" if number == 1 else "are"
-    return f"{_counted(number, noun)} {verb} not fully graded, which could change the answer."
+    return f"{_count_text(number, noun)} {verb} not fully graded, which could change the answer."
 
 
 def _fast_enough(limit: float | None, times: TurnTimes) -> GateResult | None:
@@ -314,7 +314,7 @@ def _fast_enough(limit: float | None, times: TurnTimes) -> GateResult | None:
         return result(None, _could_turn(times.open, "conversation"))
     if actual is None:
         verb = "was" if times.failed == 1 else "were"
-        reason = f"{times.failed:,} of {_counted(len(times), 'turn')} {verb} never answered."
+        reason = f"{times.failed:,} of {_count_text(len(times), 'turn')} {verb} never answered."
         return result(passed=False, reason=reason)
     return result(at_least(limit, actual))
 
@@ -333,7 +333,7 @@ def _cheap_enough(
     # The known part alone may exceed the limit.
     is_too_much = spent.known_usd / (shares + unmeasured) > limit
     if spent.unknown:
-        of_all = f"{spent.unknown:,} of {_counted(spent.count, 'conversation')}"
+        of_all = f"{spent.unknown:,} of {_count_text(spent.count, 'conversation')}"
         reason = f"The cost of {of_all} is unknown."
         return GateResult(name, float(limit), None, False if is_too_much else None, reason)
     known = spent.known_usd / shares
@@ -343,7 +343,7 @@ def _cheap_enough(
     return GateResult(name, float(limit), float(known), known <= limit)
 
 
-def _compared(
+def _compare_gate(
     name: str,
     limit: float | None,
     regressions: Regressions | None,
@@ -361,7 +361,7 @@ def _not_worse(name: str, limit: int, regressions: Regressions) -> GateResult:
         first = f"No case that passed in {regressions.baseline} can be compared with this run."
         return GateResult(name, limit, None, None, f"{first} {regressions.apart()}".rstrip())
     if worse <= limit < worse + undecided:
-        first = f"{_counted(undecided, 'case')} that passed in {regressions.baseline} could not be decided."
+        first = f"{_count_text(undecided, 'case')} that passed in {regressions.baseline} could not be decided."
         return GateResult(name, limit, None, None, f"{first} {reason}")
     return GateResult(name, limit, worse, worse <= limit, reason)
 
@@ -387,5 +387,5 @@ NO_BASELINE = (
 )
 
 
-def _counted(number: int, noun: str) -> str:
+def _count_text(number: int, noun: str) -> str:
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

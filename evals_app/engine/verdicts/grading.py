@@ -39,7 +39,7 @@ from evals_app.engine.verdicts.limits import grade_limits, ungraded_by
 AidsFor = Callable[[AssertionSpec, str], Aids]
 NO_AIDS = Aids()
 # Returns by what an assertion is judged.
-YardstickOf = Callable[[AssertionSpec], JudgedCriterionSpec | None]
+JudgedCriterionOf = Callable[[AssertionSpec], JudgedCriterionSpec | None]
 
 _LACKS: dict[Need, str] = {
     "expected": "This turn has no expected text to compare with.",
@@ -54,7 +54,7 @@ async def grade_trial(
     suite: SuiteSpec,
     aids_for: AidsFor,
     inventory: Inventory = NOTHING_KNOWN,
-    yardstick_of: YardstickOf = lambda _: None,
+    yardstick_of: JudgedCriterionOf = lambda _: None,
     trust: JudgeTrust | None = None,
 ) -> tuple[GradedAssertion, ...]:
     """Grade everything, in the order of the conversation; judges are asked in parallel.
@@ -129,7 +129,7 @@ async def grade_check(
     given = None if turn is None else case.turns[turn - 1]
     if need := assertion.lacks(given):
         return Grade.not_applicable(_LACKS[need])
-    if (unanswered := _unanswered(trial, turn)) is not None:
+    if (unanswered := _grade_unanswered(trial, turn)) is not None:
         return unanswered
     for _, problem in inventory.problems(assertion.grader.mentions()):
         return Grade.broken(problem, Cause.CASE)
@@ -180,7 +180,7 @@ async def _graded_by_kind(
     return Grade.ungraded(Cause.JUDGE, NO_JUDGE)
 
 
-def _unanswered(trial: Trial, turn: int | None) -> Grade | None:
+def _grade_unanswered(trial: Trial, turn: int | None) -> Grade | None:
     """Grade what the agent never answered: failed by the agent, ungraded by anything else.
 
     The end of a conversation is the answer to its last message.
@@ -272,10 +272,10 @@ def _with_dropped(grade: Grade) -> Grade:
 
 def by_threshold(grade: Grade, threshold: float | None) -> Grade:
     """Decide by the score what the check itself leaves open."""
-    return _with_threshold(_settled(grade, threshold), threshold)
+    return _with_threshold(_decide_open_score(grade, threshold), threshold)
 
 
-def _settled(grade: Grade, threshold: float | None) -> Grade:
+def _decide_open_score(grade: Grade, threshold: float | None) -> Grade:
     """Decide a score that is partly open: only if the open part makes no difference."""
     if grade.score is None or grade.highest is None:
         return grade

@@ -24,7 +24,7 @@ def question_of(check: AssertionSpec, turn: TurnSpec | None) -> str:
     return digest_of([check.type, options, check.threshold, check.scope, given])
 
 
-def yardstick_of(
+def judged_criterion_of(
     check: AssertionSpec, judges: Sequence[ModelSpec], *, judge_prompt: str
 ) -> JudgedCriterionSpec | None:
     """Return by what a check is judged; None if no judge is asked."""

@@ -107,8 +107,8 @@ def _grade(
         if limit.key == "max_cost_usd":
             return unknown_cost(trial.turns)
         return unknown_usage(trial.turns, limit.label)
-    measured = limit.measured.format(_written(actual))
-    reason = f"{measured}; the limit is {limit.allowed.format(_written(bound))}."
+    measured = limit.measured.format(_value_text(actual))
+    reason = f"{measured}; the limit is {limit.allowed.format(_value_text(bound))}."
     is_kept = actual <= bound
     return Grade(None, is_kept, reason, cause=None if is_kept else Cause.LIMIT)
 
@@ -117,7 +117,7 @@ def _plain(value: float | Decimal | None) -> float | None:
     return float(value) if isinstance(value, Decimal) else value
 
 
-def _written(value: float | Decimal) -> str:
+def _value_text(value: float | Decimal) -> str:
     if isinstance(value, Decimal):
         # To the last digit: what is a little above a limit must not read like it.
         return usd_text(value, is_exact=True)

@@ -104,7 +104,7 @@ class GivenGrade:
     words: tuple[Ruling, ...] = ()
 
 
-def overruled(given: GivenGrade) -> Grade | None:
+def overrule(given: GivenGrade) -> Grade | None:
     """Return the grade that people give a check; None if its grade stays.
 
     What they say of a whole rubric goes before what they say of its bullets.
@@ -112,7 +112,7 @@ def overruled(given: GivenGrade) -> Grade | None:
     grade = given.grade
     whole = consensus(word for word in given.words if word.item is None)
     if whole.passed is not None:
-        regraded = _regraded(given, whole)
+        regraded = _grade_by_people(given, whole)
         is_same = (regraded.passed, regraded.score) == (grade.passed, grade.score)
         return None if is_same else regraded
     decided = {}
@@ -120,10 +120,10 @@ def overruled(given: GivenGrade) -> Grade | None:
         bullet = consensus(word for word in given.words if word.item == number)
         if bullet.passed is not None and bullet.passed is not met:
             decided[number] = bullet
-    return _recounted(given, decided) if decided else None
+    return _recount_bullets(given, decided) if decided else None
 
 
-def _regraded(given: GivenGrade, people: Consensus) -> Grade:
+def _grade_by_people(given: GivenGrade, people: Consensus) -> Grade:
     """Return the grade of people: who only agrees with a verdict leaves its score as it is."""
     grade = given.grade
     only_informs = grade.status is GradeStatus.OK and grade.passed is None
@@ -141,7 +141,7 @@ def _regraded(given: GivenGrade, people: Consensus) -> Grade:
     )
 
 
-def _recounted(given: GivenGrade, decided: Mapping[int, Consensus]) -> Grade:
+def _recount_bullets(given: GivenGrade, decided: Mapping[int, Consensus]) -> Grade:
     """Count the bullets of a rubric again, with those that people decided."""
     grade = given.grade
     known = bullets(grade.details)
@@ -187,10 +187,10 @@ def decide_with_people(
 
     `not_the_agent` is why a person says that what happened is not the agent's fault.
     """
-    with_people = [overruled(given) if given.words else None for given in grades]
+    with_people = [overrule(given) if given.words else None for given in grades]
     if not any(with_people) and not_the_agent is None:
         return None
-    graded = _graded(
+    graded = _original_grades(
         [
             replace(given, grade=grade or given.grade)
             for given, grade in zip(grades, with_people, strict=True)
@@ -204,7 +204,7 @@ def decide_with_people(
     return Decision(Verdict.ERRORED, None, Cause.CASE, not_the_agent)
 
 
-def _graded(
+def _original_grades(
     grades: Iterable[GivenGrade], *, case: CaseSpec, suite: SuiteSpec
 ) -> list[GradedAssertion]:
     """Return grades as they were when the verdict was computed: what a row lacks is in the suite."""

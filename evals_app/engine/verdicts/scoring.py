@@ -233,7 +233,7 @@ _SUMMARIZED: Mapping[str, frozenset[str]] = {
 }
 
 
-def summarized(part: str, checks: Iterable[Any]) -> list[Any]:
+def summarized_checks(part: str, checks: Iterable[Any]) -> list[Any]:
     """Return the checks, or their rows, that a part is about, without those that are shown only."""
     about = _SUMMARIZED.get(part, frozenset())
     return [c for c in checks if c.weight > 0 and not about.isdisjoint((c.type, c.family))]
@@ -243,11 +243,11 @@ def execution_summary(
     trial: Trial, graded: Sequence[GradedAssertion], decision: Decision
 ) -> dict[str, Any]:
     """Say which kinds of criteria passed: true, false, or null where none is set."""
-    judged = summarized("response_criteria_passed", graded)
-    reasons = [g.grade.reason for g in judged if _passed(g) is False]
+    judged = summarized_checks("response_criteria_passed", graded)
+    reasons = [g.grade.reason for g in judged if _is_passed(g) is False]
     return {
         "overall_passed": _overall(decision),
-        **{part: _all_passed(summarized(part, graded)) for part in _SUMMARIZED},
+        **{part: _all_passed(summarized_checks(part, graded)) for part in _SUMMARIZED},
         "response_criteria_failure_reason": " ".join(reasons) or None,
         "prompt_tokens": trial.usage.prompt_tokens,
         "response_tokens": trial.usage.response_tokens,
@@ -262,7 +262,7 @@ def _overall(decision: Decision) -> bool | None:
     return None if decision.verdict is Verdict.MEASURED else decision.verdict is Verdict.PASSED
 
 
-def _passed(check: GradedAssertion) -> bool | None:
+def _is_passed(check: GradedAssertion) -> bool | None:
     # What was set but could not be graded did not pass.
     if check.grade.status in NOT_GRADED:
         return False
@@ -270,7 +270,7 @@ def _passed(check: GradedAssertion) -> bool | None:
 
 
 def _all_passed(graded: Sequence[GradedAssertion]) -> bool | None:
-    verdicts = [passed for check in graded if (passed := _passed(check)) is not None]
+    verdicts = [passed for check in graded if (passed := _is_passed(check)) is not None]
     return all(verdicts) if verdicts else None
 
 
@@ -542,10 +542,10 @@ class RunEffort:
             self.times.add(fact.turn_ms)
             if fact.turn_ms:
                 self.agent.add(fact.cost_usd)
-        self.times.open += _unmeasured(trials)
+        self.times.open += _count_unmeasured(trials)
 
 
-def _unmeasured(trials: Sequence[Fact]) -> int:
+def _count_unmeasured(trials: Sequence[Fact]) -> int:
     """Count conversations that no trial graded, and that are not skipped."""
     graded = {fact.source for fact in trials if fact.is_graded} - {None}
     left = [fact for fact in trials if not (fact.is_graded or fact.is_skipped)]

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from evals_app.engine.basics.template import written
+from evals_app.engine.basics.template import escape_braces
 
 Json = dict[str, Any]
 
@@ -38,7 +38,7 @@ class Chat:
     @property
     def history_in_case(self) -> list[Json]:
         """The history with its braces escaped: in data they are not variables."""
-        return [{**item, "content": written(item["content"])} for item in self.history]
+        return [{**item, "content": escape_braces(item["content"])} for item in self.history]
 
 
 def own_prompt(agent: str | None) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from evals_app.engine.basics.template import written as with_backslashes
+from evals_app.engine.basics.template import escape_braces as with_backslashes
 from evals_app.formats.foreign.chats import (
     IN_PROMPTS,
     Chat,

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from evals_app.engine.basics.template import written as with_backslashes
+from evals_app.engine.basics.template import escape_braces as with_backslashes
 from evals_app.formats.foreign.chats import INSTRUCTIONS, Chat
 from evals_app.formats.foreign.draft import Draft, drafted
 from evals_app.formats.foreign.shapes import Places, distinct_names

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import Any
 
-from evals_app.engine.basics.template import written as with_backslashes
+from evals_app.engine.basics.template import escape_braces as with_backslashes
 from evals_app.formats.foreign.shapes import distinct_names, slug_of
 from evals_app.formats.promptfoo.shapes import Prompt as PromptShape
 from evals_app.formats.promptfoo.source import FILE, Spot, is_file

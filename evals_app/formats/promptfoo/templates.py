@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from evals_app.engine.basics.template import written as with_backslashes
+from evals_app.engine.basics.template import escape_braces as with_backslashes
 
 _RAW = re.compile(r"\{%-?\s*raw\s*-?%\}(.*?)(?:\{%-?\s*endraw\s*-?%\}|\Z)", re.DOTALL)
 # None begins in another, so that a text is read once however many braces are never closed. Not

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from string import ascii_uppercase
 from typing import Any
 
-from evals_app.engine.basics.folding import folded
-from evals_app.engine.basics.template import written
+from evals_app.engine.basics.folding import fold_text
+from evals_app.engine.basics.template import escape_braces
 from evals_app.formats.foreign.words import text_of
 from evals_app.formats.tables.wanted import with_keys, word_pattern
 from fixtures_app.ground.patterns import MAX_PATTERN_CHARS
@@ -100,13 +100,15 @@ def with_options(message: str, options: Options) -> str:
     if all(_names(message, label, text) for label, text in options.items()):
         return message
     return "\n".join(
-        [message, "", *(f"{label}) {written(text)}" for label, text in options.items())]
+        [message, "", *(f"{label}) {escape_braces(text)}" for label, text in options.items())]
     )
 
 
 def _names(message: str, label: str, text: str) -> bool:
     return bool(
-        re.search(rf"(?<!\w){label}\W{{1,3}}{re.escape(written(text))}", message, re.IGNORECASE)
+        re.search(
+            rf"(?<!\w){label}\W{{1,3}}{re.escape(escape_braces(text))}", message, re.IGNORECASE
+        )
     )
 
 
@@ -144,14 +146,14 @@ class Question:
 
     def _by_label(self) -> list[str]:
         whole = _LABELLED.fullmatch(self.answer)
-        if whole and folded(self.options.get(whole[1].upper(), "")) == folded(whole[2]):
+        if whole and fold_text(self.options.get(whole[1].upper(), "")) == fold_text(whole[2]):
             return [whole[1].upper()]
         label = self.answer.strip("().:").upper()
         return [label] if label in self.options else []
 
     def _by_text(self) -> list[str]:
-        seen = folded(self.answer)
-        return [label for label, text in self.options.items() if folded(text) == seen]
+        seen = fold_text(self.answer)
+        return [label for label, text in self.options.items() if fold_text(text) == seen]
 
     def settle(self, label: str) -> None:
         """Write the check for the right option."""
@@ -177,8 +179,8 @@ def choice_check(options: Options, label: str) -> Json:
     """Return the check that finds the right option by its letter or its text."""
     text = options[label]
     patterns = [_label_pattern(label)]
-    seen = folded(text)
-    others = (folded(other) for key, other in options.items() if key != label)
+    seen = fold_text(text)
+    others = (fold_text(other) for key, other in options.items() if key != label)
     by_text = f"(?i:{word_pattern(text)})"
     is_clear = not any(seen in other for other in others) and seen.upper() != label
     if is_clear and len("|".join([*patterns, by_text])) <= MAX_PATTERN_CHARS:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Unpack
 
 from evals_app.engine.basics.template import PARAMS
-from evals_app.engine.basics.template import written as with_backslashes
+from evals_app.engine.basics.template import escape_braces as with_backslashes
 from evals_app.formats.foreign.chats import INSTRUCTIONS, is_chat, own_prompt, read_chat
 from evals_app.formats.foreign.shapes import distinct_names
 from evals_app.formats.foreign.words import (

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from evals_app.engine.basics.decimals import read_amount
-from evals_app.engine.basics.folding import SPACELESS, folded, in_plain_digits
+from evals_app.engine.basics.folding import SPACELESS, fold_text, in_plain_digits
 from evals_app.formats.foreign.words import text_of
 from fixtures_app.ground.quoting import quoted, shortened
 from fixtures_app.ground.written_data import data_in
@@ -109,7 +109,7 @@ def _is_number(text: str) -> bool:
 
 
 def _is_short(text: str) -> bool:
-    seen = folded(text)
+    seen = fold_text(text)
     letters = [character for character in seen if character.isalnum()]
     if not letters:
         return False

@@ -13,8 +13,8 @@ from pydantic import ValidationError
 from evals_app.engine.basics.errors import CannotError
 from evals_app.engine.basics.permits import FROZEN
 from evals_app.engine.proposing.case_making import case_made, case_with, is_about
-from evals_app.engine.proposing.proposals import Proposal, chosen
-from evals_app.engine.proposing.recorded_tools import Recording, recorded
+from evals_app.engine.proposing.proposals import Proposal, keep_checks
+from evals_app.engine.proposing.recorded_tools import Recording, record_tools
 from evals_app.engine.specs.agent_spec import OUTSIDE, AgentSpec
 from evals_app.engine.suites.suite_spec import CaseSpec, SuiteSpec
 from evals_app.library.changes.edits import note_edit
@@ -110,7 +110,7 @@ def make_case(execution: Execution, observed: Observed, wanted: Wanted, *, by: A
         CannotMakeError: something does not fit.
         CannotExpectError: the checks contradict each other, or the conversation itself would fail.
     """
-    kept = chosen(observed.trial, observed.proposals(), wanted.keys)
+    kept = keep_checks(observed.trial, observed.proposals(), wanted.keys)
     note = f"Made from execution {execution.pk}."
     agent = _agent(execution)
     if wanted.is_recorded:
@@ -174,7 +174,7 @@ def add_checks(execution: Execution, observed: Observed, keys: Collection[str], 
     case = LiveCase.of(execution, observed)
     if case is None:
         raise CannotMakeError("The case was deleted or renamed.")
-    kept = chosen(observed.trial, case.proposals(), keys)
+    kept = keep_checks(observed.trial, case.proposals(), keys)
     if change_case(case.row, case_with(case.spec, kept)) == "unchanged":
         raise CannotMakeError("Tick something that the case does not have yet.")
     note_edit(case.row, user=by, note=f"Checks added from execution {execution.pk}.")
@@ -215,7 +215,7 @@ def _recording(agent: Agent, observed: Observed) -> Recording | None:
     if agent.driver in OUTSIDE:
         return None
     try:
-        return recorded(agent.to_spec(), observed.trial)
+        return record_tools(agent.to_spec(), observed.trial)
     except ValidationError:
         return None
 

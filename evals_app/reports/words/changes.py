@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from evals_app.engine.record.trial import Verdict
-from evals_app.engine.statistics.comparison import CaseOutcome, ChangeKind, change_of, matched
+from evals_app.engine.statistics.comparison import CaseOutcome, ChangeKind, change_of, match_cases
 
 MAX_NAMED = 5  # cases that got worse
 
@@ -87,7 +87,7 @@ def changes_between(
     counts: Counter[ChangeKind] = Counter()
     compared = gained = lost = 0
     worse: list[str] = []
-    for name, base, head in matched(before, now):
+    for name, base, head in match_cases(before, now):
         change = change_of(base, head)
         counts[change] += 1
         if base is None or head is None or change is ChangeKind.CHANGED:

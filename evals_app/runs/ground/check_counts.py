@@ -11,7 +11,7 @@ from evals_app.engine.statistics.check_counts import (
     CheckPlace,
     check_key,
     counts_text,
-    numbered,
+    number_checks,
 )
 from evals_app.models import GradeResult
 
@@ -50,6 +50,6 @@ def counted_checks(run_id: int, *, cases: Collection[str] | None = None) -> Iter
     rows = rows.order_by("execution__position", "position")
     for (_, case), graded in groupby(rows.iterator(_ROWS_AT_ONCE), key=lambda row: row[:2]):
         listed = [(CheckPlace(*row[3:7]), CheckCount(*row[7:])) for row in graded]
-        named = numbered(check for check, _ in listed)
+        named = number_checks(check for check, _ in listed)
         for (check, number), (_, trials) in zip(named, listed, strict=True):
             yield CountedCheck(case, check_key(check, number), check, trials)

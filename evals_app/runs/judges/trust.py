@@ -10,7 +10,7 @@ from evals_app.engine.specs.base_spec import ModelSpec
 from evals_app.engine.statistics.trust import JudgeTrust
 from evals_app.engine.suites.assertion_spec import AssertionSpec
 from evals_app.engine.suites.suite_spec import CaseSpec, SuiteSpec
-from evals_app.engine.verdicts.judged_criteria import yardstick_of
+from evals_app.engine.verdicts.judged_criteria import judged_criterion_of
 from evals_app.models import Review, Yardstick
 from evals_app.models.judging.reviews import IS_LABEL
 from evals_app.runs.judges.calibration import agreements
@@ -36,7 +36,7 @@ def judge_trust(
 
     def judged_by(check: AssertionSpec) -> JudgedCriterionSpec | None:
         judges = check.judges(agent=agent, judge=judge)
-        return yardstick_of(check, judges, judge_prompt=suite.judge_prompt)
+        return judged_criterion_of(check, judges, judge_prompt=suite.judge_prompt)
 
     yardsticks = (judged_by(check) for check in _checks(suite, cases))
     specs = {spec.digest: spec for spec in yardsticks if spec is not None}

@@ -8,7 +8,7 @@ from typing import Any
 from evals_app.engine.forecast.estimate import CALL_S, TOKENS_PER_S, Guesser
 from evals_app.engine.forecast.run_forecast import Forecast, PastExecution, forecast_run
 from evals_app.engine.suites.suite_spec import CaseSpec, PlacedCheck
-from evals_app.engine.verdicts.judged_criteria import question_of, yardstick_of
+from evals_app.engine.verdicts.judged_criteria import judged_criterion_of, question_of
 from evals_app.formats.snapshots.run_snapshot import SnapshotSpec, read_case
 from evals_app.models import GradeResult
 from evals_app.runs.regrading.start_regrade import RegradePlan
@@ -75,7 +75,7 @@ def _answered_before(
 
 def _question_and_judge(head: SnapshotSpec, placed: PlacedCheck) -> tuple[str, str]:
     judges = placed.check.judges(agent=head.agent.asked_model, judge=head.judge)
-    judged_by = yardstick_of(placed.check, judges, judge_prompt=head.suite.judge_prompt)
+    judged_by = judged_criterion_of(placed.check, judges, judge_prompt=head.suite.judge_prompt)
     return question_of(placed.check, placed.turn), judged_by.digest if judged_by else ""
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.db import transaction
 
-from evals_app.engine.basics.template import written
+from evals_app.engine.basics.template import escape_braces
 from evals_app.engine.specs.agent_spec import OUTSIDE
 from evals_app.models import Agent, Case, Run, Suite, Turn
 from evals_app.runs.starting.start_run import start_run
@@ -67,7 +67,7 @@ def start_talk(
         max_time_ms=int(REPLY_TIMEOUT_S * 1000) * len(turns),
     )
     Turn.objects.bulk_create(
-        Turn(case=case, position=position, user=written(text))
+        Turn(case=case, position=position, user=escape_braces(text))
         for position, text in enumerate(turns)
     )
     run = start_run(suite, by=by, is_tryout=True)
@@ -83,7 +83,7 @@ def takes_fixture(agent: Agent) -> bool:
 
 def _history(before: Sequence[Exchanged]) -> list[dict[str, Any]]:
     return [
-        {"role": role, "content": written(text)}
+        {"role": role, "content": escape_braces(text)}
         for pair in before
         for role, text in (("user", pair.user), ("assistant", pair.reply))
     ]

@@ -1,7 +1,7 @@
 """A document that cannot be read is said to be so; the turn goes on."""
 
 from evals_app.engine.agents.external.outside import _file
-from evals_app.engine.agents.model import _written
+from evals_app.engine.agents.model import _document_text
 from evals_app.engine.llm.call import FileContent
 from evals_app.engine.specs.files import MEDIA_TYPES
 
@@ -10,7 +10,7 @@ SAID = "[File list.xlsx cannot be read: it is not a valid xlsx document.]"
 
 
 def test_a_model_is_shown_that_a_document_cannot_be_read() -> None:
-    assert _written(SPOILT) == SAID
+    assert _document_text(SPOILT) == SAID
 
 
 def test_an_agent_outside_is_shown_that_a_document_cannot_be_read() -> None:

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evals_app.engine.basics.folding import as_written, folded
+from evals_app.engine.basics.folding import as_written, fold_text
 
 
 @pytest.mark.parametrize(
@@ -29,7 +29,7 @@ from evals_app.engine.basics.folding import as_written, folded
     ],
 )
 def test_texts_that_look_alike_become_equal(written: str, seen: str) -> None:
-    assert folded(written) == folded(seen)
+    assert fold_text(written) == fold_text(seen)
 
 
 @pytest.mark.parametrize(
@@ -44,26 +44,26 @@ def test_texts_that_look_alike_become_equal(written: str, seen: str) -> None:
     ],
 )
 def test_texts_that_look_different_stay_different(one: str, other: str) -> None:
-    assert folded(one) != folded(other)
+    assert fold_text(one) != fold_text(other)
 
 
 def test_case_counts_if_it_should() -> None:
-    assert folded("Refund", case_sensitive=True) == "Refund"
+    assert fold_text("Refund", case_sensitive=True) == "Refund"
 
 
 @given(st.text("aE\u00df\u0301 \n\u00a0\u200b\u2026\u2019\uff21\u00ad", max_size=30), st.data())
 def test_a_piece_as_written_reads_as_what_was_looked_for(text: str, data: st.DataObject) -> None:
-    seen = folded(text)
+    seen = fold_text(text)
     start = data.draw(st.integers(0, len(seen)))
     length = data.draw(st.integers(0, len(seen) - start))
 
     piece = as_written(text, start, length)
 
     assert piece in text
-    assert seen[start : start + length].strip() in folded(piece)
+    assert seen[start : start + length].strip() in fold_text(piece)
 
 
 def test_ascii_is_folded_as_all_texts_are() -> None:
     ascii_text = "".join(map(chr, range(128)))
 
-    assert folded(f"{ascii_text}\u00e9") == folded(ascii_text) + "\u00e9"
+    assert fold_text(f"{ascii_text}\u00e9") == fold_text(ascii_text) + "\u00e9"

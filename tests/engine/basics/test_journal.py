@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evals_app.engine.basics.journal import changed_fields, difference, replayed, value_at
+from evals_app.engine.basics.journal import changed_fields, difference, replay_journal, value_at
 from evals_app.engine.basics.matchers import ABSENT
 from fixtures_app.tools import ToolWorld
 from tests.engine.makers import make_world
@@ -73,8 +73,8 @@ def test_a_journal_comes_to_what_the_world_says_of_itself(calls: list[Any]) -> N
 def test_a_journal_leads_from_any_moment_to_the_end(calls: list[Any], cut: int) -> None:
     world = changed_by(*calls)
 
-    halfway = replayed(world.opened(), world.journal[:cut])
-    end = replayed(halfway, world.journal[cut:])
+    halfway = replay_journal(world.opened(), world.journal[:cut])
+    end = replay_journal(halfway, world.journal[cut:])
 
     assert {key: by_id(rows) for key, rows in end.items()} == state_of(world)
 

@@ -7,13 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evals_app.engine.basics.template import (
+    escape_braces,
     placeholders,
     plain,
     resolve,
     statements,
     unknown_variable,
     without_foreign,
-    written,
 )
 
 NOW = "2026-05-01T09:30:00+00:00"
@@ -190,8 +190,8 @@ def test_variables_left_in_a_message_are_found(message: str, plain_text: list[st
 
 @given(st.text() | st.text("\\\\{}a \n"))
 def test_a_message_that_means_all_its_braces_can_be_written(message: str) -> None:
-    assert plain(written(message)) == message
-    assert placeholders(written(message)) == []
+    assert plain(escape_braces(message)) == message
+    assert placeholders(escape_braces(message)) == []
 
 
 def test_braces_that_nobody_closes_are_read_in_bounded_time() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from evals_app.engine.basics.errors import UnavailableError
 from evals_app.engine.judging.answers.replies import UNDECIDED, Opinion
-from evals_app.engine.judging.checklist import merged
+from evals_app.engine.judging.checklist import merge_votes
 from evals_app.engine.llm.call import ModelCall, ModelReply
 from evals_app.engine.record.aids import ChecklistAnswer, ChecklistItem, ChecklistQuestion
 from evals_app.engine.record.trial import View
@@ -253,10 +253,10 @@ async def test_the_calls_of_a_vote_that_came_to_nothing_are_kept() -> None:
     ],
 )
 def test_the_majority_of_votes_decides_on_an_item(words: list[Any], verdict: str) -> None:
-    assert merged([word and Opinion(word) for word in words]).verdict == verdict
+    assert merge_votes([word and Opinion(word) for word in words]).verdict == verdict
 
 
 def test_the_words_on_an_item_are_those_of_a_vote_like_the_outcome() -> None:
     votes = [("fail", "No."), ("pass", "Yes."), ("pass", "Sure.")]
 
-    assert merged([Opinion(word, critique=why) for word, why in votes]).critique == "Yes."
+    assert merge_votes([Opinion(word, critique=why) for word, why in votes]).critique == "Yes."

@@ -16,8 +16,8 @@ from evals_app.engine.proposing.proposals import (
     MAX_BOXES,
     KeptChecks,
     Proposal,
-    chosen,
     default_keys,
+    keep_checks,
     proposals,
 )
 from evals_app.engine.record.trial import (
@@ -125,7 +125,7 @@ def answered(user: str, reply: str, calls: Sequence[ToolCall], *, index: int = 1
 def made_from(trial: Trial, *others: Trial, keys: set[str] | None = None) -> CaseSpec:
     offered = proposals(trial, others, fixtures=FIXTURES)
     keys = default_keys(offered) if keys is None else keys
-    return case_made(trial, chosen(trial, offered, keys), name="Made")
+    return case_made(trial, keep_checks(trial, offered, keys), name="Made")
 
 
 async def failures(case: CaseSpec, trial: Trial) -> list[str]:
@@ -244,7 +244,7 @@ def test_a_value_that_differs_in_another_trial_is_left_open_and_says_so() -> Non
     other = make_trial(of_calls(make_call("pay", args={"sum": 5, "to": {"name": "Ada", "no": 8}})))
 
     call = by_key(proposals(trial, [other]), "turn-1-call-1")
-    check = chosen(trial, [call], call.default_keys).checks[1][0]
+    check = keep_checks(trial, [call], call.default_keys).checks[1][0]
 
     assert {part.name: part.doubt for part in call.parts} == {
         "sum": "",
@@ -265,7 +265,7 @@ def test_a_key_that_is_not_always_there_may_be_missing() -> None:
     ]
     offered = proposals(trial, others)
 
-    checks = chosen(trial, offered, default_keys(offered)).checks[1]
+    checks = keep_checks(trial, offered, default_keys(offered)).checks[1]
 
     for one in (trial, *others):
         view = View(one, one.turns[0])
@@ -302,9 +302,9 @@ def test_equal_calls_become_one_check_that_counts() -> None:
     trial = make_trial(of_calls(*[make_call("pay", args={"sum": 5})] * 2))
     offered = proposals(trial)
 
-    by_default = chosen(trial, offered, default_keys(offered)).checks[1]
+    by_default = keep_checks(trial, offered, default_keys(offered)).checks[1]
     every = {key for call in offered for key in (call.key, *(part.key for part in call.parts))}
-    both = chosen(trial, offered, {key for key in every if "call" in key}).checks[1]
+    both = keep_checks(trial, offered, {key for key in every if "call" in key}).checks[1]
 
     assert [check.model_dump(exclude_defaults=True).get("min_count") for check in by_default] == [
         None
@@ -403,7 +403,7 @@ def test_a_contradiction_is_refused() -> None:
     offered = proposals(trial, fixtures=FIXTURES)
 
     with pytest.raises(CannotExpectError, match="Nothing else"):
-        chosen(trial, offered, {"nothing_else"})
+        keep_checks(trial, offered, {"nothing_else"})
 
 
 def test_a_long_conversation_offers_only_so_many_boxes() -> None:
@@ -426,7 +426,7 @@ def test_a_case_has_history_channel_clock_and_the_chosen_answer() -> None:
         context_params={"a": 1},
     )
     offered = proposals(trial)
-    kept = chosen(trial, offered, {"turn-1-expected"})
+    kept = keep_checks(trial, offered, {"turn-1-expected"})
 
     case = case_made(trial, kept, name="Again")
     again = case_made(trial, kept, name="Again", asks_again=True)

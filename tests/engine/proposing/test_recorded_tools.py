@@ -6,7 +6,7 @@ import pytest
 
 from evals_app.engine.agents.tools.toolbox import open_toolbox
 from evals_app.engine.agents.tools.variables import Variables
-from evals_app.engine.proposing.recorded_tools import NOT_RECORDED, Recording, recorded
+from evals_app.engine.proposing.recorded_tools import NOT_RECORDED, Recording, record_tools
 from evals_app.engine.record.trial import KnownTool, Message, ToolCall, Trial
 from evals_app.engine.specs.tool_spec import CannedTool
 from tests.engine.makers import make_call, make_model_agent, make_trial, make_turn, make_world
@@ -45,7 +45,7 @@ def find(result: Any, **args: Any) -> ToolCall:
 
 
 def recording_of(*calls: ToolCall, tools: Any = (FIND,), **changes: Any) -> Recording:
-    recording = recorded(agent_with(*tools), trial_of(*calls, **changes))
+    recording = record_tools(agent_with(*tools), trial_of(*calls, **changes))
     assert recording is not None
     return recording
 
@@ -112,7 +112,7 @@ async def test_a_tool_that_was_not_called_answers_with_an_error() -> None:
 def test_tools_of_a_server_get_the_arguments_that_were_passed() -> None:
     call = make_call("shop.find", args={"id": "A-1", "most": 5}, result=[])
     known = KnownTool("shop.find", "Finds.")
-    recording = recorded(agent_with(SHOP), trial_of(call, tools=(known,)))
+    recording = record_tools(agent_with(SHOP), trial_of(call, tools=(known,)))
 
     assert recording is not None
     tool = recording.tools["shop.find"]
@@ -140,4 +140,4 @@ async def test_an_earlier_copy_answers_both_unless_they_contradict() -> None:
 
 
 def test_an_agent_without_such_tools_has_nothing_to_record() -> None:
-    assert recorded(agent_with(), trial_of()) is None
+    assert record_tools(agent_with(), trial_of()) is None

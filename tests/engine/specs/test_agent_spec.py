@@ -6,7 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from evals_app.engine.basics.permits import FROZEN, OUR_MODULE
-from evals_app.engine.specs.agent_spec import AgentSpec, ModelAgent, ScriptedRule, misplaced
+from evals_app.engine.specs.agent_spec import AgentSpec, ModelAgent, ScriptedRule, misplaced_keys
 from tests.engine.makers import refusals
 from tests.engine.permitting import permitting
 
@@ -385,4 +385,4 @@ def test_a_scripted_agent_calls_tools_of_its_own() -> None:
 def test_what_the_driver_does_not_read_is_named_with_those_that_do(
     written: dict[str, Any], place: dict[str, list[str]]
 ) -> None:
-    assert misplaced(written) == place
+    assert misplaced_keys(written) == place

@@ -11,7 +11,7 @@ from evals_app.engine.statistics.check_counts import (
     FlippedChecks,
     check_key,
     counts_text,
-    numbered,
+    number_checks,
     turned_checks,
 )
 from evals_app.engine.statistics.comparison import CaseOutcome, ChangeKind, change_of
@@ -47,10 +47,10 @@ def test_equal_checks_of_one_turn_are_told_apart_by_their_order() -> None:
     twice = CheckPlace(1, "text", "contains", "Reply contains “x”")
     other = twice._replace(turn=2)
 
-    keys = [check_key(*named) for named in numbered([twice, other, twice])]
+    keys = [check_key(*named) for named in number_checks([twice, other, twice])]
 
     assert len(set(keys)) == 3
-    assert keys == [check_key(*named) for named in numbered([twice, other, twice])]
+    assert keys == [check_key(*named) for named in number_checks([twice, other, twice])]
 
 
 def outcome(passed: int, failed: int, checks: str) -> CaseOutcome:

@@ -7,7 +7,7 @@ from evals_app.engine.statistics.comparison import (
     CaseOutcome,
     ChangeKind,
     change_of,
-    matched,
+    match_cases,
 )
 
 
@@ -101,7 +101,7 @@ def test_cases_are_matched_by_name_and_compared_by_content() -> None:
         "Both": outcome(1, 2, name="Both"),
         "Rewritten": outcome(0, 3, name="Rewritten", digest="b"),
     }
-    assert [(name, bool(a), bool(b)) for name, a, b in matched(base, head)] == [
+    assert [(name, bool(a), bool(b)) for name, a, b in match_cases(base, head)] == [
         ("New", False, True),
         ("Both", True, True),
         ("Rewritten", True, True),

@@ -13,7 +13,7 @@ from evals_app.engine.verdicts.overruling import (
     Ruling,
     consensus,
     decide_with_people,
-    overruled,
+    overrule,
     passes,
 )
 from evals_app.engine.verdicts.scoring import Decision
@@ -97,7 +97,7 @@ def given(check: GradedAssertion, *words: Ruling) -> GivenGrade:
 
 
 def regraded(check: GradedAssertion, *words: Ruling) -> tuple[bool | None, float | None] | None:
-    grade = overruled(given(check, *words))
+    grade = overrule(given(check, *words))
     return None if grade is None else (grade.passed, grade.score)
 
 
@@ -126,7 +126,7 @@ def test_a_check_gets_the_grade_that_people_give_it(
 
 def test_a_limit_has_no_score_whoever_decides() -> None:
     assert regraded(graded_limit(is_kept=False), RIGHT) == (True, None)
-    failed = overruled(given(graded_limit(is_kept=True), WRONG))
+    failed = overrule(given(graded_limit(is_kept=True), WRONG))
     assert failed is not None
     assert (failed.score, failed.cause) == (None, Cause.LIMIT)
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evals_app.engine.basics.folding import folded
+from evals_app.engine.basics.folding import fold_text
 from evals_app.engine.suites.suite_spec import SuiteSpec
 from evals_app.formats.checking.references import Known
 from evals_app.formats.importing import Imported, SourceFile, read_files
@@ -33,7 +33,7 @@ def lost(spec: SuiteSpec) -> list[tuple[str, str]]:
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=20)
 FULL = TEXT.filter(bool)
-PROSE = TEXT.filter(folded)  # a text of invisible characters cannot be looked for
+PROSE = TEXT.filter(fold_text)  # a text of invisible characters cannot be looked for
 WEIGHT = st.integers(0, 9)
 SAID = st.one_of(
     st.fixed_dictionaries(

@@ -22,7 +22,7 @@ def chat_reply(text: str) -> AgentReply:
     try:
         body = json_noting(text, doubled)
         error = error_in(body)
-        reply = None if error else to_reply(_ended(body), names=ToolNames(()))
+        reply = None if error else to_reply(_with_finish_reason(body), names=ToolNames(()))
     except UnreadableReplyError as exc:
         raise AgentError(
             f"The agent's reply is not a valid chat completion ({exc}): {shortened(text)}"
@@ -53,7 +53,7 @@ def chat_reply(text: str) -> AgentReply:
     )
 
 
-def _ended(body: Any) -> Any:
+def _with_finish_reason(body: Any) -> Any:
     """Fill in why the reply ended: an agent may leave it out."""
     match body:
         case {"choices": [{"message": {}} as choice, *others]} if (

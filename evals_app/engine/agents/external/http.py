@@ -102,7 +102,7 @@ class HttpSession:
         sending = self._web.sending(
             "POST",
             self._agent.url,
-            headers={**headers, **_accepted(self._agent.stream)},
+            headers={**headers, **_accept_header(self._agent.stream)},
             body=body,
             most_bytes=MAX_STREAM_BYTES if self._agent.stream else MAX_REPLY_BYTES,
         )
@@ -211,7 +211,7 @@ class HttpSession:
         return {**model, "messages": messages, **(_STREAMED if self._agent.stream else {})}
 
 
-def _accepted(stream: StreamSpec | None) -> dict[str, str]:
+def _accept_header(stream: StreamSpec | None) -> dict[str, str]:
     """Return the header that asks for a stream; some agents send one only then."""
     if stream is None:
         return {}

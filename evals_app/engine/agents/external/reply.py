@@ -217,7 +217,7 @@ def read_reply(value: Any) -> AgentReply:
         cost_usd=_cost(reply.estimated_cost_usd),
         retrieved=_chunks(reply.retrieved),
         model=reply.model,
-        notes=(*_doubtful(value), *_uncounted(value.get("usage"))),
+        notes=(*_doubtful(value), *_notes_on_usage(value.get("usage"))),
         reports_calls=reply.tool_calls is not None,
     )
 
@@ -275,7 +275,7 @@ def _doubtful(value: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(notes[: len(_KEYS)])
 
 
-def _uncounted(usage: Any) -> Iterator[str]:
+def _notes_on_usage(usage: Any) -> Iterator[str]:
     """Say that tokens are not counted because their keys have other names."""
     if usage and not usage.keys() & set(_TOKENS):
         names = shortened(", ".join(map(str, usage)))

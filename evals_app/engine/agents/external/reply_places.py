@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from evals_app.engine.basics.template import in_texts, written
+from evals_app.engine.basics.template import escape_braces, in_texts
 from evals_app.engine.specs.wire_spec import MESSAGES, SENT
 from fixtures_app.ground.json_paths import (
     MAX_PATH_CHARS,
@@ -93,7 +93,7 @@ def _places(value: Any, steps: Steps = ()) -> Iterator[ReplyPlace]:
             yield from _places(value[-1], (*steps, -1))
 
 
-def joined(events: Sequence[Any]) -> Any:
+def merge_events(events: Sequence[Any]) -> Any:
     """Return one value for all events of a stream, where each place has all of its pieces."""
     whole = events[0]
     for event in events[1:]:
@@ -231,19 +231,19 @@ def request_for(body: Mapping[str, Any], message: Steps) -> dict[str, Any] | Non
             variables[place.steps] = "{{session_id}}"
     is_list = isinstance(find(dict(body), message), list)
     variables[message] = "{{messages}}" if is_list else "{{input}}"
-    filled: dict[str, Any] = _replaced(in_texts(dict(body), written), variables)
+    filled: dict[str, Any] = _fill_in(in_texts(dict(body), escape_braces), variables)
     return filled
 
 
-def _replaced(value: Any, variables: Mapping[Steps, str], steps: Steps = ()) -> Any:
+def _fill_in(value: Any, variables: Mapping[Steps, str], steps: Steps = ()) -> Any:
     if steps in variables:
         return variables[steps]
     if isinstance(value, dict):
-        return {key: _replaced(item, variables, (*steps, key)) for key, item in value.items()}
+        return {key: _fill_in(item, variables, (*steps, key)) for key, item in value.items()}
     if isinstance(value, list):
         last = len(value) - 1
         return [
-            _replaced(item, variables, (*steps, -1 if 0 < n == last else n))
+            _fill_in(item, variables, (*steps, -1 if 0 < n == last else n))
             for n, item in enumerate(value)
         ]
     return value

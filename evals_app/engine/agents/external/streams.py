@@ -214,7 +214,7 @@ def _not_json(event: Event) -> AgentError:
     return AgentError(f"An event of the agent's stream is not valid JSON: {shortened(event.data)}")
 
 
-def _bounded(text: str) -> str:
+def _limit_text(text: str) -> str:
     if len(text) > 2 * MAX_REPLY_BYTES:  # the text of the reply, and everything beside it
         raise AgentError(_TOO_LONG)
     return text
@@ -259,7 +259,7 @@ class OurPieces(_Events):
 
     def reply(self, hide: Hide) -> AgentReply:
         text = {"output": "".join(self._text)} if self._is_begun else {}
-        return read_reply(json.loads(_bounded(hide(json.dumps({**self._found, **text})))))
+        return read_reply(json.loads(_limit_text(hide(json.dumps({**self._found, **text})))))
 
 
 class PlacedPieces(_Events):
@@ -350,7 +350,7 @@ class PlacedPieces(_Events):
             for part in self._paths
             if part != "text" and part not in self._found
         ]
-        found = json.loads(_bounded(hide(json.dumps(self._found))))
+        found = json.loads(_limit_text(hide(json.dumps(self._found))))
         return reply_of(hide("".join(self._text)), found, self._places, notes)
 
 

@@ -58,7 +58,7 @@ def read_at_places(text: str, places: Places) -> AgentReply:
     answer = _at("The agent's reply", value, places.text)
     if answer is None:
         raise AgentError(f"The agent's reply has no text at {places.text}: it is null.")
-    found = {part: _known(value, getattr(places, part), notes) for part in BESIDE_TEXT}
+    found = {part: _find_optional(value, getattr(places, part), notes) for part in BESIDE_TEXT}
     return reply_of(answer, found, places, notes)
 
 
@@ -96,11 +96,13 @@ def _calls(calls: Any, places: Places, notes: list[str]) -> list[dict[str, Any]]
 
 
 def _call(call: Any, number: int, places: Places, notes: list[str]) -> dict[str, Any]:
-    arguments = _known(call, places.arguments, notes, what="A tool call in the agent's reply")
+    arguments = _find_optional(
+        call, places.arguments, notes, what="A tool call in the agent's reply"
+    )
     return {
         "name": _at(f"Tool call {number} in the agent's reply", call, places.name or "name"),
         "args": _arguments(arguments, places.arguments or ""),
-        "result": _known(call, places.result, []),
+        "result": _find_optional(call, places.result, []),
     }
 
 
@@ -127,7 +129,7 @@ def _at(what: str, value: Any, path: str) -> Any:
         raise AgentError(f"{what} {error}") from None
 
 
-def _known(
+def _find_optional(
     value: Any, path: str | None, notes: list[str], *, what: str = "The agent's reply"
 ) -> Any:
     """Return what may be missing: it is unknown then, and a note says so."""

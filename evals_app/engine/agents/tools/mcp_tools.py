@@ -101,7 +101,7 @@ async def connect(tools: McpTools) -> AsyncIterator[Sequence[McpTool]]:
         except Exception as exc:  # noqa: BLE001 - whatever breaks in the server or on the way
             why = shortened(hidden(str(exc) or type(exc).__name__))
             raise ToolError(f"The MCP server {tools.mcp} cannot be used: {why}") from None
-        yield _chosen(tools, offered, client, hidden)
+        yield _choose_tools(tools, offered, client, hidden)
     finally:
         leave.set()
         if not ready.done():
@@ -122,7 +122,7 @@ async def _keep(
             _spoken_to(listed) as server,
             mcp.Client(server, read_timeout_seconds=CALL_S) as client,
         ):
-            ready.set_result((client, await _offered(client)))
+            ready.set_result((client, await _list_tools(client)))
             await leave.wait()
     except Exception as exc:  # noqa: BLE001 - passed to the waiting caller; later calls fail by themselves
         if not ready.done():
@@ -152,7 +152,7 @@ async def _spoken_to(listed: McpServer) -> "AsyncIterator[mcp.StdioServerParamet
             yield streamable_http_client(listed.url, http_client=http)
 
 
-async def _offered(client: "mcp.Client") -> "list[mcp_types.Tool]":
+async def _list_tools(client: "mcp.Client") -> "list[mcp_types.Tool]":
     page = await client.list_tools()
     tools = list(page.tools)
     for _ in range(_MAX_PAGES):
@@ -169,7 +169,7 @@ def _cause(error: Exception) -> Exception:
     return error
 
 
-def _chosen(
+def _choose_tools(
     tools: McpTools,
     offered: "Sequence[mcp_types.Tool]",
     client: "mcp.Client",

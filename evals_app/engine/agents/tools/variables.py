@@ -36,8 +36,8 @@ class Variables:
 
     def url(self, url: str) -> str:
         """Fill them into a URL, where their characters are escaped."""
-        known = {name: _quoted(value) for name, value in self._known.items()}
-        params = {name: _quoted(value) for name, value in self._params.items()}
+        known = {name: _quote_values(value) for name, value in self._known.items()}
+        params = {name: _quote_values(value) for name, value in self._params.items()}
         return self._noted(resolve(url, **known, params=params))
 
     def json(self, value: Any) -> Any:
@@ -76,5 +76,5 @@ class Variables:
         return re.sub(r"[^ -~]", "?", self.text(text))
 
 
-def _quoted(value: Any) -> Any:
+def _quote_values(value: Any) -> Any:
     return quote(value, safe="") if isinstance(value, str) else value

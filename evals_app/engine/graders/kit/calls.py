@@ -19,13 +19,13 @@ _DETAILED = 20
 _TAKE_TYPES = frozenset({"entity.query", "entity.create"})  # of the tools that worlds have
 
 
-def _trimmed(name: Any, info: ValidationInfo) -> Any:
+def _trim_call(name: Any, info: ValidationInfo) -> Any:
     return name.strip() if isinstance(name, str) and not is_frozen(info) else name
 
 
 ToolName = Annotated[
     str,
-    BeforeValidator(_trimmed),
+    BeforeValidator(_trim_call),
     Field(
         min_length=1,
         max_length=200,
@@ -86,10 +86,10 @@ def called_instead(name: str, view: View) -> str:
         return "the agent called no tools."
     counted = Counter(shortened(call.name, _NAME_CHARS) for call in calls)
     names = [f"{tool} ({times(count)})" if count > 1 else tool for tool, count in counted.items()]
-    return f"the agent called {listed(names)}.{_meant(name, counted, view)}"
+    return f"the agent called {listed(names)}.{_suggestion(name, counted, view)}"
 
 
-def _meant(name: str, called: Iterable[str], view: View) -> str:
+def _suggestion(name: str, called: Iterable[str], view: View) -> str:
     """Ask whether another name was meant: never of a tool that the agent has."""
     has_it = name in {tool.name for tool in view.trial.tools}
     # Of an agent whose tools are unknown, a name that is merely similar may be another tool.
@@ -97,7 +97,9 @@ def _meant(name: str, called: Iterable[str], view: View) -> str:
     return f" Did you mean {meant!r}?" if meant else ""
 
 
-def passed(tool: str, args: Mapping[str, Any], loc: tuple[str | int, ...]) -> Iterator[CheckedName]:
+def checked_names(
+    tool: str, args: Mapping[str, Any], loc: tuple[str | int, ...]
+) -> Iterator[CheckedName]:
     """Find the arguments that a call is to pass, and the entity types among their values."""
     for name, matcher in args.items():
         if matcher != {"present": False}:

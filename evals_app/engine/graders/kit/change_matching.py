@@ -6,7 +6,12 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from evals_app.engine.graders.kit.expected_changes import Change, ExpectedEntity, ExpectedLink, Kind
+from evals_app.engine.graders.kit.expected_changes import (
+    ExpectedEntity,
+    ExpectedLink,
+    Kind,
+    WorldChange,
+)
 from evals_app.engine.graders.kit.pairing import pair_up
 
 Expected = ExpectedEntity | ExpectedLink
@@ -21,8 +26,8 @@ class Match:
 
     kind: Kind
     expected: Expected
-    changes: list[Change]
-    nearest: tuple[Change, list[str]] | None
+    changes: list[WorldChange]
+    nearest: tuple[WorldChange, list[str]] | None
 
     def to_json(self) -> dict[str, Any]:
         nearest = self.nearest and {"change": str(self.nearest[0]), "differs": self.nearest[1]}
@@ -36,7 +41,7 @@ class Match:
         return f"{self.kind} {self.expected}"
 
 
-def _by_handle(changes: Sequence[Change]) -> Mapping[tuple[str, str], list[int]]:
+def _by_handle(changes: Sequence[WorldChange]) -> Mapping[tuple[str, str], list[int]]:
     """Return the places of the changes that an expectation with a handle has to look at."""
     places: defaultdict[tuple[str, str], list[int]] = defaultdict(list)
     for place, change in enumerate(changes):
@@ -46,7 +51,7 @@ def _by_handle(changes: Sequence[Change]) -> Mapping[tuple[str, str], list[int]]
     return places
 
 
-def cost(expected: Sequence[Expected], changes: Sequence[Change]) -> int:
+def cost(expected: Sequence[Expected], changes: Sequence[WorldChange]) -> int:
     """Count the comparisons that `match_up` makes at most."""
     places = _by_handle(changes)
     return sum(
@@ -58,10 +63,10 @@ def cost(expected: Sequence[Expected], changes: Sequence[Change]) -> int:
 def match_up(
     kind: Kind,
     expected: Sequence[Expected],
-    changes: Sequence[Change],
+    changes: Sequence[WorldChange],
     *,
     spared: tuple[str, ...] | None,
-) -> tuple[list[Match], list[Change]]:
+) -> tuple[list[Match], list[WorldChange]]:
     """Pair expectations with changes; give also the changes that are left."""
     places = _by_handle(changes)
     owners = [n for n, entry in enumerate(expected) for _ in range(entry.count)]
@@ -74,7 +79,7 @@ def match_up(
         for entry in expected
     ]
     partners = pair_up([fitting[owner] for owner in owners])
-    by_entry: list[list[Change]] = [[] for _ in expected]
+    by_entry: list[list[WorldChange]] = [[] for _ in expected]
     for owner, place in zip(owners, partners, strict=True):
         if place is not None:
             by_entry[owner].append(changes[place])
@@ -94,10 +99,10 @@ def match_up(
 
 def _nearest(
     expected: Expected,
-    changes: Iterable[Change],
+    changes: Iterable[WorldChange],
     *,
     spared: tuple[str, ...] | None,
-) -> tuple[Change, list[str]] | None:
+) -> tuple[WorldChange, list[str]] | None:
     """Find the change with the fewest faults, among the first of the same thing."""
     about = islice((change for change in changes if expected.is_about(change)), _CANDIDATES)
     judged = [(change, expected.faults(change, spared=spared)) for change in about]

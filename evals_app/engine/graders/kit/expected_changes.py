@@ -60,7 +60,7 @@ _Data = Annotated[
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class WorldChange:
     """A change that happened: the row after it, or before it if the row is gone.
 
     Of an update `fields` are the data that it changed, by dotted path, and `status` the status
@@ -88,12 +88,12 @@ class Change:
             case "deleted":
                 return f"{row['type']} {row['id']}"
             case "updated":
-                turned = [_turned(*field) for field in self.fields.items()]
-                turned += [_turned("status", self.status)] if self.status else []
+                turned = [_link_text(*field) for field in self.fields.items()]
+                turned += [_link_text("status", self.status)] if self.status else []
                 return f"{row['id']} ({listed(turned)})"
 
 
-def _turned(name: str, values: tuple[Any, Any]) -> str:
+def _link_text(name: str, values: tuple[Any, Any]) -> str:
     old, new = ("nothing" if value is ABSENT else json_text(value, _SHOWN) for value in values)
     return f"{name}: {old} → {new}"
 
@@ -120,12 +120,12 @@ class ExpectedEntity(Spec):
         """A key that changes must have to be the expected one, and its value."""
         return ("id", self.id) if self.id is not None else ("type", str(self.type))
 
-    def is_about(self, change: Change) -> bool:
+    def is_about(self, change: WorldChange) -> bool:
         """Whether it happened to this entity or relation, as expected or not."""
         key, value = self.handle
         return bool(change.row[key] == value)
 
-    def faults(self, change: Change, *, spared: tuple[str, ...] | None) -> list[str]:
+    def faults(self, change: WorldChange, *, spared: tuple[str, ...] | None) -> list[str]:
         """Say what keeps a change from being the expected one.
 
         An update that names fields may change no others but those in `spared`; None: any.
@@ -144,12 +144,12 @@ class ExpectedEntity(Spec):
             faults += self._also_changed(change, spared)
         return faults
 
-    def _also_changed(self, change: Change, spared: tuple[str, ...]) -> list[str]:
+    def _also_changed(self, change: WorldChange, spared: tuple[str, ...]) -> list[str]:
         named = (*self.data, *spared)
         turned = [field for field in change.fields.items() if not covers(named, field[0])]
         if self.status is None and change.status is not None:
             turned.append(("status", change.status))
-        return [f"{_turned(*pair)} was not expected" for pair in turned]
+        return [f"{_link_text(*pair)} was not expected" for pair in turned]
 
     def cost(self) -> int:
         """Count what there is to compare."""
@@ -199,13 +199,13 @@ class ExpectedLink(Spec):
         key = next(key for key in ("from", "to", "type") if key in self._named)
         return key, self._named[key]
 
-    def is_about(self, change: Change) -> bool:
+    def is_about(self, change: WorldChange) -> bool:
         """Whether it happened to this entity or relation, as expected or not."""
         row = change.row
         ends = {self.from_, self.to} - {None}
         return bool(ends & {row["from"], row["to"]}) if ends else bool(self.type == row["type"])
 
-    def faults(self, change: Change, *, spared: tuple[str, ...] | None) -> list[str]:
+    def faults(self, change: WorldChange, *, spared: tuple[str, ...] | None) -> list[str]:
         """Say what keeps a change from being the expected one."""
         named = self._named.items()
         return [
@@ -236,13 +236,13 @@ def covers(named: tuple[str, ...], path: str) -> bool:
     )
 
 
-def changes_of(journal: Sequence[Entry]) -> dict[Kind, list[Change]]:
+def changes_of(journal: Sequence[Entry]) -> dict[Kind, list[WorldChange]]:
     """Return what the changes of a world come to, by kind."""
     changes = difference(journal)
     return {
-        "created": [Change("created", row) for row in changes["created"]],
-        "updated": [Change.updated(row["before"], row["after"]) for row in changes["updated"]],
-        "deleted": [Change("deleted", row) for row in changes["deleted"]],
-        "linked": [Change("linked", row) for row in changes["relations_created"]],
-        "unlinked": [Change("unlinked", row) for row in changes["relations_deleted"]],
+        "created": [WorldChange("created", row) for row in changes["created"]],
+        "updated": [WorldChange.updated(row["before"], row["after"]) for row in changes["updated"]],
+        "deleted": [WorldChange("deleted", row) for row in changes["deleted"]],
+        "linked": [WorldChange("linked", row) for row in changes["relations_created"]],
+        "unlinked": [WorldChange("unlinked", row) for row in changes["relations_deleted"]],
     }

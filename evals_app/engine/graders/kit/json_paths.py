@@ -18,12 +18,12 @@ from fixtures_app.ground.json_text import MAX_JSON_BYTES, NotJsonError, read_rep
 from fixtures_app.ground.quoting import after_colon
 
 
-def _checked(path: str) -> str:
+def _check_path(path: str) -> str:
     parse_path(path)
     return path
 
 
-JsonPathText = Annotated[str, Field(min_length=1), AfterValidator(_checked)]
+JsonPathText = Annotated[str, Field(min_length=1), AfterValidator(_check_path)]
 ResponsePath = Annotated[
     JsonPathText | None,
     Field(
@@ -67,18 +67,18 @@ def graded_text(grader: Grader, view: View) -> GradedText | Grade:
         document = read_reply(reply)
         value = find(document.value, parse_path(path))
     except (NotJsonError, NoSuchPlaceError) as exc:
-        return _failed(grader, f"The reply {exc}", path)
+        return _failed_grade(grader, f"The reply {exc}", path)
     text = scalar_text(value)
     if text is None:
         reason = f"{path} is {described(value)}; expected a text, a number, true or false."
-        return _failed(grader, reason, path)
+        return _failed_grade(grader, reason, path)
     notes: dict[str, Any] = {"response_path": path}
     if document.is_fenced:
         notes["is_fenced"] = True
     return too_long(text, grader.most_bytes) or GradedText(text, notes)
 
 
-def _failed(grader: Grader, reason: str, path: str) -> Grade:
+def _failed_grade(grader: Grader, reason: str, path: str) -> Grade:
     # What only has a score leaves the verdict to the threshold.
     failed = Grade.miss(reason, response_path=path)
     return failed if grader.decides(None) else failed.but(passed=None, cause=None)

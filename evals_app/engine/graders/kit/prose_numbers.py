@@ -15,7 +15,7 @@ from evals_app.engine.basics.decimals import (
     Digits,
     read_digits,
     read_number,
-    shifted,
+    shift_point,
 )
 from evals_app.engine.basics.folding import SPACELESS
 
@@ -126,15 +126,17 @@ def _read(
     end = magnitude.end() if magnitude else end
     percentage = _PERCENT.match(text, end)
     end = percentage.end() if percentage else end
-    if is_negative is None and (closing := _owed(text, start, end, has_currency=has_currency)):
+    if is_negative is None and (
+        closing := _end_of_brackets(text, start, end, has_currency=has_currency)
+    ):
         is_negative, start, end = True, start - 1, closing
     if is_negative is None and (word := _minus_word(text, start)) is not None:
         is_negative, start = True, word
     value = read_number(digits.plain + (exponent[0] if exponent else ""))
     if value is None:
         return None, end
-    value = shifted(value, _zeros(magnitude[1])) if magnitude else value
-    value = shifted(value, -2) if percentage and percent else value
+    value = shift_point(value, _zeros(magnitude[1])) if magnitude else value
+    value = shift_point(value, -2) if percentage and percent else value
     value = value.copy_negate() if is_negative else value
     return FoundNumber(value, text[start:end], digits.is_certain), end
 
@@ -143,7 +145,7 @@ def _zeros(magnitude: str) -> int:
     return _ZEROS[magnitude] if magnitude in _ZEROS else _ZEROS[magnitude.lower()]
 
 
-def _owed(text: str, start: int, end: int, *, has_currency: bool) -> int:
+def _end_of_brackets(text: str, start: int, end: int, *, has_currency: bool) -> int:
     """Return where an amount of money in brackets, which is negative, ends; 0 if it is none."""
     if text[start - 1 : start] != "(":
         return 0

@@ -4,7 +4,7 @@ import re
 import unicodedata
 from collections.abc import Callable
 
-from evals_app.engine.basics.folding import INVISIBLE, folded
+from evals_app.engine.basics.folding import INVISIBLE, fold_text
 
 Change = Callable[[str], str]
 
@@ -23,7 +23,7 @@ def hidden_difference(reply: str, expected: str) -> str | None:
 
     None if the difference is visible. The phrase continues `The reply has`.
     """
-    if reply == expected or folded(reply) != folded(expected):
+    if reply == expected or fold_text(reply) != fold_text(expected):
         return None
     kinds = [
         phrase(reply, expected)
@@ -78,7 +78,7 @@ def _non_breaking(reply: str, expected: str) -> str:
     return f"{'a' if here > there else 'no'} non-breaking space"
 
 
-def _unseen(reply: str, expected: str) -> str:
+def _invisible_difference(reply: str, expected: str) -> str:
     has = bool(INVISIBLE.search(reply.replace("\r", "")))
     match = INVISIBLE.search((reply if has else expected).replace("\r", ""))
     code = f" (U+{ord(match[0]):04X})" if match else ""
@@ -99,7 +99,7 @@ _KINDS: tuple[tuple[Change, Callable[[str, str], str]], ...] = (
     (lambda text: text.translate(_SPACES), _non_breaking),
     (
         lambda text: INVISIBLE.sub(lambda match: "\r" if match[0] == "\r" else "", text),
-        _unseen,
+        _invisible_difference,
     ),
     (
         lambda text: _INNER.sub(" ", text),

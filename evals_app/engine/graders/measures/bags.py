@@ -81,7 +81,7 @@ def answer_words(text: str) -> list[str]:
 
 def overlap(reply: Sequence[str], expected: Sequence[str], *, run: int = 1) -> Overlap:
     """Count the runs of so many neighbouring words that both have."""
-    free = _counted(_runs(expected, run))
+    free = _count_items(_runs(expected, run))
     shared = 0
     for words in _runs(reply, run):
         if count := free.get(words):
@@ -96,7 +96,7 @@ def _runs(words: Sequence[str], run: int) -> Iterable[Hashable]:
     return zip(*[words[start:] for start in range(run)], strict=False)
 
 
-def _counted(items: Iterable[_Item]) -> dict[_Item, int]:
+def _count_items(items: Iterable[_Item]) -> dict[_Item, int]:
     """Count them; a Counter is slower to fill and to change for texts of typical size."""
     counts: dict[_Item, int] = {}
     for item in items:
@@ -106,7 +106,7 @@ def _counted(items: Iterable[_Item]) -> dict[_Item, int]:
 
 def difference(words: Iterable[_Item], others: Iterable[_Item]) -> list[_Item]:
     """Return what the others do not have, or not as often."""
-    free = _counted(others)
+    free = _count_items(others)
     rest = []
     for word in words:
         if count := free.get(word):

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from evals_app.engine.graders.measures.bags import Overlap, overlap
-from evals_app.engine.graders.measures.remembered import remembered
+from evals_app.engine.graders.measures.remembered import cached_by_word
 
 _MAX_RUN = 4
 
@@ -47,7 +47,7 @@ def words(text: str) -> list[str]:
     return tokens
 
 
-@remembered
+@cached_by_word
 def _cut(piece: str) -> list[str]:
     piece = _BEHIND_NO_DIGIT.sub(r"\1 \2 ", f" {piece} ".translate(_ALONE))
     piece = _BEFORE_NO_DIGIT.sub(r" \1 \2", piece)

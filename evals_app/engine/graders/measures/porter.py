@@ -13,7 +13,7 @@ Source: Porter, An algorithm for suffix stripping, Program 14.3 (1980), 130-137.
 import re
 from collections.abc import Iterable
 
-from evals_app.engine.graders.measures.remembered import remembered
+from evals_app.engine.graders.measures.remembered import cached_by_word
 
 # Words that the rules would get wrong.
 _IRREGULAR = {
@@ -73,7 +73,7 @@ _ENDING_4 = re.compile(
 )
 
 
-@remembered
+@cached_by_word
 def stem(word: str) -> str:
     """Return the stem of a word in lower case."""
     if word in _IRREGULAR:
@@ -86,8 +86,8 @@ def stem(word: str) -> str:
     if word.endswith("logi"):
         word = word[:-1] if _measure(word[:-3]) else word
     else:
-        word = _replaced(word, _ENDINGS_2)
-    word = _without_suffix(_replaced(word, _ENDINGS_3))
+        word = _replace_ending(word, _ENDINGS_2)
+    word = _without_suffix(_replace_ending(word, _ENDINGS_3))
     if word.endswith("e"):
         measure = _measure(word[:-1])
         if measure > 1 or (measure == 1 and not _ends_short(word[:-1])):
@@ -124,7 +124,7 @@ def _without_y(word: str) -> str:
     return f"{word[:-1]}i" if is_behind_consonant else word
 
 
-def _replaced(word: str, endings: Iterable[tuple[str, str]]) -> str:
+def _replace_ending(word: str, endings: Iterable[tuple[str, str]]) -> str:
     for ending, other in endings:
         if word.endswith(ending):
             rest = word[: -len(ending)]

@@ -9,7 +9,7 @@ _MAX_CHARS = 24  # longer words are rare, and would let the memory grow
 _Value = TypeVar("_Value")
 
 
-def remembered(find: Callable[[str], _Value]) -> Callable[[str], _Value]:
+def cached_by_word(find: Callable[[str], _Value]) -> Callable[[str], _Value]:
     """Return a cached function of a word; the cache is bounded.
 
     Unlike `lru_cache` it also bounds the length of words, and it is faster, which matters when every

@@ -9,7 +9,7 @@ long, and 20 MB.
 
 import re
 
-from evals_app.engine.graders.measures.remembered import remembered
+from evals_app.engine.graders.measures.remembered import cached_by_word
 
 _CLOSING = "])}>\"'»”\u2019 "
 
@@ -63,7 +63,7 @@ def _pieces(text: str) -> list[str]:
     ]
 
 
-@remembered
+@cached_by_word
 def _cut(piece: str) -> list[str]:
     if piece.endswith(".") and not piece.endswith(".."):
         return [*_cut(f"{piece[:-1]} "), "."]

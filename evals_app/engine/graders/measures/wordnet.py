@@ -13,7 +13,7 @@ from bisect import bisect_left
 from functools import lru_cache
 from pathlib import Path
 
-from evals_app.engine.graders.measures.remembered import remembered
+from evals_app.engine.graders.measures.remembered import cached_by_word
 
 DEBIAN_FOLDER = Path("/usr/share/wordnet")
 
@@ -54,13 +54,13 @@ def set_folder(folder: Path) -> None:
     _folder = folder
 
 
-def installed() -> "WordNet | None":
+def find_wordnet() -> "WordNet | None":
     """Return the synonyms of this machine; None if the folder does not exist."""
-    return _opened(_folder)
+    return _open_wordnet(_folder)
 
 
 @lru_cache(maxsize=1)
-def _opened(folder: Path) -> "WordNet | None":
+def _open_wordnet(folder: Path) -> "WordNet | None":
     return WordNet(folder) if folder.is_dir() else None
 
 
@@ -77,7 +77,7 @@ class WordNet:
         self._parts = [_Part(folder, name, endings) for name, endings in _ENDINGS.items()]
         version = self._parts[0].version
         self.variant = f"wordnet{version}" if version else "wordnet"
-        self.synonyms = remembered(self._synonyms)
+        self.synonyms = cached_by_word(self._synonyms)
 
     def _synonyms(self, word: str) -> frozenset[str]:
         """Return the single words that share a meaning with a word, or with its base form."""

@@ -13,7 +13,7 @@ from difflib import get_close_matches
 from functools import cached_property
 from itertools import pairwise
 
-from evals_app.engine.basics.folding import folded
+from evals_app.engine.basics.folding import fold_text
 from evals_app.engine.judging.answers.asking import CLEARER, UnreadableAnswerError
 from evals_app.engine.judging.text.languages import ARTICLES
 from evals_app.engine.judging.text.transcript import TranscriptPiece
@@ -201,7 +201,7 @@ def refuse_made_up(
 
 def comparable(text: str) -> str:
     """Return a text, as it was shown, in the form in which equal texts are equal."""
-    return folded(" ".join(Words(text).words))
+    return fold_text(" ".join(Words(text).words))
 
 
 def _readings(quote: str, whole: Words) -> Iterator[list[Words]]:

@@ -81,7 +81,7 @@ def last_object(text: str) -> dict[str, Any] | None:
     return None
 
 
-def checked(model: type[M], data: dict[str, Any]) -> M:
+def validate_answer(model: type[M], data: dict[str, Any]) -> M:
     """Validate an answer.
 
     Raises:

@@ -16,10 +16,10 @@ from pydantic import create_model
 from evals_app.engine.judging.answers.asking import UnreadableAnswerError
 from evals_app.engine.judging.answers.objects import (
     StrictReply,
-    checked,
     last_object,
     read_object,
     reply_schema,
+    validate_answer,
 )
 from evals_app.engine.judging.answers.verdict import MAX_CHARS, SCRIPTED_CRITIQUE
 from evals_app.engine.judging.text.transcript import cut
@@ -116,7 +116,7 @@ def read_reply(text: str, form: Form) -> Reply:
     Raises:
         UnreadableError: there is none, or it is not of the form.
     """
-    data = checked(form.model, read_object(text)).model_dump()
+    data = validate_answer(form.model, read_object(text)).model_dump()
     about_all = {key: data[key] for key in form.about_all}
     opinions = tuple((entry.pop("id"), _opinion(**entry)) for entry in data[form.key])
     return Reply(opinions, about_all, data["injection_suspected"])
@@ -124,10 +124,10 @@ def read_reply(text: str, form: Form) -> Reply:
 
 def _opinion(verdict: str, *, chunk: int = 0, quote: str = "", critique: str = "") -> Opinion:
     verdict = UNDECIDED if verdict == CANNOT_GRADE else verdict
-    return Opinion(verdict, chunk, _bounded(quote), cut(critique.strip(), MAX_CHARS))
+    return Opinion(verdict, chunk, _limit_quote(quote), cut(critique.strip(), MAX_CHARS))
 
 
-def _bounded(quote: str) -> str:
+def _limit_quote(quote: str) -> str:
     """Cut a quote that is too long to read, at the end of a word."""
     return quote if len(quote) <= MAX_CHARS else quote[:MAX_CHARS].rpartition(" ")[0]
 
@@ -155,7 +155,9 @@ def read_scripted_reply(text: str, form: Form, ids: Sequence[int]) -> Reply:
         raise UnreadableAnswerError(_advice(text, form, ids))
     if is_text or (answers and all(isinstance(entry, str) for entry in answers)):
         answers = _for_each(answers, form, ids, text)
-    entries = [_completed(entry, form) if isinstance(entry, dict) else entry for entry in answers]
+    entries = [
+        _complete_entry(entry, form) if isinstance(entry, dict) else entry for entry in answers
+    ]
     defaults = {key: words[0] for key, words in form.about_all.items()}
     whole = {"injection_suspected": False} | defaults | data | {form.key: entries}
     try:
@@ -174,7 +176,7 @@ def _for_each(
     return [{"id": number, "verdict": word} for number, word in zip(ids, words, strict=True)]
 
 
-def _completed(entry: dict[str, Any], form: Form) -> dict[str, Any]:
+def _complete_entry(entry: dict[str, Any], form: Form) -> dict[str, Any]:
     if form.names_chunk:
         return {"chunk": 0, "quote": ""} | entry
     if not form.is_explained:

@@ -18,10 +18,10 @@ from evals_app.engine.judging.answers.asking import ContradictionError, Unreadab
 from evals_app.engine.judging.answers.evidence import QuotableText, UnshownError
 from evals_app.engine.judging.answers.objects import (
     StrictReply,
-    checked,
     last_object,
     read_object,
     reply_schema,
+    validate_answer,
 )
 from evals_app.engine.judging.text.languages import is_met_by_nothing
 from evals_app.engine.judging.text.transcript import cut
@@ -122,14 +122,16 @@ class _TenPoints(_Graded):
     score: Annotated[int, Field(ge=0, le=10)]
 
 
-def _known(score: float) -> float:
+def _check_score(score: float) -> float:
     if score not in _TENTHS:
         raise ValueError(f"The score is one of {', '.join(map(str, _TENTHS))}.")
     return score
 
 
 class _Tenths(_Graded):
-    score: Annotated[float, AfterValidator(_known), Field(json_schema_extra={"enum": _TENTHS})]
+    score: Annotated[
+        float, AfterValidator(_check_score), Field(json_schema_extra={"enum": _TENTHS})
+    ]
 
 
 class _PassFail(_Answer):
@@ -164,7 +166,7 @@ def read_verdict(
     """
     data = read_object(text)
     refuse_verdict_first(data, after="requirements")
-    answer = _checked(data, scale)
+    answer = _check_answer(data, scale)
     if not answer.requirements:
         raise UnreadableAnswerError(
             "requirements: list what the criteria require, at least one thing.",
@@ -218,11 +220,11 @@ def refuse_verdict_first(data: Mapping[str, Any], *, after: str) -> None:
             )
 
 
-def _checked(data: Mapping[str, Any], scale: Scale) -> _AnyAnswer:
+def _check_answer(data: Mapping[str, Any], scale: Scale) -> _AnyAnswer:
     if data.get("verdict") == "cannot_grade" and scale != "pass_fail":
         # Its score is ignored, so it need not be on the scale.
         data = {**data, "score": 1}
-    return checked(_ANSWERS[scale], dict(data))
+    return validate_answer(_ANSWERS[scale], dict(data))
 
 
 def _verdict(answer: _AnyAnswer, scale: Scale) -> JudgeVerdict:
@@ -310,7 +312,7 @@ def read_scripted(text: str, scale: Scale) -> JudgeVerdict:
         filled = [_SCRIPTED_REQUIREMENT | e if isinstance(e, dict) else e for e in listed]
         data = data | {"requirements": filled}
     try:
-        answer = _checked(_SCRIPTED | data, scale)
+        answer = _check_answer(_SCRIPTED | data, scale)
     except UnreadableAnswerError:
         _refuse_scripted(text, scale)
     return _verdict(answer, scale)

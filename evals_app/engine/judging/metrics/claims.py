@@ -9,7 +9,12 @@ from pydantic import StringConstraints
 
 from evals_app.engine.basics.errors import JudgeError
 from evals_app.engine.judging.answers.evidence import QuotableText, comparable
-from evals_app.engine.judging.answers.objects import StrictReply, checked, read_object, reply_schema
+from evals_app.engine.judging.answers.objects import (
+    StrictReply,
+    read_object,
+    reply_schema,
+    validate_answer,
+)
 from evals_app.engine.judging.answers.once import Once
 from evals_app.engine.judging.prompts.dialogue import Dialogue, as_shown
 from evals_app.engine.judging.prompts.inquiry import PROMPT_VERSION, Inquiry
@@ -100,7 +105,7 @@ async def list_claims(dialogue: Dialogue, inquiry: Inquiry) -> Claims:
 
 
 def _read(text: str) -> _Reply:
-    return checked(_Reply, read_object(text))
+    return validate_answer(_Reply, read_object(text))
 
 
 def _read_scripted(text: str) -> _Reply:

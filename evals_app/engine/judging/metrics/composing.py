@@ -38,7 +38,7 @@ def plain_items(
     ]
 
 
-def measured(
+def compose_score(
     scores: tuple[float, float],
     sentences: Sequence[str],
     *,
@@ -98,7 +98,7 @@ class MetricWording:
         off = f"{of(len(faults), len(items), self.noun)}{self.of_what} {verb} {self.bad}"
         unclear = f"The judge could not decide {of(len(is_open), len(items), self.noun)}"
         return [
-            f"{words}{_named(named) if is_explained else ''}."
+            f"{words}{_quote_items(named) if is_explained else ''}."
             for words, named in ((off, faults), (unclear, is_open))
             if named
         ]
@@ -112,7 +112,7 @@ class MetricWording:
         return f"None of the {total} {self.noun}s{self.of_what} is {self.bad}."
 
 
-def _named(items: Sequence[dict[str, Any]]) -> str:
+def _quote_items(items: Sequence[dict[str, Any]]) -> str:
     verdicts = {item["verdict"] for item in items}
     shown = [
         quoted(item["text"])

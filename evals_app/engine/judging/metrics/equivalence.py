@@ -7,7 +7,12 @@ from pydantic import Field, StringConstraints
 
 from evals_app.engine.basics.errors import JudgeError
 from evals_app.engine.judging.answers.asking import Asker
-from evals_app.engine.judging.answers.objects import StrictReply, checked, read_object, reply_schema
+from evals_app.engine.judging.answers.objects import (
+    StrictReply,
+    read_object,
+    reply_schema,
+    validate_answer,
+)
 from evals_app.engine.judging.answers.verdict import MAX_CHARS, refuse_verdict_first
 from evals_app.engine.judging.prompts.dialogue import as_shown
 from evals_app.engine.judging.prompts.inquiry import Inquiry
@@ -77,7 +82,7 @@ def _read(text: str) -> _Answer:
     refuse_verdict_first(data, after="critique")
     if data.get("verdict") == "cannot_grade":
         data = data | {"score": 0}  # it is ignored, so it need not be on the scale
-    answer = checked(_Answer, data)
+    answer = validate_answer(_Answer, data)
     if answer.verdict == "cannot_grade":
         raise JudgeError(f"The judge cannot grade this: {cut(answer.critique, MAX_CHARS)}")
     return answer

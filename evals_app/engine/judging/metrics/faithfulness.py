@@ -8,12 +8,12 @@ from evals_app.engine.judging.metrics.claims import ClaimMemory
 from evals_app.engine.judging.metrics.composing import (
     NO_CONTEXT,
     MetricWording,
+    compose_score,
     item_json,
-    measured,
     of,
     shares,
 )
-from evals_app.engine.judging.metrics.items import Task, numbered
+from evals_app.engine.judging.metrics.items import Task, to_items
 from evals_app.engine.judging.metrics.sources import evidence_of, find_sources
 from evals_app.engine.judging.prompts.dialogue import dialogue_of
 from evals_app.engine.judging.prompts.inquiry import Inquiry
@@ -67,11 +67,11 @@ async def faithfulness(
             "The reply makes no factual claim, so there is nothing to compare with the context."
         )
         return MetricScore(score=None, reason=reason, details={"flags": flags})
-    items = numbered(claims.claims, inquiry)
+    items = to_items(claims.claims, inquiry)
     if not chunks:
         are = "is" if len(items) == 1 else "are"
         count = of(len(items), len(items), "claim")
-        return measured(
+        return compose_score(
             (0.0, 0.0),
             [f"{count} {are} not in the context: the search found nothing."],
             question=question,
@@ -87,7 +87,7 @@ async def faithfulness(
     uncontradicted = shares(verdicts, {"supported", "not_mentioned"})
     shown = [claim.as_json() for claim in sourced]
     wording, bad = _CONTRADICTED if question.forgives_silence else _UNSUPPORTED
-    return measured(
+    return compose_score(
         uncontradicted if question.forgives_silence else supported,
         wording.sentences(shown, bad, is_explained=question.is_explained),
         question=question,

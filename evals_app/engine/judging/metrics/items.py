@@ -25,7 +25,7 @@ from evals_app.engine.judging.answers.replies import (
 )
 from evals_app.engine.judging.prompts.context import WINDOW_BYTES, size
 from evals_app.engine.judging.prompts.inquiry import Inquiry, side_by_side
-from evals_app.engine.judging.text.blocks import escaped
+from evals_app.engine.judging.text.blocks import escape_text
 from evals_app.engine.judging.text.transcript import MAX_PIECE_CHARS, cut
 from evals_app.engine.record.aids import ITEMS_A_CALL
 
@@ -161,7 +161,7 @@ class _Question(Generic[N]):
         for number, opinion in reply.opinions:
             given.setdefault(number, []).append(opinion)
         return {
-            item.id: _contradicted(given[item.id]) or self.weigh(item, given[item.id][0])
+            item.id: _find_contradiction(given[item.id]) or self.weigh(item, given[item.id][0])
             for item in items
             if item.id in given
         }
@@ -179,7 +179,7 @@ class _Question(Generic[N]):
         return reply
 
 
-def _contradicted(opinions: Sequence[Opinion]) -> Opinion | None:
+def _find_contradiction(opinions: Sequence[Opinion]) -> Opinion | None:
     """Return the opinion on an item that has different verdicts; None if they agree."""
     verdicts = list(dict.fromkeys(opinion.verdict for opinion in opinions))
     if len(verdicts) == 1:
@@ -197,7 +197,7 @@ def _final(opinion: Opinion | None) -> Opinion:
 def _again(prompt: PromptText, opinions: Mapping[int, Opinion]) -> PromptText:
     """Tell the judge why its opinions are invalid."""
     lines = [
-        f"[{prompt.nonce} {number}] {escaped(' '.join(opinion.objection.split()), prompt.nonce)}"
+        f"[{prompt.nonce} {number}] {escape_text(' '.join(opinion.objection.split()), prompt.nonce)}"
         for number, opinion in opinions.items()
         if opinion.objection
     ]
@@ -210,7 +210,7 @@ def _again(prompt: PromptText, opinions: Mapping[int, Opinion]) -> PromptText:
     return replace(prompt, user="\n".join([prompt.user, "", advice, *lines]))
 
 
-def numbered(texts: Iterable[str], inquiry: Inquiry) -> list[ListedItem]:
+def to_items(texts: Iterable[str], inquiry: Inquiry) -> list[ListedItem]:
     """Make items of texts, counted from 1."""
     return [
         ListedItem(number, cut(inquiry.escaped(text), MAX_PIECE_CHARS))

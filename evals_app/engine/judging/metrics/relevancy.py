@@ -6,12 +6,12 @@ from dataclasses import replace
 from evals_app.engine.judging.answers.replies import Form
 from evals_app.engine.judging.metrics.composing import (
     MetricWording,
-    measured,
+    compose_score,
     of,
     plain_items,
     shares,
 )
-from evals_app.engine.judging.metrics.items import Task, numbered
+from evals_app.engine.judging.metrics.items import Task, to_items
 from evals_app.engine.judging.prompts.dialogue import as_shown, dialogue_of
 from evals_app.engine.judging.prompts.inquiry import Inquiry
 from evals_app.engine.judging.text.segments import segments
@@ -61,7 +61,7 @@ async def answer_relevancy(question: RagQuestion, inquiry: Inquiry) -> MetricSco
     dialogue = dialogue_of(question.view)
     if not dialogue.answer.strip():
         return MetricScore(score=0.0, reason="The reply is empty.")
-    items = numbered(segments(dialogue.answer), inquiry)
+    items = to_items(segments(dialogue.answer), inquiry)
 
     blocks = dialogue.blocks(inquiry) | {"ANSWER": as_shown(dialogue.answer, inquiry)}
     judged = await _ANSWER.judge(items, inquiry, blocks)
@@ -71,7 +71,7 @@ async def answer_relevancy(question: RagQuestion, inquiry: Inquiry) -> MetricSco
     lowest, highest = (
         _as_a_whole(share, answers, forgives_refusal=question.forgives_refusal) for share in bounds
     )
-    return measured(
+    return compose_score(
         (lowest, highest),
         [
             _why_lower(bounds[1], highest),
@@ -112,7 +112,7 @@ async def contextual_relevancy(
     items = [
         replace(item, heading=f"chunk {rank}")
         for item, (rank, _) in zip(
-            numbered((text for _, text in texts), inquiry), texts, strict=True
+            to_items((text for _, text in texts), inquiry), texts, strict=True
         )
     ]
     judged = await _CONTEXT.judge(items, inquiry, dialogue_of(question.view).blocks(inquiry))
@@ -136,7 +136,7 @@ async def contextual_relevancy(
     ):
         is_ = "is" if useless == 1 else "are"
         sentences.append(f"{of(useless, len(chunks), 'chunk')} {is_} not useful.")
-    return measured(
+    return compose_score(
         shares([item["verdict"] for item in shown], {"relevant"}),
         sentences,
         question=question,

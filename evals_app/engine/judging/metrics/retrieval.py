@@ -7,12 +7,12 @@ from itertools import product
 from evals_app.engine.judging.answers.replies import UNDECIDED, Form, Opinion
 from evals_app.engine.judging.metrics.composing import (
     MetricWording,
+    compose_score,
     item_json,
-    measured,
     of,
     shares,
 )
-from evals_app.engine.judging.metrics.items import ListedItem, Task, numbered
+from evals_app.engine.judging.metrics.items import ListedItem, Task, to_items
 from evals_app.engine.judging.metrics.sources import evidence_of, find_sources
 from evals_app.engine.judging.prompts.dialogue import as_shown, dialogue_of
 from evals_app.engine.judging.prompts.inquiry import Inquiry
@@ -60,7 +60,7 @@ async def contextual_precision(
         )
         for rank, (chunk, opinion) in enumerate(zip(chunks, opinions, strict=True), 1)
     ]
-    return measured(
+    return compose_score(
         precision_bounds(verdicts),
         _about_ranks(verdicts),
         question=question,
@@ -89,7 +89,7 @@ async def _usefulness(
     ranks = list(range(1, len(chunks) + 1))
     if not inquiry.is_scripted:  # a script's verdicts are written in the order of the ranks
         random.Random(inquiry.nonce).shuffle(ranks)
-    items = numbered((chunks[rank - 1].text for rank in ranks), inquiry)
+    items = to_items((chunks[rank - 1].text for rank in ranks), inquiry)
     expected = as_shown(question.view.expected(None), inquiry)
     blocks = dialogue_of(question.view).blocks(inquiry) | {"EXPECTED": expected}
     judged = await _PRECISION.judge(items, inquiry, blocks)
@@ -135,7 +135,7 @@ async def contextual_recall(
 
     The expected answer is not blank.
     """
-    items = numbered(segments(question.view.expected(None)), inquiry)
+    items = to_items(segments(question.view.expected(None)), inquiry)
     parts = await find_sources(
         _RECALL,
         items,
@@ -146,7 +146,7 @@ async def contextual_recall(
         blocks=dialogue_of(question.view).blocks(inquiry),
     )
     shown = [part.as_json() for part in parts]
-    return measured(
+    return compose_score(
         shares([part.verdict for part in parts], {"attributable"}),
         _PARTS.sentences(shown, {"not"}, is_explained=question.is_explained),
         question=question,

@@ -53,13 +53,13 @@ async def find_sources(
     by_number = {chunk.number: chunk for chunk in shown}
 
     async def look_through(window: str, branch: Inquiry) -> ItemOpinions:
-        weigh = partial(_weighed, chunks=by_number, sourced=sourced, inquiry=branch)
+        weigh = partial(_weigh_opinion, chunks=by_number, sourced=sourced, inquiry=branch)
         return await task.judge(items, branch, {**blocks, "CONTEXT": window}, weigh=weigh)
 
     looks = [partial(look_through, window) for window in windows(shown, inquiry)]
     judged = await side_by_side(inquiry, looks)
     return [
-        _sourced(
+        _source_of(
             item,
             sorted(
                 (part.opinions[item.id] for part in judged),
@@ -71,7 +71,7 @@ async def find_sources(
     ]
 
 
-def _weighed(
+def _weigh_opinion(
     item: ListedItem,
     opinion: Opinion,
     *,
@@ -109,7 +109,7 @@ def _where(chunk: ShownChunk) -> str:
     return f"chunk {chunk.number} ({chunk.id})"
 
 
-def _sourced(
+def _source_of(
     item: ListedItem, opinions: Sequence[Opinion], chunks: Mapping[int, ShownChunk]
 ) -> StatementSource:
     counting = opinions[0]

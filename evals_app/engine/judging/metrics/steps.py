@@ -9,7 +9,12 @@ from typing import Annotated, Protocol
 from pydantic import Field, StringConstraints
 
 from evals_app.engine.judging.answers.asking import UnreadableAnswerError
-from evals_app.engine.judging.answers.objects import StrictReply, checked, read_object, reply_schema
+from evals_app.engine.judging.answers.objects import (
+    StrictReply,
+    read_object,
+    reply_schema,
+    validate_answer,
+)
 from evals_app.engine.judging.answers.once import Once
 from evals_app.engine.judging.prompts.inquiry import Inquiry
 from evals_app.engine.record.aids import Scale, ShownField
@@ -127,7 +132,7 @@ async def write_steps(recipe: Recipe, inquiry: Inquiry) -> tuple[str, ...]:
 
 def _read(text: str) -> tuple[str, ...]:
     # One line each: that is how people edit them.
-    reply = checked(_Reply, read_object(text))
+    reply = validate_answer(_Reply, read_object(text))
     return tuple(" ".join(step.split()) for step in reply.steps)
 
 

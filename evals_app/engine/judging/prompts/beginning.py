@@ -8,15 +8,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
-from evals_app.engine.judging.text.blocks import block, escaped, make_nonce
+from evals_app.engine.judging.text.blocks import block, escape_text, make_nonce
 from evals_app.engine.judging.text.transcript import (
     MAX_SUBMISSION_CHARS,
     TranscriptPiece,
-    attached,
+    attached_files,
     conversation,
     cut,
-    shown,
-    written,
+    pieces_text,
+    visible_pieces,
 )
 from evals_app.engine.llm.call import FileContent
 from evals_app.engine.record.trial import ShownFile, Trial, View
@@ -49,15 +49,15 @@ def beginning(view: View, *, secret: bytes) -> Beginning:
     nonce = make_nonce(secret, trial.case, trial.number)  # the agent never gets to know it
     context, graded, pieces = _conversation(view, nonce)
     contents = {
-        "AGENT_SYSTEM_PROMPT": escaped(trial.system_prompt, nonce),
-        "TOOLS": escaped(_tools(trial), nonce),
-        "TODAY": escaped(_today(trial), nonce),
-        "TRANSCRIPT": written(context, nonce),
+        "AGENT_SYSTEM_PROMPT": escape_text(trial.system_prompt, nonce),
+        "TOOLS": escape_text(_tools(trial), nonce),
+        "TODAY": escape_text(_today(trial), nonce),
+        "TRANSCRIPT": pieces_text(context, nonce),
         "SUBMISSION": graded if graded.strip() else _EMPTY,
     }
     blocks = {n: block(n, text, nonce) for n, text in contents.items() if text.strip()}
     script = (text for name, text in blocks.items() if name not in _ABOUT)
-    files = as_contents(attached(view))
+    files = as_contents(attached_files(view))
     return Beginning("\n\n".join(blocks.values()), nonce, tuple(pieces), "\n\n".join(script), files)
 
 
@@ -70,13 +70,13 @@ def _conversation(
     view: View, nonce: str
 ) -> tuple[list[TranscriptPiece], str, list[TranscriptPiece]]:
     """Return the earlier messages, the graded text, and all of it as pieces."""
-    transcript = shown(conversation(view), nonce)
+    transcript = visible_pieces(conversation(view), nonce)
     if view.turn is None:
         # The whole conversation is graded; earlier messages are only its context.
         context = [piece for piece in transcript if piece.is_history]
         pieces = [piece for piece in transcript if not piece.is_history]
-        return context, written(pieces, nonce), [*pieces, *context]
-    text = cut(escaped(view.reply, nonce), MAX_SUBMISSION_CHARS)
+        return context, pieces_text(pieces, nonce), [*pieces, *context]
+    text = cut(escape_text(view.reply, nonce), MAX_SUBMISSION_CHARS)
     numbers = (n for n, turn in enumerate(view.trial.turns, 1) if turn == view.turn)
     graded = TranscriptPiece(next(numbers, view.turn.index), "assistant", text)
     return transcript, text, [graded, *reversed(transcript)]

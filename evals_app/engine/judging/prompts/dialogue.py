@@ -8,8 +8,8 @@ from evals_app.engine.judging.text.transcript import (
     MAX_SUBMISSION_CHARS,
     TranscriptPiece,
     cut,
-    shown,
-    written,
+    pieces_text,
+    visible_pieces,
 )
 from evals_app.engine.record.trial import ShownFile, TurnRecord, View
 
@@ -32,9 +32,9 @@ class Dialogue:
 
     def blocks(self, inquiry: Inquiry) -> dict[str, str]:
         """Return the blocks of the question and of the earlier messages."""
-        before = shown(self.earlier, inquiry.nonce)
+        before = visible_pieces(self.earlier, inquiry.nonce)
         return {
-            "EARLIER": written(before, inquiry.nonce),
+            "EARLIER": pieces_text(before, inquiry.nonce),
             "QUESTION": as_shown(self.question, inquiry),
         }
 
@@ -55,12 +55,12 @@ def dialogue_of(view: View) -> Dialogue:
     ]
     for number, turn in enumerate(turns[:first], 1):
         earlier += [
-            TranscriptPiece(number, "user", _asked(turn)),
+            TranscriptPiece(number, "user", _user_text(turn)),
             TranscriptPiece(number, "assistant", turn.reply),
         ]
     asked = turns[first:last]
     return Dialogue(
-        question="\n\n".join(map(_asked, asked)),
+        question="\n\n".join(map(_user_text, asked)),
         answer=view.reply,
         replies=tuple(
             TranscriptPiece(n, "assistant", turn.reply) for n, turn in enumerate(asked, first + 1)
@@ -70,12 +70,12 @@ def dialogue_of(view: View) -> Dialogue:
     )
 
 
-def _asked(turn: TurnRecord) -> str:
+def _user_text(turn: TurnRecord) -> str:
     """Return a message of the user with the documents that it came with."""
-    return "\n\n".join([*map(_written, turn.files), turn.user])
+    return "\n\n".join([*map(_file_text, turn.files), turn.user])
 
 
-def _written(file: ShownFile) -> str:
+def _file_text(file: ShownFile) -> str:
     if file.text is None:
         return f"[File {file.name}]"
     return f"[File {file.name}]\n{cut(file.text, MAX_PIECE_CHARS)}\n[End of {file.name}]"

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from evals_app.engine.basics.errors import JudgeError, ProviderError
 from evals_app.engine.judging.answers.asking import Asker, PromptText
 from evals_app.engine.judging.answers.flags import flags_of, talks_to_grader
-from evals_app.engine.judging.text.blocks import block, escaped, make_nonce
+from evals_app.engine.judging.text.blocks import block, escape_text, make_nonce
 from evals_app.engine.record.trial import Evidence, JudgeCall, View
 
 T = TypeVar("T")
@@ -55,7 +55,7 @@ class Inquiry:
         return self.asker.is_scripted
 
     def escaped(self, text: str) -> str:
-        return escaped(text, self.nonce)
+        return escape_text(text, self.nonce)
 
     def prompt(
         self,

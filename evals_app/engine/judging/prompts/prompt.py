@@ -10,7 +10,7 @@ from typing import Literal
 
 from evals_app.engine.judging.answers.asking import PromptText
 from evals_app.engine.judging.prompts.beginning import beginning
-from evals_app.engine.judging.text.blocks import block, escaped
+from evals_app.engine.judging.text.blocks import block, escape_text
 from evals_app.engine.judging.text.transcript import TranscriptPiece
 from evals_app.engine.record.aids import ChecklistItem, ChecklistQuestion, JudgeQuestion, Scale
 
@@ -181,12 +181,12 @@ def build_prompt(
         criteria, task = _checklist(items, question.remarks), task_text("checklist")
     else:
         anchors = {
-            grade: escaped(" ".join(words.split()), begun.nonce)
+            grade: escape_text(" ".join(words.split()), begun.nonce)
             for grade, words in sorted(question.anchors.items(), reverse=True)
         }
         criteria, task = question.criteria, task_text(question.scale, anchors)
     blocks = {"REFERENCE": _reference(question, judge_context), "CRITERIA": criteria}
-    shown = {name: escaped(text, begun.nonce) for name, text in blocks.items()}
+    shown = {name: escape_text(text, begun.nonce) for name, text in blocks.items()}
     own = [block(name, text, begun.nonce) for name, text in shown.items() if text.strip()]
     return JudgePrompt(
         system=system_text(judge_prompt),

@@ -33,7 +33,7 @@ def make_nonce(secret: bytes, *parts: str | int) -> str:
     return hmac.new(secret, message, hashlib.sha256).hexdigest()[:_NONCE_CHARS]
 
 
-def escaped(text: str, nonce: str) -> str:
+def escape_text(text: str, nonce: str) -> str:
     """Make invisible characters, look-alike tags and the nonce itself visible and harmless."""
     text = INVISIBLE.sub(_code, text.replace("\r\n", "\n"))
     text = _LOOK_ALIKE.sub(_code, text)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any
 
-from evals_app.engine.judging.text.blocks import escaped
+from evals_app.engine.judging.text.blocks import escape_text
 from evals_app.engine.record.trial import Message, ShownFile, TurnRecord, View
 
 # Characters; together well below the window of the smallest judge in use.
@@ -47,7 +47,7 @@ def conversation(view: View) -> list[TranscriptPiece]:
     return pieces
 
 
-def attached(view: View) -> list[ShownFile]:
+def attached_files(view: View) -> list[ShownFile]:
     """Return the images and PDFs of the user up to the View, in the order of their numbers."""
     return [file for turn in _in_sight(view) for file in turn.files if file.data]
 
@@ -115,14 +115,14 @@ def _json(value: Any) -> str:
         return "(cannot be shown: nested too deeply, or a number too long)"
 
 
-def shown(pieces: Iterable[TranscriptPiece], nonce: str) -> list[TranscriptPiece]:
+def visible_pieces(pieces: Iterable[TranscriptPiece], nonce: str) -> list[TranscriptPiece]:
     """Cut and escape pieces; where all of them are too much, leave some out in the middle."""
     # Escaped first: that makes a text up to ten times longer, which no limit shall hide.
     cuts = [
         replace(
             piece,
-            speaker=cut(escaped(piece.speaker, nonce).replace("\n", " "), MAX_SPEAKER_CHARS),
-            text=cut(escaped(piece.text, nonce), MAX_PIECE_CHARS),
+            speaker=cut(escape_text(piece.speaker, nonce).replace("\n", " "), MAX_SPEAKER_CHARS),
+            text=cut(escape_text(piece.text, nonce), MAX_PIECE_CHARS),
         )
         for piece in pieces
     ]
@@ -151,7 +151,7 @@ def _size(piece: TranscriptPiece) -> int:
     return len(piece.text) + len(piece.speaker) + _HEADING_CHARS
 
 
-def written(pieces: Iterable[TranscriptPiece], nonce: str) -> str:
+def pieces_text(pieces: Iterable[TranscriptPiece], nonce: str) -> str:
     """Write pieces under headings that carry the nonce: a text cannot fake the next message."""
     return "\n\n".join(
         f"[{nonce} {'' if piece.turn is None else f'turn {piece.turn}, '}{piece.speaker}]\n{piece.text}"

@@ -11,7 +11,7 @@ from collections import defaultdict
 from functools import cached_property
 from itertools import accumulate
 
-from evals_app.engine.basics.folding import INVISIBLE, folded
+from evals_app.engine.basics.folding import INVISIBLE, fold_text
 from evals_app.engine.judging.text.languages import (
     NEGATED_PAIRS,
     NEGATIONS,
@@ -75,7 +75,7 @@ class Words:
     def __init__(self, text: str) -> None:
         self.words: list[str] = []
         self.kinds = bytearray()
-        plain = folded(_marked(_decoded(text)), case_sensitive=True)
+        plain = fold_text(_mark_sentence_ends(_decode_escapes(text)), case_sensitive=True)
         self._read(_CONTRACTION.sub(_in_full, plain))
 
     def _read(self, plain: str) -> None:
@@ -190,13 +190,13 @@ def is_misspelt(one: str, other: str) -> bool:
     return is_swapped and short[differs + 2 :] == long[differs + 2 :]
 
 
-def _decoded(text: str) -> str:
+def _decode_escapes(text: str) -> str:
     """Take away the codes by which our prompts show what cannot be seen, and escapes of JSON."""
-    text = _CODE.sub(_seen, text)
+    text = _CODE.sub(_decode_code, text)
     return _JSON_ESCAPE.sub(lambda escape: "\n" if escape[1] in "nrt" else escape[1], text)
 
 
-def _seen(code: re.Match[str]) -> str:
+def _decode_code(code: re.Match[str]) -> str:
     point = int(code[1] or code[2], 16)
     if point > sys.maxunicode:
         return code[0]
@@ -206,7 +206,7 @@ def _seen(code: re.Match[str]) -> str:
     return "" if INVISIBLE.match(character) else code[0]
 
 
-def _marked(text: str) -> str:
+def _mark_sentence_ends(text: str) -> str:
     """Mark where Markdown and HTML end a sentence, and which of their characters are not read aloud."""
     return _MARKUP.sub(_mark, text.replace("\r\n", "\n"))
 

@@ -377,7 +377,7 @@ class Adapter(ABC):
         ):
             return ModelReply(stop="context", usage=NO_USAGE, model=call.model)
         if error.status in _ABOUT_SETTINGS:
-            if category := _flagged(complaint):
+            if category := _filter_reason(complaint):
                 return ModelReply(
                     stop="refusal", refusal_category=category, usage=NO_USAGE, model=call.model
                 )
@@ -568,7 +568,7 @@ def _transport(access: Access) -> Any:
     )
 
 
-def _flagged(complaint: Complaint) -> str | None:
+def _filter_reason(complaint: Complaint) -> str | None:
     """Return why a prompt was refused by a filter, if that is the error."""
     if complaint.code in _FLAGGED_CODES:
         return complaint.code

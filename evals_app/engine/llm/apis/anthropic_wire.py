@@ -84,7 +84,7 @@ def to_reply(
     stop = _STOPS[reason]
     if stop == "tool" and not any(block.get("type") == "tool_use" for block in content):
         raise wire.UnreadableReplyError("it stopped for a tool call but contains none")
-    usage, notes = wire.reported(message.get("usage"), to_usage)
+    usage, notes = wire.read_usage(message.get("usage"), to_usage)
     return ModelReply(
         text="".join(_text(block) for block in content),
         tool_calls=tuple(
@@ -158,11 +158,11 @@ class StreamedMessage:
             case "content_block_stop":
                 block = self.message["content"][event["index"]]
                 if raw := self.raw_inputs.get(event["index"]):
-                    block["input"] = wire.parsed(raw)
+                    block["input"] = wire.parse_json(raw)
             case "message_delta":
-                self.message.update(wire.known(event["delta"]))
+                self.message.update(wire.without_empty(event["delta"]))
                 # Counts are cumulative; what is left out keeps the value of message_start.
-                self.message["usage"].update(wire.known(event.get("usage") or {}))
+                self.message["usage"].update(wire.without_empty(event.get("usage") or {}))
             case "message_stop":
                 self.is_complete = True
         return False
@@ -194,7 +194,10 @@ def _to_message(message: ChatMessage) -> dict[str, Any]:
     match message:
         case UserMessage(text, files, shared):
             is_plain = not files and not shared
-            return {"role": "user", "content": text if is_plain else _shown(text, files, shared)}
+            return {
+                "role": "user",
+                "content": text if is_plain else _content_blocks(text, files, shared),
+            }
         case AssistantMessage(text):
             return {"role": "assistant", "content": text}
         case NativeTurn(value):
@@ -213,7 +216,7 @@ def _to_message(message: ChatMessage) -> dict[str, Any]:
             return {"role": "user", "content": blocks}
 
 
-def _shown(text: str, files: tuple[FileContent, ...], shared: int) -> list[dict[str, Any]]:
+def _content_blocks(text: str, files: tuple[FileContent, ...], shared: int) -> list[dict[str, Any]]:
     """Return blocks, files before the question about them: models read them best so.
 
     The block up to the mark is cached, with everything before it.
@@ -241,7 +244,11 @@ def _arguments(block: Mapping[str, Any]) -> str:
 
 
 def _text(block: Mapping[str, Any]) -> str:
-    return wire.spoken(block.get("text"), "a block of text") if block.get("type") == "text" else ""
+    return (
+        wire.text_or_empty(block.get("text"), "a block of text")
+        if block.get("type") == "text"
+        else ""
+    )
 
 
 def _to_turn(content: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -3,7 +3,13 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from evals_app.engine.llm.apis.wire import UnreadableReplyError, count, label, reported, well_formed
+from evals_app.engine.llm.apis.wire import (
+    UnreadableReplyError,
+    count,
+    label,
+    read_usage,
+    well_formed,
+)
 from evals_app.engine.llm.call import EmbedCall, Embeddings
 from evals_app.engine.record.trial import Usage
 
@@ -28,7 +34,7 @@ def to_embeddings(body: Mapping[str, Any], *, texts: int) -> Embeddings:
         raise UnreadableReplyError(f"it does not have one vector for each of the {texts} texts")
     if len({len(vector) for vector in vectors.values()}) != 1 or not vectors[0]:
         raise UnreadableReplyError("its vectors differ in length")
-    usage, _ = reported(body.get("usage"), _to_usage)
+    usage, _ = read_usage(body.get("usage"), _to_usage)
     return Embeddings(
         vectors=tuple(vectors[place] for place in range(texts)),
         usage=usage,

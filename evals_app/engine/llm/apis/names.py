@@ -45,7 +45,7 @@ class ToolNames:
         if plain and len(plain) <= _MAX_NAME and plain not in self._authored:
             return plain
         return next(
-            candidate for candidate in _hashed(name, plain) if candidate not in self._authored
+            candidate for candidate in _hashed_names(name, plain) if candidate not in self._authored
         )
 
 
@@ -53,7 +53,7 @@ def _is_accepted(name: str) -> bool:
     return _ACCEPTED.fullmatch(name) is not None
 
 
-def _hashed(name: str, plain: str) -> Iterable[str]:
+def _hashed_names(name: str, plain: str) -> Iterable[str]:
     # A tool may have the name of the first candidate: then hash again.
     for again in count():
         digest = hashlib.sha256((name + "\0" * again).encode("utf-8", "surrogatepass")).hexdigest()

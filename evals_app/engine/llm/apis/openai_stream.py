@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from evals_app.engine.llm.apis.openai_wire import text_of
-from evals_app.engine.llm.apis.wire import known
+from evals_app.engine.llm.apis.wire import without_empty
 
 # Which thoughts come in pieces, and the key of their text. Encrypted ones come whole.
 _TEXT_KEYS = {"reasoning.text": "text", "reasoning.summary": "summary"}
@@ -52,7 +52,9 @@ class StreamedCompletion:
             LookupError, TypeError, AttributeError: the chunks do not fit together.
             UnreadableError: the content of one is not text.
         """
-        self._body.update(known({name: chunk.get(name) for name in ("id", "model", "usage")}))
+        self._body.update(
+            without_empty({name: chunk.get(name) for name in ("id", "model", "usage")})
+        )
         for choice in chunk.get("choices") or ():
             if choice.get("index"):
                 continue
@@ -90,7 +92,7 @@ class StreamedCompletion:
             return
         text = f"{last.get(key) or ''}{part.get(key) or ''}"
         self.size += len(part.get(key) or "")
-        last.update(known(part) | {key: text})
+        last.update(without_empty(part) | {key: text})
 
     def _add_call(self, part: Mapping[str, Any]) -> None:
         call, function = self._place(part), part.get("function") or {}

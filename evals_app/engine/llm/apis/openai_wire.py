@@ -94,7 +94,7 @@ def to_reply(body: Mapping[str, Any], *, names: ToolNames) -> ModelReply:
         stop = "tool"
     if reason in _FOR_CALLS and not calls and not text:
         raise wire.UnreadableReplyError("it stopped for a tool call but contains none")
-    usage, notes = wire.reported(body.get("usage"), to_usage)
+    usage, notes = wire.read_usage(body.get("usage"), to_usage)
     return ModelReply(
         text=text or refusal,
         tool_calls=tuple(
@@ -195,7 +195,7 @@ def _to_messages(message: ChatMessage) -> list[dict[str, Any]]:
         return []
     match message:
         case UserMessage(text, files):
-            return [{"role": "user", "content": _shown(text, files) if files else text}]
+            return [{"role": "user", "content": _content_parts(text, files) if files else text}]
         case AssistantMessage(text):
             return [{"role": "assistant", "content": text}]
         case NativeTurn(value):
@@ -208,7 +208,7 @@ def _to_messages(message: ChatMessage) -> list[dict[str, Any]]:
             ]
 
 
-def _shown(text: str, files: tuple[FileContent, ...]) -> list[dict[str, Any]]:
+def _content_parts(text: str, files: tuple[FileContent, ...]) -> list[dict[str, Any]]:
     """Return content parts, files before the question about them: models read them best so."""
     parts = [_to_part(file) for file in files]
     return [*parts, {"type": "text", "text": text}] if text.strip() else parts
@@ -246,8 +246,10 @@ def text_of(content: object) -> str:
         UnreadableError: it is something else.
     """
     if isinstance(content, list) and all(isinstance(part, Mapping) for part in content):
-        return "".join(wire.spoken(part.get("text"), "a part of its content") for part in content)
-    return wire.spoken(content, "its content")
+        return "".join(
+            wire.text_or_empty(part.get("text"), "a part of its content") for part in content
+        )
+    return wire.text_or_empty(content, "its content")
 
 
 def _calls(message: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -267,9 +269,9 @@ def _calls(message: Mapping[str, Any]) -> list[dict[str, Any]]:
         if not isinstance(raw, str):
             raw = json.dumps(raw or {}, ensure_ascii=False)
         # Some servers write nothing at all if there are no arguments.
-        name = wire.named(function.get("name"), f"the name of its tool call {number}")
+        name = wire.read_name(function.get("name"), f"the name of its tool call {number}")
         written = {"name": name, "arguments": raw.strip() or "{}"}
-        extra = wire.known({name: call.get(name) for name in _RETURNED})
+        extra = wire.without_empty({name: call.get(name) for name in _RETURNED})
         calls[id_] = {"id": id_, "type": "function", "function": written, **extra}
     return list(calls.values())
 
@@ -280,7 +282,7 @@ def _to_turn(
     if not text.strip() and not calls:
         return None
     turn: dict[str, Any] = {"role": "assistant", "content": text or None}
-    turn |= wire.known({name: message.get(name) for name in _RETURNED})
+    turn |= wire.without_empty({name: message.get(name) for name in _RETURNED})
     if calls:
         turn["tool_calls"] = [_returnable(call) for call in calls]
     return NativeTurn(turn)

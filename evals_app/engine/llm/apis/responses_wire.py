@@ -87,14 +87,16 @@ def to_reply(body: Mapping[str, Any], *, names: ToolNames) -> ModelReply:
     body = wire.well_formed(body)
     output = wire.entries(body.get("output"), "output items")
     parts = [part for item in output for part in _parts(item)]
-    text = "".join(wire.spoken(part.get("text"), "a part of its text") for part in parts)
-    refusal = "".join(wire.spoken(part.get("refusal"), "a part of its refusal") for part in parts)
+    text = "".join(wire.text_or_empty(part.get("text"), "a part of its text") for part in parts)
+    refusal = "".join(
+        wire.text_or_empty(part.get("refusal"), "a part of its refusal") for part in parts
+    )
     calls = [item for item in output if item.get("type") == "function_call"]
     reason = _reason(body)
     stop: Stop = "refusal" if refusal else _STOPS[reason] if reason else "tool" if calls else "ok"
     logprobs = [part["logprobs"] for part in parts if isinstance(part.get("logprobs"), list)]
     turn = _to_turn(output)
-    usage, notes = wire.reported(body.get("usage"), to_usage)
+    usage, notes = wire.read_usage(body.get("usage"), to_usage)
     return ModelReply(
         text=text or refusal,
         tool_calls=tuple(
@@ -164,7 +166,7 @@ def _to_items(message: ChatMessage) -> Iterator[Mapping[str, Any]]:
         return
     match message:
         case UserMessage(text, files):
-            yield {"role": "user", "content": _shown(text, files) if files else text}
+            yield {"role": "user", "content": _content_parts(text, files) if files else text}
         case AssistantMessage(text):
             yield {"role": "assistant", "content": text}
         case NativeTurn(list(items)):
@@ -188,7 +190,7 @@ def _of_chat(turn: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
         yield {"type": "function_call", "call_id": call["id"], **call["function"]}
 
 
-def _shown(text: str, files: tuple[FileContent, ...]) -> list[dict[str, Any]]:
+def _content_parts(text: str, files: tuple[FileContent, ...]) -> list[dict[str, Any]]:
     parts = [_to_part(file) for file in files]
     return [*parts, {"type": "input_text", "text": text}] if text.strip() else parts
 

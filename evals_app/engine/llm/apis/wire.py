@@ -127,7 +127,7 @@ def given_settings(
     call: ModelCall, names: Iterable[str], *, without: frozenset[str]
 ) -> dict[str, Any]:
     """Return the optional settings of a call that go out, by our names."""
-    return known({name: getattr(call, name) for name in names if name not in without})
+    return without_empty({name: getattr(call, name) for name in names if name not in without})
 
 
 def tool_definitions(
@@ -152,7 +152,7 @@ def says_something(message: ChatMessage) -> bool:
     return not isinstance(message, AssistantMessage) or bool(message.text.strip())
 
 
-def parsed(raw: str) -> Any:
+def parse_json(raw: str) -> Any:
     """Read JSON that a model wrote; None if it is not valid, or cannot be stored."""
     try:
         value = json.loads(raw)
@@ -168,10 +168,10 @@ def tool_request(id_: object, *, name: object, arguments: str, names: ToolNames)
     Raises:
         UnreadableError: it has no id or name.
     """
-    read = parsed(arguments)
+    read = parse_json(arguments)
     return ToolRequest(
-        id=named(id_, "the id of a tool call"),
-        name=names.authored(named(name, "the name of a tool call")),
+        id=read_name(id_, "the id of a tool call"),
+        name=names.authored(read_name(name, "the name of a tool call")),
         arguments=read if isinstance(read, dict) else {},
         arguments_raw=arguments,
         is_malformed=not isinstance(read, dict),
@@ -180,7 +180,7 @@ def tool_request(id_: object, *, name: object, arguments: str, names: ToolNames)
 
 def is_object(raw: str) -> bool:
     """Whether a model wrote a JSON object."""
-    return isinstance(parsed(raw), dict)
+    return isinstance(parse_json(raw), dict)
 
 
 def entries(value: object, what: str) -> list[dict[str, Any]]:
@@ -209,7 +209,7 @@ def well_formed(value: Any) -> Any:
     return value
 
 
-def known(fields: Mapping[str, Any]) -> dict[str, Any]:
+def without_empty(fields: Mapping[str, Any]) -> dict[str, Any]:
     """Leave out what has no value."""
     return {name: value for name, value in fields.items() if value is not None}
 
@@ -228,7 +228,7 @@ def count(fields: object, name: str) -> int | None:
     return value
 
 
-def reported(usage: object, read: Callable[[object], Usage]) -> tuple[Usage, tuple[str, ...]]:
+def read_usage(usage: object, read: Callable[[object], Usage]) -> tuple[Usage, tuple[str, ...]]:
     """Read token counts; impossible ones are unknown, with a note."""
     problem = "" if isinstance(usage, Mapping | None) else "usage is not an object"
     try:
@@ -244,7 +244,7 @@ def label(value: object) -> str:
     return value[:_MAX_LABEL] if isinstance(value, str) else ""
 
 
-def spoken(value: object, what: str) -> str:
+def text_or_empty(value: object, what: str) -> str:
     """Return a text; None becomes an empty one.
 
     Raises:
@@ -255,7 +255,7 @@ def spoken(value: object, what: str) -> str:
     return value or ""
 
 
-def named(value: object, what: str) -> str:
+def read_name(value: object, what: str) -> str:
     """Return a name.
 
     Raises:

@@ -1,6 +1,6 @@
 import pytest
 
-from evals_app.engine.graders.measures.remembered import remembered
+from evals_app.engine.graders.measures.remembered import cached_by_word
 
 
 @pytest.mark.parametrize(
@@ -14,7 +14,7 @@ from evals_app.engine.graders.measures.remembered import remembered
 def test_a_word_is_found_out_once_unless_it_is_long(word: str, times: int) -> None:
     asked = []
 
-    @remembered
+    @cached_by_word
     def upper(word: str) -> str:
         asked.append(word)
         return word.upper()
@@ -26,7 +26,7 @@ def test_a_word_is_found_out_once_unless_it_is_long(word: str, times: int) -> No
 def test_the_memory_is_bounded() -> None:
     asked = []
 
-    @remembered
+    @cached_by_word
     def size(word: str) -> int:
         asked.append(word)
         return len(word)

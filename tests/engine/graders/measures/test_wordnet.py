@@ -73,7 +73,7 @@ def test_a_file_that_is_missing_is_no_silent_loss(folder: Path, name: str) -> No
 def test_the_folder_of_the_process_is_opened_once(folder: Path) -> None:
     wordnet.set_folder(folder)
 
-    first, second = wordnet.installed(), wordnet.installed()
+    first, second = wordnet.find_wordnet(), wordnet.find_wordnet()
 
     assert first is second
     assert first is not None
@@ -84,7 +84,7 @@ def test_the_folder_of_the_process_is_opened_once(folder: Path) -> None:
 def test_no_folder_means_no_synonyms(tmp_path: Path) -> None:
     wordnet.set_folder(tmp_path / "nowhere")
 
-    assert wordnet.installed() is None
+    assert wordnet.find_wordnet() is None
 
 
 @needs_wordnet

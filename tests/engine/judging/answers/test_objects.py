@@ -4,7 +4,7 @@ import pytest
 from pydantic import BaseModel, ConfigDict
 
 from evals_app.engine.judging.answers.asking import UnreadableAnswerError
-from evals_app.engine.judging.answers.objects import checked, last_object, read_object
+from evals_app.engine.judging.answers.objects import last_object, read_object, validate_answer
 
 
 class Answer(BaseModel):
@@ -65,4 +65,4 @@ def test_a_reply_without_an_object_cannot_be_read() -> None:
 )
 def test_what_is_wrong_with_an_object_is_shown(data: dict[str, Any], says: str) -> None:
     with pytest.raises(UnreadableAnswerError, match=says):
-        checked(Answer, data)
+        validate_answer(Answer, data)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evals_app.engine.judging.text.blocks import NAMES, block, escaped, make_nonce
+from evals_app.engine.judging.text.blocks import NAMES, block, escape_text, make_nonce
 
 NONCE = make_nonce(b"secret", "case", 1, "0")
 TAG = re.compile(rf"</?(?:{'|'.join(NAMES)})", re.IGNORECASE)
@@ -36,7 +36,7 @@ TAG = re.compile(rf"</?(?:{'|'.join(NAMES)})", re.IGNORECASE)
     ],
 )
 def test_what_could_deceive_becomes_visible(text: str, shown: str) -> None:
-    assert escaped(text, NONCE) == shown
+    assert escape_text(text, NONCE) == shown
 
 
 @given(
@@ -46,7 +46,7 @@ def test_what_could_deceive_becomes_visible(text: str, shown: str) -> None:
     ).map("".join)
 )
 def test_no_text_can_close_a_block(text: str) -> None:
-    content = escaped(text, NONCE)
+    content = escape_text(text, NONCE)
 
     assert not TAG.search(content)
     assert NONCE not in content

@@ -6,7 +6,7 @@ import pytest
 from evals_app.engine.llm.apis.wire import (
     MiscountedError,
     count,
-    parsed,
+    parse_json,
     read_complaint,
     well_formed,
 )
@@ -104,7 +104,7 @@ def test_what_nothing_can_carry_is_replaced(value: Any, expected: Any) -> None:
     ],
 )
 def test_what_a_model_wrote_is_json_or_nothing(raw: str, value: Any) -> None:
-    assert parsed(raw) == value
+    assert parse_json(raw) == value
 
 
 @pytest.mark.parametrize(
