@@ -242,7 +242,7 @@ class World:
         )
         return difference
 
-    def opened(self) -> dict[str, list[Row]]:
+    def initial_state(self) -> dict[str, list[Row]]:
         """Return the entities and relations at the start."""
         return {
             "entities": copied(list(self._seeded.values())),

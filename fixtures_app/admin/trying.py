@@ -125,7 +125,7 @@ def try_page(page: ModelAdmin, request: HttpRequest, pk: int) -> HttpResponse:
     asked = request.POST.get("tool") or request.GET.get("tool", SEARCH)
     tool = TOOLS.get(asked, TOOLS[SEARCH])
     world = _open_world(fixture, schemas)
-    opened = world.opened()
+    opened = world.initial_state()
     entities, relations = opened["entities"], opened["relations"]
     form = ToolForm(tool, schemas, entities, request.POST if request.method == "POST" else None)
     ids = relations if tool.name == "relation.delete" else entities

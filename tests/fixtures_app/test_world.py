@@ -352,13 +352,13 @@ def test_what_a_world_was_opened_with_can_be_read_at_any_time() -> None:
     world.create_entity("student", {"name": "Cleo"})
     world.delete_entity("alice")
 
-    opened = world.opened()
+    opened = world.initial_state()
 
-    assert opened == untouched.opened()
+    assert opened == untouched.initial_state()
     assert [row["id"] for row in opened["entities"]] == ["alice", "bob"]
     assert [row["id"] for row in opened["relations"]] == ["relation-1"]
     opened["entities"][1]["data"]["grade"] = 0
-    assert world.opened() == untouched.opened()
+    assert world.initial_state() == untouched.initial_state()
 
 
 def test_changes_are_counted_as_they_are_made() -> None:

@@ -226,7 +226,7 @@ class CheckForm(SpecForm, RowForm):
                     self._complain(loc, message)
                 return
             self.concerns = [message for _, message in problems]
-        if hollow := self.spec.hollow():
+        if hollow := self.spec.cannot_fail_at():
             self._object(*hollow)
         for key, value in written.items():
             if isinstance(value, str) and (problem := to_replace(value)):

@@ -167,7 +167,8 @@ def _agreement(grade: GradeResult, known: Agreements) -> SafeString | str:
         return _link(whole, known)
     bullets = [known[item] for item in items if item in known]
     same, labels = (
-        sum(numbers) for numbers in zip(*((b.agreed.count, b.n) for b in bullets), strict=True)
+        sum(numbers)
+        for numbers in zip(*((b.same_verdict.count, b.n) for b in bullets), strict=True)
     )
     return f"agrees with people on {same:,} of {labels:,} bullets"
 

@@ -215,7 +215,7 @@ def _line(compared: Calibration) -> CalibrationLine:
         criterion=criterion,
         kind="" if kind == criterion else kind,  # some kinds have no other criterion
         answers=count(agreement.n),
-        agreed=_with_interval(agreement.agreed),
+        agreed=_with_interval(agreement.same_verdict),
         commoner=_share(agreement.commoner),
         is_compared=bool(agreement.n),
     )
@@ -251,7 +251,7 @@ def _corrected(compared: Calibration) -> str:
 def _figures(agreement: Agreement) -> Iterable[Figure]:
     verdict = "passed" if agreement.commoner_passes else "failed"
     rates = (
-        ("Same verdict", agreement.agreed, "of all compared answers"),
+        ("Same verdict", agreement.same_verdict, "of all compared answers"),
         (f"Always “{verdict}” would reach", agreement.commoner, "of all compared answers"),
         ("Failures noticed (TNR)", agreement.failures_noticed, "of what people failed"),
         ("Passes noticed (TPR)", agreement.passes_noticed, "of what people passed"),

@@ -46,7 +46,7 @@ def fill_in(case: Case, request: HttpRequest) -> None:
         return
     key = read_position(request.GET.get("suite"))
     suite = Suite.objects.select_related("agent").filter(pk=key).first()
-    spec = template.filled(None if suite is None else suite.agent.abilities.tools)
+    spec = template.fill(None if suite is None else suite.agent.abilities.tools)
     turns = []
     for position, turn in enumerate(spec.turns):
         row = Turn(position=position, **Turn.columns_of(turn))

@@ -91,7 +91,7 @@ class ModelSession:
             messages=tuple(chat),
             timeout_s=exchange.timeout_s,
             silence_s=exchange.silence_s,
-            waiting=exchange.paused,
+            waiting=exchange.pause,
             refund=exchange.refund,
         )
         asked_at, paused_s = exchange.clock(), exchange.paused_s

@@ -92,12 +92,12 @@ def fill(value: Any, *, message: str, results: Sequence[ToolCall]) -> Any:
             return ""
         return _at(results[position].result, path)
 
-    def filled(text: str) -> Any:
+    def fill_value(text: str) -> Any:
         if whole := _PLACEHOLDER.fullmatch(text.strip()):
             return find(whole[1])
         return _PLACEHOLDER.sub(lambda match: as_text(find(match[1])), text)
 
-    return in_texts(value, filled)
+    return in_texts(value, fill_value)
 
 
 def _at(value: Any, path: Sequence[str]) -> Any:

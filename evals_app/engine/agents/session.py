@@ -82,7 +82,7 @@ class Exchange:
     _timer: asyncio.Timeout | None = None
 
     @contextmanager
-    def timed(self, timer: asyncio.Timeout) -> Iterator[None]:
+    def run_clock(self, timer: asyncio.Timeout) -> Iterator[None]:
         """Run the turn's clock; `timer` is the timeout that it drives."""
         self._timer, self._started = timer, self.clock()
         try:
@@ -91,7 +91,7 @@ class Exchange:
             self._ended = self.clock()
 
     @contextmanager
-    def paused(self) -> Iterator[None]:
+    def pause(self) -> Iterator[None]:
         """Stop the turn's timer while it waits for a provider."""
         began = self.clock()
         timer = self._timer
@@ -131,7 +131,7 @@ class Exchange:
         began, before = self.clock(), self.pending
         self.pending = pending
         try:
-            with self.paused():
+            with self.pause():
                 yield
         finally:
             self.waited_s += self.clock() - began

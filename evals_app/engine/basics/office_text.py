@@ -116,7 +116,7 @@ class _Parts:
     _left: int = field(default=_MAX_BYTES, init=False)
     _elements: int = field(default=0, init=False)
 
-    def numbered(self, pattern: str) -> list[str]:
+    def find_numbered(self, pattern: str) -> list[str]:
         names = self.archive.namelist()
         by_number = {int(m[1]): name for name in names if (m := re.fullmatch(pattern, name))}
         if not by_number:
@@ -183,7 +183,7 @@ def _paragraphs(parts: _Parts) -> Iterator[str]:
 
 
 def _slides(parts: _Parts) -> Iterator[str]:
-    names = parts.numbered(r"ppt/slides/slide(\d+)\.xml")
+    names = parts.find_numbered(r"ppt/slides/slide(\d+)\.xml")
     yield from _runs(event for name in names for event in parts.events(name))
 
 
@@ -206,7 +206,7 @@ def _cells(parts: _Parts) -> Iterator[str]:
     if "xl/sharedStrings.xml" in parts.archive.namelist():
         shared = list(_strings(parts.events("xl/sharedStrings.xml")))
     before = ""
-    for name in parts.numbered(r"xl/worksheets/sheet(\d+)\.xml"):
+    for name in parts.find_numbered(r"xl/worksheets/sheet(\d+)\.xml"):
         kind = ""
         written: list[str] = []
         is_text = is_later = False

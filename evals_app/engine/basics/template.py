@@ -67,7 +67,7 @@ def without_foreign(text: str) -> tuple[str, list[str]]:
     """
     foreign: list[str] = []
 
-    def kept(braces: re.Match[str]) -> str:
+    def keep_braces(braces: re.Match[str]) -> str:
         name = " ".join(braces[2].split())
         is_plain = _variable(braces) is None and (braces[1] or not _CODE.match(name))
         if is_plain or not _is_unknown(name) or nearest(name, KNOWN_VARIABLES, is_slip=True):
@@ -75,7 +75,7 @@ def without_foreign(text: str) -> tuple[str, list[str]]:
         foreign.append(name)
         return f"\\{braces[0]}"
 
-    return _BRACES.sub(kept, text), list(dict.fromkeys(foreign))
+    return _BRACES.sub(keep_braces, text), list(dict.fromkeys(foreign))
 
 
 def resolve(

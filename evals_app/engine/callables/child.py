@@ -78,14 +78,14 @@ class Functions:
         reference, purpose = request["reference"], request["purpose"]
         function, argument = self._functions[reference, purpose], request["argument"]
         if purpose == "grader":
-            return result_as_json(self._finished(function(context_from(argument))))
+            return result_as_json(self._await_result(function(context_from(argument))))
         # As programs get it, for libraries that read it there.
         os.environ["TRACEPARENT"] = argument.get("traceparent", "")
-        return self._finished(call_agent(function, argument, reference))
+        return self._await_result(call_agent(function, argument, reference))
 
     _DO = {"load": _load, "call": _call}
 
-    def _finished(self, result: Any) -> Any:
+    def _await_result(self, result: Any) -> Any:
         """Wait for the result of an async callable; all of them share one loop."""
         if not isinstance(result, Awaitable):
             return result

@@ -123,22 +123,22 @@ class LoadedCallable:
                 line = await self._process.line()
         except TimeoutError:
             raise CodeError(
-                f"{reference} took longer than {within_s:g} s.{self._printed()}"
+                f"{reference} took longer than {within_s:g} s.{self._printed_text()}"
             ) from None
         if line is None:
             await self._process.end()
             how = ending(self._process.code or 0)
-            raise CodeError(f"{reference} ended its process ({how}).{self._printed()}")
+            raise CodeError(f"{reference} ended its process ({how}).{self._printed_text()}")
         self._is_asked = False
         try:
             answer = json.loads(line)
         except RecursionError:
             raise CodeError(f"{reference} returned a value that is nested too deeply.") from None
         if "problem" in answer:
-            raise CodeError(f"{answer['problem']}{self._printed()}")
+            raise CodeError(f"{answer['problem']}{self._printed_text()}")
         return answer["value"]
 
-    def _printed(self) -> str:
+    def _printed_text(self) -> str:
         printed = readable(bytes(self._process.printed))
         return f" It printed: {printed}" if printed else ""
 
@@ -167,11 +167,11 @@ class Callables:
 
     async def grade(self, reference: str, argument: Mapping[str, Any], *, timeout_s: float) -> Any:
         """Call a grader with a context; see RunCode."""
-        async with self._graders, self.loaded(reference, "grader") as loaded:
+        async with self._graders, self.load(reference, "grader") as loaded:
             return await loaded.call(reference, "grader", argument, within_s=timeout_s)
 
     @asynccontextmanager
-    async def loaded(
+    async def load(
         self, reference: str, purpose: Purpose, *, interpreter: str | None = None
     ) -> AsyncIterator[LoadedCallable]:
         """Lend a process that has loaded the callable; one that does not answer is killed.

@@ -53,7 +53,7 @@ class EstimatedEffort(NamedTuple):
         """The same of judges."""
         return self.judge_calls, self.judge_prompt_tokens, self.judge_response_tokens
 
-    def scaled(self, factor: float) -> "EstimatedEffort":
+    def scale(self, factor: float) -> "EstimatedEffort":
         return EstimatedEffort(*(amount * factor for amount in self))
 
 
@@ -106,7 +106,7 @@ class Guesser:
                 delay_s = rule.delay_ms / 1000 if rule else 0.0
                 efforts.append(EstimatedEffort(time_s=min(delay_s, case.turn_timeout_s)))
             elif isinstance(self.agent, ModelAgent):
-                effort, so_far = self._answered(self.agent, so_far)
+                effort, so_far = self._estimate_turn(self.agent, so_far)
                 efforts.append(effort)
             else:
                 # What an external agent calls is not ours to count; its time is.
@@ -116,7 +116,7 @@ class Guesser:
         if not self.asks_agent:
             efforts = []
         questions = self._questions(case)
-        efforts.append(self._judged(questions, case, tokens_up_to))
+        efforts.append(self._estimate_judging(questions, case, tokens_up_to))
         judges = tuple(str(model) for _, _, model in questions if not _is_script(model))
         return Guess(total_effort(efforts), judges)
 
@@ -126,7 +126,7 @@ class Guesser:
         by_model = self.similarity is not None and self.similarity.way == "embeddings"
         return str(self.similarity.model) if self.similarity and by_model else ""
 
-    def _answered(self, agent: ModelAgent, so_far: int) -> tuple[EstimatedEffort, int]:
+    def _estimate_turn(self, agent: ModelAgent, so_far: int) -> tuple[EstimatedEffort, int]:
         """Estimate a turn of a model; return it with the tokens of the conversation after it."""
         replies = [TOOL_REQUEST_TOKENS] * (TOOL_ROUNDS if self.tools else 0)
         most_tokens = agent.model.max_tokens or agent.settings.max_output_tokens
@@ -143,7 +143,7 @@ class Guesser:
         )
         return effort, so_far
 
-    def _judged(
+    def _estimate_judging(
         self,
         questions: Sequence[tuple[int | None, AssertionSpec, ModelSpec]],
         case: CaseSpec,

@@ -186,7 +186,7 @@ def _basis(
         guesses, past, has_model=guesser.asks_agent and guesser.agent.driver == "model"
     )
     means = _means(guesses, known)
-    total = total_effort([means[case].scaled(count) for case, count in trials.items()])
+    total = total_effort([means[case].scale(count) for case, count in trials.items()])
     return _Basis(trials, guesses, known, means, total)
 
 
@@ -233,7 +233,7 @@ def _took(past: PastExecution, guess: EstimatedEffort, *, has_model: bool) -> Es
 def _means(
     guesses: Mapping[str, Guess], known: Mapping[str, Sequence[EstimatedEffort]]
 ) -> dict[str, EstimatedEffort]:
-    means = {case: total_effort(took).scaled(1 / len(took)) for case, took in known.items()}
+    means = {case: total_effort(took).scale(1 / len(took)) for case, took in known.items()}
     took = total_effort([*means.values()])
     guessed = total_effort([guesses[case].effort for case in means])
     scale = [then / now if now else 1.0 for then, now in zip(took, guessed, strict=True)]

@@ -104,7 +104,7 @@ def _bare_reason(grader: str, result: Mapping[str, Any]) -> str:
 
 def context_of(view: View, aids: Aids) -> Mapping[str, Any]:
     """Return what a grader sees, as the JSON of a GraderContext."""
-    chunks = view.retrieved()
+    chunks = view.retrieved_chunks()
     last = view.turns[-1] if view.turns else None
     return {
         "turn_input": last.user if last else "",

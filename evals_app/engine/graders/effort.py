@@ -110,7 +110,9 @@ def unknown_cost(turns: Sequence[TurnRecord]) -> Grade:
         if turn.cost_usd is None and None not in {turn.usage.input_uncached, turn.usage.output}:
             model = turn.model or "the agent's model"
             reason = f"The cost is unknown, because no price covers the usage of {model}."
-            return Grade.ungraded(Cause.CASE, f"{reason} Add the price on the provider's page.")
+            return Grade.without_result(
+                Cause.CASE, f"{reason} Add the price on the provider's page."
+            )
     return unknown_usage(turns, "Cost")
 
 
@@ -127,4 +129,4 @@ def unknown_usage(turns: Sequence[TurnRecord], label: str) -> Grade:
             "The cost is unknown: the agent reports no usage and no cost of its own"
             " (estimated_cost_usd)."
         )
-    return Grade.ungraded(Cause.CASE, reason)
+    return Grade.without_result(Cause.CASE, reason)

@@ -233,14 +233,17 @@ class JsonPath(_JsonGrader):
         except NoSuchPlaceError as exc:
             if matches(self.value, ABSENT):
                 return Grade.hit(f"The reply has no {self.path}, as expected.")
-            return Grade.miss(f"Expected {self._wanted}; the reply {exc}")
+            return Grade.miss(f"Expected {self._expected_text}; the reply {exc}")
         shown = json_text(actual)
         if not self._fits(actual) and (unclear := other_reading(self.value, actual)):
-            return Grade.ungraded(Cause.CASE, f"{self.path} is {shown}: {unclear}.")
+            return Grade.without_result(Cause.CASE, f"{self.path} is {shown}: {unclear}.")
         if self._fits(actual):
-            return Grade.hit(f"{self.path} is {shown}; expected {self._wanted}.", found=shown)
+            return Grade.hit(
+                f"{self.path} is {shown}; expected {self._expected_text}.", found=shown
+            )
         return Grade.miss(
-            f"Expected {self._wanted}; it is {named_apart(self.value, actual, shown)}.", found=shown
+            f"Expected {self._expected_text}; it is {named_apart(self.value, actual, shown)}.",
+            found=shown,
         )
 
     def _fits(self, actual: Json) -> bool:
@@ -266,7 +269,7 @@ class JsonPath(_JsonGrader):
         )
 
     @property
-    def _wanted(self) -> str:
+    def _expected_text(self) -> str:
         wanted = phrase(self.path, self.value)
         tolerances = []
         if self.absolute_tolerance is not None:
@@ -282,7 +285,7 @@ class JsonPath(_JsonGrader):
         return f"{self.path if self.value == _IS_THERE else wanted} {' and '.join(bounds)}"
 
     def summary(self) -> str:
-        return f"In the JSON reply {self._wanted}"
+        return f"In the JSON reply {self._expected_text}"
 
     def cannot_fail(self) -> str | None:
         if not covers_everything(self.absolute_tolerance or 0, self.relative_tolerance or 0):

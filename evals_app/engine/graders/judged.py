@@ -279,9 +279,9 @@ class Rubric(VotingGrader):
                 votes=self.votes,
             )
         )
-        return self._ticked(answer)
+        return self._grade_ticks(answer)
 
-    def _ticked(self, answer: ChecklistAnswer) -> Grade:
+    def _grade_ticks(self, answer: ChecklistAnswer) -> Grade:
         by_id = {item.id: item for item in answer.items}
         ticks = [(item.text, by_id.get(item.id, _SILENT)) for item in self.checklist.items]
         counts = Counter(tick.verdict for _, tick in ticks)
@@ -307,7 +307,7 @@ class Rubric(VotingGrader):
                 "No bullet of the rubric applies to this conversation."
             ).but(**kept)
         highest = (counts["pass"] + counts[None]) / applicable if counts[None] else None
-        grade = Grade.scored(counts["pass"] / applicable, _reason(ticks, counts))
+        grade = Grade.of_score(counts["pass"] / applicable, _reason(ticks, counts))
         return grade.but(highest=highest, **kept)
 
     def asks(self) -> int:

@@ -147,13 +147,13 @@ class Numeric(PathGrader):
     @model_validator(mode="after")
     def _value_is_a_number(self, info: ValidationInfo) -> Self:
         if self.value is not None and not is_frozen(info):
-            number = self._expected(self.value, self.decimal)
+            number = self._expected_number(self.value, self.decimal)
             if isinstance(number, str):
                 detail = located("not_a_number", number, ("value",), self.value)
                 raise ValidationError.from_exception_data("Numeric", [detail])
         return self
 
-    def _expected(self, written: float | str, decimal: DecimalSign) -> Decimal | str:
+    def _expected_number(self, written: float | str, decimal: DecimalSign) -> Decimal | str:
         """Return the number that is written, or say why it cannot be used."""
         if isinstance(written, int):
             return Decimal(written)
@@ -194,11 +194,11 @@ class Numeric(PathGrader):
         return [FoundNumber(amount[0], text.strip(), amount[1])] if amount else []
 
     def grade_reply(self, reply: str, view: View) -> Grade:
-        written = view.expected(None) if self.value is None else self.value
-        expected = self._expected(written, self.decimal)
+        written = view.expected_value(None) if self.value is None else self.value
+        expected = self._expected_number(written, self.decimal)
         if isinstance(expected, str):
-            return Grade.ungraded(Cause.CASE, self.expected_problem(str(written)) or expected)
-        grade = self._compared(reply, expected, view, self.decimal)
+            return Grade.without_result(Cause.CASE, self.expected_problem(str(written)) or expected)
+        grade = self._compare(reply, expected, view, self.decimal)
         if self.decimal != "auto" or not _SEPARATED.search(in_plain_digits(f"{reply}\n{written}")):
             return grade
         # If the way decimals are written decides whether it passes, the result is unknown.
@@ -210,15 +210,15 @@ class Numeric(PathGrader):
         if not (grade.passed or by_point or by_comma):
             return grade
         unclear = self._uncertainty(reply) or self._uncertainty(str(written))
-        return Grade.ungraded(Cause.CASE, unclear or _UNCERTAIN)
+        return Grade.without_result(Cause.CASE, unclear or _UNCERTAIN)
 
     def _passes(
         self, reply: str, written: float | str, view: View, decimal: DecimalSign
     ) -> bool | None:
-        expected = self._expected(written, decimal)
+        expected = self._expected_number(written, decimal)
         if isinstance(expected, str):
             return False
-        return self._compared(reply, expected, view, decimal).passed
+        return self._compare(reply, expected, view, decimal).passed
 
     def _uncertainty(self, text: str) -> str:
         """Name a number that can be read in two ways, and both readings; empty if none can."""
@@ -236,7 +236,7 @@ class Numeric(PathGrader):
             f" {by_point} with a decimal point. Set decimal to comma or point."
         )
 
-    def _compared(self, reply: str, expected: Decimal, view: View, decimal: DecimalSign) -> Grade:
+    def _compare(self, reply: str, expected: Decimal, view: View, decimal: DecimalSign) -> Grade:
         numbers, problem = self._numbers(reply, decimal)
         if problem:
             return Grade.miss(f"Expected the number {_short(expected)}, but {problem}")
@@ -246,7 +246,7 @@ class Numeric(PathGrader):
             if is_within(number.value, expected, absolute=absolute, relative=relative):
                 reason = f"The reply gives {_number_text(number)}; expected {_short(expected)}."
                 return Grade.hit(reason).but(evidence=seen_in_reply(view, number.text))
-        allowed = self._allowed()
+        allowed = self._tolerance_text()
         if len(numbers) > 1:
             several = listed([_number_text(number) for number in numbers])
             reason = f"None of the numbers in the reply ({several}) is {_short(expected)}{allowed}."
@@ -262,7 +262,7 @@ class Numeric(PathGrader):
         """Return the numbers to compare, or else the problem."""
         numbers = self._all(reply, decimal)
         if self.extract == "whole":
-            advice = self._grouped(reply)
+            advice = self._separator_advice(reply)
             problem = f"the reply is not just a number; {says(reply)}.{advice}"
             return numbers, "" if numbers else problem
         if not numbers:
@@ -276,14 +276,14 @@ class Numeric(PathGrader):
             return [], f"the reply has several numbers: {several}."
         return numbers, ""
 
-    def _grouped(self, reply: str) -> str:
+    def _separator_advice(self, reply: str) -> str:
         """Advise on a reply that is a number except for its separators."""
         text = in_plain_digits(reply)
         if not read_amount(text, decimal=self.decimal, percent=self.accept_percent):
             return ""
         return " Set accept_thousands_separators if it may have separators."
 
-    def _allowed(self) -> str:
+    def _tolerance_text(self) -> str:
         """Name the tolerances that were chosen; the default one only forgives rounding."""
         allowed = []
         if self.relative_tolerance:
@@ -293,7 +293,7 @@ class Numeric(PathGrader):
         return f" ({' or '.join(allowed)})" if allowed else ""
 
     def expected_problem(self, expected: str) -> str | None:
-        number = self._expected(expected, self.decimal)
+        number = self._expected_number(expected, self.decimal)
         return (
             f"The expected text must be one number. {number}" if isinstance(number, str) else None
         )
@@ -301,7 +301,9 @@ class Numeric(PathGrader):
     def cannot_fail(self) -> str | None:
         if not covers_everything(self.absolute_tolerance, self.relative_tolerance):
             return None
-        return f"With this tolerance{self._allowed()} every number passes. Set a smaller one."
+        return (
+            f"With this tolerance{self._tolerance_text()} every number passes. Set a smaller one."
+        )
 
     def warnings(self) -> list[str]:
         share = self.relative_tolerance
@@ -311,7 +313,7 @@ class Numeric(PathGrader):
                 f" For {share:g} %, write {share / 100:g}."
             )
             return [message]
-        expected = None if self.value is None else self._expected(self.value, self.decimal)
+        expected = None if self.value is None else self._expected_number(self.value, self.decimal)
         if not isinstance(expected, Decimal) or not expected or self.cannot_fail():
             return []
         if Decimal(repr(self.absolute_tolerance)) < _MANY_TIMES * abs(expected):
@@ -326,7 +328,7 @@ class Numeric(PathGrader):
         expected = "the expected number"
         if self.value is not None:
             expected = shortened(str(self.value), _NUMBER_CHARS)
-        return f"Reply{place_of(self)} gives {expected}{self._allowed()}"
+        return f"Reply{place_of(self)} gives {expected}{self._tolerance_text()}"
 
 
 def _plain(tolerance: float) -> str:

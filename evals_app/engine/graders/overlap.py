@@ -34,9 +34,9 @@ class OverlapGrader(PathGrader):
     ] = None
 
     def grade_reply(self, reply: str, view: View) -> Grade:
-        expected = view.expected(self.value)
+        expected = view.expected_value(self.value)
         if problem := self.expected_problem(expected):
-            return Grade.ungraded(Cause.CASE, problem)
+            return Grade.without_result(Cause.CASE, problem)
         grade = self.compare(reply, expected)
         if grade.score or reply.strip():
             return grade
@@ -97,7 +97,7 @@ class FuzzyMatch(OverlapGrader):
             [word for word in given if word not in wanted],
         )
         reason = f"{shared.shared} of {_count_text(every, 'different word')} {_are(shared.shared)} in both texts{difference}."
-        return Grade.scored(shared.shared / every, reason, **_facts(shared))
+        return Grade.of_score(shared.shared / every, reason, **_facts(shared))
 
 
 class TokenF1(OverlapGrader):
@@ -150,7 +150,7 @@ class Bleu(OverlapGrader):
         difference = _difference(bags.difference(wanted, given), bags.difference(given, wanted))
         words, *runs = shares or ["0 words"]
         in_order = f" In the same order: {listed(runs)}." if runs else ""
-        return Grade.scored(
+        return Grade.of_score(
             result.score,
             f"The expected text has {words} of the reply{difference}.{in_order}",
             brevity_penalty=round(result.brevity_penalty, 4),
@@ -263,7 +263,7 @@ class Meteor(OverlapGrader):
         reason += f"{_how(alignment)}{_difference(list(alignment.missing), [])}."
         if known is None:
             reason += " Synonyms were not looked up."
-        return Grade.scored(
+        return Grade.of_score(
             alignment.score,
             reason,
             precision=round(alignment.precision, 4),
@@ -275,7 +275,7 @@ class Meteor(OverlapGrader):
 
 def _without_words(*, is_same: bool) -> Grade:
     reason = f"Neither text has any words; they are {'' if is_same else 'not '}the same."
-    return Grade.scored(float(is_same), reason, **_facts(Overlap(0, 0, 0)))
+    return Grade.of_score(float(is_same), reason, **_facts(Overlap(0, 0, 0)))
 
 
 def _of_words(given: list[str], wanted: list[str]) -> Grade:
@@ -287,7 +287,7 @@ def _of_words(given: list[str], wanted: list[str]) -> Grade:
 def _score_grade(overlap: Overlap, counted: str, difference: str) -> Grade:
     expected = _count_text(overlap.in_expected, f"expected {counted}")
     reason = f"{overlap.shared} of {expected} {_are(overlap.shared)} in the reply{difference}."
-    return Grade.scored(overlap.f1, reason, **_facts(overlap))
+    return Grade.of_score(overlap.f1, reason, **_facts(overlap))
 
 
 def _difference(missing: list[str], surplus: list[str]) -> str:

@@ -129,8 +129,8 @@ class ExpectingRagGrader(RagGrader):
     uses_expected: ClassVar[bool] = True
 
     async def grade_with(self, view: View, aids: Aids) -> Grade:
-        if problem := self.expected_problem(view.expected(None)):
-            return Grade.ungraded(Cause.CASE, problem)
+        if problem := self.expected_problem(view.expected_value(None)):
+            return Grade.without_result(Cause.CASE, problem)
         return await super().grade_with(view, aids)
 
     def expected_problem(self, expected: str) -> str | None:

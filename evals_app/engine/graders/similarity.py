@@ -90,20 +90,22 @@ class SemanticSimilarity(AidedGrader):
         read = graded_text(self, view)
         if isinstance(read, Grade):
             return read
-        expected = view.expected(self.value)
+        expected = view.expected_value(self.value)
         if problem := self.expected_problem(expected):
-            return Grade.ungraded(Cause.CASE, problem)
+            return Grade.without_result(Cause.CASE, problem)
         if aids.compare is None:
-            return Grade.ungraded(Cause.JUDGE, "No method is available to measure similarity.")
+            return Grade.without_result(
+                Cause.JUDGE, "No method is available to measure similarity."
+            )
         try:
             similarity = await aids.compare(read.text, expected, view=view, key=aids.key)
         except ProviderError as exc:
             reason = f"The similarity could not be measured. {exc}"
-            return Grade.ungraded(Cause.PROVIDER, reason).but(calls=exc.calls)
+            return Grade.without_result(Cause.PROVIDER, reason).but(calls=exc.calls)
         if self.require == "embeddings" and similarity.is_degraded:
             reason = f"This check requires embeddings, but the run uses {similarity.method}."
-            return Grade.ungraded(Cause.CASE, reason).but(calls=similarity.calls)
-        return read.noted(_grade(similarity, read.text, expected))
+            return Grade.without_result(Cause.CASE, reason).but(calls=similarity.calls)
+        return read.add_note(_grade(similarity, read.text, expected))
 
     def expected_problem(self, expected: str) -> str | None:
         return length_problem(expected, MAX_TEXT_BYTES, subject="The expected text")
@@ -122,4 +124,4 @@ def _grade(similarity: TextSimilarity, text: str, expected: str) -> Grade:
         details["flags"] = list(similarity.flags)
     if similarity.critique:
         reason = f"{reason} {similarity.critique}"
-    return Grade.scored(similarity.score, reason, **details).but(calls=similarity.calls)
+    return Grade.of_score(similarity.score, reason, **details).but(calls=similarity.calls)

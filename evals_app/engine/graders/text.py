@@ -194,9 +194,9 @@ class Contains(_PieceGrader):
     value: Annotated[str | None, FROM_TURN, Field(title="Text to look for")] = None
 
     def grade_reply(self, reply: str, view: View) -> Grade:
-        needle = view.expected(self.value)
+        needle = view.expected_value(self.value)
         if problem := self.expected_problem(needle):
-            return Grade.ungraded(Cause.CASE, problem)
+            return Grade.without_result(Cause.CASE, problem)
         quote = self.find(needle, view)
         if quote is None:
             return Grade.miss(
@@ -244,7 +244,7 @@ class NotContains(_PieceGrader):
 
     def grade_reply(self, reply: str, view: View) -> Grade:
         if problem := self.cannot_fail():
-            return Grade.ungraded(Cause.CASE, problem)
+            return Grade.without_result(Cause.CASE, problem)
         quote = self.find(self.value, view)
         if quote is None:
             return Grade.hit(f"The reply does not contain {quoted(self.value)}.")
@@ -416,9 +416,9 @@ class ExactMatch(PathGrader):
     response_path: ResponsePath = None
 
     def grade_reply(self, reply: str, view: View) -> Grade:
-        expected = view.expected(self.value)
+        expected = view.expected_value(self.value)
         if problem := self.expected_problem(expected):
-            return Grade.ungraded(Cause.CASE, problem)
+            return Grade.without_result(Cause.CASE, problem)
         given, wanted = self._normal(reply), self._normal(expected)
         if given == wanted:
             return Grade.hit(f"The reply is {quoted(expected)}, as expected.")

@@ -78,7 +78,7 @@ class ToolUse(PlainGrader):
             "weights": {part: round(_WEIGHTS[part] / total, 4) for part in is_met},
             "called": call_texts(calls),
         }
-        return Grade.scored(score, " ".join(sentences), **details)
+        return Grade.of_score(score, " ".join(sentences), **details)
 
     def faults(self, call: ToolCall) -> list[str]:
         """Say which arguments of a call are not as wanted."""
@@ -88,11 +88,11 @@ class ToolUse(PlainGrader):
         self, view: View, named: Sequence[ToolCall], fitting: Sequence[ToolCall]
     ) -> str:
         if not named:
-            return f"Expected a call to {self._wanted}; {called_instead(self.tool, view)}"
+            return f"Expected a call to {self._expected_text}; {called_instead(self.tool, view)}"
         if self.args is None:
             return f"{self.tool} was called, as expected: {call_text(named[0])}."
         if fitting:
-            return f"{self._wanted} was called, as expected: {call_text(fitting[0])}."
+            return f"{self._expected_text} was called, as expected: {call_text(fitting[0])}."
         return not_as_wanted(self.tool, named, self)
 
     def _about_output(self, reply: str, *, is_met: bool) -> str:
@@ -102,7 +102,7 @@ class ToolUse(PlainGrader):
         return f"The reply does not contain {output}; {says(reply)}."
 
     @property
-    def _wanted(self) -> str:
+    def _expected_text(self) -> str:
         others = " and no other arguments" if self.args_match == "exact" else ""
         if self.args == {}:
             return f"{self.tool} without arguments" if others else self.tool
@@ -110,7 +110,7 @@ class ToolUse(PlainGrader):
 
     def summary(self) -> str:
         output = f", and the reply contains {quoted(self.expected_output or '')}"
-        return f"Uses {self._wanted}{output if self.expected_output else ''}"
+        return f"Uses {self._expected_text}{output if self.expected_output else ''}"
 
     def warnings(self) -> list[str]:
         return matcher_warnings(self.args or {})

@@ -107,7 +107,7 @@ class WorldChanges(PlainGrader):
 
     @model_validator(mode="after")
     def _says_something(self) -> Self:
-        if not self.nothing_else and not any(self._expected().values()):
+        if not self.nothing_else and not any(self._expected_by_kind().values()):
             raise ValueError(
                 "This check passes whatever the agent does. List a change, or set nothing_else."
             )
@@ -119,19 +119,19 @@ class WorldChanges(PlainGrader):
             )
         return self
 
-    def _expected(self) -> dict[Kind, Sequence[Expected]]:
+    def _expected_by_kind(self) -> dict[Kind, Sequence[Expected]]:
         return {kind: getattr(self, kind) for kind in _DOES}
 
     @property
-    def _spared(self) -> tuple[str, ...] | None:
+    def _spared_fields(self) -> tuple[str, ...] | None:
         """The fields that may change although nothing else may; None: any may."""
         return (*TIMES_OF_RECORDS, *self.ignore) if self.nothing_else else None
 
     def grade(self, view: View) -> Grade:
         if view.trial.is_outside:
-            return Grade.ungraded(Cause.CASE, OUTSIDE_OF_WORLD)
+            return Grade.without_result(Cause.CASE, OUTSIDE_OF_WORLD)
         changes = changes_of(view.world_journal)
-        expected = self._expected()
+        expected = self._expected_by_kind()
         if sum(cost(expected[kind], changes[kind]) for kind in expected) > MAX_COMPARISONS:
             count = sum(map(len, changes.values()))
             reason = (
@@ -142,12 +142,12 @@ class WorldChanges(PlainGrader):
         matches: list[Match] = []
         left: list[WorldChange] = []
         for kind, wanted in expected.items():
-            of_kind, rest = match_up(kind, wanted, changes[kind], spared=self._spared)
+            of_kind, rest = match_up(kind, wanted, changes[kind], spared=self._spared_fields)
             matches += of_kind
             left += rest
-        return self._graded(matches, changes, left)
+        return self._grade_matches(matches, changes, left)
 
-    def _graded(
+    def _grade_matches(
         self,
         matches: Sequence[Match],
         changes: Mapping[Kind, list[WorldChange]],
@@ -184,7 +184,7 @@ class WorldChanges(PlainGrader):
         """Whether a change does not count: it is part of a deletion, or all its fields are ignored."""
         if change.kind == "unlinked":
             return not deleted.isdisjoint((change.row["from"], change.row["to"]))
-        spared = self._spared or ()
+        spared = self._spared_fields or ()
         return (
             change.kind == "updated"
             and change.status is None
@@ -194,7 +194,7 @@ class WorldChanges(PlainGrader):
     def summary(self) -> str:
         parts = [
             f"{_DOES[kind]} {_several(wanted)}"
-            for kind, wanted in self._expected().items()
+            for kind, wanted in self._expected_by_kind().items()
             if wanted
         ]
         if self.nothing_else:
@@ -210,7 +210,7 @@ class WorldChanges(PlainGrader):
     def warnings(self) -> list[str]:
         warnings = [
             warning
-            for wanted in self._expected().values()
+            for wanted in self._expected_by_kind().values()
             for entry in wanted
             for warning in entry.warnings()
         ]

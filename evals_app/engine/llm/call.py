@@ -190,7 +190,7 @@ class ModelCall:
         shown = (message.files for message in self.messages if isinstance(message, UserMessage))
         return tuple(file for files in shown for file in files)
 
-    def unmarked(self) -> "ModelCall":
+    def without_marks(self) -> "ModelCall":
         """Return the same call without marks for a cache."""
         messages = (
             replace(message, shared=0) if isinstance(message, UserMessage) else message

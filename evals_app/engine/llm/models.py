@@ -114,7 +114,7 @@ class Models:
         """
         provider = self._find(call.provider)
         if not provider.prices.allow_caches(call.model):
-            call = call.unmarked()
+            call = call.without_marks()
         send = partial(self._send, provider, self._adapter(provider), call)
         return await self._persist(provider, call, send)
 
@@ -161,10 +161,10 @@ class Models:
         clock = self._setting.clock
         course = Course(began=clock())
         while True:
-            async with provider.entered(call, course) as bound:
+            async with provider.enter(call, course) as bound:
                 tried_at = clock()
                 try:
-                    reply = await provider.paid(call, attempt, bound)
+                    reply = await provider.pay(call, attempt, bound)
                 except AttemptError as error:
                     course.failures.append(error)
                     call.refund(clock() - tried_at)

@@ -105,7 +105,7 @@ class OpenProvider:
         return self.spec.provider
 
     @asynccontextmanager
-    async def entered(self, call: Call, course: Course) -> AsyncIterator[Decimal]:
+    async def enter(self, call: Call, course: Course) -> AsyncIterator[Decimal]:
         """Wait until an attempt may be made; yields the most that it can cost, which is reserved.
 
         Raises:
@@ -131,7 +131,7 @@ class OpenProvider:
                 # The provider was blocked while we were queued.
                 self._charge(bound, Decimal(0))
 
-    async def paid(self, call: Call, attempt: Callable[[], Awaitable[R]], bound: Decimal) -> R:
+    async def pay(self, call: Call, attempt: Callable[[], Awaitable[R]], bound: Decimal) -> R:
         """Try once, and settle what it cost: at most `bound`, which is reserved."""
         spent = bound  # an interrupted call may be billed
         try:

@@ -60,11 +60,11 @@ class ExecutionCalls:
         # Counted even if it is replayed: the next equal question is another vote.
         name = self._cached.name_of(call) if self._cached else ""
         self._names[key].append(name)
-        reply = self._replayed(call) or await self._answered(call, name)
+        reply = self._replay(call) or await self._answer(call, name)
         self._made.append((call, reply))
         return reply
 
-    async def _answered(self, call: ModelCall, name: str) -> ModelReply:
+    async def _answer(self, call: ModelCall, name: str) -> ModelReply:
         asked = replace(call, tell=self._tell)
         if self._cached is None:
             return await self._complete(asked)
@@ -76,14 +76,14 @@ class ExecutionCalls:
         self._cached.keep(name, reply)
         return reply
 
-    def made(self) -> list[PaidCall]:
+    def paid_calls(self) -> list[PaidCall]:
         """Return the calls that were answered so far, as plain JSON."""
         return [
             {"call": fingerprint(call), "reply": _replies().dump_python(reply, mode="json")}
             for call, reply in self._made
         ]
 
-    def _replayed(self, call: ModelCall) -> ModelReply | None:
+    def _replay(self, call: ModelCall) -> ModelReply | None:
         known = self._paid.get(fingerprint(call)) if self._paid else None
         return replace(known.pop(0), is_replayed=True) if known else None
 

@@ -29,21 +29,21 @@ class Slots:
 
     def take_peak(self) -> int:
         """Return the most calls that were under way or waiting since the last time."""
-        peak, self._peak = self._peak, self._wanted()
+        peak, self._peak = self._peak, self._count_wanted()
         return max(peak, self._peak)
 
     def set_limit(self, limit: int | None) -> None:
         self._limiter.total_tokens = _tokens(limit)
 
     async def __aenter__(self) -> Self:
-        self._peak = max(self._peak, self._wanted() + 1)
+        self._peak = max(self._peak, self._count_wanted() + 1)
         await self._limiter.acquire()
         return self
 
     async def __aexit__(self, *_error: object) -> None:
         self._limiter.release()
 
-    def _wanted(self) -> int:
+    def _count_wanted(self) -> int:
         return self.under_way + self._limiter.statistics().tasks_waiting
 
 

@@ -62,7 +62,7 @@ class CheckedTransport(httpx2.AsyncBaseTransport):
 
     async def _send(self, request: httpx2.Request, target: RequestTarget) -> httpx2.Response:
         key = (target.host, target.port)
-        addresses = await self._checked(target)
+        addresses = await self._check(target)
         pool = self._pool(target)
         if self.proxy:
             return await pool.handle_async_request(request)
@@ -93,7 +93,7 @@ class CheckedTransport(httpx2.AsyncBaseTransport):
             )
         return self._pools[target.authority]
 
-    async def _checked(self, target: RequestTarget) -> list[str]:
+    async def _check(self, target: RequestTarget) -> list[str]:
         key = (target.host, target.port)
         if key not in self._addresses:
             self._addresses[key] = await self._looked_up(target)

@@ -256,13 +256,13 @@ class Web:
             sent["content-type"] = "application/x-www-form-urlencoded"
         sent["host"] = target.authority
         try:
-            async with self._sent(method, target, sent, content, most_bytes) as response:
+            async with self._send(method, target, sent, content, most_bytes) as response:
                 yield ArrivingAnswer(response, hide=self.hide if hides else str)
         except WebError as exc:
             raise WebError(self.hide(str(exc))) from None
 
     @asynccontextmanager
-    async def _sent(
+    async def _send(
         self,
         method: str,
         target: RequestTarget,

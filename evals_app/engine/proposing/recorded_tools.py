@@ -44,16 +44,16 @@ class Recording:
         """Return the agent with its tools replaced."""
         described = f"{agent.agent} with recorded answers of its tools."
         changes = {"slug": slug, "agent": name, "description": described}
-        return _valid(agent, changes, self._replaced(agent.given_tools))
+        return _valid(agent, changes, self._replace(agent.given_tools))
 
     def added_to(self, copy: AgentSpec) -> AgentSpec | None:
         """Return an earlier copy that answers this too; None if it answers otherwise already."""
         try:
-            return _valid(copy, {}, self._merged(copy.given_tools))
+            return _valid(copy, {}, self._merge(copy.given_tools))
         except _OtherwiseError:
             return None
 
-    def _replaced(self, tools: Sequence[AnyTool]) -> Iterator[AnyTool]:
+    def _replace(self, tools: Sequence[AnyTool]) -> Iterator[AnyTool]:
         for tool in tools:
             if isinstance(tool, McpTools):
                 yield from (self.tools[name] for name in tool.names if name in self.tools)
@@ -63,7 +63,7 @@ class Recording:
             else:
                 yield self.tools.get(names_of(tool)[0], tool)
 
-    def _merged(self, tools: Sequence[AnyTool]) -> Iterator[AnyTool]:
+    def _merge(self, tools: Sequence[AnyTool]) -> Iterator[AnyTool]:
         known = {tool.name: tool for tool in tools if isinstance(tool, CannedTool)}
         merged = {
             name: tool.model_copy(update={"rules": _together(known[name].rules, tool.rules)})
@@ -71,7 +71,7 @@ class Recording:
             if name in known
         }
         missing = {name: tool for name, tool in self.tools.items() if name not in known}
-        for tool in Recording(self.tools | merged)._replaced(tools):  # noqa: SLF001 - of this very class
+        for tool in Recording(self.tools | merged)._replace(tools):
             yield tool
             missing.pop(names_of(tool)[0], None)
         yield from missing.values()

@@ -365,7 +365,7 @@ class View:
         """What retrieval tools returned in the turns in view, in order, duplicates included."""
         return tuple(chunk for call in self.tool_calls for chunk in call.chunks)
 
-    def retrieved(self) -> tuple[Chunk, ...] | None:
+    def retrieved_chunks(self) -> tuple[Chunk, ...] | None:
         """Return the knowledge that the reply can be based on; None if nothing was ever looked up.
 
         That is what the case provides for the turn, else what retrieval tools returned in it, else
@@ -419,7 +419,7 @@ class View:
         place = next((n for n, turn in enumerate(turns, 1) if turn == self.turn), len(turns))
         return turns[:place]
 
-    def expected(self, own: str | None) -> str:
+    def expected_value(self, own: str | None) -> str:
         """Return the assertion's own value, else the turn's expected text.
 
         Raises:
@@ -541,7 +541,7 @@ class Grade:
         return cls(0.0, False, reason, cause=Cause.ASSERTION, details=details)  # noqa: FBT003
 
     @classmethod
-    def scored(cls, score: float, reason: str, **details: Any) -> Self:
+    def of_score(cls, score: float, reason: str, **details: Any) -> Self:
         """Return a score without a verdict; the assertion's threshold decides, if it has one."""
         return cls(min(1.0, max(0.0, score)), None, reason, details=details)
 
@@ -550,11 +550,11 @@ class Grade:
         return cls(None, None, reason, GradeStatus.NOT_APPLICABLE)
 
     @classmethod
-    def ungraded(cls, cause: Cause, reason: str, **details: Any) -> Self:
+    def without_result(cls, cause: Cause, reason: str, **details: Any) -> Self:
         return cls(None, None, reason, GradeStatus.UNGRADED, cause, details=details)
 
     @classmethod
-    def broken(cls, reason: str, cause: Cause = Cause.HARNESS) -> Self:
+    def of_failure(cls, reason: str, cause: Cause = Cause.HARNESS) -> Self:
         """Return the grade of a check that could not work; by default, that is our own error."""
         return cls(None, None, reason, GradeStatus.ERROR, cause)
 
@@ -583,7 +583,7 @@ class JudgedCriterionSpec:
     """A criterion in one wording, with the judges that apply it and the way they are asked.
 
     `scale` is empty where a share is measured. `items` are the digests of the bullets of a rubric,
-    in their order: a bullet keeps its yardstick when others change.
+    in their order: a bullet keeps its judged criterion when others change.
     """
 
     digest: str
@@ -616,7 +616,7 @@ class GradedAssertion:
     fail_on_error: bool = False
     is_rubric: bool = False
     question: str = ""
-    yardstick: JudgedCriterionSpec | None = None
+    judged_criterion: JudgedCriterionSpec | None = None
 
 
 class Tool(Protocol):
@@ -651,4 +651,4 @@ class World(Protocol):
     def change_count(self) -> int: ...
     def call(self, name: str, args: Mapping[str, Any]) -> dict[str, Any]: ...
     def changes(self) -> dict[str, Any]: ...
-    def opened(self) -> WorldState: ...
+    def initial_state(self) -> WorldState: ...

@@ -152,7 +152,7 @@ class Conversation:
         error: str | None = "The turn was interrupted."  # unless it ends by itself
         try:
             async with asyncio.timeout(exchange.timeout_s) as timer:
-                with exchange.timed(timer):
+                with exchange.run_clock(timer):
                     await session.respond(exchange)
             error = None if fold_text(exchange.reply) else exchange.no_reply()
         except AgentError as exc:

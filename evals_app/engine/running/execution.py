@@ -83,7 +83,7 @@ async def _broken_outcome(plan: Plan, job: ExecutionJob, trial: Trial, reason: s
         case=job.case,
         suite=plan.suite,
         aids_for=lambda *_: NO_AIDS,
-        yardstick_of=plan.yardstick_of,
+        judged_criterion_of=plan.judged_criterion_of,
         trust=plan.trust,
     )
     return _outcome(plan, job, failed, graded)
@@ -205,7 +205,7 @@ class _SlotPool:
                     del self._executions[job.id]
             else:
                 self._feeder.forget(1)
-            self._feeder.done()
+            self._feeder.release_slot()
             await self._recorder.wait_for_room()
 
     async def _begin(self, ids: Sequence[int]) -> list[bool]:
@@ -248,7 +248,7 @@ class _SlotPool:
             shared=self._aids,
             calls=execution.calls,
             judge_context=context.text,
-            opened_world=world.opened,
+            opened_world=world.initial_state,
             answers=Answers(job.stored.answers) if job.stored else None,
         )
         graded = await grade_trial(
@@ -257,7 +257,7 @@ class _SlotPool:
             suite=self._plan.suite,
             aids_for=aids_for,
             inventory=self._plan.inventory,
-            yardstick_of=self._plan.yardstick_of,
+            judged_criterion_of=self._plan.judged_criterion_of,
             trust=self._plan.trust,
         )
         _forget_unusable(execution.calls, trial, graded)
@@ -301,7 +301,7 @@ class _SlotPool:
         conversation = execution.conversation
         if self._signal is Signal.CANCEL and conversation:
             self._recorder.add(Outcome(execution.job, conversation.trial()))
-        elif self._signal is Signal.RELEASE and (made := execution.calls.made()):
+        elif self._signal is Signal.RELEASE and (made := execution.calls.paid_calls()):
             started_at = conversation.started_at if conversation else ""
             self._begun[execution.job.id] = InterruptedConversation(started_at, made)
 

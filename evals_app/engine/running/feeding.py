@@ -47,7 +47,7 @@ class Feeder:
         self._changed.set()
         return job
 
-    def done(self) -> None:
+    def release_slot(self) -> None:
         """Note that a slot has carried out its job."""
         self._busy -= 1
         self._changed.set()

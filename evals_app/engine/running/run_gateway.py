@@ -130,7 +130,7 @@ class Plan:
     cache: AnswerCache | None = None
 
     @property
-    def limited(self) -> Sequence[ProviderSpec | Lane]:
+    def rate_limited(self) -> Sequence[ProviderSpec | Lane]:
         """Return what all processes together may call only so often."""
         lane = self.agent.lane
         return self.providers if lane is None else [*self.providers, lane]
@@ -148,7 +148,7 @@ class Plan:
         """Return the models that judge this check: a jury, one, or none."""
         return assertion.judges(agent=self.agent.asked_model, judge=self.judge)
 
-    def yardstick_of(self, assertion: AssertionSpec) -> JudgedCriterionSpec | None:
+    def judged_criterion_of(self, assertion: AssertionSpec) -> JudgedCriterionSpec | None:
         """Return by what this check is judged, if it is."""
         judges = self.judges_of(assertion)
         return judged_criterion_of(assertion, judges, judge_prompt=self.suite.judge_prompt)

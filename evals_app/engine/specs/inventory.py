@@ -98,7 +98,7 @@ class Inventory:
             frozenset(types),
         )
 
-    def known(self, named: CheckedName) -> frozenset[str] | None:
+    def known_names(self, named: CheckedName) -> frozenset[str] | None:
         """Return the names that it could be; None if they are unknown."""
         if named.thing == "argument":
             arguments = self.arguments.get(named.owner)
@@ -112,7 +112,7 @@ class Inventory:
 
     def problem(self, named: CheckedName) -> str | None:
         """Explain that a name does not exist; None if it does or may exist."""
-        known = self.known(named)
+        known = self.known_names(named)
         if known is None or self._has(named, known):
             return None
         return f"{self._missing(named)}.{self._hint(named, known)}"

@@ -90,7 +90,7 @@ class Agreement:
         return self.n >= MIN_LABELS
 
     @property
-    def agreed(self) -> Proportion:
+    def same_verdict(self) -> Proportion:
         """The labels with the same verdict."""
         return Proportion(self.both_passed + self.both_failed, self.n)
 
@@ -131,7 +131,7 @@ class Agreement:
 
     def reaches(self, least: float) -> bool:
         """Whether enough labels show at least this agreement."""
-        share = self.agreed.share
+        share = self.same_verdict.share
         return self.is_enough and share is not None and at_least(share, least)
 
     def corrected_pass_rate(self, observed: float) -> float | None:

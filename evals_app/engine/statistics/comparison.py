@@ -63,7 +63,7 @@ class CaseOutcome(NamedTuple):  # made much faster than a frozen dataclass; runs
     checks: str = UNKNOWN
 
     @property
-    def graded(self) -> int:
+    def graded_count(self) -> int:
         return self.passed + self.failed
 
     @property
@@ -112,7 +112,7 @@ def change_of(base: CaseOutcome | None, head: CaseOutcome | None) -> ChangeKind:
 
 def _finer(base: CaseOutcome, head: CaseOutcome) -> ChangeKind:
     """Return whether more or fewer trials passed of a case that kept its verdict."""
-    before, after = base.passed * head.graded, head.passed * base.graded
+    before, after = base.passed * head.graded_count, head.passed * base.graded_count
     if before == after:
         return ChangeKind.SAME
     return ChangeKind.FEWER if after < before else ChangeKind.MORE
@@ -139,7 +139,7 @@ def _change_of_failed(base: CaseOutcome, head: CaseOutcome) -> ChangeKind:
 
 def _chance_of(low: CaseOutcome, high: CaseOutcome) -> float:
     """Return how likely the first passes so seldom, or more seldom, if both pass equally often."""
-    return fisher_exact(low.passed, low.graded, high.passed, high.graded)
+    return fisher_exact(low.passed, low.graded_count, high.passed, high.graded_count)
 
 
 def match_cases(

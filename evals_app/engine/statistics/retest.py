@@ -76,12 +76,12 @@ class Trials:
         return Trials(self.passed + more.passed, self.failed + more.failed)
 
     @property
-    def graded(self) -> int:
+    def total(self) -> int:
         return self.passed + self.failed
 
     @property
     def rate(self) -> float | None:
-        return self.passed / self.graded if self.graded else None
+        return self.passed / self.total if self.total else None
 
     @property
     def is_mixed(self) -> bool:
@@ -173,7 +173,7 @@ def find_suspects(
     compared = few = hopeless = 0
     for before, after in _comparable(base, head):
         compared += 1
-        few += min(before.graded, after.graded) < ENOUGH_TRIALS
+        few += min(before.graded_count, after.graded_count) < ENOUGH_TRIALS
         suspect = _suspect(before, after, directions)
         if suspect is None:
             continue
@@ -192,7 +192,7 @@ def _comparable(
     for _, before, after in match_cases(base, head):
         if before is None or after is None or change_of(before, after) is ChangeKind.CHANGED:
             continue
-        if before.graded and after.graded:
+        if before.graded_count and after.graded_count:
             yield before, after
 
 
@@ -227,7 +227,7 @@ def _direction(before: CaseOutcome, after: CaseOutcome) -> Direction | None:
     if before.pass_rate is None or after.pass_rate is None:
         return None
     fall = before.pass_rate - after.pass_rate
-    if abs(fall) < 1 / max(before.graded, after.graded) - _NOISE:
+    if abs(fall) < 1 / max(before.graded_count, after.graded_count) - _NOISE:
         return None
     return Direction.WORSE if fall > 0 else Direction.BETTER
 
@@ -295,4 +295,4 @@ def p_value(suspect: Suspect) -> float:
 def chance_of_gap(base: Trials, head: Trials, direction: Direction) -> float:
     """Return how likely the head is so much worse, or better, if both pass equally often."""
     low, high = (head, base) if direction is Direction.WORSE else (base, head)
-    return fisher_exact(low.passed, low.graded, high.passed, high.graded)
+    return fisher_exact(low.passed, low.total, high.passed, high.total)

@@ -10,9 +10,9 @@ ONLY_INFORMS = "only_informs"  # key of the details of a grade: why it decides n
 class JudgeTrust(Spec):
     """How the judges of a suite agreed with people when a run started.
 
-    `least` is the agreement that the suite asks for. `trusted` are the yardsticks that reach it: their
+    `least` is the agreement that the suite asks for. `trusted` are the judged criteria that reach it: their
     criteria, shortened, by digest. `compared` has, by digest, the number of labels and of equal
-    verdicts where there are labels. `judged` is how many yardsticks the suite has, and `deciding` how
+    verdicts where there are labels. `judged` is how many judged criteria the suite has, and `deciding` how
     many of them decide.
     """
 
@@ -22,23 +22,23 @@ class JudgeTrust(Spec):
     trusted: dict[str, str] = {}
     compared: dict[str, tuple[int, int]] = {}
 
-    def trusts(self, yardstick: JudgedCriterionSpec) -> bool:
+    def trusts(self, criterion: JudgedCriterionSpec) -> bool:
         """Whether a judge decides; that of a rubric also if it is trusted with every bullet."""
-        items = yardstick.items
+        items = criterion.items
         by_items = bool(items) and all(item in self.trusted for item in items)
-        return yardstick.digest in self.trusted or by_items
+        return criterion.digest in self.trusted or by_items
 
-    def why_not(self, yardstick: JudgedCriterionSpec) -> str:
+    def why_not(self, criterion: JudgedCriterionSpec) -> str:
         """Return why a judge only informs; empty if it decides."""
-        return "" if self.trusts(yardstick) else f"It only informs: {self._doubt(yardstick)}"
+        return "" if self.trusts(criterion) else f"It only informs: {self._doubt(criterion)}"
 
-    def _doubt(self, yardstick: JudgedCriterionSpec) -> str:
-        labels, same = self.compared.get(yardstick.digest, (0, 0))
-        trusted = sum(item in self.trusted for item in yardstick.items)
+    def _doubt(self, criterion: JudgedCriterionSpec) -> str:
+        labels, same = self.compared.get(criterion.digest, (0, 0))
+        trusted = sum(item in self.trusted for item in criterion.items)
         if trusted > 0 and labels < MIN_LABELS:
             return (
                 f"its judge agrees with people often enough on {trusted} of"
-                f" {len(yardstick.items)} bullets."
+                f" {len(criterion.items)} bullets."
             )
         if not labels:
             return (

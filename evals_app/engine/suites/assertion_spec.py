@@ -98,7 +98,7 @@ class AssertionSpec(Spec):
             return ANY_SCORE
         return self.grader.cannot_fail()
 
-    def hollow(self) -> tuple[Loc, str] | None:
+    def cannot_fail_at(self) -> tuple[Loc, str] | None:
         """Return the key that keeps it from failing, or seems to, and why; None if there is none.
 
         A check that only informs has none.
@@ -110,9 +110,9 @@ class AssertionSpec(Spec):
         reason = self.grader.cannot_fail()
         return (self.grader.main_key(), reason) if reason else None
 
-    def informing(self) -> "AssertionSpec":
+    def as_informational(self) -> "AssertionSpec":
         """Return the same check; one that cannot fail no longer decides anything."""
-        if self.hollow() is None:
+        if self.cannot_fail_at() is None:
             return self
         is_needed = self.grader.obeys_threshold() and self.grader.decides(None)
         spec = self

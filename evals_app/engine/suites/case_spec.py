@@ -256,15 +256,17 @@ class CaseSpec(Spec):
             f" {each} ends after {self.turn_timeout_s:g} s (turn_timeout_s). Set a smaller limit."
         )
 
-    def informing(self) -> "CaseSpec":
+    def as_informational(self) -> "CaseSpec":
         """Return the same case; checks that cannot fail no longer decide anything."""
         turns = [
-            turn.model_copy(update={"assertions": [check.informing() for check in turn.assertions]})
+            turn.model_copy(
+                update={"assertions": [check.as_informational() for check in turn.assertions]}
+            )
             if turn.assertions
             else turn
             for turn in self.turns
         ]
-        final = [check.informing() for check in self.final_assertions]
+        final = [check.as_informational() for check in self.final_assertions]
         return self.model_copy(update={"turns": turns, "final_assertions": final})
 
     def assertions(self) -> Iterator[AssertionSpec]:

@@ -113,7 +113,7 @@ class CaseTemplate:
     about: str
     turns: Callable[[Tools], list[Written]]
 
-    def filled(self, tools: Collection[str] | None) -> CaseSpec:
+    def fill(self, tools: Collection[str] | None) -> CaseSpec:
         """Return the case for an agent with these tools; None: its tools are unknown."""
         return CaseSpec.model_validate({"name": self.title, "turns": self.turns(Tools.of(tools))})
 

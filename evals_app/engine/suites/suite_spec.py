@@ -120,7 +120,7 @@ class GatesSpec(Spec):
         le=1,
     )
 
-    def hollow(self) -> list[str]:
+    def gates_that_cannot_fail(self) -> list[str]:
         """Return the gates that always pass."""
         names = [name for name in ("min_score", "min_pass_rate") if getattr(self, name) == 0]
         return [*names, "max_score_drop"] if self.max_score_drop == 1 else names
@@ -128,7 +128,7 @@ class GatesSpec(Spec):
     @property
     def can_fail(self) -> bool:
         """Whether any gate is set that a run can fail."""
-        return bool(self.limits_set - set(self.hollow()))
+        return bool(self.limits_set - set(self.gates_that_cannot_fail()))
 
     @property
     def need_all_trials(self) -> bool:
@@ -360,20 +360,20 @@ class SuiteSpec(Spec):
         """Whether the verdict of a check counts, with the suite's rule of passing."""
         return assertion.decides and not (self.passes_by_score and self.pass_threshold == 0)
 
-    def hollow(self) -> Iterator[tuple[Loc, str]]:
+    def checks_that_cannot_fail(self) -> Iterator[tuple[Loc, str]]:
         """Return what keeps conversations or runs from failing: its key, why, and what to do."""
-        for name in self.gates.hollow():
+        for name in self.gates.gates_that_cannot_fail():
             yield ("gates", name), _ANY_RESULT
         rubric = self.rubric_check is not None and self.rubric_weight > 0
         if self.pass_threshold == 0 and (self.passes_by_score or rubric):
             yield ("pass_threshold",), ANY_SCORE.partition(", or")[0] + "."
 
-    def informing(self) -> "SuiteSpec":
+    def as_informational(self) -> "SuiteSpec":
         """Return the same suite; checks that cannot fail no longer decide anything."""
-        if not any(check.hollow() for check in self.checks()):
+        if not any(check.cannot_fail_at() for check in self.checks()):
             return self
-        cases = [case.informing() for case in self.cases]
-        own = [check.informing() for check in self.assertions]
+        cases = [case.as_informational() for case in self.cases]
+        own = [check.as_informational() for check in self.assertions]
         return self.model_copy(update={"assertions": own, "cases": cases})
 
     def checks(self) -> Iterator[AssertionSpec]:

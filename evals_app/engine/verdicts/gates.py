@@ -139,7 +139,7 @@ class Regressions:
         return self._changes[ChangeKind.WORSE]
 
     @property
-    def scored(self) -> int:
+    def scored_cases(self) -> int:
         """How many cases have a score in both runs."""
         return len(self._scores[0])
 
@@ -150,9 +150,9 @@ class Regressions:
         return None if before is None or after is None else before - after
 
     @property
-    def unscored(self) -> int:
+    def unscored_cases(self) -> int:
         """How many more cases have a score in the baseline, and are not graded in this run."""
-        return len(self._ranges[0]) - self.scored
+        return len(self._ranges[0]) - self.scored_cases
 
     @property
     def drop_range(self) -> tuple[float, float]:
@@ -173,7 +173,7 @@ class Regressions:
 
     def of_scores(self) -> str:
         """Say which cases the scores are of."""
-        cases = _count_text(self.scored, "case")
+        cases = _count_text(self.scored_cases, "case")
         first = f"Compared over {cases} with a score both here and in {self.baseline}."
         return " ".join([first, *self._remarks])
 
@@ -197,7 +197,7 @@ def _is_judged(base: CaseOutcome, head: CaseOutcome, change: ChangeKind) -> bool
 
 def _score_bounds(case: CaseOutcome) -> tuple[float, float] | None:
     """Return the lowest and the highest score that a case can have; None if it has none."""
-    graded = case.graded
+    graded = case.graded_count
     is_open = case.errored > 0 or case.verdict is None
     if case.score is None:
         return (0.0, 1.0) if is_open and not graded else None
@@ -372,7 +372,12 @@ def _not_lower(name: str, limit: float, regressions: Regressions) -> GateResult:
         reason = f"No case has a score both here and in {regressions.baseline}."
         return GateResult(name, limit, None, None, reason)
     result = partial(
-        GateResult, name, limit, drop, graded=regressions.scored, not_graded=regressions.unscored
+        GateResult,
+        name,
+        limit,
+        drop,
+        graded=regressions.scored_cases,
+        not_graded=regressions.unscored_cases,
     )
     least, greatest = regressions.drop_range
     if at_least(limit, least) != at_least(limit, greatest):

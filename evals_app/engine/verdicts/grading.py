@@ -54,7 +54,7 @@ async def grade_trial(
     suite: SuiteSpec,
     aids_for: AidsFor,
     inventory: Inventory = NOTHING_KNOWN,
-    yardstick_of: JudgedCriterionOf = lambda _: None,
+    judged_criterion_of: JudgedCriterionOf = lambda _: None,
     trust: JudgeTrust | None = None,
 ) -> tuple[GradedAssertion, ...]:
     """Grade everything, in the order of the conversation; judges are asked in parallel.
@@ -92,13 +92,13 @@ async def grade_trial(
             fail_on_error=assertion.fail_on_error,
             is_rubric=assertion is suite.rubric_check,
             question=question_of(assertion, given),
-            yardstick=yardstick_of(assertion),
+            judged_criterion=judged_criterion_of(assertion),
         )
         for (turn, given, position, assertion), grade in zip(placed, grades, strict=True)
     ]
     graded = [graded_by(trust, check) for check in graded]
     graded = [_with_share(grade) if grade.is_rubric else grade for grade in graded]
-    return (*map(_with_item_yardsticks, graded), *map(_with_question, limits))
+    return (*map(_with_criteria_of_items, graded), *map(_with_question, limits))
 
 
 def key_of(trial: Trial, turn: int | None, position: int) -> str:
@@ -108,7 +108,11 @@ def key_of(trial: Trial, turn: int | None, position: int) -> str:
 
 def graded_by(trust: JudgeTrust | None, check: GradedAssertion) -> GradedAssertion:
     """Return a check as the trust in its judge lets it count: where there is none, it only informs."""
-    if trust is None or check.yardstick is None or not (why := trust.why_not(check.yardstick)):
+    if (
+        trust is None
+        or check.judged_criterion is None
+        or not (why := trust.why_not(check.judged_criterion))
+    ):
         return check
     details = check.grade.details | {ONLY_INFORMS: why}
     grade = check.grade.but(reason=f"{check.grade.reason} {why}".lstrip(), details=details)
@@ -132,23 +136,23 @@ async def grade_check(
     if (unanswered := _grade_unanswered(trial, turn)) is not None:
         return unanswered
     for _, problem in inventory.problems(assertion.grader.mentions()):
-        return Grade.broken(problem, Cause.CASE)
+        return Grade.of_failure(problem, Cause.CASE)
     view = _view(assertion, trial=trial, turn=turn, given=given)
     try:
         grade = await _graded_by_kind(assertion, view, aids_for=aids_for, key=key)
     except JudgeError as exc:
-        return Grade.ungraded(Cause.JUDGE, str(exc), **exc.details).but(calls=exc.calls)
+        return Grade.without_result(Cause.JUDGE, str(exc), **exc.details).but(calls=exc.calls)
     except ProviderError as exc:
         reason = f"The judge could not be reached. {exc}"
-        return Grade.ungraded(Cause.PROVIDER, reason).but(calls=exc.calls)
+        return Grade.without_result(Cause.PROVIDER, reason).but(calls=exc.calls)
     except CodeError as exc:
-        return Grade.broken(str(exc), Cause.CASE)
+        return Grade.of_failure(str(exc), Cause.CASE)
     except CallsMissingError as exc:
         return missing_calls(str(exc))
     except MemoryError:
-        return Grade.broken("This check needed more memory than a worker may use.")
+        return Grade.of_failure("This check needed more memory than a worker may use.")
     except Exception as exc:  # noqa: BLE001 - a broken grader is a result, never a lost run
-        return Grade.broken(f"This check failed with an error: {type(exc).__name__}: {exc}")
+        return Grade.of_failure(f"This check failed with an error: {type(exc).__name__}: {exc}")
     threshold = assertion.threshold
     if threshold is None:
         threshold = assertion.grader.usual_threshold
@@ -177,7 +181,7 @@ async def _graded_by_kind(
         return await grader.judge(view, aids.judge, key=key, threshold=assertion.threshold)
     if view.trial.failure is not None:
         return ungraded_by(view.trial.failure)
-    return Grade.ungraded(Cause.JUDGE, NO_JUDGE)
+    return Grade.without_result(Cause.JUDGE, NO_JUDGE)
 
 
 def _grade_unanswered(trial: Trial, turn: int | None) -> Grade | None:
@@ -231,10 +235,10 @@ def _in_range(grade: Grade) -> Grade:
     if grade.score is None:
         return grade
     if math.isnan(grade.score):
-        return Grade.broken("This check failed with an error: its score is not a number.")
+        return Grade.of_failure("This check failed with an error: its score is not a number.")
     if (score := share_of(grade.score)) is None:
         reason = f"This check failed with an error: its score is {grade.score:g}, outside 0 to 1."
-        return Grade.broken(reason)
+        return Grade.of_failure(reason)
     return grade.but(score=score)
 
 
@@ -251,11 +255,15 @@ def _with_share(rubric: GradedAssertion) -> GradedAssertion:
     return replace(rubric, grade=rubric.grade.but(details=details))
 
 
-def _with_item_yardsticks(check: GradedAssertion) -> GradedAssertion:
+def _with_criteria_of_items(check: GradedAssertion) -> GradedAssertion:
     """Note beside each bullet of a rubric by what it was judged."""
-    if check.yardstick is None or not check.yardstick.items or "items" not in check.grade.details:
+    if (
+        check.judged_criterion is None
+        or not check.judged_criterion.items
+        or "items" not in check.grade.details
+    ):
         return check
-    bullets = zip(check.grade.details["items"], check.yardstick.items, strict=True)
+    bullets = zip(check.grade.details["items"], check.judged_criterion.items, strict=True)
     items = [item | {"yardstick": digest} for item, digest in bullets]
     return replace(check, grade=check.grade.but(details=check.grade.details | {"items": items}))
 

@@ -70,7 +70,7 @@ LIMITS = (
 
 def ungraded_by(failure: Failure) -> Grade:
     """Return the grade of whatever a failure kept from being graded."""
-    return Grade.ungraded(failure.cause, f"Not graded. {failure.message}")
+    return Grade.without_result(failure.cause, f"Not graded. {failure.message}")
 
 
 def grade_limits(trial: Trial, limits: LimitsSpec) -> Sequence[GradedAssertion]:

@@ -333,14 +333,14 @@ class CaseSummary:
     measured: int = 0
 
     @property
-    def scored(self) -> int:
+    def scored_trials(self) -> int:
         """How many trials its score is of."""
         return self.passed + self.failed + self.measured
 
     @property
     def open(self) -> int:
         """How many trials errored or were not run, though they could change something."""
-        return self.trials - self.scored - self.skipped
+        return self.trials - self.scored_trials - self.skipped
 
 
 @dataclass(frozen=True, slots=True)
@@ -460,12 +460,12 @@ class VerdictCounts:
         return verdict is Verdict.PASSED
 
     @property
-    def decided(self) -> int:
+    def decided_count(self) -> int:
         return self.cases_passed + self.cases_failed
 
     @property
     def not_graded(self) -> int:
-        return self.to_decide - self.decided
+        return self.to_decide - self.decided_count
 
     @property
     def to_decide(self) -> int:
@@ -474,7 +474,7 @@ class VerdictCounts:
 
     @property
     def pass_rate(self) -> float | None:
-        return self.cases_passed / self.decided if self.decided else None
+        return self.cases_passed / self.decided_count if self.decided_count else None
 
     @property
     def rate(self) -> RunMeasure:
@@ -483,7 +483,7 @@ class VerdictCounts:
             self.pass_rate,
             self.must_pass / self.to_decide if self.to_decide else None,
             self.could_pass / self.to_decide if self.to_decide else None,
-            graded=self.decided,
+            graded=self.decided_count,
             not_graded=self.not_graded,
             open=self.cases_open,
         )
@@ -578,9 +578,9 @@ class Scores:
         """Add a case; one that was graded and has no score does not count."""
         if case.score is not None:
             self._known.append(case.score)
-        if case.score is not None or (case.open and not case.scored):
-            trials = case.scored + case.open
-            known = (case.score or 0.0) * case.scored
+        if case.score is not None or (case.open and not case.scored_trials):
+            trials = case.scored_trials + case.open
+            known = (case.score or 0.0) * case.scored_trials
             self._lowest.append(known / trials)
             self._highest.append((known + case.open) / trials)
             self._open += case.open > 0
@@ -657,8 +657,8 @@ class _Sums:
             # The cases whose trials all ran are no fair sample.
             pass_at_k=() if self._has_skipped else self._pass_at_k.means,
             pass_hat_k=() if self._has_skipped else self._pass_hat_k.means,
-            pass_rate_interval=wilson_interval(counts.cases_passed, counts.decided)
-            if counts.decided
+            pass_rate_interval=wilson_interval(counts.cases_passed, counts.decided_count)
+            if counts.decided_count
             else None,
             cases_passed=counts.cases_passed,
             cases_failed=counts.cases_failed,

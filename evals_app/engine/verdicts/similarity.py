@@ -126,13 +126,13 @@ class SimilarityMeter:
         missing = [text for text in known if text not in found]
         calls: tuple[JudgeCall, ...] = ()
         if missing:
-            vectors, calls = await self._made(spec, missing)
+            vectors, calls = await self._make(spec, missing)
             for text, vector in zip(missing, vectors, strict=True):
                 self._known.keep(spec.method, text, vector)
                 found[text] = vector
         return [found[text] for text in texts], calls
 
-    async def _made(
+    async def _make(
         self, spec: SimilaritySpec, texts: Sequence[str]
     ) -> tuple[list[Vector], tuple[JudgeCall, ...]]:
         model = spec.model

@@ -278,9 +278,9 @@ def hollow_parts(draft: Draft) -> Iterator[Problem]:
     if not suite.cases and draft.dialect in _SAY_CASES:
         message = "There are no cases yet, so there is nothing to run."
         yield draft.place(("cases",), message, level="warning")
-    hollow_places = list(suite.hollow())
+    hollow_places = list(suite.checks_that_cannot_fail())
     for assertion, loc in placed_assertions(suite):
-        if hollow := assertion.hollow():
+        if hollow := assertion.cannot_fail_at():
             hollow_places.append(((*loc, *hollow[0]), hollow[1]))
     for loc, message in hollow_places:
         yield draft.place(loc, message, level=draft.strictness)
@@ -290,7 +290,7 @@ def informing(draft: Draft) -> Draft:
     """Return the same draft; what cannot fail in a file of another system decides nothing."""
     if not isinstance(draft.spec, SuiteSpec) or draft.strictness == "error":
         return draft
-    return replace(draft, spec=draft.spec.informing())
+    return replace(draft, spec=draft.spec.as_informational())
 
 
 def suite_warnings(suite: SuiteSpec, place: Place) -> Iterator[Problem]:

@@ -23,7 +23,7 @@ def agreement_in_short(agreement: Agreement) -> str:
     """Return the agreement as a fact beside a grade."""
     if not agreement.n:
         return NOT_COMPARED
-    return f"agrees with people in {agreement.agreed.count:,} of {agreement.n:,}"
+    return f"agrees with people in {agreement.same_verdict.count:,} of {agreement.n:,}"
 
 
 def whole_percent(share: float) -> str:
@@ -35,7 +35,7 @@ def whole_percent(share: float) -> str:
 
 
 def _sentences(agreement: Agreement) -> Iterator[str]:
-    agreed = agreement.agreed
+    agreed = agreement.same_verdict
     yield f"Compared with people on {counted(agreement.n, 'answer')}."
     yield f"People and judge gave the same verdict in {agreed.count:,} of them{_how_sure(agreed)}."
     yield _beside_the_commoner(agreement)
@@ -64,9 +64,9 @@ def _beside_the_commoner(agreement: Agreement) -> str:
     verdict = "passed" if agreement.commoner_passes else "failed"
     rate = agreement.commoner
     would = f"A judge that always says “{verdict}” would reach {whole_percent(rate.share or 0)}"
-    if agreement.agreed.count > rate.count:
+    if agreement.same_verdict.count > rate.count:
         return f"{would}."
-    compared = "just as much" if agreement.agreed.count == rate.count else "more"
+    compared = "just as much" if agreement.same_verdict.count == rate.count else "more"
     so = ", so this judge is of no use yet" if agreement.is_enough else ""
     return f"{would}, {compared}{so}."
 

@@ -122,7 +122,7 @@ def passport_json(
 def _of_lists(agreement: Agreement) -> Json:
     return {
         "labels": agreement.n,
-        "agreement": _rate(agreement.agreed),
+        "agreement": _rate(agreement.same_verdict),
         "commoner": _rate(agreement.commoner),
     }
 

@@ -242,7 +242,7 @@ def _head(cases: Sequence[ComparedCase], head: int, *, by_verdict: bool) -> Head
 
 
 def _stratum(before: CaseOutcome, after: CaseOutcome) -> Stratum:
-    return Stratum(before.passed, before.graded, after.passed, after.graded)
+    return Stratum(before.passed, before.graded_count, after.passed, after.graded_count)
 
 
 def _stratum_of_verdicts(before: CaseOutcome, after: CaseOutcome) -> Stratum:

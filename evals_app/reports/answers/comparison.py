@@ -165,7 +165,7 @@ def _numbers(run: Mapping[str, Any], cases: RunCases) -> dict[str, str]:
 
 
 def _agreement(agreement: Agreement) -> str:
-    return share_text(agreement.agreed.count, agreement.n) if agreement.n else NOT_COMPARED
+    return share_text(agreement.same_verdict.count, agreement.n) if agreement.n else NOT_COMPARED
 
 
 def _interval(interval: tuple[float, float] | None) -> str:
@@ -246,7 +246,7 @@ def case_change(case: ComparedCase) -> str:
     word = _BY_TRIALS.get(case.change)
     before, *others = case.outcomes
     after = others[0] if len(others) == 1 else None
-    if word is None or before is None or after is None or before.graded != after.graded:
+    if word is None or before is None or after is None or before.graded_count != after.graded_count:
         return CHANGES[case.change].label
     return f"Same verdict, {counted(abs(after.passed - before.passed), 'trial')} {word}"
 
@@ -316,8 +316,8 @@ def outcome_text(outcome: CaseOutcome | None, *, scale: str) -> str:
     if outcome is None:
         return UNKNOWN
     parts = [outcome.verdict or "undecided"]
-    if outcome.graded > 1:
-        parts.append(f"{outcome.passed:,} of {outcome.graded:,} passed")
+    if outcome.graded_count > 1:
+        parts.append(f"{outcome.passed:,} of {outcome.graded_count:,} passed")
     if outcome.score is not None:
         parts.append(f"score {score_text(outcome.score, scale=scale)}")
     return ", ".join(parts)

@@ -209,7 +209,7 @@ def finding_text(suspect: Suspect, *, is_running: bool) -> str:
 
 def reason(suspect: Suspect, *, base: int, head: int) -> str:
     """Return on which trials a finding rests; `base` and `head` are numbers of runs."""
-    if not suspect.base.graded or not suspect.head.graded:
+    if not suspect.base.total or not suspect.head.total:
         return "No trial of both versions has been graded yet."
     begin = f"“{suspect.check_label}” passed" if suspect.check else "Passed"
     return (
@@ -219,7 +219,7 @@ def reason(suspect: Suspect, *, base: int, head: int) -> str:
 
 
 def _of(trials: Trials) -> str:
-    return f"{trials.passed} of {counted(trials.graded, 'trial')}"
+    return f"{trials.passed} of {counted(trials.total, 'trial')}"
 
 
 def headline(row: Row, suspects: Sequence[Suspect]) -> str:

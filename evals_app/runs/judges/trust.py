@@ -52,7 +52,8 @@ def judge_trust(
             if agreement.reaches(least)
         },
         compared={
-            digest: (agreement.n, agreement.agreed.count) for digest, agreement in compared.items()
+            digest: (agreement.n, agreement.same_verdict.count)
+            for digest, agreement in compared.items()
         },
     )
     return trust.model_copy(update={"deciding": sum(map(trust.trusts, specs.values()))})

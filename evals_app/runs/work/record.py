@@ -188,7 +188,7 @@ def _columns(outcome: Outcome) -> dict[str, Any]:
 
 def _grade_rows(outcomes: Sequence[Outcome]) -> list[GradeResult]:
     grades = [(o.job.id, graded) for o in outcomes for graded in o.graded]
-    judged_by = (graded.yardstick for _, graded in grades)
+    judged_by = (graded.judged_criterion for _, graded in grades)
     keys = Yardstick.objects.keys_of(spec for spec in judged_by if spec is not None)
     return [_grade_row(pk, graded, keys) for pk, graded in grades]
 
@@ -215,5 +215,7 @@ def _grade_row(
         details=storable(grade.details),
         calls=storable([call.to_json() for call in grade.calls]),
         question=graded.question,
-        yardstick_id=yardsticks[graded.yardstick.digest] if graded.yardstick else None,
+        yardstick_id=yardsticks[graded.judged_criterion.digest]
+        if graded.judged_criterion
+        else None,
     )

@@ -80,14 +80,14 @@ async def work_on_run(
 ) -> None:
     """Work on the run of a lease; `grace` and `is_closing` are those of its heartbeat."""
     plan = await sync_to_async(_plan_of_run)(lease.run_id)
-    heartbeat = Heartbeat(lease, plan.limited, grace=grace, is_closing=is_closing)
+    heartbeat = Heartbeat(lease, plan.rate_limited, grace=grace, is_closing=is_closing)
     gateway = DatabaseGateway(lease, plan, heartbeat, exporter)
     await execute(plan, gateway, slots=lease.slots, heartbeat_s=pulse_s)
 
 
 def _plan_of_run(run_id: int) -> Plan:
     plan = plan_of(Run.objects.select_related("snapshot", "grades_of").get(pk=run_id))
-    know(limited.slug for limited in plan.limited)
+    know(limited.slug for limited in plan.rate_limited)
     return plan
 
 
@@ -108,7 +108,7 @@ class DatabaseGateway:
         self._exporter = exporter
         self._source = SpanSource(lease.run_id, plan.suite.suite, plan.agent.agent)
         self._lease = lease
-        self._limited = {limited.slug: limited for limited in plan.limited}
+        self._limited = {limited.slug: limited for limited in plan.rate_limited}
         self._heartbeat = heartbeat
 
     async def claim(self, count: int, *, free: int, in_hand: int) -> Sequence[ExecutionJob] | None:

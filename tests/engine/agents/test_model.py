@@ -420,7 +420,7 @@ def fake_time() -> FakeTime:
 async def run(session: ModelSession, exchange: Exchange) -> None:
     """Let a session answer as in a turn."""
     async with asyncio.timeout(exchange.timeout_s) as timer:
-        with exchange.timed(timer):
+        with exchange.run_clock(timer):
             await session.respond(exchange)
 
 

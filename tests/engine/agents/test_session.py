@@ -30,7 +30,7 @@ def clock() -> Clock:
 async def run(exchange: Exchange, work: Callable[[asyncio.Timeout], Awaitable[None]]) -> None:
     """Do some work as a turn."""
     async with asyncio.timeout(exchange.timeout_s) as timer:
-        with exchange.timed(timer):
+        with exchange.run_clock(timer):
             await work(timer)
 
 
@@ -83,7 +83,7 @@ async def test_a_pause_stops_the_timer_and_not_the_latency(clock: Clock) -> None
         left.append(None if when is None else when - asyncio.get_running_loop().time())
 
     async def work(timer: asyncio.Timeout) -> None:
-        with exchange.paused():
+        with exchange.pause():
             look(timer)
             clock.now += 500
         look(timer)
@@ -100,7 +100,7 @@ async def test_a_timer_has_after_a_pause_what_was_left_before(clock: Clock) -> N
     exchange = Exchange(1, "Hi", 0.01, clock)
 
     async def work(timer: asyncio.Timeout) -> None:
-        with exchange.paused():
+        with exchange.pause():
             await asyncio.sleep(0.05)
         exchange.notes.append("still there")
         await asyncio.sleep(60)
@@ -116,7 +116,7 @@ async def test_a_pause_ends_with_the_error_that_breaks_it(clock: Clock) -> None:
     timers: list[float | None] = []
 
     async def work(timer: asyncio.Timeout) -> None:
-        with pytest.raises(KeyError), exchange.paused():
+        with pytest.raises(KeyError), exchange.pause():
             raise KeyError
         timers.append(timer.when())
 
@@ -132,7 +132,7 @@ async def test_a_timer_that_has_gone_off_is_left_alone(clock: Clock) -> None:
         try:
             await asyncio.sleep(60)
         finally:
-            with exchange.paused():
+            with exchange.pause():
                 clock.now += 1
 
     with pytest.raises(TimeoutError):
@@ -144,7 +144,7 @@ async def test_a_timer_that_has_gone_off_is_left_alone(clock: Clock) -> None:
 def test_pausing_without_a_timer_only_counts(clock: Clock) -> None:
     exchange = Exchange(1, "Hi", 60, clock)
 
-    with exchange.paused():
+    with exchange.pause():
         clock.now += 2
 
     assert exchange.paused_s == 2

@@ -73,7 +73,7 @@ def test_a_journal_comes_to_what_the_world_says_of_itself(calls: list[Any]) -> N
 def test_a_journal_leads_from_any_moment_to_the_end(calls: list[Any], cut: int) -> None:
     world = changed_by(*calls)
 
-    halfway = replay_journal(world.opened(), world.journal[:cut])
+    halfway = replay_journal(world.initial_state(), world.journal[:cut])
     end = replay_journal(halfway, world.journal[cut:])
 
     assert {key: by_id(rows) for key, rows in end.items()} == state_of(world)

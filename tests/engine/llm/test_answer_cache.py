@@ -90,7 +90,7 @@ async def test_a_vote_that_was_interrupted_is_not_repeated_as_the_next_one(tmp_p
     begun = ExecutionCalls(model, cached=cache.of_trial(1))
     await begun(make_call())
 
-    resumed = ExecutionCalls(model, paid=begun.made(), cached=cache.of_trial(1))
+    resumed = ExecutionCalls(model, paid=begun.paid_calls(), cached=cache.of_trial(1))
     again = [await resumed(make_call()) for _ in range(2)]
 
     assert [reply.text for reply in again] == ["Answer 1", "Answer 2"]

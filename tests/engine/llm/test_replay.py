@@ -43,13 +43,13 @@ async def test_the_same_question_gets_the_reply_of_before() -> None:
     first = ExecutionCalls(model)
     await first(make_call("one"))
 
-    again = ExecutionCalls(model, paid=first.made())
+    again = ExecutionCalls(model, paid=first.paid_calls())
     replayed = await again(make_call("one", timeout_s=1.0, tell=print))
     await again(make_call("two"))
 
     assert replayed == replace(REPLY, is_replayed=True)
     assert len(model.asked) == 2
-    assert [call["call"] for call in again.made()] == [
+    assert [call["call"] for call in again.paid_calls()] == [
         fingerprint(make_call("one")),
         fingerprint(make_call("two")),
     ]
@@ -60,7 +60,7 @@ async def test_a_question_asked_twice_needs_two_replies() -> None:
     first = ExecutionCalls(model)
     await first(make_call())
 
-    again = ExecutionCalls(model, paid=first.made())
+    again = ExecutionCalls(model, paid=first.paid_calls())
     await again(make_call())
     await again(make_call())
 
@@ -89,4 +89,4 @@ def test_what_an_api_is_to_remember_makes_no_other_question() -> None:
     marked = replace(call, messages=(UserMessage("One. Two.", shared=4),), cache_key="a1")
 
     assert fingerprint(marked) == fingerprint(call)
-    assert marked.unmarked().messages == call.messages
+    assert marked.without_marks().messages == call.messages

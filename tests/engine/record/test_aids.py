@@ -23,7 +23,7 @@ def held(*turns: list[tuple[str, dict[str, Any]]]) -> tuple[View, Aids]:
         ends.append(world.change_count)
     records = [make_turn(index=n, journal_end=end) for n, end in enumerate(ends, 1)]
     trial = make_trial(*records, world_journal=tuple(world.journal))
-    return View(trial), Aids(opened_world=world.opened)
+    return View(trial), Aids(opened_world=world.initial_state)
 
 
 def totals(state: WorldState | None) -> dict[str, Any]:
@@ -72,7 +72,7 @@ def test_a_stored_trial_tells_the_world_again_from_its_fixtures() -> None:
     view, aids = held([UPDATE], [CREATE])
     stored = View(type(view.trial).from_json(view.trial.to_json()))
 
-    again = Aids(opened_world=make_world().opened)
+    again = Aids(opened_world=make_world().initial_state)
 
     assert again.world_before(stored) == aids.world_before(view)
     assert again.world_after(stored) == aids.world_after(view)

@@ -291,12 +291,12 @@ def test_a_view_shows_its_part_of_the_conversation(
     ],
 )
 def test_what_is_expected(own: str | None, of_the_turn: str, expected: str) -> None:
-    assert View(BOTH, FIRST, of_the_turn).expected(own) == expected
+    assert View(BOTH, FIRST, of_the_turn).expected_value(own) == expected
 
 
 def test_a_check_without_any_expected_text_may_not_be_asked() -> None:
     with pytest.raises(ValueError, match="there is none"):
-        View(BOTH, FIRST).expected(None)
+        View(BOTH, FIRST).expected_value(None)
 
 
 JOURNAL = tuple({"id": name} for name in "abcd")
@@ -357,13 +357,13 @@ def test_a_hit_passes_and_a_miss_is_the_assertions_doing() -> None:
 def test_a_score_stays_between_0_and_1_and_does_not_decide(
     given_score: float, score: float
 ) -> None:
-    grade = Grade.scored(given_score, "Close.")
+    grade = Grade.of_score(given_score, "Close.")
 
     assert (grade.score, grade.passed, grade.cause) == (score, None, None)
 
 
 def test_what_has_no_score_says_why() -> None:
-    ungraded = Grade.ungraded(Cause.JUDGE, "Refused.", raw=None)
+    ungraded = Grade.without_result(Cause.JUDGE, "Refused.", raw=None)
     idle = Grade.not_applicable("Nothing to compare with.")
 
     assert (ungraded.status, ungraded.cause) == (GradeStatus.UNGRADED, Cause.JUDGE)

@@ -37,9 +37,9 @@ def test_forty_labels_give_the_numbers_worked_out_by_hand() -> None:
     assert (found.n, found.people_passed, found.people_failed) == (40, 30, 10)
     # 34 / 40. Wilson: centre (0.85 + 3.8415/80) / 1.0960 = 0.8193,
     # half 1.9600/1.0960 * sqrt(0.85*0.15/40 + 3.8415/6400) = 0.1101.
-    assert found.agreed == Proportion(34, 40)
-    assert found.agreed.share == 0.85
-    assert found.agreed.interval == near(0.7093, 0.9294)
+    assert found.same_verdict == Proportion(34, 40)
+    assert found.same_verdict.share == 0.85
+    assert found.same_verdict.interval == near(0.7093, 0.9294)
     # People passed 30 of 40, so a judge that passes everything agrees in 30.
     assert found.commoner_passes
     assert found.commoner == Proportion(30, 40)
@@ -86,7 +86,11 @@ def test_edges(
 ) -> None:
     found = compare(labels)
 
-    assert (found.n, found.agreed.share, found.commoner.share) == (len(labels), agreed, commoner)
+    assert (found.n, found.same_verdict.share, found.commoner.share) == (
+        len(labels),
+        agreed,
+        commoner,
+    )
     assert found.kappa == kappa
 
 
@@ -222,7 +226,7 @@ def test_turning_every_verdict_round_swaps_the_rates(cells: list[int]) -> None:
     both, judge, people, none = cells
     found, turned = Agreement(both, judge, people, none), Agreement(none, people, judge, both)
 
-    assert (found.agreed, found.commoner) == (turned.agreed, turned.commoner)
+    assert (found.same_verdict, found.commoner) == (turned.same_verdict, turned.commoner)
     assert (found.passes_noticed, found.failures_noticed) == (
         turned.failures_noticed,
         turned.passes_noticed,

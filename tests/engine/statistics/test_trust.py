@@ -20,7 +20,7 @@ BY_SCORE = SUITE.model_copy(update={"pass_rule": "score"})
 TRIAL = Trial("A case", 1, 0, "a")
 
 
-def yardstick(digest: str = "a", *items: str) -> JudgedCriterionSpec:
+def criterion(digest: str = "a", *items: str) -> JudgedCriterionSpec:
     return JudgedCriterionSpec(
         digest=digest,
         type="llm_judge",
@@ -49,7 +49,7 @@ def judged(*, passed: bool = False, digest: str = "a", is_rubric: bool = False) 
             float(passed), passed, "It is rude.", cause=None if passed else Cause.ASSERTION
         ),
         is_rubric=is_rubric,
-        yardstick=yardstick(digest),
+        judged_criterion=criterion(digest),
     )
 
 
@@ -61,17 +61,17 @@ def contains(*, passed: bool = True) -> GradedAssertion:
 @pytest.mark.parametrize(
     ("given", "known", "says"),
     [
-        pytest.param(yardstick(), trust("a"), [], id="trusted"),
-        pytest.param(yardstick(), trust(), ["not been compared", "20"], id="not compared"),
-        pytest.param(yardstick(), trust(a=(12, 12)), ["12 answers", "20"], id="too few"),
-        pytest.param(yardstick(), trust(a=(1, 1)), ["1 answer;"], id="one"),
-        pytest.param(yardstick(), trust(a=(40, 30)), ["30 of 40", "80"], id="too rarely"),
+        pytest.param(criterion(), trust("a"), [], id="trusted"),
+        pytest.param(criterion(), trust(), ["not been compared", "20"], id="not compared"),
+        pytest.param(criterion(), trust(a=(12, 12)), ["12 answers", "20"], id="too few"),
+        pytest.param(criterion(), trust(a=(1, 1)), ["1 answer;"], id="one"),
+        pytest.param(criterion(), trust(a=(40, 30)), ["30 of 40", "80"], id="too rarely"),
         pytest.param(
-            yardstick(), trust("b"), ["not been compared"], id="another wording is trusted"
+            criterion(), trust("b"), ["not been compared"], id="another wording is trusted"
         ),
-        pytest.param(yardstick("a", "x", "y"), trust("x", "y"), [], id="every bullet"),
-        pytest.param(yardstick("a", "x", "y"), trust("x"), ["1 of 2 bullets"], id="one bullet"),
-        pytest.param(yardstick("a", "x"), trust("a"), [], id="the rubric as a whole"),
+        pytest.param(criterion("a", "x", "y"), trust("x", "y"), [], id="every bullet"),
+        pytest.param(criterion("a", "x", "y"), trust("x"), ["1 of 2 bullets"], id="one bullet"),
+        pytest.param(criterion("a", "x"), trust("a"), [], id="the rubric as a whole"),
     ],
 )
 def test_a_judge_that_is_not_trusted_says_why(
@@ -127,15 +127,15 @@ def test_where_nothing_else_decides_nothing_passes_silently(
     decision = decide(TRIAL, [graded_by(trust(), judged(passed=passed))], suite=suite)
 
     assert (decision.verdict, decision.cause) == (Verdict.ERRORED, Cause.CASE)
-    assert trust().why_not(yardstick()) in decision.reason
+    assert trust().why_not(criterion()) in decision.reason
 
 
 def test_a_judge_that_only_informs_and_cannot_be_reached_errs_nothing() -> None:
     unreached = judged()
     unreached = GradedAssertion(
         *("llm_judge", "Is polite", "judged", 1, 0, 1.0, None),
-        Grade.ungraded(Cause.PROVIDER, "Nobody answers."),
-        yardstick=unreached.yardstick,
+        Grade.without_result(Cause.PROVIDER, "Nobody answers."),
+        judged_criterion=unreached.judged_criterion,
     )
 
     decision = decide(TRIAL, [graded_by(trust(), unreached), contains()], suite=SUITE)

@@ -12,12 +12,12 @@ TOOLS = frozenset({"budget", "find_order", "order.cancel", "bookSeat"})
 def test_every_template_is_a_case_that_asserts_something(
     template: CaseTemplate, tools: frozenset[str] | None
 ) -> None:
-    case = template.filled(tools)
+    case = template.fill(tools)
     suite = make_suite(case)
 
     assert case.name == template.title
     assert not suite.asserts_nothing(case)
-    assert [check.hollow() for turn in case.turns for check in turn.assertions or ()] == [
+    assert [check.cannot_fail_at() for turn in case.turns for check in turn.assertions or ()] == [
         None for turn in case.turns for _ in turn.assertions or ()
     ]
 
@@ -25,7 +25,7 @@ def test_every_template_is_a_case_that_asserts_something(
 @pytest.mark.parametrize("slug", ["look-up", "confirmation", "must-not-call"])
 def test_checks_of_tools_name_tools_that_the_agent_has(slug: str) -> None:
     checks = [
-        check for turn in TEMPLATES[slug].filled(TOOLS).turns for check in turn.assertions or ()
+        check for turn in TEMPLATES[slug].fill(TOOLS).turns for check in turn.assertions or ()
     ]
     mentions = [named for check in checks for named in check.grader.mentions()]
 
@@ -47,7 +47,7 @@ def test_tools_are_recognized_by_whole_words(names: frozenset[str] | None, expec
 
 @pytest.mark.anyio
 async def test_a_reply_with_more_numbers_than_the_right_one_passes() -> None:
-    case = TEMPLATES["number"].filled(None)
+    case = TEMPLATES["number"].fill(None)
     check = (case.turns[0].assertions or [])[0]
     trial = make_trial(make_turn(f"Order 204 comes to {case.turns[0].expected} EUR."))
 
@@ -59,7 +59,7 @@ async def test_a_reply_with_more_numbers_than_the_right_one_passes() -> None:
 
 
 def test_placeholders_that_were_not_replaced_are_found_and_other_brackets_are_not() -> None:
-    started = TEMPLATES["look-up"].filled(TOOLS)
+    started = TEMPLATES["look-up"].fill(TOOLS)
     replaced = make_case("Where is [it]?", contains="[1] ['x']")
 
     assert [text[:3] for text in left_over(started)] == ["[A ", "[wo"]

@@ -58,7 +58,7 @@ def suite_of(*checks: dict[str, Any], **changes: Any) -> SuiteSpec:
 def test_the_key_that_keeps_a_check_from_failing_is_found(
     written: dict[str, Any], key: tuple[str, ...] | None
 ) -> None:
-    hollow = check(**written).hollow()
+    hollow = check(**written).cannot_fail_at()
 
     assert (hollow[0] if hollow else None) == key
 
@@ -86,7 +86,7 @@ def test_the_key_that_keeps_a_check_from_failing_is_found(
 def test_what_keeps_a_run_from_failing_is_found(
     changes: dict[str, Any], keys: list[tuple[str, ...]]
 ) -> None:
-    assert [loc for loc, _ in suite_of(**changes).hollow()] == keys
+    assert [loc for loc, _ in suite_of(**changes).checks_that_cannot_fail()] == keys
 
 
 @pytest.mark.parametrize(
@@ -127,10 +127,10 @@ def test_what_cannot_fail_can_be_made_to_inform(
     written: dict[str, Any], changes: dict[str, Any]
 ) -> None:
     spec = check(**written)
-    informing = spec.informing()
+    informing = spec.as_informational()
 
     assert informing == spec.model_copy(update=changes)
-    assert informing.hollow() is None
+    assert informing.cannot_fail_at() is None
 
 
 # In a run

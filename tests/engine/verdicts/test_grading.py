@@ -264,7 +264,7 @@ async def test_a_score_is_compared_with_the_threshold(
     passed: bool | None,  # noqa: FBT001 - a column of the table
     cause: Cause | None,
 ) -> None:
-    use(monkeypatch, lambda _: Grade.scored(score, "Close."))
+    use(monkeypatch, lambda _: Grade.of_score(score, "Close."))
 
     graded = await grade_of({"type": "fake", "threshold": threshold})
 

@@ -21,7 +21,7 @@ from tests.engine.makers import graded, graded_limit, make_case, make_suite, mak
 
 TRIAL = make_trial(make_turn())
 HIT, MISS = Grade.hit("Found."), Grade.miss("Not found.")
-UNGRADED = Grade.ungraded(Cause.JUDGE, "The judge refused.")
+UNGRADED = Grade.without_result(Cause.JUDGE, "The judge refused.")
 
 
 def word(*, passed: bool | None, by: int = 1, **changes: Any) -> Ruling:
@@ -115,7 +115,9 @@ def regraded(check: GradedAssertion, *words: Ruling) -> tuple[bool | None, float
         pytest.param(
             replace(MISS, score=0.25), [no(score=0.0)], (False, 0.0), id="their own score"
         ),
-        pytest.param(Grade.scored(0.4, "Close."), [yes(score=0.9)], (None, 0.9), id="only informs"),
+        pytest.param(
+            Grade.of_score(0.4, "Close."), [yes(score=0.9)], (None, 0.9), id="only informs"
+        ),
     ],
 )
 def test_a_check_gets_the_grade_that_people_give_it(

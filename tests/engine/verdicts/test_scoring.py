@@ -52,7 +52,7 @@ UNTRUSTED = graded(
     Grade.hit("Found.", **{ONLY_INFORMS: "It only informs."}), weight=0.0, decides=False
 )
 KEPT, BROKEN = graded_limit(is_kept=True), graded_limit(is_kept=False)
-UNGRADED = Grade.ungraded(Cause.JUDGE, "The judge refused.")
+UNGRADED = Grade.without_result(Cause.JUDGE, "The judge refused.")
 IN_ERROR = Grade(None, None, "This check broke.", GradeStatus.ERROR, Cause.HARNESS)
 IDLE = graded(Grade.not_applicable("No expected text."))
 BY_SCORE: dict[str, Any] = {"pass_rule": "score"}
@@ -61,7 +61,7 @@ BY_GATES: dict[str, Any] = {"run_rule": "gates", "gates": {"min_score": 0.5}}
 
 def scored(score: float, *, weight: float = 1.0) -> GradedAssertion:
     """Return a score that nothing is compared with."""
-    return graded(Grade.scored(score, "Close."), weight=weight, decides=False)
+    return graded(Grade.of_score(score, "Close."), weight=weight, decides=False)
 
 
 def decision(*grades: GradedAssertion, trial: Trial = HELD, **suite: Any) -> Decision:
@@ -244,7 +244,7 @@ def test_of_several_causes_the_gravest_is_given(graver: Cause) -> None:
 def test_a_certain_failure_is_one_beside_what_could_not_be_graded(
     open_cause: Cause, rule: dict[str, Any]
 ) -> None:
-    undecided = graded(Grade.ungraded(open_cause, "Nobody knows."), label="Polite")
+    undecided = graded(Grade.without_result(open_cause, "Nobody knows."), label="Polite")
 
     decided = decision(MISS, MISS, MISS, MISS, undecided, **rule)
 
@@ -343,7 +343,7 @@ def test_the_score_is_the_weighted_mean(grades: list[GradedAssertion], score: fl
 
 def rubric(score: float | None, *, weight: float = 0.5, passed: bool | None = None) -> Any:
     """Return the grade of the suite's rubric."""
-    grade = UNGRADED if score is None else Grade.scored(score, "Two are met.").but(passed=passed)
+    grade = UNGRADED if score is None else Grade.of_score(score, "Two are met.").but(passed=passed)
     return graded(
         grade, type="rubric", family="judged", weight=weight, decides=weight > 0, is_rubric=True
     )
@@ -492,7 +492,7 @@ def judged(grade: Grade, **changes: Any) -> GradedAssertion:
         pytest.param(
             [judged(UNGRADED)], False, "The judge refused.", id="set but ungraded counts as not met"
         ),
-        pytest.param([judged(Grade.scored(0.2, "So so."))], None, None, id="a mere score"),
+        pytest.param([judged(Grade.of_score(0.2, "So so."))], None, None, id="a mere score"),
         pytest.param([judged(Grade.miss("x"), weight=0.0)], None, None, id="weight 0"),
         pytest.param([judged(Grade.not_applicable("x"))], None, None, id="does not apply"),
         pytest.param([MISS], None, None, id="no judged check"),

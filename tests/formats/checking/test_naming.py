@@ -330,7 +330,7 @@ def test_in_files_of_other_systems_what_cannot_fail_decides_nothing() -> None:
     imported = read_files([SourceFile("promptfooconfig.yaml", content.encode())])
     (check,) = imported.suites[0].spec.cases[0].turns[0].assertions or []
 
-    assert check.hollow() is None
+    assert check.cannot_fail_at() is None
     assert imported.suites[0].spec.asserts_nothing(imported.suites[0].spec.cases[0])
     assert any("threshold" in warning.keys for warning in imported.warnings)
 

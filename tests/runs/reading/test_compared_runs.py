@@ -38,7 +38,7 @@ def test_a_case_that_was_rewritten_between_two_runs_is_not_compared() -> None:
         ChangeKind.SAME,
         ChangeKind.CHANGED,
     ]
-    assert (after[same.name].passed, after[same.name].graded) == (2, 2)
+    assert (after[same.name].passed, after[same.name].graded_count) == (2, 2)
 
 
 def test_a_run_with_another_agent_differs_in_the_agent_alone() -> None:

@@ -62,7 +62,7 @@ def test_each_look_has_only_the_trials_and_cases_that_are_still_open(
         "case 2": "cannot_tell",
         "case 3": "was_flaky",
     }
-    assert [row.head.graded for row in settlement.read_cases()] == [5, 20, 5]
+    assert [row.head.total for row in settlement.read_cases()] == [5, 20, 5]
 
 
 def test_what_got_better_is_settled_only_if_asked() -> None:
@@ -108,7 +108,7 @@ def test_stored_trials_stand_in_for_a_version_that_cannot_run(driver: dict[str, 
     assert findings(settlement) == {"case 2": "really_worse"}
     assert {run.rerun_of for run in settlement.runs.all()} == {head}
     (suspect,) = settlement.read_cases()
-    assert (suspect.base.passed, suspect.head.graded) == (20, 5)
+    assert (suspect.base.passed, suspect.head.total) == (20, 5)
 
 
 def _let_it_be_of(run: Run, *, agent: Agent) -> None:

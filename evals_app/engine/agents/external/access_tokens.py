@@ -70,7 +70,7 @@ class AccessToken:
         async with locks.setdefault(self._key, asyncio.Lock()):
             token = _tokens.get(self._key)
             if token is None or token.until <= self._clock():
-                token = _tokens[self._key] = await self._fetched()
+                token = _tokens[self._key] = await self._fetch()
         self._web.add_secrets(forms_of([token.value]))
         return token.value
 
@@ -79,7 +79,7 @@ class AccessToken:
         if (token := _tokens.get(self._key)) is not None and token.value == value:
             del _tokens[self._key]
 
-    async def _fetched(self) -> _Token:
+    async def _fetch(self) -> _Token:
         spec = self._spec
         form = {"grant_type": "client_credentials"}
         form |= {"scope": spec.scope} if spec.scope else {}

@@ -76,7 +76,7 @@ async def ask_once(agent: HttpAgent, message: str, *, keys: Mapping[str, str]) -
         session = HttpSession(agent, setting=_setting(agent.system_prompt), web=web, headers=keys)
         try:
             async with asyncio.timeout(TIMEOUT_S) as timer:
-                with exchange.timed(timer):
+                with exchange.run_clock(timer):
                     await session.respond(exchange)
         except (AgentError, ReplyMismatchError) as exc:
             error = str(exc)

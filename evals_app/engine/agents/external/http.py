@@ -73,11 +73,11 @@ class HttpSession:
 
     async def respond(self, exchange: Exchange) -> None:
         with self._outside.asking(exchange):
-            reply = await self._asked(exchange)
+            reply = await self._ask(exchange)
         self._agent_session = reply.session_id or self._agent_session
         self._outside.note(exchange, reply)
 
-    async def _asked(self, exchange: Exchange) -> AgentReply:
+    async def _ask(self, exchange: Exchange) -> AgentReply:
         """Send the message until the agent takes it, as long as the turn lasts."""
         body = self._body(exchange)
         retries, is_token_new = 0, False
@@ -85,7 +85,7 @@ class HttpSession:
             token = await self._token_value(exchange)
             place = self._queue.place(exchange) if self._queue else nullcontext()
             async with place:
-                answered = await self._answered(exchange, body, self._sent_headers(exchange, token))
+                answered = await self._ask_once(exchange, body, self._sent_headers(exchange, token))
             if isinstance(answered, AgentReply):
                 return answered
             if answered.status == HTTPStatus.UNAUTHORIZED and self._token and not is_token_new:
@@ -95,7 +95,7 @@ class HttpSession:
                 await self._pause(answered, exchange, retries=retries)
                 retries += 1
 
-    async def _answered(
+    async def _ask_once(
         self, exchange: Exchange, body: Any, headers: Mapping[str, str]
     ) -> AgentReply | WebAnswer:
         """Send the message once; return the reply, or an answer that says why there is none."""
@@ -110,7 +110,7 @@ class HttpSession:
         try:
             async with sending as arriving:
                 if (stream := self._agent.stream) and arriving.is_ok:
-                    return await self._joined(stream, arriving, exchange, sent_at=sent_at)
+                    return await self._read_stream(stream, arriving, exchange, sent_at=sent_at)
                 answer = await arriving.whole()
             if not answer.is_ok:
                 return answer
@@ -158,7 +158,7 @@ class HttpSession:
         await self._sleep(pause)
         exchange.pending = ""
 
-    async def _joined(
+    async def _read_stream(
         self, stream: StreamSpec, arriving: ArrivingAnswer, exchange: Exchange, *, sent_at: float
     ) -> AgentReply:
         """Read a reply that arrives in pieces, and note when the first one came."""

@@ -58,9 +58,9 @@ class PythonSession:
             return self._loaded
         began = exchange.clock()
         try:
-            with exchange.paused():
+            with exchange.pause():
                 await self._processes.aclose()
-                loading = self._callables.loaded(
+                loading = self._callables.load(
                     self._reference, "agent", interpreter=self._interpreter
                 )
                 self._loaded = await self._processes.enter_async_context(loading)

@@ -32,19 +32,19 @@ class Variables:
 
     def text(self, text: str) -> str:
         """Fill them into a text."""
-        return self._noted(resolve(text, **self._known, params=self._params))
+        return self._note_missing(resolve(text, **self._known, params=self._params))
 
     def url(self, url: str) -> str:
         """Fill them into a URL, where their characters are escaped."""
         known = {name: _quote_values(value) for name, value in self._known.items()}
         params = {name: _quote_values(value) for name, value in self._params.items()}
-        return self._noted(resolve(url, **known, params=params))
+        return self._note_missing(resolve(url, **known, params=params))
 
     def json(self, value: Any) -> Any:
         """Fill them into every text inside lists and mappings."""
         return in_texts(value, self.text)
 
-    def _noted(self, resolved: ResolvedText) -> str:
+    def _note_missing(self, resolved: ResolvedText) -> str:
         self._missing |= dict.fromkeys(resolved.missing)
         return resolved.text
 

@@ -61,12 +61,12 @@ def unreported_calls(turns: Sequence[TurnRecord], what: str = "its tool calls") 
     if failed := unanswered_turn(turns):
         return failed.but(score=0.0)
     reason = f"The agent does not report {what}. docs/own-agents.md says how it can."
-    return Grade.ungraded(Cause.CASE, reason)
+    return Grade.without_result(Cause.CASE, reason)
 
 
 def missing_calls(why: str) -> Grade:
     """Return the grade where calls are unknown that the agent does report."""
-    return Grade.ungraded(Cause.CASE, f"The tool calls are unknown. {why}")
+    return Grade.without_result(Cause.CASE, f"The tool calls are unknown. {why}")
 
 
 def call_text(call: ToolCall) -> str:

@@ -73,7 +73,7 @@ class WorldChange:
     status: tuple[str, str] | None = None
 
     @classmethod
-    def updated(cls, before: Row, after: Row) -> Self:
+    def of_update(cls, before: Row, after: Row) -> Self:
         old, new = before["status"], after["status"]
         status = None if old == new else (old, new)
         return cls("updated", after, changed_fields(before, after), status)
@@ -184,20 +184,20 @@ class ExpectedLink(Spec):
 
     @model_validator(mode="after")
     def _names_something(self) -> Self:
-        if not self._named:
+        if not self._ends_by_name:
             raise ValueError("Describe the relation: give from, type or to.")
         return self
 
     @property
-    def _named(self) -> dict[str, str]:
+    def _ends_by_name(self) -> dict[str, str]:
         named = {"from": self.from_, "type": self.type, "to": self.to}
         return {key: value for key, value in named.items() if value is not None}
 
     @property
     def handle(self) -> tuple[str, str]:
         """A key that changes must have to be the expected one, and its value."""
-        key = next(key for key in ("from", "to", "type") if key in self._named)
-        return key, self._named[key]
+        key = next(key for key in ("from", "to", "type") if key in self._ends_by_name)
+        return key, self._ends_by_name[key]
 
     def is_about(self, change: WorldChange) -> bool:
         """Whether it happened to this entity or relation, as expected or not."""
@@ -207,7 +207,7 @@ class ExpectedLink(Spec):
 
     def faults(self, change: WorldChange, *, spared: tuple[str, ...] | None) -> list[str]:
         """Say what keeps a change from being the expected one."""
-        named = self._named.items()
+        named = self._ends_by_name.items()
         return [
             f"{name} is {change.row[name]}" for name, value in named if change.row[name] != value
         ]
@@ -220,7 +220,7 @@ class ExpectedLink(Spec):
         return []
 
     def __str__(self) -> str:
-        return " → ".join(self._named.get(key, "any") for key in ("from", "type", "to"))
+        return " → ".join(self._ends_by_name.get(key, "any") for key in ("from", "type", "to"))
 
 
 def _operands(matcher: Any) -> int:
@@ -241,7 +241,9 @@ def changes_of(journal: Sequence[Entry]) -> dict[Kind, list[WorldChange]]:
     changes = difference(journal)
     return {
         "created": [WorldChange("created", row) for row in changes["created"]],
-        "updated": [WorldChange.updated(row["before"], row["after"]) for row in changes["updated"]],
+        "updated": [
+            WorldChange.of_update(row["before"], row["after"]) for row in changes["updated"]
+        ],
         "deleted": [WorldChange("deleted", row) for row in changes["deleted"]],
         "linked": [WorldChange("linked", row) for row in changes["relations_created"]],
         "unlinked": [WorldChange("unlinked", row) for row in changes["relations_deleted"]],

@@ -44,7 +44,7 @@ class GradedText:
     text: str
     notes: dict[str, Any] = field(default_factory=dict)
 
-    def noted(self, grade: Grade) -> Grade:
+    def add_note(self, grade: Grade) -> Grade:
         """Say in a grade which part of the reply was read."""
         if not self.notes:
             return grade
@@ -95,7 +95,7 @@ class PathGrader(TextGrader):
         read = graded_text(self, view)
         if isinstance(read, Grade):
             return read
-        return read.noted(self.grade_reply(read.text, view))
+        return read.add_note(self.grade_reply(read.text, view))
 
 
 def place_of(grader: Grader) -> str:

@@ -29,9 +29,9 @@ class MeasuredGrader(AidedGrader):
             question = replace(question, passing=aids.threshold)
         measured = await aids.measure(question)
         if measured.score is not None:
-            grade = Grade.scored(measured.score, measured.reason).but(highest=measured.highest)
+            grade = Grade.of_score(measured.score, measured.reason).but(highest=measured.highest)
         elif measured.cause is not None:
-            grade = Grade.ungraded(measured.cause, measured.reason)
+            grade = Grade.without_result(measured.cause, measured.reason)
         else:
             grade = Grade.not_applicable(measured.reason)
         return grade.but(evidence=measured.evidence, details=measured.details, calls=measured.calls)

@@ -171,7 +171,7 @@ class Asker:
         )
         calls: list[JudgeCall] = []
         try:
-            answer, reply = await self._answered(prompt, request, read, calls)
+            answer, reply = await self._ask_until_readable(prompt, request, read, calls)
         except (JudgeError, ProviderError) as exc:
             exc.calls = (*calls, *exc.calls)
             if prompt.files and isinstance(exc, BadRequestError):
@@ -179,7 +179,7 @@ class Asker:
             raise
         return ReadableAnswer(answer, reply, tuple(calls))
 
-    async def _answered(
+    async def _ask_until_readable(
         self,
         prompt: PromptText,
         request: ModelCall,
@@ -192,10 +192,12 @@ class Asker:
                 reply = await self._complete(prompt, request)
             except ProviderError as exc:
                 if exc.may_be_billed:  # so what judges cost is unknown
-                    unknown = self._kept(prompt, request, ModelReply(attempts=exc.attempts))
+                    unknown = self._to_judge_call(
+                        prompt, request, ModelReply(attempts=exc.attempts)
+                    )
                     calls.append(replace(unknown, fingerprint=""))
                 raise
-            calls.append(self._kept(prompt, request, reply))
+            calls.append(self._to_judge_call(prompt, request, reply))
             if reply.stop == "refusal":
                 category = f" ({reply.refusal_category})" if reply.refusal_category else ""
                 raise JudgeError(f"The judge refused to answer{category}.")
@@ -237,7 +239,9 @@ class Asker:
             return await self.complete(request)
         return await self.sharing.complete(request, shared=prompt.shared, complete=self.complete)
 
-    def _kept(self, prompt: PromptText, request: ModelCall, reply: ModelReply) -> JudgeCall:
+    def _to_judge_call(
+        self, prompt: PromptText, request: ModelCall, reply: ModelReply
+    ) -> JudgeCall:
         """Keep a call for people who ask why."""
         repairs = [m.text for m in request.messages[1:] if isinstance(m, UserMessage)]
         text = "\n\n".join([prompt.system, self._question(prompt), *repairs])

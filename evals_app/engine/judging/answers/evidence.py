@@ -277,18 +277,20 @@ class _Passages:
         words = self.words
         if begin >= len(words.words):
             return
-        place = words.joined.find(part.joined, words.offsets[begin])
+        place = words.text_in_lines.find(part.text_in_lines, words.offsets[begin])
         while place >= 0:
             first = bisect_left(words.offsets, place)
             yield first, first + len(part.words)
-            place = words.joined.find(part.joined, place + 1)
+            place = words.text_in_lines.find(part.text_in_lines, place + 1)
 
     def _may_be_near(self, part: Words, room: list[int]) -> bool:
         """Return whether each word that must be there is."""
         room[0] -= len(part.skeleton)
-        return room[0] > 0 and all(self._meant(part, place, room) for place in part.skeleton)
+        return room[0] > 0 and all(
+            self._possible_words(part, place, room) for place in part.skeleton
+        )
 
-    def _meant(self, part: Words, place: int, room: list[int]) -> frozenset[str]:
+    def _possible_words(self, part: Words, place: int, room: list[int]) -> frozenset[str]:
         """Return the words of this piece that a word of a quote may be."""
         word = part.words[place]
         if word not in self._alike:
@@ -303,7 +305,7 @@ class _Passages:
         """Yield where the words that must be there are in a row, and little else differs."""
         if len(part.skeleton) < 2:  # noqa: PLR2004 - one word with anything around it is no quote
             return
-        meant = [self._meant(part, place, room) for place in part.skeleton]
+        meant = [self._possible_words(part, place, room) for place in part.skeleton]
         there = self.words.places
         counts = [sum(len(there[word]) for word in words) for words in meant]
         rarest = counts.index(min(counts))

@@ -49,13 +49,13 @@ TOP_LOGPROBS = 20  # as many as APIs name
 _NOTHING = "(empty)"
 
 _RULES = """\
-You grade the work of an AI agent, by {yardstick} and nothing else. You see {fields}. Follow STEPS \
+You grade the work of an AI agent, by {criterion} and nothing else. You see {fields}. Follow STEPS \
 one after the other.
 
-- Length, tone, formatting, confidence and claimed authority earn nothing unless {yardstick} ask for \
+- Length, tone, formatting, confidence and claimed authority earn nothing unless {criterion} ask for \
 them.
 - What you are shown about the subject goes before what you know of it yourself.
-- First list, as requirements, what {yardstick} ask for. For each, copy the passage that decides it, \
+- First list, as requirements, what {criterion} ask for. For each, copy the passage that decides it, \
 letter by letter, two sentences at most, and name the block it stands in; if no passage bears on it, \
 set absent to true and leave quote and where empty. Say whether it is met: "yes", "no", or \
 "undecided" if what is shown does not decide it. Met only in part is "no". {nothing}"""
@@ -82,7 +82,7 @@ async def measure_by_steps(
     Raises:
         JudgeError, ProviderError: there is no grade.
     """
-    if "retrieval_context" in question.shown and question.view.retrieved() is None:
+    if "retrieval_context" in question.shown and question.view.retrieved_chunks() is None:
         return NO_CONTEXT
     model = str(inquiry.asker.model)
     recipe = Recipe(question.criteria, question.shown, model, scale=question.scale)
@@ -215,12 +215,12 @@ def _prompt(
 ) -> tuple[PromptText, list[TranscriptPiece]]:
     """Write the question; also return what may be quoted from it, the answer first."""
     fields = _fields(question, inquiry)
-    numbered = "\n".join(f"{n}. {inquiry.escaped(step)}" for n, step in enumerate(steps, 1))
-    criteria = inquiry.escaped(question.criteria)
-    yardstick = "CRITERIA and STEPS" if criteria.strip() else "STEPS"
+    numbered = "\n".join(f"{n}. {inquiry.escape(step)}" for n, step in enumerate(steps, 1))
+    criteria = inquiry.escape(question.criteria)
+    criterion = "CRITERIA and STEPS" if criteria.strip() else "STEPS"
     seen = "; ".join(FIELDS[name] for name in FIELDS if name in question.shown)
-    form = FORM.format(order=yardstick, language=yardstick)
-    rules = _RULES.format(yardstick=yardstick, fields=seen, nothing=NOTHING_SHOWS_IT)
+    form = FORM.format(order=criterion, language=criterion)
+    rules = _RULES.format(criterion=criterion, fields=seen, nothing=NOTHING_SHOWS_IT)
     prompt = inquiry.prompt(
         "geval",
         rules=f"{rules}\n\n{_SCALES[question.scale]}",
@@ -243,15 +243,17 @@ def _fields(question: StepsQuestion, inquiry: Inquiry) -> dict[str, str]:
     view = question.view
     dialogue = dialogue_of(view)
 
-    def listed(texts: Sequence[str]) -> str:
-        entries = [f"[{inquiry.nonce} {n}]\n{inquiry.escaped(t)}" for n, t in enumerate(texts, 1)]
+    def numbered_lines(texts: Sequence[str]) -> str:
+        entries = [f"[{inquiry.nonce} {n}]\n{inquiry.escape(t)}" for n, t in enumerate(texts, 1)]
         return cut("\n\n".join(entries), MAX_TRANSCRIPT_CHARS) or _NOTHING
 
     texts: dict[ShownField, Callable[[], str]] = {
         "input": lambda: as_shown(dialogue.question, inquiry),
-        "expected_output": lambda: as_shown(view.expected(None), inquiry),
-        "context": lambda: listed(view.context or ()),
-        "retrieval_context": lambda: listed([chunk.text for chunk in view.retrieved() or ()]),
+        "expected_output": lambda: as_shown(view.expected_value(None), inquiry),
+        "context": lambda: numbered_lines(view.context or ()),
+        "retrieval_context": lambda: numbered_lines(
+            [chunk.text for chunk in view.retrieved_chunks() or ()]
+        ),
         "actual_output": lambda: as_shown(dialogue.answer, inquiry),
     }
     return {

@@ -145,18 +145,18 @@ class _Question(Generic[N]):
     async def settle(self, items: Sequence[N], inquiry: Inquiry) -> ItemOpinions:
         """Ask about the items of one call, and again about those that this leaves open."""
         reply = await self._reply(items, self.prompt_for(items), inquiry)
-        opinions = self._weighed(items, reply)
+        opinions = self._weigh_reply(items, reply)
         is_open = [item for item in items if item.id not in opinions or opinions[item.id].objection]
         if is_open and not inquiry.is_scripted:  # a script would answer the same again
             with suppress(JudgeError):  # what is then still open stays so
                 prompt = _again(self.prompt_for(is_open), opinions)
                 again = await self._reply(is_open, prompt, inquiry)
-                opinions |= self._weighed(is_open, again)
+                opinions |= self._weigh_reply(is_open, again)
         return ItemOpinions(
             {item.id: _final(opinions.get(item.id)) for item in items}, reply.about_all
         )
 
-    def _weighed(self, items: Sequence[N], reply: Reply) -> dict[int, Opinion]:
+    def _weigh_reply(self, items: Sequence[N], reply: Reply) -> dict[int, Opinion]:
         given: dict[int, list[Opinion]] = {}
         for number, opinion in reply.opinions:
             given.setdefault(number, []).append(opinion)
@@ -213,7 +213,7 @@ def _again(prompt: PromptText, opinions: Mapping[int, Opinion]) -> PromptText:
 def to_items(texts: Iterable[str], inquiry: Inquiry) -> list[ListedItem]:
     """Make items of texts, counted from 1."""
     return [
-        ListedItem(number, cut(inquiry.escaped(text), MAX_PIECE_CHARS))
+        ListedItem(number, cut(inquiry.escape(text), MAX_PIECE_CHARS))
         for number, text in enumerate(texts, 1)
     ]
 

@@ -56,7 +56,7 @@ async def measure_rag(question: RagQuestion, inquiry: Inquiry, *, kept: ClaimMem
     """
     if question.metric == "answer_relevancy":
         return await answer_relevancy(question, inquiry)
-    chunks = question.view.retrieved()
+    chunks = question.view.retrieved_chunks()
     if question.metric == "faithfulness":
         return await faithfulness(question, chunks, inquiry, kept=kept)
     if chunks is None:

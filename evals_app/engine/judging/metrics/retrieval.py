@@ -90,7 +90,7 @@ async def _usefulness(
     if not inquiry.is_scripted:  # a script's verdicts are written in the order of the ranks
         random.Random(inquiry.nonce).shuffle(ranks)
     items = to_items((chunks[rank - 1].text for rank in ranks), inquiry)
-    expected = as_shown(question.view.expected(None), inquiry)
+    expected = as_shown(question.view.expected_value(None), inquiry)
     blocks = dialogue_of(question.view).blocks(inquiry) | {"EXPECTED": expected}
     judged = await _PRECISION.judge(items, inquiry, blocks)
     by_rank = {rank: judged.opinions[place] for place, rank in enumerate(ranks, 1)}
@@ -135,7 +135,7 @@ async def contextual_recall(
 
     The expected answer is not blank.
     """
-    items = to_items(segments(question.view.expected(None)), inquiry)
+    items = to_items(segments(question.view.expected_value(None)), inquiry)
     parts = await find_sources(
         _RECALL,
         items,

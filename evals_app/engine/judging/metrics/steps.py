@@ -122,7 +122,7 @@ async def write_steps(recipe: Recipe, inquiry: Inquiry) -> tuple[str, ...]:
         "evaluation_steps",
         rules=_RULES.format(fields=fields, scale=_SCALES.get(recipe.scale, _SCALES["1-5"])),
         form=_FORM,
-        blocks={"CRITERIA": inquiry.escaped(recipe.criteria)},
+        blocks={"CRITERIA": inquiry.escape(recipe.criteria)},
         takes_advice=False,
     )
     read = _read_scripted if inquiry.is_scripted else _read

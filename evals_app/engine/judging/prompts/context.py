@@ -31,7 +31,7 @@ class ShownChunk:
 def shown_chunks(chunks: Sequence[Chunk], inquiry: Inquiry) -> list[ShownChunk]:
     """Number and escape chunks."""
     return [
-        ShownChunk(number, chunk.id, inquiry.escaped(chunk.text))
+        ShownChunk(number, chunk.id, inquiry.escape(chunk.text))
         for number, chunk in enumerate(chunks, 1)
     ]
 

@@ -83,4 +83,4 @@ def _file_text(file: ShownFile) -> str:
 
 def as_shown(text: str, inquiry: Inquiry) -> str:
     """Escape a text, and cut it if it is very long."""
-    return cut(inquiry.escaped(text), MAX_SUBMISSION_CHARS)
+    return cut(inquiry.escape(text), MAX_SUBMISSION_CHARS)

@@ -54,7 +54,7 @@ class Inquiry:
     def is_scripted(self) -> bool:
         return self.asker.is_scripted
 
-    def escaped(self, text: str) -> str:
+    def escape(self, text: str) -> str:
         return escape_text(text, self.nonce)
 
     def prompt(

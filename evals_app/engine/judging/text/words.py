@@ -101,7 +101,7 @@ class Words:
                 begins &= is_markup
 
     @cached_property
-    def joined(self) -> str:
+    def text_in_lines(self) -> str:
         """All words in one text, each between line ends."""
         return "".join(["\n", *(f"{word}\n" for word in self.words)])
 

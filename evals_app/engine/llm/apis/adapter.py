@@ -245,7 +245,7 @@ class Adapter(ABC):
             latency_ms=(self.clock() - started) * 1000,
             first_token_ms=(first - started) * 1000 if is_measured and first is not None else None,
             request_id=label(self.without_key(arrived.request_id or "")) or None,
-            sent=self._sent(call, without=without),
+            sent=self._request_body(call, without=without),
             dropped=tuple(sorted(without)),
         )
 
@@ -341,7 +341,7 @@ class Adapter(ABC):
     ) -> tuple[RawReply, ModelReply]:
         quiet = Quiet(call.silence_s, is_thinking=not call.stream)
         receiving = self._receive(call, names=names, without=without, quiet=quiet)
-        arrived = await self.bounded(receiving, timeout_s=call.timeout_s, quiet=quiet)
+        arrived = await self.receive(receiving, timeout_s=call.timeout_s, quiet=quiet)
         with self.reading():
             reply = self._read(arrived, names=names)
         if _size(reply) > MAX_REPLY_BYTES:
@@ -351,7 +351,7 @@ class Adapter(ABC):
             self._unstreamed.add(call.model)
         return arrived, reply
 
-    def _sent(self, call: ModelCall, *, without: frozenset[str]) -> dict[str, Any]:
+    def _request_body(self, call: ModelCall, *, without: frozenset[str]) -> dict[str, Any]:
         # Schema and key are as long as they are known, and streaming changes no answer.
         hidden = {"schema", "cache_key", "streaming"}
         given = given_settings(call, self.settings, without=without | hidden)
@@ -386,7 +386,7 @@ class Adapter(ABC):
                     raise SettingRefusedError(name) from None
         raise error
 
-    async def bounded(
+    async def receive(
         self, receiving: Awaitable[R], *, timeout_s: float, quiet: Quiet | None = None
     ) -> R:
         """Wait for an answer; errors become an AttemptError."""
@@ -417,21 +417,21 @@ class Adapter(ABC):
             raise AttemptError(UnavailableError, what, detail=detail, is_billable=is_sent) from None
         except sdk.APIStatusError as error:
             is_begun = error.status_code == http.HTTPStatus.OK
-            raise self.failed(
+            raise self.to_error(
                 read_complaint(_body(error)),
                 status=None if is_begun else error.status_code,
                 headers=error.response.headers,
                 request_id=error.request_id,
             ) from None
         except sdk.APIError as error:  # in a stream
-            raise self.failed(read_complaint(error.body)) from None
+            raise self.to_error(read_complaint(error.body)) from None
         except WebError as error:
             raise unreadable(str(error)) from None
         except httpx2.HTTPError as error:
             # SDKs wrap errors before the body of a stream, not always those within.
             raise broken_off(self._clean(str(error))) from None
 
-    def failed(
+    def to_error(
         self,
         complaint: Complaint,
         *,

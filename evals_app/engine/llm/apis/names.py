@@ -28,7 +28,7 @@ class ToolNames:
             self._sent[name] = sent
             self._authored[sent] = name
 
-    def sent(self, authored: str) -> str:
+    def name_to_send(self, authored: str) -> str:
         """Return the name to send.
 
         Raises:
@@ -36,7 +36,7 @@ class ToolNames:
         """
         return self._sent[authored]
 
-    def authored(self, sent: str) -> str:
+    def authored_name(self, sent: str) -> str:
         """Return the authored name; a name that a model made up stays as it is."""
         return self._authored.get(sent, sent)
 

@@ -71,7 +71,7 @@ class OpenAIAdapter(Adapter):
         create = self._open().embeddings.with_raw_response.create
         started = self.clock()
         receiving = self._receive_whole(create, embeddings.to_request(call))
-        arrived = await self.bounded(receiving, timeout_s=call.timeout_s)
+        arrived = await self.receive(receiving, timeout_s=call.timeout_s)
         with self.reading():
             result = embeddings.to_embeddings(arrived.body, texts=len(call.texts))
         return replace(result, latency_ms=(self.clock() - started) * 1000)
@@ -155,7 +155,7 @@ class OpenAIAdapter(Adapter):
     def _check(self, body: Mapping[str, Any], *, headers: Mapping[str, str]) -> None:
         """Raise an error that came after a status of 200."""
         if error := chat.error_in(body):
-            raise self.failed(read_complaint(error), headers=headers, request_id=_id(body))
+            raise self.to_error(read_complaint(error), headers=headers, request_id=_id(body))
 
     def _read(self, arrived: RawReply, *, names: ToolNames) -> ModelReply:
         read = responses.to_reply if "output" in arrived.body else chat.to_reply

@@ -136,7 +136,7 @@ def tool_definitions(
     """Return the tools as all APIs take them; `schema` is the key of the arguments' JSON Schema."""
     return [
         {
-            "name": names.sent(tool.name),
+            "name": names.name_to_send(tool.name),
             "description": tool.description,
             schema: dict(tool.parameters),
         }
@@ -171,7 +171,7 @@ def tool_request(id_: object, *, name: object, arguments: str, names: ToolNames)
     read = parse_json(arguments)
     return ToolRequest(
         id=read_name(id_, "the id of a tool call"),
-        name=names.authored(read_name(name, "the name of a tool call")),
+        name=names.authored_name(read_name(name, "the name of a tool call")),
         arguments=read if isinstance(read, dict) else {},
         arguments_raw=arguments,
         is_malformed=not isinstance(read, dict),

@@ -69,7 +69,7 @@ def test_what_is_left_out_is_unknown_and_not_0() -> None:
 
     assert (turn.usage.prompt_tokens, turn.usage.response_tokens) == (5, None)
     assert (turn.cost_usd, turn.model, turn.tool_calls) == (None, None, ())
-    assert View(make_trial(turn), turn).retrieved() is None
+    assert View(make_trial(turn), turn).retrieved_chunks() is None
 
 
 @pytest.mark.parametrize(
@@ -204,7 +204,7 @@ def test_sources_of_an_agent_without_calls_are_a_call_of_their_own() -> None:
     turn = noted(AgentReply("Hello.", retrieved=(Chunk("a", "A"),)))
 
     assert [call.name for call in turn.tool_calls] == ["retrieved"]
-    assert View(make_trial(turn), turn).retrieved() == (Chunk("a", "A"),)
+    assert View(make_trial(turn), turn).retrieved_chunks() == (Chunk("a", "A"),)
     assert turn.reply == "Hello."
 
 
@@ -213,13 +213,13 @@ def test_sources_of_an_agent_that_reports_its_calls_add_no_call() -> None:
     turn = noted(AgentReply("Hello.", tool_calls=calls, retrieved=(Chunk("a", "A"),)))
 
     assert [call.name for call in turn.tool_calls] == ["search", "read"]
-    assert View(make_trial(turn), turn).retrieved() == (Chunk("a", "A"),)
+    assert View(make_trial(turn), turn).retrieved_chunks() == (Chunk("a", "A"),)
 
 
 def test_an_agent_that_found_nothing_has_looked_all_the_same() -> None:
     turn = noted(read_reply({"output": "I do not know.", "retrieved": []}))
 
-    assert View(make_trial(turn), turn).retrieved() == ()
+    assert View(make_trial(turn), turn).retrieved_chunks() == ()
 
 
 @pytest.mark.parametrize(

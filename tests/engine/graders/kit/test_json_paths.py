@@ -104,10 +104,10 @@ def test_without_a_path_the_whole_reply_is_graded() -> None:
 def test_where_it_reads_stands_before_the_sentence_and_capitals_stay() -> None:
     notes = {"response_path": "a"}
 
-    assert GradedText("x", notes).noted(Grade.hit("The reply is x.")).reason == (
+    assert GradedText("x", notes).add_note(Grade.hit("The reply is x.")).reason == (
         "At a: the reply is x."
     )
-    assert GradedText("x", notes).noted(Grade.hit("BLEU 0.5.")).reason == "At a: BLEU 0.5."
+    assert GradedText("x", notes).add_note(Grade.hit("BLEU 0.5.")).reason == "At a: BLEU 0.5."
 
 
 @pytest.mark.parametrize(

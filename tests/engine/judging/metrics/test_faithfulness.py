@@ -30,7 +30,7 @@ async def measured(
     view = view or rag_view(ANSWER, chunks=CHUNKS)
     question = RagQuestion(metric="faithfulness", view=view, **dict(options))
     inquiry = make_inquiry(FakeModel(*replies), **changes)
-    return await faithfulness(question, view.retrieved(), inquiry, kept=ClaimMemory())
+    return await faithfulness(question, view.retrieved_chunks(), inquiry, kept=ClaimMemory())
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ async def test_it_takes_two_calls() -> None:
     view = rag_view(ANSWER, chunks=CHUNKS)
     question = RagQuestion(metric="faithfulness", view=view)
 
-    await faithfulness(question, view.retrieved(), inquiry, kept=ClaimMemory())
+    await faithfulness(question, view.retrieved_chunks(), inquiry, kept=ClaimMemory())
 
     assert model.purposes == [call.purpose for call in inquiry.calls] == ["claims", "faithfulness"]
     text = prompt_of(model.asked[1])

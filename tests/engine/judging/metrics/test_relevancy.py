@@ -124,7 +124,7 @@ async def test_one_call_shows_question_answer_and_parts() -> None:
 async def of_context(model: FakeModel, *chunks: str, **options: Any) -> MetricScore:
     view = rag_view(chunks=chunks)
     question = RagQuestion(metric="contextual_relevancy", view=view, **options)
-    return await contextual_relevancy(question, view.retrieved() or (), make_inquiry(model))
+    return await contextual_relevancy(question, view.retrieved_chunks() or (), make_inquiry(model))
 
 
 async def test_the_context_is_scored_by_segment_and_by_chunk() -> None:

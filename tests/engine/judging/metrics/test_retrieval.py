@@ -47,7 +47,7 @@ async def precise(model: FakeModel, *chunks: str, **changes: Any) -> MetricScore
     view = rag_view(chunks=chunks, expected=EXPECTED)
     question = RagQuestion(metric="contextual_precision", view=view)
     inquiry = make_inquiry(model, **changes)
-    return await contextual_precision(question, view.retrieved() or (), inquiry)
+    return await contextual_precision(question, view.retrieved_chunks() or (), inquiry)
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ async def test_a_script_answers_in_the_order_of_the_ranks() -> None:
 async def recalled(model: FakeModel, **options: Any) -> MetricScore:
     view = rag_view(expected=EXPECTED)
     question = RagQuestion(metric="contextual_recall", view=view, **options)
-    return await contextual_recall(question, view.retrieved() or (), make_inquiry(model))
+    return await contextual_recall(question, view.retrieved_chunks() or (), make_inquiry(model))
 
 
 @pytest.mark.parametrize(

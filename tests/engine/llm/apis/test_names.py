@@ -32,49 +32,51 @@ COLLIDING = st.one_of(
 def test_a_name_is_sent_as_apis_accept_it(name: str, sent: str) -> None:
     names = ToolNames([name])
 
-    assert names.sent(name) == sent
-    assert names.authored(sent) == name
+    assert names.name_to_send(name) == sent
+    assert names.authored_name(sent) == name
 
 
 def test_a_rewritten_name_gives_way_to_an_accepted_one_in_any_order() -> None:
     for order in (["entity.query", "entity_query"], ["entity_query", "entity.query"]):
         names = ToolNames(order)
 
-        assert names.sent("entity_query") == "entity_query"
-        assert re.fullmatch(r"entity_query_[0-9a-f]{8}", names.sent("entity.query"))
+        assert names.name_to_send("entity_query") == "entity_query"
+        assert re.fullmatch(r"entity_query_[0-9a-f]{8}", names.name_to_send("entity.query"))
 
 
 def test_of_two_rewritten_names_the_first_in_the_alphabet_stays_readable() -> None:
     names = ToolNames(["entity/query", "entity.query"])
 
-    assert names.sent("entity.query") == "entity_query"
-    assert names.sent("entity/query").startswith("entity_query_")
+    assert names.name_to_send("entity.query") == "entity_query"
+    assert names.name_to_send("entity/query").startswith("entity_query_")
 
 
 def test_a_hash_that_somebody_took_is_hashed_again() -> None:
-    first = ToolNames(["a.b", "a_b"]).sent("a.b")
+    first = ToolNames(["a.b", "a_b"]).name_to_send("a.b")
 
     names = ToolNames(["a.b", "a_b", first])
 
-    assert names.sent(first) == first
-    assert names.sent("a.b") not in {first, "a_b"}
+    assert names.name_to_send(first) == first
+    assert names.name_to_send("a.b") not in {first, "a_b"}
 
 
 def test_a_name_that_the_model_made_up_stays_as_it_is() -> None:
-    assert ToolNames(["search"]).authored("entity_query") == "entity_query"
+    assert ToolNames(["search"]).authored_name("entity_query") == "entity_query"
 
 
 @given(st.lists(COLLIDING, unique=True, max_size=12))
 def test_every_set_of_names_makes_the_round_trip(authored: list[str]) -> None:
     names = ToolNames(authored)
 
-    sent = {name: names.sent(name) for name in authored}
+    sent = {name: names.name_to_send(name) for name in authored}
     assert all(re.fullmatch(r"[A-Za-z0-9_-]{1,64}", sent_name) for sent_name in sent.values())
-    assert {names.authored(sent_name): sent_name for sent_name in sent.values()} == sent
+    assert {names.authored_name(sent_name): sent_name for sent_name in sent.values()} == sent
 
 
 @given(st.lists(COLLIDING, unique=True, max_size=12))
 def test_the_order_of_the_tools_does_not_matter(authored: list[str]) -> None:
     names, sorted_names = ToolNames(authored), ToolNames(sorted(authored))
 
-    assert [names.sent(name) for name in authored] == [sorted_names.sent(name) for name in authored]
+    assert [names.name_to_send(name) for name in authored] == [
+        sorted_names.name_to_send(name) for name in authored
+    ]
