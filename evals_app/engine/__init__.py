@@ -2,5 +2,5 @@
 
 Read from the top: `execution` (many conversations) uses `conversation` and `grading`, these use
 `suite` (what was written) and `scoring`, these the `graders`, `agents` and `judging`, these `llm`.
-At the bottom lie `spec`, `trial` and `errors`, which know nobody.
+At the bottom are `specs`, `record` and `basics`, which import none of the others.
 """

@@ -43,7 +43,7 @@ async def open_session(
     """Begin a conversation with the agent; its resources are closed at the end.
 
     `tools` are the agent's, with variables filled in; `complete` calls model APIs, `callables` runs
-    code of the operator, an agent over HTTP waits in `queue`.
+    the operator's code, and an agent over HTTP waits in `queue`.
 
     Raises:
         ConfigurationError: the agent cannot work as written.

@@ -35,7 +35,7 @@ _MAY_COST_MORE = (
 
 
 class ModelSession:
-    """Ask the model, run the tools that it requests, until it answers."""
+    """Ask the model and run the tools that it requests until it answers."""
 
     def __init__(
         self, agent: ModelAgent, *, setting: Setting, toolbox: Toolbox, complete: Complete
@@ -149,7 +149,9 @@ def _document_text(file: FileContent) -> str:
     try:
         text = text_of(file.media_type, file.data)
     except DocumentError:
-        return text_shown(file.name, file.media_type, file.data)  # that it cannot be read
+        return text_shown(
+            file.name, file.media_type, file.data
+        )  # the text says why it cannot be read
     return f"[File {file.name}]\n{text}\n[End of {file.name}]"
 
 

@@ -23,7 +23,7 @@ from evals_app.engine.record.trial import (
 )
 from evals_app.engine.specs.files import sha256_of
 
-_SHARE_OF_TURN = 0.9  # of what is left of it
+_SHARE_OF_TURN = 0.9  # of the remaining time
 MIN_SILENCE_S = 30.0  # before a provider is blamed for it
 
 
@@ -33,7 +33,7 @@ class Setting:
 
     `session_id` identifies the execution: 32 hexadecimal digits, so that it is a trace id, too.
     `trial` counts the executions of the case from 1. `clock` is the case's frozen time in ISO 8601;
-    None: it is not frozen. `note_tools` is called with the agent's tools once they are known.
+    None if it is not frozen. `note_tools` is called with the agent's tools once they are known.
     """
 
     system_prompt: str
@@ -52,7 +52,7 @@ class Setting:
 class Exchange:
     """A turn while it runs; what was done so far survives an error or a timeout.
 
-    `is_limit_chosen`: somebody set its time limit. `clock` gives seconds. `waited_s` is the time that was not the agent's; drivers add to it.
+    `is_limit_chosen`: its time limit was set explicitly. `clock` gives seconds. `waited_s` is the time that was not the agent's; drivers add to it.
     `paused_s` is how long the turn's timer stood still. `replayed_s` is time spent on it earlier,
     in an interrupted conversation. `pending` says in words what it is waiting for. `span_id` is the
     turn in the trace that external agents are sent.
@@ -107,12 +107,12 @@ class Exchange:
                 timer.reschedule(asyncio.get_running_loop().time() + left)
 
     def note_unknown(self) -> None:
-        """Note that tokens and cost are unknown: what was asked may be billed all the same."""
+        """Note that tokens and cost are unknown: the request may still be billed."""
         self.usages.append(Usage())
         self.costs.append(None)
 
     def refund(self, seconds: float) -> None:
-        """Give back the time that a failed attempt of the provider took."""
+        """Return back the time that a failed attempt of the provider took."""
         self.paused_s += seconds
         timer = self._timer
         if timer is not None and not timer.expired() and (when := timer.when()) is not None:
@@ -141,7 +141,7 @@ class Exchange:
         """Return the seconds after which a silent model API is given up.
 
         Just before the end of the turn: a model that thinks has nearly all of it, and an API that
-        never answers is the provider's fault. A limit that somebody chose decides by itself where
+        never answers is the provider's fault. An explicit limit decides by itself where
         less silence than a provider's own ends the turn, and while the model `is_thinking`: its API
         has begun to answer, or would not show that it has.
         """
@@ -156,7 +156,7 @@ class Exchange:
         return texts[-1] if texts else ""
 
     def no_reply(self) -> str:
-        """Say that the agent's reply is empty, and whether it wrote anything else."""
+        """Return a note that the agent's reply is empty, and whether it wrote anything else."""
         is_thought = bool(self.messages and self.messages[-1].reasoning)
         return f"The agent's reply is empty{': it wrote only reasoning' if is_thought else ''}."
 

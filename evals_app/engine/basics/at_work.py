@@ -1,4 +1,4 @@
-"""What this task works on, so that lines of the log can name it."""
+"""The execution that this task works on, for log lines."""
 
 from contextvars import ContextVar
 

@@ -30,7 +30,7 @@ GAPS = " _'\u2019\u00a0\u2007\u2009\u202f"
 _GROUPED_BY_GAPS = re.compile(
     rf"[1-9][0-9]{{0,2}}(?:([{GAPS}])[0-9]{{3}})(?:\1[0-9]{{3}})*(?:[.,][0-9]+)?"
 )
-# 1.234,56 and 1.234.567, or 1,234.56 and 1,234,567: it takes two signs, or one twice.
+# 1.234,56 and 1.234.567, or 1,234.56 and 1,234,567: two different signs, or one twice.
 _GROUPED_BOTH_WAYS = re.compile(
     r"[1-9][0-9]{0,2}(?:(?:,[0-9]{3})+\.[0-9]+|(?:\.[0-9]{3})+,[0-9]+|(?:,[0-9]{3}){2,}|(?:\.[0-9]{3}){2,})"
 )
@@ -82,7 +82,7 @@ def read_digits(text: str, *, decimal: DecimalSign) -> Digits | None:
 
 
 def _without_separators(text: str) -> Digits:
-    """Leave the separators of thousands out; the last sign is the decimal one if it is another."""
+    """Remove thousands separators; the last sign is the decimal point if it differs from them."""
     signs = [character for character in text if not character.isdecimal()]
     whole, decimals = text, ""
     if signs[-1] in ".," and signs.count(signs[-1]) == 1 and len(signs) > 1:
@@ -134,13 +134,13 @@ def read_amount(
     return None if number is None else (number, digits.is_certain)
 
 
-# A tolerance beyond these lets every number pass that is ever written.
+# A tolerance beyond these accepts any number in practical use.
 _ENDLESS_DIFFERENCE = 1e15
 _ENDLESS_SHARE = 1000.0
 
 
 def covers_everything(absolute: float, relative: float) -> bool:
-    """Say whether a tolerance lets practically every number pass."""
+    """Return whether a tolerance lets practically every number pass."""
     return absolute >= _ENDLESS_DIFFERENCE or relative >= _ENDLESS_SHARE
 
 
@@ -152,7 +152,7 @@ def shift_point(number: Decimal, places: int) -> Decimal:
 def is_within(
     actual: Decimal, expected: Decimal, *, absolute: Decimal, relative: Decimal = ZERO
 ) -> bool:
-    """Whether the two differ by at most `absolute`, or by `relative` times the expected number.
+    """Return whether the two differ by at most `absolute`, or by `relative` times the expected number.
 
     Exact for numbers of any length, in linear time. The difference of 1e999999 and 1 has a million
     digits; it is cut to as many as the operands have. A cut difference is below the tolerance if
@@ -165,7 +165,7 @@ def is_within(
     tolerance = max(absolute, context.multiply(relative, expected.copy_abs()))
     if difference != tolerance:
         return difference < tolerance
-    exact = context.copy()  # a flag reports what was cut, and others use these contexts too
+    exact = context.copy()  # a flag reports what was cut, and these contexts are shared
     exact.clear_flags()
     exact.subtract(actual, expected)
     return not exact.flags[Inexact]
@@ -179,4 +179,4 @@ def _context(bits: int) -> Context:
 
 
 def _digits(number: Decimal) -> int:
-    return len(str(number))  # as many, or a few more; it is quicker than counting
+    return len(str(number))  # an upper bound, which is quicker than counting

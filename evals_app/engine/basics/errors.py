@@ -2,7 +2,7 @@
 
 EngineError
 ├── AgentError                  the agent crashed, timed out or sent an empty reply: failed, cause `agent`
-├── ReplyMismatchError          an agent's replies are not as it is described: errored, cause `case`
+├── ReplyMismatchError          an agent's replies do not match its description: errored, cause `case`
 ├── JudgeError                  the judge could not grade: ungraded, cause `judge`
 ├── CodeError                   the operator's code failed: a grade in error, or an AgentError
 ├── CallsMissingError           spans of the agent did not arrive: checks of its calls are not graded

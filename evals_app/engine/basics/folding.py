@@ -24,7 +24,7 @@ _PLAIN = str.maketrans(
         "\u2026": "...",
     }
 )
-# All that is done to ASCII.
+# The only change to ASCII text.
 _ASCII = {code: "" for code in range(128) if INVISIBLE.match(chr(code))} | {
     code: sign
     for code, sign in (_PLAIN | _LINE_ENDS).items()
@@ -131,7 +131,7 @@ def _is_whole(text: str, start: int, end: int) -> bool:
 
 
 def _goes_on(beyond: str, edge: str) -> bool:
-    """Say whether the characters beyond an edge, the nearest first, belong to the same word."""
+    """Return whether the characters beyond an edge, nearest first, continue the same word."""
     if not _is_word(edge) or SPACELESS.match(edge) or SPACELESS.match(beyond):
         return False
     if _is_word(beyond[:1]):

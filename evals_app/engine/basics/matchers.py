@@ -26,7 +26,7 @@ _MAX_DEPTH = 50
 _MAX_SHOWN = 120
 _LARGE = 1e16  # written with an exponent
 _FUZZY_TOLERANCE = Decimal("1e-9")
-# In texts they mean nothing, except in a number: 1,5 is not 15.
+# Ignored in texts, except in a number: 1,5 is not 15.
 _IGNORED_BY_FUZZY = re.compile(r"(?<![0-9])[,_]|[,_](?![0-9])|(?<=[0-9])[,_](?=[0-9]{3}(?![0-9]))")
 _DECIMAL_SIGNS = get_args(DecimalSign)
 
@@ -125,7 +125,7 @@ def json_problem(value: Any, depth: int = 0) -> str | None:
 
 
 def matches(matcher: Any, actual: Any) -> bool:
-    """Whether an argument is as the matcher wants it; never raises, whatever was passed."""
+    """Return whether an argument is as the matcher wants it; never raises, whatever was passed."""
     kind = _kind(matcher)
     operand: Any = None if kind is None else matcher[kind]
     if kind == "present":
@@ -146,7 +146,7 @@ def matches(matcher: Any, actual: Any) -> bool:
 
 
 def _is_literally(literal: Any, actual: Any) -> bool:
-    """Whether a value is the literal one, matchers in it apart."""
+    """Return whether a value is the literal one, matchers in it apart."""
     if isinstance(literal, dict):
         if not isinstance(actual, dict) or not actual.keys() <= literal.keys():
             return False
@@ -168,7 +168,7 @@ def _is_inner(literal: Any, actual: Any) -> bool:
 
 
 def _has(part: Any, whole: Any) -> bool:
-    """Whether a list has the value, or the text of anything else has the text in it."""
+    """Return whether a list has the value, or the text of anything else has the text in it."""
     if not isinstance(whole, list | tuple):
         return contains(part, whole)
     if isinstance(part, str):
@@ -206,7 +206,7 @@ def equal(left: Any, right: Any, *, composed: bool = False) -> bool:
 
 
 def _exact(value: Any, other: Any) -> Any:
-    # Python compares int, float and Decimal exactly. But who writes 0.1 means one tenth, which is the
+    # Python compares int, float and Decimal exactly. But 0.1 in a file means one tenth, which is the
     # shortest text of that float, not its value.
     if isinstance(value, float) and isinstance(other, Decimal):
         return Decimal(repr(value))
@@ -214,7 +214,7 @@ def _exact(value: Any, other: Any) -> Any:
 
 
 def contains(part: Any, whole: Any) -> bool:
-    """Whether a list has the value, or the text form of anything has the text in it.
+    """Return whether a list has the value, or the text form of anything has the text in it.
 
     Texts are compared as people see them, upper and lower case alike.
     """
@@ -234,7 +234,7 @@ def _texts(value: Any) -> list[str]:
     try:
         return [str(value)]
     except (ValueError, RecursionError):
-        # Over 4,300 digits, which only Decimal writes, or nested too deeply.
+        # Over 4,300 digits, which only Decimal can write, or nested too deeply.
         return [str(Decimal(value))] if isinstance(value, int) else []
 
 
@@ -305,7 +305,7 @@ def _show(value: Any) -> str:
 
 
 def named_apart(matcher: Any, actual: Any, shown: str) -> str:
-    """Return what is shown of a value; a text and a number that look alike with what they are."""
+    """Return a value as shown; a text and a number that look alike get their types."""
     literal = _kind(matcher) is None and not isinstance(matcher, dict | list | bool | NoneType)
     if not literal or isinstance(actual, dict | list | bool | NoneType):
         return shown
@@ -316,14 +316,14 @@ def named_apart(matcher: Any, actual: Any, shown: str) -> str:
 
 
 def with_args(matchers: Mapping[str, Any]) -> str:
-    """Say what the arguments must be: ` with type = order, limit = 5`."""
+    """Describe what the arguments must be: ` with type = order, limit = 5`."""
     if not matchers:
         return ""
     return " with " + listed([phrase(name, matcher) for name, matcher in matchers.items()])
 
 
 def mismatches(matchers: Mapping[str, Any], args: Mapping[str, Any], *, exact: bool) -> list[str]:
-    """Say of each argument that is not as wanted what it is; with `exact` others may not occur."""
+    """Describe each argument that does not match; with `exact`, others may not occur."""
     wrong = []
     extra = [name for name in args if name not in matchers]
     for name, matcher in matchers.items():

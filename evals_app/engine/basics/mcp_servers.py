@@ -18,7 +18,9 @@ _SLUG = re.compile(r"[a-z0-9]+(?:[-_][a-z0-9]+)*")
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 # What every program gets anyway, as the package for MCP decides.
 _INHERITED = ("HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER")
-_SECRET_CHARS = 8  # shorter values, such as a port, are no secrets, and appear in results by chance
+_SECRET_CHARS = (
+    8  # shorter values, such as a port, are not secrets and may occur in results by chance
+)
 _EXAMPLE = '{"docs": {"url": "https://docs.example.org/mcp"}}'
 
 

@@ -42,7 +42,7 @@ def text_of(media_type: str, content: bytes) -> str:
 
 
 def _cut(pieces: Iterable[str]) -> str:
-    """Join pieces, and ask for no more of them than fit."""
+    """Join pieces, and consume no more of them than fit."""
     kept, size = [], 0
     for piece in pieces:
         if size + len(piece) > MAX_CHARS:
@@ -58,7 +58,7 @@ def _lines(lines: Iterable[str]) -> Iterator[str]:
         yield f"\n{line}" if n else line
 
 
-# Whatever begins here also ends, at the end of the text if need be: no place is read twice.
+# Every match has an end, if only that of the text, so nothing is read twice.
 _MARKUP = re.compile(
     r"""<!--.*?(?:-->|\Z)
     | <(script|style)(?=[\s/>]).*?(?:</\1(?=[\s/>])[^>]*+(?:>|\Z)|\Z)
@@ -96,7 +96,7 @@ def _text_of_archive(kind: str, content: bytes) -> str:
     except expat.ExpatError as error:
         raise DocumentError(f"its XML is broken: {error}.") from error
     except Exception as error:
-        # Archives and encodings break in more ways than their readers name.
+        # Readers of archives and encodings raise more than they document.
         raise DocumentError(f"it is not a valid {kind} document.") from error
 
 
@@ -110,7 +110,7 @@ class _Event(NamedTuple):
 
 @dataclass(slots=True)
 class _Parts:
-    """Reads the parts of an archive, which have a budget together."""
+    """Reads the parts of an archive within one shared budget."""
 
     archive: zipfile.ZipFile
     _left: int = field(default=_MAX_BYTES, init=False)

@@ -14,7 +14,7 @@ from pydantic import AfterValidator, ValidationInfo
 
 from evals_app.engine.basics.mcp_servers import McpServer
 
-# Passed as pydantic's context: what was permitted when it was written is read without checking again.
+# Passed as pydantic's context: a stored spec was checked when written, and is not checked again.
 FROZEN: Mapping[str, bool] = MappingProxyType({"is_frozen": True})
 
 # Shipped with this program, so there is nothing to permit.
@@ -47,12 +47,12 @@ class Permits:
     interpreters: Mapping[str, str] = field(default_factory=dict)
 
     def module(self, name: str) -> bool:
-        """Whether a module may be imported."""
+        """Return whether a module may be imported."""
         permitted = (*self.modules, OUR_MODULE)
         return any(name == module or name.startswith(f"{module}.") for module in permitted)
 
     def command(self, words: Sequence[str]) -> bool:
-        """Whether a command line may be run."""
+        """Return whether a command line may be run."""
         return any(
             list(words[: len(start)]) == start
             for command in (*self.commands, OUR_COMMAND)
@@ -60,7 +60,7 @@ class Permits:
         )
 
     def variable(self, name: str) -> bool:
-        """Whether a header may contain this environment variable, wherever it goes."""
+        """Return whether a header may contain this environment variable, wherever it goes."""
         return bool(self.variable_hosts(name))
 
     def variable_hosts(self, name: str) -> list[str]:
@@ -76,7 +76,7 @@ class Permits:
 
 
 def is_ours(name: str) -> bool:
-    """Whether a variable, or a pattern of names, is about this site itself."""
+    """Return whether a variable, or a pattern of names, is about this site itself."""
     return name.startswith(_OURS)
 
 
@@ -109,7 +109,7 @@ def set_permits(given: Permits) -> None:
 
 
 def is_frozen(info: ValidationInfo) -> bool:
-    """Whether a stored spec is read that was checked when it was written."""
+    """Return whether a stored spec is read that was checked when it was written."""
     return bool(info.context and info.context.get("is_frozen"))
 
 

@@ -1,4 +1,4 @@
-"""Tell what a model thinks from what it replies, where both come as one text.
+"""Separate a model's reasoning from its reply where both come as one text.
 
 Models that are served locally write `<think>...</think>` and then the reply. Only the reply counts.
 
@@ -7,7 +7,7 @@ Models that are served locally write `<think>...</think>` and then the reply. On
   servers put `<think>` into the prompt.
 * A `<think>` without an end is reasoning that was cut off, if it begins a line.
 * In Markdown code and in JSON tags are part of the text. What begins with a brace is JSON even if it
-  is broken: else a judge that quotes a reply with tags could be read as if it had said the opposite.
+  is broken: otherwise a judge that quotes a reply with tags could be misread as saying the opposite.
 """
 
 import json
@@ -48,7 +48,7 @@ def without_reasoning(text: str) -> ReasonedText:
 
 
 def tag_warnings(text: str) -> list[str]:
-    """Warn a check that looks for a tag: replies have none, but for those that are about them."""
+    """Warn about a check that looks for a tag: replies have none, except those about tags."""
     if not re.search(rf"</?{_NAME}", text, re.IGNORECASE):
         return []
     warning = (

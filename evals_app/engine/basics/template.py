@@ -12,7 +12,7 @@ from fixtures_app.ground.words import nearest
 
 # A lone brace is plain text, also inside of double ones: {{find({"id": 1})}}.
 _BRACES = re.compile(r"(\\?)\{\{(?!\{)((?:[^{}]|\{(?!\{)|\}(?!\}))*)\}\}")
-# What is a part of a template even if it has several lines; other such braces are data.
+# Part of a template even across lines; other braces across lines are data.
 _CODE = re.compile(r"[#/^>&!~-]?\s*[A-Za-z_]\w*\s*(?:[.(|\[\s]|\Z)")
 # Statements of the templates of other systems: {% if name %}.
 _STATEMENT = re.compile(r"\{%[-+]?\s*[a-z][^\n%]{0,200}%\}")
@@ -44,7 +44,7 @@ class ResolvedText:
 
 
 def unknown_variable(text: str) -> str | None:
-    """Say what is wrong with the first unknown variable; None if all are known."""
+    """Describe what is wrong with the first unknown variable; None if all are known."""
     for name in map(_variable, _BRACES.finditer(text)):
         if name is None or not _is_unknown(name):
             continue

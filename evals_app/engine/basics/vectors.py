@@ -20,7 +20,7 @@ _MAX_KEPT = 2_000  # of 1,536 numbers each: some 25 MB
 
 
 def unit(numbers: Sequence[float]) -> Vector:
-    """Return the vector of length 1 in the same direction; of no direction zeros.
+    """Return the vector of length 1 in the same direction; zeros stay zeros.
 
     Raises:
         ValueError: a number is infinite or none at all.
@@ -82,12 +82,12 @@ def _static_vectors(directory: str, texts: Sequence[str]) -> list[Vector]:
     return [unit(vector.tolist()) for vector in model.encode(readable, max_length=None)]
 
 
-_LOADING = Lock()  # of many threads that want the model, one loads it
+_LOADING = Lock()  # only one thread loads the model
 
 
 @lru_cache(maxsize=1)
 def _static_model(directory: str) -> Any:
-    # What is no folder the library takes for a name on a server of models.
+    # The library takes a path that is not a folder for a name on a model hub.
     if not Path(directory).is_dir():
         raise JudgeError(f"There is no folder {directory} on this machine.")
     try:

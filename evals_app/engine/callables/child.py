@@ -66,7 +66,7 @@ class Functions:
 
     def _load(self, request: dict[str, Any]) -> list[str]:
         reference, purpose = request["reference"], request["purpose"]
-        signal.alarm(_IMPORT_S)  # kills, even if no caller waits any more
+        signal.alarm(_IMPORT_S)  # kills, even if no caller is waiting
         try:
             function = load(reference, purpose=purpose, modules=request["modules"])
         finally:
@@ -105,7 +105,7 @@ def _new_loop() -> Callable[[Awaitable[Any]], Any]:
 
 
 def describe_error(error: BaseException) -> str:
-    """Say what was raised, and where in the operator's code."""
+    """Describe what was raised, and where in the operator's code."""
     try:
         text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     except Exception:  # noqa: BLE001 - an exception that cannot even be written
@@ -136,7 +136,7 @@ def take_streams() -> tuple[IO[bytes], IO[bytes]]:
 
 def main() -> None:
     """Answer until the input ends."""
-    # A worker ignores both, which is inherited; programs started by this code must be stoppable.
+    # A worker ignores both signals, and children inherit that; programs of this code must be stoppable.
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, signal.SIG_DFL)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

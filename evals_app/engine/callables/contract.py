@@ -31,7 +31,7 @@ class GraderContext:
     """A turn, or at the end the whole conversation, as a grader sees it.
 
     `turn_index` counts from 0; None is the whole conversation, whose `turn_input` is the last
-    message. `reports_calls` False: `tool_invocations` is not all that was called, because the agent
+    message. `reports_calls` False: `tool_invocations` may be incomplete, because the agent
     does not report it. `retrieval_context` None: nothing was looked up. `turn_config` is the case's
     `config`. `world_before` and `world_after` are `{"entities": [...], "relations": [...]}`
     before and after what the grader sees; None if there is no world to compare.

@@ -8,7 +8,7 @@ import sys
 
 def main() -> None:
     """Become the program."""
-    # A worker ignores both, which is inherited; the program must be stoppable.
+    # A worker ignores both signals, and children inherit that; the program must be stoppable.
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, signal.SIG_DFL)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

@@ -110,7 +110,7 @@ def _module(name: str) -> types.ModuleType:
 
 
 def _own_folders() -> list[str]:
-    """Return where the operator's own modules are: installed packages are never meant."""
+    """Return where the operator's own modules are: installed packages never count."""
     folders = [folder for folder in os.environ.get("PYTHONPATH", "").split(os.pathsep) if folder]
     here = str(Path.cwd())
     return folders if here in sysconfig.get_paths().values() else [*folders, here]

@@ -27,10 +27,10 @@ def child(python: str = sys.executable) -> tuple[str, ...]:
 
 
 def path_of(interpreter: str | None) -> str:
-    """Return the path of an interpreter by its name; without one, of the one that runs this program.
+    """Return the path of a named interpreter; without a name, of the one running this program.
 
     Raises:
-        CodeError: the operator does not permit it, or not any more.
+        CodeError: the operator does not (or no longer) permit it.
     """
     if interpreter is None:
         return sys.executable
@@ -83,11 +83,11 @@ class LoadedCallable:
         return (reference, purpose) in self._known
 
     def takes(self, reference: str, field: str) -> bool:
-        """Whether an agent that was loaded has a parameter for one of AGENT_FIELDS."""
+        """Return whether an agent that was loaded has a parameter for one of AGENT_FIELDS."""
         return field in self._known.get((reference, "agent"), ())
 
     async def load(self, reference: str, purpose: Purpose) -> None:
-        """Import it, unless it has been.
+        """Import it, unless already imported.
 
         Raises:
             CodeError: it cannot be imported or called.

@@ -25,7 +25,7 @@ _PASSED_ON = frozenset(
 _TAIL_BYTES = 4_000  # kept of what is written to standard error
 _SHOWN_CHARS = 500
 _LAST_WORDS_S = 0.2  # to read the rest of its output, once the process itself is gone
-_GONE_S = 5.0  # killed processes end at once, unless the disk hangs
+_GONE_S = 5.0  # killed processes end immediately, unless the disk hangs
 _STDOUT = 1
 # Escape sequences of terminals, and control characters.
 _UNREADABLE = re.compile(
@@ -59,7 +59,7 @@ def readable(written: bytes) -> str:
 
 
 def ending(code: int) -> str:
-    """Say how a process ended."""
+    """Describe how a process ended."""
     if code >= 0:
         return f"exit code {code}"
     try:
@@ -112,7 +112,7 @@ class Process(asyncio.SubprocessProtocol):
         )
         return process
 
-    # What asyncio calls.
+    # Called by asyncio.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.SubprocessTransport", transport)
@@ -136,11 +136,11 @@ class Process(asyncio.SubprocessProtocol):
             self._news.set()
 
     def process_exited(self) -> None:
-        # What it has started and left behind could keep its streams open forever.
+        # Processes that it left behind could keep its streams open forever.
         asyncio.get_running_loop().call_later(_LAST_WORDS_S, self._leave)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self.kill()  # what was left behind without streams
+        self.kill()  # processes left behind without streams
         if self._guard is not None:
             self._guard.tell("-", self.pid)
         self._ended.set()
@@ -150,7 +150,7 @@ class Process(asyncio.SubprocessProtocol):
         self.kill()
         self._transport.close()  # processes that left its group are out of reach, and may keep them open
 
-    # What others call.
+    # The public methods.
 
     @property
     def code(self) -> int | None:

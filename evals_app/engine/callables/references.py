@@ -23,7 +23,7 @@ from fixtures_app.ground.words import near
 
 _SHAPE = re.compile(r"([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*):[A-Za-z]\w*", re.ASCII)
 _IMPORT_S = 20.0  # a person waits for the form
-_KNOWN_S = 60.0  # then a callable that exists is checked again
+_KNOWN_S = 60.0  # after which an existing callable is checked again
 _UNKNOWN_S = 2.0  # a missing one may appear at any moment
 
 _known: dict[tuple[str, Purpose, str], tuple[float, str | None]] = {}
@@ -32,7 +32,7 @@ _until: ContextVar[float | None] = ContextVar("until", default=None)  # of the m
 
 @contextmanager
 def importing_within(seconds: float) -> Iterator[None]:
-    """Allow so much time for all callables that are checked inside, together."""
+    """Limit the total time of checking callables inside."""
     before = _until.set(time.monotonic() + seconds)
     try:
         yield
@@ -41,7 +41,7 @@ def importing_within(seconds: float) -> Iterator[None]:
 
 
 def interpreter_problem(name: str) -> str | None:
-    """Say why an interpreter cannot be used; None if it can."""
+    """Explain why an interpreter cannot be used; None if it can."""
     known = permits().interpreters
     if name not in known:
         names = ", ".join(known) or "none"
@@ -57,7 +57,7 @@ def interpreter_problem(name: str) -> str | None:
 def callable_problem(
     reference: str, purpose: Purpose, *, interpreter: str | None = None
 ) -> str | None:
-    """Say why a callable cannot be used, in an interpreter of its own if it has one; None if it can."""
+    """Explain why a callable cannot be used, in an interpreter of its own if it has one; None if it can."""
     match = _SHAPE.fullmatch(reference)
     if match is None:
         return "Write module.path:function, for example my_graders.money:total."
@@ -78,7 +78,7 @@ def callable_problem(
 
 
 def command_problem(words: Sequence[str]) -> str | None:
-    """Say why a program cannot be used; None if it can."""
+    """Explain why a program cannot be used; None if it can."""
     if any("\0" in word for word in words):
         return "A program and its arguments must be plain text."
     if not permits().command(words):

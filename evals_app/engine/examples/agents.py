@@ -11,7 +11,7 @@ PRICES = {"2005": 25.14, "2006": 38.09, "2007": 60.94}
 def analyst(message: str, history: Sequence[Mapping[str, str]]) -> dict[str, Any]:
     """Answer with a figure, the change between the last two, or that change in percent.
 
-    What was said before tells which figures are meant; nothing is kept between calls.
+    The earlier messages show which figures are meant; nothing is kept between calls.
     """
     years = re.findall(r"\b(?:19|20)\d\d\b", message)
     if years:

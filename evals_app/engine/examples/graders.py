@@ -87,7 +87,7 @@ def _is_step(call: ToolInvocation, name: str, wanted: list[float]) -> bool:
 
 
 def _number(value: object) -> float:
-    """Read a number, also from {"result": 5} or "1,234.5"; what is none equals nothing."""
+    """Read a number, also from {"result": 5} or "1,234.5"; anything else equals nothing."""
     if isinstance(value, dict) and len(value) == 1:
         value = next(iter(value.values()))
     try:

@@ -50,7 +50,7 @@ class EstimatedEffort(NamedTuple):
 
     @property
     def judge(self) -> tuple[float, float, float]:
-        """The same of judges."""
+        """The same for judges."""
         return self.judge_calls, self.judge_prompt_tokens, self.judge_response_tokens
 
     def scale(self, factor: float) -> "EstimatedEffort":
@@ -76,7 +76,7 @@ class Guesser:
     `tools` are the agent's. `judge` is used where a check names no model of its own; `scripted` are
     the agents that `scripted/<slug>` judges follow. Of `similarity` only a judge counts:
     embeddings cost almost nothing. `asks_agent` is False where stored conversations are graded, and
-    `is_free` knows the questions to judges that were answered already.
+    `is_free` returns whether a question to a judge was already answered.
     """
 
     suite: SuiteSpec
@@ -109,7 +109,7 @@ class Guesser:
                 effort, so_far = self._estimate_turn(self.agent, so_far)
                 efforts.append(effort)
             else:
-                # What an external agent calls is not ours to count; its time is.
+                # An external agent's own calls are not counted, but its time is.
                 so_far += REPLY_TOKENS
                 efforts.append(EstimatedEffort(time_s=CALL_S + REPLY_TOKENS / TOKENS_PER_S))
             tokens_up_to.append(so_far)

@@ -177,7 +177,7 @@ def _basis(
 ) -> _Basis:
     trials: dict[str, float] = {}
     guesses: dict[str, Guess] = {}
-    equal: dict[Guess, Guess] = {}  # equal ones are common: one of each is kept
+    equal: dict[Guess, Guess] = {}  # equal ones are common, so each is kept once
     for case, count in plan:
         trials[case.name] = count / share
         guess = guesser.guess(case)
@@ -319,7 +319,7 @@ def _at_once(guesser: Guesser, providers: Sequence[ProviderSpec], concurrency: i
 
 
 def _least_s(asked: _CallCounts, providers: Sequence[ProviderSpec]) -> float:
-    """Return the seconds that calls take at the providers' limits per minute."""
+    """Return the least seconds that calls take at the providers' limits per minute."""
     calls: Counter[str] = Counter()
     for models in asked:
         for model, count in models.items():

@@ -83,7 +83,7 @@ class Cost(PlainGrader):
         if cost_usd is None:
             unknown = unknown_cost(view.turns)
             return unknown if unknown.passed is None else unknown.but(score=0.0)
-        # To the last digit: a cost slightly above must not read like the limit.
+        # To the last digit: a cost slightly above the limit must not look equal to it.
         shown, limit = (usd_text(amount, is_exact=True) for amount in (cost_usd, self.max_usd))
         reason = f"{_subject(view)} cost {shown}; the limit is {limit}."
         graded = Grade.hit if cost_usd <= self.max_usd else Grade.miss
@@ -94,7 +94,7 @@ class Cost(PlainGrader):
 
 
 def _time_text(ms: float, most: int) -> str:
-    """Write a time rounded up; one slightly above the limit neither reads like it nor like more."""
+    """Write a time rounded up; one slightly above the limit must not look equal to it."""
     if not most < ms < most + 1:
         return seconds(math.ceil(ms))
     return f"{ms / 1000:,.6f}".rstrip("0") + " s"

@@ -29,9 +29,9 @@ from fixtures_app.ground.quoting import quoted, shortened
 
 _MIN_PASSING = 3  # of 5: partially meets the criteria
 _ALIKE = 0.25  # votes whose scores differ by no more agree
-_SCATTERED = 0.5  # votes whose scores differ by this much are worth little together
+_SCATTERED = 0.5  # votes whose scores differ by this much are unreliable together
 _LABEL_CHARS = 60
-# pydantic describes the keys of a dict in a way that OpenAPI 3.0 does not know.
+# pydantic describes the keys of a dict in a way that OpenAPI 3.0 does not support.
 _ANCHOR = {"type": "string", "minLength": 1, "maxLength": 2000}
 _ANCHORS = {
     "type": "object",
@@ -335,7 +335,7 @@ def _item(number: int, text: str, tick: TickedItem) -> dict[str, Any]:
 
 
 def _reason(ticks: Sequence[tuple[str, TickedItem]], counts: Counter[Any]) -> str:
-    """Say what was met and what was missed; the counts are ours, the words the judge's."""
+    """Describe what was met and missed; the counts are ours, the words the judge's."""
     parts = [
         _count(counts["pass"], applicable=len(ticks) - counts["not_applicable"], total=len(ticks))
     ]
@@ -349,7 +349,7 @@ def _reason(ticks: Sequence[tuple[str, TickedItem]], counts: Counter[Any]) -> st
 
 
 def _count(met: int, *, applicable: int, total: int) -> str:
-    """Say how many bullets are met, and that others did not apply."""
+    """Describe how many bullets are met, and that others did not apply."""
     are = "is" if met == 1 else "are"
     if applicable == total:
         return f"{met} of {total} bullet{'' if total == 1 else 's'} {are} met."
@@ -425,7 +425,7 @@ def _agreeing(answer: JudgeAnswer) -> int:
 
 
 def _is_scattered(answer: JudgeAnswer) -> bool:
-    """Whether the grades of votes are far apart; for pass and fail the count of votes is enough."""
+    """Return whether the grades of votes are far apart; for pass and fail the count of votes is enough."""
     scores = [vote.score for vote in answer.votes if vote.score is not None]
     is_graded = not isinstance(answer.raw, str)
     return is_graded and bool(scores) and max(scores) - min(scores) >= _SCATTERED

@@ -34,7 +34,7 @@ _FOR_SHOW = Context(prec=12, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[])
 
 
 def _number_or_text(value: Any) -> Any:
-    # One message in place of one for each type that it is not.
+    # One message instead of one per type of the union.
     if value is None or (isinstance(value, int | float | str) and not isinstance(value, bool)):
         return value
     raise ValueError("Write a number such as 60.94, or a text such as '1,234'.")
@@ -269,7 +269,7 @@ class Numeric(PathGrader):
             return [], f"the reply has no number; {says(reply)}."
         if self.extract == "last":
             return numbers[-1:], ""
-        # Of equal ones the first: a reply may repeat a number a hundred thousand times.
+        # Duplicates are dropped: a reply may repeat a number a hundred thousand times.
         numbers = list({number.value: number for number in reversed(numbers)}.values())[::-1]
         if self.extract == "only" and len(numbers) > 1:
             several = listed([_number_text(number) for number in numbers])

@@ -300,7 +300,7 @@ def _difference(missing: list[str], surplus: list[str]) -> str:
 
 
 def _how(alignment: Alignment) -> str:
-    """Say how words match, and in how many separate places."""
+    """Describe how words match, and in how many separate places."""
     ways = {
         "as they are": alignment.same,
         "by their stem": alignment.by_stem,

@@ -61,7 +61,7 @@ class ChunksFetched(PlainGrader):
 def _reason(
     expected: list[str], fetched: list[str], missing: list[str], unwanted: list[str]
 ) -> str:
-    """Say what was fetched, and what was expected if it differs."""
+    """Describe what was fetched, and what was expected if it differs."""
     if not fetched:
         return f"The agent fetched nothing; expected {listed(expected)}."
     if missing and unwanted:

@@ -30,9 +30,9 @@ from fixtures_app.ground.patterns import (
 from fixtures_app.ground.quoting import quoted, says
 from fixtures_app.ground.written_data import data_in
 
-_MIN_LETTERS = 4  # of a text that is hardly a part of another word
+_MIN_LETTERS = 4  # of a text that is rarely part of another word
 _BARE_NUMBER = re.compile(r"[-+$€£¥%\s]*\d(?:[.,\s]?\d)*[$€£¥%\s]*")
-# Signs without which a number would be another one: between digits, or before the first.
+# Signs that change a number: between digits, or before the first.
 _IN_NUMBER = re.compile(
     r"(?<=\d)[^\w\s](?=\d)"
     r"|(?<![\w.,])[-+\u2212](?=[.,]?\d)"
@@ -114,7 +114,7 @@ def _is_invisible(text: str) -> bool:
 
 
 def _is_written_list(text: str) -> bool:
-    """Whether a text is a list or a mapping; numbers in brackets, such as [1], may be a reference."""
+    """Return whether a text is a list or a mapping; numbers in brackets, such as [1], may be a reference."""
     data = data_in(text)
     is_reference = bool(data) and isinstance(data, list) and not any(map(_has_text, data))
     return data is not None and not is_reference
@@ -206,7 +206,7 @@ class Contains(_PieceGrader):
         return Grade.hit(reason).but(evidence=seen_in_reply(view, quote))
 
     def _near(self, needle: str, view: View) -> str:
-        """Say what is there instead."""
+        """Describe what the reply has instead."""
         replies = _replies(view)
         instead = says(view.reply, wanted=needle)
         anywhere = _find_piece(needle, replies)

@@ -81,7 +81,7 @@ class ToolUse(PlainGrader):
         return Grade.of_score(score, " ".join(sentences), **details)
 
     def faults(self, call: ToolCall) -> list[str]:
-        """Say which arguments of a call are not as wanted."""
+        """State which arguments of a call are not as wanted."""
         return mismatches(self.args or {}, call.args, exact=self.args_match == "exact")
 
     def _about_calls(

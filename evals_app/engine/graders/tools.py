@@ -38,7 +38,7 @@ _RESULTS = "what its tools return"
 
 
 def _with_others(args: Mapping[str, Any], args_match: str) -> str:
-    """Say what the arguments must be, and whether others may be passed."""
+    """Describe what the arguments must be, and whether others may be passed."""
     if args_match == "subset":
         return with_args(args)
     return f"{with_args(args)} and no other arguments" if args else " without arguments"
@@ -95,7 +95,7 @@ class _OneCall(PlainGrader):
         return self.value in call.name if self.name_match == "contains" else self.value == call.name
 
     def faults(self, call: ToolCall) -> list[str]:
-        """Say why a call with the right name is not the expected one."""
+        """Explain why a call with the right name is not the expected one."""
         faults = self._faults_of_asking(call)
         if self.output is not None and not contains(self.output, call.result):
             result = json_text(call.result, _RESULT_CHARS)
@@ -103,7 +103,7 @@ class _OneCall(PlainGrader):
         return faults
 
     def _faults_of_asking(self, call: ToolCall) -> list[str]:
-        """Say what is wrong with a call, whatever its result contains."""
+        """Describe what is wrong with a call, whatever its result contains."""
         faults = mismatches(self.args, call.args, exact=self.args_match == "exact")
         if self.succeeded and (error := error_of(call)):
             faults.append(f"it failed: {shortened(error)}")
@@ -266,7 +266,7 @@ class ExpectedCall(Spec):
         return call.name == self.name and not self.faults(call)
 
     def faults(self, call: ToolCall) -> list[str]:
-        """Say which arguments of a call are not as wanted."""
+        """State which arguments of a call are not as wanted."""
         return mismatches(self.args, call.args, exact=self.args_match == "exact")
 
     def __str__(self) -> str:
@@ -329,7 +329,7 @@ class ToolCalls(PlainGrader):
         return Grade.miss(reason, **details)
 
     def _has_stranger(self, view: View) -> bool:
-        """Return whether a call was reported that fails the check, whatever was not reported."""
+        """Return whether a reported call already fails the check."""
         reported = [call for turn in view.turns if turn.reports_calls for call in turn.tool_calls]
         return self.exact and any(
             not any(tool.fits(call) for tool in self.tools) for call in reported
@@ -344,7 +344,7 @@ class ToolCalls(PlainGrader):
         return listed([shortened(call.name) for call in calls], nothing="no tool")
 
     def _problem(self, view: View) -> str | None:
-        """Say what differs from the expected calls; None if nothing does."""
+        """Describe what differs from the expected calls; None if nothing does."""
         calls = view.tool_calls
         if self.exact and self.ordered:
             for number, (tool, call) in enumerate(zip(self.tools, calls, strict=False), 1):
@@ -377,7 +377,7 @@ class ToolCalls(PlainGrader):
 
     def _out_of_order(self, view: View) -> str | None:
         calls = view.tool_calls
-        # The earliest fitting call leaves the most for the tools that follow.
+        # The earliest fitting call leaves the most calls for the tools that follow.
         place = 0
         for tool in self.tools:
             position = next((p for p in range(place, len(calls)) if tool.fits(calls[p])), None)

@@ -181,7 +181,7 @@ class WorldChanges(PlainGrader):
         )
 
     def _may_happen(self, change: WorldChange, deleted: set[str]) -> bool:
-        """Whether a change does not count: it is part of a deletion, or all its fields are ignored."""
+        """Return whether a change does not count: it is part of a deletion, or all its fields are ignored."""
         if change.kind == "unlinked":
             return not deleted.isdisjoint((change.row["from"], change.row["to"]))
         spared = self._spared_fields or ()

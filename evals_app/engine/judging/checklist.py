@@ -46,7 +46,7 @@ async def tick_off(
     """Ask each voter about all items, and take the majority on each.
 
     Raises:
-        JudgeError, ProviderError: over half of the votes came to nothing.
+        JudgeError, ProviderError: over half of the votes failed.
     """
     whole = prompt_for(question.items)
     shown = QuotableText(whole.pieces)
@@ -106,7 +106,7 @@ def _against_verdict(item: ChecklistItem, verdict: str, evidence: Evidence | Non
         return "It sets no condition, so it applies to every answer: say pass or fail."
     if evidence is None or verdict not in {"pass", "fail"}:
         return None
-    # What is missed may be shown by what the user asked for.
+    # The user's request may show what is missed.
     is_fair = verdict == "fail" and evidence.is_verified
     return None if is_fair else objection(evidence)
 
@@ -145,7 +145,7 @@ def _answer(
         for number, opinion in opinions.items()
     )
     evidence = [opinion.evidence for opinion in opinions.values() if opinion.evidence]
-    # What is missing cannot be quoted; what is there can.
+    # Something missing cannot be quoted; something present can.
     expects_quotes = any(opinion.verdict == "pass" for opinion in opinions.values())
     flags = flags_of(
         voters,

@@ -45,7 +45,7 @@ class ModelJudge:
 
     Raises, when asked:
         JudgeError: refused, off the schema twice, cut off twice, or `cannot_grade`; of several
-            votes over half came to nothing, or they are tied.
+            votes over half failed, or they are tied.
         ProviderError: the model API did not serve a call.
     """
 

@@ -1,4 +1,4 @@
-"""The budget of a run, as one process sees it: reserve before a call, settle after it."""
+"""The budget of a run, as one process sees it: reserve before a call, charge after it."""
 
 import asyncio
 from collections import Counter
@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 from evals_app.engine.basics.together import Together
 from evals_app.engine.record.trial import NO_USAGE, Usage
 
-_RETRY_S = 1.0  # other processes settle, too, without notice
+_RETRY_S = 1.0  # other processes release money without notice
 
 
 class ModelUse(NamedTuple):
@@ -54,10 +54,10 @@ ReserveAmounts = Callable[[BudgetAccount, Sequence[Decimal]], Awaitable[Sequence
 
 
 class CallBudget:
-    """Reserves the most that a call may cost, waits if that is refused, settles the actual cost.
+    """Reserves the most that a call may cost, waits if that is refused, charges the actual cost.
 
-    A refused call waits until others have settled. When the budget is spent, the caller's `bank`
-    notices: then all conversations are ended, the waiting ones, too.
+    A refused call waits until others are charged. When the budget is spent, `reserve_amounts`
+    notices, and all conversations end, including the waiting ones.
     """
 
     def __init__(self, reserve_amounts: ReserveAmounts, *, is_limited: bool) -> None:
@@ -111,12 +111,12 @@ class CallBudget:
                 self._counts[CallMetric("tokens", *use, kind)] += number
 
     async def report(self) -> None:
-        """Bring the bank up to date if anything has changed."""
+        """Report the account if it has changed."""
         if self.account != self._reported:
             await self._reserve([])
 
     async def _reserve(self, asked: Sequence[Decimal]) -> Sequence[bool]:
-        # Or one would report an account without what another has just reserved.
+        # Otherwise an account could lack what another call has just reserved.
         async with self._asking:
             account = self.account
             granted = await self._reserve_amounts(account, asked)
@@ -124,7 +124,7 @@ class CallBudget:
                 (amount for amount, ok in zip(asked, granted, strict=True) if ok), Decimal(0)
             )
             self._reserved += granted_usd
-            # Whoever reserves reports no counts: that can wait for the next `tell`.
+            # Counts are not urgent: the next `report` includes them.
             counts = self._reported.counts if asked else account.counts
             self._reported = BudgetAccount(
                 account.reserved_usd + granted_usd, account.spent, counts

@@ -1,4 +1,4 @@
-"""What is asked of a model and what it answers, the same for every API.
+"""Requests to a model and its replies, the same for every API.
 
 Latencies are milliseconds, timeouts seconds. Tool names are the authored ones on both sides; what
 an API accepts instead stays inside its adapter.
@@ -143,11 +143,11 @@ class ModelCall:
     which nothing (more) of an answer has come; None: only `timeout_s` bounds it. Such a call is
     streamed, which shows whether a model thinks or its API sends nothing; `stream` asks for
     it, too, and measures the time to the first token. `waiting()` is entered for as
-    long as the call waits for its provider: callers stop their own clock there, and `refund` is
+    long as the call waits for its provider: callers stop their own clock meanwhile, and `refund` is
     called with the seconds of a failed attempt. `tell` is called with what it waits for, in words,
     and afterwards with an empty text. Sampling settings, `effort`, `seed` and `top_logprobs` (how
     many alternatives are named for each token of the reply) are sent only if set, and dropped if
-    refused; so is `schema`: readers of the reply check it anyway. Calls with the same `cache_key`
+    refused; so is `schema`: the reply is validated anyway. Calls with the same `cache_key`
     have the same beginning.
     """
 
@@ -176,7 +176,7 @@ class ModelCall:
 
     @property
     def use(self) -> ModelUse:
-        """What the call is paid for."""
+        """What the call is for, in the budget."""
         role: Literal["agent", "judge"] = "agent" if self.purpose == AGENT else "judge"
         return ModelUse(role, f"{self.provider}/{self.model}")
 

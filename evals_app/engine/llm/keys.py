@@ -43,7 +43,7 @@ def missing_keys(providers: Iterable[ProviderSpec], environ: Mapping[str, str]) 
 def why_unreachable(
     model: ModelSpec, providers: Mapping[str, ProviderSpec], environ: Mapping[str, str]
 ) -> str | None:
-    """Say why a model cannot be called; None if it can, as far as this site knows."""
+    """Explain why a model cannot be called; None if it can, as far as this site knows."""
     provider = providers.get(model.provider)
     if provider is None:
         known = ", ".join(providers)
@@ -62,7 +62,7 @@ def no_judge(
     providers: Collection[ProviderSpec],
     environ: Mapping[str, str],
 ) -> str:
-    """Say that a check of a suite has no judge, and what to do; `site` is the site's judge."""
+    """State that a check of a suite has no judge, and what to do; `site` is the site's judge."""
     keyed = [provider for provider in providers if variable_of(provider.kind, provider.api_key_env)]
     missing = {key.variable: key.provider for key in missing_keys(keyed, environ)}
     usable = [provider for provider in keyed if provider.slug not in missing.values()]
@@ -93,7 +93,7 @@ def _example(provider: ProviderSpec) -> str:
 
 
 def refusal(spec: ProviderSpec, environ: Mapping[str, str]) -> str | None:
-    """Say why the operator does not permit a provider; None if it may be called."""
+    """Explain why the operator does not permit a provider; None if it may be called."""
     try:
         place = _place(spec, environ)
     except ConfigurationError as error:
@@ -149,7 +149,7 @@ def access(spec: ProviderSpec, environ: Mapping[str, str]) -> Access:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where a provider is; `is_operators`: set by the environment, not by who edits providers."""
+    """Where a provider is; `is_operators`: set by the environment, not by people who edit providers."""
 
     base_url: str
     target: RequestTarget

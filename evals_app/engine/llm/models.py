@@ -44,7 +44,7 @@ __all__ = ["Block", "Book", "Models", "ProviderLoad", "preload"]
 
 R = TypeVar("R", ModelReply, Embeddings)
 
-# Books moments for so many calls of a provider, for all processes; returns seconds to the first.
+# Reserves times for calls of a provider across all processes; returns the seconds to the first.
 Book = Callable[[str, int], Awaitable[float]]
 
 # Of all texts of one embedding call; APIs allow about as many tokens, and texts have fewer.
@@ -176,7 +176,7 @@ class Models:
                         attempts=tuple(course.attempts),
                         may_cost_more=course.may_be_billed,
                     )
-            # The slot is free from here on: others work while this call waits.
+            # The slot is free from here on, so other calls run while this one waits.
             delay = self._delay(provider, call, course)
             with call.waiting():
                 await self._setting.sleep(delay)

@@ -81,7 +81,7 @@ class Prices:
         return [*self._tiers(model, is_batch=False), *self._tiers(model, is_batch=True)]
 
     def allow_caches(self, model: str) -> bool:
-        """Whether the cost of a call remains known if it uses the cache."""
+        """Return whether the cost of a call remains known if it uses the cache."""
         return all(
             tier.cache_read_usd is not None and tier.cache_write_5m_usd is not None
             for tier in self._tiers(model, is_batch=False)

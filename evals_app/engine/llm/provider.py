@@ -28,7 +28,7 @@ _INSTANT_S = 0.001  # clocks and sleeps differ by less; waiting for it would onl
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A provider is rate-limiting us: for how many more seconds, and for what reason."""
+    """For how many more seconds a provider is rate-limiting us, and why."""
 
     for_s: float
     reason: str
@@ -36,7 +36,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class ProviderLoad:
-    """What a process knows of a provider.
+    """The load of a provider, as one process sees it.
 
     `under_way` calls now; since the last time, the most `wanted` at once and a new `block`.
     """
@@ -82,7 +82,7 @@ class Course:
 
 @dataclass(slots=True)
 class OpenProvider:
-    """A provider, opened."""
+    """A provider with its slots, pace and connections."""
 
     spec: ProviderSpec
     slots: Slots
@@ -106,7 +106,7 @@ class OpenProvider:
 
     @asynccontextmanager
     async def enter(self, call: Call, course: Course) -> AsyncIterator[Decimal]:
-        """Wait until an attempt may be made; yields the most that it can cost, which is reserved.
+        """Wait until an attempt may be made; yield its highest cost, which is reserved.
 
         Raises:
             ProviderError: it takes longer than the call waits.
@@ -132,7 +132,7 @@ class OpenProvider:
                 self._charge(bound, Decimal(0))
 
     async def pay(self, call: Call, attempt: Callable[[], Awaitable[R]], bound: Decimal) -> R:
-        """Try once, and settle what it cost: at most `bound`, which is reserved."""
+        """Make one attempt and charge its cost: at most `bound`, which is reserved."""
         spent = bound  # an interrupted call may be billed
         try:
             reply = await attempt()
@@ -184,7 +184,7 @@ class OpenProvider:
         setting = self.setting
         since = course.began + course.queued_s
         while left := self.blocked_s:
-            # With jitter, so that callers do not come back at the same moment.
+            # With jitter, so that callers do not retry at the same moment.
             wait = left * (1 + JITTER * setting.random())
             because = f" ({self._blocked_because})" if self._blocked_because else ""
             call.tell(f"waiting for {self.name} until {setting.time_in(wait)}{because}")

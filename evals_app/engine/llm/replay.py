@@ -24,7 +24,7 @@ PaidCall = Mapping[str, Any]  # {"call": fingerprint, "reply": ModelReply as JSO
 class ExecutionCalls:
     """Completes the calls of one execution: the same question as before gets the same reply.
 
-    `paid` is what `made()` returned when the conversation was interrupted. `doing` says in words what
+    `paid` is what `paid_calls()` returned when the conversation was interrupted. `doing` describes what
     a call is waiting for, empty while none waits. `cached` are answers of earlier runs, `counts` how
     many were "found" there and how many were "asked" of a model.
     """
@@ -51,7 +51,7 @@ class ExecutionCalls:
         return partial(self, key=key)
 
     def forget(self, key: str) -> None:
-        """Drop the answers to a check from the cache: no grade came of them, and none would."""
+        """Drop the answers to a check from the cache: they led to no grade, and never would."""
         for name in self._names.pop(key, ()):
             if self._cached:
                 self._cached.drop(name)

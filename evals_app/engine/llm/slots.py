@@ -1,4 +1,4 @@
-"""How many calls at once, and how many a minute: what this process may ask of a provider."""
+"""How many calls this process may make at once and per minute."""
 
 import asyncio
 import math

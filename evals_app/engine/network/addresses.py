@@ -1,4 +1,4 @@
-"""Which network addresses may be called: none of this machine, none of private networks.
+"""Which network addresses may be called: not this machine, not private networks.
 
 Otherwise an agent's author could make the server request what only the server may request. The
 operator permits exceptions by name (`Permits.hosts`). The address of a name is known only after a
@@ -111,7 +111,7 @@ def _name(host: str) -> str:
 
 
 def url_problem(url: str, *, permitted: Iterable[str]) -> str | None:
-    """Say why a URL that everyone can see cannot be called, as far as that is known."""
+    """Explain why a URL that everyone can see cannot be called, as far as that is known."""
     if problem := reach_problem(url, permitted=permitted):
         return problem
     # Only for what an author wrote: a tool argument may be named key.
@@ -121,7 +121,7 @@ def url_problem(url: str, *, permitted: Iterable[str]) -> str | None:
 
 
 def reach_problem(url: str, *, permitted: Iterable[str]) -> str | None:
-    """Say why a URL cannot be called, as far as that is known without looking up its name."""
+    """Explain why a URL cannot be called, as far as that is known without looking up its name."""
     try:
         target = read_url(url)
     except ValueError as exc:
@@ -136,7 +136,7 @@ def reach_problem(url: str, *, permitted: Iterable[str]) -> str | None:
 
 
 def why_refused(address: str, target: RequestTarget, *, permitted: Iterable[str]) -> str | None:
-    """Say why this address of the target may not be connected to; None if it may."""
+    """Explain why this address of the target may not be connected to; None if it may."""
     given = ip_address(address)
     meant = _addresses_of(given)
     kind = next(filter(None, map(_kind, meant)), None)
@@ -154,14 +154,14 @@ def why_refused(address: str, target: RequestTarget, *, permitted: Iterable[str]
 
 
 def is_named(target: RequestTarget, names: Iterable[str]) -> bool:
-    """Whether a target is among these, each of them `host` or `host:port`."""
+    """Return whether a target is among these, each of them `host` or `host:port`."""
     host = f"[{target.host}]" if ":" in target.host else target.host
     its_names = {target.host, host, f"{host}:{target.port}"}
     return any(name.lower() in its_names for name in names)
 
 
 def _addresses_of(address: IPv4Address | IPv6Address) -> Sequence[IPv4Address | IPv6Address]:
-    """Return every address that this one stands for."""
+    """Return every address that this one leads to."""
     if isinstance(address, IPv4Address):
         return [address]
     if address.ipv4_mapped:
@@ -173,7 +173,7 @@ def _addresses_of(address: IPv4Address | IPv6Address) -> Sequence[IPv4Address | 
 
 
 def _kind(address: IPv4Address | IPv6Address) -> str | None:
-    """Say what is special about an address; None if it is on the public internet."""
+    """Describe what is special about an address; None if it is on the public internet."""
     if address.is_unspecified or address.is_loopback:
         return "is this machine"
     if address in _METADATA:

@@ -23,14 +23,14 @@ def permitted_hosts() -> tuple[str, ...]:
 
 
 def address_problem(base_url: str) -> str | None:
-    """Say why a base URL cannot be called, as far as that is known without looking up its name."""
+    """Explain why a base URL cannot be called, as far as that is known without looking up its name."""
     if "?" in base_url:
         return "A base URL cannot contain a question mark."
     return url_problem(base_url, permitted=permitted_hosts())
 
 
 def variable_problem(variable: str) -> str | None:
-    """Say why a variable is not used as a key.
+    """Explain why a variable is not used as a key.
 
     The name is not repeated: someone may have entered the key itself.
     """
@@ -47,7 +47,7 @@ def variable_problem(variable: str) -> str | None:
 def place_problem(
     kind: str, variable: str, base_url: str, *, is_operators: bool = False
 ) -> str | None:
-    """Say why a key, which is permitted, may not be sent to this base URL.
+    """Explain why a key, which is permitted, may not be sent to this base URL.
 
     `is_operators`: the address is what the operator's environment gives to this kind.
     """
@@ -77,11 +77,11 @@ def place_problem(
 
 
 def header_problem(variable: str, url: str) -> str | None:
-    """Say why a variable, which headers may contain, may not be sent to this address."""
+    """Explain why a variable, which headers may contain, may not be sent to this address."""
     hosts, target = permits().variable_hosts(variable), read_url(url)
     named = list(filter(None, hosts))
     if not hosts or _is_one_of(target, named):
-        return None  # not permitted at all: that is said elsewhere
+        return None  # not permitted at all, which is reported elsewhere
     if "" not in hosts:
         return (
             f"{variable} is sent only to {' or '.join(named)}. The operator can permit this host with"
@@ -97,7 +97,7 @@ def header_problem(variable: str, url: str) -> str | None:
 
 
 def is_vouched_for(variable: str, base_url: str) -> bool:
-    """Whether a host is a known model API, or one that the operator has named."""
+    """Return whether a host is a known model API, or one that the operator has named."""
     target = read_url(base_url)
     usual = (host for kind in KINDS.values() for host in _usual_hosts(kind.key_env or ""))
     return (

@@ -120,7 +120,7 @@ USUAL_KEYS = tuple(kind.key_env for kind in KINDS.values() if kind.key_env)
 def variable_of(kind: str, named: str | None) -> str:
     """Return the name of the variable that holds the key, empty where none is needed.
 
-    `named` is the provider's own choice of it.
+    `named` is the provider's own variable.
     """
-    known = KINDS.get(kind)  # a row that is being written may have none yet
+    known = KINDS.get(kind)  # a new row may have none yet
     return (named or known.key_env or "") if known and known.api else ""

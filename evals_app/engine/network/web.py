@@ -130,7 +130,7 @@ async def look_up(host: str, port: int) -> Sequence[str]:
 def why_not_called(
     url: str, *, look_up: Callable[[str, int], Sequence[str]] = look_up_now
 ) -> str | None:
-    """Say why a URL cannot be called from here; a name that is unknown here may be known elsewhere."""
+    """Explain why a URL cannot be called from here; a name that is unknown here may be known elsewhere."""
     try:
         target = read_url(url)
         addresses = look_up(target.host, target.port)
@@ -174,7 +174,7 @@ class Web:
         self._proxy = proxy
 
     async def __aenter__(self) -> Self:
-        # Before any time is measured: the first conversation would pay for it.
+        # Before any time is measured, or it would count for the first conversation.
         import httpx2  # noqa: PLC0415 - only processes that call a server pay for it
 
         from evals_app.engine.network.checked_transport import CheckedTransport, trust  # noqa: PLC0415

@@ -1,4 +1,4 @@
-"""Write a case that has the same conversation again, with the checks that people chose."""
+"""Write a case that repeats a conversation, with the checks that people chose."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -76,7 +76,7 @@ def _join_checks(
 
 
 def is_about(case: CaseSpec, trial: Trial) -> bool:
-    """Whether a case asks what was asked; the rest may not have been asked any more."""
+    """Return whether a case asks what was asked; the rest may not have been asked any more."""
     asked = [turn.user for turn in trial.turns]
     return [plain(turn.user) for turn in case.turns][: len(asked)] == asked
 

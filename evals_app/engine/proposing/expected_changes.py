@@ -84,7 +84,7 @@ def happenings(
 
 
 def changed_nothing_else(trial: Trial, others: Sequence[Trial]) -> bool:
-    """Whether none of the other trials changed anything that this one did not."""
+    """Return whether none of the other trials changed anything that this one did not."""
     ours = _by_identity(trial)
     return all(
         len(changes) <= len(ours.get(identity, ()))

@@ -1,4 +1,4 @@
-"""Find the short phrases of a reply by which people recognise it: numbers, dates, names, ids, quotes."""
+"""Find the distinctive phrases of a reply: numbers, dates, names, ids, quotes."""
 
 import re
 from collections.abc import Iterator
@@ -72,7 +72,7 @@ def _phrases(reply: str) -> Iterator[Phrase]:
 
 
 def _is_name(reply: str, start: int, text: str) -> bool:
-    """Whether capital letters are more than those of a sentence that begins."""
+    """Return whether capital letters are more than those of a sentence that begins."""
     if " " in text:
         return True
     before = reply[:start].rstrip(" *_")

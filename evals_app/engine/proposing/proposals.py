@@ -1,6 +1,6 @@
-"""Propose checks from what an agent did in a conversation, for people to tick.
+"""Propose checks for people to tick, from what an agent did in a conversation.
 
-What would probably differ the next time has a doubt and is not ticked.
+Values that would probably differ next time have a doubt and are not ticked.
 """
 
 import math
@@ -100,7 +100,7 @@ def proposals(
     """Return what a check could ask for: each passes on the trial itself.
 
     `others` are trials of the same case that passed too, `fixtures` the text of the data it began
-    with. Of a trial that did not pass nothing is ticked.
+    with. If the trial did not pass, nothing is ticked.
     """
     if trial.failure is not None and not trial.turns:
         return ()
@@ -142,7 +142,7 @@ def _boxes(proposal: Proposal) -> int:
 
 
 def _first_proposals(made: Iterable[Proposal], left: int) -> Iterator[Proposal]:
-    """Return the first proposals, as many as there are boxes left; the rest is never worked out."""
+    """Return the first proposals, as many as there are boxes left; the rest is never computed."""
     for proposal in made:
         left -= _boxes(proposal)
         if left < 0:
@@ -267,7 +267,7 @@ def _is_in(grader: Any, turn: TurnRecord | None) -> bool:
 
 
 def _doubt_of(phrase: Phrase, known: KnownValues) -> str:
-    """Say why a phrase might not be in the next reply, if only one is known."""
+    """Explain why a phrase might not be in the next reply, if only one is known."""
     text = phrase.text.casefold()
     if any(value in text or has_words(value, text) for value in known.made_up):
         return known.doubt(phrase.text) or RANDOM
@@ -438,7 +438,7 @@ def _sound(trial: Trial, turn: int | None, options: dict[str, Any]) -> Assertion
 
 
 def _passes(trial: Trial, proposal: Proposal) -> bool:
-    """Whether the trial itself passes the check with all its parts."""
+    """Return whether the trial itself passes the check with all its parts."""
     turn, options = _check(proposal, {part.key for part in proposal.parts})
     try:
         return _is_met(trial, turn, AssertionSpec.model_validate(options))
@@ -454,6 +454,6 @@ def _is_met(trial: Trial, turn: int | None, spec: AssertionSpec) -> bool:
 
 
 def _is_unfinished(trial: Trial) -> bool:
-    """Whether checks at the end could not be graded."""
+    """Return whether checks at the end could not be graded."""
     is_broken = trial.failure is not None or trial.ended_early
     return is_broken or not trial.turns or trial.turns[-1].error is not None

@@ -35,7 +35,7 @@ _TYPES: dict[type, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """Canned tools by name, and in words what they answer and what they cannot."""
+    """Canned tools by name, with a description of what they answer and what they cannot."""
 
     tools: dict[str, CannedTool]
     words: tuple[str, ...] = ()
@@ -47,7 +47,7 @@ class Recording:
         return _valid(agent, changes, self._replace(agent.given_tools))
 
     def added_to(self, copy: AgentSpec) -> AgentSpec | None:
-        """Return an earlier copy that answers this too; None if it answers otherwise already."""
+        """Return an earlier copy that answers this too; None if it already answers differently."""
         try:
             return _valid(copy, {}, self._merge(copy.given_tools))
         except _OtherwiseError:
@@ -95,7 +95,7 @@ def record_tools(agent: AgentSpec, trial: Trial) -> Recording | None:
     if not tools:
         return None
     calls = [call for call in trial.tool_calls if call.name in tools]
-    # What a recorded tool answered is the same the next time.
+    # A recorded tool gives the same answer next time.
     answers = [json_text(call.result, None) for call in calls]
     known = KnownValues.before(trial, "\n".join(answers))
     made: dict[str, CannedTool] = {}

@@ -1,4 +1,4 @@
-"""Values of a conversation in parts that a check may expect or leave open.
+"""Values of a conversation, split into parts that a check may expect or leave open.
 
 A part has a doubt if it would probably differ the next time: because it differs in another trial, or
 because nothing that the conversation began with contains it, and it looks random or like a time.
@@ -26,7 +26,7 @@ TIME = "looks like a time"
 PROSE = "free text"
 
 _MATCHER: TypeAdapter[Any] = TypeAdapter(Matcher)
-_MAX_DEPTH = 4  # below that, a mapping is one part
+_MAX_DEPTH = 4  # below this depth, a mapping is one part
 _MAX_PARTS = 60  # of one value; a larger one is taken apart at the top only
 _MAX_PAIRED = 60  # of one kind; more are paired in their order
 
@@ -91,7 +91,7 @@ class ValuePart:
 class KnownValues:
     """What was there before the agent did anything, folded; `now` is None if a clock is fixed.
 
-    `made_up` are the texts of values that came up on the way.
+    `made_up` are texts of values that first appeared during the conversation.
     """
 
     text: str
@@ -103,7 +103,7 @@ class KnownValues:
     def before(cls, trial: Trial, fixtures: str = "", *, is_compared: bool = False) -> Self:
         """Return what a conversation begins with; `fixtures` is their text, if it is known.
 
-        If it is compared with other trials, these tell what is made up.
+        If it is compared with other trials, they show what is made up.
         """
         asked = [*(message.text for message in trial.history), *(turn.user for turn in trial.turns)]
         asked += [json_text(trial.context_params, None), trial.channel or ""]
@@ -144,11 +144,11 @@ class KnownValues:
             yield _text(value)
 
     def has(self, text: str) -> bool:
-        """Whether a text was there, as whole words."""
+        """Return whether a text was there, as whole words."""
         return has_words(self.text, text.strip().casefold())
 
     def doubt(self, value: Any, name: str = "") -> str:
-        """Say why a value would probably differ the next time; empty if it would not."""
+        """Explain why a value would probably differ the next time; empty if it would not."""
         if isinstance(value, Mapping):
             return next(
                 filter(None, (self.doubt(part, str(key)) for key, part in value.items())), ""
@@ -164,7 +164,7 @@ class KnownValues:
         return doubt or (RANDOM if _text(value) in self.made_up else "")
 
     def is_recent(self, value: Any) -> bool:
-        """Whether a text is a moment about when the conversation took place."""
+        """Return whether a text is a moment about when the conversation took place."""
         moment = _moment(value) if isinstance(value, str) and _MOMENT.match(value) else None
         return None not in {moment, self.now} and abs(moment - self.now) < timedelta(days=2)  # type: ignore[operator]
 
@@ -196,7 +196,7 @@ class KnownValues:
         return not all(map(self.has, days))
 
     def _is_relative(self, day: str) -> bool:
-        """Whether a day depends on when the conversation took place: nobody has asked for it."""
+        """Return whether a day depends on when the conversation took place: nobody has asked for it."""
         if self.now is None or self.has(day):
             return False
         try:
@@ -207,7 +207,7 @@ class KnownValues:
 
 
 def has_words(text: str, wanted: str) -> bool:
-    """Whether a text has another one that is not part of a longer word."""
+    """Return whether a text has another one that is not part of a longer word."""
     start = text.find(wanted) if wanted else -1
     while start >= 0:
         end = start + len(wanted)
@@ -231,7 +231,7 @@ def _moment(text: str) -> datetime | None:
 
 
 def _is_made_up(token: str, *, is_key: bool) -> bool:
-    """Whether a word looks like one that a system makes up."""
+    """Return whether a word looks like one that a system makes up."""
     digits = sum(character.isdigit() for character in token)
     letters = sum(character.isalpha() for character in token)
     if digits and letters:
@@ -250,7 +250,7 @@ def split_value(
     key: str,
     with_extras: bool = False,
 ) -> tuple[ValuePart, ...]:
-    """Take a value apart, and compare it with the same value of other trials.
+    """Split a value into parts, and compare it with the same value of other trials.
 
     What only others have is a part if it would have to be named: below the top, or `with_extras`.
     """
@@ -287,7 +287,7 @@ def _leaves(
 
 
 def _can_be_opened(value: Any, others: Sequence[Any], *, depth: int) -> bool:
-    """Whether parts of a value may be left open: all trials have the same kind of thing."""
+    """Return whether parts of a value may be left open: all trials have the same kind of thing."""
     if depth >= _MAX_DEPTH or not value:
         return False
     together = [value, *others]
@@ -323,7 +323,7 @@ def _same(value: Any, other: Any) -> bool:
 
 
 def can_be_written(value: Any) -> bool:
-    """Whether a value, written as a matcher, means itself."""
+    """Return whether a value, written as a matcher, means itself."""
     if isinstance(value, dict) and not value.keys().isdisjoint(MATCHER_KEYS):
         return False
     try:
@@ -359,7 +359,7 @@ def _join_parts(parts: Sequence[ValuePart], depth: int, kept: Collection[str]) -
 def pair_by_likeness(
     ours: Sequence[T], theirs: Sequence[T], value_of: Callable[[T], Mapping[str, Any]]
 ) -> list[T | None]:
-    """Return for each of ours the one of theirs that is most like it, each of them once at most."""
+    """Pair each of ours with the most similar of theirs, each of which is used at most once."""
     if max(len(ours), len(theirs)) > _MAX_PAIRED:
         return [*theirs[: len(ours)], *[None] * (len(ours) - len(theirs))]
     pairs = sorted(

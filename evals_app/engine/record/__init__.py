@@ -1,1 +1,1 @@
-"""What happened in an execution, and what a grader may use besides."""
+"""What happened in an execution, and what else a grader may use."""

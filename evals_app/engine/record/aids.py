@@ -1,4 +1,4 @@
-"""What a grader may use besides the trial: a judge, the similarity of texts, the operator's code."""
+"""What a grader may use in addition to the trial: a judge, text similarity, the operator's code."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
@@ -8,7 +8,7 @@ from evals_app.engine.basics.journal import WorldState, replay_journal
 from evals_app.engine.record.trial import Cause, Evidence, JudgeCall, View
 
 Scale = Literal["pass_fail", "1-5", "0-1", "0-10"]
-ITEMS_A_CALL = 40  # of a list that a judge goes through
+ITEMS_A_CALL = 40  # of a list, in one question to a judge
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class JudgeQuestion:
 class Vote:
     """One of several answers to a question; `raw` None: no grade, explained in `critique`.
 
-    `score` is what it comes to in 0..1.
+    `score` is its value in 0..1.
     """
 
     model: str
@@ -47,7 +47,7 @@ class Vote:
 class Requirement:
     """One thing that criteria ask for, and what a judge found of it; `is_met` None: undecided.
 
-    `is_absent`: nothing that the judge was shown bears on it, so there is nothing to quote.
+    `is_absent`: nothing that the judge was shown is about it, so there is nothing to quote.
     """
 
     text: str
@@ -71,7 +71,7 @@ class Requirement:
 class JudgeAnswer:
     """What a judge found; `raw` is on the question's scale, `score` in 0..1.
 
-    `votes` are what it was made of, none where one answer was all. `critique`, `requirements` and
+    `votes` are the answers it combines, empty for a single answer. `critique`, `requirements` and
     `evidence` are then those of the vote that is nearest to the outcome.
     """
 
@@ -196,7 +196,7 @@ class StepsQuestion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetricScore:
-    """What came of many small verdicts, put together in code.
+    """The combined result of many small verdicts.
 
     `score` None: with a `cause` it cannot be measured, without one it does not apply. `highest` is
     what the score may be instead, if the judge could not decide a part of it; `score` is then the

@@ -1,4 +1,4 @@
-"""What the result of a tool says about how its call went."""
+"""Errors in the results of tools."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -94,7 +94,7 @@ def _known_sum(left: int | None, right: int | None) -> int | None:
 
 
 def total_usage(usages: Sequence[Usage]) -> Usage:
-    """Add up; one unknown makes the sum unknown, no call at all is 0."""
+    """Add up usage; one unknown makes the sum unknown, no call at all is 0."""
     return reduce(Usage.__add__, usages, NO_USAGE)
 
 
@@ -133,7 +133,7 @@ class ToolCall:
 class Message:
     """A message of a person or of the agent, with the tools called along with it.
 
-    `reasoning` is what the model wrote between <think> tags; it is kept for people alone.
+    `reasoning` is what the model wrote between <think> tags; it is kept only for people.
     """
 
     role: Literal["user", "assistant"]

@@ -1,4 +1,4 @@
-"""Make the aids of assertions: who judges, measures and compares, and with whose model calls."""
+"""Make the aids of assertions: judges, measures and comparisons, with their model calls."""
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
@@ -27,7 +27,7 @@ from evals_app.engine.verdicts.similarity import SimilarityMeter
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SharedAids:
-    """What the aids of all executions of a run rest on: found out once, it serves them all."""
+    """What the aids of all executions of a run share."""
 
     plan: Plan
     similarity: SimilarityMeter
@@ -57,7 +57,7 @@ class AidMaker:
         """Make what this assertion may ask for.
 
         Raises:
-            ConfigurationError: a scripted judge is not there.
+            ConfigurationError: a scripted judge does not exist.
         """
         models = self._plan.judges_of(assertion)
         return Aids(
@@ -86,7 +86,7 @@ class AidMaker:
         )
 
     def _sharing(self, asker: Asker, assertion: AssertionSpec, key: str, asks: int) -> Asker:
-        """Let an asker share what its questions begin with: the View, and the form of the answer."""
+        """Let an asker share the common beginning of its questions: the View and the answer's form."""
         turn, _, _ = key.rpartition(".")
         scale = str(getattr(assertion.grader, "scale", ""))
         name = (str(asker.model), turn, assertion.scope or "", assertion.type, scale)

@@ -40,7 +40,7 @@ from evals_app.engine.suites.case_spec import TURN_TIMEOUT_S
 from evals_app.engine.suites.suite_spec import CaseSpec
 from fixtures_app.ground.quoting import shortened
 
-# After that many agent errors in a row the rest of the conversation would mean nothing.
+# After this many agent errors in a row, the rest of the conversation is meaningless.
 ERRORS_IN_A_ROW = 2
 MAX_TOOL_CHARS = 200  # kept of a tool's description
 
@@ -186,7 +186,7 @@ class Conversation:
 
     @property
     def doing(self) -> str:
-        """Say in words how far it is."""
+        """Its progress in words."""
         turn = min(len(self._turns) + 1, len(self.case.turns))
         return f"turn {turn} of {len(self.case.turns)}"
 

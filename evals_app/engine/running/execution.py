@@ -1,8 +1,8 @@
 """Run many conversations at once, grade each, and hand over the outcomes in batches.
 
-What is to do, and where results go, are callables that the caller passes in: this module knows
+The caller's gateway provides the jobs and takes the results: this module knows
 neither a database nor a queue. All of it runs in one event loop. `Feeder` claims the jobs, a slot
-carries out one after the other, `Recorder` hands over what comes of them.
+carries them out one after another, `Recorder` hands over their outcomes.
 """
 
 import asyncio
@@ -44,7 +44,7 @@ from evals_app.engine.verdicts.scoring import decide, execution_summary
 from evals_app.engine.verdicts.similarity import SimilarityMeter
 
 _BY_OUTSIDE_AGENT = ModelUse("agent")  # its model is unknown
-NEWS_AFTER_S = 0.05  # many calls hear the same at the same moment
+NEWS_AFTER_S = 0.05  # many calls are rate-limited at the same moment
 
 
 async def execute(
@@ -106,7 +106,7 @@ def _outcome(
 def _forget_unusable(
     calls: ExecutionCalls, trial: Trial, graded: Sequence[GradedAssertion]
 ) -> None:
-    """Drop the answers of judges that came to no grade: a later run asks again."""
+    """Drop answers of judges that led to no grade, so that a later run asks again."""
     for check in graded:
         if check.grade.status is GradeStatus.UNGRADED and check.grade.cause is Cause.JUDGE:
             calls.forget(key_of(trial, check.turn, check.position))
@@ -114,7 +114,7 @@ def _forget_unusable(
 
 @dataclass(slots=True)
 class _Execution:
-    """An execution in hand: its conversation, and the model calls that it makes."""
+    """An execution in progress: its conversation and its model calls."""
 
     job: ExecutionJob
     calls: ExecutionCalls
@@ -124,7 +124,7 @@ class _Execution:
 
     @property
     def doing(self) -> str:
-        """Say in words what it is doing."""
+        """What it is doing, in words."""
         if self.calls.doing:
             return self.calls.doing
         if self.is_graded or self.job.stored:
@@ -191,7 +191,7 @@ class _SlotPool:
         while (job := await self._feeder.next()) is not None:
             at_work.EXECUTION.set(job.id)
             if self._plan.stops_when_decided:
-                await self._recorder.wait_for_case(job.case.name)  # it may be decided then
+                await self._recorder.wait_for_case(job.case.name)  # the case may then be decided
             if await self._may_begin(job.id):
                 paid = job.begun.calls if job.begun else ()
                 cache = self._plan.cache
@@ -199,7 +199,7 @@ class _SlotPool:
                 calls = ExecutionCalls(self._models.complete, paid=paid, cached=cached)
                 execution = self._executions[job.id] = _Execution(job, calls)
                 try:
-                    # Nothing is awaited in between: a cancellation must not lose what has come out.
+                    # Nothing is awaited in between: a cancellation must not lose the outcome.
                     self._recorder.add(await self._carry_out(execution))
                 finally:
                     del self._executions[job.id]
@@ -316,7 +316,7 @@ class _SlotPool:
         while self._signal is not Signal.LOST:
             with suppress(TimeoutError):
                 async with asyncio.timeout(heartbeat_s()):
-                    # Other processes must hear soon that a provider is rate-limiting us.
+                    # Other processes must learn soon that a provider is rate-limiting us.
                     await self._models.news.wait()
                     await asyncio.sleep(NEWS_AFTER_S)
             await self._send_heartbeat()

@@ -1,4 +1,4 @@
-"""Claim jobs ahead of the slots that carry them out, and hand them out one by one."""
+"""Claim jobs ahead of time, and hand them out to the slots one by one."""
 
 import asyncio
 from collections.abc import Callable
@@ -7,7 +7,7 @@ from evals_app.engine.running.run_gateway import ExecutionJob, RunGateway
 
 
 class Feeder:
-    """The jobs of `slots` tasks: each of these calls `next`, and `done` when its job is carried out.
+    """The jobs of `slots` tasks: each calls `next`, and `release_slot` when its job is done.
 
     The next claim is under way before the jobs run out.
     """
@@ -53,12 +53,12 @@ class Feeder:
         self._changed.set()
 
     def forget(self, count: int) -> None:
-        """Note that so many jobs are no longer in hand: recorded, or never begun."""
+        """Note that `count` jobs are no longer in hand: recorded, or never begun."""
         self._in_hand -= count
         self._changed.set()
 
     def stop(self) -> None:
-        """Claim nothing more, and hand out nothing more of what is claimed."""
+        """Stop claiming jobs and handing out claimed ones."""
         self._is_stopped = True
         self._end_slots()
         self._changed.set()

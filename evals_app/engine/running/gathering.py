@@ -12,7 +12,7 @@ LOOK_EVERY_S = 0.5
 
 
 class Gatherer:
-    """Takes what spans say into trials; all who wait at the same moment share one look."""
+    """Adds spans to trials; everything that waits at the same moment shares one query."""
 
     def __init__(self, gateway: RunGateway, *, look_every_s: float = LOOK_EVERY_S) -> None:
         self._gateway = gateway
@@ -24,7 +24,7 @@ class Gatherer:
         return [news.get(trace_id) for trace_id, _ in known]
 
     async def gather(self, trial: Trial, *, wait_s: float) -> Trial:
-        """Return the trial with its spans, as soon as all have arrived or the time is over."""
+        """Return the trial with its spans, once all have arrived or the time is over."""
         clock = asyncio.get_running_loop().time
         until = clock() + wait_s
         received = ReceivedSpans()

@@ -9,7 +9,7 @@ from evals_app.engine.running.run_gateway import Outcome
 
 BATCH = 200  # outcomes recorded at once
 BATCH_AFTER_S = 0.25  # or after this long
-UNRECORDED = 2 * BATCH  # then there is no room for more
+UNRECORDED = 2 * BATCH  # unrecorded outcomes before slots must wait
 
 
 class Recorder:
@@ -51,7 +51,7 @@ class Recorder:
             self._note_room()
 
     async def _next_batch(self) -> list[Outcome]:
-        """Return the outcomes of a moment; none if the recorder is closed."""
+        """Return the next batch of outcomes; empty if the recorder is closed."""
         batch: list[Outcome] = []
         outcome = await self._outcomes.get()
         with suppress(TimeoutError):

@@ -1,4 +1,4 @@
-"""What a run's caller and `execute` exchange: the plan, jobs, outcomes, reports and orders."""
+"""What `execute` and its caller exchange: the plan, jobs, outcomes, reports and orders."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -36,7 +36,7 @@ from evals_app.engine.verdicts.similarity import SimilaritySpec
 
 @dataclass(frozen=True, slots=True)
 class InterruptedConversation:
-    """A conversation that we interrupted: when it began, and the calls it has paid for."""
+    """A conversation that we interrupted: when it began, and its paid calls."""
 
     started_at: str
     calls: Sequence[PaidCall]
@@ -93,12 +93,12 @@ class Outcome:
 
 
 class Signal(IntEnum):
-    """What the caller wants, in order of urgency; it is never taken back."""
+    """The caller's order, by urgency; it is never withdrawn."""
 
     GO = 0
     FINISH = 1  # claim nothing more, finish what is running
     CANCEL = 2  # stop conversations, keep their transcripts
-    RELEASE = 3  # stop conversations, hand them back to be run again
+    RELEASE = 3  # stop conversations, release them to be run again
     LOST = 4  # another worker owns the work: write nothing
 
 
@@ -131,7 +131,7 @@ class Plan:
 
     @property
     def rate_limited(self) -> Sequence[ProviderSpec | Lane]:
-        """Return what all processes together may call only so often."""
+        """Return the providers and agents whose rate limits all processes share."""
         lane = self.agent.lane
         return self.providers if lane is None else [*self.providers, lane]
 
@@ -149,7 +149,7 @@ class Plan:
         return assertion.judges(agent=self.agent.asked_model, judge=self.judge)
 
     def judged_criterion_of(self, assertion: AssertionSpec) -> JudgedCriterionSpec | None:
-        """Return by what this check is judged, if it is."""
+        """Return the criterion and judges of this check, if it is judged."""
         judges = self.judges_of(assertion)
         return judged_criterion_of(assertion, judges, judge_prompt=self.suite.judge_prompt)
 
@@ -164,7 +164,7 @@ class WorkerReport:
 
 @dataclass(frozen=True, slots=True)
 class Orders:
-    """What the caller wants: the signal, and what all processes share of the providers."""
+    """The caller's orders: the signal, and the shared state of the providers."""
 
     signal: Signal = Signal.GO
     places: Mapping[str, int] = field(default_factory=dict)
@@ -172,7 +172,7 @@ class Orders:
 
 
 class RunGateway(Protocol):
-    """Where jobs come from and outcomes go: the caller's side, one short transaction a call."""
+    """The caller's side, which provides jobs and takes outcomes: one short transaction per call."""
 
     async def claim(self, count: int, *, free: int, in_hand: int) -> Sequence[ExecutionJob] | None:
         """Return up to `count` jobs, none when there are no more.
@@ -188,15 +188,15 @@ class RunGateway(Protocol):
         """Keep outcomes; return whether the work is still ours."""
 
     async def send_heartbeat(self, report: WorkerReport) -> Orders:
-        """Return what is wanted; called at the start, and at every heartbeat."""
+        """Report, and return orders; called at the start and at every heartbeat."""
 
     async def reserve_amounts(
         self, account: BudgetAccount, amounts: Sequence[Decimal]
     ) -> Sequence[bool]:
-        """Note the account, and return which of the amounts are reserved in addition to it."""
+        """Store the account, and return which of the amounts are reserved in addition."""
 
     async def book(self, provider: str, count: int) -> float:
-        """Book moments for so many calls; return the seconds until the first."""
+        """Reserve times for `count` calls; return the seconds until the first."""
 
     async def keep_steps(
         self, recipe: Recipe, proposal: Sequence[str] | None
@@ -207,16 +207,16 @@ class RunGateway(Protocol):
         """
 
     async def keep(self, begun: Mapping[int, InterruptedConversation]) -> None:
-        """Keep what conversations that are handed back have paid for, by job."""
+        """Keep the paid calls of released conversations, by job."""
 
     async def open_trace(self, job_id: int, trace_id: str) -> None:
-        """Have the spans of a conversation kept that is about to begin."""
+        """Start keeping the spans of a conversation that is about to begin."""
 
     async def read_spans(self, known: Mapping[str, int]) -> Mapping[str, ReceivedSpans]:
-        """Return what has arrived of these traces, if that is more spans than are known."""
+        """Return what has arrived of these traces, if there are more spans than known."""
 
     async def read_file(self, sha256: str) -> bytes:
-        """Return the content of a file that cases show.
+        """Return the content of a file that a case shows to its agent.
 
         Raises:
             ConfigurationError: it is not there.

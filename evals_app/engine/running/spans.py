@@ -1,6 +1,6 @@
-"""Spans that an agent sends of its own work, and what they say about its turns.
+"""Spans of an agent's own work, and what they add to its turns.
 
-Read are the conventions of OpenTelemetry for generative AI, of OpenInference and of OpenLLMetry. A
+They follow the conventions of OpenTelemetry for generative AI, OpenInference or OpenLLMetry. A
 span belongs to the turn whose span is among its ancestors. A turn has one source: calls that the
 reply states are never mixed with those of spans.
 """
@@ -30,7 +30,7 @@ _NS_IN_MS = 1_000_000
 _MAX_OF_A_NAME = 200  # characters
 _MAX_WRITTEN = 100_000  # characters of a Python value that is read as one
 
-# Each table has the names that the conventions use, the current ones first.
+# The names in each convention, the current ones first.
 _TOOL_NAMES = ("gen_ai.tool.name", "tool.name", "traceloop.entity.name")
 _ARGUMENTS = (
     *("gen_ai.tool.call.arguments", "gen_ai.tool.arguments", "tool_arguments"),
@@ -83,7 +83,7 @@ class AgentSpan:
     @property
     def kind(self) -> str:
         """What it is: tool, model, retrieval, or anything else."""
-        operation, inference, loop, request = (  # of any type: agents write what they like
+        operation, inference, loop, request = (  # of any type: agents may send anything
             f"{self.attributes.get(name, '')}".lower()
             for name in (
                 *("gen_ai.operation.name", "openinference.span.kind"),
@@ -116,7 +116,7 @@ class AgentSpan:
 
 @dataclass(frozen=True, slots=True)
 class ReceivedSpans:
-    """What has arrived of a trace; `refused` spans were more than are stored."""
+    """The spans of a trace so far; `refused` spans exceeded the limit."""
 
     spans: tuple[AgentSpan, ...] = ()
     refused: int = 0
@@ -130,7 +130,7 @@ class Tree:
         self._by_id = {span.span_id: span for span in self.spans}
         self._turn_ids = [span_id for span_id in turn_ids if span_id]
         self._tops = {span.span_id: self._top(span) for span in self.spans}
-        if len(self._turn_ids) == 1:  # whatever is missing in between, there is no other turn
+        if len(self._turn_ids) == 1:  # with a single turn, missing spans in between do not matter
             self._tops = dict.fromkeys(self._tops, self._turn_ids[0])
 
     def _top(self, span: AgentSpan) -> str:
@@ -146,7 +146,7 @@ class Tree:
 
     @property
     def strays(self) -> list[AgentSpan]:
-        """The spans of which it is unknown to which turn they belong."""
+        """The spans whose turn is unknown."""
         return [span for span in self.spans if self._tops[span.span_id] not in self._turn_ids]
 
     @property
@@ -156,7 +156,7 @@ class Tree:
         return any(span.parent_id not in known for span in self.spans)
 
     def is_enclosed(self, span_id: str) -> bool:
-        """Whether a span arrived that has all the work of a turn inside.
+        """Return whether a span arrived that encloses all the work of a turn.
 
         It ends last, so all others of its process have arrived.
         """
@@ -165,7 +165,7 @@ class Tree:
         )
 
     def above(self, span: AgentSpan) -> Iterator[AgentSpan]:
-        """Return its ancestors, the nearest first."""
+        """Return the ancestors of a span, the nearest first."""
         seen = {span.span_id}
         while (parent := self._by_id.get(span.parent_id)) and parent.span_id not in seen:
             seen.add(parent.span_id)
@@ -174,7 +174,7 @@ class Tree:
 
 
 def is_complete(trial: Trial, received: ReceivedSpans) -> bool:
-    """Whether all that the turns wait for has arrived."""
+    """Return whether all that the turns wait for has arrived."""
     tree = Tree(received.spans, (turn.span_id for turn in trial.turns))
     waiting = [turn for turn in trial.turns if _waits(turn)]
     return not tree.has_gaps and all(tree.is_enclosed(turn.span_id) for turn in waiting)
@@ -186,7 +186,7 @@ def _waits(turn: TurnRecord) -> bool:
 
 
 def with_spans(trial: Trial, received: ReceivedSpans, *, waited_s: float) -> Trial:
-    """Return the trial with what the spans say about its turns.
+    """Return the trial with the calls and tokens that its spans report.
 
     `waited_s` is how long they were waited for after the last reply.
     """
@@ -205,7 +205,7 @@ def _turn_with(
             return replace(turn, notes=(*turn.notes, note))
         return turn
     if turn.error is not None and not tree.is_enclosed(turn.span_id):
-        return turn  # it may still be at work, or was never asked
+        return turn  # the agent may still be working, or was never asked
     if problem := _missing(spans, tree, received, waited_s=waited_s):
         # Of a failed turn, calls are unknown anyway.
         return replace(turn, calls_missing=problem if turn.error is None else "")
@@ -231,7 +231,7 @@ def _turn_with(
 def _missing(
     spans: Sequence[AgentSpan], tree: Tree, received: ReceivedSpans, *, waited_s: float
 ) -> str | None:
-    """Say why the calls of a turn are unknown; None if they are known."""
+    """Explain why the calls of a turn are unknown; None if they are known."""
     if received.refused:
         return (
             "The agent sent too many spans, or too large ones: at least"
@@ -346,7 +346,7 @@ def _outcome(result: Any) -> tuple[Any, str | None, str | None]:
 
 
 def _asks_for_tools(span: AgentSpan) -> bool:
-    """Whether it is a model call whose reply asks for a tool call."""
+    """Return whether it is a model call whose reply asks for a tool call."""
     reasons = span.read(["gen_ai.response.finish_reasons"])
     has_reason = isinstance(reasons, list) and bool(_FOR_TOOLS.intersection(map(str, reasons)))
     return has_reason or bool(_requested_arguments([span]))

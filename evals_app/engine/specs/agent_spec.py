@@ -153,7 +153,7 @@ Command = Annotated[
 
 
 def _importable(reference: str, info: ValidationInfo) -> str:
-    # Without a valid interpreter there is nothing to look in; that is an error of its own.
+    # An invalid interpreter is reported by itself.
     if not is_frozen(info) and "interpreter" in info.data:
         interpreter = info.data["interpreter"]
         if problem := callable_problem(reference, "agent", interpreter=interpreter):
@@ -217,7 +217,7 @@ class AgentSpec(Spec):
 
     @property
     def tool_names(self) -> list[str]:
-        """Return the names of everything that it may call."""
+        """Return the names of all tools that it may call."""
         return [name for tool in self.given_tools for name in names_of(tool)]
 
     @property
@@ -232,12 +232,12 @@ class AgentSpec(Spec):
 
     @property
     def lane(self) -> Lane | None:
-        """Return what all processes share of it; None if it has no pace."""
+        """Return its limits that all processes share; None if it has none."""
         return None
 
     @property
     def spans_waited_s(self) -> float | None:
-        """Return how long its spans are waited for; None if they are not read."""
+        """Return how long to wait for its spans; None if they are not read."""
         return None
 
     @model_validator(mode="wrap")

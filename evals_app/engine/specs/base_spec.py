@@ -52,7 +52,7 @@ class Spec(BaseModel):
 
 @lru_cache(maxsize=10_000)
 def _shared_keys(written: frozenset[str]) -> set[str]:
-    # A set of its own would be a fifth of what a case or a check takes in memory.
+    # A set of its own would take a fifth of the memory of a case or check.
     return set(written)
 
 

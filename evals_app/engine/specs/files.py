@@ -21,7 +21,7 @@ MAX_FILES = 10  # of one turn
 MAX_FILE_BYTES = 10_000_000
 MAX_TURN_BYTES = 30_000_000
 
-# By the end of the name; whatever is neither an image nor a PDF is read as text.
+# By extension; anything other than an image or PDF is treated as text.
 MEDIA_TYPES = {
     ".png": "image/png",
     ".jpg": "image/jpeg",
@@ -81,12 +81,12 @@ def media_type(name: str) -> str:
 
 
 def is_shown_as_it_is(kind: str) -> bool:
-    """Whether models get the file itself; of other files they get the text."""
+    """Return whether models get the file itself; of other files they get the text."""
     return kind.startswith(_SHOWN_AS_IT_IS)
 
 
 def text_shown(name: str, kind: str, content: bytes) -> str:
-    """Return the text of a document, or that it cannot be read: what agents and judges get of it."""
+    """Return the text of a document as agents and judges get it, or why it cannot be read."""
     try:
         return text_of(kind, content)
     except DocumentError as error:
@@ -94,7 +94,7 @@ def text_shown(name: str, kind: str, content: bytes) -> str:
 
 
 def content_problem(name: str, content: bytes) -> str | None:
-    """Say why the content does not match the name, or cannot be stored."""
+    """Explain why the content does not match the name, or cannot be stored."""
     if len(content) > MAX_FILE_BYTES:
         return f"{name} has {len(content):,} bytes; the limit is {MAX_FILE_BYTES:,}."
     if not content:

@@ -1,4 +1,4 @@
-"""What checks name, and whether an agent and its fixtures have it.
+"""The names in checks, and whether an agent and its fixtures have them.
 
 A field of a grader states what it names: `json_schema_extra={"names": "tool"}`. What forms offer and
 what is compared follow from that.

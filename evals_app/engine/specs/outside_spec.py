@@ -42,7 +42,7 @@ class PaceSpec(Spec):
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """What all processes share of an agent, under a name that no provider has."""
+    """An agent's rate limits, shared by all processes under a name that no provider has."""
 
     slug: str
     max_concurrency: int | None

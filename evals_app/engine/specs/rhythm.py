@@ -16,7 +16,7 @@ from fixtures_app.ground.words import near
 
 Frequency = Literal["hourly", "daily", "weekdays", "cron"]
 CLOSEST = timedelta(minutes=5)  # between two moments
-_COMPARED = 100  # so many moments show how close a line comes
+_COMPARED = 100  # this many moments show the shortest interval
 _FIELDS = "minute hour day-of-month month day-of-week"
 _YEAR = timedelta(days=366)
 _START = datetime(2024, 1, 1, tzinfo=UTC)
@@ -38,7 +38,7 @@ def _zone_problem(name: str) -> str | None:
 
 
 def _cron_problem(line: str) -> str | None:
-    """Say why a cron expression cannot be used; it may be empty."""
+    """Explain why a cron expression cannot be used; it may be empty."""
     fields = line.split()
     if not fields:
         return None

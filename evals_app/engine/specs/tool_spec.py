@@ -1,4 +1,4 @@
-"""What a person writes about tools that no world has: canned ones, HTTP requests, MCP servers."""
+"""The specs of tools outside worlds: canned ones, HTTP requests, MCP servers."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -52,7 +52,7 @@ HeaderValue = Annotated[str, Field(max_length=4000)] | FromEnvironment
 
 
 def _headers(written: Any, handler: ValidatorFunctionWrapHandler, info: ValidationInfo) -> Any:
-    # Whatever else is wrong with headers, a key in one of them is always reported.
+    # A key in a header is always reported, even if other errors exist.
     items = written.items() if isinstance(written, dict) else ()
     problems = {
         name: problem
@@ -92,7 +92,7 @@ def _header_problem(
 
 
 def variable_problem(variable: str) -> str | None:
-    """Say why a server cannot be sent the value of an environment variable; None if it can."""
+    """Explain why a server cannot be sent the value of an environment variable; None if it can."""
     if not variable or permits().variable(variable):
         return None
     known = ", ".join(permits().variables) or "none"
@@ -111,7 +111,7 @@ def _text_problem(name: str, text: str) -> str | None:
 
 
 def looks_secret(name: str, text: str) -> bool:
-    """Whether a header seems to have a key, which must be in an environment variable."""
+    """Return whether a header seems to have a key, which must be in an environment variable."""
     return bool(_SECRETIVE.search(name) or _LOOKS_LIKE_A_KEY.match(text))
 
 
@@ -139,7 +139,7 @@ def without_variables(url: str) -> str:
 
 
 def template_problem(url: str) -> str | None:
-    """Say why a URL with variables cannot be called; None if it can."""
+    """Explain why a URL with variables cannot be called; None if it can."""
     return _url_problem(without_variables(url))
 
 
@@ -158,7 +158,7 @@ def misplaced_variables(
 
 
 def host_problem(url: str) -> str | None:
-    """Say what is wrong with variables in the host of a URL; None if there are none."""
+    """Describe what is wrong with variables in the host of a URL; None if there are none."""
     # The host is fixed when it is written; the rest may depend on case and call.
     if "{" in re.split(r"[/?]", url.partition("://")[2], maxsplit=1)[0]:
         return "Only the part after the host may contain {argument} and {{variables}}."

@@ -6,8 +6,10 @@ from dataclasses import dataclass
 
 from evals_app.engine.statistics.rates import at_least, wilson_interval
 
-MIN_LABELS = 20  # below, a kappa says nothing, and no gate trusts the judge
-_MIN_INFORMED = 0.2  # below, a pass rate cannot be corrected: the judge hardly tells answers apart
+MIN_LABELS = 20  # below this, kappa means little, and no gate trusts the judge
+_MIN_INFORMED = (
+    0.2  # below this, the judge hardly distinguishes answers, so a pass rate cannot be corrected
+)
 _Z = 1.959964  # 95 %
 
 # The grades of a scale, the lowest and the highest; scores 0..1 lie between them.
@@ -16,7 +18,7 @@ SCALES = {"1-5": (1, 5), "0-10": (0, 10), "0-1": (0, 10)}
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """What people say of one answer, and what the judge said; scores in 0..1, if there are any."""
+    """The verdicts of people and judge on one answer; scores in 0..1, if any."""
 
     person: bool
     judge: bool
@@ -26,7 +28,7 @@ class Label:
 
 @dataclass(frozen=True, slots=True)
 class Proportion:
-    """So many of how many; `interval` is Wilson's, 95 %. Without any, the rate is unknown."""
+    """A count out of a total; `interval` is Wilson's, 95 %. With a total of 0 the rate is unknown."""
 
     count: int
     total: int
@@ -101,7 +103,7 @@ class Agreement:
 
     @property
     def commoner(self) -> Proportion:
-        """What a judge would reach that always gives people's commoner verdict."""
+        """The agreement of a judge that always gives people's commoner verdict."""
         return Proportion(max(self.people_passed, self.people_failed), self.n)
 
     @property
@@ -130,7 +132,7 @@ class Agreement:
         return weighted_kappa(table) if self.is_enough else None
 
     def reaches(self, least: float) -> bool:
-        """Whether enough labels show at least this agreement."""
+        """Return whether enough labels show at least this agreement."""
         share = self.same_verdict.share
         return self.is_enough and share is not None and at_least(share, least)
 
@@ -147,7 +149,7 @@ class Agreement:
 
 
 def majority(verdicts: Sequence[bool | None]) -> bool | None:
-    """Return what most people say; None if they are tied. Who cannot tell has no vote."""
+    """Return the verdict of most people; None if tied. People who cannot tell have no vote."""
     passed, failed = verdicts.count(True), verdicts.count(False)
     return None if passed == failed else passed > failed
 
@@ -206,7 +208,7 @@ def weighted_kappa(table: Sequence[Sequence[int]]) -> Kappa | None:
     cells = [(row, column) for row in places for column in places]
     observed = math.fsum(weights[r][c] * shares[r][c] for r, c in cells)
     by_chance = math.fsum(weights[r][c] * rows[r] * columns[c] for r, c in cells)
-    if at_least(by_chance, 1):  # both always said the same one thing
+    if at_least(by_chance, 1):  # both always gave the same verdict
         return None
     kappa = (observed - by_chance) / (1 - by_chance)
     of_rows = [math.fsum(weights[r][c] * columns[c] for c in places) for r in places]
@@ -217,6 +219,6 @@ def weighted_kappa(table: Sequence[Sequence[int]]) -> Kappa | None:
     )
     variance = (spread - (kappa - by_chance * (1 - kappa)) ** 2) / (n * (1 - by_chance) ** 2)
     half = _Z * math.sqrt(max(0.0, variance))
-    # Where everything agrees, or nothing varies, the formula knows no doubt; there is some.
+    # With full agreement the formula gives no interval, although some doubt remains.
     interval = (max(-1.0, kappa - half), min(1.0, kappa + half)) if half else None
     return Kappa(kappa, interval)

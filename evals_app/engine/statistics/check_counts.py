@@ -71,7 +71,7 @@ def read_counts(text: str) -> dict[str, CheckCount]:
 
 def turned_checks(base: str, head: str) -> FlippedChecks:
     """Return the checks that went from all passed to all failed, and those that went the other way."""
-    if base == head or not (base and head):  # as nearly always
+    if base == head or not (base and head):  # the usual case
         return _NOTHING
     before, after = read_counts(base), read_counts(head)
     both = [(key, count, after[key]) for key, count in before.items() if key in after]

@@ -14,7 +14,7 @@ from evals_app.engine.statistics.rates import fisher_exact
 
 MAX_RUNS = 10  # compared at once
 
-# How rarely chance must explain a fall from trials that disagreed already: where the verdict of the
+# The significance level of a fall from trials that already disagreed: where the verdict of the
 # case changed, and where it failed before, too. Most cases with such trials fail in both runs, and
 # at the first level every second comparison of 200 cases with 20 trials would accuse one of them.
 BY_CHANCE = 0.05
@@ -24,7 +24,7 @@ BY_CHANCE_UNSEEN = 0.001
 class ChangeKind(StrEnum):
     """What happened to a case, in the order in which pages show them."""
 
-    WORSE = "worse"  # it fails now, and chance does not explain the fall
+    WORSE = "worse"  # it fails now, and chance does not explain it
     CHECK_WORSE = "check_worse"  # only one of its checks: all passed, now all fail
     FLAKY = "flaky"  # its verdict differs, but its trials disagreed before: it may be chance
     BETTER = "better"
@@ -42,11 +42,11 @@ class ChangeKind(StrEnum):
         """Whether the case got worse, be it only in one of its checks."""
         return self is ChangeKind.WORSE or self is ChangeKind.CHECK_WORSE
 
-    # Equal to its text, found by it in a mapping; that of enumerations is slow, too.
+    # Compared and hashed as text, because enumerations are slow.
     __hash__ = str.__hash__
 
 
-class CaseOutcome(NamedTuple):  # made much faster than a frozen dataclass; runs are large
+class CaseOutcome(NamedTuple):  # created much faster than a frozen dataclass; runs are large
     """The result of a case in one run.
 
     `digest` is that of its content, empty if unknown; `verdict` is None while nothing is decided;
@@ -130,7 +130,7 @@ def _change_of_verdict(base: CaseOutcome, head: CaseOutcome) -> ChangeKind:
 
 def _change_of_failed(base: CaseOutcome, head: CaseOutcome) -> ChangeKind:
     """Return what happened to a case that failed before and fails now."""
-    if base.passed == head.passed == 0:  # as most of them
+    if base.passed == head.passed == 0:  # the usual case
         return ChangeKind.SAME
     if _chance_of(head, base) <= BY_CHANCE_UNSEEN:
         return ChangeKind.WORSE
@@ -138,7 +138,7 @@ def _change_of_failed(base: CaseOutcome, head: CaseOutcome) -> ChangeKind:
 
 
 def _chance_of(low: CaseOutcome, high: CaseOutcome) -> float:
-    """Return how likely the first passes so seldom, or more seldom, if both pass equally often."""
+    """Return the chance that the first passes this rarely if both pass equally often."""
     return fisher_exact(low.passed, low.graded_count, high.passed, high.graded_count)
 
 

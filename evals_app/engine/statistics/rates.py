@@ -1,4 +1,4 @@
-"""Statistics of trials: how sure one can be of a rate, and how steady an agent is."""
+"""Statistics of trials: how certain a rate is, and how steady an agent is."""
 
 import math
 import statistics
@@ -9,7 +9,7 @@ _NOISE = 1e-9  # of binary fractions: 0.7 + 0.1 is less than 0.8
 
 
 def at_least(value: float, bound: float) -> bool:
-    """Whether a value reaches a bound, to within what floating-point sums are off."""
+    """Return whether a value reaches a bound, to within what floating-point sums are off."""
     return value >= bound - _NOISE
 
 
@@ -30,11 +30,11 @@ def wilson_interval(passed: int, total: int, *, z: float = 1.959964) -> tuple[fl
     return max(0.0, min(rate, centre - half)), min(1.0, max(rate, centre + half))
 
 
-@lru_cache(maxsize=4096)  # the same few counts come again and again
+@lru_cache(maxsize=4096)  # the same few counts recur
 def fisher_exact(passed: int, graded: int, others_passed: int, others_graded: int) -> float:
-    """Return how likely so few of `graded` trials pass, or fewer, if the others pass equally often.
+    """Return the chance that this few of `graded` trials pass if the others pass equally often.
 
-    One-sided: whoever asks knows which of the two may be worse.
+    One-sided: the caller knows which of the two may be worse.
 
     Source: Fisher, Journal of the Royal Statistical Society 98 (1935), 39-82.
     """

@@ -1,4 +1,4 @@
-"""Settle whether cases are really worse or better: fresh trials of the suspects, in three looks.
+"""Test whether cases are really worse or better: fresh trials of the suspects, in three rounds.
 
 A suspect is a case whose pass rate fell (or rose) from the base to the head. After 5, 10 and 20 fresh
 trials of each version the pass rates are compared. The trials that raised the suspicion are not
@@ -29,9 +29,9 @@ _NOISE = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """When the trials are compared: after so many fresh ones of each version.
+    """One comparison, after `trials` fresh trials of each version.
 
-    `alpha` is the share of false alarms among the differences that this look may find.
+    `alpha` is the share of false alarms among the differences that this round may find.
     """
 
     trials: int
@@ -49,7 +49,7 @@ class Direction(StrEnum):
 
 
 class SuspectState(StrEnum):
-    """How far a suspect is: more trials follow only while it is open."""
+    """The state of a suspect: more trials follow only while it is open."""
 
     OPEN = "open"
     DECIDED = "decided"  # the difference is real
@@ -94,7 +94,7 @@ class Suspect:
 
     `base_before` and `head_before` are the trials of the two runs, `base` and `head` those that are
     tested: fresh ones, or stored ones of a base that cannot be run again. `p` is one-sided. With a `check`,
-    a trial counts as passed if that check passed, whatever became of the others.
+    a trial counts as passed if that check passed, regardless of the others.
     """
 
     name: str
@@ -138,7 +138,7 @@ class Suspect:
             direction=Direction(stored["direction"]),
             p=stored["p"],
             state=SuspectState(stored["state"]),
-            check=stored.get("check", ""),  # settlements of older versions knew none
+            check=stored.get("check", ""),  # older retests have none
             check_label=stored.get("check_label", ""),
             **{key: Trials(**stored[key]) for key in trials},
         )
@@ -233,7 +233,7 @@ def _direction(before: CaseOutcome, after: CaseOutcome) -> Direction | None:
 
 
 def _can_be_decided(suspect: Suspect) -> bool:
-    """Whether a stored base has enough trials to show the largest difference that is possible."""
+    """Return whether a stored base has enough trials to show the largest difference that is possible."""
     last = LOOKS[-1]
     none, every = Trials(0, last.trials), Trials(last.trials, 0)
     extreme = none if suspect.direction is Direction.WORSE else every
@@ -243,7 +243,7 @@ def _can_be_decided(suspect: Suspect) -> bool:
 def look_at(
     suspects: Sequence[Suspect], fresh: Mapping[str, tuple[Trials | None, Trials]], look: Look
 ) -> list[Suspect]:
-    """Return the suspects after a look; `fresh` are all fresh trials of base and head by now.
+    """Return the suspects after a round; `fresh` are all fresh trials of base and head so far.
 
     None for the base keeps its stored trials. Suspects that are not open stay as they are, but count
     among those of which a share may be false alarms. Worse and better are two questions.
@@ -288,11 +288,11 @@ def discoveries(ps: Sequence[float], *, alpha: float) -> set[int]:
 
 
 def p_value(suspect: Suspect) -> float:
-    """Return the chance of such a gap if both versions pass equally often; 1 without trials."""
+    """Return the chance of this gap if both versions pass equally often; 1 without trials."""
     return chance_of_gap(suspect.base, suspect.head, suspect.direction)
 
 
 def chance_of_gap(base: Trials, head: Trials, direction: Direction) -> float:
-    """Return how likely the head is so much worse, or better, if both pass equally often."""
+    """Return the chance that the head is this much worse, or better, if both pass equally often."""
     low, high = (head, base) if direction is Direction.WORSE else (base, head)
     return fisher_exact(low.passed, low.total, high.passed, high.total)

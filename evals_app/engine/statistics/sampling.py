@@ -1,4 +1,4 @@
-"""Which grades people are asked to check: a few that show where a judge is right and where wrong."""
+"""Choose grades for people to check: a few that show where a judge is right or wrong."""
 
 import random
 from collections import Counter
@@ -83,7 +83,7 @@ def shares(sizes: Mapping[K, int], total: int) -> dict[K, int]:
     exact = {key: left * size / whole for key, size in room.items()}
     given = {key: number + int(exact[key]) for key, number in given.items()}
     left = total - sum(given.values())
-    # Those that rounding took the most from get the rest.
+    # The rest goes to those that lost the most by rounding.
     for key in sorted(exact, key=lambda key: int(exact[key]) - exact[key])[:left]:
         given[key] += 1
     return given

@@ -60,7 +60,7 @@ def compare_rates(strata: Mapping[Stratum, int]) -> RateTest:
     If both versions pass each case equally often, every way to deal the passed trials of a case to
     the two runs is equally likely. So the difference of a case is hypergeometric, given how many of its
     trials passed; that of all cases is their sum. It is summed exactly; where that would take too long,
-    its terms are so many that it is normal. With one trial each this is the test that flips signs.
+    it has so many terms that it is normal. With one trial each this is the test that flips signs.
 
     Source: Birch, Journal of the Royal Statistical Society B 26 (1964), 313-324, for the conditional
     test; Mantel and Haenszel, Journal of the National Cancer Institute 22 (1959), 719-748, for its
@@ -126,7 +126,7 @@ def _terms(strata: Mapping[Stratum, int], parts: int) -> Iterator[_Term]:
 
 
 def _steps_of(terms: list[_Term]) -> int:
-    """Return about how many products the exact sum takes, or a number that is too large."""
+    """Return roughly how many products the exact sum takes, or a number that is too large."""
     spacing = _spacing(terms)
     sums, width, done = 1, 0, 0
     for term in terms:
@@ -165,5 +165,5 @@ def _add_chances(sums: Mapping[int, float], chances: Mapping[int, float]) -> dic
 
 def _normal(terms: list[_Term], reached: float) -> float:
     deviation = math.sqrt(math.fsum(term.variance * term.count for term in terms))
-    # Half a step less, because the sum has steps and the curve has none.
+    # Continuity correction: half a step less, because the sum is discrete.
     return math.erfc(max(0.0, reached - _spacing(terms) / 2) / deviation / math.sqrt(2))

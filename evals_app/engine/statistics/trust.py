@@ -1,4 +1,4 @@
-"""Which judges decide anything in a run whose suite asks how often they agree with people."""
+"""Which judges may decide in a run whose suite requires agreement with people."""
 
 from evals_app.engine.record.trial import JudgedCriterionSpec
 from evals_app.engine.specs.base_spec import Spec
@@ -23,13 +23,13 @@ class JudgeTrust(Spec):
     compared: dict[str, tuple[int, int]] = {}
 
     def trusts(self, criterion: JudgedCriterionSpec) -> bool:
-        """Whether a judge decides; that of a rubric also if it is trusted with every bullet."""
+        """Return whether a judge decides; that of a rubric also if it is trusted with every bullet."""
         items = criterion.items
         by_items = bool(items) and all(item in self.trusted for item in items)
         return criterion.digest in self.trusted or by_items
 
     def why_not(self, criterion: JudgedCriterionSpec) -> str:
-        """Return why a judge only informs; empty if it decides."""
+        """Return why a judge only informs, empty if it decides."""
         return "" if self.trusts(criterion) else f"It only informs: {self._doubt(criterion)}"
 
     def _doubt(self, criterion: JudgedCriterionSpec) -> str:

@@ -58,7 +58,7 @@ class AssertionSpec(Spec):
         le=1e6,
         description="How much it counts in the score. With 0 it is shown, but never decides.",
     )
-    # 0 was accepted in the past, so stored checks may have it; `hollow` refuses new ones.
+    # 0 was accepted in the past, so stored checks may have it; `cannot_fail_at` refuses new ones.
     threshold: float | None = Field(
         default=None,
         title="Pass at or above",
@@ -99,7 +99,7 @@ class AssertionSpec(Spec):
         return self.grader.cannot_fail()
 
     def cannot_fail_at(self) -> tuple[Loc, str] | None:
-        """Return the key that keeps it from failing, or seems to, and why; None if there is none.
+        """Return the key because of which it cannot fail, and why; None if it can.
 
         A check that only informs has none.
         """
@@ -167,7 +167,7 @@ class AssertionSpec(Spec):
         except ValidationError as exc:
             errors += _details(exc, grader_class)
         try:
-            # A stand-in grader lets the common keys be checked even when the options are wrong.
+            # A stand-in grader allows checking the common keys even if the options are wrong.
             spec = handler(common | {"type": kind, "grader": grader or Grader()})
         except ValidationError as exc:
             errors += _details(exc, cls)

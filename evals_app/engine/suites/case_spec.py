@@ -73,7 +73,7 @@ class LimitsSpec(Spec):
 
 
 MAX_PASSAGES = 200
-TURN_TIMEOUT_S = 60.0  # of a turn, unless somebody chooses another
+TURN_TIMEOUT_S = 60.0  # of a turn, by default
 Passage = Annotated[str, Field(min_length=1, max_length=200_000)]
 
 

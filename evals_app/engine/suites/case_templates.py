@@ -158,6 +158,6 @@ def placeholders_in(text: str) -> list[str]:
 
 
 def to_replace(text: str) -> str:
-    """Say which placeholder of a text to replace; empty if it has none."""
+    """State which placeholder of a text to replace; empty if it has none."""
     placeholder = next(iter(placeholders_in(text)), "")
     return f"Replace “{placeholder}”: this text comes from the template." if placeholder else ""

@@ -357,7 +357,7 @@ class SuiteSpec(Spec):
         return self.stop_when_decided and by_cases and not self.gates.need_all_trials
 
     def decides(self, assertion: AssertionSpec) -> bool:
-        """Whether the verdict of a check counts, with the suite's rule of passing."""
+        """Return whether the verdict of a check counts, with the suite's rule of passing."""
         return assertion.decides and not (self.passes_by_score and self.pass_threshold == 0)
 
     def checks_that_cannot_fail(self) -> Iterator[tuple[Loc, str]]:
@@ -397,12 +397,12 @@ class SuiteSpec(Spec):
         return case.trials or self.trials
 
     def asserts_nothing(self, case: CaseSpec) -> bool:
-        """Whether no check and no limit of a case can ever decide."""
+        """Return whether no check and no limit of a case can ever decide."""
         checks = (placed.check for placed in self.placed_checks(case) if placed.applies)
         return case.limits == LimitsSpec() and not any(map(self._counts, checks))
 
     def only_informs(self, case: CaseSpec) -> bool:
-        """Whether a case has checks, and none of them, and no limit, can ever decide."""
+        """Return whether a case has checks, and none of them, and no limit, can ever decide."""
         return self.asserts_nothing(case) and any(
             placed.applies for placed in self.placed_checks(case)
         )
@@ -424,7 +424,7 @@ class SuiteSpec(Spec):
         return None
 
     def measures_only_effort(self, cases: Iterable[CaseSpec]) -> bool:
-        """Whether the verdict on these cases depends on speed and cost alone."""
+        """Return whether the verdict on these cases depends on speed and cost alone."""
         gates = self.gates
         is_compared = (gates.max_regressions, gates.max_score_drop) != (None, None)
         if self.run_rule == "gates" and not (gates.min_score or gates.min_pass_rate or is_compared):

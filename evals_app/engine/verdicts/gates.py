@@ -85,7 +85,7 @@ class TurnTimes:
 
 
 class Regressions:
-    """How the cases of a run, given one by one, differ from those of its baseline.
+    """How the cases of a run, added one by one, differ from those of its baseline.
 
     `baseline` names that run, `base` has its cases, `digests` the content of this run's cases by name
     and `checks` the counts of their checks (see `comparison.CaseOutcome`), `remarks` are sentences on what was
@@ -172,7 +172,7 @@ class Regressions:
         return f"{first} {self.apart()}".rstrip()
 
     def of_scores(self) -> str:
-        """Say which cases the scores are of."""
+        """State which cases the scores are of."""
         cases = _count_text(self.scored_cases, "case")
         first = f"Compared over {cases} with a score both here and in {self.baseline}."
         return " ".join([first, *self._remarks])
@@ -189,7 +189,7 @@ class Regressions:
 
 
 def _is_judged(base: CaseOutcome, head: CaseOutcome, change: ChangeKind) -> bool:
-    """Whether a case got worse, or passed in the baseline and did not."""
+    """Return whether a case got worse, or passed in the baseline and did not."""
     if change is ChangeKind.CHECK_WORSE:  # apart, unless it passes in both
         return base.verdict is head.verdict is Verdict.PASSED
     return change is ChangeKind.WORSE or (base.verdict is Verdict.PASSED and change not in _APART)
@@ -203,7 +203,7 @@ def _score_bounds(case: CaseOutcome) -> tuple[float, float] | None:
         return (0.0, 1.0) if is_open and not graded else None
     if not is_open:
         return case.score, case.score
-    trials = graded + case.errored  # of measured ones the number is not known here
+    trials = graded + case.errored  # their number is unknown for cases that are only measured
     known = case.score * graded
     return known / trials, (known + case.errored) / trials
 
@@ -223,7 +223,7 @@ _APART = {
 class GateResult:
     """A gate with its limit, what was measured, and whether it passed (None: unknown).
 
-    One that compares with a baseline is not applied, and holds no run back, where there never was one.
+    A gate that compares with a baseline does not apply, and fails no run, before there is one.
     `reason` says why nothing was measured, why a gate is not decided although something was, or what
     was compared. `graded` cases have what was measured, `not_graded` do not; of times and costs they
     are conversations.
@@ -295,7 +295,7 @@ def _least(name: str, limit: float | None, measured: RunMeasure) -> GateResult |
 
 
 def _could_turn(number: int, noun: str) -> str:
-    """Say that what is not graded decides a gate."""
+    """Explain that ungraded cases could decide a gate."""
     verb = "is" if number == 1 else "are"
     return f"{_count_text(number, noun)} {verb} not fully graded, which could change the answer."
 
@@ -324,7 +324,7 @@ def _cheap_enough(
 ) -> GateResult | None:
     """Compare the cost, divided by `shares`; money is compared exactly, without floats or tolerance.
 
-    `unmeasured` conversations could still cost anything, also nothing.
+    `unmeasured` conversations could still cost anything, or nothing.
     """
     if limit is None:
         return None

@@ -38,7 +38,7 @@ from evals_app.engine.verdicts.limits import grade_limits, ungraded_by
 # Returns the aids of an assertion; the key tells the assertions of an execution apart.
 AidsFor = Callable[[AssertionSpec, str], Aids]
 NO_AIDS = Aids()
-# Returns by what an assertion is judged.
+# Returns the criterion and judges of an assertion.
 JudgedCriterionOf = Callable[[AssertionSpec], JudgedCriterionSpec | None]
 
 _LACKS: dict[Need, str] = {
@@ -102,12 +102,12 @@ async def grade_trial(
 
 
 def key_of(trial: Trial, turn: int | None, position: int) -> str:
-    """Return what tells the assertions of an execution apart."""
+    """Return a key that is unique among the assertions of an execution."""
     return f"{trial.case}/{trial.number}/{turn or 'final'}.{position}"
 
 
 def graded_by(trust: JudgeTrust | None, check: GradedAssertion) -> GradedAssertion:
-    """Return a check as the trust in its judge lets it count: where there is none, it only informs."""
+    """Return a graded check; if its judge is not trusted, it only informs."""
     if (
         trust is None
         or check.judged_criterion is None
@@ -129,7 +129,7 @@ async def grade_check(
     key: str,
     inventory: Inventory = NOTHING_KNOWN,
 ) -> Grade:
-    """Grade one assertion of a turn, or of the conversation; whatever goes wrong is a grade, too."""
+    """Grade one assertion of a turn, or of the conversation; errors become grades, too."""
     given = None if turn is None else case.turns[turn - 1]
     if need := assertion.lacks(given):
         return Grade.not_applicable(_LACKS[need])
@@ -243,7 +243,7 @@ def _in_range(grade: Grade) -> Grade:
 
 
 def _with_doubt(assertion: AssertionSpec, grade: Grade) -> Grade:
-    """Say of a check that cannot fail why it decides nothing."""
+    """Add to a check that cannot fail why it decides nothing."""
     if not grade.passed or (problem := assertion.cannot_fail()) is None:
         return grade
     return grade.but(reason=f"{grade.reason} It has no effect on the verdict: {problem}")
@@ -256,7 +256,7 @@ def _with_share(rubric: GradedAssertion) -> GradedAssertion:
 
 
 def _with_criteria_of_items(check: GradedAssertion) -> GradedAssertion:
-    """Note beside each bullet of a rubric by what it was judged."""
+    """Attach to each rubric bullet the criterion that judged it."""
     if (
         check.judged_criterion is None
         or not check.judged_criterion.items
@@ -273,7 +273,7 @@ def _with_question(limit: GradedAssertion) -> GradedAssertion:
 
 
 def _with_dropped(grade: Grade) -> Grade:
-    """Say which settings the judges' models did not accept."""
+    """Add the settings that the judges' models did not accept."""
     dropped = sorted({name for call in grade.calls for name in call.dropped})
     return grade.but(details=grade.details | {"dropped": dropped}) if dropped else grade
 
@@ -284,7 +284,7 @@ def by_threshold(grade: Grade, threshold: float | None) -> Grade:
 
 
 def _decide_open_score(grade: Grade, threshold: float | None) -> Grade:
-    """Decide a score that is partly open: only if the open part makes no difference."""
+    """Decide a partly open score, but only if the open part makes no difference."""
     if grade.score is None or grade.highest is None:
         return grade
     lowest, highest = grade.score, grade.highest
@@ -305,7 +305,7 @@ SUSPICION = (
 
 
 def _with_suspicion(grade: Grade) -> Grade:
-    """Warn that the judge may have been talked into a favourable grade."""
+    """Warn that the judge may have been manipulated into a favourable grade."""
     if (
         "injection" not in grade.details.get("flags", ())
         or not grade.score

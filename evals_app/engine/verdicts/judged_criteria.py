@@ -1,4 +1,4 @@
-"""What a check asks, and by what its judge answers, as digests: equal ones can be compared."""
+"""Digests of a check's question and of the criterion and judges behind its answer."""
 
 import hashlib
 import json
@@ -14,11 +14,11 @@ from evals_app.engine.suites.assertion_spec import AssertionSpec
 from evals_app.engine.suites.case_spec import TurnSpec
 
 DIGITS = 32
-_WHO = {"votes", "jury"}  # options that say who is asked, not what
+_WHO = {"votes", "jury"}  # options about the models that are asked, not about the question
 
 
 def question_of(check: AssertionSpec, turn: TurnSpec | None) -> str:
-    """Return a digest of what a check asks about a turn, whoever answers."""
+    """Return a digest of what a check asks about a turn, regardless of the judge."""
     given = turn and [turn.expected, turn.context, turn.retrieval_context, turn.config]
     options = check.grader.model_dump(mode="json", exclude=_WHO)
     return digest_of([check.type, options, check.threshold, check.scope, given])
@@ -27,7 +27,7 @@ def question_of(check: AssertionSpec, turn: TurnSpec | None) -> str:
 def judged_criterion_of(
     check: AssertionSpec, judges: Sequence[ModelSpec], *, judge_prompt: str
 ) -> JudgedCriterionSpec | None:
-    """Return by what a check is judged; None if no judge is asked."""
+    """Return the criterion and judges of a check; None if no judge is asked."""
     grader = check.grader
     if grader.family != "judged":
         return None

@@ -69,7 +69,7 @@ LIMITS = (
 
 
 def ungraded_by(failure: Failure) -> Grade:
-    """Return the grade of whatever a failure kept from being graded."""
+    """Return the grade of a check that a failure kept from being graded."""
     return Grade.without_result(failure.cause, f"Not graded. {failure.message}")
 
 
@@ -119,7 +119,7 @@ def _plain(value: float | Decimal | None) -> float | None:
 
 def _value_text(value: float | Decimal) -> str:
     if isinstance(value, Decimal):
-        # To the last digit: what is a little above a limit must not read like it.
+        # To the last digit: a value slightly above a limit must not look equal to it.
         return usd_text(value, is_exact=True)
     # Rounded up, so that 100.2 is not shown as 100 where 100 is the limit.
     return f"{math.ceil(value):,}"

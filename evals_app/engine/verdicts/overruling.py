@@ -1,7 +1,7 @@
-"""What people say of the grades of an execution, and what its verdict is with their decisions.
+"""People's opinions on the grades of an execution, and the verdict that follows from them.
 
-The latest word of each person counts, and the majority of people. A tie decides nothing, and
-neither does who cannot tell. Only grades are overruled: the verdict follows by the rules of runs.
+The latest opinion of each person counts, and the majority decides. A tie decides nothing, and
+"cannot tell" does not count. Only grades are overruled: the verdict follows by the rules of runs.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -51,7 +51,7 @@ class Consensus:
 
 
 def consensus(words: Iterable[Ruling]) -> Consensus:
-    """Return what people say of one thing; the words of a person are in the order of time."""
+    """Return the joint opinion of people; those of each person are in the order of time."""
     votes = [word for word in _latest(words) if word.passed is not None]
     passing = sum(word.passed is True for word in votes)
     if 2 * passing == len(votes):
@@ -107,7 +107,7 @@ class GivenGrade:
 def overrule(given: GivenGrade) -> Grade | None:
     """Return the grade that people give a check; None if its grade stays.
 
-    What they say of a whole rubric goes before what they say of its bullets.
+    A verdict on a whole rubric takes precedence over verdicts on its bullets.
     """
     grade = given.grade
     whole = consensus(word for word in given.words if word.item is None)
@@ -124,7 +124,7 @@ def overrule(given: GivenGrade) -> Grade | None:
 
 
 def _grade_by_people(given: GivenGrade, people: Consensus) -> Grade:
-    """Return the grade of people: who only agrees with a verdict leaves its score as it is."""
+    """Return the grade by people; mere agreement with a verdict keeps its score."""
     grade = given.grade
     only_informs = grade.status is GradeStatus.OK and grade.passed is None
     is_limit = given.family == "limit"
@@ -168,7 +168,7 @@ def _recount_bullets(given: GivenGrade, decided: Mapping[int, Consensus]) -> Gra
 
 
 def _in_words(people: Consensus) -> str:
-    """Say who decided, and why."""
+    """Describe the people who decided, and why."""
     names = ", ".join(word.name for word in people.words)
     reason = next((word.reason for word in people.words if word.reason), "")
     first = f"Decided by {names}"
@@ -207,7 +207,7 @@ def decide_with_people(
 def _original_grades(
     grades: Iterable[GivenGrade], *, case: CaseSpec, suite: SuiteSpec
 ) -> list[GradedAssertion]:
-    """Return grades as they were when the verdict was computed: what a row lacks is in the suite."""
+    """Return grades as they were when the verdict was computed, completed from the suite."""
     placed = {(check.number, check.position): check.check for check in suite.placed_checks(case)}
     graded = []
     for given in grades:

@@ -7,7 +7,7 @@ from evals_app.engine.record.trial import Grade, GradeStatus, Trial, TurnRecord,
 from evals_app.engine.statistics.rates import at_least
 from evals_app.engine.suites.suite_spec import AssertionSpec
 
-_MAX_CHARS = 20_000  # a longer answer would take an import seconds
+_MAX_CHARS = 20_000  # a longer answer would slow down an import
 # These compare the whole reply with the expected answer, so it must pass the other checks too.
 _OF_WHOLE_REPLIES = frozenset({"overlap", "similarity"})
 

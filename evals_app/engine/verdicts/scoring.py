@@ -57,7 +57,7 @@ SOME_SKIPPED = "Scores, times and costs are those of the trials that ran; others
 class Decision:
     """How an execution ended; `cause` is None exactly when it passed or was only measured.
 
-    What errored has no score: part of it is unknown.
+    An errored execution has no score, because part of it is unknown.
     """
 
     verdict: Verdict
@@ -73,7 +73,7 @@ def decide(
     suite: SuiteSpec,
     case: CaseSpec | None = None,
 ) -> Decision:
-    """Return the verdict of an execution; `case` only tells why there may be nothing to check."""
+    """Return the verdict of an execution; `case` only explains why there may be nothing to check."""
     if trial.failure is not None:
         return Decision(Verdict.ERRORED, None, trial.failure.cause, trial.failure.message)
     score = execution_score(graded)
@@ -99,7 +99,7 @@ def decide(
 
 
 def _is_measured(graded: Sequence[GradedAssertion]) -> bool:
-    """Whether checks were graded that only inform, as they were written to."""
+    """Return whether checks that only inform by design were graded."""
     has_measured = any(check.grade.status is GradeStatus.OK for check in graded)
     # A judge that the suite does not trust was meant to decide.
     return has_measured and not any(ONLY_INFORMS in check.grade.details for check in graded)
@@ -156,7 +156,7 @@ def _causes(
 
 
 def _score_missed(graded: Sequence[GradedAssertion], threshold: float) -> str:
-    """Say that the score is too low even if all ungraded checks had passed; else nothing."""
+    """Explain that the score is too low even if all ungraded checks had passed; else empty."""
     score = execution_score(graded)
     best = execution_score([_at_best(check) for check in graded])
     if score is None or best is None or at_least(best, threshold):
@@ -176,7 +176,7 @@ def _at_best(check: GradedAssertion) -> GradedAssertion:
 def _why_undecided(
     graded: Sequence[GradedAssertion], suite: SuiteSpec, case: CaseSpec | None
 ) -> str:
-    """Say why no check decided: not applicable, by a judge that is not trusted, or there is none."""
+    """Explain why no check decided: not applicable, an untrusted judge, or no checks."""
     reasons = (
         check.grade.reason
         if check.decides and check.grade.status is GradeStatus.NOT_APPLICABLE
@@ -199,7 +199,7 @@ def _why_undecided(
 def execution_score(graded: Sequence[GradedAssertion]) -> float | None:
     """Return the score of the checks combined with that of the suite's rubric, by its share.
 
-    If one of them has no score the other is all; None if neither has one.
+    If one of them has no score, the other counts alone; None if neither has one.
     """
     checks = _weighted_score([check for check in graded if not check.is_rubric])
     rubric = next(
@@ -242,7 +242,7 @@ def summarized_checks(part: str, checks: Iterable[Any]) -> list[Any]:
 def execution_summary(
     trial: Trial, graded: Sequence[GradedAssertion], decision: Decision
 ) -> dict[str, Any]:
-    """Say which kinds of criteria passed: true, false, or null where none is set."""
+    """Return which kinds of criteria passed: true, false, or null where none is set."""
     judged = summarized_checks("response_criteria_passed", graded)
     reasons = [g.grade.reason for g in judged if _is_passed(g) is False]
     return {
@@ -263,7 +263,7 @@ def _overall(decision: Decision) -> bool | None:
 
 
 def _is_passed(check: GradedAssertion) -> bool | None:
-    # What was set but could not be graded did not pass.
+    # A criterion that could not be graded did not pass.
     if check.grade.status in NOT_GRADED:
         return False
     return check.grade.passed
@@ -380,7 +380,7 @@ def summarise_run(
     regressions: Regressions | None = None,
     had_baseline: bool = True,
 ) -> RunSummary:
-    """Sum up a run that has ended; `keep` is given the summary of each case, `notes` are known.
+    """Sum up a run that has ended; `keep` receives the summary of each case, `notes` are existing ones.
 
     `facts` come in the order of the cases. There may be many: only a few numbers are kept of each.
     `regressions` compares each case with the baseline, if the run has one; without it, gates that
@@ -490,7 +490,7 @@ class VerdictCounts:
 
     @property
     def is_dead(self) -> bool:
-        """Whether all trials are decided and none passed: such a run passes no gate, whatever it is."""
+        """Whether all trials are decided and none passed: such a run passes no gate."""
         return self.cases > self.cases_measured and not (self.passed or self.open)
 
     def verdict(self, gates: Sequence[GateResult], suite: SuiteSpec) -> RunVerdict:
@@ -502,7 +502,7 @@ class VerdictCounts:
         is_open |= suite.run_rule == "gates" and not suite.gates.can_fail
         if is_open:
             return "inconclusive"
-        # Gates may judge what is measured.
+        # Gates may also judge measured cases.
         return "passed" if self.to_decide or suite.gates.can_fail else "measured"
 
     @property
@@ -518,7 +518,7 @@ class VerdictCounts:
 
 
 def is_failed(counts: VerdictCounts, gates: Sequence[GateResult], suite: SuiteSpec) -> bool:
-    """Whether a gate failed, or a case where all must pass."""
+    """Return whether a gate failed, or a case where all must pass."""
     by_cases = suite.run_rule == "all_cases" and counts.cases_failed > 0
     return by_cases or any(gate.passed is False for gate in gates)
 
@@ -526,7 +526,7 @@ def is_failed(counts: VerdictCounts, gates: Sequence[GateResult], suite: SuiteSp
 class RunEffort:
     """What the executions of a run took and cost, as its gates and averages count it.
 
-    Averages leave out what errored; `everyone` is all that was spent.
+    Averages leave out what errored; `everyone` includes them.
     """
 
     def __init__(self) -> None:
@@ -554,7 +554,7 @@ def _count_unmeasured(trials: Sequence[Fact]) -> int:
 
 
 def _each_conversation_once(gradings: Iterable[Fact]) -> Iterator[Fact]:
-    """Return gradings; only the first one of a conversation has what the agent took for it."""
+    """Return gradings; only the first of each conversation includes the agent's effort."""
     seen: set[int] = set()
     for fact in gradings:
         is_repeated = fact.source in seen

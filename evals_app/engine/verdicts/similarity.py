@@ -18,7 +18,7 @@ from evals_app.engine.record.trial import JudgeCall, View
 from evals_app.engine.specs.base_spec import ModelRef, ModelSpec, Spec
 from fixtures_app.ground.quoting import shortened
 
-EMBEDDING = "embedding"  # the purpose of calls that judge nothing
+EMBEDDING = "embedding"  # the purpose of calls that do not judge
 _PROMPT_CHARS = 2_000
 
 
@@ -80,7 +80,7 @@ class SimilarityMeter:
         self._known = KnownVectors()
 
     def by(self, spec: SimilaritySpec, *, asker: Asker | None = None) -> Compare:
-        """Return what compares by this method; `judge` needs an asker."""
+        """Return a function that compares by this method; `judge` needs an asker."""
         return partial(self._compare, spec, asker)
 
     async def _compare(
@@ -119,7 +119,7 @@ class SimilarityMeter:
         """Return the vectors of texts, and the calls that it took.
 
         Raises:
-            JudgeError, ProviderError: there are none.
+            JudgeError, ProviderError: they could not be computed.
         """
         known = {text: self._known.get(spec.method, text) for text in texts}
         found = {text: vector for text, vector in known.items() if vector is not None}
@@ -144,7 +144,7 @@ class SimilarityMeter:
 
 
 def _call(model: ModelSpec, texts: Sequence[str], embeddings: Embeddings) -> JudgeCall:
-    """Keep a call for people who ask what it cost."""
+    """Return a record of a call, for people who ask what it cost."""
     return JudgeCall(
         purpose=EMBEDDING,
         provider=model.provider,

@@ -1,4 +1,4 @@
-"""Try one check on a reply that a person pastes, through the code that grades runs."""
+"""Try one check on a pasted reply, through the code that grades runs."""
 
 from dataclasses import replace
 
@@ -25,7 +25,7 @@ def needs_run(check: AssertionSpec) -> str | None:
 
 
 def reads_more(check: AssertionSpec) -> bool:
-    """Whether a check reads more of a conversation than one reply."""
+    """Return whether a check reads more of a conversation than one reply."""
     return not check.grader.reads_text or check.scope == "conversation"
 
 

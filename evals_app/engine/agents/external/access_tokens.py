@@ -23,8 +23,8 @@ from evals_app.engine.specs.outside_spec import OAuthSpec
 
 _FETCH_S = 30.0
 _MAX_BYTES = 100_000
-_LIFETIME_S = 300.0  # of a token that does not say
-_MARGIN_S = 30.0  # before the end, or a tenth of a short life
+_LIFETIME_S = 300.0  # of a token without an expiry time
+_MARGIN_S = 30.0  # before it expires, or a tenth of a short lifetime
 _TOO_MANY, _MIN_SERVER_ERROR = 429, 500
 
 
@@ -49,7 +49,7 @@ class AccessToken:
         environ: Mapping[str, str] = os.environ,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Raise ConfigurationError if the secret is not set, or not permitted any more."""
+        """Raise ConfigurationError if the secret is not set or no longer permitted."""
         self._spec = spec
         self._web = web
         self._clock = clock
@@ -63,7 +63,7 @@ class AccessToken:
         """Return a token that is still valid, fetched if there is none.
 
         Raises:
-            ConfigurationError: the server gives none to this client.
+            ConfigurationError: the server refuses this client.
             UnavailableError: the server does not answer.
         """
         locks = _locks.setdefault(asyncio.get_running_loop(), {})
@@ -75,7 +75,7 @@ class AccessToken:
         return token.value
 
     def forget(self, value: str | None) -> None:
-        """Fetch another token the next time, unless that has happened already."""
+        """Fetch a new token next time, unless one was fetched meanwhile."""
         if (token := _tokens.get(self._key)) is not None and token.value == value:
             del _tokens[self._key]
 
@@ -128,7 +128,7 @@ def _read(answer: WebAnswer, url: str, *, asked_at: float, hide: Callable[[str],
         body = None
     value = body.get("access_token") if isinstance(body, dict) else None
     if not (isinstance(value, str) and value and value.isascii() and value.isprintable()):
-        # What it did answer may be a secret.
+        # Its answer may be a secret.
         raise ConfigurationError(f"The answer of {url} is not JSON with a text under access_token.")
     kind = str(body.get("token_type") or "bearer")
     if kind.lower() != "bearer":

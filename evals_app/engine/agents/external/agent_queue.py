@@ -1,4 +1,4 @@
-"""The line in front of an agent over HTTP: how many messages it gets at once, and a minute."""
+"""The queue for an agent over HTTP: how many messages it gets at once and per minute."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -10,7 +10,7 @@ from evals_app.engine.specs.outside_spec import Lane
 
 
 class AgentQueue:
-    """An agent's places and pace in one event loop; `book` books moments for all processes."""
+    """An agent's slots and pace in one event loop; `book` reserves times across all processes."""
 
     def __init__(
         self, lane: Lane, *, book: Callable[[str, int], Awaitable[float]] | None = None
@@ -37,5 +37,5 @@ class AgentQueue:
         return ProviderLoad(self._slots.under_way, self._slots.take_peak())
 
     def set_places(self, places: int) -> None:
-        """Apply how many messages this process may send at once."""
+        """Set how many messages this process may send at once."""
         self._slots.set_limit(places)

@@ -29,7 +29,7 @@ def _setting(system_prompt: str = "") -> Setting:
 
 
 def _web(keys: Mapping[str, str]) -> Web:
-    # A server may repeat a key with its scheme, or without.
+    # A server may repeat a key with or without its scheme.
     texts = [text for value in keys.values() for text in (value, value.rpartition(" ")[2])]
     return Web(secrets=forms_of(filter(None, texts)))
 
@@ -37,7 +37,7 @@ def _web(keys: Mapping[str, str]) -> Web:
 async def send_once(
     url: str, *, body: Any, headers: Mapping[str, str], keys: Mapping[str, str]
 ) -> str:
-    """Return what a server answers to a body, or to the usual request if there is none.
+    """Return a server's answer to a body, or to the usual request if there is none.
 
     Raises:
         AgentError: it does not answer, or with an error.
@@ -65,7 +65,7 @@ async def send_once(
 
 
 async def ask_once(agent: HttpAgent, message: str, *, keys: Mapping[str, str]) -> TurnRecord:
-    """Return what became of a message, through the driver that runs use.
+    """Send a message through the driver that runs use, and return the result.
 
     Raises:
         ConfigurationError: the agent cannot be asked.

@@ -1,4 +1,4 @@
-"""What agents answer that speak as APIs for chat completions do."""
+"""Replies of agents that follow the chat completions API."""
 
 from typing import Any
 
@@ -54,7 +54,7 @@ def chat_reply(text: str) -> AgentReply:
 
 
 def _with_finish_reason(body: Any) -> Any:
-    """Fill in why the reply ended: an agent may leave it out."""
+    """Fill in the finish reason, which an agent may leave out."""
     match body:
         case {"choices": [{"message": {}} as choice, *others]} if (
             choice.get("finish_reason") is None

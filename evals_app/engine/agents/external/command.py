@@ -86,5 +86,5 @@ def _variables(request: Mapping[str, Any], traceparent: str) -> dict[str, bytes]
 
 
 def _bytes(text: str) -> bytes:
-    # Half of a surrogate pair has no bytes.
+    # Half of a surrogate pair cannot be encoded.
     return text.encode(errors="replace")

@@ -139,7 +139,7 @@ class HttpSession:
         return {**headers, "traceparent": self._outside.traceparent(exchange)}
 
     async def _pause(self, answer: WebAnswer, exchange: Exchange, *, retries: int) -> None:
-        """Wait before the message is sent again, if the agent asks for it and there is time.
+        """Wait before resending, if the agent asks for it and there is time.
 
         Raises:
             AgentError: it does not, or there is none.

@@ -1,4 +1,4 @@
-"""What external agents are sent with each message, and the conversation so far."""
+"""What is sent to external agents with each message, and the conversation so far."""
 
 import asyncio
 import base64

@@ -61,7 +61,7 @@ class AgentJob:
                 return self._reply(answer)
 
     def _is_final(self, answer: WebAnswer, exchange: Exchange) -> bool:
-        """Whether the first answer is already the reply."""
+        """Return whether the first answer is already the reply."""
         if (state := self._state(answer)) is not None:
             return self._means_done(state, answer, exchange)
         return self._poll.url is None and answer.status != HTTPStatus.ACCEPTED
@@ -91,7 +91,7 @@ class AgentJob:
         return state.casefold() in map(str.casefold, self._poll.done)
 
     def _address(self, answer: WebAnswer) -> str:
-        """Return where the job is asked for."""
+        """Return the address to poll."""
         if self._poll.url is not None:
             return self._poll.url.replace(JOB, self._id(answer))
         location = answer.headers.get("location", "")

@@ -1,6 +1,6 @@
-"""The python driver: an agent that is a function, sync or async, of a module that is permitted.
+"""The python driver: an agent that is a sync or async function in a permitted module.
 
-It is given those of `input history session_id channel context_params case trial clock files
+It receives those of `input history session_id channel context_params case trial clock files
 traceparent` that it has parameters for (its first parameter is the message, whatever its name), and returns a text or the JSON of
 `reply`. One process answers all turns of a conversation, so that state that the module keeps for
 a session is there in the next turn.

@@ -120,7 +120,7 @@ _TOKENS = tuple(_Usage.model_fields)
 class AgentReply:
     """A reply, read. `retrieved` None: the agent does not report whether it looked anything up.
 
-    `reports_calls` is False if it does not report its calls; it may have made some all the same.
+    `reports_calls` is False if it does not report its calls; it may still have made some.
     """
 
     text: str
@@ -173,7 +173,7 @@ def parse_reply(text: str) -> AgentReply:
 
 
 def json_noting(text: str, doubled: list[str]) -> Any:
-    """Read JSON, and note the keys that an object has twice: one of their values would be lost.
+    """Read JSON, and note duplicate keys: one of their values would be lost.
 
     Raises:
         ValueError, RecursionError: it is not JSON.
@@ -254,7 +254,7 @@ def _cost(usd: float | None) -> Decimal | None:
 
 
 def _refuse_slips(value: Mapping[str, Any]) -> None:
-    """Raise for a key that is misspelt: checks of what it reports could pass without a reason."""
+    """Raise for a misspelt key: checks that depend on its value could pass for no reason."""
     has_answer = not value.keys().isdisjoint(_ANSWERS)
     absent = [key for key in _KEYS if key not in value and not (key in _ANSWERS and has_answer)]
     for key, part in value.items():
@@ -276,14 +276,14 @@ def _doubtful(value: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _notes_on_usage(usage: Any) -> Iterator[str]:
-    """Say that tokens are not counted because their keys have other names."""
+    """Note that tokens are not counted because their keys have other names."""
     if usage and not usage.keys() & set(_TOKENS):
         names = shortened(", ".join(map(str, usage)))
         yield f"usage has only unknown keys ({names}); expected {' and '.join(_TOKENS)}."
 
 
 def _sentence(error: ErrorDetails) -> str:
-    """Say what is wrong at one place of a reply, and what it should be."""
+    """Describe what is wrong at one place of a reply, and what it should be."""
     where = path_text(list(error["loc"]))
     if error["type"] == "missing":
         return f"{where} is missing."

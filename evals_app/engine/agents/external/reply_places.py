@@ -22,7 +22,7 @@ from fixtures_app.ground.json_paths import (
 
 MAX_PLACES = 30
 
-# Keys without punctuation, in small letters. The first ones mean it more than the others.
+# Keys in lower case without punctuation, the most likely ones first.
 _ANSWERS = ("output", "answer", "reply", "response", "completion", "generatedtext", "finalanswer")
 _TEXTS = ("text", "content", "message", "result")
 _MESSAGES = ("input", "message", "question", "query", "prompt", "userinput", "usermessage", "q")
@@ -55,7 +55,7 @@ class ReplyPlace:
 
     @property
     def key(self) -> str:
-        """The last key of the path, without punctuation, in small letters."""
+        """The last key of the path, in lower case without punctuation."""
         keys = [step for step in self.steps if isinstance(step, str)]
         return re.sub(r"[\W_]", "", keys[-1]).lower() if keys else ""
 
@@ -80,7 +80,7 @@ def _at(value: Any, path: Steps) -> Iterator[ReplyPlace]:
 
 
 def _places(value: Any, steps: Steps = ()) -> Iterator[ReplyPlace]:
-    """Yield a value and everything in it that a path leads to; of lists the first and last item."""
+    """Yield a value and everything inside it; of lists, only the first and last item."""
     if len(path_text(steps)) > MAX_PATH_CHARS:
         return
     yield ReplyPlace(steps, value)
@@ -94,7 +94,7 @@ def _places(value: Any, steps: Steps = ()) -> Iterator[ReplyPlace]:
 
 
 def merge_events(events: Sequence[Any]) -> Any:
-    """Return one value for all events of a stream, where each place has all of its pieces."""
+    """Merge the events of a stream into one value that has all pieces of each place."""
     whole = events[0]
     for event in events[1:]:
         whole = _with(whole, event)
@@ -138,7 +138,7 @@ def _is_inside(place: ReplyPlace, steps: Steps) -> bool:
 
 
 def _points(place: ReplyPlace, keys: Sequence[str]) -> int:
-    """Return how likely a text is meant for people: by its key, and if it has several words."""
+    """Rate how likely a text is meant for people, by its key and number of words."""
     is_sentence = " " in place.value.strip()
     return 4 * (place.key in keys) + 2 * (place.key in _TEXTS) + is_sentence
 
@@ -169,7 +169,7 @@ def _parts(call: Any) -> dict[str, str]:
     named = _first(flat, _NAMES) or _first(names, ("name",))
     if named is None:
         return {}
-    # Arguments of a nested function are beside its name.
+    # Arguments of a nested function are next to its name.
     others = [place for place in inside if place.steps[:-1] == named.steps[:-1] and place != named]
     parts = {"name": named, "arguments": _first(others, _ARGUMENTS), "result": None}
     top = [place for place in inside if len(place.steps) == 1 and place != parts["arguments"]]
@@ -178,7 +178,7 @@ def _parts(call: Any) -> dict[str, str]:
 
 
 def _first(places: Sequence[ReplyPlace], keys: Sequence[str]) -> ReplyPlace | None:
-    """Return the place with the first of some keys that there is."""
+    """Return the place with the first of these keys that exists."""
     by_key = {place.key: place for place in reversed(places)}
     return next((by_key[key] for key in keys if key in by_key), None)
 

@@ -82,13 +82,13 @@ def format_of(media_type: str, text: str) -> Format | None:
 
 
 def has_json_lines(text: str) -> bool:
-    """Whether a text has several lines, each of which is a JSON object."""
+    """Return whether a text has several lines, each of which is a JSON object."""
     lines = list(filter(None, lines_of(text)))
     return len(lines) > 1 and all(map(is_object, lines))
 
 
 def is_object(text: str) -> bool:
-    """Whether a text is a JSON object."""
+    """Return whether a text is a JSON object."""
     try:
         return isinstance(json.loads(text), dict)
     except (ValueError, RecursionError):
@@ -100,7 +100,7 @@ async def events_in(
     *,
     format: Format,  # noqa: A002 - its name in files
 ) -> AsyncGenerator[Event, None]:
-    """Yield the events of a stream until it ends, or says so."""
+    """Yield the events of a stream until it ends or announces its end."""
     reader = _Reader(format)
     async with aclosing(lines):
         async for line in lines:
@@ -125,7 +125,7 @@ def lines_of(text: str) -> list[str]:
 
 
 def is_end(event: Event) -> bool:
-    """Whether an event only says that the stream ends."""
+    """Return whether an event only says that the stream ends."""
     return event.data.strip() == _END
 
 
@@ -152,7 +152,7 @@ class _Reader:
         return None
 
     def rest(self) -> Event | None:
-        """Return the event that is not ended yet: a stream may lack its last empty line."""
+        """Return the unfinished event: a stream may lack its last empty line."""
         event = Event("\n".join(self._data), self._name) if self._data else None
         self._name, self._data = "", []
         return event
@@ -215,7 +215,7 @@ def _not_json(event: Event) -> AgentError:
 
 
 def _limit_text(text: str) -> str:
-    if len(text) > 2 * MAX_REPLY_BYTES:  # the text of the reply, and everything beside it
+    if len(text) > 2 * MAX_REPLY_BYTES:  # the text of the reply, and everything else
         raise AgentError(_TOO_LONG)
     return text
 
@@ -263,7 +263,7 @@ class OurPieces(_Events):
 
 
 class PlacedPieces(_Events):
-    """Events of the agent's own shape: each has what there is of it at the places of the reply."""
+    """Events of the agent's own shape: each has parts of the reply at its places."""
 
     def __init__(self, places: Places, text_events: Sequence[str]) -> None:
         super().__init__(text_events)

@@ -63,7 +63,7 @@ def read_at_places(text: str, places: Places) -> AgentReply:
 
 
 def reply_of(answer: Any, found: Mapping[str, Any], places: Places, notes: list[str]) -> AgentReply:
-    """Return a reply of what was found at places: its answer, and what there is of BESIDE_TEXT.
+    """Return a reply of what was found at places: its answer, and whatever exists of BESIDE_TEXT.
 
     Raises:
         AgentError: something in it is wrong.
@@ -84,7 +84,7 @@ def reply_of(answer: Any, found: Mapping[str, Any], places: Places, notes: list[
 
 
 def _calls(calls: Any, places: Places, notes: list[str]) -> list[dict[str, Any]] | None:
-    """Return the calls in our own words; None if they are unknown."""
+    """Return the calls in our own format; None if they are unknown."""
     if calls is None:
         return None
     if not isinstance(calls, list):
@@ -132,7 +132,7 @@ def _at(what: str, value: Any, path: str) -> Any:
 def _find_optional(
     value: Any, path: str | None, notes: list[str], *, what: str = "The agent's reply"
 ) -> Any:
-    """Return what may be missing: it is unknown then, and a note says so."""
+    """Return a value that may be missing; then it is unknown, which is noted."""
     if path is None:
         return None
     try:

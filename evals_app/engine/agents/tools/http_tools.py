@@ -62,7 +62,7 @@ class HttpRequests(CheckedTool):
         return tool_result(self.name, json_or_text(answer.text))
 
     def _unusable(self, args: Mapping[str, Any]) -> str | None:
-        """Say which argument cannot be part of the path."""
+        """State which argument cannot be part of the path."""
         for name in ARGUMENT.findall(self._tool.url):
             value = args.get(name)
             if not isinstance(value, str | int) or str(value).strip(".") == "":

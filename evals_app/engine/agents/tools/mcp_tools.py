@@ -131,7 +131,7 @@ async def _keep(
 
 @asynccontextmanager
 async def _spoken_to(listed: McpServer) -> "AsyncIterator[mcp.StdioServerParameters | Transport]":
-    """Return how the client of the package reaches a server."""
+    """Return the transport by which the client library reaches a server."""
     import mcp  # noqa: PLC0415 - an extra
 
     if isinstance(listed, Program):

@@ -15,7 +15,7 @@ _MAX_PROBLEMS = 3
 
 
 class CheckedTool(ABC):
-    """A tool of the agent's own, whose arguments are compared with its schema before it answers."""
+    """A tool of the agent's own, whose arguments are validated before it answers."""
 
     def __init__(self, tool: OwnTool) -> None:
         self.name = tool.name
@@ -61,7 +61,7 @@ def tool_result(name: str, result: Any) -> Any:
 
 
 def argument_problem(schema: Mapping[str, Any], args: Mapping[str, Any]) -> str | None:
-    """Say what is wrong with arguments; None if they are valid.
+    """Describe what is wrong with arguments; None if they are valid.
 
     The schema is one in which `schema_problems` finds nothing.
     """

@@ -22,7 +22,7 @@ from fixtures_app.ground.words import near
 
 
 class OutsideTool(Tool, Protocol):
-    """A tool that does not belong to the world.
+    """A tool outside the world.
 
     `call` never raises for what an agent does wrong: it returns `{"error": {"code", "message"}}`.
     """

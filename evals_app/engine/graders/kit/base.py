@@ -36,7 +36,7 @@ class Grader(Spec):
 
     A subclass's fields are its options: YAML, the admin form, REST and the reference page all
     follow from them. Its docstring's first line says when it passes, the rest how it scores.
-    `Field` gives each option a title and a description; `json_schema_extra` may hold
+    `Field` gives each option a title and a description; `json_schema_extra` may contain
     `{"rows": 3}` (a text area of that many lines), `{"mono": True}` (a pattern or code),
     `{"names": "tool"}` (what it names, see `inventory`), a unit (`SHARE`),
     `{"advanced": True}` (rarely set, so forms fold it away), `{"words": {...}}` (what each value of
@@ -49,7 +49,7 @@ class Grader(Spec):
     family: ClassVar[Family]
     # Options that validate, for the reference page and as a start in forms.
     example: ClassVar[dict[str, Any]]
-    # With which a new check in a form begins, where a file that leaves the option out means another.
+    # Initial values of a new check in a form, where they differ from the defaults of files.
     begins: ClassVar[Mapping[str, Any]] = MappingProxyType({})
     # What it costs in model calls, for the reference page.
     calls: ClassVar[str] = "none"
@@ -90,7 +90,7 @@ class Grader(Spec):
         return names_in(self)
 
     def main_key(self) -> tuple[str, ...]:
-        """Return the first option that was written, by its key in files; none if none was."""
+        """Return the key of the first option that was written, empty if none was."""
         fields = type(self).model_fields.items()
         keys = (info.alias or name for name, info in fields if name in self.model_fields_set)
         return tuple(islice(keys, 1))
@@ -104,11 +104,11 @@ class Grader(Spec):
         return self.usual_threshold is not None or not self.decides(None)
 
     def jurors(self) -> Sequence[ModelSpec]:
-        """Name the models that are asked instead of the judge, if any."""
+        """Return the models that are asked instead of the judge, if any."""
         return ()
 
     def asks(self) -> int:
-        """Count the judge calls that it takes if nothing is asked twice."""
+        """Return the number of judge calls if nothing is asked twice."""
         return int(self.family == "judged")
 
     def needs(self) -> frozenset[Need]:
@@ -173,7 +173,7 @@ class JudgedGrader(Grader):
 
 
 def failed_by_agent(reason: str) -> Grade:
-    """Return the verdict on what the agent never did; it has no score."""
+    """Return the failed grade of something that the agent never did; it has no score."""
     return Grade(None, False, reason, cause=Cause.AGENT)  # noqa: FBT003 - score, verdict
 
 
@@ -192,7 +192,7 @@ def too_long(reply: str, limit: int | None) -> Grade | None:
 
 
 def length_problem(text: str, limit: int, *, subject: str) -> str | None:
-    """Say that a text is longer than a check reads; None if it is not."""
+    """State that a text is longer than a check reads; None if it is not."""
     size = len(text.encode("utf-8", "surrogatepass"))
     if size <= limit:
         return None

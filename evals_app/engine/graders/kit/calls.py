@@ -54,9 +54,9 @@ ArgsMatch = Annotated[
 
 
 def unreported_calls(turns: Sequence[TurnRecord], what: str = "its tool calls") -> Grade:
-    """Return the grade where something would decide that the agent keeps to itself.
+    """Return the grade if the verdict depends on calls that the agent does not report.
 
-    Whatever an agent did in a turn that it failed, that the calls are unknown is its own doing.
+    In a turn that the agent failed, it is to blame for the unknown calls.
     """
     if failed := unanswered_turn(turns):
         return failed.but(score=0.0)
@@ -65,7 +65,7 @@ def unreported_calls(turns: Sequence[TurnRecord], what: str = "its tool calls") 
 
 
 def missing_calls(why: str) -> Grade:
-    """Return the grade where calls are unknown that the agent does report."""
+    """Return the grade if calls that the agent usually reports are unknown."""
     return Grade.without_result(Cause.CASE, f"The tool calls are unknown. {why}")
 
 
@@ -80,7 +80,7 @@ def call_texts(calls: Sequence[ToolCall]) -> list[str]:
 
 
 def called_instead(name: str, view: View) -> str:
-    """Say what was called where a tool was not."""
+    """Describe what was called where a tool was not."""
     calls = view.tool_calls
     if not calls:
         return "the agent called no tools."
@@ -90,7 +90,7 @@ def called_instead(name: str, view: View) -> str:
 
 
 def _suggestion(name: str, called: Iterable[str], view: View) -> str:
-    """Ask whether another name was meant: never of a tool that the agent has."""
+    """Suggest another name, but never for a tool that the agent has."""
     has_it = name in {tool.name for tool in view.trial.tools}
     # Of an agent whose tools are unknown, a name that is merely similar may be another tool.
     meant = "" if has_it else nearest(name, called, is_slip=not view.trial.tools)
@@ -112,7 +112,7 @@ def checked_names(
 
 
 class ExpectedArguments(Protocol):
-    """What a check wants of a call."""
+    """What a check expects of a call."""
 
     @property
     def args(self) -> Mapping[str, Any] | None: ...

@@ -42,7 +42,7 @@ class Match:
 
 
 def _by_handle(changes: Sequence[WorldChange]) -> Mapping[tuple[str, str], list[int]]:
-    """Return the places of the changes that an expectation with a handle has to look at."""
+    """Return the places of the changes to compare with an expectation that has a handle."""
     places: defaultdict[tuple[str, str], list[int]] = defaultdict(list)
     for place, change in enumerate(changes):
         for key in ("id", "type", "from", "to"):
@@ -67,7 +67,7 @@ def match_up(
     *,
     spared: tuple[str, ...] | None,
 ) -> tuple[list[Match], list[WorldChange]]:
-    """Pair expectations with changes; give also the changes that are left."""
+    """Pair expectations with changes; also return the changes that are left."""
     places = _by_handle(changes)
     owners = [n for n, entry in enumerate(expected) for _ in range(entry.count)]
     fitting = [
@@ -75,7 +75,7 @@ def match_up(
             place
             for place in places.get(entry.handle, ())
             if not entry.faults(changes[place], spared=spared)
-        ][: len(owners)]  # so many are enough, whatever the others take
+        ][: len(owners)]  # this many are enough
         for entry in expected
     ]
     partners = pair_up([fitting[owner] for owner in owners])

@@ -34,9 +34,9 @@ class _Reader:
 
     items: list[tuple[list[str], tuple[str, ...]]] = field(default_factory=list)
     above: list[tuple[float, str]] = field(default_factory=list)  # headings and remarks, by level
-    since: list[str] = field(default_factory=list)  # those of them after the last item
+    since: list[str] = field(default_factory=list)  # those after the last item
     level: int = 0
-    indent: int | None = None  # of the item that may still go on
+    indent: int | None = None  # of the item that may continue
     is_after_blank: bool = False
     is_fenced: bool = False
 
@@ -78,7 +78,7 @@ class _Reader:
         self.level = level
 
     def _say(self, line: str, text: str) -> None:
-        """Take a line that is part of an item, or a remark on those that follow."""
+        """Add a line to an item, or as a remark on the items that follow."""
         if self.indent is not None:
             self.items[-1][0].append(line[self.indent :].rstrip())
         else:
@@ -89,7 +89,7 @@ class _Reader:
 def read_checklist(markdown: str) -> Checklist:
     """Read the bullets of a rubric; nested ones belong to their parent, comments are left out.
 
-    Bullets that only say what scores mean are no items: such a rubric has a scale of its own.
+    Bullets that only say what scores mean are not items: that rubric has a scale of its own.
 
     Raises:
         ValueError: there are too many to judge.

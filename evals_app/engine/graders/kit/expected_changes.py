@@ -1,4 +1,4 @@
-"""What a change of the world must be like: the lines that world_changes lists."""
+"""The changes that `world_changes` expects, one per line."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -121,12 +121,12 @@ class ExpectedEntity(Spec):
         return ("id", self.id) if self.id is not None else ("type", str(self.type))
 
     def is_about(self, change: WorldChange) -> bool:
-        """Whether it happened to this entity or relation, as expected or not."""
+        """Return whether it happened to this entity or relation, as expected or not."""
         key, value = self.handle
         return bool(change.row[key] == value)
 
     def faults(self, change: WorldChange, *, spared: tuple[str, ...] | None) -> list[str]:
-        """Say what keeps a change from being the expected one.
+        """Describe what keeps a change from being the expected one.
 
         An update that names fields may change no others but those in `spared`; None: any.
         """
@@ -200,13 +200,13 @@ class ExpectedLink(Spec):
         return key, self._ends_by_name[key]
 
     def is_about(self, change: WorldChange) -> bool:
-        """Whether it happened to this entity or relation, as expected or not."""
+        """Return whether it happened to this entity or relation, as expected or not."""
         row = change.row
         ends = {self.from_, self.to} - {None}
         return bool(ends & {row["from"], row["to"]}) if ends else bool(self.type == row["type"])
 
     def faults(self, change: WorldChange, *, spared: tuple[str, ...] | None) -> list[str]:
-        """Say what keeps a change from being the expected one."""
+        """Describe what keeps a change from being the expected one."""
         named = self._ends_by_name.items()
         return [
             f"{name} is {change.row[name]}" for name, value in named if change.row[name] != value
@@ -230,14 +230,14 @@ def _operands(matcher: Any) -> int:
 
 
 def covers(named: tuple[str, ...], path: str) -> bool:
-    """Whether a changed path is one of these, within one of them, or holds one."""
+    """Return whether a changed path is one of these, within one of them, or contains one."""
     return any(
         path == name or path.startswith(f"{name}.") or name.startswith(f"{path}.") for name in named
     )
 
 
 def changes_of(journal: Sequence[Entry]) -> dict[Kind, list[WorldChange]]:
-    """Return what the changes of a world come to, by kind."""
+    """Return the net changes of a world, by kind."""
     changes = difference(journal)
     return {
         "created": [WorldChange("created", row) for row in changes["created"]],

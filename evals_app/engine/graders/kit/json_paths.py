@@ -45,7 +45,7 @@ class GradedText:
     notes: dict[str, Any] = field(default_factory=dict)
 
     def add_note(self, grade: Grade) -> Grade:
-        """Say in a grade which part of the reply was read."""
+        """Note in a grade which part of the reply was read."""
         if not self.notes:
             return grade
         reason = f"At {self.notes['response_path']}: {after_colon(grade.reason)}"
@@ -55,7 +55,7 @@ class GradedText:
 def graded_text(grader: Grader, view: View) -> GradedText | Grade:
     """Return what a grader reads: the reply, or what is at the grader's `response_path`.
 
-    Where nothing can be read that is the grade: a failure.
+    If nothing can be read, return the failed grade.
     """
     path: str | None = getattr(grader, "response_path", None)
     reply = view.reply
@@ -79,7 +79,7 @@ def graded_text(grader: Grader, view: View) -> GradedText | Grade:
 
 
 def _failed_grade(grader: Grader, reason: str, path: str) -> Grade:
-    # What only has a score leaves the verdict to the threshold.
+    # A check with only a score leaves the verdict to the threshold.
     failed = Grade.miss(reason, response_path=path)
     return failed if grader.decides(None) else failed.but(passed=None, cause=None)
 
@@ -99,6 +99,6 @@ class PathGrader(TextGrader):
 
 
 def place_of(grader: Grader) -> str:
-    """Say where the text is that a grader reads, for a summary: ` at answer`."""
+    """State where the text is that a grader reads, for a summary: ` at answer`."""
     path: str | None = getattr(grader, "response_path", None)
     return f" at {path}" if path else ""

@@ -1,4 +1,4 @@
-"""What graders share whose question takes a judge several small verdicts."""
+"""What graders share whose question a judge answers with several small verdicts."""
 
 from abc import abstractmethod
 from dataclasses import replace

@@ -1,11 +1,11 @@
-"""Return each expectation something of its own, as many as possible."""
+"""Pair as many expectations as possible, each with a place of its own."""
 
 from collections import deque
 from collections.abc import Sequence
 
 
 def pair_up(fitting: Sequence[Sequence[int]]) -> list[int | None]:
-    """Return each expectation the place of what it is paired with, or None.
+    """Return for each expectation the place that it is paired with, or None.
 
     `fitting` lists for each the places that it accepts. A loose expectation must not take the only
     place that a strict one accepts, so earlier pairs are changed where that lets another in
@@ -13,7 +13,7 @@ def pair_up(fitting: Sequence[Sequence[int]]) -> list[int | None]:
     """
     partners: list[int | None] = [None] * len(fitting)
     owners: dict[int, int] = {}
-    hopeless: set[int] = set()  # where one search ended in vain, every later one would
+    hopeless: set[int] = set()  # where one search failed, every later one would fail
     for newcomer in range(len(fitting)):
         wanted_by, place = _search(newcomer, fitting, owners, hopeless)
         if place is None:
@@ -29,7 +29,7 @@ def pair_up(fitting: Sequence[Sequence[int]]) -> list[int | None]:
 def _search(
     newcomer: int, fitting: Sequence[Sequence[int]], owners: dict[int, int], hopeless: set[int]
 ) -> tuple[dict[int, int], int | None]:
-    """Return who wanted each place that was looked at, and the free place, if there was one."""
+    """Return the expectation that reached each visited place, and the free place, if any."""
     wanted_by: dict[int, int] = {}
     asking = deque([newcomer])
     while asking:

@@ -1,6 +1,6 @@
-"""Find the numbers in running text, as a reader would: `up 3.5 % to $1,200` holds 3.5 and 1200.
+"""Find the numbers in running text, as a reader would: `up 3.5 % to $1,200` contains 3.5 and 1200.
 
-Every character is looked at a bounded number of times: a text made to be slow is not.
+Every character is read a bounded number of times, so no text is slow.
 """
 
 import re
@@ -28,7 +28,7 @@ _RUN = re.compile(
     r"(?![0-9]|[.,][0-9])"
     r"|[0-9]+(?:[.,][0-9]+)*"
 )
-# How LaTeX and HTML write what stands between digits: 1{,}234, 1\,234, 1&nbsp;234.
+# How LaTeX and HTML write separators between digits: 1{,}234, 1\,234, 1&nbsp;234.
 _BRACED_SIGN = re.compile(r"(?<=[0-9])\{([.,])\}(?=[0-9])")
 _WRITTEN_GAP = re.compile(
     r"(?<=[0-9])(?:\\[,:; ]|&(?:nbsp|thinsp|#160|#8239|#xa0|#x202f);)(?=[0-9]{3}(?![0-9])|\\?%)",
@@ -65,7 +65,7 @@ _CURRENCY_CODE = re.compile(r"[ \u00a0\u202f]?(?:USD|EUR|GBP|CHF|JPY|CAD|AUD|SEK
 
 @dataclass(frozen=True, slots=True)
 class FoundNumber:
-    """A number and the piece of text that says it.
+    """A number and the piece of text that contains it.
 
     Where it is not certain, a comma may separate two numbers just as well: 3,5.
     """
@@ -168,7 +168,7 @@ def _minus_word(text: str, start: int) -> int | None:
 
 
 def _begins_number(text: str, dot: int) -> bool:
-    """Whether a dot is the beginning of `.5`, not the end of a word or of other dots."""
+    """Return whether a dot is the beginning of `.5`, not the end of a word or of other dots."""
     before = text[dot - 1] if dot else " "
     return before.isspace() or before in f"({_SIGNS}" or _is_currency(before)
 

@@ -19,7 +19,7 @@ _INNER = re.compile(r"(?<=\S)[ \t\n]+(?=\S)")
 
 
 def hidden_difference(reply: str, expected: str) -> str | None:
-    """Say what a reply has that the expected text, which looks the same, does not have.
+    """Describe what a reply has that the expected text, which looks the same, does not have.
 
     None if the difference is visible. The phrase continues `The reply has`.
     """

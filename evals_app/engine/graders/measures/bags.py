@@ -80,7 +80,7 @@ def answer_words(text: str) -> list[str]:
 
 
 def overlap(reply: Sequence[str], expected: Sequence[str], *, run: int = 1) -> Overlap:
-    """Count the runs of so many neighbouring words that both have."""
+    """Count the runs of `size` neighbouring words that both have."""
     free = _count_items(_runs(expected, run))
     shared = 0
     for words in _runs(reply, run):
@@ -97,7 +97,7 @@ def _runs(words: Sequence[str], run: int) -> Iterable[Hashable]:
 
 
 def _count_items(items: Iterable[_Item]) -> dict[_Item, int]:
-    """Count them; a Counter is slower to fill and to change for texts of typical size."""
+    """Count items; a Counter is slower for texts of typical size."""
     counts: dict[_Item, int] = {}
     for item in items:
         counts[item] = counts.get(item, 0) + 1

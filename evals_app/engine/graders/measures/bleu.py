@@ -25,7 +25,7 @@ _DASH = re.compile(r"([0-9])-")
 
 @dataclass(frozen=True, slots=True)
 class BleuCounts:
-    """How it comes about: `shared` counts words, pairs, triples and quadruples."""
+    """The counts behind a score: `shared` counts words, pairs, triples and quadruples."""
 
     score: float
     brevity_penalty: float

@@ -101,7 +101,7 @@ def _places_by_stem(by_word: _Places) -> _Places:
 
 
 def _match(given: Iterable[tuple[int, str]], places: _Places, pairs: dict[int, int]) -> _Placed:
-    """Pair each word with the last place of it that is free; give those left over."""
+    """Pair each word with its last free place; return those left over."""
     rest = []
     for place, word in given:
         if free := places.get(word):

@@ -157,7 +157,7 @@ def _measure(text: str) -> int:
 
 
 def _ends_short(text: str) -> bool:
-    """Whether it ends in a short syllable, as hop and us do: an e that follows it stays."""
+    """Return whether it ends in a short syllable, as hop and us do: an e that follows it stays."""
     shape = _shape(text)
     if len(text) == len("us"):
         return shape == "vc"

@@ -1,6 +1,6 @@
 """Synonyms of English words, from the files of WordNet.
 
-The folder holds index.*, data.* and *.exc for noun, verb, adj and adv, as Debian's package
+The folder contains index.*, data.* and *.exc for noun, verb, adj and adv, as Debian's package
 wordnet-base installs them. They are opened when the first synonym is looked up. The index is kept in
 memory (13 MB); the rest is mapped, so that processes share it.
 

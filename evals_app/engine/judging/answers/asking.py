@@ -1,6 +1,6 @@
 """Ask a model until its answer can be read, and keep every call that this took.
 
-Whatever a judge is asked, it is asked here: a prompt whose blocks carry a nonce, a schema, and a
+Every question to a judge goes through here: a prompt whose blocks carry a nonce, a schema, and a
 function that reads the reply or says what is wrong with it.
 """
 
@@ -46,7 +46,7 @@ CLEARER = "Word the criteria more clearly, or choose another judge model, if thi
 class UnreadableAnswerError(ValueError):
     """A reply that cannot be used as an answer; the message is sent back to the model.
 
-    `fault` is what people read of it, in a clause.
+    `fault` describes it for people, as a clause.
     """
 
     advice = _ANOTHER_MODEL
@@ -191,7 +191,7 @@ class Asker:
             try:
                 reply = await self._complete(prompt, request)
             except ProviderError as exc:
-                if exc.may_be_billed:  # so what judges cost is unknown
+                if exc.may_be_billed:  # so the cost of judges is unknown
                     unknown = self._to_judge_call(
                         prompt, request, ModelReply(attempts=exc.attempts)
                     )
@@ -242,7 +242,7 @@ class Asker:
     def _to_judge_call(
         self, prompt: PromptText, request: ModelCall, reply: ModelReply
     ) -> JudgeCall:
-        """Keep a call for people who ask why."""
+        """Return a record of a call, for people who ask why."""
         repairs = [m.text for m in request.messages[1:] if isinstance(m, UserMessage)]
         text = "\n\n".join([prompt.system, self._question(prompt), *repairs])
         token = score_token(reply.text, reply.logprobs)

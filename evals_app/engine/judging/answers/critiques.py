@@ -1,7 +1,7 @@
-"""Critiques that say the opposite of their verdict: "The answer is wrong", beside a pass.
+"""Critiques that say the opposite of their verdict: "The answer is wrong", next to a pass.
 
 Words of English only, and only of main clauses about the answer as a whole, so that ordinary
-critiques raise no alarm. What is recognised is doubted, never decided.
+critiques raise no alarm. A match raises a doubt; it never decides.
 """
 
 import re

@@ -25,7 +25,7 @@ _ELISION = re.compile(r"\[\s*(?:\.{2,}|\u2026)\s*\]|\(\s*(?:\.{2,}|\u2026)\s*\)|
 _BETWEEN_SENTENCES = re.compile(
     r"(?<=[.!?])[\"'\u2019\u201d)\]*_]*\s+|(?<=[\u3002\uff01\uff1f])|\n+" + f"|{_ELISION.pattern}"
 )
-# Who is quoted, as a judge may write it in front: "Assistant: ...", "[turn 2, assistant] ...".
+# The speaker, as a judge may write it before a quote: "Assistant: ...", "[turn 2, assistant] ...".
 _LABEL = re.compile(
     r"\s*(?:\[[^\]\n]{0,80}\b(?:assistant|user|tool (?:call|result|error) [\w.-]+)\]"
     r"|(?:assistant|user|agent|tool (?:call|result|error)(?: [\w.-]+)?)\s*:)\s*(?=\S)",
@@ -60,7 +60,7 @@ _FAULTS = (_NEVER_SAID, _SOMEONE_ELSES, _INEXACT, _TOO_SHORT)
 _ALIKE = 0.75  # how similar a word is to one with a letter wrong
 _MAX_NEAR = 60  # words of a quote that are looked for one by one
 _BEFORE = "before the conversation"
-_NOTE = "note"  # our own words about what is left out
+_NOTE = "note"  # our own note about omissions
 _ORDER = {"agent": 0, "tool": 1}
 
 
@@ -93,7 +93,7 @@ class QuotableText:
         wanted = Words(quote)
         for piece in self._pieces:
             if piece.is_short and piece.words.words == wanted.words != []:
-                return piece  # the whole piece, even if it is one word
+                return piece  # the whole piece, even a single word
         if not wanted.says_something(0, len(wanted.words)):
             return None
         readings = list(_readings(quote, wanted))
@@ -114,7 +114,7 @@ class QuotableText:
         )
 
     def holds_words(self, quote: str) -> bool:
-        """Return whether the words are there in a row, however few they are."""
+        """Return whether the words occur in a row, however few there are."""
         wanted = Words(quote)
         return bool(wanted.words) and any(
             next(piece.exactly(wanted, 0), None) is not None for piece in self._pieces
@@ -168,7 +168,7 @@ class UnshownError(UnreadableAnswerError):
 
 
 def _fault(suspects: Sequence[Evidence], shown: QuotableText) -> str:
-    """Say for people what is wrong with quotes, the worst first."""
+    """Describe for people what is wrong with quotes, the worst first."""
     by_fault = {_fault_of(suspect, shown): suspect for suspect in reversed(suspects)}
     fault = next(fault for fault in _FAULTS if fault in by_fault)
     return f"{fault}: {quoted(shortened(by_fault[fault].quote))}"
@@ -264,7 +264,7 @@ class _Passages:
             if is_fair and self._follow(others, end, room, tries):
                 return True
         if place is None:
-            tries[0] = 0  # what is not there from here on is not there further on either
+            tries[0] = 0  # if there is no match from here, there is none later
         return False
 
     def _places(self, part: Words, begin: int, room: list[int] | None) -> Iterator[tuple[int, int]]:
@@ -345,7 +345,7 @@ class _Passages:
         count = 0
         for here, there in zip(_gaps(self.words, places), _gaps(part, part.skeleton), strict=True):
             missing, extra = Counter(here) - Counter(there), Counter(there) - Counter(here)
-            # One instead of another changes the meaning, except `the` instead of `a`.
+            # Replacing one changes the meaning, except `the` for `a`.
             if missing and extra and not ARTICLES.issuperset([*missing, *extra]):
                 return False
             count += max(missing.total(), extra.total())

@@ -1,4 +1,4 @@
-"""What a person should know of a judged grade before trusting it; the score stays as it is."""
+"""Warnings about a judged grade, for people; they do not change the score."""
 
 import re
 import unicodedata
@@ -12,7 +12,7 @@ from evals_app.engine.record.trial import Evidence, View
 
 INJECTION = "injection"
 AGAINST_VERDICT = "against_verdict"
-# A model that is judged by its kin is judged too well. Names are as providers and resellers write
+# Judges favour models of their own family. Names are as providers and resellers write
 # them: anthropic.claude-..., meta-llama/Llama-...
 _FAMILIES = {
     "Claude": r"claude",
@@ -55,12 +55,12 @@ def flags_of(
 ) -> tuple[str, ...]:
     """Name what is odd: `injection`, `against_verdict`, `unverified`, `same_family`, `scripted`.
 
-    `is_suspected` says that a judge suspects an injection, `is_against` that its words say the
+    `is_suspected`: a judge suspects an injection; `is_against`: its words say the
     opposite of its verdict. `evidence` None: no quotes were asked for.
     """
     graded = view.reply if view.turn else "\n".join(turn.reply for turn in view.turns)
     is_scripted = all(asker.is_scripted for asker in askers)
-    # A script quotes nothing, and there is nothing to quote from an empty answer.
+    # A script never quotes, and an empty answer has nothing to quote.
     lacks_quotes = evidence is not None and (
         bool(evidence) or not (is_scripted or not graded.strip())
     )
@@ -100,7 +100,7 @@ def kinship_warning(judges: Iterable[str], agents: Iterable[str]) -> str:
 
 
 def talks_to_grader(text: str) -> bool:
-    """Whether a text seems to address the one who grades it."""
+    """Return whether a text seems to address the one who grades it."""
     options = re2.Options()
     options.case_sensitive = False
     options.log_errors = False

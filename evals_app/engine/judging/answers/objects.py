@@ -27,7 +27,7 @@ _BEGINS_LIKE_ONE = re.compile(r"""\{\s*+["']?\w[\w ]{0,99}+["']?\s*+:""")
 
 
 class StrictReply(BaseModel):
-    """A reply, or a part of one: it has every key and no other, in the order of thinking."""
+    """A reply, or a part of one: it has every key and no other, in the order of reasoning."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
@@ -99,7 +99,7 @@ def validate_answer(model: type[M], data: dict[str, Any]) -> M:
 
 
 def _in_words(error: ErrorDetails) -> str:
-    """Say for people what is wrong with a part of an answer."""
+    """Describe for people what is wrong with a part of an answer."""
     part = ".".join(map(str, error["loc"])) or "the answer"
     if error["type"] == "missing":
         return f"{part} was missing"
@@ -136,12 +136,12 @@ def _objects(text: str) -> Iterator[dict[str, Any]]:
                 "The answer holds a JSON object that is broken, not complete or has a key twice.",
                 fault=_NO_NUMBER if _NOT_FINITE.search(text[start:end]) else _BROKEN,
             )
-        # A brace of the prose may have swallowed an object.
+        # A brace in the prose may have hidden an object.
         start = text.find("{", end if value and end else start + 1)
 
 
 def _end(text: str, start: int) -> int | None:
-    """Return the place behind the brace that closes the one at `start`; None: nothing does."""
+    """Return the place behind the brace that closes the one at `start`; None if there is none."""
     depth = 0
     in_string = is_escaped = False
     for place in range(start, len(text)):

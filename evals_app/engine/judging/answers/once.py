@@ -1,4 +1,4 @@
-"""Find something out once for everybody who needs it."""
+"""Compute something once for all callers."""
 
 import asyncio
 from collections import OrderedDict
@@ -10,9 +10,9 @@ T = TypeVar("T")
 
 
 class Once(Generic[T]):
-    """Keeps the last `most` answers by key; who asks for one that is being found waits for it.
+    """Keeps the last `most` answers by key; a caller waits for an answer that is being computed.
 
-    A failure is not shared: those who waited try again.
+    A failure is not shared: waiting callers try again.
     """
 
     def __init__(self, *, most: int = 1000) -> None:

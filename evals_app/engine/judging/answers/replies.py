@@ -92,7 +92,7 @@ class Form:
 
     @property
     def tokens_an_item(self) -> int:
-        """How much room an answer needs."""
+        """The tokens that an answer needs."""
         return 200 if self.is_explained else 150
 
 
@@ -135,7 +135,7 @@ def _limit_quote(quote: str) -> str:
 def read_scripted_reply(text: str, form: Form, ids: Sequence[int]) -> Reply:
     """Read the reply of a script: an object as above that may leave out keys, or words alone.
 
-    In an object, too, the list may be words. What is left out is the most favourable word.
+    In an object, too, the list may be words. Missing words become the most favourable one.
 
     Raises:
         UnreadableError: it is neither.
@@ -169,7 +169,7 @@ def read_scripted_reply(text: str, form: Form, ids: Sequence[int]) -> Reply:
 def _for_each(
     words: Sequence[str], form: Form, ids: Sequence[int], text: str
 ) -> list[dict[str, Any]]:
-    """Return each item its word, or all of them the one."""
+    """Return a word for each item, or the only word for all."""
     words = [*words] * len(ids) if len(words) == 1 else words
     if len(words) != len(ids) or not set(words) <= set(form.verdicts):
         raise UnreadableAnswerError(_advice(text, form, ids))

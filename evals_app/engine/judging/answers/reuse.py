@@ -1,4 +1,4 @@
-"""Answers that judges gave before: whoever asks the identical question again gets the same one, for nothing."""
+"""Earlier answers of judges: an identical question gets the same answer, free of charge."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -20,7 +20,7 @@ class Answers:
     """
 
     def __init__(self, calls: Iterable[Mapping[str, Any]] = ()) -> None:
-        """Take JudgeCalls as JSON; those from before fingerprints were kept are passed over."""
+        """Take JudgeCalls as JSON; those without a fingerprint are skipped."""
         self._calls: defaultdict[str, list[Mapping[str, Any]]] = defaultdict(list)
         for call in calls:
             if fingerprint := call.get("fingerprint"):

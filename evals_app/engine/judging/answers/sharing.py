@@ -1,6 +1,6 @@
-"""Questions that begin alike: one is asked first, so that the others find their beginning read.
+"""Questions with a common beginning: one is asked first, so that the API caches it for the others.
 
-A model API charges about a tenth for the beginning of a request that it has just read, and more than
+A model API charges about a tenth for a beginning that it has just read, and more than
 usual for the first reading. Questions asked at the same moment would all be first.
 """
 
@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from evals_app.engine.llm.call import Complete, ModelCall, ModelReply, UserMessage
 
-# About 4,000 tokens: what is shorter, some models keep no cache of. Waiting would then be in vain.
+# About 4,000 tokens: some models do not cache less, so waiting would gain nothing.
 MIN_BYTES = 16_000
 
 
@@ -50,4 +50,4 @@ class Sharing:
         try:
             yield
         finally:
-            begun.set()  # however it ended: the others wait for one call in trouble, not two
+            begun.set()  # even if it failed, so that the others wait for at most one failing call

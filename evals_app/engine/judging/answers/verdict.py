@@ -33,11 +33,11 @@ from fixtures_app.ground.quoting import quoted, shortened
 # Criteria may define what 0.25 and 0.75 mean.
 _TENTHS: list[float] = [0, 1, 2, 2.5, 3, 4, 5, 6, 7, 7.5, 8, 9, 10]
 _MET: dict[str, bool | None] = {"yes": True, "no": False, "undecided": None}
-_LITTLE = 0.25  # of the best score: what meets everything does not get less
-_HALF = 0.5  # of the best score: what meets nothing gets less
+_LITTLE = 0.25  # of the best score: the least for an answer that meets everything
+_HALF = 0.5  # of the best score: an answer that meets nothing gets less
 _MAX_SHOWN = 20
 _MAX_NAMED = 3
-MAX_CHARS = 2000  # of a critique, or a quote: what a person reads
+MAX_CHARS = 2000  # of a critique or quote that a person reads
 SCRIPTED_CRITIQUE = "Scripted verdict."
 _SCRIPTED: dict[str, Any] = {
     "requirements": [],

@@ -1,4 +1,4 @@
-"""Several answers to one question: who is asked how often, and the joint result."""
+"""Several answers to one question: which models are asked how often, and the joint result."""
 
 import asyncio
 from collections import Counter
@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Ballot(Generic[T]):
-    """What came of one vote: an answer, or why there is none."""
+    """The result of one vote: an answer, or the error."""
 
     model: str
     answer: T | None
@@ -55,12 +55,12 @@ async def _vote(asker: Asker, ask: Ask[T]) -> Ballot[T]:
 
 
 def all_at_once(ballots: Sequence[Ballot[T]], left: int) -> int:  # noqa: ARG001 - see poll
-    """Ask everybody side by side."""
+    """Ask all voters at once."""
     return left
 
 
 def until_decided(ballots: Sequence[Ballot[JudgeVerdict]], left: int) -> int:
-    """Ask no more than may decide between pass and fail."""
+    """Ask only until pass or fail is decided."""
     of = len(ballots) + left
     counts = Counter(ballot.answer.raw for ballot in ballots if ballot.answer is not None)
     ahead, behind = sorted((counts["pass"], counts["fail"]), reverse=True)
@@ -73,7 +73,7 @@ def until_decided(ballots: Sequence[Ballot[JudgeVerdict]], left: int) -> int:
 
 
 def refuse_ungraded(ballots: Sequence[Ballot[T]], *, of: int) -> None:
-    """Raise if over half of the votes, `of` in all, are no grades."""
+    """Raise if over half of the `of` votes are not grades."""
     problems = [ballot.problem for ballot in ballots if ballot.problem is not None]
     if 2 * len(problems) <= of:
         return
@@ -106,7 +106,7 @@ def settle(ballots: Sequence[Ballot[JudgeVerdict]], *, of: int) -> JudgeVerdict:
     The words are those of the vote that is nearest to it.
 
     Raises:
-        JudgeError, ProviderError: over half of the votes are no grades, or they are tied.
+        JudgeError, ProviderError: over half of the votes are not grades, or they are tied.
     """
     refuse_ungraded(ballots, of=of)
     verdicts = [ballot.answer for ballot in ballots if ballot.answer is not None]

@@ -31,7 +31,7 @@ def grade_probabilities(
     for word, logprob in {token.token: token.logprob, **dict(token.top)}.items():
         grade = by_word.get(word.strip())
         if grade is not None:
-            # In this order what is no number stays none, and nothing is made of it.
+            # In this order NaN fails the comparison.
             masses[grade] = masses.get(grade, 0.0) + math.exp(min(logprob, 0.0))
     return masses if sum(masses.values()) >= _MIN_MASS else None
 

@@ -59,7 +59,7 @@ class _Reply(StrictReply):
 
 
 class ClaimMemory(Once[Claims]):
-    """Claims by answer: several checks of an answer, and trials that answer the same, share them."""
+    """Claims by answer, shared by checks of an answer and by trials with equal answers."""
 
     async def of(self, dialogue: Dialogue, inquiry: Inquiry) -> Claims:
         """Return the claims of an answer; it costs a call at most once.

@@ -51,7 +51,7 @@ def compose_score(
 ) -> MetricScore:
     """Put a score together with its reason.
 
-    `scores` are the lowest and the highest that it may be, whatever the undecided items are. `seen`
+    `scores` are its lowest and highest possible value, depending on the undecided items. `seen`
     are other texts that the judge has read, apart from the answer.
     """
     flags = inquiry.flags(question.view, seen=seen, evidence=evidence or None)

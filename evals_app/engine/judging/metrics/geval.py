@@ -158,7 +158,7 @@ class _Grading:
                 if asker.is_scripted
                 else read_verdict(text, self.scale, criteria=self.criteria, passing=self.passing)
             )
-            # Steps may compare the answer with any block, so whose words they are does not matter.
+            # Steps may compare the answer with any block, so the speaker does not matter.
             refuse_made_up(self.shown, (), verdict.looked_up(self.shown)[1])
             return verdict
 
@@ -169,7 +169,7 @@ class _Grading:
             purpose="G-Eval",
             top_logprobs=None if self.scale == "pass_fail" else TOP_LOGPROBS,
         )
-        # Those asked side by side later change nothing.
+        # Votes that were asked in parallel change nothing.
         if self.scale != "pass_fail" and self.probabilities is None:
             text, logprobs, grades = asked.reply.text, asked.reply.logprobs, _GRADES[self.scale]
             known = grade_probabilities(text, logprobs, written=asked.answer.raw, grades=grades)
@@ -183,10 +183,10 @@ class _Grading:
     def outcome(
         self, ballots: Sequence[Ballot[JudgeVerdict]], *, of: int
     ) -> tuple[JudgeVerdict, dict[str, Any]]:
-        """Return what the votes come to, in the words of the nearest, and how it came about.
+        """Return the result of the votes, in the words of the nearest, and how it was reached.
 
         Raises:
-            JudgeError, ProviderError: over half of the votes are no grades, or they are tied.
+            JudgeError, ProviderError: over half of the votes are not grades, or they are tied.
         """
         weighting = "logprobs" if self.probabilities else "votes" if of > 1 else "none"
         how: dict[str, Any] = {"weighting": weighting}

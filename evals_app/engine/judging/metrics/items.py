@@ -1,6 +1,6 @@
 """Many small verdicts: our own numbered list of items, and the judge's verdict on each.
 
-What is counted comes from our list, never from a reply. Verdicts are joined by id: of equal ones the
+Items are counted from our list, never from a reply. Verdicts are joined by id: of equal ones the
 first counts, ids that we did not give are ignored. Items without a verdict, with verdicts that
 contradict each other, and those whose verdict is invalid (its quote is made up), are asked about
 again; those that then have none are UNDECIDED, which counts neither for the agent nor against it. Up to 40 items make a call; all calls are made side by
@@ -66,7 +66,7 @@ Weigh = Callable[[N, Opinion], Opinion]
 
 
 def as_said(item: NumberedText, opinion: Opinion) -> Opinion:  # noqa: ARG001 - a Weigh
-    """Take an opinion that rests on nothing that could be looked up."""
+    """Accept an opinion without evidence to look up."""
     return opinion
 
 
@@ -119,7 +119,7 @@ async def judge_items(
     """Ask about all items, at least once.
 
     Raises:
-        JudgeError: there are too many items, or one of the first calls came to nothing.
+        JudgeError: there are too many items, or one of the first calls failed.
         ProviderError: the model API did not serve a call.
     """
     if len(items) > MAX_ITEMS:
@@ -148,7 +148,7 @@ class _Question(Generic[N]):
         opinions = self._weigh_reply(items, reply)
         is_open = [item for item in items if item.id not in opinions or opinions[item.id].objection]
         if is_open and not inquiry.is_scripted:  # a script would answer the same again
-            with suppress(JudgeError):  # what is then still open stays so
+            with suppress(JudgeError):  # remaining open items stay open
                 prompt = _again(self.prompt_for(is_open), opinions)
                 again = await self._reply(is_open, prompt, inquiry)
                 opinions |= self._weigh_reply(is_open, again)

@@ -52,7 +52,7 @@ async def measure_rag(question: RagQuestion, inquiry: Inquiry, *, kept: ClaimMem
     that faithfulness still asks whether the answer claims anything.
 
     Raises:
-        JudgeError, ProviderError: a call came to nothing.
+        JudgeError, ProviderError: a call failed.
     """
     if question.metric == "answer_relevancy":
         return await answer_relevancy(question, inquiry)

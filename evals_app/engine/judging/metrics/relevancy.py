@@ -1,4 +1,4 @@
-"""Relevancy: does the answer bear on the question, and does what was retrieved?"""
+"""Relevancy: are the answer and the retrieved context relevant to the question?"""
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -47,7 +47,7 @@ async def find_sources(
     are UNDECIDED. `strength` names all verdicts, the strongest first.
 
     Raises:
-        JudgeError, ProviderError: a call came to nothing.
+        JudgeError, ProviderError: a call failed.
     """
     shown = shown_chunks(chunks, inquiry)
     by_number = {chunk.number: chunk for chunk in shown}
@@ -114,7 +114,7 @@ def _source_of(
 ) -> StatementSource:
     counting = opinions[0]
     notes = [_note(counting, chunks)]
-    # Windows may disagree; what lost is shown too.
+    # Windows may disagree; the weaker verdicts are shown too.
     notes += [
         f"But {other.verdict} by another part: {_note(other, chunks)}"
         for other in opinions[1:]

@@ -70,7 +70,7 @@ class Recipe:
     def key(self) -> str:
         """The SHA-256 that identifies them."""
         parts = [self.criteria, sorted(self.shown), self.model, self.version]
-        if self.scale == "0-10":  # before there was a choice, all were written for 1 to 5
+        if self.scale == "0-10":  # before other scales existed, all steps were written for 1 to 5
             parts.append(self.scale)
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 

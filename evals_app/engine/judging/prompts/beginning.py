@@ -46,7 +46,7 @@ class Beginning:
 def beginning(view: View, *, secret: bytes) -> Beginning:
     """Write what a judge is shown of a View; the same inputs give the same text."""
     trial = view.trial
-    nonce = make_nonce(secret, trial.case, trial.number)  # the agent never gets to know it
+    nonce = make_nonce(secret, trial.case, trial.number)  # the agent never sees it
     context, graded, pieces = _conversation(view, nonce)
     contents = {
         "AGENT_SYSTEM_PROMPT": escape_text(trial.system_prompt, nonce),

@@ -13,7 +13,7 @@ ARTICLES = _words(
     una il lo gli os um uma het een
     """
 )
-# What a quote may leave out or add without saying something else. Whatever is not listed matters.
+# What a quote may leave out or add without changing its meaning. All other words matter.
 SMALL_WORDS = ARTICLES | _words(
     """
     of to that and is are in on at for with by it this
@@ -22,7 +22,7 @@ SMALL_WORDS = ARTICLES | _words(
     y es con para e è di del per che da do van te
     """
 )
-# Never misspelt, and never inside of what a quote leaves out of a sentence.
+# Never misspelt, and never part of what a quote leaves out of a sentence.
 NEGATIONS = _words(
     """
     not no never none nothing nobody nowhere neither nor without cannot
@@ -38,7 +38,7 @@ NEGATIONS = _words(
     """  # noqa: RUF001 - as they are written
 )
 NEGATED_PAIRS = _words("ない なか ませ ไม")  # of characters, in scripts without spaces
-# A letter more makes another number of some of them.
+# One more letter turns some of them into another number.
 NUMBER_WORDS = _words(
     """
     four five seven eight nine eighth ninth forty fifty sixty seventy eighty ninety hundred thousand
@@ -147,7 +147,7 @@ def is_forbidding(text: str) -> bool:
 
 
 def is_met_by_nothing(requirement: str, criteria: str) -> bool:
-    """Return whether a requirement may be met where nothing bears on it.
+    """Return whether a requirement may be met without any evidence.
 
     It forbids something, or sets a condition, which need not arise; and so do the criteria that it
     was taken from, or the judge has only worded it so.

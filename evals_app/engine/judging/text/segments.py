@@ -6,7 +6,7 @@ from collections.abc import Iterator
 _FENCE = re.compile(r"\s*(`{3,}|~{3,})")
 _LIST_ITEM = re.compile(r"\s*(?:[-*+\u2022]|\d{1,3}[.)])\s+\S")
 _HEADING_OR_ROW = re.compile(r"\s*(?:#{1,6}\s|\|)")
-# A sign that ends a sentence, with the quotation marks and brackets that close behind it. Chinese
+# Punctuation that ends a sentence, with the quotation marks and brackets that close behind it. Chinese
 # and Japanese put no space after theirs. A row of dots is read once and never given back: a table
 # of contents has thousands of them.
 _END = re.compile(
@@ -54,7 +54,7 @@ def _blocks(text: str) -> Iterator[str | list[str]]:
 
 
 def _goes_on(line: str) -> bool:
-    """Whether a line belongs to the paragraph or list item before it."""
+    """Return whether a line belongs to the paragraph or list item before it."""
     begins = (_FENCE, _LIST_ITEM, _HEADING_OR_ROW)
     return bool(line.strip()) and not any(begin.match(line) for begin in begins)
 

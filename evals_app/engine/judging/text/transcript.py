@@ -87,7 +87,7 @@ def _turn(
 
 
 def _file(number: int, file: ShownFile, attachments: Iterator[int]) -> TranscriptPiece:
-    """Show a document as the agent was shown it; name what comes beside the text, or not at all."""
+    """Return a document's text as the agent saw it; of other files, only the name."""
     if file.text is not None:
         return TranscriptPiece(number, f"file of the user, {file.name}", file.text)
     if file.data:
@@ -117,7 +117,7 @@ def _json(value: Any) -> str:
 
 def visible_pieces(pieces: Iterable[TranscriptPiece], nonce: str) -> list[TranscriptPiece]:
     """Cut and escape pieces; where all of them are too much, leave some out in the middle."""
-    # Escaped first: that makes a text up to ten times longer, which no limit shall hide.
+    # Escaped first, because that can make a text ten times longer than its limit.
     cuts = [
         replace(
             piece,

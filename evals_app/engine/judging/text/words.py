@@ -20,7 +20,7 @@ from evals_app.engine.judging.text.languages import (
 )
 
 _CODE = re.compile(r"\\(?:u([0-9a-f]{4})|U(00[0-9a-f]{6}))")
-_BRACKETS = "<\u2039\u2329\u276e\u27e8\u3008\ufe64\uff1c"  # that our prompts show as codes
+_BRACKETS = "<\u2039\u2329\u276e\u27e8\u3008\ufe64\uff1c"  # shown as codes in our prompts
 _JSON_ESCAPE = re.compile(r'\\([nrt"/])')
 
 # Marks that we put in for the time of reading: a sentence ends here, markup begins, markup ends.
@@ -45,7 +45,7 @@ _SIGNS = (
 _UNSPACED = (
     r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 )
-# Everything else is part of a word: combining marks too, without which other scripts fall apart.
+# Everything else is part of a word, including combining marks, which other scripts need.
 _NO_WORD = (
     r"\s!-/:-@\[-^`{-~\u00a1-\u00bf\u00d7\u00f7\u02c2-\u02df\u037e\u0387\u055a-\u055f\u0589\u05be"
     r"\u05f3\u05f4\u060c\u061b\u061f\u066a-\u066d\u06d4\u0964\u0965\u2000-\u206f\u2190-\u2bff"
@@ -107,7 +107,7 @@ class Words:
 
     @cached_property
     def offsets(self) -> list[int]:
-        """Where the line end before each word is in `joined`."""
+        """Where the line end before each word is in `text_in_lines`."""
         return [0, *accumulate(len(word) + 1 for word in self.words)]
 
     @cached_property
@@ -191,7 +191,7 @@ def is_misspelt(one: str, other: str) -> bool:
 
 
 def _decode_escapes(text: str) -> str:
-    """Take away the codes by which our prompts show what cannot be seen, and escapes of JSON."""
+    """Remove JSON escapes, and our codes for invisible characters."""
     text = _CODE.sub(_decode_code, text)
     return _JSON_ESCAPE.sub(lambda escape: "\n" if escape[1] in "nrt" else escape[1], text)
 
@@ -207,7 +207,7 @@ def _decode_code(code: re.Match[str]) -> str:
 
 
 def _mark_sentence_ends(text: str) -> str:
-    """Mark where Markdown and HTML end a sentence, and which of their characters are not read aloud."""
+    """Mark where Markdown and HTML end a sentence, and their markup characters."""
     return _MARKUP.sub(_mark, text.replace("\r\n", "\n"))
 
 

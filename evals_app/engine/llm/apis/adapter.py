@@ -80,7 +80,7 @@ _KINDS: dict[int, type[ProviderError]] = {
     409: UnavailableError,
 }
 
-# 429s that no waiting fixes.
+# 429s that waiting does not fix.
 _QUOTA_CODES = frozenset(
     {
         *("insufficient_quota", "billing_not_active", "billing_error"),
@@ -171,7 +171,7 @@ class Quiet:
             self.timer.reschedule(None if is_endless else until)
 
     def begin(self) -> None:
-        """Note that the API has begun to answer. That ends no wait, but may make it endless."""
+        """Note that the API has begun to answer, which may remove the limit of the wait."""
         self._is_thinking = True
         if self._silence_s is not None and math.isinf(self._silence_s(is_thinking=True)):
             self.listen()
@@ -182,7 +182,7 @@ class Quiet:
         self.listen()
 
     def what(self) -> str:
-        """Say what was wrong; continues the provider's name."""
+        """Describe what was wrong; continues the provider's name."""
         how = "stopped in the middle of its reply for" if self._has_heard else "sent nothing for"
         return f"{how} {round(self._allowed_s, 1):g} s"
 
@@ -217,7 +217,7 @@ class Adapter(ABC):
                 importlib.import_module(module)
 
     async def close(self) -> None:
-        """Close the connections, if there ever were any."""
+        """Close the connections, if any were opened."""
         if self._client is not None:
             await self._client.close()
 
@@ -250,13 +250,13 @@ class Adapter(ABC):
         )
 
     def _streams(self, call: ModelCall, without: frozenset[str]) -> bool:
-        """Return whether a call is streamed: if that is asked for, or helps and costs nothing."""
+        """Return whether to stream a call: on request, or if it helps and costs nothing."""
         if "streaming" in without or call.streaming is None:
             return False
         return call.stream or call.model not in self._unstreamed
 
     def _lacks(self, call: ModelCall) -> frozenset[str]:
-        """Name the settings that cannot be sent with this call."""
+        """Return the settings that cannot be sent with this call."""
         return self.access.kind.lacks
 
     @abstractmethod
@@ -274,7 +274,7 @@ class Adapter(ABC):
         """Read the answer.
 
         Raises:
-            UnreadableError: it is not a reply.
+            UnreadableReplyError: it is not a reply.
         """
 
     def _sdk(self) -> Any:
@@ -352,7 +352,7 @@ class Adapter(ABC):
         return arrived, reply
 
     def _request_body(self, call: ModelCall, *, without: frozenset[str]) -> dict[str, Any]:
-        # Schema and key are as long as they are known, and streaming changes no answer.
+        # Schema and cache key are long and known, and streaming does not change the answer.
         hidden = {"schema", "cache_key", "streaming"}
         given = given_settings(call, self.settings, without=without | hidden)
         return {"max_output_tokens": call.max_output_tokens, **given}
@@ -439,7 +439,7 @@ class Adapter(ABC):
         headers: Mapping[str, str] | None = None,
         request_id: str | None = None,
     ) -> AttemptError:
-        """Word the error of an API; without a status it had begun to reply."""
+        """Turn an API's error into an AttemptError; without a status, the reply had begun."""
         is_begun, status = status is None, status or complaint.status
         headers = {} if headers is None else headers
         advice = self._advice(status, complaint, headers=headers)

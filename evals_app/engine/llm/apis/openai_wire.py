@@ -229,7 +229,7 @@ def _choice(body: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _reason(given: object) -> str:
-    """Return the reason why a reply ended, in OpenAI's notation."""
+    """Return why a reply ended, in OpenAI's notation."""
     # Gemini: "content_filter: SAFETY".
     reason = given.rpartition(":")[2].strip().lower() if isinstance(given, str) else ""
     if reason not in _STOPS:

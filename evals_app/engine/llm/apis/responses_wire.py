@@ -73,7 +73,7 @@ def to_request(call: ModelCall, *, names: ToolNames, without: frozenset[str]) ->
 
 
 def is_native(call: ModelCall) -> bool:
-    """Whether the conversation contains a turn of this API."""
+    """Return whether the conversation contains a turn of this API."""
     turns = (message.value for message in call.messages if isinstance(message, NativeTurn))
     return any(isinstance(value, list) for value in turns)
 

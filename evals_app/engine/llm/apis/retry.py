@@ -14,7 +14,7 @@ from evals_app.engine.llm.apis.wire import Complaint, pause_s
 
 MAX_RETRIES = 5
 MAX_TIMEOUTS = 3  # each one is slow
-JITTER = 0.1  # at most a tenth more, so that callers do not come back in step
+JITTER = 0.1  # up to a tenth more, so that callers do not retry in lockstep
 _RATE_LIMIT_S = 30.0
 NOT_THE_AGENT = "This says nothing about the agent."
 
@@ -50,7 +50,7 @@ class AttemptError(Exception):
 
     @property
     def is_retryable(self) -> bool:
-        # A used-up quota stays used up, whatever a proxy requests.
+        # Waiting does not refill a quota, even if a proxy asks for a retry.
         if self.should_retry is None or issubclass(self.kind, QuotaExhaustedError):
             return self.kind.retryable
         return self.should_retry
@@ -103,7 +103,7 @@ def sentence(what: str, detail: str = "") -> str:
 
 
 def summary(name: str, errors: Sequence[AttemptError], *, seconds: float) -> str:
-    """Say in a sentence how often and how the provider `name` failed."""
+    """Describe in a sentence how often and how the provider `name` failed."""
     last = errors[-1]
     if len(errors) == 1:
         return sentence(f"{name} {last.what}", last.detail)
@@ -116,7 +116,7 @@ def summary(name: str, errors: Sequence[AttemptError], *, seconds: float) -> str
 
 
 def over_limit(name: str, because: str, patience_s: float) -> str:
-    """Say that a provider could not be called for too long; `because` is its answer."""
+    """State that a provider could not be called for too long; `because` is its answer."""
     how = "overloaded (529)" if "529" in because else "rate-limiting us (429)"
     return (
         f"The provider {name} was {how} for more than {patience_s:.0f} s, the longest that a"

@@ -145,7 +145,7 @@ def tool_definitions(
 
 
 def says_something(message: ChatMessage) -> bool:
-    """Whether a message may be sent.
+    """Return whether a message may be sent.
 
     APIs refuse blank text; an empty reply leaves no turn in the history.
     """
@@ -179,7 +179,7 @@ def tool_request(id_: object, *, name: object, arguments: str, names: ToolNames)
 
 
 def is_object(raw: str) -> bool:
-    """Whether a model wrote a JSON object."""
+    """Return whether a model wrote a JSON object."""
     return isinstance(parse_json(raw), dict)
 
 
@@ -210,7 +210,7 @@ def well_formed(value: Any) -> Any:
 
 
 def without_empty(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Leave out what has no value."""
+    """Leave out fields without a value."""
     return {name: value for name, value in fields.items() if value is not None}
 
 
