@@ -93,7 +93,7 @@ def _run_of_files(site: Site) -> Sequence[str]:
 def _environment_without_site(site: Site) -> dict[str, str]:
     """Return an environment that names no data, with a folder of its own for what commands keep."""
     own = {"EVALWELL_LOG_LEVEL": "WARNING", "XDG_CACHE_HOME": str(site.folder / "cache")}
-    return clean_environment() | site.variables | own
+    return {**clean_environment(), **site.variables, **own}
 
 
 def _cpu_s(arguments: Sequence[str], environment: Mapping[str, str]) -> float:
