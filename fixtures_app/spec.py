@@ -16,7 +16,7 @@ from pydantic import (
 )
 from pydantic_core import InitErrorDetails
 
-from fixtures_app.ground.json_data import Problem, json_problems, shown, text_fault
+from fixtures_app.ground.json_data import DataProblem, json_problems, shown, text_fault
 from fixtures_app.ground.schema_problems import schema_problems
 from fixtures_app.ground.schemas import schema_misfits
 from fixtures_app.ground.spec_errors import located, taken_apart
@@ -26,7 +26,7 @@ from fixtures_app.ground.words import suggestion
 _MAX_HINTS = 20  # difflib is slow
 
 
-def _details(problems: Iterable[Problem]) -> list[InitErrorDetails]:
+def _details(problems: Iterable[DataProblem]) -> list[InitErrorDetails]:
     return [located("fixture", problem.message, problem.loc, problem.value) for problem in problems]
 
 
@@ -72,7 +72,7 @@ TypeSlug = Annotated[str, Field(min_length=1, max_length=100), AfterValidator(_a
 JsonObject = Annotated[dict[str, Any], BeforeValidator(_as_json)]
 
 
-class Spec(BaseModel):
+class FixtureSpecBase(BaseModel):
     """Base of all specs of fixtures."""
 
     model_config = ConfigDict(
@@ -80,7 +80,7 @@ class Spec(BaseModel):
     )
 
 
-class EntityTypeSpec(Spec):
+class EntityTypeSpec(FixtureSpecBase):
     """A type of entity, shared by the whole site.
 
     The key in files is `schema`; the attribute is `json_schema`, because pydantic owns the other.
@@ -94,7 +94,7 @@ class EntityTypeSpec(Spec):
     ]
 
 
-class EntitySpec(Spec):
+class EntitySpec(FixtureSpecBase):
     """A thing that exists in the world, under a name of this file (`ref`)."""
 
     ref: Annotated[Name, Field(description="Its name in this file, and its id for agents.")]
@@ -103,7 +103,7 @@ class EntitySpec(Spec):
     status: Annotated[Name, Field(description="Any word, for example archived.")] = "active"
 
 
-class RelationSpec(Spec):
+class RelationSpec(FixtureSpecBase):
     """A directed, named link between two entities of this file."""
 
     from_: Annotated[Name, Field(alias="from", description="Ref of an entity.")]
@@ -112,7 +112,7 @@ class RelationSpec(Spec):
     metadata: JsonObject = Field(default_factory=dict, description="Notes about the link.")
 
 
-class ChunkSpec(Spec):
+class ChunkSpec(FixtureSpecBase):
     """A piece of knowledge that agents find by searching."""
 
     id: Annotated[Name, Field(description="The name that `chunks_fetched` uses.")]
@@ -125,7 +125,7 @@ class ChunkSpec(Spec):
     metadata: JsonObject = Field(default_factory=dict, description="Notes about the text.")
 
 
-class FixtureSpec(Spec):
+class FixtureSpec(FixtureSpecBase):
     """A data set: entities, their relations, and chunks of knowledge."""
 
     name: Annotated[Name, Field(description="Name shown to people.")]
@@ -163,7 +163,7 @@ def check_entities(
     schemas: Mapping[str, Mapping[str, Json]],
     *,
     hidden: Collection[str] = (),
-) -> list[Problem]:
+) -> list[DataProblem]:
     """Return the entities of unknown type, or with data that does not fit their type.
 
     `schemas` are the JSON Schemas of the site's entity types by slug. Those that the fixture
@@ -184,11 +184,11 @@ def _entity_problems(
     data: Json,
     schemas: Mapping[str, Mapping[str, Json]],
     hidden: Collection[str] = (),
-) -> Iterator[Problem]:
+) -> Iterator[DataProblem]:
     if kind not in schemas:
         near = suggestion(kind, [slug for slug in schemas if slug not in hidden])
         message = f"Unknown entity type {shown(kind)}.{near}"
-        yield Problem(("entities", position, "type"), message, kind)
+        yield DataProblem(("entities", position, "type"), message, kind)
         return
     off = schema_misfits(data, schemas[kind], whole="the data")
     if kind in hidden:
@@ -196,10 +196,10 @@ def _entity_problems(
     for mismatch in off:
         reason = "." if kind in hidden else f": {mismatch}"
         message = f"The data does not fit entity type {kind!r}{reason}"
-        yield Problem(("entities", position, "data"), message, data)
+        yield DataProblem(("entities", position, "data"), message, data)
 
 
-def _cross_problems(fixture: Mapping[str, Json]) -> list[Problem]:
+def _cross_problems(fixture: Mapping[str, Json]) -> list[DataProblem]:
     """Compare the parts of a fixture with each other, without the unreadable ones."""
     entities = _rows(fixture, "entities")
     problems = [
@@ -226,7 +226,7 @@ def _cross_problems(fixture: Mapping[str, Json]) -> list[Problem]:
 
 def _dangling(
     relations: Iterable[tuple[int, Mapping[str, Json]]], refs: Mapping[str, object]
-) -> Iterator[Problem]:
+) -> Iterator[DataProblem]:
     hints = 0
     for position, row in relations:
         for end in ("from", "to"):
@@ -234,7 +234,7 @@ def _dangling(
             if isinstance(ref, str) and ref not in refs:
                 hint = suggestion(ref, refs) if hints < _MAX_HINTS else ""
                 hints += 1
-                yield Problem(
+                yield DataProblem(
                     ("relations", position, end), f"No entity has the ref {shown(ref)}.{hint}", ref
                 )
 
@@ -244,14 +244,15 @@ def _rows(fixture: Mapping[str, Json], key: str) -> Sequence[tuple[int, Mapping[
     value = fixture.get(key)
     rows = enumerate(value) if isinstance(value, list) else ()
     plain = (
-        (position, row.model_dump() if isinstance(row, Spec) else row) for position, row in rows
+        (position, row.model_dump() if isinstance(row, FixtureSpecBase) else row)
+        for position, row in rows
     )
     return [(position, row) for position, row in plain if isinstance(row, Mapping)]
 
 
 def _repeated(
     key: str, name: str, rows: Iterable[tuple[int, Mapping[str, Json]]]
-) -> Iterator[Problem]:
+) -> Iterator[DataProblem]:
     first: dict[str, int] = {}
     for position, row in rows:
         value = row.get(name)
@@ -259,7 +260,7 @@ def _repeated(
             continue
         if value in first:
             message = f"{name} {shown(value)} is already used by {key}[{first[value]}]."
-            yield Problem((key, position, name), message, value)
+            yield DataProblem((key, position, name), message, value)
         else:
             first[value] = position
 

@@ -12,7 +12,7 @@ from fixtures_app.ground.json_data import json_problems, shown
 from fixtures_app.ground.schemas import schema_misfits
 from fixtures_app.ground.strict_json import Json
 from fixtures_app.ground.words import suggestion
-from fixtures_app.world import ACTIVE, RefusedError, Row, World
+from fixtures_app.world import ACTIVE, Row, WorldRefusalError, WorldState
 
 MAX_LIMIT = 200
 
@@ -28,11 +28,11 @@ class WorldTool:
     name: str
     description: str
     parameters: Mapping[str, Json]
-    run: Callable[[World, Row], Row]
+    run: Callable[[WorldState, Row], Row]
     retrieval: str | None = None
 
 
-def _query(world: World, args: Row) -> Row:
+def _query(world: WorldState, args: Row) -> Row:
     entities, total = world.query(
         args["type"],
         filters=args.get("filters"),
@@ -43,22 +43,22 @@ def _query(world: World, args: Row) -> Row:
     return {"entities": entities, "total": total}
 
 
-def _create(world: World, args: Row) -> Row:
+def _create(world: WorldState, args: Row) -> Row:
     return world.create_entity(args["type"], args["data"], status=args.get("status", ACTIVE))
 
 
-def _update(world: World, args: Row) -> Row:
+def _update(world: WorldState, args: Row) -> Row:
     if "data" not in args and "status" not in args:
-        raise RefusedError("invalid_arguments", "entity.update needs data, status or both.")
+        raise WorldRefusalError("invalid_arguments", "entity.update needs data, status or both.")
     return world.update_entity(args["id"], data=args.get("data"), status=args.get("status"))
 
 
-def _list_relations(world: World, args: Row) -> Row:
+def _list_relations(world: WorldState, args: Row) -> Row:
     relations = world.relations(from_=args.get("from"), to=args.get("to"), kind=args.get("type"))
     return {"relations": relations}
 
 
-def _delete_relation(world: World, args: Row) -> Row:
+def _delete_relation(world: WorldState, args: Row) -> Row:
     world.delete_relation(args["id"])
     return {"deleted": args["id"]}
 
@@ -206,7 +206,7 @@ _ALL = (
 TOOLS: Mapping[str, WorldTool] = MappingProxyType({tool.name: tool for tool in _ALL})
 
 
-class ToolWorld(World):
+class ToolWorld(WorldState):
     """A private world as one execution sees it: through its tools."""
 
     tools: Mapping[str, WorldTool] = TOOLS
@@ -218,9 +218,9 @@ class ToolWorld(World):
             tool = self.tools.get(name)
             if tool is None:
                 message = f"There is no tool {shown(name)}.{suggestion(str(name), self.tools)}"
-                raise RefusedError("unknown_tool", message)  # noqa: TRY301 - one shape of error
+                raise WorldRefusalError("unknown_tool", message)  # noqa: TRY301 - one shape of error
             return tool.run(self, _checked(tool, args))
-        except RefusedError as refusal:
+        except WorldRefusalError as refusal:
             return {"error": {"code": refusal.code, "message": str(refusal)}}
 
 
@@ -231,6 +231,6 @@ def _checked(tool: WorldTool, args: Mapping[str, Json]) -> Row:
     faults = faults or schema_misfits(given, tool.parameters, whole="what was passed")
     if faults:
         message = f"Wrong arguments for {tool.name}: {' '.join(faults)}"
-        raise RefusedError("invalid_arguments", message)
+        raise WorldRefusalError("invalid_arguments", message)
     checked: Row = given
     return checked

@@ -26,7 +26,7 @@ Row = dict[str, Any]
 ACTIVE = "active"
 
 
-class RefusedError(Exception):
+class WorldRefusalError(Exception):
     """A request that the world refuses; `code` is for programs, the message for models."""
 
     def __init__(self, code: str, message: str) -> None:
@@ -34,7 +34,7 @@ class RefusedError(Exception):
         self.code = code
 
 
-class World:
+class WorldState:
     """Entities, relations and knowledge of one execution.
 
     The id of a seeded entity is its ref, with the prefix `<fixture>:` if fixtures share it. An
@@ -185,7 +185,7 @@ class World:
         for end, id_ in (("from", from_), ("to", to)):
             if id_ not in self._entities:
                 message = f"A relation needs two entities: {end} {self._absent('entity', id_)}"
-                raise RefusedError("dangling_relation", message)
+                raise WorldRefusalError("dangling_relation", message)
         _require_json(metadata or {})
         row = {
             "id": self._new_id("relation", self._relations),
@@ -202,7 +202,7 @@ class World:
     def delete_relation(self, id_: str) -> None:
         """Remove a relation."""
         if id_ not in self._relations:
-            raise RefusedError("unknown_id", self._absent("relation", id_))
+            raise WorldRefusalError("unknown_id", self._absent("relation", id_))
         self._delete("unlink", self._relations, self._relations[id_])
 
     def _delete(self, op: str, rows: dict[str, Row], row: Row) -> None:
@@ -251,7 +251,7 @@ class World:
 
     def _entity(self, id_: str) -> Row:
         if id_ not in self._entities:
-            raise RefusedError("unknown_id", self._absent("entity", id_))
+            raise WorldRefusalError("unknown_id", self._absent("entity", id_))
         return self._entities[id_]
 
     def _absent(self, what: str, id_: str) -> str:
@@ -263,13 +263,13 @@ class World:
     def _require_type(self, kind: str) -> None:
         if kind not in self._types:
             message = f"Unknown entity type {shown(kind)}.{suggestion(kind, self._types)}"
-            raise RefusedError("unknown_type", message)
+            raise WorldRefusalError("unknown_type", message)
 
     def _require_fit(self, kind: str, data: Row) -> None:
         _require_json(data)
         if problems := schema_misfits(data, self._types[kind], whole="the data"):
             message = f"The data does not fit entity type {kind!r}: {' '.join(problems)}"
-            raise RefusedError("invalid_data", message)
+            raise WorldRefusalError("invalid_data", message)
 
     def _new_id(self, stem: str, taken: Mapping[str, Row]) -> str:
         while True:
@@ -364,7 +364,7 @@ def _only_in(rows: Mapping[str, Row], others: Mapping[str, Row]) -> list[Row]:
 
 def _require_json(value: Row) -> None:
     for problem in json_problems(value):
-        raise RefusedError("invalid_data", str(problem))
+        raise WorldRefusalError("invalid_data", str(problem))
 
 
 _MISSING = object()

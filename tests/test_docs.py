@@ -26,7 +26,7 @@ from evals_app.engine.network.web import Web
 from evals_app.engine.record.trial import Message, ToolCall, Usage
 from evals_app.engine.specs.agent_spec import AgentSpec, HttpAgent
 from evals_app.engine.statistics.comparison import ChangeKind
-from evals_app.formats.checking.references import Known
+from evals_app.formats.checking.references import ExistingObjects
 from evals_app.formats.dialects import DIALECTS
 from evals_app.formats.importing import SourceFile, read_files
 from evals_app.models.people.roles import ROLES
@@ -271,7 +271,7 @@ def test_evals_of_evolvable_come_in_as_a_table() -> None:
 
     (suite,) = read_files(
         [SourceFile("shop-evals.csv", table.encode())],
-        known=Known(agents={"shop": "model"}, fixtures=frozenset({"rules"})),
+        known=ExistingObjects(agents={"shop": "model"}, fixtures=frozenset({"rules"})),
         agent="shop",
     ).suites
 

@@ -21,7 +21,7 @@ from evals_app.engine.basics.permits import FROZEN
 from evals_app.engine.callables.pool import Callables
 from evals_app.engine.record.trial import TurnRecord
 from evals_app.engine.specs.agent_spec import AgentSpec, HttpAgent
-from evals_app.formats.checking.references import Known
+from evals_app.formats.checking.references import ExistingObjects
 from evals_app.formats.importing import SourceFile, read_files
 from tests.engine.makers import converse
 from tests.engine.permitting import permitting
@@ -90,7 +90,7 @@ def test_the_code_of_the_page_is_python(code: str) -> None:
 def test_the_files_of_the_page_are_imported() -> None:
     agent, suite, _, holodeck, agentura = blocks("yaml")
     accuracy, tools = blocks("json")
-    known = Known(agents={})
+    known = ExistingObjects(agents={})
 
     with permitting(hosts=("127.0.0.1:9100",)):
         ours = read_files(

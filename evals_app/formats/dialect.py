@@ -8,8 +8,8 @@ from importlib import import_module
 from typing import Any
 
 from evals_app.formats.foreign.draft import Draft, rows
-from evals_app.formats.foreign.shapes import Around
-from evals_app.formats.reading.parsed_file import Document
+from evals_app.formats.foreign.shapes import ReaderContext
+from evals_app.formats.reading.parsed_file import ParsedFile
 
 # Whether a file is of a dialect, by its path and its data.
 Detect = Callable[[str, Any], bool]
@@ -43,7 +43,7 @@ class Dialect:
     def finds(self, path: str) -> bool:
         return _pattern(self.files).search(path) is not None
 
-    def read(self, documents: Sequence[Document], around: Around) -> Iterator[Draft]:
+    def read(self, documents: Sequence[ParsedFile], around: ReaderContext) -> Iterator[Draft]:
         drafts: Iterator[Draft] = import_module(f"{self.package}.reader").read(documents, around)
         return drafts
 

@@ -11,10 +11,10 @@ from pydantic import BaseModel
 from evals_app.engine.specs.agent_spec import AgentSpec
 from evals_app.engine.specs.base_spec import ProviderSpec
 from evals_app.engine.suites.suite_spec import SuiteSpec
-from evals_app.formats.checking.naming import Holdings, check_names
+from evals_app.formats.checking.naming import NamedThings, check_names
 from evals_app.formats.checking.references import (
     DeclaredType,
-    Known,
+    ExistingObjects,
     check_fixtures,
     check_references,
     check_slugs,
@@ -35,7 +35,7 @@ from evals_app.formats.detect import (
 )
 from evals_app.formats.dialects import DIALECTS
 from evals_app.formats.foreign.attached import (
-    Attached,
+    AttachedFiles,
     FindFile,
     FindPaths,
     is_shown,
@@ -52,12 +52,12 @@ from evals_app.formats.foreign.draft import (
     unchecked_cases,
 )
 from evals_app.formats.foreign.losses import Losses, losses_in, losses_of_suites
-from evals_app.formats.foreign.shapes import Around
+from evals_app.formats.foreign.shapes import ReaderContext
 from evals_app.formats.lobu import agent_of
 from evals_app.formats.native import read_native
 from evals_app.formats.reading.json_lines import read_json_lines
 from evals_app.formats.reading.json_source import read_json
-from evals_app.formats.reading.parsed_file import MAX_VALUES, Document, json_document, values_in
+from evals_app.formats.reading.parsed_file import MAX_VALUES, ParsedFile, json_document, values_in
 from evals_app.formats.reading.problems import FormatError, Problem, in_order
 from evals_app.formats.reading.toml_source import read_toml
 from evals_app.formats.reading.yaml_source import read_yaml
@@ -116,7 +116,7 @@ class Imported:
 class _File:
     """A file that can be read, and what it describes; a foreign one describes several objects."""
 
-    document: Document
+    document: ParsedFile
     kind: Kind | None
     dialect: str
 
@@ -131,7 +131,7 @@ def read_files(
     files: Sequence[SourceFile | SourceData],
     *,
     dialect: str | None = None,
-    known: Known | None = None,
+    known: ExistingObjects | None = None,
     find: FindFile = nothing_beside,
     find_paths: FindPaths = lambda _: (),
     agent: str | None = None,
@@ -150,13 +150,13 @@ def read_files(
     Raises:
         FormatError: with every problem of every file.
     """
-    known = known or Known()
+    known = known or ExistingObjects()
     problems: list[Problem] = []
     unread: dict[Kind, list[str]] = {}
     given = {file.path: file.content for file in files if isinstance(file, SourceFile)}
-    attached = Attached(given, find, find_paths, known.size_of)
+    attached = AttachedFiles(given, find, find_paths, known.size_of)
     read = _classified(files, dialect, problems, unread)
-    around = Around(
+    around = ReaderContext(
         attached,
         agent,
         environment,
@@ -259,7 +259,7 @@ def _note_unread(
         unread.setdefault("agent", []).extend(agents)
 
 
-def _document(file: SourceFile | SourceData) -> Document:
+def _document(file: SourceFile | SourceData) -> ParsedFile:
     """Parse a file, whatever it describes.
 
     Raises:
@@ -280,7 +280,7 @@ def _document(file: SourceFile | SourceData) -> Document:
     return read_yaml(file.path, file.content)
 
 
-def _foreign_dialect(document: Document, dialect: str | None) -> str | None:
+def _foreign_dialect(document: ParsedFile, dialect: str | None) -> str | None:
     """Return the dialect of another system's file; native ones next to it stay what they are."""
     if dialect is None or has_own_suffix(document.path):
         return foreign_dialect(document.path, document.data)
@@ -331,7 +331,7 @@ def _bounded(drafts: Iterable[Draft]) -> Iterator[Draft]:
         yield draft
 
 
-def _drafts(files: Sequence[_File], around: Around) -> Iterator[Draft]:
+def _drafts(files: Sequence[_File], around: ReaderContext) -> Iterator[Draft]:
     for dialect in DIALECTS.values():
         documents = [file.document for file in files if file.dialect == dialect.name]
         if documents and dialect.package:
@@ -342,7 +342,7 @@ def _drafts(files: Sequence[_File], around: Around) -> Iterator[Draft]:
 
 
 def _compared(
-    drafts: Sequence[Draft], known: Known, unread: Mapping[Kind, Sequence[str]]
+    drafts: Sequence[Draft], known: ExistingObjects, unread: Mapping[Kind, Sequence[str]]
 ) -> tuple[list[DeclaredType], list[Problem]]:
     """Compare drafts with each other and with what exists: all entity types, and all problems."""
     types, misdeclared = declared_types(drafts)
@@ -355,7 +355,7 @@ def _compared(
         problems += [*draft.problems, *hollow_parts(draft), *unchecked_cases(informing(draft))]
     problems += check_slugs(drafts)
     problems += check_references(drafts, known, unread=unread)
-    holdings = Holdings(known.abilities, known.contents_of, schemas, known.hidden)
+    holdings = NamedThings(known.abilities, known.contents_of, schemas, known.hidden)
     problems += check_names(drafts, holdings.with_drafts(drafts, unread.get("agent", ())))
     problems += list(check_fixtures(drafts, schemas, reported=problems, hidden=hidden))
     problems += streaming_warnings(drafts, known.visible().agents)

@@ -12,7 +12,7 @@ from evals_app.formats.dialect import Dialect
 from evals_app.formats.foreign.draft import MODELS, Draft, Kind, drafted, repeated_names, surprises
 from evals_app.formats.foreign.prompt_variables import with_plain_variables
 from evals_app.formats.reading.explain import allows, annotation_at
-from evals_app.formats.reading.parsed_file import Document
+from evals_app.formats.reading.parsed_file import ParsedFile
 from evals_app.formats.reading.problems import Loc, Problem
 from evals_app.formats.reading.yaml_text import write_yaml
 
@@ -64,7 +64,7 @@ _PROMPTS: dict[Kind, Literal["system_prompt", "judge_context"]] = {
 }
 
 
-def read_native(document: Document, kind: Kind) -> Draft:
+def read_native(document: ParsedFile, kind: Kind) -> Draft:
     """Read a provider, agent, fixture or suite."""
     data, lost = document.data, list[Problem]()
     if key := _PROMPTS.get(kind):
@@ -78,7 +78,7 @@ def read_native(document: Document, kind: Kind) -> Draft:
     return replace(draft, problems=tuple(problems))
 
 
-def _relative_words(agent: CommandAgent, document: Document) -> Iterator[Problem]:
+def _relative_words(agent: CommandAgent, document: ParsedFile) -> Iterator[Problem]:
     """Warn of paths in a command line that look as if they began in the folder of the file."""
     for n, word in enumerate(agent.command):
         if word.startswith(("./", "../")):

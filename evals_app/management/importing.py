@@ -13,7 +13,7 @@ from evals_app.formats.tables.chosen import UnknownColumn, read_choices
 from evals_app.library.changes.import_report import ImportReport
 from evals_app.library.importing.file_import import EditedError, NoChecksError, import_files
 from evals_app.library.importing.rights import EVERYTHING, Rights
-from evals_app.library.importing.sibling_files import Beside
+from evals_app.library.importing.sibling_files import SiblingFiles
 from evals_app.management import usage_error
 from evals_app.management.eval_files import read_paths
 from evals_app.management.problems import tell, tell_report
@@ -85,7 +85,7 @@ def import_paths(
     """
     columns = columns_of(options)
     files = read_paths(paths)
-    beside = Beside.of(map(Path, [*paths, *(file.path for file in files)]))
+    beside = SiblingFiles.of(map(Path, [*paths, *(file.path for file in files)]))
     try:
         return import_files(
             files,

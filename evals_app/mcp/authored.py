@@ -15,7 +15,7 @@ from evals_app.engine.suites.suite_spec import AssertionSpec
 from evals_app.engine.verdicts.trying import try_check as grade_pasted
 from evals_app.formats.importing import SourceFile
 from evals_app.formats.native import write_native
-from evals_app.library.changes.import_report import Change, ImportReport
+from evals_app.library.changes.import_report import ImportReport, ObjectChange
 from evals_app.library.exporting.downloads import download_fixture, download_suite
 from evals_app.library.importing.file_import import (
     ChangedSinceError,
@@ -343,7 +343,7 @@ def _changes(report: ImportReport) -> list[str]:
     return [line for change in report.changes for line in _change(change)]
 
 
-def _change(change: Change) -> Iterable[str]:
+def _change(change: ObjectChange) -> Iterable[str]:
     cases = f" {change.cases}" if str(change.cases) else ""
     yield f"- {change.what}: {change.kind} {change.slug}.{cases}"
     for difference in change.differences[:_DIFFERENCES]:

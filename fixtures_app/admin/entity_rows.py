@@ -13,7 +13,7 @@ from fixtures_app.admin.fixture_rows import FixtureRowForm
 from fixtures_app.editing.cells import CellField, cell_field
 from fixtures_app.editing.inputs import HiddenInput, TextInput
 from fixtures_app.ground.cells import read_cell, write_cell
-from fixtures_app.ground.field_table import LABELS, Field, Kind, fields_of
+from fixtures_app.ground.field_table import LABELS, Field, FieldKind, fields_of
 from fixtures_app.ground.json_data import json_problems
 from fixtures_app.ground.schemas import located_misfits
 from fixtures_app.ground.strict_json import Json
@@ -29,7 +29,7 @@ def cell_name(name: str) -> str:
 
 
 @dataclass(frozen=True)
-class Column:
+class EntityColumn:
     """A column of a sheet; `is_named` if the type's schema names the field."""
 
     one: Field
@@ -44,7 +44,7 @@ class Column:
     @property
     def label(self) -> str:
         """What the cells contain."""
-        return LABELS[self.one.kind] if self.one.kind is not Kind.OTHER else "Any"
+        return LABELS[self.one.kind] if self.one.kind is not FieldKind.OTHER else "Any"
 
     @property
     def explains(self) -> str:
@@ -52,12 +52,12 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Sheet:
+class EntitySheet:
     """The grid of one entity type."""
 
     slug: str
     schema: Mapping[str, Json] | None  # None if there is no such type
-    columns: Mapping[str, Column] = field(default_factory=dict)
+    columns: Mapping[str, EntityColumn] = field(default_factory=dict)
 
     @property
     def is_open(self) -> bool:
@@ -67,7 +67,7 @@ class Sheet:
         )
 
     @property
-    def unnamed(self) -> list[Column]:
+    def unnamed(self) -> list[EntityColumn]:
         """The columns that look like mistakes: the type names fields, but not these."""
         is_named = any(column.is_named for column in self.columns.values())
         return [one for one in self.columns.values() if is_named and not one.is_named]
@@ -79,20 +79,20 @@ class Sheet:
 
 def make_sheet(
     slug: str, schema: Mapping[str, Json] | None, stored: Iterable[Any], posted: Iterable[str]
-) -> Sheet:
+) -> EntitySheet:
     """Return the columns of a type: its fields, and whatever its entities have besides."""
     rows = [data for data in stored if isinstance(data, dict)]
     named = {one.name: one for one in fields_of(schema or {})}
     names = dict.fromkeys([*named, *(key for data in rows for key in data), *posted])
     columns = {}
     for name in names:
-        one = named.get(name, Field(name, Kind.OTHER))
+        one = named.get(name, Field(name, FieldKind.OTHER))
         values = [data[name] for data in rows if name in data]
         if any(write_cell(one.kind, value) is None for value in values):
-            one = Field(name, Kind.OTHER, one.is_required, note=one.note)
+            one = Field(name, FieldKind.OTHER, one.is_required, note=one.note)
         hint = "" if name in named else near(name, named)
-        columns[name] = Column(one, name in named, hint, cell_field(one))
-    return Sheet(slug, schema, columns)
+        columns[name] = EntityColumn(one, name in named, hint, cell_field(one))
+    return EntitySheet(slug, schema, columns)
 
 
 class EntityForm(FixtureRowForm):
@@ -109,7 +109,7 @@ class EntityForm(FixtureRowForm):
             "status": TextInput({"aria-label": "Status"}),
         }
 
-    def __init__(self, *args: Any, sheet: Sheet, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, sheet: EntitySheet, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.sheet = sheet
         self.initial["kind"] = sheet.slug
@@ -150,12 +150,12 @@ class EntityForm(FixtureRowForm):
         self._check(cleaned["data"])
         return cleaned
 
-    def _read(self, column: Column, typed: Any) -> Any:
+    def _read(self, column: EntityColumn, typed: Any) -> Any:
         name, one = column.name, column.one
         text = str(typed).lower() if isinstance(typed, bool) else typed or ""
         if name in self.stored and text == self._shown(name):
             return self.stored[name]  # also an empty text
-        if not text.strip() and one.kind is not Kind.LONG_TEXT:
+        if not text.strip() and one.kind is not FieldKind.LONG_TEXT:
             if one.is_required:
                 self._add(name, "This field is required.")
             return _MISSING

@@ -8,10 +8,10 @@ from typing import Any
 from django import forms
 from pydantic import ValidationError
 
-from fixtures_app.admin.entity_rows import EntityForm, Sheet, make_sheet
+from fixtures_app.admin.entity_rows import EntityForm, EntitySheet, make_sheet
 from fixtures_app.admin.fixture_rows import ChunkForm, FixtureFormSet, RelationForm
 from fixtures_app.editing.spec_errors import problems_in, put_beside_rows
-from fixtures_app.ground.json_data import Problem
+from fixtures_app.ground.json_data import DataProblem
 from fixtures_app.library import known_schemas
 from fixtures_app.spec import FixtureSpec
 
@@ -27,7 +27,7 @@ _FIELDS: Mapping[str, Mapping[str, str]] = {
 class ShownSheet:
     """A sheet on the page, with its rows and an empty one."""
 
-    sheet: Sheet
+    sheet: EntitySheet
     rows: Sequence[EntityForm]
     blank: EntityForm
 
@@ -48,7 +48,7 @@ class EntityFormSet(FixtureFormSet):
         return known_schemas()
 
     @cached_property
-    def sheets(self) -> dict[str, Sheet]:
+    def sheets(self) -> dict[str, EntitySheet]:
         """The sheets by type; more are made for types that only the posted rows name."""
         stored: dict[str, list[Any]] = {}
         for entity in self.get_queryset():
@@ -65,7 +65,7 @@ class EntityFormSet(FixtureFormSet):
         names: list[str] = posted.getlist(f"{self.prefix}-columns-{slug}")
         return list(filter(None, names))[:MAX_COLUMNS]
 
-    def sheet_of(self, slug: str) -> Sheet:
+    def sheet_of(self, slug: str) -> EntitySheet:
         if slug not in self.sheets:
             self.sheets[slug] = make_sheet(slug, None, [], self._posted_columns(slug))
         return self.sheets[slug]
@@ -84,7 +84,7 @@ class EntityFormSet(FixtureFormSet):
     def empty_form(self) -> EntityForm:
         return self._blank(make_sheet("", None, [], []))
 
-    def _blank(self, sheet: Sheet) -> EntityForm:
+    def _blank(self, sheet: EntitySheet) -> EntityForm:
         made: Any = self.form
         blank: EntityForm = made(
             auto_id=self.auto_id,
@@ -135,7 +135,7 @@ def _refuse_repeated_refs(rows: Sequence[EntityForm]) -> None:
         taken |= {ref} if ref else set()
 
 
-def _is_known(rows: Mapping[str, Sequence[forms.BaseForm]], problem: Problem) -> bool:
+def _is_known(rows: Mapping[str, Sequence[forms.BaseForm]], problem: DataProblem) -> bool:
     """Whether the page reports the same already, or something that is the cause of it."""
     group, number, *rest = problem.loc
     row = rows[str(group)][int(number)]

@@ -11,13 +11,13 @@ from django.http import HttpRequest
 from pydantic import ValidationError
 from unfold.decorators import display
 
-from fixtures_app.editing.editor import Editor, Listed, VersionedForm, problems_of_rows
+from fixtures_app.editing.editor import Editor, ListedError, VersionedForm, problems_of_rows
 from fixtures_app.editing.field_rows import field_rows
 from fixtures_app.editing.inputs import CheckBox, TextArea
 from fixtures_app.editing.json_field import JsonTextField
 from fixtures_app.editing.spec_errors import problems_in, put_beside
 from fixtures_app.ground.field_table import FieldTable, fields_of, schema_of, table_of
-from fixtures_app.ground.json_data import Problem
+from fixtures_app.ground.json_data import DataProblem
 from fixtures_app.library import misfits
 from fixtures_app.models import EntityType
 from fixtures_app.spec import EntityTypeSpec
@@ -102,7 +102,7 @@ class EntityTypeForm(VersionedForm):
         self.instance.schema = schema
         return cleaned
 
-    def _put_beside(self, problem: Problem) -> None:
+    def _put_beside(self, problem: DataProblem) -> None:
         if problem.loc[:2] == ("schema", "properties") and not self.is_json:
             for row in self.rows.kept:
                 if problem.loc[2:3] == (row.cleaned_data["name"],):
@@ -157,7 +157,7 @@ class EntityTypeAdmin(EntityCountingEditor):
     when_empty = "An entity type describes one type of data in fixtures, for example orders."
     fieldsets = [(None, {"fields": ["slug"]})]
 
-    def more_problems(self, form: Any) -> Iterator[Listed]:
+    def more_problems(self, form: Any) -> Iterator[ListedError]:
         if not form.is_json:
             yield from problems_of_rows(form.rows)
 

@@ -32,7 +32,7 @@ _LABELS = {"id": "Id", "from": "From", "to": "To", "type": "Type", "text": "Text
 _OBJECT = "One field per line, for example: total = 12. "
 
 
-class LinesField(forms.CharField):
+class ObjectLinesField(forms.CharField):
     """An object, written as lines such as `total = 12`."""
 
     def __init__(self, **kwargs: Any) -> None:
@@ -65,7 +65,7 @@ class ToolForm(forms.Form):
         kind = cleaned.get("type") or self.types.get(cleaned.get("id", ""), "")
         known = {one.name: one for one in fields_of(self.schemas.get(kind, {}))}
         for argument, field in self.fields.items():
-            if isinstance(field, LinesField) and argument in cleaned:
+            if isinstance(field, ObjectLinesField) and argument in cleaned:
                 try:
                     cleaned[argument] = {
                         name: _value(known.get(name), text)
@@ -105,7 +105,7 @@ def _field(name: str, schema: Mapping[str, Json], kinds: list[str] | None) -> fo
         return forms.IntegerField(widget=NumberInput, **about)
     if schema["type"] == "object":
         about["help_text"] = f"{_OBJECT}{about['help_text']}"
-        return LinesField(**about)
+        return ObjectLinesField(**about)
     offers = {"id": "try-ids", "from": "try-ids", "to": "try-ids", "type": "relation-kinds"}
     attrs = {"list": offers[name]} if name in offers else {}
     return forms.CharField(widget=TextInput(attrs), strip=False, **about)

@@ -7,7 +7,7 @@ from django import forms
 from django.utils.safestring import SafeString
 
 from fixtures_app.editing.inputs import CheckBox, Select, TextArea, TextInput
-from fixtures_app.ground.field_table import Field, Kind
+from fixtures_app.ground.field_table import Field, FieldKind
 
 
 class DateInput(TextInput):
@@ -52,30 +52,30 @@ class FlagField(forms.BooleanField):
 
 def cell_field(one: Field) -> forms.Field:
     """Return the field of a form for values of a field of an entity type."""
-    is_flag = one.kind is Kind.YES_NO and one.is_required
+    is_flag = one.kind is FieldKind.YES_NO and one.is_required
     return FlagField(one) if is_flag else CellField(one)
 
 
 def _widget(one: Field) -> forms.Widget:
     attrs: dict[str, Any] = {"aria-label": one.name}
     match one.kind:
-        case Kind.NUMBER:
+        case FieldKind.NUMBER:
             return TextInput(attrs | {"inputmode": "decimal"})
-        case Kind.WHOLE:
+        case FieldKind.WHOLE:
             return TextInput(attrs | {"inputmode": "numeric"})
-        case Kind.YES_NO:
+        case FieldKind.YES_NO:
             return _select(attrs, [("true", "Yes"), ("false", "No")])
-        case Kind.CHOICE:
+        case FieldKind.CHOICE:
             return _select(attrs, [(choice, choice) for choice in one.choices])
-        case Kind.DATE:
+        case FieldKind.DATE:
             return DateInput(attrs)
-        case Kind.TIME:
+        case FieldKind.TIME:
             return TextInput(attrs | {"placeholder": "14:30"})
-        case Kind.DATE_TIME:
+        case FieldKind.DATE_TIME:
             return TextInput(attrs | {"placeholder": "2026-05-01T09:30:00Z"})
-        case Kind.LONG_TEXT:
+        case FieldKind.LONG_TEXT:
             return TextArea(attrs | {"rows": 1})
-        case Kind.TEXTS:
+        case FieldKind.TEXTS:
             return TextArea(attrs | {"rows": 1, "placeholder": "One per line"})
         case _:
             return TextInput(attrs)

@@ -80,7 +80,7 @@ class VersionedForm(forms.ModelForm):
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class ListedError:
     """An error as listed at the top of the page; `anchor` is the id of the field to fix."""
 
     where: str
@@ -88,7 +88,7 @@ class Listed:
     anchor: str
 
 
-def problems_of(form: forms.BaseForm, where: str, fallback: str) -> Iterator[Listed]:
+def problems_of(form: forms.BaseForm, where: str, fallback: str) -> Iterator[ListedError]:
     """List the errors of one form; `fallback` is the anchor of errors without a field."""
     for name, errors in form.errors.items():
         field = form[name] if name in form.fields else None
@@ -102,15 +102,15 @@ def problems_of(form: forms.BaseForm, where: str, fallback: str) -> Iterator[Lis
         place = ", ".join(filter(None, [where, label]))
         anchor = (field.id_for_label if field is not None and is_seen else "") or fallback
         for message in errors:
-            yield Listed(place, str(message), anchor)
+            yield ListedError(place, str(message), anchor)
 
 
-def problems_of_rows(formset: Any, where: str = "") -> Iterator[Listed]:
+def problems_of_rows(formset: Any, where: str = "") -> Iterator[ListedError]:
     """List the errors of rows, and of the rows inside them: "Turn 2, check 1"."""
     name = formset.row_name
     prefix = f"{where}, {name}" if where else name.capitalize()
     for message in formset.non_form_errors():
-        yield Listed(where, str(message), f"{formset.prefix}-rows")
+        yield ListedError(where, str(message), f"{formset.prefix}-rows")
     for number, row in enumerate(formset.kept, 1):
         place = getattr(row, "place", "") or f"{prefix} {number}"
         for part in row.parts:
@@ -160,7 +160,7 @@ class Editor(KeepsTexts, ModelAdmin):
         # Files and other rows refer to a slug, so a new name does not change it.
         return {} if obj else self.prepopulated_fields
 
-    def more_problems(self, form: Any) -> Iterator[Listed]:
+    def more_problems(self, form: Any) -> Iterator[ListedError]:
         """List the errors of rows that are no inline."""
         yield from ()
 

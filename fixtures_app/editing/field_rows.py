@@ -9,12 +9,19 @@ from django.forms import formset_factory
 
 from fixtures_app.editing.inputs import CheckBox, HiddenInput, Select, TextArea, TextInput
 from fixtures_app.editing.plain_rows import PlainRow, PlainRows
-from fixtures_app.ground.field_table import LABELS, Field, FieldTable, Kind, choices_in, field_of
+from fixtures_app.ground.field_table import (
+    LABELS,
+    Field,
+    FieldKind,
+    FieldTable,
+    choices_in,
+    field_of,
+)
 from fixtures_app.ground.field_table import schema_of_field as schema_of_one
 from fixtures_app.ground.quoting import shortened
 from fixtures_app.ground.strict_json import Json, read_strictly
 
-_KINDS = [(kind.value, label) for kind, label in LABELS.items() if kind is not Kind.OTHER]
+_KINDS = [(kind.value, label) for kind, label in LABELS.items() if kind is not FieldKind.OTHER]
 _REST_CHARS = 80
 
 
@@ -37,9 +44,9 @@ class FieldRow(PlainRow):
         for name in ("name", "kind", "is_required", "choices", "note"):
             self.fields[name].widget.attrs["aria-label"] = self.fields[name].label or "Name"
         self.origin = _origin(self["kept"].value())
-        if self.origin is not None and self.origin.kind is Kind.OTHER:
+        if self.origin is not None and self.origin.kind is FieldKind.OTHER:
             choices: Any = self.fields["kind"]
-            choices.choices = [*_KINDS, (Kind.OTHER.value, LABELS[Kind.OTHER])]
+            choices.choices = [*_KINDS, (FieldKind.OTHER.value, LABELS[FieldKind.OTHER])]
 
     @property
     def rest_text(self) -> str:
@@ -51,7 +58,7 @@ class FieldRow(PlainRow):
     def clean_choices(self) -> tuple[str, ...]:
         stored = self.origin.choices if self.origin else ()
         choices = choices_in(self.cleaned_data["choices"], stored=stored)
-        if self.cleaned_data.get("kind") != Kind.CHOICE:
+        if self.cleaned_data.get("kind") != FieldKind.CHOICE:
             return ()
         if not choices:
             raise ValidationError("Write the choices, one per line or separated by commas.")
@@ -62,7 +69,7 @@ class FieldRow(PlainRow):
     def written(self) -> Field:
         """Return the field of a valid row."""
         values = self.cleaned_data
-        kind = Kind(values["kind"])
+        kind = FieldKind(values["kind"])
         is_same = self.origin is not None and self.origin.kind is kind
         return Field(
             values["name"],

@@ -6,17 +6,17 @@ from collections.abc import Mapping, Sequence
 from django import forms
 from pydantic import ValidationError
 
-from fixtures_app.ground.json_data import Loc, Problem
+from fixtures_app.ground.json_data import DataProblem, Loc
 from fixtures_app.ground.spec_errors import message_of
 
 _PLACE = re.compile(r"\b(entities|relations|chunks)\[(\d+)\]")
 _ROWS = {"entities": "entity", "relations": "relation", "chunks": "chunk"}
 
 
-def problems_in(error: ValidationError) -> list[Problem]:
+def problems_in(error: ValidationError) -> list[DataProblem]:
     """Return the errors of pydantic in plain words."""
     return [
-        Problem(part["loc"], _numbered(message_of(part)), part["input"])
+        DataProblem(part["loc"], _numbered(message_of(part)), part["input"])
         for part in error.errors(include_url=False)
     ]
 
@@ -42,7 +42,7 @@ def put_all_beside(form: forms.BaseForm, error: ValidationError) -> None:
 def put_beside_rows(
     rows: Mapping[str, Sequence[forms.BaseForm]],
     fields: Mapping[str, Mapping[str, str]],
-    problems: Sequence[Problem],
+    problems: Sequence[DataProblem],
 ) -> None:
     """Add each problem to its row, for example `("entities", 2, "ref")`."""
     for problem in problems:

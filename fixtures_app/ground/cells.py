@@ -4,33 +4,40 @@ import json
 import re
 from datetime import date
 
-from fixtures_app.ground.field_table import TIME_PATTERN, Field, Kind
+from fixtures_app.ground.field_table import TIME_PATTERN, Field, FieldKind
 from fixtures_app.ground.json_formats import FORMATS
 from fixtures_app.ground.quoting import listed
 from fixtures_app.ground.strict_json import Json, fault_of, read_strictly
 from fixtures_app.ground.words import near
 
 _WORDS = {"true": True, "yes": True, "false": False, "no": False}
-_TEXTS = {Kind.TEXT, Kind.LONG_TEXT, Kind.DATE, Kind.TIME, Kind.DATE_TIME, Kind.CHOICE}
+_TEXTS = {
+    FieldKind.TEXT,
+    FieldKind.LONG_TEXT,
+    FieldKind.DATE,
+    FieldKind.TIME,
+    FieldKind.DATE_TIME,
+    FieldKind.CHOICE,
+}
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _WHOLE = re.compile(r"[+-]?\d+", re.ASCII)
 _JSON_BEGINS = re.compile(r'[\[{"]')
 _MAX_DIGITS = 1000
 
 
-def write_cell(kind: Kind, value: Json) -> str | None:
+def write_cell(kind: FieldKind, value: Json) -> str | None:
     """Return the text of a value; None if a cell of this kind cannot show it."""
-    if kind is Kind.OTHER:
+    if kind is FieldKind.OTHER:
         return _write_any(value)
     if isinstance(value, bool):
-        return str(value).lower() if kind is Kind.YES_NO else None
+        return str(value).lower() if kind is FieldKind.YES_NO else None
     if kind in _TEXTS:
         return value if isinstance(value, str) else None
-    if kind is Kind.WHOLE:
+    if kind is FieldKind.WHOLE:
         return str(value) if isinstance(value, int) else None
-    if kind is Kind.NUMBER:
+    if kind is FieldKind.NUMBER:
         return json.dumps(value) if isinstance(value, int | float) else None
-    if kind is Kind.TEXTS and isinstance(value, list):
+    if kind is FieldKind.TEXTS and isinstance(value, list):
         fits = all(isinstance(text, str) and text.strip() == text != "" for text in value)
         return "\n".join(value) if fits and not any("\n" in text for text in value) else None
     return None
@@ -44,27 +51,27 @@ def read_cell(one: Field, text: str) -> Json:
     """
     word = text.strip()
     match one.kind:
-        case Kind.TEXT | Kind.LONG_TEXT:
+        case FieldKind.TEXT | FieldKind.LONG_TEXT:
             return text
-        case Kind.NUMBER | Kind.WHOLE:
-            return _read_number(word, is_whole=one.kind is Kind.WHOLE)
-        case Kind.YES_NO:
+        case FieldKind.NUMBER | FieldKind.WHOLE:
+            return _read_number(word, is_whole=one.kind is FieldKind.WHOLE)
+        case FieldKind.YES_NO:
             if word.casefold() not in _WORDS:
                 raise ValueError("Write yes or no.")
             return _WORDS[word.casefold()]
-        case Kind.DATE:
+        case FieldKind.DATE:
             return _read_date(word)
-        case Kind.TIME:
+        case FieldKind.TIME:
             if not re.fullmatch(TIME_PATTERN.strip("^$"), word):
                 raise ValueError("Write a time of 24 hours, for example 09:30.")
             return word
-        case Kind.DATE_TIME:
+        case FieldKind.DATE_TIME:
             if not FORMATS.conforms(word, "date-time"):
                 raise ValueError("Write a date and time, for example 2026-05-01T09:30:00Z.")
             return word
-        case Kind.CHOICE:
+        case FieldKind.CHOICE:
             return _read_choice(one.choices, word)
-        case Kind.TEXTS:
+        case FieldKind.TEXTS:
             return [line.strip() for line in text.splitlines() if line.strip()]
         case _:
             return read_any(text)

@@ -15,7 +15,7 @@ from fixtures_app.ground.strict_json import Json
 TIME_PATTERN = "^([01][0-9]|2[0-3]):[0-5][0-9]$"
 
 
-class Kind(StrEnum):
+class FieldKind(StrEnum):
     """What a field contains."""
 
     TEXT = "text"
@@ -32,29 +32,29 @@ class Kind(StrEnum):
 
 
 LABELS = {
-    Kind.TEXT: "Text",
-    Kind.LONG_TEXT: "Long text",
-    Kind.NUMBER: "Number",
-    Kind.WHOLE: "Whole number",
-    Kind.YES_NO: "Yes or no",
-    Kind.DATE: "Date",
-    Kind.TIME: "Time (14:30)",
-    Kind.DATE_TIME: "Date and time",
-    Kind.CHOICE: "One of choices",
-    Kind.TEXTS: "List of texts",
-    Kind.OTHER: "As in the JSON Schema",
+    FieldKind.TEXT: "Text",
+    FieldKind.LONG_TEXT: "Long text",
+    FieldKind.NUMBER: "Number",
+    FieldKind.WHOLE: "Whole number",
+    FieldKind.YES_NO: "Yes or no",
+    FieldKind.DATE: "Date",
+    FieldKind.TIME: "Time (14:30)",
+    FieldKind.DATE_TIME: "Date and time",
+    FieldKind.CHOICE: "One of choices",
+    FieldKind.TEXTS: "List of texts",
+    FieldKind.OTHER: "As in the JSON Schema",
 }
 # The more keywords a kind has, the earlier it is tried.
-_WRITTEN: dict[Kind, dict[str, Json]] = {
-    Kind.LONG_TEXT: {"type": "string", "contentMediaType": "text/plain"},
-    Kind.DATE: {"type": "string", "format": "date"},
-    Kind.DATE_TIME: {"type": "string", "format": "date-time"},
-    Kind.TIME: {"type": "string", "pattern": TIME_PATTERN},
-    Kind.TEXTS: {"type": "array", "items": {"type": "string"}},
-    Kind.TEXT: {"type": "string"},
-    Kind.NUMBER: {"type": "number"},
-    Kind.WHOLE: {"type": "integer"},
-    Kind.YES_NO: {"type": "boolean"},
+_WRITTEN: dict[FieldKind, dict[str, Json]] = {
+    FieldKind.LONG_TEXT: {"type": "string", "contentMediaType": "text/plain"},
+    FieldKind.DATE: {"type": "string", "format": "date"},
+    FieldKind.DATE_TIME: {"type": "string", "format": "date-time"},
+    FieldKind.TIME: {"type": "string", "pattern": TIME_PATTERN},
+    FieldKind.TEXTS: {"type": "array", "items": {"type": "string"}},
+    FieldKind.TEXT: {"type": "string"},
+    FieldKind.NUMBER: {"type": "number"},
+    FieldKind.WHOLE: {"type": "integer"},
+    FieldKind.YES_NO: {"type": "boolean"},
 }
 _OUTSIDE = frozenset({"type", "properties", "required", "additionalProperties"})
 
@@ -64,7 +64,7 @@ class Field:
     """A field of an entity type; `rest` are the keywords that no column shows."""
 
     name: str
-    kind: Kind = Kind.TEXT
+    kind: FieldKind = FieldKind.TEXT
     is_required: bool = False
     choices: tuple[str, ...] = ()
     note: str = ""
@@ -82,17 +82,17 @@ class FieldTable:
 def field_of(name: str, schema: Json, *, is_required: bool = False) -> Field:
     """Return a field of a schema's properties."""
     if not isinstance(schema, dict):
-        return Field(name, Kind.OTHER, is_required, rest={"": schema})
+        return Field(name, FieldKind.OTHER, is_required, rest={"": schema})
     rest = dict(schema)
     note = rest.pop("description") if isinstance(schema.get("description"), str) else ""
     if choices := _choices(rest):
         left = {key: value for key, value in rest.items() if key not in {"enum", "type"}}
-        return Field(name, Kind.CHOICE, is_required, choices, note, left)
+        return Field(name, FieldKind.CHOICE, is_required, choices, note, left)
     for kind, written in _WRITTEN.items():
         if "enum" not in rest and all(rest.get(key) == value for key, value in written.items()):
             left = {key: value for key, value in rest.items() if key not in written}
             return Field(name, kind, is_required, (), note, left)
-    return Field(name, Kind.OTHER, is_required, (), note, rest)
+    return Field(name, FieldKind.OTHER, is_required, (), note, rest)
 
 
 def _choices(schema: Mapping[str, Json]) -> tuple[str, ...]:
@@ -118,7 +118,7 @@ def schema_of_field(one: Field) -> Json:
     if "" in one.rest:
         return one.rest[""]
     core: dict[str, Json] = dict(_WRITTEN.get(one.kind, {}))
-    if one.kind is Kind.CHOICE:
+    if one.kind is FieldKind.CHOICE:
         core = {"enum": list(one.choices)}
     note = {"description": one.note} if one.note else {}
     return {**core, **one.rest, **note}

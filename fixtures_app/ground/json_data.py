@@ -24,7 +24,7 @@ _SHOWN_CHARS = 240
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class DataProblem:
     """One error in what was written: the place, the message, and the value."""
 
     loc: Loc
@@ -60,17 +60,17 @@ def _comparable(value: Json) -> Json:
     return value
 
 
-def json_problems(value: Json, loc: Loc = ()) -> Iterator[Problem]:
+def json_problems(value: Json, loc: Loc = ()) -> Iterator[DataProblem]:
     """Return whatever cannot be stored as JSON, or is nested deeper than MAX_DEPTH."""
     if isinstance(value, str):
         if fault := text_fault(value):
-            yield Problem(loc, fault, value)
+            yield DataProblem(loc, fault, value)
     elif isinstance(value, float):
         if not math.isfinite(value):
-            yield Problem(loc, f"JSON has no {value}. Write a number or null.", value)
+            yield DataProblem(loc, f"JSON has no {value}. Write a number or null.", value)
     elif isinstance(value, dict | list):
         if len(loc) >= MAX_DEPTH:
-            yield Problem(
+            yield DataProblem(
                 loc, f"JSON can be nested up to {MAX_DEPTH} levels deep.", type(value).__name__
             )
             return
@@ -78,20 +78,20 @@ def json_problems(value: Json, loc: Loc = ()) -> Iterator[Problem]:
             if isinstance(value, list) or isinstance(key, str):
                 place = key
                 if isinstance(key, str) and (fault := text_fault(key)):
-                    yield Problem(loc, f"Key {key!r}: {fault}", key)
+                    yield DataProblem(loc, f"Key {key!r}: {fault}", key)
             else:
                 place = str(key)
                 message = f"A key must be text. Put {place} in quotes."
-                yield Problem((*loc, place), message, shown(key))
+                yield DataProblem((*loc, place), message, shown(key))
             yield from json_problems(item, (*loc, place))
     elif isinstance(value, date):
         message = f"{value.isoformat()} was read as a date. Put it in quotes to keep it as text."
-        yield Problem(loc, message, value)
+        yield DataProblem(loc, message, value)
     elif isinstance(value, int):
         if value.bit_length() > MAX_BITS:
-            yield Problem(loc, "The number has too many digits.", None)
+            yield DataProblem(loc, "The number has too many digits.", None)
     elif value is not None:
-        yield Problem(loc, f"A {type(value).__name__} is not JSON.", shown(value))
+        yield DataProblem(loc, f"A {type(value).__name__} is not JSON.", shown(value))
 
 
 def text_fault(text: str) -> str:

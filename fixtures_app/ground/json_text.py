@@ -50,14 +50,14 @@ _DECODER = strict_decoder(parse_int=Number, parse_float=Number)
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class JsonDocument:
     """A value that was read; `is_fenced` means that it was between ``` marks."""
 
     value: Json
     is_fenced: bool = False
 
 
-def read_reply(reply: str) -> Document:
+def read_reply(reply: str) -> JsonDocument:
     """Read a reply that is JSON, or that has one block of JSON between ``` marks.
 
     Raises:
@@ -69,8 +69,8 @@ def read_reply(reply: str) -> Document:
         if len(blocks) > 1:
             raise NotJsonError(f"has {len(blocks)} blocks of JSON, but one is expected.")
         if blocks:
-            return Document(read_json(blocks[0]), is_fenced=True)
-    return Document(read_json(reply))
+            return JsonDocument(read_json(blocks[0]), is_fenced=True)
+    return JsonDocument(read_json(reply))
 
 
 def _blocks(reply: str) -> list[str]:

@@ -11,7 +11,7 @@ from referencing import Registry
 from referencing.exceptions import Unresolvable
 from referencing.jsonschema import DRAFT202012
 
-from fixtures_app.ground.json_data import Problem
+from fixtures_app.ground.json_data import DataProblem
 from fixtures_app.ground.json_formats import FORMATS
 from fixtures_app.ground.json_keywords import Place, parts
 from fixtures_app.ground.json_text import NotJsonError, read_json
@@ -29,15 +29,15 @@ _NOWHERE = (Unresolvable, TypeError, ValueError)
 _META = Draft202012Validator(Draft202012Validator.META_SCHEMA)
 
 
-def schema_problems(schema: Mapping[str, Json]) -> list[Problem]:
+def schema_problems(schema: Mapping[str, Json]) -> list[DataProblem]:
     """Return what prevents a schema from being used."""
     try:
         read_json(json.dumps(schema, allow_nan=False))
     except NotJsonError as exc:
-        return [Problem((), f"The schema {exc}", None)]
+        return [DataProblem((), f"The schema {exc}", None)]
     except (TypeError, ValueError, RecursionError):
         message = "A schema may contain only what JSON allows. Put dates in quotes."
-        return [Problem((), message, None)]
+        return [DataProblem((), message, None)]
     if problems := list(_outer_problems(schema)):
         return problems  # only a well-formed schema can be walked
     inner = list(parts(schema))
@@ -45,7 +45,7 @@ def schema_problems(schema: Mapping[str, Json]) -> list[Problem]:
     problems += _unevaluated_problems(inner)
     problems += _reference_problems(schema, inner)
     if not problems and _is_endless(schema):
-        return [Problem((), "The schema refers to itself endlessly, or too often.", None)]
+        return [DataProblem((), "The schema refers to itself endlessly, or too often.", None)]
     return problems
 
 
@@ -69,37 +69,37 @@ def schema_warnings(schema: Mapping[str, Json]) -> list[str]:
     return list(dict.fromkeys(warnings))
 
 
-def _outer_problems(schema: Mapping[str, Json]) -> Iterator[Problem]:
+def _outer_problems(schema: Mapping[str, Json]) -> Iterator[DataProblem]:
     dialect = schema.get("$schema", DIALECT)
     if not isinstance(dialect, str) or dialect.removesuffix("#") != DIALECT:
         message = f"Schemas use JSON Schema 2020-12. Remove $schema, or write {DIALECT}"
-        yield Problem(("$schema",), message, dialect)
+        yield DataProblem(("$schema",), message, dialect)
     for error in sorted(_META.iter_errors(schema), key=lambda error: error.json_path):
         cause = best_match([error]) or error
         place = tuple(cause.absolute_path)
         text = sentence(cause, whole="the schema")
         if cause.validator == "anyOf" and place[-1:] == ("type",):
             text = f"type must be one of {listed(_TYPES)}, not {json_text(cause.instance, 60)}"
-        yield Problem(place, f"This is not a valid JSON Schema: {text}.", cause.instance)
+        yield DataProblem(place, f"This is not a valid JSON Schema: {text}.", cause.instance)
     try:
         urlsplit(str(schema.get("$id")))  # as the library does with it
     except ValueError:
         message = "This is not a valid address. Correct it, or leave out $id."
-        yield Problem(("$id",), message, schema["$id"])
+        yield DataProblem(("$id",), message, schema["$id"])
 
 
-def _inner_problems(place: Place, part: dict[str, Any]) -> Iterator[Problem]:
+def _inner_problems(place: Place, part: dict[str, Any]) -> Iterator[DataProblem]:
     if "pattern" in part and (problem := pattern_problem(part["pattern"])):
-        yield Problem((*place, "pattern"), problem, part["pattern"])
+        yield DataProblem((*place, "pattern"), problem, part["pattern"])
     for pattern in part.get("patternProperties", {}):
         if problem := pattern_problem(pattern):
-            yield Problem((*place, "patternProperties", pattern), problem, pattern)
+            yield DataProblem((*place, "patternProperties", pattern), problem, pattern)
     if place and "$id" in part:
         message = "Leave out $id: parts of a schema are named under $defs."
-        yield Problem((*place, "$id"), message, part["$id"])
+        yield DataProblem((*place, "$id"), message, part["$id"])
 
 
-def _unevaluated_problems(parts: list[tuple[Place, dict[str, Json]]]) -> Iterator[Problem]:
+def _unevaluated_problems(parts: list[tuple[Place, dict[str, Json]]]) -> Iterator[DataProblem]:
     # The library would search for patterns with `re`, which can hang.
     if not any("patternProperties" in part for _, part in parts):
         return
@@ -107,12 +107,12 @@ def _unevaluated_problems(parts: list[tuple[Place, dict[str, Json]]]) -> Iterato
         if "unevaluatedProperties" in part:
             message = "A schema with patternProperties cannot have this. Use additionalProperties."
             value = part["unevaluatedProperties"]
-            yield Problem((*place, "unevaluatedProperties"), message, value)
+            yield DataProblem((*place, "unevaluatedProperties"), message, value)
 
 
 def _reference_problems(
     schema: Mapping[str, Json], parts: list[tuple[Place, dict[str, Json]]]
-) -> list[Problem]:
+) -> list[DataProblem]:
     root = Registry().resolver_with_root(DRAFT202012.create_resource(schema))
     known = {id(part) for _, part in parts}
 
@@ -127,7 +127,7 @@ def _reference_problems(
         return "" if is_schema else "points to something that is not a schema."
 
     return [
-        Problem((*place, keyword), f"{shortened(ref)!r} {wrong}", ref)
+        DataProblem((*place, keyword), f"{shortened(ref)!r} {wrong}", ref)
         for place, part in parts
         for keyword in ("$ref", "$dynamicRef")
         if (ref := part.get(keyword)) is not None and (wrong := fault(ref))

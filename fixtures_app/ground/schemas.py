@@ -22,7 +22,7 @@ from referencing import Registry
 from referencing.exceptions import Unresolvable
 from referencing.jsonschema import DRAFT202012
 
-from fixtures_app.ground.json_data import Loc, Problem
+from fixtures_app.ground.json_data import DataProblem, Loc
 from fixtures_app.ground.json_formats import FORMATS
 from fixtures_app.ground.json_paths import described
 from fixtures_app.ground.json_text import Number, read_json
@@ -74,13 +74,13 @@ def _place(error: Mismatch) -> Loc:
 
 def located_misfits(
     document: Json, schema: Mapping[str, Json], *, whole: str = "it"
-) -> list[Problem]:
+) -> list[DataProblem]:
     """Return the mismatches as whole sentences with their places in the document."""
     try:
         located = dict.fromkeys(_located(document, schema, whole))
     except UncheckableError as exc:
-        return [Problem((), f"{_capitalized(whole)} cannot be checked: {exc}.", None)]
-    return [Problem(loc, f"{_capitalized(clause)}.", None) for loc, clause in located]
+        return [DataProblem((), f"{_capitalized(whole)} cannot be checked: {exc}.", None)]
+    return [DataProblem(loc, f"{_capitalized(clause)}.", None) for loc, clause in located]
 
 
 def schema_misfits(document: Json, schema: Mapping[str, Json], *, whole: str = "it") -> list[str]:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from fixtures_app.ground.strict_json import Json
 from fixtures_app.spec import FixtureSpec
-from fixtures_app.world import RefusedError, World, copied, merge_patch, same_json
+from fixtures_app.world import WorldRefusalError, WorldState, copied, merge_patch, same_json
 
 CLOCK = "2026-03-01T09:00:00Z"
 STUDENT = {
@@ -33,11 +33,11 @@ def make_fixture(slug: str = "classroom", **changes: Json) -> FixtureSpec:
     return FixtureSpec.model_validate({**written, **changes})
 
 
-def make_world(*fixtures: FixtureSpec, **types: Json) -> World:
-    return World(fixtures or [make_fixture()], types, clock=CLOCK)
+def make_world(*fixtures: FixtureSpec, **types: Json) -> WorldState:
+    return WorldState(fixtures or [make_fixture()], types, clock=CLOCK)
 
 
-def ids(world: World, kind: str = "student") -> list[str]:
+def ids(world: WorldState, kind: str = "student") -> list[str]:
     return [row["id"] for row in world.query(kind)[0]]
 
 
@@ -137,7 +137,7 @@ def test_changing_what_was_handed_in_changes_nothing() -> None:
     assert world.relations(kind="knows") == [{**link, "metadata": {"since": []}}]
 
 
-def with_students(*students: Json) -> World:
+def with_students(*students: Json) -> WorldState:
     entities = [{"type": "student", "data": {"name": "S"}, **student} for student in students]
     return make_world(make_fixture(entities=entities, relations=[]))
 
@@ -199,11 +199,11 @@ def test_deleting_an_entity_takes_its_relations_along_and_no_others() -> None:
     ],
 )
 def test_what_cannot_be_done_is_refused_and_leaves_no_trace(
-    action: Callable[[World], object], code: str
+    action: Callable[[WorldState], object], code: str
 ) -> None:
     world = make_world()
 
-    with pytest.raises(RefusedError) as refused:
+    with pytest.raises(WorldRefusalError) as refused:
         action(world)
 
     assert refused.value.code == code
@@ -215,7 +215,7 @@ def test_what_is_refused_says_that_an_entity_was_deleted_earlier() -> None:
     world = make_world()
     world.delete_entity("bob")
 
-    with pytest.raises(RefusedError, match="'bob' was deleted earlier"):
+    with pytest.raises(WorldRefusalError, match="'bob' was deleted earlier"):
         world.entity("bob")
 
 
@@ -383,7 +383,7 @@ def test_what_came_to_nothing_is_in_the_journal_but_no_difference() -> None:
     assert not any(world.changes().values())
 
 
-def make_library(**texts: str) -> World:
+def make_library(**texts: str) -> WorldState:
     chunks = [{"id": id_, "text": text, "source": "book"} for id_, text in texts.items()]
     return make_world(make_fixture(chunks=chunks))
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from evals_app.formats.checking.references import Known
+from evals_app.formats.checking.references import ExistingObjects
 from evals_app.formats.detect import is_eval_file
 from evals_app.formats.dialect import Dialect
 from evals_app.formats.dialects import DIALECTS
@@ -19,7 +19,7 @@ DOCS = Path(__file__).resolve().parents[2] / "docs"
 def test_its_sample_is_read_as_nothing_else_and_loses_nothing(dialect: Dialect) -> None:
     files = [SourceFile(path, text.encode()) for path, text in dialect.sample]
     agent = None if dialect.names_agent else "shop"
-    known = Known(agents={"shop": "model"})
+    known = ExistingObjects(agents={"shop": "model"})
 
     imported = read_files(files, agent=agent, known=known)
 

@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from evals_app.formats import importing
-from evals_app.formats.checking.references import Known
+from evals_app.formats.checking.references import ExistingObjects
 from evals_app.formats.foreign import draft
 from evals_app.formats.importing import Imported, SourceData, SourceFile, read_files
 from evals_app.formats.reading.problems import FormatError, Problem
@@ -31,7 +31,7 @@ entities:
   - {ref: first, type: order, data: {total: 3}}
 """
 USES_ORDERS = "name: B\nslug: b\nchunks: []\nentities: [{ref: r, type: order, data: {}}]\n"
-KNOWN = Known(agents={"support": "model"})
+KNOWN = ExistingObjects(agents={"support": "model"})
 EVAL = SUITE.replace(
     "          - {type: contains, value: hello}",
     "          - type: contains\n            value: hello",
@@ -39,14 +39,14 @@ EVAL = SUITE.replace(
 
 
 def read(
-    files: dict[str, str], *, dialect: str | None = None, known: Known | None = None
+    files: dict[str, str], *, dialect: str | None = None, known: ExistingObjects | None = None
 ) -> Imported:
     sources = [SourceFile(path, text.encode()) for path, text in files.items()]
     return read_files(sources, dialect=dialect, known=known)
 
 
 def errors(
-    files: dict[str, str], *, dialect: str | None = None, known: Known | None = None
+    files: dict[str, str], *, dialect: str | None = None, known: ExistingObjects | None = None
 ) -> list[Problem]:
     with pytest.raises(FormatError) as caught:
         read(files, dialect=dialect, known=known)
@@ -75,7 +75,7 @@ def test_everything_of_an_import_is_given_with_its_place() -> None:
 
 
 def test_what_exists_already_may_be_named() -> None:
-    known = Known(
+    known = ExistingObjects(
         agents={"support": "model", "judge": "scripted"},
         fixtures=frozenset({"shop"}),
         entity_types={"order": {}},
@@ -294,7 +294,7 @@ def test_a_project_is_the_folder_of_evals_and_fixtures(
 def test_undeclared_types_become_open_in_struere_projects() -> None:
     imported = read(
         {"evals/x.eval.yaml": EVAL, "fixtures/p.fixture.yaml": PLAIN_FIXTURE},
-        known=Known(agents={"support": "model"}, entity_types={"pupils": {}}),
+        known=ExistingObjects(agents={"support": "model"}, entity_types={"pupils": {}}),
     )
 
     assert [
@@ -404,7 +404,9 @@ def test_json_is_read_as_it_is() -> None:
     data = {"suite": "S", "slug": "s", "agent": "a", "gates": {"max_p95_ms": 1e21}, "cases": [case]}
 
     imported = read_files(
-        [SourceData("s.suite.yaml", data)], dialect="native", known=Known(agents={"a": "model"})
+        [SourceData("s.suite.yaml", data)],
+        dialect="native",
+        known=ExistingObjects(agents={"a": "model"}),
     )
 
     (suite,) = imported.suites
@@ -438,7 +440,7 @@ def test_json_that_no_database_stores_is_refused_at_its_keys(value: Any) -> None
     data = {"suite": "S", "slug": "s", "agent": "a", "cases": [case]}
 
     with pytest.raises(FormatError) as caught:
-        read_files([SourceData("s.suite.yaml", data)], known=Known(agents={"a": "model"}))
+        read_files([SourceData("s.suite.yaml", data)], known=ExistingObjects(agents={"a": "model"}))
 
     assert [problem.keys for problem in caught.value.problems] == ["cases[0].turns[0].config.k[0]"]
 
@@ -557,7 +559,7 @@ def test_files_of_as_many_parts_as_are_allowed_are_read(monkeypatch: pytest.Monk
 def test_a_case_takes_a_few_kilobytes_while_it_is_read() -> None:
     rows = "".join(f"Where is my order {n}?,It is on its way {n}.\n" for n in range(2000))
     source = SourceFile("a.csv", f"question,answer\n{rows}".encode())
-    known = Known(agents={"desk": "model"})
+    known = ExistingObjects(agents={"desk": "model"})
     read_files([source], agent="desk", known=known)  # what is imported once
 
     tracemalloc.start()
@@ -586,7 +588,9 @@ def test_streaming_of_an_agent_that_is_no_model_is_warned_about(
 ) -> None:
     suite = SUITE.replace("  - name: c\n", "  - name: c\n    streaming: true\n")
 
-    imported = read({**agents, "s.suite.yaml": suite}, known=Known(agents={"support": stored}))
+    imported = read(
+        {**agents, "s.suite.yaml": suite}, known=ExistingObjects(agents={"support": stored})
+    )
 
     assert [warning.keys for warning in imported.warnings] == warned
 
@@ -594,7 +598,7 @@ def test_streaming_of_an_agent_that_is_no_model_is_warned_about(
 @pytest.mark.parametrize("dialect", ["promptfoo", "holodeck", "lobu", "agentura"])
 def test_a_format_that_none_of_the_files_has_is_refused(dialect: str) -> None:
     (problem,) = errors(
-        {"s.suite.yaml": SUITE}, dialect=dialect, known=Known(agents={"support": ""})
+        {"s.suite.yaml": SUITE}, dialect=dialect, known=ExistingObjects(agents={"support": ""})
     )
 
     assert problem.path == "s.suite.yaml"

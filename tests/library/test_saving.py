@@ -9,7 +9,7 @@ from evals_app.engine.basics.permits import OUR_COMMAND, OUR_MODULE
 from evals_app.engine.specs.agent_spec import AgentSpec, ModelAgent
 from evals_app.engine.specs.base_spec import ProviderSpec
 from evals_app.engine.suites.suite_spec import SuiteSpec
-from evals_app.formats.checking.references import Known
+from evals_app.formats.checking.references import ExistingObjects
 from evals_app.formats.importing import SourceFile, read_files
 from evals_app.library.changes.spec_changes import same
 from evals_app.library.importing.file_import import import_files
@@ -60,7 +60,7 @@ def whole(slug: str = "talks") -> Suite:
 def test_every_key_of_a_suite_comes_back_from_its_rows() -> None:
     import_files(EVERYTHING)
 
-    spec = read_files(EVERYTHING, known=Known()).suites[0].spec
+    spec = read_files(EVERYTHING, known=ExistingObjects()).suites[0].spec
     assert whole("refunds").to_spec() == spec
     assert same(whole("refunds").to_spec(), spec)
 

@@ -6,7 +6,7 @@ import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
 
-from evals_app.formats.checking.references import Known
+from evals_app.formats.checking.references import ExistingObjects
 from evals_app.formats.importing import SourceFile, read_files
 from evals_app.library.importing.file_import import import_files
 from evals_app.management.starters import fixture_starter, suite_starter
@@ -75,7 +75,7 @@ def test_what_is_switched_off_in_a_new_suite_is_right_too() -> None:
             SourceFile("a.suite.yaml", text.encode()),
             SourceFile("shop-data.fixture.yaml", data.encode()),
         ],
-        known=Known(agents={"shop": "model"}),
+        known=ExistingObjects(agents={"shop": "model"}),
     )
 
     (suite,) = imported.suites
@@ -120,7 +120,7 @@ def test_what_the_file_would_replace_is_named(kind: str) -> None:
 def test_a_slug_that_yaml_would_read_as_something_else_stays_a_slug(slug: str) -> None:
     file = SourceFile("x.suite.yaml", suite_starter(slug, agent=slug).encode())
 
-    imported = read_files([file], known=Known(agents={slug: "model"}))
+    imported = read_files([file], known=ExistingObjects(agents={slug: "model"}))
 
     (suite,) = imported.suites
     assert (suite.spec.slug, suite.spec.agent) == (slug, slug)

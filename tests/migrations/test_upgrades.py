@@ -19,7 +19,7 @@ from pytest_django.plugin import DjangoDbBlocker
 from evals_app.engine.record.trial import Trial
 from evals_app.formats.importing import SourceFile, read_files
 from evals_app.formats.snapshots.run_snapshot import SnapshotSpec, read_case
-from evals_app.library.importing.sibling_files import Beside
+from evals_app.library.importing.sibling_files import SiblingFiles
 from evals_app.models import Agent, ApiToken, EvaluationSteps, Provider, Run, Suite, Transcript
 from fixtures_app.library import fixture_specs
 from tests.migrations.stored import DATABASES
@@ -55,7 +55,7 @@ def release(
 
 def test_an_upgraded_database_is_read_as_it_was_written(release: Path) -> None:
     files = [SourceFile(path.name, path.read_bytes()) for path in sorted(release.glob("*.yaml"))]
-    written = read_files(files, find=Beside.of([release], root=release).find)
+    written = read_files(files, find=SiblingFiles.of([release], root=release).find)
 
     assert [row.to_spec() for row in Suite.objects.with_everything()] == [
         suite.spec for suite in written.suites

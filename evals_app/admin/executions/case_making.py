@@ -21,8 +21,8 @@ from evals_app.library.making.case_making import (
     ADD_CASE,
     ADD_SUITE,
     COPY_AGENT,
+    CaseOptions,
     LiveCase,
-    Wanted,
     add_checks,
     make_case,
     proposed_name,
@@ -30,7 +30,7 @@ from evals_app.library.making.case_making import (
     recording_of,
     suites_for,
 )
-from evals_app.library.making.observing import Observed, observe
+from evals_app.library.making.observing import ObservedConversation, observe
 from evals_app.models import Case, Execution, Suite
 
 _NEW = "new"
@@ -109,14 +109,14 @@ class NewCaseForm(forms.Form):
         field: Any = self.fields[name]
         field.choices = choices
 
-    def wanted(self, keys: Collection[str]) -> Wanted:
+    def wanted(self, keys: Collection[str]) -> CaseOptions:
         """Return what the form asks for."""
         cleaned = self.cleaned_data
         is_recorded = bool(cleaned.get("is_recorded"))
         chosen = cleaned["recorded_suite" if is_recorded else "suite"] or _NEW
         offered = self.page.recorded_suites if is_recorded else self.page.suites
         suite = next((suite for suite in offered if str(suite.pk) == chosen), None)
-        return Wanted(
+        return CaseOptions(
             keys=keys,
             name=" ".join(cleaned["name"].split()),
             suite=suite,
@@ -129,13 +129,13 @@ class NewCaseForm(forms.Form):
 class _Page:
     """What the page shows of an execution."""
 
-    observed: Observed
+    observed: ObservedConversation
     suites: list[Suite]
     recording: Recording | None
     recorded_suites: list[Suite]
 
     @classmethod
-    def of(cls, execution: Execution, observed: Observed) -> "_Page":
+    def of(cls, execution: Execution, observed: ObservedConversation) -> "_Page":
         recording = recording_of(execution, observed)
         copies = recorded_suites(execution) if recording else []
         return cls(observed, suites_for(execution), recording, copies)
@@ -211,7 +211,7 @@ class MakesCases(ReadOnly):
 
     def _ended_conversation(
         self, request: HttpRequest, pk: int, *, may: bool
-    ) -> tuple[Execution, Observed]:
+    ) -> tuple[Execution, ObservedConversation]:
         """Return a conversation that checks can be made of."""
         # admin_view() asks only whether the person is staff.
         if not (self.has_view_permission(request) and may):
@@ -261,7 +261,7 @@ def _after(request: HttpRequest, case: Case, execution: Execution) -> str:
 
 
 def _sections(
-    observed: Observed, proposals: Sequence[Proposal], kept: Collection[str] | None
+    observed: ObservedConversation, proposals: Sequence[Proposal], kept: Collection[str] | None
 ) -> Iterator[Section]:
     for record in observed.trial.turns:
         about = [proposal for proposal in proposals if proposal.turn == record.index]

@@ -10,8 +10,8 @@ from django.utils.text import Truncator, get_text_list
 
 from evals_app.admin.kit.presentation import plural
 from evals_app.engine.suites.suite_spec import CaseSpec, SuiteSpec, TurnSpec
-from evals_app.formats.snapshots.key_differences import Difference
-from evals_app.library.changes.import_report import Change
+from evals_app.formats.snapshots.key_differences import KeyDifference
+from evals_app.library.changes.import_report import ObjectChange
 
 MAX_CASES = 3  # of a new suite
 MAX_REMOVED = 20  # cases that are named before they are deleted
@@ -67,7 +67,7 @@ class ChangedValue:
 class ObjectPreview:
     """An object that would be written."""
 
-    def __init__(self, change: Change) -> None:
+    def __init__(self, change: ObjectChange) -> None:
         self.kind = change.kind
         self.slug = change.slug
         self.replaced = change.replaced
@@ -89,7 +89,7 @@ def _more(things: Sized, shown: int) -> str:
     return f"{len(things) - shown:,}" if len(things) > shown else ""
 
 
-def counted(changes: Iterable[Change]) -> str:
+def counted(changes: Iterable[ObjectChange]) -> str:
     """Count objects by kind: 2 suites and 1 agent."""
     counts = Counter(change.kind for change in changes)
     kinds = sorted(counts, key=lambda kind: (kind != "suite", kind))
@@ -117,7 +117,7 @@ def _short(text: str) -> str:
     return Truncator(text).chars(_MAX_MESSAGE)
 
 
-def changed_place(difference: Difference) -> ChangedValue:
+def changed_place(difference: KeyDifference) -> ChangedValue:
     """Return a difference to show."""
     before, after = difference.before, difference.after
     word = "" if before and after else "removed" if before else "added"

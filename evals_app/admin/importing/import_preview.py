@@ -21,7 +21,7 @@ from evals_app.formats.reading.problems import (
 from evals_app.formats.tables.chosen import UnknownColumn
 from evals_app.formats.tables.reader import read_table
 from evals_app.formats.tables.table import NO_NAME, Table, cell_name
-from evals_app.library.changes.import_report import Change, ImportReport
+from evals_app.library.changes.import_report import ImportReport, ObjectChange
 from evals_app.reports.answers.losses import checks_not_read
 
 MAX_SHOWN = 100  # problems of one level
@@ -106,10 +106,10 @@ class Preview:
     updated: list[ObjectPreview]
     more_created: int
     more_updated: int
-    unchanged: list[Change]
+    unchanged: list[ObjectChange]
     more_unchanged: int
-    edited: list[Change]
-    unchecked: list[Change]
+    edited: list[ObjectChange]
+    unchecked: list[ObjectChange]
 
     @property
     def asks(self) -> bool:
@@ -120,7 +120,7 @@ class Preview:
 def preview(outcome: ImportReport | FormatError, contents: Mapping[str, bytes]) -> Preview:
     """Return the outcome of a dry run, with lines of the uploaded files."""
     quotes = _Quotes(contents)
-    changes: list[Change] = []
+    changes: list[ObjectChange] = []
     if isinstance(outcome, FormatError):
         problems = outcome.problems
     else:

@@ -15,7 +15,7 @@ from evals_app.engine.specs.base_spec import Name, Slug, Spec
 from evals_app.library.making.case_making import (
     ADD_CASE,
     CannotMakeError,
-    Wanted,
+    CaseOptions,
     make_case,
     own_suite,
     proposed_name,
@@ -23,7 +23,7 @@ from evals_app.library.making.case_making import (
     recording_of,
     suites_for,
 )
-from evals_app.library.making.observing import Observed, observe
+from evals_app.library.making.observing import ObservedConversation, observe
 from evals_app.models import Case, Execution, Suite
 from evals_app.reports.answers.run_answers import Answer, Json
 from evals_app.requests.bodies import read_body
@@ -153,7 +153,7 @@ class CaseOfExecution(Endpoint):
     def post(self, request: Request, pk: int) -> Response:
         body = read_body(MakeCase, request.data)
         execution, observed = _observed(pk)
-        wanted = Wanted(
+        wanted = CaseOptions(
             keys=_keys(body, observed),
             name=body.name or "",
             suite=_suite(body, execution, request.user),
@@ -168,7 +168,7 @@ class CaseOfExecution(Endpoint):
         return Response(answer, status=201)
 
 
-def _observed(pk: int) -> tuple[Execution, Observed]:
+def _observed(pk: int) -> tuple[Execution, ObservedConversation]:
     rows = Execution.objects.select_related("run__snapshot", "run__suite", "reviewed").defer(
         "run__summary", "turn_ms"
     )
@@ -197,7 +197,7 @@ def _part(part: ValuePart) -> Json:
     )
 
 
-def _keys(body: MakeCase, observed: Observed) -> set[str]:
+def _keys(body: MakeCase, observed: ObservedConversation) -> set[str]:
     proposals = observed.proposals()
     if body.keys is None:
         return default_keys(proposals)

@@ -18,7 +18,7 @@ from evals_app.api.authored.imports import ImportAnswer, import_json
 from evals_app.formats.importing import SourceData, SourceFile
 from evals_app.formats.reading.problems import FormatError
 from evals_app.library.changes.edits import MODELS
-from evals_app.library.changes.import_report import Change, ImportReport, Kind
+from evals_app.library.changes.import_report import ImportReport, Kind, ObjectChange
 from evals_app.library.deleting import InUseError
 from evals_app.library.importing.file_import import import_files
 from evals_app.library.importing.rights import Rights
@@ -149,7 +149,7 @@ class WrittenEndpoint(VersionedEndpoint):
         answer.headers["ETag"] = quote_etag(self.version_written(report))
         return answer
 
-    def _change(self, report: ImportReport) -> Change:
+    def _change(self, report: ImportReport) -> ObjectChange:
         """Return what an import did to the object itself; a fixture has its types beside it."""
         return next(change for change in report.changes if change.kind == self.kind)
 

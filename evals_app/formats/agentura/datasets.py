@@ -6,10 +6,10 @@ from typing import Any
 
 from evals_app.engine.basics.matchers import MATCHER_KEYS
 from evals_app.formats.agentura.shapes import Assistant, Row, User
-from evals_app.formats.foreign.foreign_file import Reading
-from evals_app.formats.foreign.shapes import Around
+from evals_app.formats.foreign.foreign_file import ForeignFile
+from evals_app.formats.foreign.shapes import ReaderContext
 from evals_app.formats.reading.json_lines import read_json_lines
-from evals_app.formats.reading.parsed_file import Document
+from evals_app.formats.reading.parsed_file import ParsedFile
 from evals_app.formats.reading.problems import FormatError, Loc, Problem
 from fixtures_app.ground.words import near
 
@@ -17,7 +17,7 @@ MAX_ROWS = 25_000
 
 
 @dataclass(frozen=True, slots=True)
-class Exchange:
+class DatasetTurn:
     """A message of the user, what should be answered, and where in the row they are."""
 
     user: str
@@ -28,11 +28,11 @@ class Exchange:
 
 
 @dataclass(frozen=True, slots=True)
-class Conversation:
+class DatasetConversation:
     """A row as the conversation that it is."""
 
     row: Row
-    exchanges: list[Exchange]
+    exchanges: list[DatasetTurn]
     loc: Loc
 
 
@@ -40,13 +40,13 @@ class Conversation:
 class Dataset:
     """The rows that are sound by themselves; what more they need depends on the suite."""
 
-    document: Document
-    conversations: list[Conversation]
+    document: ParsedFile
+    conversations: list[DatasetConversation]
     is_sound: bool
 
 
 def read_dataset(
-    path: str, content: bytes, around: Around
+    path: str, content: bytes, around: ReaderContext
 ) -> tuple[Dataset | None, Sequence[Problem]]:
     """Read a dataset; None if it has no rows, and everything that is wrong with it."""
     try:
@@ -67,7 +67,7 @@ def read_dataset(
             "them."
         )
         return None, [document.problem((0,), message)]
-    rows = Reading(document, around)
+    rows = ForeignFile(document, around)
     read = (_conversation(rows, (n,)) for n in range(len(document.data)))
     conversations = list(filter(None, read))
     return Dataset(document, conversations, rows.is_sound), list(_losses_once(rows.problems))
@@ -105,7 +105,7 @@ def _misspelt(part: Mapping[str, Any], key: str) -> str:
     return f" Here it is written `{keys[0]}`." if keys else ""
 
 
-def _tool_problems(document: Document, row: Row, loc: Loc) -> Iterator[Problem]:
+def _tool_problems(document: ParsedFile, row: Row, loc: Loc) -> Iterator[Problem]:
     if row.conversation is not None:
         message = "Rows of tool_use have an `input`. Conversations are for other types."
         yield document.problem((*loc, "conversation"), message)
@@ -129,7 +129,7 @@ def _tool_problems(document: Document, row: Row, loc: Loc) -> Iterator[Problem]:
             yield document.problem((*loc, "expected_args", name), message, level="warning")
 
 
-def _conversation(rows: Reading, loc: Loc) -> Conversation | None:
+def _conversation(rows: ForeignFile, loc: Loc) -> DatasetConversation | None:
     row = rows.part(Row, loc)
     if row is None:
         return None
@@ -141,15 +141,15 @@ def _conversation(rows: Reading, loc: Loc) -> Conversation | None:
             message = "In a conversation each message of the assistant has the key `expected`."
             rows.say((*loc, "expected"), message, at_key=True)
         exchanges = _exchanges(rows, row, loc)
-        return None if exchanges is None else Conversation(row, exchanges, loc)
+        return None if exchanges is None else DatasetConversation(row, exchanges, loc)
     if row.eval_turns:
         message = "`eval_turns` selects turns of a `conversation`. This row has one turn. Left out."
         rows.say((*loc, "eval_turns"), message, at_key=True, level="loss")
-    whole = Exchange(row.input, row.expected, (*loc, "input"), (*loc, "expected"))
-    return Conversation(row, [whole], loc)
+    whole = DatasetTurn(row.input, row.expected, (*loc, "input"), (*loc, "expected"))
+    return DatasetConversation(row, [whole], loc)
 
 
-def _exchanges(rows: Reading, row: Row, loc: Loc) -> list[Exchange] | None:
+def _exchanges(rows: ForeignFile, row: Row, loc: Loc) -> list[DatasetTurn] | None:
     """Pair the messages of a row; None, and reported: they do not alternate, or are not sound."""
     here = (*loc, "conversation")
     count = len(row.conversation or [])
@@ -174,7 +174,7 @@ def _exchanges(rows: Reading, row: Row, loc: Loc) -> list[Exchange] | None:
         for at in range(0, count - 1, 2)
     ]
     exchanges = [
-        Exchange(
+        DatasetTurn(
             user.content,
             assistant.expected,
             user_loc=(*here, 2 * k, "content"),
@@ -187,7 +187,7 @@ def _exchanges(rows: Reading, row: Row, loc: Loc) -> list[Exchange] | None:
     return exchanges if len(exchanges) == len(pairs) else None
 
 
-def _has_roles(rows: Reading, here: Loc, count: int) -> bool:
+def _has_roles(rows: ForeignFile, here: Loc, count: int) -> bool:
     """Whether the user and the assistant take turns; the first message that is amiss is reported."""
     for at in range(count):
         role = "assistant" if at % 2 else "user"

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from evals_app.formats.agentura.datasets import (
-    Conversation,
     Dataset,
-    Exchange,
+    DatasetConversation,
+    DatasetTurn,
     read_dataset,
     row_problems,
 )
@@ -25,18 +25,24 @@ from evals_app.formats.agentura.shapes import (
     Ci,
     CliAgent,
     Config,
-    Entry,
-    Golden,
+    GoldenSuite,
     HttpAgent,
-    Judged,
-    Performance,
+    JudgedSuite,
+    PerformanceSuite,
     SdkAgent,
-    ToolUse,
+    SuiteEntry,
+    ToolUseSuite,
 )
 from evals_app.formats.foreign.draft import Draft, cut_texts, drafted
-from evals_app.formats.foreign.foreign_file import Reading
-from evals_app.formats.foreign.shapes import Around, Places, distinct_names, slug_of, suite_slug
-from evals_app.formats.reading.parsed_file import Document
+from evals_app.formats.foreign.foreign_file import ForeignFile
+from evals_app.formats.foreign.shapes import (
+    ReaderContext,
+    SourcePlaces,
+    distinct_names,
+    slug_of,
+    suite_slug,
+)
+from evals_app.formats.reading.parsed_file import ParsedFile
 from evals_app.formats.reading.problems import Loc
 from fixtures_app.ground.words import near
 
@@ -46,24 +52,24 @@ _FILE = re.compile(r"[\w-][\w./-]{0,200}")  # what may be the path of a file, fr
 _GRADUAL = ("fuzzy_match", "semantic_similarity")
 
 
-def read(documents: Sequence[Document], around: Around) -> Iterator[Draft]:
+def read(documents: Sequence[ParsedFile], around: ReaderContext) -> Iterator[Draft]:
     """Read agentura.yaml files, with the datasets and rubrics that they name."""
     for document in documents:
-        yield from _Project(Reading(document, around, cut_texts(document))).drafts()
+        yield from _Project(ForeignFile(document, around, cut_texts(document))).drafts()
 
 
 @dataclass(slots=True)
 class _Project:
     """A file while its suites are made."""
 
-    reading: Reading
+    reading: ForeignFile
     agent: str = ""
     timeout_ms: int | None = None
     max_score_drop: float | None = None
     datasets: dict[str, Dataset | None] = field(default_factory=dict)
 
     @property
-    def document(self) -> Document:
+    def document(self) -> ParsedFile:
         return self.reading.document
 
     def drafts(self) -> Iterator[Draft]:
@@ -143,7 +149,7 @@ class _Project:
     def _described_agent(self) -> Draft:
         loc: Loc = ("agent",)
         agent = self.reading.one_of(AGENTS, loc)
-        places = Places(self.document, loc)
+        places = SourcePlaces(self.document, loc)
         data: dict[str, Any] = {"agent": self.agent, "slug": self.agent}
         match agent:
             case HttpAgent():
@@ -190,7 +196,7 @@ class _Project:
         kind, name = (self.document.value((*loc, key)) for key in ("type", "name"))
         rubric = self.reading.text((*loc, "rubric")) if kind == "llm_judge" else ""
         dataset = self._dataset(loc, kind)
-        places = Places(self.document, loc)
+        places = SourcePlaces(self.document, loc)
         places.note(("suite",), self.document, (*loc, "name"))
         places.note(("slug",), self.document, (*loc, "name"))
         places.note(("assertions", 0, "criteria"), self.document, (*loc, "rubric"))
@@ -198,7 +204,7 @@ class _Project:
         if entry is None:
             known = {} if slug is None else {"slug": slug}
             return Draft("suite", "agentura", self.document, known, None, place=places)
-        if isinstance(entry, Judged) and entry.runs != entry.votes:
+        if isinstance(entry, JudgedSuite) and entry.runs != entry.votes:
             message = (
                 "A judge is asked 1, 3 or 5 times here, and the median score counts, so it is "
                 f"asked {entry.votes} times."
@@ -241,7 +247,9 @@ class _Project:
         has_errors = any(problem.level == "error" for problem in problems)
         return dataset if dataset.is_sound and not has_errors else None
 
-    def _cases(self, entry: Entry, dataset: Dataset, places: Places) -> list[dict[str, Any]]:
+    def _cases(
+        self, entry: SuiteEntry, dataset: Dataset, places: SourcePlaces
+    ) -> list[dict[str, Any]]:
         rows = [conversation.row for conversation in dataset.conversations]
         names = distinct_names([row.id or f"row-{n:04}" for n, row in enumerate(rows, 1)])
         timeout = {} if self.timeout_ms is None else {"turn_timeout_s": self.timeout_ms / 1000}
@@ -253,7 +261,7 @@ class _Project:
         return cases
 
 
-def _rules(entry: Entry, rubric: str, *, max_score_drop: float | None) -> dict[str, Any]:
+def _rules(entry: SuiteEntry, rubric: str, *, max_score_drop: float | None) -> dict[str, Any]:
     """Say what is graded, and by what a run passes."""
     least = entry.least_score
     checks: list[dict[str, Any]] = []
@@ -264,14 +272,14 @@ def _rules(entry: Entry, rubric: str, *, max_score_drop: float | None) -> dict[s
         {"pass_rule": "all"} if least is None else {"pass_rule": "score", "pass_threshold": least}
     )
     match entry:
-        case Golden():
+        case GoldenSuite():
             threshold = {"threshold": least} if entry.scorer in _GRADUAL else {}
             checks.append({"type": entry.scorer, **threshold})
-        case Judged():
+        case JudgedSuite():
             question = {"criteria": rubric, "scale": "0-1", "votes": entry.votes}
             checks.append({"type": "llm_judge", **question, "threshold": least})
             more["judge_model"] = entry.judge_model
-        case Performance():
+        case PerformanceSuite():
             if entry.max_ms is not None:
                 checks.append({"type": "latency", "max_ms": entry.max_ms})
                 gates["max_p95_ms"] = entry.max_ms
@@ -281,12 +289,14 @@ def _rules(entry: Entry, rubric: str, *, max_score_drop: float | None) -> dict[s
     return {"run_rule": "gates", "gates": gates, "assertions": checks} | more
 
 
-def _turn(entry: Entry, conversation: Conversation, exchange: Exchange) -> dict[str, Any]:
+def _turn(
+    entry: SuiteEntry, conversation: DatasetConversation, exchange: DatasetTurn
+) -> dict[str, Any]:
     row = conversation.row
     turn: dict[str, Any] = {"user": exchange.user, "expected": exchange.expected}
     if row.context is not None:
         turn["context"] = [row.context]
-    if isinstance(entry, ToolUse):
+    if isinstance(entry, ToolUseSuite):
         call = {"tool": row.expected_tool, "args": row.expected_args}
         output = {"expected_output": row.expected_output, "threshold": entry.least_score}
         turn["assertions"] = [{"type": "tool_use", **call, **output}]
@@ -295,7 +305,9 @@ def _turn(entry: Entry, conversation: Conversation, exchange: Exchange) -> dict[
     return turn
 
 
-def _note(places: Places, case: Loc, document: Document, written: Conversation) -> None:
+def _note(
+    places: SourcePlaces, case: Loc, document: ParsedFile, written: DatasetConversation
+) -> None:
     """Remember where in its dataset a case was written."""
     places.note(case, document, written.loc)
     places.note((*case, "name"), document, (*written.loc, "id"))

@@ -93,7 +93,7 @@ _VOTES = (1, 3, 5)  # odd, so that there is one in the middle
 _NO_CONFIDENCE = "An agent's own confidence does not count in any score here. Left out."
 
 
-class Entry(Foreign):
+class SuiteEntry(Foreign):
     """A suite."""
 
     overlooks = True
@@ -112,13 +112,13 @@ class Entry(Foreign):
         return self.default_threshold if self.threshold is None else self.threshold
 
 
-class Golden(Entry):
+class GoldenSuite(SuiteEntry):
     """Replies are compared with what is expected."""
 
     scorer: Literal["exact_match", "contains", "fuzzy_match", "semantic_similarity"] = "exact_match"
 
 
-class Judged(Entry):
+class JudgedSuite(SuiteEntry):
     """A judge scores replies from 0 to 1 by a rubric."""
 
     rubric: Annotated[Path, Field(description="Path of the rubric, from this file.")]
@@ -131,7 +131,7 @@ class Judged(Entry):
         return next((vote for vote in _VOTES if vote >= self.runs), _VOTES[-1])
 
 
-class Performance(Entry):
+class PerformanceSuite(SuiteEntry):
     """Replies come in time and cost little."""
 
     default_threshold = None
@@ -153,15 +153,15 @@ class Performance(Entry):
         return self
 
 
-class ToolUse(Entry):
+class ToolUseSuite(SuiteEntry):
     """The right tool is called with the right arguments."""
 
 
-ENTRIES: dict[str, type[Entry]] = {
-    "golden_dataset": Golden,
-    "llm_judge": Judged,
-    "performance": Performance,
-    "tool_use": ToolUse,
+ENTRIES: dict[str, type[SuiteEntry]] = {
+    "golden_dataset": GoldenSuite,
+    "llm_judge": JudgedSuite,
+    "performance": PerformanceSuite,
+    "tool_use": ToolUseSuite,
 }
 
 

@@ -15,20 +15,20 @@ from fixtures_app.spec import FixtureSpec
 
 
 @dataclass(frozen=True, slots=True)
-class Contents:
+class FixtureContents:
     """What checks may name of a fixture."""
 
     entities: frozenset[str] = frozenset()
     chunks: frozenset[str] = frozenset()
 
     @classmethod
-    def of(cls, fixture: FixtureSpec) -> "Contents":
+    def of(cls, fixture: FixtureSpec) -> "FixtureContents":
         entities = frozenset(entity.ref for entity in fixture.entities)
         return cls(entities, frozenset(chunk.id for chunk in fixture.chunks))
 
 
 def inventory_of(
-    agent: str, abilities: Abilities, fixtures: Iterable[Contents], types: Iterable[str]
+    agent: str, abilities: Abilities, fixtures: Iterable[FixtureContents], types: Iterable[str]
 ) -> Inventory:
     """Return what the checks of a suite may name."""
     known = list(fixtures)
@@ -42,7 +42,7 @@ def inventory_of(
 
 
 @dataclass(frozen=True, slots=True)
-class Holdings:
+class NamedThings:
     """What agents and fixtures have: those that are stored, and over them those of an import.
 
     None means what is there and cannot be read. `hidden` are the kinds of which the one who
@@ -50,16 +50,16 @@ class Holdings:
     """
 
     abilities: Mapping[str, Abilities | None]
-    contents_of: Callable[[str], Contents | None]
+    contents_of: Callable[[str], FixtureContents | None]
     types: Collection[str]
     hidden: frozenset[str] = frozenset()
     agents: Mapping[str, Abilities | None] = field(default_factory=dict)
-    fixtures: Mapping[str, Contents | None] = field(default_factory=dict)
+    fixtures: Mapping[str, FixtureContents | None] = field(default_factory=dict)
 
-    def with_drafts(self, drafts: Sequence[Draft], unread: Iterable[str]) -> "Holdings":
+    def with_drafts(self, drafts: Sequence[Draft], unread: Iterable[str]) -> "NamedThings":
         """Return the same with what an import brings; `unread` are agents of broken files."""
         agents: dict[str, Abilities | None] = dict.fromkeys(unread)
-        fixtures: dict[str, Contents | None] = {}
+        fixtures: dict[str, FixtureContents | None] = {}
         for draft in drafts:
             spec, slug = draft.spec, draft.slug
             if slug is None:
@@ -67,7 +67,7 @@ class Holdings:
             if draft.kind == "agent":
                 agents[slug] = spec.abilities if isinstance(spec, AgentSpec) else None
             elif draft.kind == "fixture":
-                fixtures[slug] = Contents.of(spec) if isinstance(spec, FixtureSpec) else None
+                fixtures[slug] = FixtureContents.of(spec) if isinstance(spec, FixtureSpec) else None
         return replace(self, agents=agents, fixtures=fixtures)
 
     def inventory(self, agent: str, fixtures: Iterable[str]) -> Inventory | None:
@@ -95,7 +95,7 @@ _NO_FIXTURE = {
 }
 
 
-def check_names(drafts: Iterable[Draft], holdings: Holdings) -> Iterator[Problem]:
+def check_names(drafts: Iterable[Draft], holdings: NamedThings) -> Iterator[Problem]:
     """Find tools, chunks and entities in checks that the agent and the fixtures do not have.
 
     Files of other systems must import, so there it is a warning; and for an agent that has no

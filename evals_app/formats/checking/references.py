@@ -10,9 +10,9 @@ from evals_app.engine.network.provider_kinds import KINDS as PROVIDER_KINDS
 from evals_app.engine.specs.agent_spec import OUTSIDE, AgentSpec
 from evals_app.engine.specs.inventory import Abilities
 from evals_app.engine.suites.suite_spec import SuiteSpec
-from evals_app.formats.checking.naming import Contents
+from evals_app.formats.checking.naming import FixtureContents
 from evals_app.formats.dialect import rows_under
-from evals_app.formats.foreign.draft import KINDS, Draft, Kind, Reference
+from evals_app.formats.foreign.draft import KINDS, Draft, DraftReference, Kind
 from evals_app.formats.reading.problems import Problem
 from fixtures_app.ground.spec_errors import messages_of
 from fixtures_app.ground.words import near
@@ -24,7 +24,7 @@ _MANY = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class ExistingObjects:
     """What exists before an import: slugs, and what must be known about them.
 
     `agents` gives each agent's driver, `abilities` what each may call, `entity_types` each type's
@@ -40,19 +40,19 @@ class Known:
     entity_types: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     # Azure has a separate address for each site: no site has it from the start.
     providers: frozenset[str] = frozenset(PROVIDER_KINDS) - {"azure_openai"}
-    contents_of: Callable[[str], Contents | None] = lambda _: None
+    contents_of: Callable[[str], FixtureContents | None] = lambda _: None
     size_of: Callable[[str], int | None] = lambda _: None
     fixtures_of: Callable[[str], Sequence[str]] = lambda _: ()
     hidden: frozenset[str] = frozenset()
 
-    def visible(self) -> "Known":
+    def visible(self) -> "ExistingObjects":
         """Return what messages may repeat."""
         return replace(
             self,
             agents={} if "agent" in self.hidden else self.agents,
             fixtures=frozenset() if "fixture" in self.hidden else self.fixtures,
             entity_types={} if "entity type" in self.hidden else self.entity_types,
-            providers=Known().providers if "provider" in self.hidden else self.providers,
+            providers=ExistingObjects().providers if "provider" in self.hidden else self.providers,
         )
 
 
@@ -79,7 +79,7 @@ def check_slugs(drafts: Sequence[Draft]) -> Iterator[Problem]:
 
 
 def check_references(
-    drafts: Sequence[Draft], known: Known, *, unread: Mapping[Kind, Sequence[str]]
+    drafts: Sequence[Draft], known: ExistingObjects, *, unread: Mapping[Kind, Sequence[str]]
 ) -> Iterator[Problem]:
     """Find names of agents, fixtures, tools and providers that do not exist.
 
@@ -90,7 +90,7 @@ def check_references(
         kind: {**dict.fromkeys(unread.get(kind, ()), ""), **_slugs(drafts, kind)} for kind in KINDS
     }
 
-    def names(stored: Known) -> dict[str, Sequence[str]]:
+    def names(stored: ExistingObjects) -> dict[str, Sequence[str]]:
         drivers = {**stored.agents, **given["agent"]}
         return {
             "agent": list(drivers),
@@ -121,7 +121,7 @@ def _slugs(drafts: Sequence[Draft], kind: Kind) -> dict[str, str]:
 
 def _unknown(
     draft: Draft,
-    reference: Reference,
+    reference: DraftReference,
     names: Mapping[str, Sequence[str]],
     drivers: Mapping[str, str],
 ) -> Problem:

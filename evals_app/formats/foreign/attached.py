@@ -43,7 +43,7 @@ def is_shown(path: str) -> bool:
 
 
 @dataclass(slots=True)
-class Attached:
+class AttachedFiles:
     """Finds contents, among the files of an import and by `find`, and collects them by SHA-256.
 
     `find_paths` tells which there are besides those of the import. `size_of` tells what is stored already. `claimed` are the files that some suite names.

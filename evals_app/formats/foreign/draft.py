@@ -13,8 +13,8 @@ from evals_app.engine.specs.base_spec import PREFIXES, ProviderSpec
 from evals_app.engine.suites.suite_spec import AssertionSpec, SuiteSpec
 from evals_app.engine.verdicts.rehearsal import missed_by_expected
 from evals_app.formats.reading.explain import allows, annotation_at, explain
-from evals_app.formats.reading.parsed_file import Document, Surprise
-from evals_app.formats.reading.problems import Level, Loc, Place, Problem, shortened, shown
+from evals_app.formats.reading.parsed_file import ParsedFile, Surprise
+from evals_app.formats.reading.problems import Level, Loc, MakeProblem, Problem, shortened, shown
 from fixtures_app.spec import FixtureSpec
 
 Kind = Literal["provider", "agent", "fixture", "suite"]
@@ -41,7 +41,7 @@ MAX_CASE_S = 1500
 
 
 @dataclass(frozen=True, slots=True)
-class Reference:
+class DraftReference:
     """A name in a file that must exist elsewhere: an agent, a fixture, a tool, a provider.
 
     A `scripted judge` is an agent with driver scripted.
@@ -62,12 +62,12 @@ class Draft:
 
     kind: Kind
     dialect: str
-    document: Document
+    document: ParsedFile
     data: Any
     spec: Any
-    references: tuple[Reference, ...] = ()
+    references: tuple[DraftReference, ...] = ()
     problems: tuple[Problem, ...] = ()
-    place: Callable[..., Problem] = field(repr=False, default=Document.problem)
+    place: Callable[..., Problem] = field(repr=False, default=ParsedFile.problem)
 
     @property
     def slug(self) -> str | None:
@@ -92,7 +92,7 @@ class Draft:
 
 
 def drafted(
-    kind: Kind, dialect: str, document: Document, data: Any, *, place: Place | None = None
+    kind: Kind, dialect: str, document: ParsedFile, data: Any, *, place: MakeProblem | None = None
 ) -> Draft:
     """Make a draft of an object that is written in our words.
 
@@ -114,7 +114,7 @@ def drafted(
 
 
 def validated(
-    model: type[BaseModel], data: Any, document: Document, *, place: Place | None = None
+    model: type[BaseModel], data: Any, document: ParsedFile, *, place: MakeProblem | None = None
 ) -> tuple[Any, list[Problem]]:
     """Return the spec (None if it is not sound) and everything that is wrong with it."""
     try:
@@ -123,7 +123,7 @@ def validated(
         return None, explain(error, model=model, data=data, document=document, place=place)
 
 
-def surprises(document: Document, model: type[BaseModel]) -> list[Problem]:
+def surprises(document: ParsedFile, model: type[BaseModel]) -> list[Problem]:
     """Warn of texts that may be cut off, and of unquoted words where anything is allowed.
 
     Where only text is meant such words are errors already; where true or false is meant `yes` is
@@ -143,7 +143,7 @@ def surprises(document: Document, model: type[BaseModel]) -> list[Problem]:
     return problems
 
 
-def cut_texts(document: Document) -> list[Problem]:
+def cut_texts(document: ParsedFile) -> list[Problem]:
     """Warn of texts that perhaps continue after what YAML takes for the beginning of a comment."""
     problems = []
     for surprise in filter(_may_be_cut, document.surprises):
@@ -169,16 +169,16 @@ def _is_doubtful(surprise: Surprise, annotation: Any) -> bool:
     return allows(annotation, int) or allows(annotation, float)
 
 
-def _references(kind: Kind, data: dict[str, Any]) -> Iterator[Reference]:
+def _references(kind: Kind, data: dict[str, Any]) -> Iterator[DraftReference]:
     if kind == "agent":
         yield from model_references(data.get("model"), ("model",))
         yield from _named(data, "tools", "tool")
     if kind != "suite":
         return
     if isinstance(agent := data.get("agent"), str):
-        yield Reference("agent", agent, ("agent",))
+        yield DraftReference("agent", agent, ("agent",))
     if isinstance(fixture := data.get("fixtures"), str):
-        yield Reference("fixture", fixture, ("fixtures",))
+        yield DraftReference("fixture", fixture, ("fixtures",))
     yield from _named(data, "fixtures", "fixture")
     yield from model_references(data.get("judge_model"), ("judge_model",))
     for assertion, loc in written_assertions(data):
@@ -187,10 +187,12 @@ def _references(kind: Kind, data: dict[str, Any]) -> Iterator[Reference]:
             yield from model_references(juror, (*loc, "jury", n))
 
 
-def _named(data: dict[str, Any], key: str, kind: Literal["fixture", "tool"]) -> Iterator[Reference]:
+def _named(
+    data: dict[str, Any], key: str, kind: Literal["fixture", "tool"]
+) -> Iterator[DraftReference]:
     for n, name in enumerate(_list(data, key)):
         if isinstance(name, str):
-            yield Reference(kind, name, (key, n))
+            yield DraftReference(kind, name, (key, n))
 
 
 def written_assertions(
@@ -223,7 +225,7 @@ def _list(data: Any, key: str) -> list[Any]:
     return entries if isinstance(entries, list) else []
 
 
-def repeated_names(document: Document, problems: Sequence[Problem]) -> list[Problem]:
+def repeated_names(document: ParsedFile, problems: Sequence[Problem]) -> list[Problem]:
     """Find cases with the same name; pydantic looks only if everything else is right."""
     first: dict[str, int] = {}
     repeated = []
@@ -238,7 +240,7 @@ def repeated_names(document: Document, problems: Sequence[Problem]) -> list[Prob
     return [item for item in repeated if item.keys not in reported]
 
 
-def model_references(value: Any, loc: Loc) -> Iterator[Reference]:
+def model_references(value: Any, loc: Loc) -> Iterator[DraftReference]:
     """Return what a model name refers to: its provider, or the scripted agent that judges."""
     provider: Any = None
     name: Any = None
@@ -250,9 +252,9 @@ def model_references(value: Any, loc: Loc) -> Iterator[Reference]:
     elif isinstance(value, Mapping):
         provider, name, where = value.get("provider"), value.get("name"), (*loc, "provider")
     if provider == "scripted" and isinstance(name, str) and name:
-        yield Reference("scripted judge", name, loc)
+        yield DraftReference("scripted judge", name, loc)
     elif isinstance(provider, str) and provider:
-        yield Reference("provider", provider, where)
+        yield DraftReference("provider", provider, where)
 
 
 def placed_assertions(suite: SuiteSpec) -> Iterator[tuple[AssertionSpec, Loc]]:
@@ -293,7 +295,7 @@ def informing(draft: Draft) -> Draft:
     return replace(draft, spec=draft.spec.as_informational())
 
 
-def suite_warnings(suite: SuiteSpec, place: Place) -> Iterator[Problem]:
+def suite_warnings(suite: SuiteSpec, place: MakeProblem) -> Iterator[Problem]:
     """Return what is allowed in a suite and yet hardly meant."""
     for assertion, loc in placed_assertions(suite):
         yield from _assertion_warnings(assertion, loc, place)
@@ -318,7 +320,7 @@ def suite_warnings(suite: SuiteSpec, place: Place) -> Iterator[Problem]:
             yield place((*here, "turn_timeout_s"), message, level="warning")
 
 
-def _statements_sent(suite: SuiteSpec, place: Place) -> Iterator[Problem]:
+def _statements_sent(suite: SuiteSpec, place: MakeProblem) -> Iterator[Problem]:
     """Warn once of messages that are templates of another system: nothing runs what is in them."""
     found = [
         (("cases", c, *loc), statements(message)[0])
@@ -361,7 +363,7 @@ _IDLE = {
 }
 
 
-def _swamped(suite: SuiteSpec, place: Place) -> Iterator[Problem]:
+def _swamped(suite: SuiteSpec, place: MakeProblem) -> Iterator[Problem]:
     """Warn of the first case in which the weight of one check leaves the others no say."""
     for c, case in enumerate(suite.cases):
         if heavy := suite.swamping(case):
@@ -373,7 +375,7 @@ def _swamped(suite: SuiteSpec, place: Place) -> Iterator[Problem]:
             return
 
 
-def suite_advice(suite: SuiteSpec, place: Place) -> Iterator[Problem]:
+def suite_advice(suite: SuiteSpec, place: MakeProblem) -> Iterator[Problem]:
     """Return what would make the checks of a suite better, each once: at the first that it is about."""
     about: dict[str, list[Loc]] = defaultdict(list)
     for check, loc in placed_assertions(suite):
@@ -384,7 +386,9 @@ def suite_advice(suite: SuiteSpec, place: Place) -> Iterator[Problem]:
         yield place(places[0], f"{message}{more}", level="warning")
 
 
-def _assertion_warnings(assertion: AssertionSpec, loc: Loc, place: Place) -> Iterator[Problem]:
+def _assertion_warnings(
+    assertion: AssertionSpec, loc: Loc, place: MakeProblem
+) -> Iterator[Problem]:
     key = "args" if getattr(assertion.grader, "args", None) else "value"
     is_written = getattr(assertion.grader, key, None) is not None
     for message in assertion.grader.warnings():

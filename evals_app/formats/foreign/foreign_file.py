@@ -5,20 +5,27 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar, Unpack
 
 from evals_app.formats.foreign.draft import Draft, validated
-from evals_app.formats.foreign.shapes import Around, Foreign, Places, left_out, slug_of, unplaced
-from evals_app.formats.reading.parsed_file import Below, Document, decoded
-from evals_app.formats.reading.problems import About, FormatError, Loc, Problem
+from evals_app.formats.foreign.shapes import (
+    Foreign,
+    ReaderContext,
+    SourcePlaces,
+    left_out,
+    slug_of,
+    unplaced,
+)
+from evals_app.formats.reading.parsed_file import MarksBelow, ParsedFile, decoded
+from evals_app.formats.reading.problems import FormatError, Loc, Problem, ProblemDetails
 from fixtures_app.ground.words import near
 
 P = TypeVar("P", bound=Foreign)
 
 
 @dataclass(slots=True)
-class Reading:
+class ForeignFile:
     """A document, what is around it, and everything that was found wrong with it so far."""
 
-    document: Document
-    around: Around
+    document: ParsedFile
+    around: ReaderContext
     problems: list[Problem] = field(default_factory=list)
 
     @property
@@ -34,7 +41,7 @@ class Reading:
         document = self.document
         written = self.value(loc)
         part: P | None
-        place = Places(document, loc)
+        place = SourcePlaces(document, loc)
         part, problems = validated(shape, written, _cut_out(document, loc), place=place)
         self.problems += problems
         if part is not None:
@@ -57,7 +64,7 @@ class Reading:
             self.say((*loc, "type"), f"Unknown type.{near(str(kind), shapes)} {known}")
         return None
 
-    def say(self, loc: Loc, message: str, **about: Unpack[About]) -> None:
+    def say(self, loc: Loc, message: str, **about: Unpack[ProblemDetails]) -> None:
         self.problems.append(self.document.problem(loc, message, **about))
 
     def slug(self, name: str) -> str:
@@ -112,6 +119,6 @@ class Reading:
         return Draft("suite", dialect, self.document, {}, None, (), tuple(self.problems))
 
 
-def _cut_out(document: Document, loc: Loc) -> Document:
+def _cut_out(document: ParsedFile, loc: Loc) -> ParsedFile:
     """Return a part as a document of its own, so that it is looked at as it was written."""
-    return Document(document.path, document.value(loc), Below(document.marks, loc))
+    return ParsedFile(document.path, document.value(loc), MarksBelow(document.marks, loc))

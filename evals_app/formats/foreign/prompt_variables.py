@@ -3,7 +3,7 @@
 from typing import Any, Literal
 
 from evals_app.engine.basics.template import statements, without_foreign
-from evals_app.formats.reading.problems import Place, Problem
+from evals_app.formats.reading.problems import MakeProblem, Problem
 from fixtures_app.ground.quoting import shortened
 
 _SHOWN = 100  # characters
@@ -29,7 +29,7 @@ def foreign_statement(text: str, key: Literal["system_prompt", "judge_context"])
 
 
 def with_plain_variables(
-    data: Any, key: Literal["system_prompt", "judge_context"], place: Place
+    data: Any, key: Literal["system_prompt", "judge_context"], place: MakeProblem
 ) -> tuple[Any, list[Problem]]:
     """Return data whose prompt has no foreign variables, and a loss for each of them.
 

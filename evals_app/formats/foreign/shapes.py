@@ -14,9 +14,9 @@ from typing import Any, ClassVar, Unpack, get_args
 
 from pydantic import BaseModel, ConfigDict
 
-from evals_app.formats.foreign.attached import Attached
-from evals_app.formats.reading.parsed_file import Document
-from evals_app.formats.reading.problems import About, Level, Loc, Problem, holds
+from evals_app.formats.foreign.attached import AttachedFiles
+from evals_app.formats.reading.parsed_file import ParsedFile
+from evals_app.formats.reading.problems import Level, Loc, Problem, ProblemDetails, holds
 from fixtures_app.ground.words import near
 
 # Names of files and folders that tell nothing about what is in them.
@@ -45,7 +45,7 @@ class Foreign(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class Around:
+class ReaderContext:
     """What a reader may look at besides its own files.
 
     `agent` is the slug of the agent that the person chose for files that name none; `environment`
@@ -57,7 +57,7 @@ class Around:
     headers: a known header, or nothing for one that is ignored.
     """
 
-    attached: Attached
+    attached: AttachedFiles
     agent: str | None = None
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)
     agents: frozenset[str] = frozenset()
@@ -67,12 +67,12 @@ class Around:
     root: str = ""
     columns: Mapping[str, str] = field(default_factory=dict)
 
-    def folder(self, document: Document) -> str:
+    def folder(self, document: ParsedFile) -> str:
         """Return the name of the folder of a file, wherever the import began; empty if unknown."""
         path = posixpath.normpath(posixpath.join(self.root, document.path))
         return posixpath.basename(posixpath.dirname(path)).strip(".")
 
-    def project(self, document: Document) -> str:
+    def project(self, document: ParsedFile) -> str:
         """Return what tells the folder of a file from others: with those above it, if need be.
 
         In many projects the evals are in a folder called evals.
@@ -86,7 +86,7 @@ class Around:
                 break
         return " ".join(names)
 
-    def content(self, document: Document, path: str) -> bytes | None:
+    def content(self, document: ParsedFile, path: str) -> bytes | None:
         """Return the content of another file by its path from this one; None: there is none.
 
         It counts as read: it is not taken for an eval file of its own.
@@ -94,20 +94,20 @@ class Around:
         return self.attached.beside(document.path, path)
 
 
-class Places:
+class SourcePlaces:
     """Where the parts of something in our words were written, by our places.
 
     Called like `Document.problem`, it makes a Problem in the nearest part that is known.
     """
 
-    def __init__(self, document: Document, loc: Loc = ()) -> None:
-        self._noted: dict[Loc, tuple[Document, Loc]] = {(): (document, loc)}
+    def __init__(self, document: ParsedFile, loc: Loc = ()) -> None:
+        self._noted: dict[Loc, tuple[ParsedFile, Loc]] = {(): (document, loc)}
 
-    def note(self, ours: Loc, document: Document, written: Loc) -> None:
+    def note(self, ours: Loc, document: ParsedFile, written: Loc) -> None:
         """Remember that a part, in our words, was written there."""
         self._noted[ours] = (document, written)
 
-    def __call__(self, loc: Loc, message: str, **about: Unpack[About]) -> Problem:
+    def __call__(self, loc: Loc, message: str, **about: Unpack[ProblemDetails]) -> Problem:
         length = next(n for n in range(len(loc), -1, -1) if loc[:n] in self._noted)
         document, written = self._noted[loc[:length]]
         for step in loc[length:]:
@@ -117,7 +117,7 @@ class Places:
         return document.problem(written, message, **about)
 
 
-def left_out(part: Foreign, document: Document, loc: Loc) -> Iterator[Problem]:
+def left_out(part: Foreign, document: ParsedFile, loc: Loc) -> Iterator[Problem]:
     """Report every key of a part, and of all parts in it, that has no place here."""
     yield from unplaced(type(part), part.model_extra or {}, document, loc)
     for name, info in type(part).model_fields.items():
@@ -125,7 +125,7 @@ def left_out(part: Foreign, document: Document, loc: Loc) -> Iterator[Problem]:
 
 
 def unplaced(
-    part: type[Foreign], written: Mapping[str, Any], document: Document, loc: Loc
+    part: type[Foreign], written: Mapping[str, Any], document: ParsedFile, loc: Loc
 ) -> Iterator[Problem]:
     """Report those keys of a part, sound or not, that have no place here."""
     fields = {info.alias or name: info.annotation for name, info in part.model_fields.items()}
@@ -148,7 +148,7 @@ def unplaced(
                     yield from unplaced(item, value, document, here)
 
 
-def _left_out_below(value: Any, document: Document, loc: Loc) -> Iterator[Problem]:
+def _left_out_below(value: Any, document: ParsedFile, loc: Loc) -> Iterator[Problem]:
     if isinstance(value, Foreign):
         yield from left_out(value, document, loc)
     elif isinstance(value, Mapping):

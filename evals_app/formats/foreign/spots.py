@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, Self, TypeVar, Unpack
 
-from evals_app.formats.foreign.foreign_file import Reading
+from evals_app.formats.foreign.foreign_file import ForeignFile
 from evals_app.formats.foreign.shapes import Foreign
-from evals_app.formats.reading.parsed_file import Document
-from evals_app.formats.reading.problems import About, Loc, value_at
+from evals_app.formats.reading.parsed_file import ParsedFile
+from evals_app.formats.reading.problems import Loc, ProblemDetails, value_at
 
 P = TypeVar("P", bound=Foreign)
 
@@ -16,11 +16,11 @@ P = TypeVar("P", bound=Foreign)
 class Spot:
     """A place in a file."""
 
-    reading: Reading = field(repr=False)
+    reading: ForeignFile = field(repr=False)
     loc: Loc = ()
 
     @property
-    def document(self) -> Document:
+    def document(self) -> ParsedFile:
         return self.reading.document
 
     @property
@@ -40,7 +40,7 @@ class Spot:
         """Read what is there; None, and reported: it is not sound."""
         return self.reading.part(shape, self.loc)
 
-    def say(self, message: str, **about: Unpack[About]) -> None:
+    def say(self, message: str, **about: Unpack[ProblemDetails]) -> None:
         self.reading.say(self.loc, message, **about)
 
     def lose(self, message: str, *, checks: int = 0) -> None:

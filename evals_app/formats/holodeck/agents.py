@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 from evals_app.formats.foreign.draft import Draft, drafted
 from evals_app.formats.foreign.prompt_variables import with_plain_variables
-from evals_app.formats.foreign.shapes import Places
-from evals_app.formats.holodeck.models import SCRIPTED, Models
+from evals_app.formats.foreign.shapes import SourcePlaces
+from evals_app.formats.holodeck.models import SCRIPTED, ModelTranslator
 from evals_app.formats.holodeck.shapes import AgentFile, Instructions
-from evals_app.formats.holodeck.source import Source
-from evals_app.formats.reading.parsed_file import Document, Node
+from evals_app.formats.holodeck.source import HolodeckFile
+from evals_app.formats.reading.parsed_file import Node, ParsedFile
 from evals_app.formats.reading.problems import Loc
 from fixtures_app.ground.words import near
 
@@ -43,12 +43,12 @@ _INSTEAD = {
 @dataclass(frozen=True, slots=True)
 class _Prompt:
     text: str
-    document: Document
+    document: ParsedFile
     loc: Loc
 
 
 @dataclass(frozen=True, slots=True)
-class Tested:
+class HolodeckAgent:
     """The agent that a file is about: its slug, where that is, and its draft if it is new."""
 
     slug: str | None
@@ -58,8 +58,8 @@ class Tested:
 
 
 def read_agent(
-    source: Source, file: AgentFile | None, models: Models, *, has_suite: bool
-) -> Tested:
+    source: HolodeckFile, file: AgentFile | None, models: ModelTranslator, *, has_suite: bool
+) -> HolodeckAgent:
     """Say which agent a file is about, and read it if it is described there."""
     if has_suite and source.around.agent is not None:
         return _replaced(source, source.around.agent)
@@ -68,7 +68,7 @@ def read_agent(
             if getattr(file, key):
                 message = f"The scripted agent {file.model.name} follows its own rules. Left out."
                 source.say((key,), message, level="loss", at_key=True)
-        return Tested(file.model.name, ("model", "name"))
+        return HolodeckAgent(file.model.name, ("model", "name"))
     _report_tools(source)
     if any(source.value((key,)) is not None for key in ("model", "instructions")):
         return _described(source, file, models)
@@ -77,10 +77,10 @@ def read_agent(
         "choose an existing agent when you import (--agent)."
     )
     source.say((), message)
-    return Tested(None)
+    return HolodeckAgent(None)
 
 
-def _replaced(source: Source, agent: str) -> Tested:
+def _replaced(source: HolodeckFile, agent: str) -> HolodeckAgent:
     """Test the agent that the person who imports chooses; what the file says of its own is lost."""
     has_own = False
     for key in _OF_AGENTS:
@@ -88,10 +88,12 @@ def _replaced(source: Source, agent: str) -> Tested:
             message = f"The suite tests {agent} because of --agent, so this is left out."
             source.say((key,), message, at_key=True, level="loss")
             has_own = True
-    return Tested(agent, is_replaced=has_own)
+    return HolodeckAgent(agent, is_replaced=has_own)
 
 
-def _described(source: Source, file: AgentFile | None, models: Models) -> Tested:
+def _described(
+    source: HolodeckFile, file: AgentFile | None, models: ModelTranslator
+) -> HolodeckAgent:
     if file is None:
         return _unsound(source)
     for key in ("name", "model", "instructions"):
@@ -110,27 +112,27 @@ def _described(source: Source, file: AgentFile | None, models: Models) -> Tested
         "model": models.named(source, ("model",), file.model),
         "system_prompt": prompt.text,
     }
-    places = Places(document)
+    places = SourcePlaces(document)
     places.note(("agent",), document, ("name",))
     places.note(("slug",), document, ("name",))
     places.note(("system_prompt",), prompt.document, prompt.loc)
     data, lost = with_plain_variables(data, "system_prompt", places)
     source.problems += lost
     draft = drafted("agent", "holodeck", document, data, place=places)
-    return Tested(slug, ("name",), draft)
+    return HolodeckAgent(slug, ("name",), draft)
 
 
-def _unsound(source: Source) -> Tested:
+def _unsound(source: HolodeckFile) -> HolodeckAgent:
     """Return an agent that others may refer to, though it cannot be read."""
     name = source.value(("name",))
     if not isinstance(name, str):
-        return Tested(None)
+        return HolodeckAgent(None)
     document, slug = source.document, source.slug(name)
     draft = Draft("agent", "holodeck", document, {"slug": slug}, None, place=document.problem)
-    return Tested(slug, ("name",), draft)
+    return HolodeckAgent(slug, ("name",), draft)
 
 
-def _prompt(source: Source, written: str | Instructions) -> _Prompt | None:
+def _prompt(source: HolodeckFile, written: str | Instructions) -> _Prompt | None:
     here: Loc = ("instructions",)
     if isinstance(written, str):
         return _Prompt(written, source.document, here)
@@ -143,14 +145,14 @@ def _prompt(source: Source, written: str | Instructions) -> _Prompt | None:
     if whole is None:
         return None
     text = _HEADING.sub("", whole)
-    document = Document(source.path(written.file or ""), text, Node(1, 1))
+    document = ParsedFile(source.path(written.file or ""), text, Node(1, 1))
     if text != whole:
         message = "The heading between dashes is not part of the prompt. Left out."
         source.problems.append(document.problem((), message, value="", level="loss"))
     return _Prompt(text, document, ())
 
 
-def _report_tools(source: Source) -> None:
+def _report_tools(source: HolodeckFile) -> None:
     for loc in source.rows(("tools",)):
         tool = source.value(loc)
         kind, name = (tool.get("type"), tool.get("name")) if isinstance(tool, dict) else ("", "")

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from evals_app.engine.basics.matchers import MATCHER_KEYS
-from evals_app.formats.foreign.shapes import Places, distinct_names
+from evals_app.formats.foreign.shapes import SourcePlaces, distinct_names
 from evals_app.formats.holodeck.metrics import Check, read_metrics
-from evals_app.formats.holodeck.models import Models
+from evals_app.formats.holodeck.models import ModelTranslator
 from evals_app.formats.holodeck.shapes import Case, File, Tool, Turn
-from evals_app.formats.holodeck.source import Source
+from evals_app.formats.holodeck.source import HolodeckFile
 from evals_app.formats.reading.problems import Loc
 
 # What we call what HoloDeck says of a turn.
@@ -29,9 +29,9 @@ _MATCHERS_OF_OURS = frozenset(MATCHER_KEYS) - {"fuzzy", "regex"}
 class CaseReader:
     """Says cases in our words, and notes in `places` where they were written."""
 
-    source: Source
-    places: Places
-    models: Models
+    source: HolodeckFile
+    places: SourcePlaces
+    models: ModelTranslator
 
     def read(self, loc: Loc) -> list[dict[str, Any]]:
         """Read the list in a place; cases that are not sound are left out, and reported."""

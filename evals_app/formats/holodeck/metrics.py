@@ -5,11 +5,18 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from evals_app.engine.graders import GRADERS, GROUPS
-from evals_app.formats.foreign.shapes import Places
-from evals_app.formats.holodeck.models import Models
-from evals_app.formats.holodeck.shapes import METRICS, Code, GEval, Llm, Rag, Standard
-from evals_app.formats.holodeck.source import Source
-from evals_app.formats.reading.parsed_file import Document
+from evals_app.formats.foreign.shapes import SourcePlaces
+from evals_app.formats.holodeck.models import ModelTranslator
+from evals_app.formats.holodeck.shapes import (
+    METRICS,
+    CodeMetric,
+    GEvalMetric,
+    Llm,
+    RagMetric,
+    StandardMetric,
+)
+from evals_app.formats.holodeck.source import HolodeckFile
+from evals_app.formats.reading.parsed_file import ParsedFile
 from evals_app.formats.reading.problems import Loc
 from fixtures_app.ground.words import near
 
@@ -79,19 +86,19 @@ class Check:
         grader = GRADERS[self.data["type"]]
         return grader.uses_expected or "expected_output" in self.data.get("evaluation_params", ())
 
-    def note(self, places: Places, ours: Loc, document: Document) -> None:
+    def note(self, places: SourcePlaces, ours: Loc, document: ParsedFile) -> None:
         places.note(ours, document, self.loc)
         for key, theirs in self.keys.items():
             places.note((*ours, key), document, (*self.loc, theirs))
 
 
-def read_metrics(source: Source, loc: Loc, models: Models) -> list[Check]:
+def read_metrics(source: HolodeckFile, loc: Loc, models: ModelTranslator) -> list[Check]:
     """Read a list of metrics."""
     checks = (_check(source, row, models) for row in source.rows(loc))
     return [item for item in checks if item is not None]
 
 
-def _check(source: Source, loc: Loc, models: Models) -> Check | None:
+def _check(source: HolodeckFile, loc: Loc, models: ModelTranslator) -> Check | None:
     shape = _shape(source, loc)
     metric = None if shape is None else source.part(shape, loc)
     if metric is None:
@@ -99,20 +106,22 @@ def _check(source: Source, loc: Loc, models: Models) -> Check | None:
     common: dict[str, Any] = {"fail_on_error": True} if metric.fail_on_error else {}
     common |= {} if metric.enabled else {"enabled": False}
     common |= _threshold(source, loc, metric)
-    if isinstance(metric, Code):
+    if isinstance(metric, CodeMetric):
         name = {"name": metric.name} if metric.name else {}
         return Check({"type": "code", **name, "grader": metric.grader, **common}, loc, "code")
-    if isinstance(metric, Standard):
+    if isinstance(metric, StandardMetric):
         return _standard(source, loc, metric, common, models)
     common |= _judge(source, loc, metric.model, models)
-    if isinstance(metric, GEval):
+    if isinstance(metric, GEvalMetric):
         return Check({**_geval(source, loc, metric), **common}, loc, metric.name)
     unexplained = {} if metric.include_reason else {"include_reason": False}
     data = {"type": metric.metric_type, **unexplained, **common}
     return Check(data, loc, metric.metric_type, {"type": "metric_type"})
 
 
-def _shape(source: Source, loc: Loc) -> type[Standard | GEval | Rag | Code] | None:
+def _shape(
+    source: HolodeckFile, loc: Loc
+) -> type[StandardMetric | GEvalMetric | RagMetric | CodeMetric] | None:
     """Say by its type what a metric looks like; None if it has none of the types."""
     written = source.value(loc)
     if not isinstance(written, dict):
@@ -138,12 +147,12 @@ def _shape(source: Source, loc: Loc) -> type[Standard | GEval | Rag | Code] | No
     if _type_of(name) not in (None, kind):
         source.say((*loc, key), f"This is not a {kind} metric.{_instead(name)}")
         return None
-    if shape is Standard and isinstance(name, str) and name in _OUR_NAMES:
+    if shape is StandardMetric and isinstance(name, str) and name in _OUR_NAMES:
         source.say((*loc, key), f"Unknown metric. Did you mean {_OUR_NAMES[name]!r}?")
         return None
     # One of HoloDeck's that we lack, not a misspelt one.
     is_unknown = isinstance(name, str) and not near(name, (*_COMPARING, *_REPLACED))
-    if shape is Standard and is_unknown and _type_of(name) is None:
+    if shape is StandardMetric and is_unknown and _type_of(name) is None:
         message = (
             f"There is no metric {name} here, so it is left out. Describe what it measures as "
             "the criteria of a geval metric."
@@ -153,13 +162,15 @@ def _shape(source: Source, loc: Loc) -> type[Standard | GEval | Rag | Code] | No
     return shape
 
 
-def _threshold(source: Source, loc: Loc, metric: Standard | GEval | Rag | Code) -> dict[str, float]:
+def _threshold(
+    source: HolodeckFile, loc: Loc, metric: StandardMetric | GEvalMetric | RagMetric | CodeMetric
+) -> dict[str, float]:
     """Return the threshold; that of a judge who graded from 1 to 5 as a share of this scale."""
     written = metric.threshold
     if written is None:
         return {}
-    is_judged = isinstance(metric, GEval | Rag) or (
-        isinstance(metric, Standard) and metric.metric in _REPLACED
+    is_judged = isinstance(metric, GEvalMetric | RagMetric) or (
+        isinstance(metric, StandardMetric) and metric.metric in _REPLACED
     )
     if not is_judged or not 1 < written <= _MAX_GRADE:
         return {"threshold": written}
@@ -193,11 +204,15 @@ def _instead(name: Any) -> str:
 
 
 def _standard(
-    source: Source, loc: Loc, metric: Standard, common: dict[str, Any], models: Models
+    source: HolodeckFile,
+    loc: Loc,
+    metric: StandardMetric,
+    common: dict[str, Any],
+    models: ModelTranslator,
 ) -> Check:
     kind, options = _COMPARING.get(metric.metric, ("", ()))
     read = {*options, "response_path"} if kind else set()
-    own = Standard.model_fields.keys() - _COMMON
+    own = StandardMetric.model_fields.keys() - _COMMON
     given = {key for key in own if getattr(metric, key) is not None}
     for key in sorted(given - read):
         message = f"`{key}` has no effect for {metric.metric}. Left out."
@@ -218,7 +233,7 @@ def _standard(
     return Check({"type": kind, **chosen, **common}, loc, metric.metric, {"type": "metric"})
 
 
-def _geval(source: Source, loc: Loc, metric: GEval) -> dict[str, Any]:
+def _geval(source: HolodeckFile, loc: Loc, metric: GEvalMetric) -> dict[str, Any]:
     data: dict[str, Any] = {"type": "geval", "name": metric.name, "criteria": metric.criteria}
     if metric.evaluation_steps:
         data["evaluation_steps"] = metric.evaluation_steps
@@ -233,5 +248,7 @@ def _geval(source: Source, loc: Loc, metric: GEval) -> dict[str, Any]:
     return data | ({"strict_mode": True} if metric.strict_mode else {"scale": _SCALE})
 
 
-def _judge(source: Source, loc: Loc, llm: Llm | None, models: Models) -> dict[str, Any]:
+def _judge(
+    source: HolodeckFile, loc: Loc, llm: Llm | None, models: ModelTranslator
+) -> dict[str, Any]:
     return {} if llm is None else {"model": models.named(source, (*loc, "model"), llm)}

@@ -5,9 +5,9 @@ from typing import Any
 
 from evals_app.engine.network.provider_kinds import KINDS
 from evals_app.formats.foreign.draft import Draft, drafted
-from evals_app.formats.foreign.shapes import Places, slug_of
+from evals_app.formats.foreign.shapes import SourcePlaces, slug_of
 from evals_app.formats.holodeck.shapes import Llm
-from evals_app.formats.holodeck.source import Source
+from evals_app.formats.holodeck.source import HolodeckFile
 from evals_app.formats.holodeck.variables import API_KEY, variable_in
 from evals_app.formats.reading.problems import Loc
 
@@ -19,17 +19,17 @@ _PATHS = {"azure_openai": "/openai/v1/", "ollama": "/v1"}
 
 
 @dataclass(slots=True)
-class Models:
+class ModelTranslator:
     """Returns models in our words, and collects the providers that no site has from the start."""
 
     drafts: list[Draft] = field(default_factory=list)
 
-    def named(self, source: Source, loc: Loc, llm: Llm) -> dict[str, Any]:
+    def named(self, source: HolodeckFile, loc: Loc, llm: Llm) -> dict[str, Any]:
         settings = {key: getattr(llm, key) for key in _SETTINGS}
         given = {key: value for key, value in settings.items() if value is not None}
         return {"provider": self._provider(source, loc, llm), "name": llm.name, **given}
 
-    def _provider(self, source: Source, loc: Loc, llm: Llm) -> str:
+    def _provider(self, source: HolodeckFile, loc: Loc, llm: Llm) -> str:
         if llm.provider == SCRIPTED:
             return SCRIPTED
         if llm.auth_provider not in (None, "api_key"):
@@ -57,11 +57,11 @@ class Models:
         self._add(source, loc, {"provider": title, "slug": slug, "kind": llm.provider, **own})
         return slug
 
-    def _add(self, source: Source, loc: Loc, data: dict[str, Any]) -> None:
+    def _add(self, source: HolodeckFile, loc: Loc, data: dict[str, Any]) -> None:
         # Many files may use one endpoint: that is one provider.
         if any(draft.data == data for draft in self.drafts):
             return
-        places = Places(source.document, loc)
+        places = SourcePlaces(source.document, loc)
         for ours, theirs in (("base_url", "endpoint"), ("api_key_env", API_KEY)):
             if ours in data:
                 places.note((ours,), source.document, (*loc, theirs))
@@ -73,7 +73,7 @@ def _host_and_path(url: str) -> tuple[str, str]:
     return host.rpartition("@")[2], path
 
 
-def _variable(source: Source, loc: Loc, key: str | None) -> str | None:
+def _variable(source: HolodeckFile, loc: Loc, key: str | None) -> str | None:
     if key is None:
         return None
     name = variable_in(key)

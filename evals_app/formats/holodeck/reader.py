@@ -10,15 +10,15 @@ from dataclasses import replace
 from typing import Any
 
 from evals_app.formats.foreign.draft import Draft, drafted
-from evals_app.formats.foreign.shapes import Around, Places
-from evals_app.formats.holodeck.agents import Tested, read_agent
+from evals_app.formats.foreign.shapes import ReaderContext, SourcePlaces
+from evals_app.formats.holodeck.agents import HolodeckAgent, read_agent
 from evals_app.formats.holodeck.cases import CaseReader
 from evals_app.formats.holodeck.metrics import read_metrics
-from evals_app.formats.holodeck.models import Models
+from evals_app.formats.holodeck.models import ModelTranslator
 from evals_app.formats.holodeck.shapes import AgentFile, Case, CaseFile
-from evals_app.formats.holodeck.source import Source
+from evals_app.formats.holodeck.source import HolodeckFile
 from evals_app.formats.holodeck.variables import has_variable
-from evals_app.formats.reading.parsed_file import Document
+from evals_app.formats.reading.parsed_file import ParsedFile
 from evals_app.formats.reading.problems import FormatError, Loc, Problem
 from evals_app.formats.reading.yaml_source import read_yaml
 
@@ -29,9 +29,9 @@ _MAX_VALUES = {"llm_timeout": 1500, "parallel_test_cases": 1000}
 _READ = AgentFile.model_fields.keys() - {"tools"}
 
 
-def read(documents: Sequence[Document], around: Around) -> Iterator[Draft]:
+def read(documents: Sequence[ParsedFile], around: ReaderContext) -> Iterator[Draft]:
     """Read agent files, and the files of cases and instructions that they name."""
-    models, unfilled = Models(), dict[tuple[str, str], Problem]()
+    models, unfilled = ModelTranslator(), dict[tuple[str, str], Problem]()
     drafts = [
         draft for document in documents for draft in _read_file(document, around, models, unfilled)
     ]
@@ -52,9 +52,9 @@ def _without_what_follows(draft: Draft, unfilled: Mapping[tuple[str, str], Probl
 
 
 def _read_file(
-    document: Document,
-    around: Around,
-    models: Models,
+    document: ParsedFile,
+    around: ReaderContext,
+    models: ModelTranslator,
     unfilled: dict[tuple[str, str], Problem],
 ) -> list[Draft]:
     written = document.data if isinstance(document.data, dict) else {}
@@ -62,7 +62,7 @@ def _read_file(
     ignored = frozenset(written) - _READ
     if has_suite and around.agent is not None:
         ignored |= {"instructions"}
-    source = Source.of(document, AgentFile, around, ignored=ignored)
+    source = HolodeckFile.of(document, AgentFile, around, ignored=ignored)
     file = source.part(AgentFile, ())
     tested = read_agent(source, file, models, has_suite=has_suite)
     drafts = [] if tested.draft is None else [tested.draft]
@@ -80,8 +80,10 @@ def _read_file(
     return [*others, replace(last, problems=(*source.problems, *last.problems))]
 
 
-def _suite(source: Source, file: AgentFile, tested: Tested, models: Models) -> Draft:
-    document, places = source.document, Places(source.document)
+def _suite(
+    source: HolodeckFile, file: AgentFile, tested: HolodeckAgent, models: ModelTranslator
+) -> Draft:
+    document, places = source.document, SourcePlaces(source.document)
     cases = _cases(source, places, models)
     if not cases and source.is_sound:
         where = "test_cases" if source.value(("test_cases_file",)) is None else "test_cases_file"
@@ -110,7 +112,13 @@ def _suite(source: Source, file: AgentFile, tested: Tested, models: Models) -> D
     return drafted("suite", "holodeck", document, data, place=places)
 
 
-def _judge(source: Source, file: AgentFile, tested: Tested, places: Places, models: Models) -> Any:
+def _judge(
+    source: HolodeckFile,
+    file: AgentFile,
+    tested: HolodeckAgent,
+    places: SourcePlaces,
+    models: ModelTranslator,
+) -> Any:
     loc: Loc = ("evaluations", "model")
     if file.evaluations is None or file.evaluations.model is None:
         if file.model is None or not tested.is_replaced:
@@ -123,7 +131,7 @@ def _judge(source: Source, file: AgentFile, tested: Tested, places: Places, mode
 
 
 def _how_to_run(
-    source: Source, file: AgentFile, places: Places, cases: Sequence[dict[str, Any]]
+    source: HolodeckFile, file: AgentFile, places: SourcePlaces, cases: Sequence[dict[str, Any]]
 ) -> dict[str, Any]:
     """Return the settings of the suite, and set those of its cases."""
     if file.execution is None:
@@ -138,7 +146,7 @@ def _how_to_run(
     return {} if at_once is None else {"concurrency": at_once}
 
 
-def _within(source: Source, key: str, written: float | None) -> float | None:
+def _within(source: HolodeckFile, key: str, written: float | None) -> float | None:
     """Return a setting, or the most that is possible here if it is more, which is reported."""
     most = _MAX_VALUES[key]
     if written is None or written <= most:
@@ -148,13 +156,15 @@ def _within(source: Source, key: str, written: float | None) -> float | None:
     return most
 
 
-def _unsound(source: Source, slug: str | None) -> Draft:
+def _unsound(source: HolodeckFile, slug: str | None) -> Draft:
     data = {"slug": slug} if slug else {}
     document = source.document
     return Draft("suite", "holodeck", document, data, None, place=document.problem)
 
 
-def _cases(source: Source, places: Places, models: Models) -> list[dict[str, Any]]:
+def _cases(
+    source: HolodeckFile, places: SourcePlaces, models: ModelTranslator
+) -> list[dict[str, Any]]:
     """Read the cases of a file, from there or from the file that it names."""
     path, is_inline = source.value(("test_cases_file",)), source.value(("test_cases",)) is not None
     if path is not None and is_inline:
@@ -172,7 +182,7 @@ def _cases(source: Source, places: Places, models: Models) -> list[dict[str, Any
         return []
     # A list of cases, or a mapping that has it.
     is_list = isinstance(document.data, list)
-    other = Source.of(document, list[Case] if is_list else CaseFile, source.around)
+    other = HolodeckFile.of(document, list[Case] if is_list else CaseFile, source.around)
     if not is_list:
         other.part(CaseFile, ())
     cases = CaseReader(other, places, models).read(() if is_list else ("test_cases",))

@@ -82,7 +82,7 @@ class _Metric(Foreign):
     fail_on_error: bool = False
 
 
-class Standard(_Metric):
+class StandardMetric(_Metric):
     """A metric that compares the reply with the ground truth, or one of the old ones that judge."""
 
     lost = {
@@ -106,7 +106,7 @@ class Standard(_Metric):
     response_path: Text | None = None
 
 
-class GEval(_Metric):
+class GEvalMetric(_Metric):
     """Criteria of one's own, by which a judge grades."""
 
     type: Literal["geval"]
@@ -121,7 +121,7 @@ class GEval(_Metric):
     model: Llm | None = None
 
 
-class Rag(_Metric):
+class RagMetric(_Metric):
     """A metric of what was retrieved."""
 
     type: Literal["rag"]
@@ -139,7 +139,7 @@ class Rag(_Metric):
     model: Llm | None = None
 
 
-class Code(_Metric):
+class CodeMetric(_Metric):
     """A function in Python."""
 
     lost = {"model": "A function does not ask a model. Left out."}
@@ -149,13 +149,13 @@ class Code(_Metric):
     name: Text | None = None
 
 
-METRICS: dict[str, type[Standard | GEval | Rag | Code]] = {
-    "standard": Standard,
-    "geval": GEval,
-    "rag": Rag,
-    "code": Code,
+METRICS: dict[str, type[StandardMetric | GEvalMetric | RagMetric | CodeMetric]] = {
+    "standard": StandardMetric,
+    "geval": GEvalMetric,
+    "rag": RagMetric,
+    "code": CodeMetric,
 }
-Metrics = Apart[Standard | GEval | Rag | Code]
+Metrics = Apart[StandardMetric | GEvalMetric | RagMetric | CodeMetric]
 
 
 class File(Foreign):
@@ -236,7 +236,7 @@ _READ_ONCE = "Files are read once, at import, and stored. Left out."
 _OF_COMMAND = "Use the options of the command to choose what it prints. Left out."
 
 
-class Execution(Foreign):
+class ExecutionOptions(Foreign):
     """How tests are run."""
 
     lost = {
@@ -274,4 +274,4 @@ class AgentFile(Foreign):
     evaluations: Evaluations | None = None
     test_cases: Cases | None = None
     test_cases_file: Text | None = None
-    execution: Execution | None = None
+    execution: ExecutionOptions | None = None

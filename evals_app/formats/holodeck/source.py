@@ -4,15 +4,15 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from evals_app.formats.foreign.draft import surprises
-from evals_app.formats.foreign.foreign_file import Reading
-from evals_app.formats.foreign.shapes import Around
+from evals_app.formats.foreign.foreign_file import ForeignFile
+from evals_app.formats.foreign.shapes import ReaderContext
 from evals_app.formats.holodeck.variables import Filling
-from evals_app.formats.reading.parsed_file import Document
+from evals_app.formats.reading.parsed_file import ParsedFile
 from evals_app.formats.reading.problems import Loc, Problem, value_at
 
 
 @dataclass(slots=True)
-class Source(Reading):
+class HolodeckFile(ForeignFile):
     """A file whose `data` has values in place of variables; messages show what was written."""
 
     data: Any = field(default=None, repr=False)
@@ -21,12 +21,12 @@ class Source(Reading):
     @classmethod
     def of(
         cls,
-        document: Document,
+        document: ParsedFile,
         shape: Any,
-        around: Around,
+        around: ReaderContext,
         *,
         ignored: frozenset[Any] = frozenset(),
-    ) -> "Source":
+    ) -> "HolodeckFile":
         """Begin to read a file of a shape; what `ignored` keys of it hold does not matter."""
         filling = Filling(document, around.environment)
         data = document.data

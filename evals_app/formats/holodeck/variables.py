@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from evals_app.formats.reading.parsed_file import Document
+from evals_app.formats.reading.parsed_file import ParsedFile
 from evals_app.formats.reading.problems import Loc, Problem, is_secret, shortened
 from evals_app.formats.reading.yaml_scalars import resolved
 from fixtures_app.ground.json_data import text_fault
@@ -34,7 +34,7 @@ def has_variable(text: str) -> bool:
 class Filling:
     """Fills in the variables of a document; what cannot be filled in goes to `problems`."""
 
-    document: Document
+    document: ParsedFile
     environment: Mapping[str, str] = field(repr=False)
     problems: list[Problem] = field(default_factory=list)
 

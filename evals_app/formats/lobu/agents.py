@@ -13,10 +13,10 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from evals_app.formats.foreign.draft import Draft, drafted
-from evals_app.formats.foreign.foreign_file import Reading
+from evals_app.formats.foreign.foreign_file import ForeignFile
 from evals_app.formats.foreign.prompt_variables import with_plain_variables
-from evals_app.formats.foreign.shapes import Around, Foreign, Places
-from evals_app.formats.reading.parsed_file import Document, decoded
+from evals_app.formats.foreign.shapes import Foreign, ReaderContext, SourcePlaces
+from evals_app.formats.reading.parsed_file import ParsedFile, decoded
 from evals_app.formats.reading.problems import FormatError, Loc
 
 # The instructions of an agent, in this order, from files in its folder.
@@ -70,7 +70,7 @@ class _Project(Foreign):
 
 
 @dataclass(slots=True)
-class Project:
+class LobuProject:
     """A lobu.toml: the folders of its agents by their ids, and what is made of it.
 
     Folders are whole paths: an import may begin anywhere in the project.
@@ -81,16 +81,18 @@ class Project:
     drafts: list[Draft] = field(default_factory=list)
 
 
-def folder_of(path: str, around: Around) -> PurePosixPath:
+def folder_of(path: str, around: ReaderContext) -> PurePosixPath:
     """Return the folder of a file as a whole path, as far as it is known."""
     return PurePosixPath(posixpath.normpath(posixpath.join(around.root, path))).parent
 
 
-def read_project(document: Document, around: Around, folders: Collection[PurePosixPath]) -> Project:
+def read_project(
+    document: ParsedFile, around: ReaderContext, folders: Collection[PurePosixPath]
+) -> LobuProject:
     """Read a lobu.toml; `folders` are those of the files that are imported."""
-    reading = Reading(document, around)
+    reading = ForeignFile(document, around)
     reading.part(_Project, ())
-    project = Project(folder_of(document.path, around))
+    project = LobuProject(folder_of(document.path, around))
     written = document.value(("agents",))
     for slug in written if isinstance(written, dict) else ():
         home = document.value(("agents", slug, "dir"))
@@ -109,14 +111,14 @@ def read_project(document: Document, around: Around, folders: Collection[PurePos
 
 
 @dataclass(frozen=True, slots=True)
-class Tested:
+class TestedAgent:
     """Which agent an eval file tests, and to which it belongs by its folder, if to any."""
 
     agent: str | None
     home: str | None = None
 
 
-def tested_by(path: str, projects: Sequence[Project], around: Around) -> Tested:
+def tested_by(path: str, projects: Sequence[LobuProject], around: ReaderContext) -> TestedAgent:
     """Say which agent an eval file tests: as was said, else by its folder.
 
     Where neither says anything it is the first agent of the lobu.toml; None: there is none.
@@ -127,13 +129,13 @@ def tested_by(path: str, projects: Sequence[Project], around: Around) -> Tested:
     if folder.name == "evals":
         for slug, home in homes.items():
             if home == folder.parent:
-                return Tested(around.agent or slug, slug)
+                return TestedAgent(around.agent or slug, slug)
         if folder.parent.parent.name == "agents":
-            return Tested(around.agent or folder.parent.name, folder.parent.name)
-    return Tested(around.agent or next(iter(homes), None))
+            return TestedAgent(around.agent or folder.parent.name, folder.parent.name)
+    return TestedAgent(around.agent or next(iter(homes), None))
 
 
-def _agent(reading: Reading, slug: str, home: str) -> Iterator[Draft]:
+def _agent(reading: ForeignFile, slug: str, home: str) -> Iterator[Draft]:
     loc: Loc = ("agents", slug)
     document, around = reading.document, reading.around
     if around.agent is not None:
@@ -172,9 +174,9 @@ def _agent(reading: Reading, slug: str, home: str) -> Iterator[Draft]:
     yield _drafted(reading, slug, home, agent, position)
 
 
-def _drafted(reading: Reading, slug: str, home: str, agent: _Agent, position: int) -> Draft:
+def _drafted(reading: ForeignFile, slug: str, home: str, agent: _Agent, position: int) -> Draft:
     document, loc = reading.document, ("agents", slug)
-    places = Places(document, loc)
+    places = SourcePlaces(document, loc)
     here = (*loc, "providers", position)
     places.note(("model",), document, (*here, "model"))
     places.note(("model", "provider"), document, (*here, "id"))
@@ -197,7 +199,7 @@ def _drafted(reading: Reading, slug: str, home: str, agent: _Agent, position: in
     return drafted("agent", "lobu", document, data, place=places)
 
 
-def _prompt(reading: Reading, home: str) -> str:
+def _prompt(reading: ForeignFile, home: str) -> str:
     """Join what the files in an agent's folder tell it."""
     texts = []
     for name in _PROMPTS:

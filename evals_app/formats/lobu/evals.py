@@ -9,10 +9,16 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from evals_app.engine.specs.base_spec import Slug
 from evals_app.formats.foreign.draft import Draft, cut_texts, drafted
-from evals_app.formats.foreign.foreign_file import Reading
-from evals_app.formats.foreign.shapes import Around, Foreign, Places, slug_of, suite_slug
-from evals_app.formats.lobu.agents import Tested
-from evals_app.formats.reading.parsed_file import Document
+from evals_app.formats.foreign.foreign_file import ForeignFile
+from evals_app.formats.foreign.shapes import (
+    Foreign,
+    ReaderContext,
+    SourcePlaces,
+    slug_of,
+    suite_slug,
+)
+from evals_app.formats.lobu.agents import TestedAgent
+from evals_app.formats.reading.parsed_file import ParsedFile
 from evals_app.formats.reading.problems import Loc
 
 # Least share of the trials that pass, and the rubric's part of a score: neither can be written.
@@ -79,9 +85,9 @@ class _Eval(Foreign):
     turns: Annotated[list[Any], Field(min_length=1, description="The conversation.")]
 
 
-def read_eval(document: Document, around: Around, tested: Tested) -> Iterator[Draft]:
+def read_eval(document: ParsedFile, around: ReaderContext, tested: TestedAgent) -> Iterator[Draft]:
     """Read an eval file that tests an agent; it is an error if none is named."""
-    reading = Reading(document, around, cut_texts(document))
+    reading = ForeignFile(document, around, cut_texts(document))
     agent = tested.agent
     if agent is None:
         message = (
@@ -116,12 +122,12 @@ def _is_slug(text: str) -> bool:
     return True
 
 
-def _suite(reading: Reading, agent: str, *, home: str = "") -> Draft:
+def _suite(reading: ForeignFile, agent: str, *, home: str = "") -> Draft:
     """Return the suite of an eval; it is known by the agent to which it belongs."""
     owner, document = home or agent, reading.document
     # Where something is wrong the rest is looked at all the same.
     written = reading.part(_Eval, ()) or _Eval(name="unnamed", turns=[{}])
-    places = Places(document)
+    places = SourcePlaces(document)
     places.note(("suite",), document, ("name",))
     places.note(("slug",), document, ("name",))
     places.note(("cases", 0), document, ())
@@ -155,7 +161,7 @@ def _suite(reading: Reading, agent: str, *, home: str = "") -> Draft:
     return draft if reading.is_sound else draft.without_spec()
 
 
-def _turn(reading: Reading, loc: Loc, places: Places) -> dict[str, Any]:
+def _turn(reading: ForeignFile, loc: Loc, places: SourcePlaces) -> dict[str, Any]:
     """Return a turn in our words; one without checks is asked, and not graded."""
     ours = ("cases", 0, *loc)
     turn = reading.part(_Turn, loc)

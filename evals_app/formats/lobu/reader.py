@@ -6,15 +6,15 @@ Source: the Lobu documentation, pages Evaluations and lobu.toml Reference.
 from collections.abc import Iterator, Sequence
 
 from evals_app.formats.foreign.draft import Draft
-from evals_app.formats.foreign.shapes import Around
+from evals_app.formats.foreign.shapes import ReaderContext
 from evals_app.formats.lobu.agents import folder_of, read_project, tested_by
 from evals_app.formats.lobu.evals import read_eval
-from evals_app.formats.reading.parsed_file import Document
+from evals_app.formats.reading.parsed_file import ParsedFile
 
 __all__ = ["read"]
 
 
-def read(documents: Sequence[Document], around: Around) -> Iterator[Draft]:
+def read(documents: Sequence[ParsedFile], around: ReaderContext) -> Iterator[Draft]:
     """Read eval files, and the lobu.toml files above them."""
     tables = [item for item in documents if item.path.endswith(".toml")]
     folders = {folder_of(item.path, around) for item in documents}

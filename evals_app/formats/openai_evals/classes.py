@@ -8,8 +8,8 @@ from typing import Any
 
 from evals_app.formats.foreign.spots import Spot
 from evals_app.formats.openai_evals.modelgraded import read_modelgraded
-from evals_app.formats.openai_evals.parts import LostError
-from evals_app.formats.openai_evals.shapes import Entry
+from evals_app.formats.openai_evals.parts import LostPartError
+from evals_app.formats.openai_evals.shapes import RegistryEntry
 from fixtures_app.ground.patterns import MAX_PATTERN_CHARS
 from fixtures_app.ground.words import near
 
@@ -51,7 +51,7 @@ def _ideals(row: Json) -> list[str]:
         item if isinstance(item, str) else json.dumps(item) for item in ideals if item is not None
     ]
     if not texts or not all(text.strip() for text in texts):
-        raise LostError("It has no `ideal` answer to compare with.")
+        raise LostPartError("It has no `ideal` answer to compare with.")
     return texts
 
 
@@ -59,7 +59,7 @@ def _pattern(texts: list[str], *, begin: str = "", is_sensitive: bool = True) ->
     texts = list(map(re.escape, texts))
     pattern = f"{begin}(?:{'|'.join(texts)})" if len(texts) > 1 else f"{begin}{texts[0]}"
     if len(pattern) > MAX_PATTERN_CHARS:
-        raise LostError(
+        raise LostPartError(
             f"Its ideal answers have more than {MAX_PATTERN_CHARS:,} characters together."
         )
     return {"type": "matches", "value": pattern, "case_sensitive": is_sensitive}
@@ -84,7 +84,7 @@ def _json_match(row: Json) -> tuple[Json, bool]:
     try:
         values = [json.loads(text) for text in _ideals(row)]
     except (ValueError, RecursionError):
-        raise LostError("Its `ideal` answer is not JSON.") from None
+        raise LostPartError("Its `ideal` answer is not JSON.") from None
     same = [{"const": value} for value in values]
     schema = same[0] if len(same) == 1 else {"anyOf": same}
     return {"type": "json_schema", "schema": schema}, False
@@ -93,7 +93,7 @@ def _json_match(row: Json) -> tuple[Json, bool]:
 INCLUDES = Grading(_includes(is_sensitive=False))
 
 
-def grading_of(spot: Spot, entry: Entry) -> Grading | None:
+def grading_of(spot: Spot, entry: RegistryEntry) -> Grading | None:
     """Return how an eval grades; None, and reported: what it names cannot be read.
 
     Raises:
@@ -109,7 +109,7 @@ def grading_of(spot: Spot, entry: Entry) -> Grading | None:
         return Grading(lambda row: (graded.check(row), False), graded.input, graded.spot)
     if kind not in _CLASSES:
         hint = near(kind, [*_CLASSES, "ModelBasedClassify"])
-        raise LostError(_CODE.format(entry.class_) + hint)
+        raise LostPartError(_CODE.format(entry.class_) + hint)
     makes, known_args = _CLASSES[kind]
     _tell_lost(args, entry.args, known_args)
     if kind == "FuzzyMatch":

@@ -7,15 +7,15 @@ from typing import Any
 
 from evals_app.formats.foreign.chats import content_text
 from evals_app.formats.foreign.spots import Spot
-from evals_app.formats.openai_evals.parts import LostError
+from evals_app.formats.openai_evals.parts import LostPartError
 from evals_app.formats.openai_evals.shapes import (
     Asking,
-    Criterion,
     LabelModel,
     Sampling,
     ScoreModel,
+    SimilarityCheck,
     StringCheck,
-    TextSimilarity,
+    TestingCriterion,
 )
 from evals_app.formats.openai_evals.templates import Template, Variable
 from fixtures_app.ground.patterns import MAX_PATTERN_CHARS
@@ -64,7 +64,7 @@ _FORM = "Disregard what is written above about the form of the answer."
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class JudgeCriterion:
     """A criterion that can be asked; `expects` if its reference is one field of the item."""
 
     spot: Spot
@@ -78,7 +78,7 @@ class Asked:
         missing = ", ".join(f"{{{{{entry}}}}}" for entry in self.template.missing(data))
         try:
             check = self.make(data)
-        except LostError as lost:
+        except LostPartError as lost:
             why = f"This item has no {missing}." if missing else lost
             item.lose(f"The check {self.name!r} is left out here. {why}", checks=1)
             return None
@@ -88,7 +88,7 @@ class Asked:
         return {**check, **({"name": self.name[:_NAME_CHARS]} if self.name else {})}
 
 
-def read_criteria(spots: Sequence[Spot]) -> list[Asked]:
+def read_criteria(spots: Sequence[Spot]) -> list[JudgeCriterion]:
     """Read testing criteria; those that have no equal here are reported as lost."""
     items = []
     for spot in spots:
@@ -99,13 +99,13 @@ def read_criteria(spots: Sequence[Spot]) -> list[Asked]:
             name = named if isinstance(named, str) else kind
             spot.lose(_left_out(name, kind, _why(kind)), checks=1)
             continue
-        criterion = spot.part(_SHAPES.get(str(kind), Criterion))
+        criterion = spot.part(_SHAPES.get(str(kind), TestingCriterion))
         if criterion is None:
             continue
         name = criterion.name or criterion.type
         try:
             items.append(_asked(criterion, spot, name))
-        except LostError as lost:
+        except LostPartError as lost:
             spot.lose(_left_out(name, criterion.type, str(lost)), checks=1)
     return items
 
@@ -120,15 +120,15 @@ def _why(kind: str) -> str:
     return LOST_TYPES.get(kind, unknown)
 
 
-def _asked(criterion: Criterion, spot: Spot, name: str) -> Asked:
+def _asked(criterion: TestingCriterion, spot: Spot, name: str) -> JudgeCriterion:
     match criterion:
         case StringCheck():
             side, reference = _sides(criterion, swaps=criterion.operation in ("eq", "ne"))
             make = _string_check(criterion.operation, side, reference)
             is_text = side.path[0] != "output_tools" and criterion.operation != "ne"
             expects = is_text and reference.alone is not None
-            return Asked(spot, name, make, reference, expects)
-        case TextSimilarity():
+            return JudgeCriterion(spot, name, make, reference, expects)
+        case SimilarityCheck():
             return _similarity(criterion, spot, name)
         case ScoreModel() | LabelModel():
             prompt = _prompt(criterion, spot)
@@ -142,11 +142,11 @@ def _asked(criterion: Criterion, spot: Spot, name: str) -> Asked:
                 asked = prompt.fill(item, _in_words)
                 return {"type": "llm_judge", "criteria": f"{asked}\n\n{how}", **options}
 
-            return Asked(spot, name, judged, prompt)
-    raise LostError(_why(criterion.type))
+            return JudgeCriterion(spot, name, judged, prompt)
+    raise LostPartError(_why(criterion.type))
 
 
-def _sides(written: StringCheck | TextSimilarity, *, swaps: bool) -> tuple[Variable, Template]:
+def _sides(written: StringCheck | SimilarityCheck, *, swaps: bool) -> tuple[Variable, Template]:
     """Return the part of the reply that is compared, and the text that it is compared with.
 
     Raises:
@@ -154,22 +154,22 @@ def _sides(written: StringCheck | TextSimilarity, *, swaps: bool) -> tuple[Varia
     """
     side, reference = Template(written.input), Template(written.reference)
     if not (side.asks_reply or reference.asks_reply):
-        raise LostError(_NOT_THE_REPLY)
+        raise LostPartError(_NOT_THE_REPLY)
     if side.asks_reply and reference.asks_reply:
-        raise LostError("Two parts of the reply are not compared with each other.")
+        raise LostPartError("Two parts of the reply are not compared with each other.")
     if reference.asks_reply:
         if not swaps:
-            raise LostError(
+            raise LostPartError(
                 "The check reads the reply, not the text it is compared with. Make "
                 "{{sample.output_text}} the `input`."
             )
         side, reference = reference, side
     if side.alone is None:
-        raise LostError(
+        raise LostPartError(
             "The reply is in the middle of another text. Compare {{sample.output_text}} alone."
         )
     if reference.unknown:
-        raise LostError(
+        raise LostPartError(
             f"{reference.unknown[0]} is not a variable; those are {{{{item.x}}}} and {{{{sample.x}}}}."
         )
     return side.alone, reference
@@ -178,7 +178,7 @@ def _sides(written: StringCheck | TextSimilarity, *, swaps: bool) -> tuple[Varia
 def _filled(reference: Template, item: Any) -> str:
     text = reference.fill(item, _in_words)
     if not text.strip():
-        raise LostError("The text to compare with is empty.")
+        raise LostPartError("The text to compare with is empty.")
     return text
 
 
@@ -190,21 +190,23 @@ def _string_check(operation: str, side: Variable, reference: Template) -> Make:
             place = {"response_path": _json_path(path)}
             return lambda item: {"type": "exact_match", "value": _filled(reference, item), **place}
         case ("output_json", *path) if path:
-            raise LostError(
+            raise LostPartError(
                 f"Only `eq` reads a part of a JSON reply. Use json_path at {_json_path(path)}."
             )
         case ("output_tools", _, "function", "name") if operation in ("eq", "ne"):
             kind = "tool_called" if operation == "eq" else "tool_not_called"
             return lambda item: {"type": kind, "value": _filled(reference, item)}
         case _:
-            raise LostError(_unread(side))
+            raise LostPartError(_unread(side))
     return lambda item: compare(_filled(reference, item))
 
 
 def _unequal(text: str) -> Json:
     pattern = rf"\A{re.escape(text)}\z"
     if len(pattern) > MAX_PATTERN_CHARS:
-        raise LostError(f"As a pattern this text has more than {MAX_PATTERN_CHARS:,} characters.")
+        raise LostPartError(
+            f"As a pattern this text has more than {MAX_PATTERN_CHARS:,} characters."
+        )
     return {"type": "not_matches", "value": pattern, "case_sensitive": True}
 
 
@@ -216,12 +218,12 @@ _WHOLE: dict[str, Callable[[str], Json]] = {
 }
 
 
-def _similarity(criterion: TextSimilarity, spot: Spot, name: str) -> Asked:
+def _similarity(criterion: SimilarityCheck, spot: Spot, name: str) -> JudgeCriterion:
     metric = criterion.evaluation_metric
     if metric not in _METRICS:
         known = [*_METRICS, *_LOST_METRICS]
         unknown = f"This metric is not known.{near(metric, known)} Known: {', '.join(known)}."
-        raise LostError(_LOST_METRICS.get(metric, unknown))
+        raise LostPartError(_LOST_METRICS.get(metric, unknown))
     side, reference = _sides(criterion, swaps=metric in _SYMMETRIC)
     common = {**_METRICS[metric], "threshold": criterion.pass_threshold}
     match side.path:
@@ -230,11 +232,11 @@ def _similarity(criterion: TextSimilarity, spot: Spot, name: str) -> Asked:
         case ("output_json", *path) if path:
             common["response_path"] = _json_path(path)
         case _:
-            raise LostError(_unread(side))
+            raise LostPartError(_unread(side))
     if metric == "fuzzy_match":
         spot.at("evaluation_metric").lose(_WORDS)
     make: Make = lambda item: {**common, "value": _filled(reference, item)}  # noqa: E731
-    return Asked(spot, name, make, reference, reference.alone is not None)
+    return JudgeCriterion(spot, name, make, reference, reference.alone is not None)
 
 
 def _unread(side: Variable) -> str:
@@ -269,7 +271,7 @@ def _prompt(criterion: Asking, spot: Spot) -> Template:
         texts.append(text)
     prompt = "\n\n".join(filter(str.strip, texts))
     if not prompt:
-        raise LostError("Its prompt has no text.")
+        raise LostPartError("Its prompt has no text.")
     template = Template(prompt)
     for unknown in dict.fromkeys(template.unknown):
         message = f"{unknown} is not a variable of an item, so the judge receives it unchanged."
@@ -323,9 +325,9 @@ def _in_words(variable: Variable) -> str:
     return "[the reply]"
 
 
-_SHAPES: dict[str, type[Criterion]] = {
+_SHAPES: dict[str, type[TestingCriterion]] = {
     "string_check": StringCheck,
-    "text_similarity": TextSimilarity,
+    "text_similarity": SimilarityCheck,
     "score_model": ScoreModel,
     "label_model": LabelModel,
 }

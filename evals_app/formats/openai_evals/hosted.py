@@ -15,15 +15,20 @@ from evals_app.formats.foreign.chats import (
     read_chat,
 )
 from evals_app.formats.foreign.draft import Draft, drafted
-from evals_app.formats.foreign.foreign_file import Reading
-from evals_app.formats.foreign.shapes import Around, Places, distinct_names, slug_of
+from evals_app.formats.foreign.foreign_file import ForeignFile
+from evals_app.formats.foreign.shapes import ReaderContext, SourcePlaces, distinct_names, slug_of
 from evals_app.formats.foreign.spots import Spot
 from evals_app.formats.foreign.words import MESSAGES, USER, plain
-from evals_app.formats.openai_evals.criteria import Asked, model_of, read_criteria
-from evals_app.formats.openai_evals.items import Item, Origin, items_of
-from evals_app.formats.openai_evals.parts import LostError, Missed, Parts, parts_of
+from evals_app.formats.openai_evals.criteria import JudgeCriterion, model_of, read_criteria
+from evals_app.formats.openai_evals.items import DataItem, Origin, items_of
+from evals_app.formats.openai_evals.parts import LostPartError, Missed, Parts, parts_of
 from evals_app.formats.openai_evals.shapes import Eval, Messages, Run
-from evals_app.formats.openai_evals.suites import Case, Written, agent_problem, suite_draft
+from evals_app.formats.openai_evals.suites import (
+    SampleCase,
+    SampleSuite,
+    agent_problem,
+    suite_draft,
+)
 from evals_app.formats.openai_evals.templates import Template, path_of, value_at
 
 Json = dict[str, Any]
@@ -52,7 +57,9 @@ _NOTHING_ASKED = (
 )
 
 
-def read_hosted(readings: Sequence[Reading], around: Around, missed: Missed) -> Iterator[Draft]:
+def read_hosted(
+    readings: Sequence[ForeignFile], around: ReaderContext, missed: Missed
+) -> Iterator[Draft]:
     """Read the evals, runs, results and items of all files together."""
     parts = parts_of(readings)
     evals = [(spot, asked) for spot in parts.evals if (asked := spot.part(Eval))]
@@ -66,7 +73,7 @@ def read_hosted(readings: Sequence[Reading], around: Around, missed: Missed) -> 
         suite = _Suite(spot, asked, slug_of(slug), mine, parts, around, is_alone=len(evals) == 1)
         try:
             yield from suite.drafts()
-        except LostError as lost:
+        except LostPartError as lost:
             missed.append((suite.ran or spot, str(lost)))
 
 
@@ -106,7 +113,7 @@ class _Suite:
     slug: str
     runs: Sequence[tuple[Spot, Run]]
     parts: Parts
-    around: Around
+    around: ReaderContext
     is_alone: bool
     ran: Spot | None = None
     run: Run | None = None
@@ -128,7 +135,7 @@ class _Suite:
         origin = Origin(self.asked, self.spot, self.run, self.ran, self.parts, self.is_alone)
         cases = [case for item in items_of(origin) if (case := self._case(item, criteria))]
         if not cases:
-            raise LostError("This eval has no items that can be asked, so no suite is made.")
+            raise LostPartError("This eval has no items that can be asked, so no suite is made.")
         if not criteria:
             self.spot.at("testing_criteria").say(_NO_CRITERIA, level="warning")
         name = (self.asked.name or self.slug)[:_NAME_CHARS]
@@ -139,7 +146,7 @@ class _Suite:
         metadata = self.asked.metadata or {}
         tags = [f"{key}={value}"[:_NAME_CHARS] for key, value in metadata.items()]
         has_parameters = made is None or system == IN_PROMPTS
-        written = Written(name, self.slug, agent, tags, cases, has_parameters=has_parameters)
+        written = SampleSuite(name, self.slug, agent, tags, cases, has_parameters=has_parameters)
         yield suite_draft(written, self.spot)
 
     def _choose_run(self) -> None:
@@ -172,13 +179,13 @@ class _Suite:
                 spot.lose(f"{item} is not a variable of an item and is sent as it is.")
             self.templates.append((role, template, spot))
 
-    def _case(self, item: Item, criteria: Sequence[Asked]) -> Case | None:
+    def _case(self, item: DataItem, criteria: Sequence[JudgeCriterion]) -> SampleCase | None:
         chat, asked_at = self._chat(item)
         if chat is None:
             item.spot.lose(_NOTHING_ASKED, checks=len(criteria))
             return None
         checks = [(criterion, criterion.check(item.spot, item.data)) for criterion in criteria]
-        return Case(
+        return SampleCase(
             item.spot,
             _name(item.data),
             chat,
@@ -186,7 +193,7 @@ class _Suite:
             [(check, entry.spot, entry.expects) for entry, check in checks if check is not None],
         )
 
-    def _chat(self, item: Item) -> tuple[Chat | None, Spot]:
+    def _chat(self, item: DataItem) -> tuple[Chat | None, Spot]:
         """Return what is asked for an item, and where that is written."""
         messages = self._messages
         if self.templates:
@@ -214,7 +221,7 @@ class _Suite:
                 return chat, item.spot
         return None, item.spot
 
-    def _system(self, cases: Sequence[Case]) -> str:
+    def _system(self, cases: Sequence[SampleCase]) -> str:
         """Return the system prompt for all cases; if they differ, each brings its own as a parameter."""
         texts = {case.chat.system for case in cases}
         if len(texts) == 1:
@@ -237,7 +244,7 @@ class _Suite:
             return "", None
         sampling = source.sampling_params if source else None
         slug = f"{self.slug}-{slug_of(model)}"[:_SLUG_CHARS].rstrip("-")
-        places = Places(self.ran.document, (*self.ran.loc, "data_source"))
+        places = SourcePlaces(self.ran.document, (*self.ran.loc, "data_source"))
         data = {
             "agent": f"{name} ({model})"[:_NAME_CHARS],
             "slug": slug,

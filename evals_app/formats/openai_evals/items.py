@@ -6,7 +6,7 @@ from typing import Any
 
 from evals_app.formats.foreign.chats import is_chat
 from evals_app.formats.foreign.spots import Spot
-from evals_app.formats.openai_evals.parts import LostError, Parts, read_beside
+from evals_app.formats.openai_evals.parts import LostPartError, Parts, read_beside
 from evals_app.formats.openai_evals.shapes import Eval, Run
 from evals_app.formats.reading.json_lines import read_json_lines
 
@@ -19,7 +19,7 @@ _NO_ITEM = "An item is a mapping of names to values."
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class DataItem:
     """A row of data; `messages` are those that were sent for it, if a saved result has them."""
 
     spot: Spot
@@ -46,7 +46,7 @@ class Origin:
         return self.ran or self.here
 
 
-def items_of(origin: Origin) -> list[Item]:
+def items_of(origin: Origin) -> list[DataItem]:
     """Return the items of an eval, of the first place that has some.
 
     Raises:
@@ -67,7 +67,7 @@ def items_of(origin: Origin) -> list[Item]:
     return list(_items(_beside(origin, file_id).entries()))
 
 
-def _items(spots: Iterable[Spot]) -> Iterator[Item]:
+def _items(spots: Iterable[Spot]) -> Iterator[DataItem]:
     is_reported = False
     for spot in spots:
         row = spot.value
@@ -78,10 +78,10 @@ def _items(spots: Iterable[Spot]) -> Iterator[Item]:
         if inner is not row and row.get("sample") and not is_reported:
             is_reported = True
             spot.lose(_ANSWERED)
-        yield Item(spot.at("item") if inner is not row else spot, inner)
+        yield DataItem(spot.at("item") if inner is not row else spot, inner)
 
 
-def _outputs(origin: Origin) -> Iterator[Item]:
+def _outputs(origin: Origin) -> Iterator[DataItem]:
     """Return the items of the results of a run; without a run those of the newest."""
     own = origin.asked.id
     mine = [
@@ -103,7 +103,7 @@ def _outputs(origin: Origin) -> Iterator[Item]:
             data.say(_NO_ITEM)
             continue
         sent = item.at("sample", "input").value
-        yield Item(data, data.value, sent if is_chat(sent) else None)
+        yield DataItem(data, data.value, sent if is_chat(sent) else None)
 
 
 def _moment(value: Json) -> float:
@@ -121,7 +121,7 @@ def _beside(origin: Origin, file_id: str | None) -> Spot:
     chosen = (file_id and _files(origin.spot, file_id)) or paths
     beside = read_beside(origin.spot, chosen, read_json_lines) if len(chosen) == 1 else None
     if beside is None:
-        raise LostError(_no_items(file_id, paths))
+        raise LostPartError(_no_items(file_id, paths))
     return beside
 
 

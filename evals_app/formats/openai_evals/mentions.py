@@ -27,7 +27,7 @@ _NO_BYTES = b"\0"
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Prompt:
+class PromptVersion:
     """A prompt object in one version; empty: the one that is current."""
 
     id: str
@@ -64,7 +64,7 @@ class Mentions:
     """Everything that was named so far."""
 
     files: set[str] = field(default_factory=set)
-    prompts: set[Prompt] = field(default_factory=set)
+    prompts: set[PromptVersion] = field(default_factory=set)
     completions: set[str] = field(default_factory=set)
     responses: set[str] = field(default_factory=set)
     filters: set[Filter] = field(default_factory=set)
@@ -114,7 +114,7 @@ class Mentions:
         for key in ("id", "prompt_id"):
             if _is_prompt_id(key, part.get(key)):
                 version = part.get("version", part.get("prompt_version"))
-                self.prompts.add(Prompt(part[key], _version(version)))
+                self.prompts.add(PromptVersion(part[key], _version(version)))
         if part.get("type") == "file_id":
             self._note_file(part.get("id"))
         self._note_file(part.get("file_id"))
@@ -133,7 +133,7 @@ class Mentions:
 
     def _note_text(self, text: str, *, has_logs: bool) -> None:
         self.files.update(_FILES.findall(text))
-        self.prompts.update(map(Prompt, _PROMPTS.findall(text)))
+        self.prompts.update(map(PromptVersion, _PROMPTS.findall(text)))
         if has_logs and _RESPONSE.fullmatch(text):
             self.responses.add(text)
         elif has_logs and _COMPLETION.fullmatch(text):

@@ -7,7 +7,7 @@ from typing import Any
 from evals_app.formats.foreign.chats import content_text, is_chat
 from evals_app.formats.foreign.spots import Spot
 from evals_app.formats.foreign.words import text_of
-from evals_app.formats.openai_evals.parts import LostError, read_beside
+from evals_app.formats.openai_evals.parts import LostPartError, read_beside
 from evals_app.formats.openai_evals.shapes import Modelgraded
 from evals_app.formats.reading.yaml_source import read_yaml
 
@@ -22,7 +22,7 @@ _ONE_REPLY = "It compares several replies of a model. Here each reply is graded 
 
 
 @dataclass(frozen=True, slots=True)
-class Graded:
+class ModelgradedPrompt:
     """A prompt with what it needs; `input` is the key of a sample under which it is asked."""
 
     spot: Spot
@@ -50,7 +50,7 @@ def _value(match: re.Match[str], values: Json) -> str:
     if match[1] is None:
         return match[0][0]  # braces are written twice
     if match[1] not in values:
-        raise LostError(f"Its prompt uses {{{match[1]}}}, which this sample does not have.")
+        raise LostPartError(f"Its prompt uses {{{match[1]}}}, which this sample does not have.")
     value = values[match[1]]
     if is_chat(value):
         messages = (
@@ -61,7 +61,7 @@ def _value(match: re.Match[str], values: Json) -> str:
     return text_of(value)
 
 
-def read_modelgraded(args: Spot) -> Graded | None:
+def read_modelgraded(args: Spot) -> ModelgradedPrompt | None:
     """Read the prompt that an eval names; None, and reported: there is something wrong in it.
 
     Raises:
@@ -71,11 +71,11 @@ def read_modelgraded(args: Spot) -> Graded | None:
     here = args.at(key)
     name = here.value
     if not isinstance(name, str) or not name:
-        raise LostError(
+        raise LostPartError(
             "It needs the name of its prompt, for example modelgraded_spec: closedqa.", args
         )
     if args.at("multicomp_n").value not in (None, 1) or args.at("metaeval").value:
-        raise LostError(_ONE_REPLY)
+        raise LostPartError(_ONE_REPLY)
     spot = _file(here, name)
     spec = spot.part(Modelgraded) if spot else None
     if spot is None or spec is None:
@@ -83,14 +83,14 @@ def read_modelgraded(args: Spot) -> Graded | None:
     prompt = _prompt(spec.prompt)
     inputs, outputs = list(spec.input_outputs), list(spec.input_outputs.values())
     if len(inputs) > 1 or not prompt:
-        raise LostError(_ONE_REPLY if prompt else "Its prompt has no text.")
+        raise LostPartError(_ONE_REPLY if prompt else "Its prompt has no text.")
     choices = _choices(spec)
     given, renamed = (
         written if isinstance(written := args.at(key).value, dict) else {}
         for key in ("modelgraded_spec_args", "samples_renamings")
     )
     asked = inputs[0] if inputs else "input"
-    return Graded(
+    return ModelgradedPrompt(
         spot,
         next((key for key, value in renamed.items() if value == asked), asked),
         prompt,
@@ -105,7 +105,7 @@ def read_modelgraded(args: Spot) -> Graded | None:
 def _file(here: Spot, name: str) -> Spot | None:
     spot = read_beside(here, (place.format(name) for place in _PLACES), read_yaml)
     if spot is None:
-        raise LostError(
+        raise LostPartError(
             f"There is no file {name}.yaml in the folder modelgraded next to the folder of this "
             "file. Name it too, import the folder that contains both (registry), or upload both "
             "in one zip.",
@@ -126,7 +126,7 @@ def _prompt(written: Any) -> str:
 
 def _choices(spec: Modelgraded) -> tuple[str, ...]:
     if isinstance(spec.choice_strings, str) and spec.choice_strings.startswith("from_n"):
-        raise LostError(_ONE_REPLY)
+        raise LostPartError(_ONE_REPLY)
     return tuple(spec.choice_strings)
 
 
@@ -142,7 +142,7 @@ def _passing(spec: Modelgraded, choices: tuple[str, ...], name: str, spot: Spot)
         return tuple(score for score in scores if scores[score] == best)
     if name in _GOOD:
         return _GOOD[name]
-    raise LostError(
+    raise LostPartError(
         "Its prompt does not say which choices are good. Add choice_scores to it, for example "
         "choice_scores: {Y: 1, N: 0}."
     )

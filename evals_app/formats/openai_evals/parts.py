@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from evals_app.formats.foreign.foreign_file import Reading
+from evals_app.formats.foreign.foreign_file import ForeignFile
 from evals_app.formats.foreign.spots import Spot
-from evals_app.formats.reading.parsed_file import Document, Node
+from evals_app.formats.reading.parsed_file import Node, ParsedFile
 from evals_app.formats.reading.problems import FormatError
 
 _UNKNOWN = (
@@ -21,7 +21,7 @@ _CUT_OFF = (
 _NESTED = ("eval", "run", "runs", "output_items")
 
 
-class LostError(Exception):
+class LostPartError(Exception):
     """Something that is left out; the message says what to do instead, `spot` where it is named."""
 
     def __init__(self, message: str, spot: Spot | None = None) -> None:
@@ -34,7 +34,7 @@ Missed = list[tuple[Spot, str]]
 
 
 def read_beside(
-    here: Spot, paths: Iterable[str], read: Callable[[str, bytes], Document]
+    here: Spot, paths: Iterable[str], read: Callable[[str, bytes], ParsedFile]
 ) -> Spot | None:
     """Read the first of some files that exists; None if none does.
 
@@ -49,8 +49,8 @@ def read_beside(
             document = read(reading.path(path), content)
         except FormatError as error:
             reading.problems += error.problems
-            document = Document(path, None, Node(1, 1))
-        return Spot(Reading(document, reading.around, reading.problems))
+            document = ParsedFile(path, None, Node(1, 1))
+        return Spot(ForeignFile(document, reading.around, reading.problems))
     return None
 
 
@@ -64,7 +64,7 @@ class Parts:
     items: list[Spot] = field(default_factory=list)
 
 
-def parts_of(readings: Sequence[Reading]) -> Parts:
+def parts_of(readings: Sequence[ForeignFile]) -> Parts:
     """Find the objects in files; what is none is reported."""
     parts = Parts()
     for reading in readings:
@@ -74,7 +74,7 @@ def parts_of(readings: Sequence[Reading]) -> Parts:
     return parts
 
 
-def _tell_cut_off(readings: Sequence[Reading]) -> None:
+def _tell_cut_off(readings: Sequence[ForeignFile]) -> None:
     """Report lists of the API whose last page is not here."""
     last: dict[tuple[Any, ...], tuple[Spot, bool]] = {}
     for reading in readings:

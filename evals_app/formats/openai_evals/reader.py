@@ -10,8 +10,8 @@ https://github.com/openai/evals
 from collections.abc import Iterator, Sequence
 
 from evals_app.formats.foreign.draft import Draft, cut_texts
-from evals_app.formats.foreign.foreign_file import Reading
-from evals_app.formats.foreign.shapes import Around
+from evals_app.formats.foreign.foreign_file import ForeignFile
+from evals_app.formats.foreign.shapes import ReaderContext
 from evals_app.formats.openai_evals.hosted import read_hosted
 from evals_app.formats.openai_evals.parts import Missed
 from evals_app.formats.openai_evals.registry import (
@@ -20,14 +20,14 @@ from evals_app.formats.openai_evals.registry import (
     read_registry,
     read_samples,
 )
-from evals_app.formats.reading.parsed_file import Document
+from evals_app.formats.reading.parsed_file import ParsedFile
 
 __all__ = ["read"]
 
 
-def read(documents: Sequence[Document], around: Around) -> Iterator[Draft]:
+def read(documents: Sequence[ParsedFile], around: ReaderContext) -> Iterator[Draft]:
     """Read all files together: runs and items name the evals that they belong to."""
-    readings = [Reading(document, around, cut_texts(document)) for document in documents]
+    readings = [ForeignFile(document, around, cut_texts(document)) for document in documents]
     missed: Missed = []
     are_read = False
     for draft in _drafts(readings, around, missed):
@@ -41,7 +41,9 @@ def read(documents: Sequence[Document], around: Around) -> Iterator[Draft]:
             yield reading.remarks("openai-evals")
 
 
-def _drafts(readings: Sequence[Reading], around: Around, missed: Missed) -> Iterator[Draft]:
+def _drafts(
+    readings: Sequence[ForeignFile], around: ReaderContext, missed: Missed
+) -> Iterator[Draft]:
     objects = []
     for reading in readings:
         if is_registry(reading.document):

@@ -6,15 +6,20 @@ from typing import Any, TypeVar
 
 from evals_app.formats.foreign.chats import chat_of, own_prompt
 from evals_app.formats.foreign.draft import Draft
-from evals_app.formats.foreign.foreign_file import Reading
-from evals_app.formats.foreign.shapes import Around, slug_of
+from evals_app.formats.foreign.foreign_file import ForeignFile
+from evals_app.formats.foreign.shapes import ReaderContext, slug_of
 from evals_app.formats.foreign.spots import Spot
 from evals_app.formats.openai_evals.classes import INCLUDES, Grading, grading_of
-from evals_app.formats.openai_evals.parts import LostError, Missed, read_beside
-from evals_app.formats.openai_evals.shapes import Alias, Entry
-from evals_app.formats.openai_evals.suites import Case, Written, agent_problem, suite_draft
+from evals_app.formats.openai_evals.parts import LostPartError, Missed, read_beside
+from evals_app.formats.openai_evals.shapes import Alias, RegistryEntry
+from evals_app.formats.openai_evals.suites import (
+    SampleCase,
+    SampleSuite,
+    agent_problem,
+    suite_draft,
+)
 from evals_app.formats.reading.json_lines import read_json_lines
-from evals_app.formats.reading.parsed_file import Document
+from evals_app.formats.reading.parsed_file import ParsedFile
 from fixtures_app.ground.words import near
 
 T = TypeVar("T")
@@ -24,7 +29,7 @@ _NAME_CHARS = 200
 _POINTER = b"version https://git-lfs"
 
 
-def read_registry(reading: Reading, around: Around, missed: Missed) -> Iterator[Draft]:
+def read_registry(reading: ForeignFile, around: ReaderContext, missed: Missed) -> Iterator[Draft]:
     """Read the evals of a file: each name of one becomes a suite."""
     root = Spot(reading)
     entries = {name: root.at(name) for name in reading.document.data}
@@ -39,13 +44,13 @@ def read_registry(reading: Reading, around: Around, missed: Missed) -> Iterator[
             missed.append((spot.at("id"), message))
     for key, spot in evals.items():
         name, alias = named.get(key, (key, None))
-        entry = spot.part(Entry)
+        entry = spot.part(RegistryEntry)
         if entry is not None:
             description = entry.description or (alias.description if alias else "")
             yield from _suite(spot, entry, _named(name, around, description), missed)
 
 
-def read_samples(reading: Reading, around: Around, missed: Missed) -> Iterator[Draft]:
+def read_samples(reading: ForeignFile, around: ReaderContext, missed: Missed) -> Iterator[Draft]:
     """Read samples by themselves; nothing says how replies are compared, so it is usual here."""
     rows = Spot(reading)
     rows.say(
@@ -58,16 +63,16 @@ def read_samples(reading: Reading, around: Around, missed: Missed) -> Iterator[D
         stem = around.folder(reading.document) or stem
     try:
         yield _drafted(rows, rows, INCLUDES, _named(stem, around))
-    except LostError as lost:
+    except LostPartError as lost:
         missed.append((rows, str(lost)))
 
 
-def _named(name: str, around: Around, description: str = "") -> Written:
+def _named(name: str, around: ReaderContext, description: str = "") -> SampleSuite:
     agent = around.agent or ""
-    return Written(name[:_NAME_CHARS], slug_of(name), agent, description=description)
+    return SampleSuite(name[:_NAME_CHARS], slug_of(name), agent, description=description)
 
 
-def _suite(spot: Spot, entry: Entry, named: Written, missed: Missed) -> Iterator[Draft]:
+def _suite(spot: Spot, entry: RegistryEntry, named: SampleSuite, missed: Missed) -> Iterator[Draft]:
     before = len(missed)
     grading = _tried(lambda: grading_of(spot, entry), spot, named, missed)
     if grading is None and missed[before:] and missed[-1][0] is spot:
@@ -79,11 +84,11 @@ def _suite(spot: Spot, entry: Entry, named: Written, missed: Missed) -> Iterator
             yield draft
 
 
-def _tried(read: Callable[[], T], spot: Spot, named: Written, missed: Missed) -> T | None:
+def _tried(read: Callable[[], T], spot: Spot, named: SampleSuite, missed: Missed) -> T | None:
     """Read a part of an eval; None, and remembered: the eval is left out."""
     try:
         return read()
-    except LostError as lost:
+    except LostPartError as lost:
         missed.append((lost.spot or spot, f"The eval {named.name} is left out. {lost}"))
         return None
 
@@ -96,20 +101,20 @@ def _samples(spot: Spot) -> Spot | None:
     """
     written = spot.value
     if not isinstance(written, str) or not written:
-        raise LostError(
+        raise LostPartError(
             "It needs the path of its samples here, for example my-eval/samples.jsonl.", spot
         )
 
-    def read(path: str, content: bytes) -> Document:
+    def read(path: str, content: bytes) -> ParsedFile:
         if content.startswith(_POINTER):
-            raise LostError(
+            raise LostPartError(
                 f"{path} is only a pointer of Git LFS. Fetch the file itself: git lfs pull.", spot
             )
         return read_json_lines(path, content)
 
     samples = read_beside(spot, (place.format(written) for place in _DATA), read)
     if samples is None:
-        raise LostError(
+        raise LostPartError(
             f"There is no file {written} in the folder data next to the folder of this file. "
             "Name it too, import the folder that contains both (registry), or upload both in one "
             "zip.",
@@ -118,7 +123,7 @@ def _samples(spot: Spot) -> Spot | None:
     return None if samples.value is None else samples
 
 
-def _drafted(rows: Spot, spot: Spot, grading: Grading, named: Written) -> Draft:
+def _drafted(rows: Spot, spot: Spot, grading: Grading, named: SampleSuite) -> Draft:
     """Make the suite of some samples.
 
     Raises:
@@ -126,7 +131,7 @@ def _drafted(rows: Spot, spot: Spot, grading: Grading, named: Written) -> Draft:
     """
     cases = [case for row in rows.entries() if (case := _case(row, grading))]
     if not cases:
-        raise LostError("None of its samples can be asked.")
+        raise LostPartError("None of its samples can be asked.")
     if not named.agent:
         spot.reading.problems.append(agent_problem(spot))
     elif any(case.chat.system for case in cases):
@@ -134,7 +139,7 @@ def _drafted(rows: Spot, spot: Spot, grading: Grading, named: Written) -> Draft:
     return suite_draft(replace(named, cases=cases), spot)
 
 
-def _case(row: Spot, grading: Grading) -> Case | None:
+def _case(row: Spot, grading: Grading) -> SampleCase | None:
     data: Any = row.value
     if not isinstance(data, dict):
         row.say('A sample is written {"input": ..., "ideal": ...}.')
@@ -150,13 +155,15 @@ def _case(row: Spot, grading: Grading) -> Case | None:
     try:
         check, expects = grading.make(data)
         checks.append((check, grading.spot or row, expects))
-    except LostError as lost:
+    except LostPartError as lost:
         row.lose(f"The check of this sample is left out. {lost}", checks=1)
     name = data.get("id")
-    return Case(row, name if isinstance(name, str) else "", chat, row.at(grading.input), checks)
+    return SampleCase(
+        row, name if isinstance(name, str) else "", chat, row.at(grading.input), checks
+    )
 
 
-def is_registry(document: Document) -> bool:
+def is_registry(document: ParsedFile) -> bool:
     """Whether a file is one of the registry, and no object of the API."""
     data = document.data
     return isinstance(data, dict) and any(map(_is_eval, data.values()))
@@ -166,7 +173,7 @@ def _is_eval(entry: Any) -> bool:
     return isinstance(entry, dict) and "class" in entry
 
 
-def is_samples(document: Document) -> bool:
+def is_samples(document: ParsedFile) -> bool:
     """Whether a file has samples: rows of what is asked, and the ideal answer."""
     rows = document.data
     first = rows[0] if isinstance(rows, list) and rows else None

@@ -16,13 +16,13 @@ _EFFORT = "The reasoning effort of a model cannot be set here."
 _SHAPE = "The form of the reply is not sent to the model. Ask for it in the system prompt."
 
 
-class Part(Foreign):
+class ApiPart(Foreign):
     """A part of a file; what a later version of the API adds is a loss, not an error."""
 
     overlooks: ClassVar[bool] = True
 
 
-class Eval(Part):
+class Eval(ApiPart):
     """What is evaluated: criteria, and which data they are about."""
 
     id: Text | None = None
@@ -39,7 +39,7 @@ class Eval(Part):
     runs: Any = None
 
 
-class Sampling(Part):
+class Sampling(ApiPart):
     """Settings of a model."""
 
     lost = {
@@ -63,7 +63,7 @@ class Sampling(Part):
         return {key: value for key, value in settings.items() if value is not None}
 
 
-class Messages(Part):
+class Messages(ApiPart):
     """What is sent to the model: messages with variables, or the place of messages in an item."""
 
     type: Literal["template", "item_reference"]
@@ -77,7 +77,7 @@ class Messages(Part):
         return self
 
 
-class DataSource(Part):
+class DataSource(ApiPart):
     """What a run asked, and which model."""
 
     type: Text
@@ -87,7 +87,7 @@ class DataSource(Part):
     sampling_params: Sampling | None = None
 
 
-class Run(Part):
+class Run(ApiPart):
     """A run of an eval."""
 
     id: Text | None = None
@@ -108,7 +108,7 @@ class Run(Part):
     status: Any = None
 
 
-class Criterion(Part):
+class TestingCriterion(ApiPart):
     """Something that is checked."""
 
     type: Text
@@ -116,7 +116,7 @@ class Criterion(Part):
     id: Any = None
 
 
-class StringCheck(Criterion):
+class StringCheck(TestingCriterion):
     """Two texts are compared."""
 
     operation: Literal["eq", "ne", "like", "ilike"]
@@ -124,7 +124,7 @@ class StringCheck(Criterion):
     reference: str
 
 
-class TextSimilarity(Criterion):
+class SimilarityCheck(TestingCriterion):
     """How much two texts share is measured."""
 
     evaluation_metric: Text
@@ -133,7 +133,7 @@ class TextSimilarity(Criterion):
     pass_threshold: Annotated[float, Field(ge=0, le=1)]
 
 
-class Asking(Criterion):
+class Asking(TestingCriterion):
     """A model is asked."""
 
     input: Annotated[list[Any], Field(min_length=1, description="The messages to the grader.")]
@@ -179,7 +179,7 @@ class LabelModel(Asking):
         return self
 
 
-class Alias(Part):
+class Alias(ApiPart):
     """A name of an eval in the registry."""
 
     id: Text
@@ -188,7 +188,7 @@ class Alias(Part):
     metrics: Any = None
 
 
-class Entry(Part):
+class RegistryEntry(ApiPart):
     """An eval in the registry: its class, and what it is called with."""
 
     class_: Annotated[Text, Field(alias="class")]
@@ -197,7 +197,7 @@ class Entry(Part):
     registry_path: Any = None
 
 
-class Modelgraded(Part):
+class Modelgraded(ApiPart):
     """How a model grades: a prompt with {variables}, and the choices that it has."""
 
     prompt: Any

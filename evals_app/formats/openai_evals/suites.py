@@ -7,7 +7,7 @@ from typing import Any
 from evals_app.engine.basics.template import escape_braces as with_backslashes
 from evals_app.formats.foreign.chats import INSTRUCTIONS, Chat
 from evals_app.formats.foreign.draft import Draft, drafted
-from evals_app.formats.foreign.shapes import Places, distinct_names
+from evals_app.formats.foreign.shapes import SourcePlaces, distinct_names
 from evals_app.formats.foreign.spots import Spot
 from evals_app.formats.reading.problems import Loc, NoAgent
 
@@ -17,7 +17,7 @@ _NO_AGENT = "No agent is named. Choose the one to test with --agent."
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class SampleCase:
     """A case: where it is written, what is asked, and its checks with the place of each.
 
     The flag next to a check says that its text is the expected answer.
@@ -31,14 +31,14 @@ class Case:
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class SampleSuite:
     """A suite: its name, slug, agent, tags and cases."""
 
     name: str
     slug: str
     agent: str
     tags: Sequence[str] = ()
-    cases: Sequence[Case] = field(default=(), repr=False)
+    cases: Sequence[SampleCase] = field(default=(), repr=False)
     description: str = ""
     # Whether the agent gets the system prompts case by case, or may.
     has_parameters: bool = True
@@ -50,10 +50,10 @@ def agent_problem(spot: Spot) -> NoAgent:
     return NoAgent(spot.document.path, line, column, "", "", _NO_AGENT)
 
 
-def suite_draft(suite: Written, spot: Spot) -> Draft:
+def suite_draft(suite: SampleSuite, spot: Spot) -> Draft:
     """Make the suite; checks that all cases share become those of the suite."""
     _tell_remarks(suite.cases)
-    places = Places(spot.document, spot.loc)
+    places = SourcePlaces(spot.document, spot.loc)
     names = [case.name or f"row-{n:04}" for n, case in enumerate(suite.cases, 1)]
     expected = [
         next((check["value"] for check, _, expects in case.checks if expects), None)
@@ -87,7 +87,7 @@ def suite_draft(suite: Written, spot: Spot) -> Draft:
     return draft if suite.agent else draft.without_agent()
 
 
-def _tell_remarks(cases: Sequence[Case]) -> None:
+def _tell_remarks(cases: Sequence[SampleCase]) -> None:
     """Report what became of messages, each thing in the first case that has it."""
     reported: set[str] = set()
     for case in cases:
@@ -97,7 +97,7 @@ def _tell_remarks(cases: Sequence[Case]) -> None:
                 case.asked_at.lose(remark)
 
 
-def _checks(case: Case, expected: str | None) -> list[tuple[Json, Spot]]:
+def _checks(case: SampleCase, expected: str | None) -> list[tuple[Json, Spot]]:
     """Return the checks of a case; those of its expected answer do not repeat it."""
     return [
         (_without_value(check) if expects and check["value"] == expected else check, at)
@@ -116,7 +116,7 @@ def _graded(own: Sequence[tuple[Json, Spot]], *, is_graded: bool) -> Json:
     return {}
 
 
-def _note(places: Places, n: int, case: Case, own: Sequence[tuple[Json, Spot]]) -> None:
+def _note(places: SourcePlaces, n: int, case: SampleCase, own: Sequence[tuple[Json, Spot]]) -> None:
     """Remember where a case and its checks were written."""
     here: Loc = ("cases", n)
     there: Loc = (*here, "turns", 0)
@@ -126,7 +126,7 @@ def _note(places: Places, n: int, case: Case, own: Sequence[tuple[Json, Spot]]) 
         places.note((*there, "assertions", k), at.document, at.loc)
 
 
-def _case(case: Case, name: str, expected: str | None, *, has_parameters: bool) -> Json:
+def _case(case: SampleCase, name: str, expected: str | None, *, has_parameters: bool) -> Json:
     system = case.chat.system if has_parameters else ""
     turn: Json = {"user": with_backslashes(case.chat.user)}
     return {

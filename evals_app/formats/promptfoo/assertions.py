@@ -17,16 +17,16 @@ from evals_app.formats.promptfoo.checks import (
     NO_CODE,
     NOT_TEXT,
     TYPES,
-    Asserted,
     Change,
-    LostError,
+    FilledAssertion,
+    NoEquivalentError,
     WrongError,
     require_same_result,
 )
 from evals_app.formats.promptfoo.providers import embedder_of, judge_of
 from evals_app.formats.promptfoo.shapes import Assertion
-from evals_app.formats.promptfoo.source import Spot, is_data, is_file, is_program
-from evals_app.formats.promptfoo.templates import Template, Vars
+from evals_app.formats.promptfoo.source import ProjectSpot, is_data, is_file, is_program
+from evals_app.formats.promptfoo.templates import NunjucksTemplate, Vars
 from fixtures_app.ground.words import near
 
 Json = dict[str, Any]
@@ -51,7 +51,7 @@ class _UnreadError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class AssertionContext:
     """What assertions of a case are read with; `turn` takes what they need of the turn.
 
     `transforms`: where there is code that changes each reply before any assertion reads it.
@@ -60,13 +60,15 @@ class Setting:
 
     values: Vars
     turn: Json
-    transforms: Sequence[Spot]
-    grader: Spot | None
+    transforms: Sequence[ProjectSpot]
+    grader: ProjectSpot | None
     templates: Mapping[str, Any]
     by_score: bool
 
 
-def read_checks(spot: Spot, setting: Setting, share: float = 1.0) -> list[tuple[Json, Spot]]:
+def read_checks(
+    spot: ProjectSpot, setting: AssertionContext, share: float = 1.0
+) -> list[tuple[Json, ProjectSpot]]:
     """Return the checks that an assertion means, each with its place; report what is lost."""
     followed = _referred(spot, setting)
     written = followed.part(Assertion) if followed else None
@@ -81,7 +83,7 @@ def read_checks(spot: Spot, setting: Setting, share: float = 1.0) -> list[tuple[
         return []
     try:
         checks = _checks(spot, written, setting)
-    except LostError as lost:
+    except NoEquivalentError as lost:
         spot.lose(f"{written.type} has no equivalent here and is left out. {lost}", checks=1)
         return []
     except WrongError as wrong:
@@ -99,7 +101,7 @@ def _weight(written: float | None, *, metric_only: bool) -> float:
     return 0.0 if metric_only else 1.0 if written is None else written
 
 
-def _referred(spot: Spot, setting: Setting) -> Spot | None:
+def _referred(spot: ProjectSpot, setting: AssertionContext) -> ProjectSpot | None:
     """Follow a reference to another place of the configuration; None, and reported: it is not there."""
     written = spot.value
     reference = written.get("$ref") if isinstance(written, dict) else None
@@ -116,8 +118,8 @@ def _referred(spot: Spot, setting: Setting) -> Spot | None:
 
 
 def _set(
-    spot: Spot, written: Assertion, setting: Setting, weight: float
-) -> list[tuple[Json, Spot]]:
+    spot: ProjectSpot, written: Assertion, setting: AssertionContext, weight: float
+) -> list[tuple[Json, ProjectSpot]]:
     if written.threshold is not None:
         spot.at("threshold").lose(
             "In promptfoo some assertions of a set may fail. Here all of them must pass."
@@ -128,7 +130,7 @@ def _set(
     return [check for item in inner for check in read_checks(item, setting, share)]
 
 
-def _weight_of(spot: Spot) -> float:
+def _weight_of(spot: ProjectSpot) -> float:
     if not isinstance(spot.value, dict):
         return 0
     written = spot.value.get("weight")
@@ -136,18 +138,18 @@ def _weight_of(spot: Spot) -> float:
     return _weight(weight, metric_only=spot.value.get("metricOnly") is True)
 
 
-def _checks(spot: Spot, written: Assertion, setting: Setting) -> list[Json]:
+def _checks(spot: ProjectSpot, written: Assertion, setting: AssertionContext) -> list[Json]:
     kind = str(written.type).removeprefix(_NOT)
     if kind not in CHECKS and kind not in LOST and not kind.startswith("promptfoo:"):
         hint = near(kind, TYPES)
         raise WrongError(f"Unknown assertion {kind!r}.{hint} Known: {', '.join(TYPES)}.")
     if kind not in CHECKS:
-        raise LostError(LOST.get(kind, JUDGE))
+        raise NoEquivalentError(LOST.get(kind, JUDGE))
     if written.context_transform is not None:
         message = f"{NO_CODE} The results of the agent's tools are its context."
         spot.at("contextTransform").lose(message)
     place, changes = (None, frozenset[Change]()) if kind in NOT_TEXT else _read(written, setting)
-    asserted = Asserted(
+    asserted = FilledAssertion(
         kind,
         inverse=str(written.type) != kind,
         value=_value(spot, setting.values, kind),
@@ -164,14 +166,14 @@ def _checks(spot: Spot, written: Assertion, setting: Setting) -> list[Json]:
     return checks
 
 
-def _value(spot: Spot, values: Vars, kind: str) -> Any:
+def _value(spot: ProjectSpot, values: Vars, kind: str) -> Any:
     """Return the value of an assertion, loaded from a file and with its variables filled in."""
     here = spot.at("value")
     written = here.value
     if not is_file(written):
         return _filled(written, values, here, kind)
     if is_program(written):
-        raise LostError(CODE)
+        raise NoEquivalentError(CODE)
     for path in here.files(written)[:1]:
         if is_data(path) and (document := here.project.document(here, path)):
             return document.data
@@ -180,11 +182,11 @@ def _value(spot: Spot, values: Vars, kind: str) -> Any:
     raise _UnreadError
 
 
-def _filled(value: Any, values: Vars, here: Spot, kind: str) -> Any:
+def _filled(value: Any, values: Vars, here: ProjectSpot, kind: str) -> Any:
     if isinstance(value, str):
-        template = Template(value)
+        template = NunjucksTemplate(value)
         if template.problem:
-            raise LostError(f"{template.problem}.")
+            raise NoEquivalentError(f"{template.problem}.")
         for name in template.missing(values):
             message = f"A test with this assertion does not set {{{{{name}}}}}, so it is empty."
             here.say(message, level="warning")
@@ -197,7 +199,7 @@ def _filled(value: Any, values: Vars, here: Spot, kind: str) -> Any:
     return value
 
 
-def _text_of(template: Template, values: Vars, kind: str) -> str:
+def _text_of(template: NunjucksTemplate, values: Vars, kind: str) -> str:
     """Fill in a text. One that is looked for must not be data, which no reply has.
 
     What looks for several texts cuts them at the commas that Nunjucks puts between those of a list.
@@ -210,10 +212,10 @@ def _text_of(template: Template, values: Vars, kind: str) -> str:
         return template.joined(values)
     name = mapping or next(iter(holding))
     if mapping:
-        raise LostError(
+        raise NoEquivalentError(
             f"{{{{{name}}}}} holds keys with values, not a text. Name one of them: {{{{{name}.key}}}}."
         )
-    raise LostError(
+    raise NoEquivalentError(
         f"{{{{{name}}}}} holds a list, and this looks for one text. Name one of its items, such as "
         f"{{{{{name}[0]}}}}, or use contains-all or contains-any with the whole list."
     )
@@ -223,7 +225,7 @@ def _has_mapping(value: Any) -> bool:
     return isinstance(value, Mapping) or (isinstance(value, list) and any(map(_has_mapping, value)))
 
 
-def _read(written: Assertion, setting: Setting) -> tuple[str | None, frozenset[Change]]:
+def _read(written: Assertion, setting: AssertionContext) -> tuple[str | None, frozenset[Change]]:
     """Return the part of a JSON reply that is looked at (None: all of it), and how it is changed.
 
     Raises:
@@ -239,17 +241,19 @@ def _read(written: Assertion, setting: Setting) -> tuple[str | None, frozenset[C
         elif isinstance(code, str) and (match := _PLACE.fullmatch(code)):
             places.append(match[1].removeprefix("."))
         else:
-            raise LostError(_TRANSFORMED)
+            raise NoEquivalentError(_TRANSFORMED)
     if len(places) + bool(changes) > 1:
-        raise LostError(_TRANSFORMED)
+        raise NoEquivalentError(_TRANSFORMED)
     return (places[0] if places else None), changes
 
 
-def _common(check: Json, spot: Spot, written: Assertion, setting: Setting, weight: float) -> Json:
+def _common(
+    check: Json, spot: ProjectSpot, written: Assertion, setting: AssertionContext, weight: float
+) -> Json:
     """Add what every check may have: its name, its weight, its judge."""
     common: Json = {}
     if written.metric and "name" not in check:
-        template = Template(written.metric)
+        template = NunjucksTemplate(written.metric)
         if template.problem:
             spot.at("metric").lose(f"{template.problem}. It stays as it is.")
         name = template.literal(setting.values)[:_NAME_CHARS]

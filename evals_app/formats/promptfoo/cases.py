@@ -9,8 +9,8 @@ from typing import Any
 from evals_app.engine.specs.files import is_shown_as_it_is, media_type
 from evals_app.formats.promptfoo.rows import as_test
 from evals_app.formats.promptfoo.shapes import Scenario, Test
-from evals_app.formats.promptfoo.source import Spot, is_data, is_file
-from evals_app.formats.promptfoo.templates import Template, composed, text_of
+from evals_app.formats.promptfoo.source import ProjectSpot, is_data, is_file
+from evals_app.formats.promptfoo.templates import NunjucksTemplate, composed, text_of
 
 _MAX_COMBINATIONS = 1_000
 _NAME_CHARS = 120
@@ -20,12 +20,12 @@ _NAME_CHARS = 120
 class Layer:
     """What one place says of a test: all tests, a row of a scenario, or the test itself."""
 
-    spot: Spot
+    spot: ProjectSpot
     says: Test
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class ExpandedTest:
     """One test with one set of variables."""
 
     layers: Sequence[Layer]
@@ -34,11 +34,11 @@ class Case:
     files: Sequence[str]
 
     @property
-    def spot(self) -> Spot:
+    def spot(self) -> ProjectSpot:
         return self.layers[-1].spot
 
     @property
-    def assertions(self) -> list[Spot]:
+    def assertions(self) -> list[ProjectSpot]:
         """Return the places of its assertions, those of all tests first."""
         *shared, own = self.layers
         default = shared[:1] if not own.says.options.disable_default_asserts else []
@@ -79,12 +79,12 @@ class Case:
             merged |= layer.says.metadata
         return merged
 
-    def option(self, key: str) -> Spot | None:
+    def option(self, key: str) -> ProjectSpot | None:
         """Return the place of an option, nearest to the test."""
         spots = (layer.spot.at("options", key) for layer in reversed(self.layers))
         return next((spot for spot in spots if spot.value is not None), None)
 
-    def transforms(self) -> list[Spot]:
+    def transforms(self) -> list[ProjectSpot]:
         """Return the place of the code that changes each reply; `postprocess` is its old name."""
         spots = (self.option("transform"), self.option("postprocess"))
         return [spot for spot in spots if spot is not None][:1]
@@ -94,7 +94,7 @@ class Case:
         spot = self.option(key)
         if spot is None:
             return ""
-        template = Template(text_of(spot.value))
+        template = NunjucksTemplate(text_of(spot.value))
         _tell_kept(spot, template)
         return template.message(self.values)
 
@@ -116,7 +116,7 @@ def is_meant(wanted: Sequence[str] | None, labels: Sequence[str]) -> bool:
     )
 
 
-def read_cases(config: Spot) -> list[Case]:
+def read_cases(config: ProjectSpot) -> list[ExpandedTest]:
     """Read all tests of a configuration, in its order; those that are not sound are reported."""
     spot = config.at("defaultTest")
     default = list(_layers(spot)) or [Layer(spot, Test())]
@@ -131,14 +131,14 @@ def read_cases(config: Spot) -> list[Case]:
     return [case for layers in tests for case in _cases(layers)]
 
 
-def _layers(spot: Spot) -> Iterator[Layer]:
+def _layers(spot: ProjectSpot) -> Iterator[Layer]:
     for entry in _entries(spot):
         says = entry.part(Test)
         if says is not None:
             yield Layer(entry, says)
 
 
-def _entries(spot: Spot) -> Iterator[Spot]:
+def _entries(spot: ProjectSpot) -> Iterator[ProjectSpot]:
     """Return the entries of a list, with those of the files that it names."""
     for entry in spot.entries():
         written = entry.value
@@ -155,7 +155,7 @@ def _entries(spot: Spot) -> Iterator[Spot]:
             yield entry
 
 
-def _of_file(file: Spot) -> Iterator[Spot]:
+def _of_file(file: ProjectSpot) -> Iterator[ProjectSpot]:
     if file.document.path.endswith(".csv"):
         tests = [as_test(row) for row in file.value]
         reading = replace(file.reading, document=replace(file.document, data=tests))
@@ -174,7 +174,7 @@ class _Variables:
     values: dict[str, Any] = field(default_factory=dict)
     files: list[str] = field(default_factory=list)
 
-    def load(self, spot: Spot) -> None:
+    def load(self, spot: ProjectSpot) -> None:
         written = spot.value
         if isinstance(written, str) and (is_file(written) or is_data(written)):
             for file in spot.loaded(written):
@@ -186,7 +186,7 @@ class _Variables:
                 "Expected variables: keys with values, or file:// and the path of a file with them."
             )
 
-    def _value(self, spot: Spot) -> Any:
+    def _value(self, spot: ProjectSpot) -> Any:
         value = spot.value
         if isinstance(value, list):
             return [self._value(spot.at(n)) for n in range(len(value))]
@@ -195,7 +195,7 @@ class _Variables:
         contents = [self._content(spot, path) for path in spot.files(value)]
         return contents[0] if len(contents) == 1 and "*" not in value else contents or ""
 
-    def _content(self, spot: Spot, path: str) -> Any:
+    def _content(self, spot: ProjectSpot, path: str) -> Any:
         if _is_picture(path):
             self.files.append(path)
             return ""
@@ -212,12 +212,12 @@ def _is_picture(path: str) -> bool:
         return False
 
 
-def _cases(layers: Sequence[Layer]) -> Iterator[Case]:
+def _cases(layers: Sequence[Layer]) -> Iterator[ExpandedTest]:
     """Return a case for each combination of variables that have several values."""
     loaded = _Variables()
     for layer in layers:
         loaded.load(layer.spot.at("vars"))
-    case = Case(layers, "", {}, list(dict.fromkeys(loaded.files)))
+    case = ExpandedTest(layers, "", {}, list(dict.fromkeys(loaded.files)))
     several = {
         name: value
         for name, value in loaded.values.items()
@@ -231,20 +231,20 @@ def _cases(layers: Sequence[Layer]) -> Iterator[Case]:
     for name, value in loaded.values.items():
         for text in value if isinstance(value, list) else [value]:
             if isinstance(text, str) and "{{" in text:
-                _tell_kept(_spot_of(name, layers), Template(text))
+                _tell_kept(_spot_of(name, layers), NunjucksTemplate(text))
     for combination in product(*several.values()):
         chosen = dict(zip(several, combination, strict=True))
         values = composed({**loaded.values, **chosen})
         yield replace(case, values=values, name=_name(layers[-1].says.description, values, chosen))
 
 
-def _spot_of(name: str, layers: Sequence[Layer]) -> Spot:
+def _spot_of(name: str, layers: Sequence[Layer]) -> ProjectSpot:
     """Return where a variable is written: nearest to the test, or the test if it is in a file."""
     spots = (layer.spot.at("vars", name) for layer in reversed(layers))
     return next((spot for spot in spots if spot.value is not None), layers[-1].spot)
 
 
-def _tell_kept(spot: Spot, template: Template) -> None:
+def _tell_kept(spot: ProjectSpot, template: NunjucksTemplate) -> None:
     """Report what of a text cannot be filled in."""
     if template.problem:
         spot.lose(f"{template.problem}. It stays as it is.")
@@ -256,7 +256,7 @@ def _name(description: str | None, values: Mapping[str, Any], chosen: Mapping[st
         f"{key}: {text_of(value)}" for key, value in (chosen or values).items() if value
     )
     if description:
-        described = Template(description)
+        described = NunjucksTemplate(description)
         name = description if described.problem else described.literal(values)
         name = f"{name} ({listing})" if chosen else name
     else:

@@ -73,7 +73,7 @@ LOST = {
 Change = Literal["trimmed", "in lower case"]
 
 
-class LostError(Exception):
+class NoEquivalentError(Exception):
     """An assertion that has no equal here; the message says what to do instead."""
 
 
@@ -82,7 +82,7 @@ class WrongError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Asserted:
+class FilledAssertion:
     """An assertion with its variables filled in; `turn` takes what it needs of the turn."""
 
     kind: str
@@ -111,7 +111,7 @@ class Asserted:
             LostError, WrongError: it is several texts, or none.
         """
         if isinstance(self.value, list) and len(self.value) > 1:
-            raise LostError(
+            raise NoEquivalentError(
                 "A reply is compared with one text here. Keep one, or write several checks."
             )
         value = self.value[0] if isinstance(self.value, list) and self.value else self.value
@@ -156,7 +156,7 @@ class Asserted:
             LostError: there is none.
         """
         if self.threshold is None:
-            raise LostError(
+            raise NoEquivalentError(
                 "Without a threshold it only measures, and time and cost are always measured."
             )
         return self.threshold
@@ -172,43 +172,43 @@ def _field(match: re.Match[str]) -> str:
     return _MARK.sub(lambda mark: mark[1] or '"', match[1])
 
 
-Says = Callable[[Asserted], list[Json]]
+Translate = Callable[[FilledAssertion], list[Json]]
 
 
 _WHOLE = "This check reads the whole reply. Use json_path to check {place} instead."
 _WHOLE_JUDGED = "A judge reads the whole reply. Name {place} in the criteria: llm_judge."
 
 
-def _kind(says: Says, *, negates: bool = False, whole: str = "") -> Says:
+def _kind(says: Translate, *, negates: bool = False, whole: str = "") -> Translate:
     """Refuse the opposite of an assertion that has none here, and a part of a JSON reply.
 
     `whole` is why only the whole reply is read; without it, a part can be.
     """
 
-    def checked(a: Asserted) -> list[Json]:
+    def checked(a: FilledAssertion) -> list[Json]:
         if a.inverse and not negates:
-            raise LostError(f"{a.kind} cannot be negated here.")
+            raise NoEquivalentError(f"{a.kind} cannot be negated here.")
         if a.place and whole:
-            raise LostError(whole.format(place=a.place))
+            raise NoEquivalentError(whole.format(place=a.place))
         return says(a)
 
     return checked
 
 
 def _texts(
-    a: Asserted, *texts: str, begin: str = "", end: str = "", case_sensitive: bool = True
+    a: FilledAssertion, *texts: str, begin: str = "", end: str = "", case_sensitive: bool = True
 ) -> list[Json]:
     """Look for texts where there is no check of their own for it, if they fit into a pattern."""
     pattern = f"{begin}{'|'.join(map(re.escape, texts))}{end}"
     if len(pattern) > MAX_PATTERN_CHARS:
-        raise LostError(
+        raise NoEquivalentError(
             f"It becomes a pattern of {len(pattern):,} characters, and up to "
             f"{MAX_PATTERN_CHARS:,} are allowed. Shorten it, or write several checks."
         )
     return _pattern(a, pattern, case_sensitive=case_sensitive)
 
 
-def _pattern(a: Asserted, pattern: str, *, case_sensitive: bool = True) -> list[Json]:
+def _pattern(a: FilledAssertion, pattern: str, *, case_sensitive: bool = True) -> list[Json]:
     _require_usable(pattern)
     kind = "not_matches" if a.inverse else "matches"
     return [{"type": kind, "value": pattern, "case_sensitive": case_sensitive}]
@@ -222,22 +222,22 @@ def _require_usable(pattern: str) -> None:
     with warnings.catch_warnings(), suppress(re.error):
         warnings.simplefilter("ignore")
         re.compile(pattern)
-        raise LostError(problem)
+        raise NoEquivalentError(problem)
 
 
 # Texts.
 
 
-def _contains(a: Asserted) -> list[Json]:
+def _contains(a: FilledAssertion) -> list[Json]:
     kind = "not_contains" if a.inverse else "contains"
     texts = a.texts() if a.kind.endswith("-all") else [a.text()]
     return [{"type": kind, "value": text, "case_sensitive": a.case_sensitive} for text in texts]
 
 
-def _equals(a: Asserted) -> list[Json]:
+def _equals(a: FilledAssertion) -> list[Json]:
     if isinstance(a.value, dict | list):
         if a.inverse:
-            raise LostError("Equality of JSON cannot be negated here.")
+            raise NoEquivalentError("Equality of JSON cannot be negated here.")
         if a.place:
             return [{"type": "json_path", "path": a.place, "value": a.value}]
         return [{"type": "json_schema", "schema": {"const": a.value}}]
@@ -245,17 +245,17 @@ def _equals(a: Asserted) -> list[Json]:
     if text and not (a.inverse or a.changes):
         return [{"type": "exact_match", "value": text, **a.part()}]
     if a.place:
-        raise LostError(_WHOLE.format(place=a.place))
+        raise NoEquivalentError(_WHOLE.format(place=a.place))
     return _texts(
         a, text, begin=rf"\A{a.spaces}", end=rf"{a.spaces}\z", case_sensitive=a.case_sensitive
     )
 
 
-def _javascript(a: Asserted) -> list[Json]:
+def _javascript(a: FilledAssertion) -> list[Json]:
     try:
         checks = checks_of(text_of(a.value), a.values, inverse=a.inverse)
     except NotSayableError:
-        raise LostError(
+        raise NoEquivalentError(
             f"{CODE} Only conditions such as output.includes('x'), output.length < 200 and "
             "JSON.parse(output).state === 'sent', also with ! && ||, are read."
         ) from None
@@ -265,8 +265,8 @@ def _javascript(a: Asserted) -> list[Json]:
     return checks
 
 
-def _overlap(kind: str, usual: float, **options: str) -> Says:
-    def says(a: Asserted) -> list[Json]:
+def _overlap(kind: str, usual: float, **options: str) -> Translate:
+    def says(a: FilledAssertion) -> list[Json]:
         threshold = usual if a.threshold is None else a.threshold
         return [{"type": kind, "value": a.text(), **options, **a.part(), "threshold": threshold}]
 
@@ -276,7 +276,7 @@ def _overlap(kind: str, usual: float, **options: str) -> Says:
 # JSON.
 
 
-def _contains_json(a: Asserted) -> list[Json]:
+def _contains_json(a: FilledAssertion) -> list[Json]:
     schema = a.value
     if isinstance(schema, str) and schema.strip():
         try:
@@ -290,11 +290,11 @@ def _contains_json(a: Asserted) -> list[Json]:
     try:
         JsonSchema.model_validate({"schema": schema})
     except ValidationError as error:
-        raise LostError(messages_of(error)[0]) from None
+        raise NoEquivalentError(messages_of(error)[0]) from None
     return [{"type": "json_schema", "schema": schema}]
 
 
-def _is_json(a: Asserted) -> list[Json]:
+def _is_json(a: FilledAssertion) -> list[Json]:
     alone = {"type": "matches", "name": "Nothing but JSON", "value": _ALL_JSON}
     return [*_contains_json(a), alone]
 
@@ -302,14 +302,14 @@ def _is_json(a: Asserted) -> list[Json]:
 # Judged.
 
 
-def _judged(criteria: str, opposite: str) -> Says:
+def _judged(criteria: str, opposite: str) -> Translate:
     """Ask for criteria that hold the value of the assertion."""
 
-    def says(a: Asserted) -> list[Json]:
+    def says(a: FilledAssertion) -> list[Json]:
         if a.inverse and not opposite:
-            raise LostError(f"{a.kind} cannot be negated here.")
+            raise NoEquivalentError(f"{a.kind} cannot be negated here.")
         if a.inverse and a.threshold is not None:
-            raise LostError(
+            raise NoEquivalentError(
                 "A score cannot be negated here. Say in the criteria what must not happen."
             )
         asked = (opposite if a.inverse else criteria).format(a.json_text())
@@ -320,7 +320,7 @@ def _judged(criteria: str, opposite: str) -> Says:
     return _kind(says, negates=True, whole=_WHOLE_JUDGED)
 
 
-def _g_eval(a: Asserted) -> list[Json]:
+def _g_eval(a: FilledAssertion) -> list[Json]:
     criteria = a.value if isinstance(a.value, list) else [a.json_text()]
     if not criteria:
         raise WrongError("g-eval needs criteria as its `value`.")
@@ -332,8 +332,8 @@ def _g_eval(a: Asserted) -> list[Json]:
     return [{**check, "criteria": text_of(criterion)} for criterion in criteria]
 
 
-def _rag(kind: str, usual: float) -> Says:
-    def says(a: Asserted) -> list[Json]:
+def _rag(kind: str, usual: float) -> Translate:
+    def says(a: FilledAssertion) -> list[Json]:
         if kind != "answer_relevancy" and (context := a.values.get("context")):
             passages = context if isinstance(context, list) else [context]
             a.turn["retrieval_context"] = [
@@ -342,7 +342,7 @@ def _rag(kind: str, usual: float) -> Says:
         if kind == "contextual_recall":
             expected = a.turn.setdefault("expected", a.text())
             if expected != a.text():
-                raise LostError(
+                raise NoEquivalentError(
                     "A turn has one expected text, and another assertion of this test needs a "
                     "different one."
                 )
@@ -359,18 +359,18 @@ def _tool(written: Any) -> Json:
     name = text_of(written)
     inner = name.strip("*")
     if not inner or any(sign in inner for sign in "*?"):
-        raise LostError("Write the name of a tool, or a part of it (*part*).")
+        raise NoEquivalentError("Write the name of a tool, or a part of it (*part*).")
     if inner == name:
         return {"value": name}
     if name == f"*{inner}*":
         return {"value": inner, "name_match": "contains"}
-    raise LostError(
+    raise NoEquivalentError(
         "A pattern cannot be tied to the beginning or end of a tool's name. Write the name, or "
         "*part*."
     )
 
 
-def _tool_used(a: Asserted) -> list[Json]:
+def _tool_used(a: FilledAssertion) -> list[Json]:
     if not isinstance(a.value, dict):
         kind = "tool_not_called" if a.inverse else "tool_called"
         return [{"type": kind, **_tool(text)} for text in a.texts()]
@@ -378,16 +378,16 @@ def _tool_used(a: Asserted) -> list[Json]:
     least, most = a.value.get("min", 1), a.value.get("max")
     if a.inverse or most == 0:
         if a.inverse and (least != 1 or most is not None):
-            raise LostError("A number of calls cannot be negated here.")
+            raise NoEquivalentError("A number of calls cannot be negated here.")
         return [{"type": "tool_not_called", **tool}]
     counts = {"min_count": least} | ({} if most is None else {"max_count": most})
     return [{"type": "tool_called", **tool, **counts}]
 
 
-def _tool_args(a: Asserted) -> list[Json]:
+def _tool_args(a: FilledAssertion) -> list[Json]:
     says = a.mapping()
     if odd := {"defaults", "ignore"} & says.keys():
-        raise LostError(
+        raise NoEquivalentError(
             f"Arguments to ignore cannot be listed ({', '.join(odd)}). List those that matter."
         )
     tool = _tool(says.get("name", says.get("pattern", "")))
@@ -397,7 +397,7 @@ def _tool_args(a: Asserted) -> list[Json]:
     return [{"type": kind, **tool, "args": args, **how}]
 
 
-def _tool_sequence(a: Asserted) -> list[Json]:
+def _tool_sequence(a: FilledAssertion) -> list[Json]:
     says = {"steps": a.value} if isinstance(a.value, list) else a.mapping()
     steps = says.get("steps")
     if not isinstance(steps, list) or not steps:
@@ -407,16 +407,16 @@ def _tool_sequence(a: Asserted) -> list[Json]:
         for step in steps
     ]
     if any("name_match" in _tool(name) for name in names):
-        raise LostError("A sequence needs the full names of tools.")
+        raise NoEquivalentError("A sequence needs the full names of tools.")
     exact = {"exact": True} if says.get("mode") == "exact" else {}
     return [
         {"type": "tool_calls", "tools": [text_of(item) for item in names], "ordered": True, **exact}
     ]
 
 
-def _tool_f1(a: Asserted) -> list[Json]:
+def _tool_f1(a: FilledAssertion) -> list[Json]:
     if a.threshold is not None and a.threshold < 1:
-        raise LostError(
+        raise NoEquivalentError(
             "A tool is either called or not. Check each tool, and let the score of the suite "
             "decide."
         )
@@ -428,7 +428,7 @@ _FACTS = _judged("Nothing in the reply contradicts this; it may say less, or mor
 _text = partial(_kind, negates=True, whole=_WHOLE)
 _contained = _text(_contains)
 _any_contained = _text(lambda a: _texts(a, *a.texts(), case_sensitive=a.case_sensitive))
-CHECKS: dict[str, Says] = {
+CHECKS: dict[str, Translate] = {
     "answer-relevance": _rag("answer_relevancy", 0.7),
     "bleu": _overlap("bleu", 0.5),
     "contains": _contained,
@@ -487,7 +487,7 @@ _CHANGED: Mapping[Change, Callable[[str], str]] = {
 }
 
 
-def require_same_result(a: Asserted) -> None:
+def require_same_result(a: FilledAssertion) -> None:
     """Refuse an assertion about a changed reply that no check of the reply itself says.
 
     Raises:
@@ -499,7 +499,9 @@ def require_same_result(a: Asserted) -> None:
     texts = a.texts() if is_list else [a.json_text()] if a.kind in _CONTAINS | _AT_ENDS else []
     for change in a.changes:
         if a.kind in _DIFFERS[change] or any(text != _CHANGED[change](text) for text in texts):
-            raise LostError(f"It checks the reply {change}, which cannot be expressed here.")
+            raise NoEquivalentError(
+                f"It checks the reply {change}, which cannot be expressed here."
+            )
 
 
 # What cuts a text at its commas, and what compares the reply with one text.

@@ -6,13 +6,13 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from evals_app.formats.foreign.draft import Draft, drafted
-from evals_app.formats.foreign.shapes import GENERIC, Places, distinct_names, slug_of
-from evals_app.formats.promptfoo.assertions import Setting, given, read_checks
-from evals_app.formats.promptfoo.cases import Case, is_meant, read_cases
-from evals_app.formats.promptfoo.prompts import Prompt, Question, read_prompts
-from evals_app.formats.promptfoo.providers import Target, read_targets
+from evals_app.formats.foreign.shapes import GENERIC, SourcePlaces, distinct_names, slug_of
+from evals_app.formats.promptfoo.assertions import AssertionContext, given, read_checks
+from evals_app.formats.promptfoo.cases import ExpandedTest, is_meant, read_cases
+from evals_app.formats.promptfoo.prompts import FilledPrompt, PromptTemplate, read_prompts
+from evals_app.formats.promptfoo.providers import SuiteTarget, read_targets
 from evals_app.formats.promptfoo.shapes import Config, EvaluateOptions
-from evals_app.formats.promptfoo.source import Spot
+from evals_app.formats.promptfoo.source import ProjectSpot
 from evals_app.formats.reading.problems import Loc
 from fixtures_app.ground.words import near
 
@@ -27,8 +27,8 @@ _ASKED = ("prompts", "providers", "targets", "tests", "scenarios", "defaultTest"
 class _Suite:
     """What one suite asks: a prompt, of an agent, with the cases that pass by one rule."""
 
-    target: Target
-    prompt: Prompt
+    target: SuiteTarget
+    prompt: PromptTemplate
     slug: str
     agent: str
     # Whether the system prompt of the agent is filled in case by case.
@@ -37,13 +37,13 @@ class _Suite:
     # Knows it from others of this prompt and agent, by the threshold; empty if it is alone.
     rule: str
     # The tests of each case: one, or the turns of a conversation.
-    cases: Sequence[Sequence[tuple[Case, Question]]]
+    cases: Sequence[Sequence[tuple[ExpandedTest, FilledPrompt]]]
 
 
 class Evaluation:
     """A configuration while its agents and suites are made."""
 
-    def __init__(self, root: Spot, config: Config) -> None:
+    def __init__(self, root: ProjectSpot, config: Config) -> None:
         self._root = root
         self._config = config
         self._options = config.evaluate_options or EvaluateOptions()
@@ -79,7 +79,7 @@ class Evaluation:
             self._refuse(self._root, "None of these tests can be asked, so no suite is made.")
         return [*self._agents.values(), *map(self._drafted, suites)]
 
-    def _refuse(self, spot: Spot, message: str) -> None:
+    def _refuse(self, spot: ProjectSpot, message: str) -> None:
         """Refuse a configuration of which nothing is left; what was lost are its errors now."""
         problems = self._root.project.base.problems
         named: set[str] = set()
@@ -105,9 +105,9 @@ class Evaluation:
                 message = "No provider and prompt apply to this test. It is left out."
                 case.spot.lose(message, checks=len(case.assertions))
 
-    def _suites(self, target: Target, prompt: Prompt) -> Iterator[_Suite]:
+    def _suites(self, target: SuiteTarget, prompt: PromptTemplate) -> Iterator[_Suite]:
         """Return a suite, or one for each threshold, for a suite has one rule of passing."""
-        chosen: dict[float | None, list[list[tuple[Case, Question]]]] = {}
+        chosen: dict[float | None, list[list[tuple[ExpandedTest, FilledPrompt]]]] = {}
         for turns in self._conversations(target, prompt):
             chosen.setdefault(turns[0][0].threshold, []).append(turns)
         system = _system_prompt([turns[0][1] for cases in chosen.values() for turns in cases])
@@ -123,9 +123,11 @@ class Evaluation:
             has_parameters = target.agent is None and "{{" in system
             yield _Suite(target, prompt, slug, agent, has_parameters, threshold, rule, cases)
 
-    def _conversations(self, target: Target, prompt: Prompt) -> list[list[tuple[Case, Question]]]:
+    def _conversations(
+        self, target: SuiteTarget, prompt: PromptTemplate
+    ) -> list[list[tuple[ExpandedTest, FilledPrompt]]]:
         """Return what a target is asked, the turns of a conversation together."""
-        conversations: dict[Any, list[tuple[Case, Question]]] = {}
+        conversations: dict[Any, list[tuple[ExpandedTest, FilledPrompt]]] = {}
         for case in self._cases:
             is_asked = is_meant(case.wanted("prompts"), prompt.labels)
             if not (is_asked and is_meant(case.wanted("providers"), target.labels)):
@@ -138,7 +140,7 @@ class Evaluation:
                 _report_differences(case, question, *turns[0])
         return list(conversations.values())
 
-    def _question(self, case: Case, prompt: Prompt) -> Question | None:
+    def _question(self, case: ExpandedTest, prompt: PromptTemplate) -> FilledPrompt | None:
         question = prompt.say(case.values)
         if question is None:
             why = "the first and the last message are not the user's, so there is nothing to ask."
@@ -156,7 +158,7 @@ class Evaluation:
             case.spot.say(message, level="warning")
         return question
 
-    def _agent(self, target: Target, prompt: Prompt, system: str) -> str:
+    def _agent(self, target: SuiteTarget, prompt: PromptTemplate, system: str) -> str:
         """Return the slug of the agent for a prompt, and draft it unless it is here."""
         if target.agent is not None:
             if system:
@@ -169,7 +171,7 @@ class Evaluation:
         if slug not in self._agents:
             document = target.spot.document
             data = {"agent": target.name[:_NAME_CHARS], "slug": slug, "system_prompt": system}
-            places = Places(document, target.spot.loc)
+            places = SourcePlaces(document, target.spot.loc)
             places.note(("system_prompt",), prompt.spot.document, prompt.spot.loc)
             self._agents[slug] = drafted(
                 "agent", "promptfoo", document, data | target.made, place=places
@@ -178,7 +180,7 @@ class Evaluation:
 
     def _drafted(self, suite: _Suite) -> Draft:
         document = self._root.document
-        places = Places(document)
+        places = SourcePlaces(document)
         places.note(("agent",), suite.target.spot.document, suite.target.spot.loc)
         title = [self._config.description or self._base]
         title += [suite.prompt.name] if len(self._prompts) > 1 else []
@@ -203,7 +205,7 @@ class Evaluation:
             data |= {"pass_rule": "score", "pass_threshold": suite.threshold}
         return drafted("suite", "promptfoo", document, data, place=places)
 
-    def _case(self, suite: _Suite, n: int, places: Places) -> Json:
+    def _case(self, suite: _Suite, n: int, places: SourcePlaces) -> Json:
         turns = suite.cases[n]
         case, question = turns[0]
         here = ("cases", n)
@@ -220,7 +222,11 @@ class Evaluation:
         }
 
     def _turn(
-        self, suite: _Suite, asked: tuple[Case, Question], there: Loc, places: Places
+        self,
+        suite: _Suite,
+        asked: tuple[ExpandedTest, FilledPrompt],
+        there: Loc,
+        places: SourcePlaces,
     ) -> Json:
         case, question = asked
         places.note(there, case.spot.document, case.spot.loc)
@@ -229,7 +235,7 @@ class Evaluation:
             "user": f"{case.text_option('prefix')}{question.user}{case.text_option('suffix')}",
             "files": list(case.files),
         }
-        setting = Setting(
+        setting = AssertionContext(
             values=case.values,
             turn=turn,
             transforms=[*suite.target.transforms(), *case.transforms()],
@@ -245,7 +251,7 @@ class Evaluation:
 
 
 def _report_differences(
-    case: Case, question: Question, first: Case, first_question: Question
+    case: ExpandedTest, question: FilledPrompt, first: ExpandedTest, first_question: FilledPrompt
 ) -> None:
     """Report what a later turn of a conversation cannot have of its own."""
     if case.threshold != first.threshold:
@@ -255,7 +261,7 @@ def _report_differences(
 
 
 def _tell_unknown(
-    spot: Spot, key: str, wanted: Sequence[str] | None, known: Sequence[Sequence[str]]
+    spot: ProjectSpot, key: str, wanted: Sequence[str] | None, known: Sequence[Sequence[str]]
 ) -> None:
     """Report those names of a filter that mean none of what is here, by its labels."""
     for name in wanted or ():
@@ -264,7 +270,7 @@ def _tell_unknown(
             spot.lose(f"Its {key} name {name!r}, which does not exist here.{hint}")
 
 
-def _base_name(root: Spot, description: str | None) -> str:
+def _base_name(root: ProjectSpot, description: str | None) -> str:
     """Name what a configuration is about: its file or folder, else its description."""
     *parts, _ = PurePosixPath(root.document.path).name.split(".")
     own = " ".join(part for part in parts if part != "promptfooconfig")
@@ -279,7 +285,7 @@ def _slug(*parts: str) -> str:
     return "-".join(filter(None, parts))[:_SLUG_CHARS].strip("-")
 
 
-def _system_prompt(questions: Sequence[Question]) -> str:
+def _system_prompt(questions: Sequence[FilledPrompt]) -> str:
     """Return the system prompt of an agent: the same for all cases, or with their parameters."""
     texts = {question.system for question in questions}
     if len(texts) == 1 and "{{" not in (text := texts.pop()):

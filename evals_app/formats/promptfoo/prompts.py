@@ -10,8 +10,8 @@ from typing import Any
 from evals_app.engine.basics.template import escape_braces as with_backslashes
 from evals_app.formats.foreign.shapes import distinct_names, slug_of
 from evals_app.formats.promptfoo.shapes import Prompt as PromptShape
-from evals_app.formats.promptfoo.source import FILE, Spot, is_file
-from evals_app.formats.promptfoo.templates import Template, Vars, text_of
+from evals_app.formats.promptfoo.source import FILE, ProjectSpot, is_file
+from evals_app.formats.promptfoo.templates import NunjucksTemplate, Vars, text_of
 from evals_app.formats.reading.problems import FormatError
 from evals_app.formats.reading.yaml_source import read_yaml
 
@@ -30,15 +30,15 @@ _CONVERSATION = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class ChatMessage:
     """One message of a chat, its content a template."""
 
     role: str
-    content: Template
+    content: NunjucksTemplate
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class FilledPrompt:
     """A prompt with the variables of a test filled in.
 
     `system` is the agent's instructions; `template` says the same with parameters of the case,
@@ -53,7 +53,7 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
-class Prompt:
+class PromptTemplate:
     """A prompt: one text that the user says, or a chat whose last message is what they say.
 
     A program writes it again for each test: what an agent of its own is asked is a variable.
@@ -62,32 +62,37 @@ class Prompt:
     name: str
     slug: str
     labels: tuple[str, ...]
-    spot: Spot
-    text: Template
-    chat: Sequence[Message] | None
+    spot: ProjectSpot
+    text: NunjucksTemplate
+    chat: Sequence[ChatMessage] | None
     by_program: bool = False
     # Whether what was said in earlier tests is before it.
     is_conversation: bool = False
 
-    def say(self, values: Vars) -> Question | None:
+    def say(self, values: Vars) -> FilledPrompt | None:
         """Fill in the variables of a test; None if it is not the user who speaks last."""
         if self.by_program:
             asked = with_backslashes(_question(values))
-            return Question(asked, [], "", "", {}) if asked.strip() else None
-        chat = self.chat or _chat(self.text.fill(values)) or [Message("user", self.text)]
+            return FilledPrompt(asked, [], "", "", {}) if asked.strip() else None
+        chat = self.chat or _chat(self.text.fill(values)) or [ChatMessage("user", self.text)]
         spoken = _spoken(chat, values)
         if not spoken or spoken[-1]["role"] != "user" or spoken[0]["role"] != "user":
             return None
-        instructions = Template(
+        instructions = NunjucksTemplate(
             "\n\n".join(item.content.text for item in chat if item.role == "system")
         )
         system = instructions.literal(values)
         *history, last = spoken
         if self.chat is None:
-            template, parameters = Template(f"{{{{{_ALL_OF_THEM}}}}}"), {_ALL_OF_THEM: system}
+            template, parameters = (
+                NunjucksTemplate(f"{{{{{_ALL_OF_THEM}}}}}"),
+                {_ALL_OF_THEM: system},
+            )
         else:
             template, parameters = instructions, instructions.values(values)
-        return Question(last["content"], history, system, template.with_parameters(), parameters)
+        return FilledPrompt(
+            last["content"], history, system, template.with_parameters(), parameters
+        )
 
 
 def _question(values: Vars) -> str:
@@ -99,7 +104,7 @@ def _question(values: Vars) -> str:
     return texts[key] if key else "\n".join(f"{item}: {text}" for item, text in texts.items())
 
 
-def _spoken(chat: Sequence[Message], values: Vars) -> list[dict[str, str]]:
+def _spoken(chat: Sequence[ChatMessage], values: Vars) -> list[dict[str, str]]:
     """Return what was said before and now; messages of one speaker in a row are one."""
     spoken: list[dict[str, str]] = []
     for message in chat:
@@ -113,11 +118,11 @@ def _spoken(chat: Sequence[Message], values: Vars) -> list[dict[str, str]]:
     return spoken
 
 
-def read_prompts(spot: Spot) -> list[Prompt]:
+def read_prompts(spot: ProjectSpot) -> list[PromptTemplate]:
     """Read all prompts; those that cannot be read are reported and left out."""
     if spot.value is None:
-        return [_prompt(spot, "Prompt", DEFAULT, ())]
-    prompts: list[Prompt] = []
+        return [_prompt(spot, "PromptTemplate", DEFAULT, ())]
+    prompts: list[PromptTemplate] = []
     for entry in _entries(spot):
         for prompt in _read(entry, len(prompts) + 1):
             if problem := prompt.text.problem:
@@ -133,7 +138,7 @@ def read_prompts(spot: Spot) -> list[Prompt]:
     return [replace(item, slug=slug) for item, slug in zip(prompts, slugs, strict=True)]
 
 
-def _entries(spot: Spot) -> Iterator[Spot]:
+def _entries(spot: ProjectSpot) -> Iterator[ProjectSpot]:
     """Return the entries of a list; of a file that holds one, its entries."""
     for entry in spot.entries():
         written = entry.value
@@ -146,7 +151,7 @@ def _entries(spot: Spot) -> Iterator[Spot]:
             yield entry
 
 
-def _read(entry: Spot, number: int) -> Iterator[Prompt]:
+def _read(entry: ProjectSpot, number: int) -> Iterator[PromptTemplate]:
     written, label = entry.value, None
     if isinstance(written, dict):
         shape = entry.part(PromptShape)
@@ -165,7 +170,7 @@ def _read(entry: Spot, number: int) -> Iterator[Prompt]:
         yield _prompt(entry, name, written, labels)
 
 
-def _of_program(entry: Spot, name: str, labels: tuple[str, ...]) -> Iterator[Prompt]:
+def _of_program(entry: ProjectSpot, name: str, labels: tuple[str, ...]) -> Iterator[PromptTemplate]:
     """Return a prompt for the agent that the person who imports chooses; there is none for a model."""
     agent = entry.project.base.around.agent
     if agent is None:
@@ -180,10 +185,10 @@ def _of_program(entry: Spot, name: str, labels: tuple[str, ...]) -> Iterator[Pro
         f"that holds the question ({', '.join(_QUESTIONS)}), else all variables."
     )
     slug = slug_of(name, instead="prompt")
-    yield Prompt(name, slug, labels, entry, Template(""), None, by_program=True)
+    yield PromptTemplate(name, slug, labels, entry, NunjucksTemplate(""), None, by_program=True)
 
 
-def _of_files(entry: Spot, written: str, label: str | None) -> Iterator[Prompt]:
+def _of_files(entry: ProjectSpot, written: str, label: str | None) -> Iterator[PromptTemplate]:
     for path in entry.files(written):
         stem = PurePosixPath(path).stem
         labels = (label or stem, path, f"file://{path}")
@@ -205,13 +210,15 @@ def _of_files(entry: Spot, written: str, label: str | None) -> Iterator[Prompt]:
             yield _prompt(entry, name, part.strip(), (name, *labels))
 
 
-def _prompt(spot: Spot, name: str, text: str, labels: tuple[str, ...]) -> Prompt:
+def _prompt(spot: ProjectSpot, name: str, text: str, labels: tuple[str, ...]) -> PromptTemplate:
     now = _CONVERSATION.sub("", text)
     slug, chat = slug_of(name, instead="prompt"), _chat(now)
-    return Prompt(name, slug, labels, spot, Template(now), chat, is_conversation=now != text)
+    return PromptTemplate(
+        name, slug, labels, spot, NunjucksTemplate(now), chat, is_conversation=now != text
+    )
 
 
-def _chat(text: str) -> list[Message] | None:
+def _chat(text: str) -> list[ChatMessage] | None:
     """Read a text as a chat; None if it is not one."""
     try:
         data = json.loads(text) if text.lstrip().startswith("[") else None
@@ -224,13 +231,14 @@ def _chat(text: str) -> list[Message] | None:
     if not all(isinstance(item, dict) and "role" in item for item in data):
         return None
     return [
-        Message(_ROLES.get(str(item["role"]), ""), _content(item.get("content"))) for item in data
+        ChatMessage(_ROLES.get(str(item["role"]), ""), _content(item.get("content")))
+        for item in data
     ]
 
 
-def _content(written: Any) -> Template:
+def _content(written: Any) -> NunjucksTemplate:
     if isinstance(written, list):
         # Pictures and documents are shown as files, where a variable names one.
         texts = [item.get("text") for item in written if isinstance(item, dict)]
-        return Template("\n".join(text for text in texts if isinstance(text, str)))
-    return Template(written if isinstance(written, str) else "")
+        return NunjucksTemplate("\n".join(text for text in texts if isinstance(text, str)))
+    return NunjucksTemplate(written if isinstance(written, str) else "")

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from evals_app.formats.foreign.shapes import distinct_names, slug_of
-from evals_app.formats.promptfoo.shapes import Provider
-from evals_app.formats.promptfoo.source import Spot, is_file
+from evals_app.formats.promptfoo.shapes import ProviderOptions
+from evals_app.formats.promptfoo.source import ProjectSpot, is_file
 
 Json = dict[str, Any]
 
@@ -44,23 +44,23 @@ _NO_ANSWER = "There is no canned answer for this tool yet."
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class SuiteTarget:
     """What a suite asks: an agent that is here, or the data of one that is made."""
 
     name: str
     slug: str
     labels: tuple[str, ...]
-    spot: Spot
+    spot: ProjectSpot
     agent: str | None = None
     made: Json = field(default_factory=dict)
     prompts: tuple[str, ...] | None = None
 
-    def transforms(self) -> list[Spot]:
+    def transforms(self) -> list[ProjectSpot]:
         """Return the place of its code that changes each reply, if this provider is asked here."""
         spot = self.spot.at("transform")
         return [] if self.agent is not None or spot.value is None else [spot]
 
-    def joined(self, other: "Target") -> "Target":
+    def joined(self, other: "SuiteTarget") -> "SuiteTarget":
         """Return one that is asked whatever this or another is asked."""
         prompts = None
         if self.prompts is not None and other.prompts is not None:
@@ -68,7 +68,7 @@ class Target:
         return replace(self, labels=(*self.labels, *other.labels), prompts=prompts)
 
 
-def read_targets(config: Spot) -> list[Target]:
+def read_targets(config: ProjectSpot) -> list[SuiteTarget]:
     """Read what is tested; a provider without an equal is the agent that the person named."""
     key = "targets" if config.value.get("providers") is None else "providers"
     targets = [target for spot in _entries(config.at(key)) if (target := _target(spot))]
@@ -79,13 +79,13 @@ def read_targets(config: Spot) -> list[Target]:
                 "There are no providers here. Choose the agent to test when you import (--agent)."
             )
             return []
-        return [Target(agent, agent, (), config, agent)]
+        return [SuiteTarget(agent, agent, (), config, agent)]
     return _distinct(targets)
 
 
-def _distinct(targets: Sequence[Target]) -> list[Target]:
+def _distinct(targets: Sequence[SuiteTarget]) -> list[SuiteTarget]:
     """Take several that are the same agent here for one, and tell all others apart."""
-    kept: list[Target] = []
+    kept: list[SuiteTarget] = []
     for target in targets:
         same = (n for n, item in enumerate(kept) if target.agent and target.agent == item.agent)
         if (n := next(same, None)) is None:
@@ -96,7 +96,7 @@ def _distinct(targets: Sequence[Target]) -> list[Target]:
     return [replace(item, slug=slug) for item, slug in zip(kept, slugs, strict=True)]
 
 
-def _entries(spot: Spot) -> Iterator[Spot]:
+def _entries(spot: ProjectSpot) -> Iterator[ProjectSpot]:
     for entry in spot.entries():
         written = entry.value
         if is_file(written) and written.endswith((".yaml", ".yml", ".json")):
@@ -109,10 +109,10 @@ def _entries(spot: Spot) -> Iterator[Spot]:
             yield entry
 
 
-def _read(spot: Spot) -> Provider | None:
+def _read(spot: ProjectSpot) -> ProviderOptions | None:
     if isinstance(spot.value, str):
-        return Provider(id=spot.value)
-    provider = spot.part(Provider)
+        return ProviderOptions(id=spot.value)
+    provider = spot.part(ProviderOptions)
     if provider is not None and provider.id is None:
         key = spot.loc[-1] if spot.loc else None
         if not isinstance(key, str) or ":" not in key:
@@ -122,7 +122,7 @@ def _read(spot: Spot) -> Provider | None:
     return provider
 
 
-def _target(spot: Spot) -> Target | None:
+def _target(spot: ProjectSpot) -> SuiteTarget | None:
     provider = _read(spot)
     if provider is None or provider.id is None:
         return None
@@ -130,7 +130,9 @@ def _target(spot: Spot) -> Target | None:
     model = _model(provider)
     name = provider.label or (str(model["name"]) if model else provider.id)
     prompts = None if provider.prompts is None else tuple(provider.prompts)
-    target = Target(name, slug_of(name), (provider.label or "", provider.id), spot, prompts=prompts)
+    target = SuiteTarget(
+        name, slug_of(name), (provider.label or "", provider.id), spot, prompts=prompts
+    )
     written_at = spot.at("id") if spot.at("id").value is not None else spot
     here = next((slug for slug in (target.slug, provider.label) if slug in around.agents), None)
     if provider.transform is not None and (here is not None or around.agent is not None):
@@ -153,7 +155,7 @@ def _target(spot: Spot) -> Target | None:
     return None
 
 
-def _model(provider: Provider) -> Json | None:
+def _model(provider: ProviderOptions) -> Json | None:
     """Return the model that a provider is; None if it is not one, or is asked somewhere else."""
     prefix, _, rest = str(provider.id).partition(":")
     if prefix not in _PROVIDERS or any(key in provider.config for key in _ADDRESSES):
@@ -171,7 +173,7 @@ def _model(provider: Provider) -> Json | None:
     return {"provider": ours, "name": model, **settings}
 
 
-def _tools(spot: Spot, provider: Provider) -> list[Json]:
+def _tools(spot: ProjectSpot, provider: ProviderOptions) -> list[Json]:
     """Make tools of definitions; report what else of the settings has no place."""
     tools: list[Json] = []
     for key in provider.config:
@@ -191,7 +193,7 @@ def _tools(spot: Spot, provider: Provider) -> list[Json]:
     return tools
 
 
-def _definitions(spot: Spot) -> Iterator[Spot]:
+def _definitions(spot: ProjectSpot) -> Iterator[ProjectSpot]:
     for item in spot.entries():
         if is_file(item.value):
             for file in item.loaded(item.value):
@@ -200,7 +202,7 @@ def _definitions(spot: Spot) -> Iterator[Spot]:
             yield item
 
 
-def _tool(spot: Spot) -> Json | None:
+def _tool(spot: ProjectSpot) -> Json | None:
     """Make a tool of a definition, in the words of OpenAI or Anthropic."""
     written = spot.value
     says = written.get("function", written) if isinstance(written, dict) else None
@@ -216,7 +218,7 @@ def _tool(spot: Spot) -> Json | None:
     }
 
 
-def judge_of(spot: Spot) -> Any:
+def judge_of(spot: ProjectSpot) -> Any:
     """Return the model that a grader is; None: it is not one, which is reported, or none is named."""
     written = spot.value
     if isinstance(written, dict) and {"text", "embedding"} & written.keys():
@@ -241,7 +243,7 @@ def judge_of(spot: Spot) -> Any:
     )
 
 
-def embedder_of(spot: Spot) -> str | None:
+def embedder_of(spot: ProjectSpot) -> str | None:
     """Return the model of embeddings that a grader is, or names; None if there is none."""
     written = spot.value
     if isinstance(written, dict) and {"text", "embedding"} & written.keys():

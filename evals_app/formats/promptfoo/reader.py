@@ -9,21 +9,21 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from evals_app.formats.foreign.draft import Draft
-from evals_app.formats.foreign.shapes import Around
+from evals_app.formats.foreign.shapes import ReaderContext
 from evals_app.formats.promptfoo.evaluation import Evaluation
 from evals_app.formats.promptfoo.shapes import Config
-from evals_app.formats.promptfoo.source import Project
-from evals_app.formats.reading.parsed_file import Document
+from evals_app.formats.promptfoo.source import PromptfooProject
+from evals_app.formats.reading.parsed_file import ParsedFile
 
 
-def read(documents: Sequence[Document], around: Around) -> Iterator[Draft]:
+def read(documents: Sequence[ParsedFile], around: ReaderContext) -> Iterator[Draft]:
     """Read configurations, and the prompts, tests, rubrics and data that they name."""
     for document in documents:
         yield from _read(document, around)
 
 
-def _read(document: Document, around: Around) -> Iterator[Draft]:
-    project = Project.of(document, around)
+def _read(document: ParsedFile, around: ReaderContext) -> Iterator[Draft]:
+    project = PromptfooProject.of(document, around)
     config = project.root.part(Config)
     drafts = [] if config is None else Evaluation(project.root, config).drafts()
     seen = set(project.base.problems)

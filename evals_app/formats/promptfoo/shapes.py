@@ -15,13 +15,13 @@ _NO_CODE = "Code does not run on import."
 _NO_PROGRAM = "Write its output into the file. Programs do not run on import."
 
 
-class Written(Foreign):
+class PromptfooPart(Foreign):
     """A part of a file; promptfoo overlooks keys that it does not know."""
 
     overlooks: ClassVar[bool] = True
 
 
-class EvaluateOptions(Written):
+class EvaluateOptions(PromptfooPart):
     """How an evaluation runs."""
 
     repeat: Annotated[int | None, Field(ge=1, le=100)] = None
@@ -37,7 +37,7 @@ class EvaluateOptions(Written):
     }
 
 
-class CommandLineOptions(Written):
+class CommandLineOptions(PromptfooPart):
     """What the command would be called with."""
 
     lost = {
@@ -59,7 +59,7 @@ class CommandLineOptions(Written):
     }  # fmt: skip
 
 
-class Config(Written):
+class Config(PromptfooPart):
     """A configuration file."""
 
     description: str | None = None
@@ -94,7 +94,7 @@ class Config(Written):
     lost_checks = ("redteam",)
 
 
-class Prompt(Written):
+class Prompt(PromptfooPart):
     """A prompt that is more than a text."""
 
     id: str | None = None
@@ -108,7 +108,7 @@ class Prompt(Written):
     }
 
 
-class Provider(Written):
+class ProviderOptions(PromptfooPart):
     """What is tested, or what judges."""
 
     id: str | None = None
@@ -124,7 +124,7 @@ class Provider(Written):
     }
 
 
-class Options(Written):
+class Options(PromptfooPart):
     """Settings of a test."""
 
     provider: Any = None
@@ -149,7 +149,7 @@ class Options(Written):
     }
 
 
-class Test(Written):
+class Test(PromptfooPart):
     """A test, or what several have in common."""
 
     description: str | None = None
@@ -170,7 +170,7 @@ class Test(Written):
     lost_checks = ("assertScoringFunction",)
 
 
-class Scenario(Written):
+class Scenario(PromptfooPart):
     """Data, and the tests that run on each of them."""
 
     description: str | None = None
@@ -178,7 +178,7 @@ class Scenario(Written):
     tests: list[Any] = Field(default_factory=list)
 
 
-class Assertion(Written):
+class Assertion(PromptfooPart):
     """An assertion, a set of them, or a reference to one."""
 
     type: str | None = None

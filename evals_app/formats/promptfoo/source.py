@@ -11,11 +11,11 @@ from typing import Any, Self, TypeVar, Unpack
 
 from evals_app.formats.foreign import spots
 from evals_app.formats.foreign.draft import cut_texts
-from evals_app.formats.foreign.foreign_file import Reading
-from evals_app.formats.foreign.shapes import Around, Foreign
+from evals_app.formats.foreign.foreign_file import ForeignFile
+from evals_app.formats.foreign.shapes import Foreign, ReaderContext
 from evals_app.formats.reading.json_lines import read_json_lines
-from evals_app.formats.reading.parsed_file import Document, Node, decoded
-from evals_app.formats.reading.problems import About, FormatError, Loc, Problem
+from evals_app.formats.reading.parsed_file import Node, ParsedFile, decoded
+from evals_app.formats.reading.problems import FormatError, Loc, Problem, ProblemDetails
 from evals_app.formats.reading.yaml_source import read_yaml
 
 P = TypeVar("P", bound=Foreign)
@@ -34,28 +34,28 @@ _COMMA = "This row has more cells than the first one. Put a cell with a comma in
 
 
 @dataclass(slots=True)
-class Project:
+class PromptfooProject:
     """A configuration and everything that it names."""
 
-    base: Reading
-    _documents: dict[str, Document | None] = field(default_factory=dict)
+    base: ForeignFile
+    _documents: dict[str, ParsedFile | None] = field(default_factory=dict)
     _parts: dict[tuple[str, Loc, type], Any] = field(default_factory=dict)
     _said: set[Problem] = field(default_factory=set)
 
     @classmethod
-    def of(cls, document: Document, around: Around) -> "Project":
-        return cls(Reading(_as_promptfoo(document), around, cut_texts(document)))
+    def of(cls, document: ParsedFile, around: ReaderContext) -> "PromptfooProject":
+        return cls(ForeignFile(_as_promptfoo(document), around, cut_texts(document)))
 
     @property
-    def root(self) -> "Spot":
-        return Spot(self.base, project=self)
+    def root(self) -> "ProjectSpot":
+        return ProjectSpot(self.base, project=self)
 
     def say(self, problem: Problem) -> None:
         if problem not in self._said:
             self._said.add(problem)
             self.base.problems.append(problem)
 
-    def part(self, spot: "Spot", shape: type[P]) -> P | None:
+    def part(self, spot: "ProjectSpot", shape: type[P]) -> P | None:
         """Read a part; what is wrong with it is reported once, however often it is read."""
         key = (spot.document.path, spot.loc, shape)
         if key not in self._parts:
@@ -63,7 +63,7 @@ class Project:
         part: P | None = self._parts[key]
         return part
 
-    def document(self, spot: "Spot", path: str) -> Document | None:
+    def document(self, spot: "ProjectSpot", path: str) -> ParsedFile | None:
         """Read a file of data that a place names; None, and reported: it cannot be read."""
         if path not in self._documents:
             content = self.content(spot, path)
@@ -76,7 +76,7 @@ class Project:
                     self.base.problems += error.problems
         return self._documents[path]
 
-    def text(self, spot: "Spot", path: str) -> str | None:
+    def text(self, spot: "ProjectSpot", path: str) -> str | None:
         """Read a file of text that a place names; None, and reported: it cannot be read."""
         content = self.content(spot, path)
         try:
@@ -85,7 +85,7 @@ class Project:
             self.base.problems += error.problems
             return None
 
-    def content(self, spot: "Spot", path: str) -> bytes | None:
+    def content(self, spot: "ProjectSpot", path: str) -> bytes | None:
         """Return a file by its path from the configuration; None, and reported: there is none."""
         content = self.base.around.content(self.base.document, path)
         if content is None:
@@ -99,10 +99,10 @@ class Project:
 
 
 @dataclass(frozen=True, slots=True)
-class Spot(spots.Spot):
+class ProjectSpot(spots.Spot):
     """A place in one of the files of a project."""
 
-    project: Project = field(kw_only=True, repr=False)
+    project: PromptfooProject = field(kw_only=True, repr=False)
     depth: int = 0  # of files that name files
 
     def entries(self) -> Iterator[Self]:
@@ -115,7 +115,7 @@ class Spot(spots.Spot):
     def part(self, shape: type[P]) -> P | None:
         return self.project.part(self, shape)
 
-    def say(self, message: str, **about: Unpack[About]) -> None:
+    def say(self, message: str, **about: Unpack[ProblemDetails]) -> None:
         self.project.say(self.document.problem(self.loc, message, **about))
 
     def files(self, written: str, *, checks: int = 0) -> list[str]:
@@ -141,7 +141,7 @@ class Spot(spots.Spot):
             self.say("No file in this folder or below it matches this path.")
         return paths[:_MAX_FILES]
 
-    def loaded(self, written: str, *, checks: int = 0) -> Iterator["Spot"]:
+    def loaded(self, written: str, *, checks: int = 0) -> Iterator["ProjectSpot"]:
         """Return the files of data that a reference means; `checks` are lost with one."""
         if self.depth == _MAX_DEPTH:
             self.say(
@@ -153,8 +153,8 @@ class Spot(spots.Spot):
             document = self.project.document(self, path)
             if document is not None:
                 around, problems = self.reading.around, self.project.base.problems
-                reading = Reading(document, around, problems)
-                yield Spot(reading, project=self.project, depth=self.depth + 1)
+                reading = ForeignFile(document, around, problems)
+                yield ProjectSpot(reading, project=self.project, depth=self.depth + 1)
 
 
 def is_file(value: Any) -> bool:
@@ -172,7 +172,7 @@ def is_data(path: str) -> bool:
     return path.lower().endswith(_DATA)
 
 
-def _read(path: str, content: bytes) -> Document:
+def _read(path: str, content: bytes) -> ParsedFile:
     if path.endswith(".csv"):
         return _read_csv(path, content)
     if path.endswith(".jsonl"):
@@ -180,7 +180,7 @@ def _read(path: str, content: bytes) -> Document:
     return _as_promptfoo(read_yaml(path, content))
 
 
-def _read_csv(path: str, content: bytes) -> Document:
+def _read_csv(path: str, content: bytes) -> ParsedFile:
     """Read a table into one mapping for each row."""
     text = io.StringIO(decoded(path, content), newline="")
     reader = csv.DictReader(text, restkey=_TOO_MANY, restval="")
@@ -196,10 +196,10 @@ def _read_csv(path: str, content: bytes) -> Document:
         nodes.append(Node(reader.line_num, 1))
     if problems:
         raise FormatError(problems)
-    return Document(path, rows, Node(1, 1, items=nodes))
+    return ParsedFile(path, rows, Node(1, 1, items=nodes))
 
 
-def _as_promptfoo(document: Document) -> Document:
+def _as_promptfoo(document: ParsedFile) -> ParsedFile:
     """Read yes, no, on and off as the texts that they are in the YAML of promptfoo."""
     data = document.data
     for surprise in document.surprises:

@@ -49,7 +49,7 @@ def text_of(value: Any) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Template:
+class NunjucksTemplate:
     """A text in which variables are filled in."""
 
     text: str
@@ -180,10 +180,10 @@ def composed(values: Vars) -> dict[str, Any]:
     for _ in range(_ROUNDS):
         before = dict(filled)
         for name, value in before.items():
-            if isinstance(value, str) and "{{" in value and not Template(value).problem:
-                parts = Template(value).values({**before, name: ""})
+            if isinstance(value, str) and "{{" in value and not NunjucksTemplate(value).problem:
+                parts = NunjucksTemplate(value).values({**before, name: ""})
                 if sum(map(len, parts.values())) * value.count("{{") < _MAX_CHARS:
-                    filled[name] = Template(value).fill({**before, name: ""})
+                    filled[name] = NunjucksTemplate(value).fill({**before, name: ""})
         if filled == before:
             break
     return filled

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ValidationError
 from evals_app.engine.graders import GRADERS, named_type
 from evals_app.engine.specs.base_spec import fields_of
 from evals_app.engine.suites.suite_spec import COMMON_KEYS, AssertionSpec
-from evals_app.formats.reading.parsed_file import NOWHERE, Document
+from evals_app.formats.reading.parsed_file import NOWHERE, ParsedFile
 from evals_app.formats.reading.problems import Loc, Problem, holds, is_secret, value_at
 from fixtures_app.ground.spec_errors import message_of
 from fixtures_app.ground.words import near
@@ -37,7 +37,7 @@ _EXPECTED = {
 }
 
 
-class Put(Protocol):
+class MakeProblemAt(Protocol):
     """Makes a Problem for a place in what was validated, with a value that was found there."""
 
     def __call__(self, loc: Loc, message: str, *, at_key: bool = False) -> Problem: ...
@@ -48,8 +48,8 @@ def explain(
     *,
     model: type[BaseModel],
     data: Any,
-    document: Document = NOWHERE,
-    place: Put | None = None,
+    document: ParsedFile = NOWHERE,
+    place: MakeProblemAt | None = None,
 ) -> list[Problem]:
     """Return one Problem for each place that is wrong.
 
@@ -95,7 +95,7 @@ def _sentences(
     errors: Sequence[Mapping[str, Any]],
     model: type[BaseModel],
     data: Any,
-    document: Document,
+    document: ParsedFile,
 ) -> Iterator[tuple[str, bool]]:
     """Return each message, and whether it is about the key rather than the value."""
     kinds = {error["type"] for error in errors}

@@ -5,9 +5,9 @@ from typing import Any
 
 from evals_app.formats.reading.parsed_file import (
     MAX_NODES,
-    Document,
-    Lines,
+    LineIndex,
     Node,
+    ParsedFile,
     decoded,
     faults,
     values_in,
@@ -20,7 +20,7 @@ _MANY = 20  # then it is something else altogether
 _SPACE = " \t\n\r"
 
 
-def read_json_lines(path: str, content: bytes) -> Document:
+def read_json_lines(path: str, content: bytes) -> ParsedFile:
     """Read a file of JSON values; the document's data is the list of them, each with its line.
 
     Raises:
@@ -31,7 +31,7 @@ def read_json_lines(path: str, content: bytes) -> Document:
     values: list[Any] = []
     nodes: list[Node] = []
     problems: list[Problem] = []
-    lines = Lines(text)
+    lines = LineIndex(text)
     at, size = _skip(text, 0), 0
     while at < len(text):
         line, column = lines.place(at)
@@ -61,7 +61,7 @@ def read_json_lines(path: str, content: bytes) -> Document:
         at = _skip(text, end)
     if problems:
         raise FormatError(problems)
-    return Document(path, values, Node(1, 1, items=nodes))
+    return ParsedFile(path, values, Node(1, 1, items=nodes))
 
 
 def _skip(text: str, at: int) -> int:

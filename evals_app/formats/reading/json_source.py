@@ -5,7 +5,7 @@ import re
 from functools import cached_property
 
 from evals_app.formats.reading.json_lines import read_json_lines
-from evals_app.formats.reading.parsed_file import Document, Lines, Node, decoded
+from evals_app.formats.reading.parsed_file import LineIndex, Node, ParsedFile, decoded
 from evals_app.formats.reading.problems import FormatError, Loc, Problem
 
 _STRING = r'"[^"\\]*(?:\\.[^"\\]*)*"'
@@ -15,7 +15,7 @@ _TOKEN = re.compile(
 )
 
 
-def read_json(path: str, content: bytes) -> Document:
+def read_json(path: str, content: bytes) -> ParsedFile:
     """Read a JSON file; one that holds several values, one after the other, is a list of them.
 
     Raises:
@@ -26,7 +26,7 @@ def read_json(path: str, content: bytes) -> Document:
         raise FormatError([Problem(path, 1, 1, "", "", "The file is empty.")])
     if len(values.data) > 1:
         return values
-    return Document(path, values.data[0], _Marks(decoded(path, content)))
+    return ParsedFile(path, values.data[0], _Marks(decoded(path, content)))
 
 
 class _Marks:
@@ -47,7 +47,7 @@ class _Marks:
 
 
 def _tree(text: str) -> Node:
-    lines = Lines(text)
+    lines = LineIndex(text)
     root = Node(0, 0, items=[])
     inside = [root]
     key = ""

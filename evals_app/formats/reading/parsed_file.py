@@ -9,10 +9,10 @@ from itertools import islice
 from typing import Any, Protocol, Unpack
 
 from evals_app.formats.reading.problems import (
-    About,
     FormatError,
     Loc,
     Problem,
+    ProblemDetails,
     keys_text,
     shown,
     value_at,
@@ -68,7 +68,7 @@ class Node:
         return None  # these values were not written plainly
 
 
-class Lines:
+class LineIndex:
     """Knows lines and columns of a text."""
 
     def __init__(self, text: str) -> None:
@@ -82,7 +82,7 @@ class Lines:
 
 
 @dataclass(frozen=True, slots=True)
-class Below:
+class MarksBelow:
     """The marks of a part, by places that begin in it."""
 
     marks: Marks
@@ -105,7 +105,7 @@ class Surprise:
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class ParsedFile:
     """The data of a file, and where each part of it is."""
 
     path: str
@@ -124,7 +124,7 @@ class Document:
     def raw(self, loc: Loc) -> str | None:
         return self.marks.raw(loc)
 
-    def problem(self, loc: Loc, message: str, **about: Unpack[About]) -> Problem:
+    def problem(self, loc: Loc, message: str, **about: Unpack[ProblemDetails]) -> Problem:
         """Make a Problem for a place in this file."""
         line, column = self.place(loc, at_key=about.get("at_key", False))
         value = about.get("value")
@@ -142,7 +142,7 @@ class Document:
 
 
 # What rows, forms and requests hold has no lines to point at.
-NOWHERE = Document("", {}, Node(0, 0))
+NOWHERE = ParsedFile("", {}, Node(0, 0))
 
 
 def values_in(data: Any, *, most_levels: int | None = None) -> int:
@@ -166,7 +166,7 @@ def values_in(data: Any, *, most_levels: int | None = None) -> int:
     return count
 
 
-def json_document(path: str, data: Any) -> Document:
+def json_document(path: str, data: Any) -> ParsedFile:
     """Make a document of JSON that a program sent: it has keys and no lines.
 
     Raises:
@@ -175,7 +175,7 @@ def json_document(path: str, data: Any) -> Document:
     if values_in(data) > MAX_NODES:
         message = f"The body has more than {MAX_NODES:,} values. Split it."
         raise FormatError([Problem(path, 0, 0, "", "", message)])
-    document = Document(path, data, Node(0, 0))
+    document = ParsedFile(path, data, Node(0, 0))
     if problems := [document.problem(loc, message, value="") for loc, message in faults(data)]:
         raise FormatError(problems)
     return document
@@ -210,12 +210,12 @@ def decoded(path: str, content: bytes) -> str:
     except UnicodeDecodeError as error:
         # Its own object: without the mark that the content may begin with.
         before = error.object[: error.start].decode()
-        place = Lines(before).place(len(before))
+        place = LineIndex(before).place(len(before))
         written = f"byte 0x{error.object[error.start]:02x}"
         message = "The file is not UTF-8 text. Save it with the encoding UTF-8."
         raise FormatError([Problem(path, *place, "", written, message)]) from None
     if bad := list(islice(_UNPRINTABLE.finditer(text), _MAX_BAD_CHARACTERS)):
-        lines = Lines(text)
+        lines = LineIndex(text)
         message = "Control characters are not allowed here. Remove it, or escape it inside quotes."
         raise FormatError(
             Problem(path, *lines.place(match.start()), "", f"U+{ord(match[0]):04X}", message)

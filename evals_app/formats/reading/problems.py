@@ -52,7 +52,7 @@ class Problem:
         return f"{place}:{keys} {self.message}{value}"
 
 
-class About(TypedDict, total=False):
+class ProblemDetails(TypedDict, total=False):
     """What a Problem may say besides its place and its message.
 
     `value` is looked up unless it is given; `at_key` points at the key in place of its value.
@@ -64,10 +64,10 @@ class About(TypedDict, total=False):
     checks: int
 
 
-class Place(Protocol):
+class MakeProblem(Protocol):
     """Makes a Problem for a place in an object in our words, where that was written."""
 
-    def __call__(self, loc: Loc, message: str, **about: Unpack[About]) -> Problem: ...
+    def __call__(self, loc: Loc, message: str, **about: Unpack[ProblemDetails]) -> Problem: ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ import tomllib
 from datetime import date, datetime, time
 from typing import Any
 
-from evals_app.formats.reading.parsed_file import Document, Node, decoded, faults
+from evals_app.formats.reading.parsed_file import Node, ParsedFile, decoded, faults
 from evals_app.formats.reading.problems import FormatError, Problem
 
 MAX_CHARS = 1_000_000  # it tells about agents and holds no cases
@@ -19,7 +19,7 @@ _KEY = re.compile(rf"\s*+{_PARTS}\s*+=")
 _STEP = re.compile(r"""[A-Za-z0-9_-]+|"[^"]*"|'[^']*'""")
 
 
-def read_toml(path: str, content: bytes) -> Document:
+def read_toml(path: str, content: bytes) -> ParsedFile:
     """Read a TOML file; dates and times are the text they would be in JSON.
 
     Raises:
@@ -35,7 +35,7 @@ def read_toml(path: str, content: bytes) -> Document:
         raise FormatError([_problem(path, str(error))]) from None
     root = Node(1, 1, entries={})
     _note_lines(text, root)
-    document = Document(path, _plain(data), root)
+    document = ParsedFile(path, _plain(data), root)
     if problems := [document.problem(*fault, value="") for fault in faults(document.data)]:
         raise FormatError(problems)
     return document

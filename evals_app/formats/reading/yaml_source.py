@@ -16,7 +16,7 @@ from typing import Any
 
 import yaml
 
-from evals_app.formats.reading.parsed_file import MAX_NODES, Document, Surprise, decoded
+from evals_app.formats.reading.parsed_file import MAX_NODES, ParsedFile, Surprise, decoded
 from evals_app.formats.reading.problems import (
     FormatError,
     Loc,
@@ -63,7 +63,7 @@ _HINTS = {
 }
 
 
-def read_yaml(path: str, content: bytes) -> Document:
+def read_yaml(path: str, content: bytes) -> ParsedFile:
     """Read one YAML document.
 
     Raises:
@@ -86,7 +86,7 @@ def read_yaml(path: str, content: bytes) -> Document:
     if builder.root is None:
         raise FormatError([Problem(path, 1, 1, "", "", "The file is empty.")])
     marks, data = builder.marks, builder.root.data
-    return Document(path, data, marks, tuple(marks.surprises(data)))
+    return ParsedFile(path, data, marks, tuple(marks.surprises(data)))
 
 
 class _StopError(Exception):

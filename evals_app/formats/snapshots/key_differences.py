@@ -18,7 +18,7 @@ _SHARED_SHOWN = 15  # of what two long texts share before the first difference
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class KeyDifference:
     """One place whose value changes; `before` or `after` is empty where nothing is there.
 
     `keys` is a path as people read it: `cases["Refund"].turns[0].user`.
@@ -31,7 +31,7 @@ class Difference:
 
 def differences(
     before: BaseModel | None, after: BaseModel | None, loc: Loc = ()
-) -> Iterator[Difference]:
+) -> Iterator[KeyDifference]:
     """Compare two specs of one kind; what is left out equals its default.
 
     `loc` is where both are in something larger, in which one of them may be missing.
@@ -45,7 +45,7 @@ def _dumped(spec: BaseModel | None) -> Any:
     return spec.model_dump(mode="json", by_alias=True, exclude_defaults=True)
 
 
-def _compared(before: Any, after: Any, loc: Loc) -> Iterator[Difference]:
+def _compared(before: Any, after: Any, loc: Loc) -> Iterator[KeyDifference]:
     if isinstance(before, dict) and isinstance(after, dict):
         for key, left, right in _pairs(before, after):
             yield from _compared(*_filled(left, right), (*loc, key))
@@ -54,7 +54,7 @@ def _compared(before: Any, after: Any, loc: Loc) -> Iterator[Difference]:
             yield from _compared(left, right, (*loc, key))
     elif before != after or isinstance(before, bool) != isinstance(after, bool):
         left, right = _at_difference(before, after)
-        yield Difference(keys_text(loc), _text(left, loc), _text(right, loc))
+        yield KeyDifference(keys_text(loc), _text(left, loc), _text(right, loc))
 
 
 def _pairs(before: dict[Any, Any], after: dict[Any, Any]) -> Iterator[tuple[Any, Any, Any]]:

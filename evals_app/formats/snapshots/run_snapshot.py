@@ -17,7 +17,7 @@ from evals_app.engine.specs.inventory import Inventory
 from evals_app.engine.statistics.trust import JudgeTrust
 from evals_app.engine.suites.suite_spec import CaseSpec, SuiteSpec
 from evals_app.engine.verdicts.similarity import SimilaritySpec
-from evals_app.formats.checking.naming import Contents, inventory_of
+from evals_app.formats.checking.naming import FixtureContents, inventory_of
 from fixtures_app.spec import EntityTypeSpec, FixtureSpec
 
 SCHEMA_VERSION: Literal[2] = 2
@@ -50,7 +50,7 @@ class SnapshotSpec(Spec):
     def inventory(self) -> Inventory:
         types = [item.slug for item in self.entity_types]
         return inventory_of(
-            self.agent.slug, self.agent.abilities, map(Contents.of, self.fixtures), types
+            self.agent.slug, self.agent.abilities, map(FixtureContents.of, self.fixtures), types
         )
 
     def canonical(self) -> str:

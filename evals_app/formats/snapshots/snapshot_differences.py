@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from pydantic import ValidationError
 
-from evals_app.formats.snapshots.key_differences import Difference, differences
+from evals_app.formats.snapshots.key_differences import KeyDifference, differences
 from evals_app.formats.snapshots.run_snapshot import SnapshotSpec
 
 _SHOWN = 50  # differences of a part
@@ -18,7 +18,7 @@ _FIRST_KEYS = re.compile(r"([\w-]+)(?:\.([\w-]+))?(?:\.([\w-]+))?")
 _LARGE = ("fixtures", "entity_types", "scripted", "providers")
 
 
-class Part(StrEnum):
+class SnapshotPart(StrEnum):
     """A part of what a run was started with, in the order in which pages show them."""
 
     CASE = "case"  # in the history of a case; comparisons list their cases apart
@@ -33,28 +33,30 @@ class Part(StrEnum):
     @property
     def is_yardstick(self) -> bool:
         """Whether numbers cannot be compared that were measured with different ones."""
-        return self not in {Part.AGENT, Part.RUN}
+        return self not in {SnapshotPart.AGENT, SnapshotPart.RUN}
 
 
 _PARTS = {
-    "agent": Part.AGENT,
-    "suite": Part.SUITE,
-    "fixtures": Part.FIXTURES,
-    "entity_types": Part.FIXTURES,
-    "judge": Part.JUDGE,
-    "scripted": Part.JUDGE,
-    "evaluation_steps": Part.JUDGE,
-    "similarity": Part.SIMILARITY,
+    "agent": SnapshotPart.AGENT,
+    "suite": SnapshotPart.SUITE,
+    "fixtures": SnapshotPart.FIXTURES,
+    "entity_types": SnapshotPart.FIXTURES,
+    "judge": SnapshotPart.JUDGE,
+    "scripted": SnapshotPart.JUDGE,
+    "evaluation_steps": SnapshotPart.JUDGE,
+    "similarity": SnapshotPart.SIMILARITY,
 }
 _OF_THE_SUITE = {
-    **dict.fromkeys(("judge_model", "judge_prompt", "judge_context"), Part.JUDGE),
-    **dict.fromkeys(("trials", "concurrency", "run_rule", "gates", "stop_when_decided"), Part.RUN),
-    "agent": Part.AGENT,
-    "fixtures": Part.FIXTURES,
+    **dict.fromkeys(("judge_model", "judge_prompt", "judge_context"), SnapshotPart.JUDGE),
+    **dict.fromkeys(
+        ("trials", "concurrency", "run_rule", "gates", "stop_when_decided"), SnapshotPart.RUN
+    ),
+    "agent": SnapshotPart.AGENT,
+    "fixtures": SnapshotPart.FIXTURES,
 }
 _OF_PROVIDERS = {
-    "prices": Part.PRICES,
-    **dict.fromkeys(("max_concurrency", "requests_per_minute"), Part.RUN),
+    "prices": SnapshotPart.PRICES,
+    **dict.fromkeys(("max_concurrency", "requests_per_minute"), SnapshotPart.RUN),
 }
 # No result depends on them.
 _FOR_PEOPLE = {"suite", "slug", "description", "tags", "score_scale"}
@@ -64,8 +66,8 @@ _FOR_PEOPLE = {"suite", "slug", "description", "tags", "score_scale"}
 class PartDifferences:
     """What is different in one part: the first values, and how many more there are."""
 
-    part: Part
-    values: tuple[Difference, ...]
+    part: SnapshotPart
+    values: tuple[KeyDifference, ...]
     more: int = 0
 
     def without_values(self) -> "PartDifferences":
@@ -73,7 +75,7 @@ class PartDifferences:
         return PartDifferences(self.part, (), len(self.values) + self.more)
 
 
-class UnreadableError(ValueError):
+class UnreadableSnapshotError(ValueError):
     """A snapshot that another version wrote and this one cannot read."""
 
 
@@ -86,13 +88,13 @@ def snapshot_differences(before: str, after: str) -> tuple[PartDifferences, ...]
     if before == after:
         return ()
     left, right = _read_both(before, after)
-    found: defaultdict[Part, list[Difference]] = defaultdict(list)
+    found: defaultdict[SnapshotPart, list[KeyDifference]] = defaultdict(list)
     for difference in differences(left, right):
         if (part := _part_of(difference.keys, left)) is not None:
             found[part].append(difference)
     return tuple(
         PartDifferences(part, tuple(found[part][:_SHOWN]), max(0, len(found[part]) - _SHOWN))
-        for part in Part
+        for part in SnapshotPart
         if part in found
     )
 
@@ -106,7 +108,7 @@ def _read_both(before: str, after: str) -> tuple[SnapshotSpec, SnapshotSpec]:
     try:
         specs = SnapshotSpec.read(json.dumps(left)), SnapshotSpec.read(json.dumps(right))
     except ValidationError as error:
-        raise UnreadableError from error
+        raise UnreadableSnapshotError from error
     return _with_shared_providers(*specs), _with_shared_providers(*reversed(specs))
 
 
@@ -128,17 +130,21 @@ def _with_shared_providers(spec: SnapshotSpec, other: SnapshotSpec) -> SnapshotS
     return spec.model_copy(update={"providers": shared})
 
 
-def _part_of(keys: str, snapshot: SnapshotSpec) -> Part | None:
+def _part_of(keys: str, snapshot: SnapshotSpec) -> SnapshotPart | None:
     """Return the part that a path of keys is about; None if no result depends on it."""
     match = _FIRST_KEYS.match(keys)
     first, second, third = match.groups("") if match else ("", "", "")
     if (first, second, third) == ("suite", "gates", "min_judge_agreement"):
-        return Part.JUDGE
+        return SnapshotPart.JUDGE
     if first == "suite":
-        return None if second in _FOR_PEOPLE else _OF_THE_SUITE.get(second, Part.SUITE)
+        return None if second in _FOR_PEOPLE else _OF_THE_SUITE.get(second, SnapshotPart.SUITE)
     if first == "judge_trust":  # how people agree with judges that decide anyway changes nothing
-        return Part.JUDGE if second == "trusted" else None
+        return SnapshotPart.JUDGE if second == "trusted" else None
     if first == "providers" and third not in _OF_PROVIDERS:
         model = snapshot.agent.asked_model
-        return Part.AGENT if model is not None and model.provider == second else Part.JUDGE
+        return (
+            SnapshotPart.AGENT
+            if model is not None and model.provider == second
+            else SnapshotPart.JUDGE
+        )
     return _OF_PROVIDERS[third] if first == "providers" else _PARTS.get(first)

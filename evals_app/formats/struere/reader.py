@@ -12,7 +12,7 @@ from typing import Any, Unpack
 from evals_app.engine.suites.suite_spec import SuiteSpec
 from evals_app.formats.foreign.draft import (
     Draft,
-    Reference,
+    DraftReference,
     model_references,
     repeated_names,
     rows,
@@ -22,9 +22,9 @@ from evals_app.formats.foreign.draft import (
     written_assertions,
 )
 from evals_app.formats.foreign.prompt_variables import with_plain_variables
-from evals_app.formats.foreign.shapes import Around
-from evals_app.formats.reading.parsed_file import Document
-from evals_app.formats.reading.problems import About, Loc, Place, Problem, holds
+from evals_app.formats.foreign.shapes import ReaderContext
+from evals_app.formats.reading.parsed_file import ParsedFile
+from evals_app.formats.reading.problems import Loc, MakeProblem, Problem, ProblemDetails, holds
 from evals_app.formats.struere import share_project
 from evals_app.formats.struere.shapes import (
     CHANNELS,
@@ -51,7 +51,7 @@ class _Lint:
     covered: set[Loc] = field(default_factory=set)
 
 
-def read(documents: Sequence[Document], around: Around) -> Iterator[Draft]:
+def read(documents: Sequence[ParsedFile], around: ReaderContext) -> Iterator[Draft]:
     """Read eval files and fixtures; a suite gets the fixtures of its project folder."""
     for document in documents:
         if document.path in around.fixtures:
@@ -66,7 +66,7 @@ def read(documents: Sequence[Document], around: Around) -> Iterator[Draft]:
 
 
 def read_suite(
-    document: Document, *, fixtures: Sequence[str], had: Callable[[str], Sequence[str]]
+    document: ParsedFile, *, fixtures: Sequence[str], had: Callable[[str], Sequence[str]]
 ) -> Draft:
     """Read an eval file; the suite gets the fixtures of its project folder.
 
@@ -104,7 +104,7 @@ def read_suite(
     return Draft("suite", "struere", document, data, spec, references, tuple(problems), place)
 
 
-def read_fixture(document: Document) -> Draft:
+def read_fixture(document: ParsedFile) -> Draft:
     """Read a fixture file; its entity types need not be declared."""
     data = document.data
     spec, problems = validated(FixtureSpec, data, document)
@@ -121,7 +121,9 @@ def read_fixture(document: Document) -> Draft:
     return Draft("fixture", "struere", document, data, spec, (), tuple(problems), document.problem)
 
 
-def _hidden(document: Document, place: Place, reported: Sequence[Problem]) -> Iterator[Problem]:
+def _hidden(
+    document: ParsedFile, place: MakeProblem, reported: Sequence[Problem]
+) -> Iterator[Problem]:
     """Find what is wrong besides what the shape of a file already says."""
     _, problems = validated(SuiteSpec, _in_our_words(document.data), document, place=place)
     problems += repeated_names(document, problems)
@@ -192,10 +194,10 @@ def _assertion(assertion: Assertion, *, is_final: bool = False) -> dict[str, Any
     return options
 
 
-def _placer(document: Document) -> Place:
+def _placer(document: ParsedFile) -> MakeProblem:
     """Find the place of our key under the name that it has in the file."""
 
-    def place(loc: Loc, message: str, **about: Unpack[About]) -> Problem:
+    def place(loc: Loc, message: str, **about: Unpack[ProblemDetails]) -> Problem:
         steps: list[str | int] = []
         value = document.data
         for step in loc:
@@ -209,7 +211,7 @@ def _placer(document: Document) -> Place:
     return place
 
 
-def _channel_warnings(suite: SuiteSpec, place: Place) -> Iterator[Problem]:
+def _channel_warnings(suite: SuiteSpec, place: MakeProblem) -> Iterator[Problem]:
     for c, case in enumerate(suite.cases):
         if case.channel is not None and case.channel not in CHANNELS:
             message = (
@@ -218,13 +220,13 @@ def _channel_warnings(suite: SuiteSpec, place: Place) -> Iterator[Problem]:
             yield place(("cases", c, "channel"), message, level="warning")
 
 
-def _references(data: Mapping[str, Any]) -> Iterator[Reference]:
+def _references(data: Mapping[str, Any]) -> Iterator[DraftReference]:
     if isinstance(data.get("agent"), str):
-        yield Reference("agent", data["agent"], ("agent",))
+        yield DraftReference("agent", data["agent"], ("agent",))
     yield from model_references(data.get("judgeModel", JUDGE), ("judgeModel",))
 
 
-def _lint_suite(document: Document) -> _Lint:
+def _lint_suite(document: ParsedFile) -> _Lint:
     lint = _Lint()
     if not isinstance(document.data, dict):
         return lint
@@ -236,7 +238,7 @@ def _lint_suite(document: Document) -> _Lint:
     return lint
 
 
-def _lint_turn(document: Document, turn: Mapping[str, Any], loc: Loc, lint: _Lint) -> None:
+def _lint_turn(document: ParsedFile, turn: Mapping[str, Any], loc: Loc, lint: _Lint) -> None:
     if "user" in turn or not {"role", "content"} & turn.keys():
         return
     lint.covered |= {(*loc, "user"), (*loc, "role"), (*loc, "content")}
@@ -251,7 +253,7 @@ def _lint_turn(document: Document, turn: Mapping[str, Any], loc: Loc, lint: _Lin
 
 
 def _lint_assertion(
-    document: Document, assertion: Mapping[str, Any], loc: Loc, lint: _Lint
+    document: ParsedFile, assertion: Mapping[str, Any], loc: Loc, lint: _Lint
 ) -> None:
     kind, value = assertion.get("type"), assertion.get("value")
     if kind == "regex":

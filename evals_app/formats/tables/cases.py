@@ -10,12 +10,12 @@ from evals_app.formats.tables.choices import (
     ONE_ANSWER,
     SENT,
     UNCLEAR,
+    ChoiceQuestion,
     Options,
-    Question,
     counted_from,
     with_options,
 )
-from evals_app.formats.tables.columns import CheckColumn, Column, ComparedColumn
+from evals_app.formats.tables.columns import CheckColumn, ComparedColumn, SheetColumn
 from evals_app.formats.tables.sheet import Owner, Sheet
 from evals_app.formats.tables.values import NAME
 from evals_app.formats.tables.wanted import (
@@ -99,7 +99,7 @@ def _add_row(sheet: Sheet, row: int, cases: list[Json], *, first: int, compares:
         ("turn", ()): sheet.column("user") or 0,
     }
     for n, column in sheet.columns.items():
-        if not isinstance(column, Column) or column.owner == "suite":
+        if not isinstance(column, SheetColumn) or column.owner == "suite":
             continue
         if column.owner == "case" and row != first:
             if column.path != ("name",):
@@ -263,7 +263,7 @@ def _choice_checks(sheet: Sheet, row: int, n: int, turn: Json, options: Options)
         sheet.report(row, n, ONE_ANSWER)
         return []
     turn["expected"] = wanted[0]
-    question = Question(row, n, turn, options)
+    question = ChoiceQuestion(row, n, turn, options)
     sheet.questions.append(question)
     return [question.check]
 

@@ -113,7 +113,7 @@ def _names(message: str, label: str, text: str) -> bool:
 
 
 @dataclass(slots=True)
-class Question:
+class ChoiceQuestion:
     """A turn with options; its check is written once it is known what numbers count from."""
 
     row: int
@@ -162,7 +162,7 @@ class Question:
         self.check |= choice_check(self.options, label)
 
 
-def counted_from(questions: Sequence[Question]) -> list[int]:
+def counted_from(questions: Sequence[ChoiceQuestion]) -> list[int]:
     """Return what the numbers among the answers count from; nothing if they are texts of options.
 
     Both 0 and 1 if they contradict each other; 0 if both are possible.

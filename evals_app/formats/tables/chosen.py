@@ -49,7 +49,7 @@ def read_choices(ignored: Iterable[str], mapped: Iterable[str]) -> dict[str, str
 
 
 @dataclass(slots=True)
-class Chosen:
+class ColumnChoices:
     """The choices of a person while tables are read; `seen` are the headers that were looked up."""
 
     choices: Mapping[str, str] = field(default_factory=dict)

@@ -23,7 +23,7 @@ from evals_app.formats.tables.values import (
     TAGS,
     TEXT,
     WHOLE,
-    Kind,
+    CellKind,
 )
 from evals_app.formats.tables.wanted import (
     ANY_NUMBER,
@@ -44,13 +44,13 @@ _THRESHOLD = re.compile(r"(?:\s*>=\s*|\s+)([01]?\.\d+|[01])\s*$")
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class SheetColumn:
     """A column; `path` is where its value belongs in the suite, the case or the turn."""
 
     header: str
     owner: Owner
     path: tuple[str, ...]
-    kind: Kind = TEXT
+    kind: CellKind = TEXT
     others: tuple[str, ...] = ()
 
 
@@ -197,27 +197,29 @@ _WAYS: dict[str, dict[str, Any]] = {
     "meaning": _SAME_MEANING,
 }
 
-AnyColumn = Column | CheckColumn | ComparedColumn
+AnyColumn = SheetColumn | CheckColumn | ComparedColumn
 
 # In the order in which exports write them; the checks of a turn are also read in this order.
 COLUMNS: tuple[AnyColumn, ...] = (
-    Column("case", "case", ("name",), NAME, words.NAME[1:]),
-    Column("description", "case", ("description",), TEXT, ("notes", "note", "comment", "comments")),
-    Column("tags", "case", ("tags",), TAGS, ("tag", "category", "label", "labels")),
-    Column("enabled", "case", ("enabled",), FLAG),
-    Column("channel", "case", ("channel",), NAME),
-    Column("context params", "case", ("context_params",), DATA),
-    Column("history", "case", ("history",), DATA),
-    Column("user", "turn", ("user",), TEXT, words.USER[1:]),
-    Column("files", "turn", ("files",), LINES, ("file",)),
-    Column("expected", "turn", ("expected",), TEXT, words.EXPECTED[1:]),
-    Column(
+    SheetColumn("case", "case", ("name",), NAME, words.NAME[1:]),
+    SheetColumn(
+        "description", "case", ("description",), TEXT, ("notes", "note", "comment", "comments")
+    ),
+    SheetColumn("tags", "case", ("tags",), TAGS, ("tag", "category", "label", "labels")),
+    SheetColumn("enabled", "case", ("enabled",), FLAG),
+    SheetColumn("channel", "case", ("channel",), NAME),
+    SheetColumn("context params", "case", ("context_params",), DATA),
+    SheetColumn("history", "case", ("history",), DATA),
+    SheetColumn("user", "turn", ("user",), TEXT, words.USER[1:]),
+    SheetColumn("files", "turn", ("files",), LINES, ("file",)),
+    SheetColumn("expected", "turn", ("expected",), TEXT, words.EXPECTED[1:]),
+    SheetColumn(
         *("choices", "turn", ("choices",), OPTIONS),
         ("options", "answer choices", "answer options", "possible answers"),
     ),
-    Column("context", "turn", ("context",), PASSAGES, ("facts",)),
-    Column("retrieval context", "turn", ("retrieval_context",), PASSAGES),
-    Column("config", "turn", ("config",), DATA),
+    SheetColumn("context", "turn", ("context",), PASSAGES, ("facts",)),
+    SheetColumn("retrieval context", "turn", ("retrieval_context",), PASSAGES),
+    SheetColumn("config", "turn", ("config",), DATA),
     ComparedColumn("check", ("compare", "comparison", "compare by", "metric")),
     CheckColumn(
         *("contains", {"type": "contains"}, "value", ("must contain", "reply contains")),
@@ -237,25 +239,25 @@ COLUMNS: tuple[AnyColumn, ...] = (
         ("judge", "criteria judge", "judge criteria"),
         _any_true,
     ),
-    Column("checks", "turn", ("assertions",), CHECKS, ("assertions",)),
-    Column("inherit", "turn", ("inherit",), FLAG),
-    Column("final checks", "case", ("final_assertions",), CHECKS, ("final assertions",)),
-    Column("max prompt tokens", "case", ("limits", "max_prompt_tokens"), WHOLE),
-    Column("max response tokens", "case", ("limits", "max_response_tokens"), WHOLE),
-    Column("max time ms", "case", ("limits", "max_time_ms"), WHOLE),
-    Column("max cost usd", "case", ("limits", "max_cost_usd"), NUMBER),
-    Column("max tool calls", "case", ("limits", "max_tool_calls"), WHOLE),
-    Column("turn timeout s", "case", ("turn_timeout_s",), NUMBER, ("timeout s",)),
-    Column("streaming", "case", ("streaming",), FLAG),
-    Column("trials", "case", ("trials",), WHOLE),
-    Column("clock", "case", ("clock",), NAME),
-    Column("suite", "suite", ("suite",), NAME, ("suite name",)),
-    Column("slug", "suite", ("slug",), NAME),
-    Column("agent", "suite", ("agent",), NAME),
-    Column("settings", "suite", (), DATA, ("suite settings",)),
+    SheetColumn("checks", "turn", ("assertions",), CHECKS, ("assertions",)),
+    SheetColumn("inherit", "turn", ("inherit",), FLAG),
+    SheetColumn("final checks", "case", ("final_assertions",), CHECKS, ("final assertions",)),
+    SheetColumn("max prompt tokens", "case", ("limits", "max_prompt_tokens"), WHOLE),
+    SheetColumn("max response tokens", "case", ("limits", "max_response_tokens"), WHOLE),
+    SheetColumn("max time ms", "case", ("limits", "max_time_ms"), WHOLE),
+    SheetColumn("max cost usd", "case", ("limits", "max_cost_usd"), NUMBER),
+    SheetColumn("max tool calls", "case", ("limits", "max_tool_calls"), WHOLE),
+    SheetColumn("turn timeout s", "case", ("turn_timeout_s",), NUMBER, ("timeout s",)),
+    SheetColumn("streaming", "case", ("streaming",), FLAG),
+    SheetColumn("trials", "case", ("trials",), WHOLE),
+    SheetColumn("clock", "case", ("clock",), NAME),
+    SheetColumn("suite", "suite", ("suite",), NAME, ("suite name",)),
+    SheetColumn("slug", "suite", ("slug",), NAME),
+    SheetColumn("agent", "suite", ("agent",), NAME),
+    SheetColumn("settings", "suite", (), DATA, ("suite settings",)),
 )
 CHOICES = next(column for column in COLUMNS if column.header == "choices")
-CHECK_COLUMNS = tuple(column for column in COLUMNS if not isinstance(column, Column))
+CHECK_COLUMNS = tuple(column for column in COLUMNS if not isinstance(column, SheetColumn))
 
 _BY_HEADER = {plain(name): column for column in COLUMNS for name in (column.header, *column.others)}
 # What other tools write into their tables, and means nothing for a case.
@@ -283,14 +285,14 @@ def is_for_people(header: str) -> bool:
     return header.strip().startswith(FOR_PEOPLE)
 
 
-def param_column(name: str) -> Column:
+def param_column(name: str) -> SheetColumn:
     """Return the column of a context parameter."""
-    return Column(f"param:{name}", "case", ("context_params", name), SCALAR)
+    return SheetColumn(f"param:{name}", "case", ("context_params", name), SCALAR)
 
 
-def option_column(label: str) -> Column:
+def option_column(label: str) -> SheetColumn:
     """Return the column of one option of a question."""
-    return Column(f"option {label}", "turn", ("choices", label), TEXT)
+    return SheetColumn(f"option {label}", "turn", ("choices", label), TEXT)
 
 
 def near_header(header: str) -> str:

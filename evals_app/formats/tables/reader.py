@@ -6,11 +6,11 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from evals_app.formats.foreign.draft import Draft, drafted
-from evals_app.formats.foreign.shapes import Around, slug_of
-from evals_app.formats.reading.parsed_file import Document
+from evals_app.formats.foreign.shapes import ReaderContext, slug_of
+from evals_app.formats.reading.parsed_file import ParsedFile
 from evals_app.formats.reading.problems import NoAgent, Problem
 from evals_app.formats.tables.cases import read_cases
-from evals_app.formats.tables.chosen import Chosen
+from evals_app.formats.tables.chosen import ColumnChoices
 from evals_app.formats.tables.records import read_records
 from evals_app.formats.tables.separated import read_csv
 from evals_app.formats.tables.sheet import SMALLEST, Sheet, sheets_of
@@ -43,9 +43,9 @@ def read_table(path: str, content: bytes) -> Table:
     return read_xlsx(path, content)
 
 
-def read(documents: Sequence[Document], around: Around) -> Iterator[Draft]:
+def read(documents: Sequence[ParsedFile], around: ReaderContext) -> Iterator[Draft]:
     """Read all tables."""
-    chosen = Chosen(around.columns)
+    chosen = ColumnChoices(around.columns)
     for document in documents:
         table, problems = (
             (document, []) if isinstance(document, Table) else read_records(document, chosen)
@@ -58,7 +58,7 @@ def read(documents: Sequence[Document], around: Around) -> Iterator[Draft]:
         yield Draft("suite", "table", documents[0], {}, None, (), tuple(problems))
 
 
-def _suites(table: Table, around: Around, chosen: Chosen) -> Iterator[Draft]:
+def _suites(table: Table, around: ReaderContext, chosen: ColumnChoices) -> Iterator[Draft]:
     sheets = list(sheets_of(table, chosen))
     about = [item for item in sheets if is_about_suites(item)]
     cases = [item for item in sheets if item.has_messages]
@@ -99,7 +99,7 @@ def _others(table: Table, others: Sequence[Sheet], cases: Sequence[Sheet]) -> It
         yield from sheet.problems
 
 
-def _suite(sheet: Sheet, named: Json, settings: Json, around: Around) -> Draft:
+def _suite(sheet: Sheet, named: Json, settings: Json, around: ReaderContext) -> Draft:
     compares = "assertions" not in settings
     cases = read_cases(sheet, compares=compares)
     if not cases:

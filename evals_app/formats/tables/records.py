@@ -20,9 +20,9 @@ from evals_app.formats.foreign.words import (
     rows_place,
     text_of,
 )
-from evals_app.formats.reading.parsed_file import Document
-from evals_app.formats.reading.problems import About, Level, Loc, Problem
-from evals_app.formats.tables.chosen import IGNORED, Chosen
+from evals_app.formats.reading.parsed_file import ParsedFile
+from evals_app.formats.reading.problems import Level, Loc, Problem, ProblemDetails
+from evals_app.formats.tables.chosen import IGNORED, ColumnChoices
 from evals_app.formats.tables.columns import CHOICES, CheckColumn, ComparedColumn, column_of, ways
 from evals_app.formats.tables.table import NO_NAME, Table
 from evals_app.formats.tables.texts import in_cell
@@ -68,7 +68,7 @@ _NO_ROWS = (
 class Records(Table):
     """A table whose rows are records; a place in it is that of a key in the file."""
 
-    source: Document = field(kw_only=True)
+    source: ParsedFile = field(kw_only=True)
     above: Loc = ()  # where the records are
     origins: Mapping[Loc, Loc] = field(default_factory=dict)
 
@@ -77,7 +77,7 @@ class Records(Table):
     def place(self, loc: Loc, *, at_key: bool = False) -> tuple[int, int]:
         return self.source.place(self._written(loc), at_key=at_key)
 
-    def problem(self, loc: Loc, message: str, **about: Unpack[About]) -> Problem:
+    def problem(self, loc: Loc, message: str, **about: Unpack[ProblemDetails]) -> Problem:
         return self.source.problem(self._written(loc), message, **about)
 
     def named(self, loc: Loc) -> str:
@@ -93,7 +93,7 @@ class Records(Table):
         return (*self.above, row - 1) if isinstance(row, int) and row > 0 else self.above
 
 
-def read_records(document: Document, chosen: Chosen) -> tuple[Table | None, list[Problem]]:
+def read_records(document: ParsedFile, chosen: ColumnChoices) -> tuple[Table | None, list[Problem]]:
     """Make a table of the records of a file; None if it has none, and what is wrong or lost."""
     above = rows_place(document.data)
     if above is None:
@@ -145,9 +145,9 @@ _Record = dict[str, _Cell]  # by header
 
 @dataclass(slots=True)
 class _Reader:
-    document: Document
+    document: ParsedFile
     above: Loc
-    chosen: Chosen
+    chosen: ColumnChoices
     problems: list[Problem] = field(default_factory=list)
     reported: dict[str, int] = field(default_factory=dict)  # where in `problems` a message is
 
@@ -316,7 +316,7 @@ class _Reader:
     def _say_once(self, loc: Loc, message: str, level: Level, *, checks: int = 0) -> None:
         if message not in self.reported:
             self.reported[message] = len(self.problems)
-            about: About = {"value": "", "level": level, "checks": checks}
+            about: ProblemDetails = {"value": "", "level": level, "checks": checks}
             self.problems.append(self.document.problem(loc, message, **about))
 
 

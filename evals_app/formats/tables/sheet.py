@@ -6,9 +6,16 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Unpack
 
 from evals_app.formats.foreign.words import plain, sounds_like_check
-from evals_app.formats.reading.problems import About, Level, Loc, Problem, keys_text, shortened
-from evals_app.formats.tables.choices import Question, lettered
-from evals_app.formats.tables.chosen import IGNORED, Chosen, UnknownColumn
+from evals_app.formats.reading.problems import (
+    Level,
+    Loc,
+    Problem,
+    ProblemDetails,
+    keys_text,
+    shortened,
+)
+from evals_app.formats.tables.choices import ChoiceQuestion, lettered
+from evals_app.formats.tables.chosen import IGNORED, ColumnChoices, UnknownColumn
 from evals_app.formats.tables.columns import (
     CHECK_COLUMNS,
     CHOICES,
@@ -17,8 +24,8 @@ from evals_app.formats.tables.columns import (
     LEFT_OUT,
     AnyColumn,
     CheckColumn,
-    Column,
     ComparedColumn,
+    SheetColumn,
     column_of,
     is_for_people,
     is_misspelt,
@@ -53,7 +60,7 @@ class Sheet:
 
     table: Table
     name: str
-    chosen: Chosen = field(default_factory=Chosen)
+    chosen: ColumnChoices = field(default_factory=ColumnChoices)
     header: int = 0
     columns: dict[int, AnyColumn] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
@@ -63,7 +70,7 @@ class Sheet:
     begins: "array[int]" = field(default_factory=lambda: array("I"))
     notes: list[Notes] = field(default_factory=list)
     with_keys: set[Loc] = field(default_factory=set)
-    questions: list[Question] = field(default_factory=list)
+    questions: list[ChoiceQuestion] = field(default_factory=list)
     _remarks: dict[str, list[Loc]] = field(default_factory=dict)
     _known_notes: dict[frozenset[Note], Notes] = field(default_factory=dict)
 
@@ -112,7 +119,9 @@ class Sheet:
     def check_columns(self) -> list[tuple[int, CheckColumn | ComparedColumn]]:
         """Return the columns of checks, in the order of the checks of a turn."""
         order = {column.header: n for n, column in enumerate(CHECK_COLUMNS)}
-        columns = [(n, item) for n, item in self.columns.items() if not isinstance(item, Column)]
+        columns = [
+            (n, item) for n, item in self.columns.items() if not isinstance(item, SheetColumn)
+        ]
         return sorted(columns, key=lambda pair: (order[pair[1].header], pair[0]))
 
     def filled_rows(self) -> list[int]:
@@ -191,7 +200,7 @@ class Sheet:
         length = next(n for n in range(len(loc), -1, -1) if (owner, loc[:n]) in notes)
         return (self.name, self.turns[turn], notes[owner, loc[:length]]), loc[length:]
 
-    def place(self, loc: Loc, message: str, **about: Unpack[About]) -> Problem:
+    def place(self, loc: Loc, message: str, **about: Unpack[ProblemDetails]) -> Problem:
         """Make a Problem in the cell that is nearest to a part of the suite."""
         origin, below = self._origin(loc)
         if below and origin in self.with_keys:
@@ -207,7 +216,7 @@ class Sheet:
         for n in range(max(map(len, self.rows), default=0)):
             column = self.columns.get(n)
             header = self.headers[n] if n < len(self.headers) else ""
-            if isinstance(column, Column):
+            if isinstance(column, SheetColumn):
                 known = first.setdefault(column.header, n)
                 if known != n:
                     self._report_twice(n, known, column)
@@ -216,7 +225,7 @@ class Sheet:
             elif not header:
                 self._check_headless(n)
 
-    def _report_twice(self, n: int, known: int, column: Column) -> None:
+    def _report_twice(self, n: int, known: int, column: SheetColumn) -> None:
         """Report a column that means what an earlier one means; that one is kept."""
         del self.columns[n]
         means = f"This means {column.header}, as {self.named(self.header, known)} does."
@@ -274,10 +283,10 @@ class Sheet:
 
 
 def _is_user(column: AnyColumn | None) -> bool:
-    return isinstance(column, Column) and column.path == ("user",)
+    return isinstance(column, SheetColumn) and column.path == ("user",)
 
 
-def sheets_of(table: Table, chosen: Chosen) -> Iterator[Sheet]:
+def sheets_of(table: Table, chosen: ColumnChoices) -> Iterator[Sheet]:
     """Return the sheets of a table that say anything."""
     sheets = (Sheet(table, name, chosen) for name in table.data)
     return (

@@ -6,15 +6,15 @@ from typing import Any
 from evals_app.engine.suites.suite_spec import SuiteSpec
 from evals_app.formats.foreign.words import plain
 from evals_app.formats.reading.problems import Loc
-from evals_app.formats.tables.columns import Column, is_for_people
+from evals_app.formats.tables.columns import SheetColumn, is_for_people
 from evals_app.formats.tables.sheet import Sheet
-from evals_app.formats.tables.values import DATA, NAME, TAGS, TEXT, Kind
+from evals_app.formats.tables.values import DATA, NAME, TAGS, TEXT, CellKind
 from fixtures_app.ground.words import near
 
 Json = dict[str, Any]
 
 SHEET = "sheet"  # the column that names the sheet with the cases
-SUITE_KINDS: dict[str, Kind] = {
+SUITE_KINDS: dict[str, CellKind] = {
     **{key: DATA for key in SuiteSpec.model_fields if key != "cases"},
     **dict.fromkeys(("suite", "slug", "agent"), NAME),
     **dict.fromkeys(("description", "judge_prompt", "judge_context", "rubric"), TEXT),
@@ -32,7 +32,7 @@ def read_settings(sheet: Sheet) -> Json:
     """Read what a sheet of cases says of its suite, in the first cell of each such column."""
     settings: Json = {}
     for n, column in sheet.columns.items():
-        if not isinstance(column, Column) or column.owner != "suite":
+        if not isinstance(column, SheetColumn) or column.owner != "suite":
             continue
         rows = [row for row in sheet.filled_rows() if sheet.text(row, n) is not None]
         for row in rows[1:]:

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Unpack
 
-from evals_app.formats.reading.parsed_file import Document
-from evals_app.formats.reading.problems import About, Loc, Problem
+from evals_app.formats.reading.parsed_file import ParsedFile
+from evals_app.formats.reading.problems import Loc, Problem, ProblemDetails
 
 # The name of the one sheet of a CSV file.
 NO_NAME = ""
@@ -20,7 +20,7 @@ Sheets = dict[str, list[list[str]]]
 
 
 @dataclass(frozen=True, slots=True)
-class Table(Document):
+class Table(ParsedFile):
     """Sheets as a document: a place in it is `(sheet, row, column)`, both counted from 0.
 
     `faults` are cells that show no value that could be meant, `merged` those that only repeat what
@@ -44,9 +44,9 @@ class Table(Document):
         row, column = (*(int(step) + 1 for step in loc[1:3]), 1, 1)[:2]
         return row, column
 
-    def problem(self, loc: Loc, message: str, **about: Unpack[About]) -> Problem:
+    def problem(self, loc: Loc, message: str, **about: Unpack[ProblemDetails]) -> Problem:
         """Make a Problem for a cell; its keys are Sheet1!B3."""
-        return Document.problem(self, loc[:3], message, **about)
+        return ParsedFile.problem(self, loc[:3], message, **about)
 
 
 def cell_name(loc: Loc) -> str:

@@ -23,7 +23,7 @@ _WHOLE = re.compile(r"-?\d+|-?\d{1,3}(?:,\d{3})+")
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class CellKind:
     """How a value is in a cell.
 
     `read` raises ValueError with a sentence for the author of the table; `write` gives back what
@@ -53,7 +53,7 @@ def _flag(cell: str) -> bool:
     return _FLAGS[cell.strip().lower()]
 
 
-def _list(separator: str, split: Callable[[str], list[str]]) -> Kind:
+def _list(separator: str, split: Callable[[str], list[str]]) -> CellKind:
     """Return the kind of lists that are written as people do if they read back the same, else as data."""
 
     def read(cell: str) -> Any:
@@ -68,7 +68,7 @@ def _list(separator: str, split: Callable[[str], list[str]]) -> Kind:
         except ValueError:
             return _write_data(entries)
 
-    return Kind(read, write)
+    return CellKind(read, write)
 
 
 def _data(cell: str) -> Any:
@@ -148,15 +148,15 @@ def _is_quoted(name: str) -> bool:
     return len(name) > 1 and name[0] == name[-1] == '"'
 
 
-TEXT = Kind(str, str)
-NAME = Kind(_name, _write_name)
-WHOLE = Kind(_whole, str)
-NUMBER = Kind(_number, json.dumps)
-FLAG = Kind(_flag, lambda value: str(value).upper())
+TEXT = CellKind(str, str)
+NAME = CellKind(_name, _write_name)
+WHOLE = CellKind(_whole, str)
+NUMBER = CellKind(_number, json.dumps)
+FLAG = CellKind(_flag, lambda value: str(value).upper())
 TAGS = _list(", ", lambda cell: list(map(str.strip, _SEPARATORS.split(cell))))
 LINES = _list("\n", lambda cell: list(map(str.strip, cell.splitlines())))
 PASSAGES = _list("\n", lambda cell: [cell])
-DATA = Kind(_data, _write_data)
-CHECKS = Kind(_checks, _write_data)
-SCALAR = Kind(read_scalar, write_scalar)
-OPTIONS = Kind(read_options, _write_data)
+DATA = CellKind(_data, _write_data)
+CHECKS = CellKind(_checks, _write_data)
+SCALAR = CellKind(read_scalar, write_scalar)
+OPTIONS = CellKind(read_options, _write_data)

@@ -12,7 +12,7 @@ from evals_app.formats.tables.columns import (
     CHECK_COLUMNS,
     COLUMNS,
     NO_CHECK,
-    Column,
+    SheetColumn,
     column_of,
     param_column,
 )
@@ -32,7 +32,9 @@ _MAX_CELL = 32_767
 _MAX_TITLE = 31
 _MAX_PARAMS = 50  # columns of parameters; more are written as data
 _ORDER = {column.header: n for n, column in enumerate(COLUMNS)}
-_PLAIN_COLUMNS = [item for item in COLUMNS if isinstance(item, Column) and item.owner != "suite"]
+_PLAIN_COLUMNS = [
+    item for item in COLUMNS if isinstance(item, SheetColumn) and item.owner != "suite"
+]
 # Titles that Excel keeps for itself, and those of our own sheet.
 _NO_TITLES = ("history", "suite", "suites")
 
@@ -155,14 +157,14 @@ class _Writer:
             settings["assertions"] = own
         return settings
 
-    def _param_columns(self, cases: Sequence[Json]) -> list[Column]:
+    def _param_columns(self, cases: Sequence[Json]) -> list[SheetColumn]:
         """Return a column for each context parameter that can be the name of one, if they are few."""
         names = dict.fromkeys(name for case in cases for name in case.get("context_params", ()))
         columns = [param_column(name) for name in names if not self.takes(name)]
         fitting = [column for column in columns if column_of(column.header) == column]
         return fitting if len(fitting) <= _MAX_PARAMS else []
 
-    def _case(self, case: Json, loc: Loc, params: Sequence[Column]) -> list[Row]:
+    def _case(self, case: Json, loc: Loc, params: Sequence[SheetColumn]) -> list[Row]:
         turns = case.pop("turns")
         left = dict(case.pop("context_params", {}))
         cells: Row = {}

@@ -10,7 +10,7 @@ from django.contrib.contenttypes.models import ContentType
 from django.db.models import CharField, Model, Q
 from django.db.models.functions import Cast
 
-from evals_app.library.changes.import_report import Change, Edit, Kind
+from evals_app.library.changes.import_report import Kind, LastEdit, ObjectChange
 from evals_app.library.changes.spec_changes import Compared
 from evals_app.models import Agent, Case, Provider, Suite
 from fixtures_app.models import EntityType, Fixture
@@ -26,7 +26,7 @@ MODELS: Mapping[Kind, type[Model]] = {
 COMMAND_LINE = "command-line"
 
 
-def edit_of(entry: Compared[Any]) -> Edit | None:
+def edit_of(entry: Compared[Any]) -> LastEdit | None:
     """Return the last edit, since its last import, of the row that a spec would change.
 
     Rows that an import marked are compared with what it wrote. For others, the history counts:
@@ -40,9 +40,9 @@ def edit_of(entry: Compared[Any]) -> Edit | None:
         return None
     last = _last_entry(row)
     if last is None:
-        return Edit("", None) if is_comparable else None
+        return LastEdit("", None) if is_comparable else None
     is_own = row.imported_at is None and not getattr(row, "source", "")
-    return Edit(last.user.get_username(), last.action_time, is_own=is_own)
+    return LastEdit(last.user.get_username(), last.action_time, is_own=is_own)
 
 
 def _last_entry(row: Any) -> LogEntry | None:
@@ -57,7 +57,7 @@ def _last_entry(row: Any) -> LogEntry | None:
     return entries.first()
 
 
-def note_changes(changes: Sequence[Change], *, user: Any, at: datetime, note: str) -> None:
+def note_changes(changes: Sequence[ObjectChange], *, user: Any, at: datetime, note: str) -> None:
     """Leave an entry in the history of each object that was added or changed.
 
     `note` is its text, in which `{path}` becomes the file. Without a user, the entry is by the
@@ -86,7 +86,7 @@ def note_deletion(row: Model, *, user: Any, note: str = "") -> None:
 
 
 def _entries(
-    kind: Kind, changes: Iterable[Change], user_id: int, at: datetime, note: str
+    kind: Kind, changes: Iterable[ObjectChange], user_id: int, at: datetime, note: str
 ) -> Iterable[LogEntry]:
     by_slug = {change.slug: change for change in changes if change.kind == kind}
     if not by_slug:
@@ -111,7 +111,9 @@ def _entries(
         )
 
 
-def _case_entries(change: Change, user_id: int, at: datetime, note: str) -> Iterator[LogEntry]:
+def _case_entries(
+    change: ObjectChange, user_id: int, at: datetime, note: str
+) -> Iterator[LogEntry]:
     """Yield an entry for each case of a stored suite that is added, changed or deleted."""
     cases = change.cases
     flags = dict.fromkeys(cases.added, ADDITION) | dict.fromkeys(cases.changed, CHANGE)

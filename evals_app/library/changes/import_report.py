@@ -7,7 +7,7 @@ from typing import Literal
 
 from evals_app.engine.suites.suite_spec import SuiteSpec
 from evals_app.formats.reading.problems import Problem
-from evals_app.formats.snapshots.key_differences import Difference
+from evals_app.formats.snapshots.key_differences import KeyDifference
 from fixtures_app.library import Saved
 
 _MAX_NAMED = 20  # cases that a sentence names
@@ -16,7 +16,7 @@ Kind = Literal["entity type", "fixture", "provider", "agent", "suite"]
 
 
 @dataclass(frozen=True, slots=True)
-class Edit:
+class LastEdit:
     """An edit since the last import: who made the last one, and when, if known.
 
     `is_own`: it was never imported.
@@ -52,7 +52,7 @@ def _listed(verb: str, names: Sequence[str]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ObjectChange:
     """What an import did, or would do, to one object.
 
     `path` is the file that it comes from, `suite` the suite in the files, `edit` the edit that the
@@ -63,10 +63,10 @@ class Change:
     kind: Kind
     slug: str
     what: Saved | Literal["archived"]
-    differences: tuple[Difference, ...] = ()
+    differences: tuple[KeyDifference, ...] = ()
     suite: SuiteSpec | None = field(default=None, repr=False, compare=False)
     path: str = field(default="", compare=False)
-    edit: Edit | None = None
+    edit: LastEdit | None = None
     source: str = ""
     cases_before: int | None = field(default=None, compare=False)
     cases: CaseChanges = field(default_factory=CaseChanges, repr=False, compare=False)
@@ -99,7 +99,7 @@ class ImportReport:
     `checks_read` is how many checks the files have besides lost ones, and 0 if none was lost.
     """
 
-    changes: list[Change] = field(default_factory=list)
+    changes: list[ObjectChange] = field(default_factory=list)
     warnings: list[Problem] = field(default_factory=list)
     losses: list[Problem] = field(default_factory=list)
     before: str = ""
@@ -112,11 +112,11 @@ class ImportReport:
         return sum(loss.checks for loss in self.losses)
 
     @property
-    def unchecked(self) -> list[Change]:
+    def unchecked(self) -> list[ObjectChange]:
         """The changes that write a suite in which no case checks anything."""
         return [change for change in self.changes if change.checks_nothing]
 
     @property
-    def edited(self) -> list[Change]:
+    def edited(self) -> list[ObjectChange]:
         """The changes that replace edits, or suites from another file."""
         return [change for change in self.changes if change.replaced]

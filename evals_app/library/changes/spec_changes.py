@@ -13,7 +13,7 @@ from pydantic import BaseModel, ValidationError
 
 from evals_app.engine.basics.permits import FROZEN
 from evals_app.engine.suites.suite_spec import CaseSpec, SuiteSpec
-from evals_app.formats.snapshots.key_differences import Difference, differences
+from evals_app.formats.snapshots.key_differences import KeyDifference, differences
 from evals_app.models import Case, Suite
 from evals_app.models.authored.suites import cases_of
 from fixtures_app.ground.json_data import canonical
@@ -81,7 +81,7 @@ class Compared(Generic[S]):
     what: Saved
     digest: str
     digest_before: str
-    details: Sequence[Difference] = ()
+    details: Sequence[KeyDifference] = ()
     cases: Mapping[str, StoredCase] = field(default_factory=dict, repr=False)
 
     @classmethod
@@ -90,7 +90,7 @@ class Compared(Generic[S]):
         spec: S,
         row: Any,
         digests: tuple[str, str],
-        details: Sequence[Difference] | None = None,
+        details: Sequence[KeyDifference] | None = None,
         cases: Mapping[str, StoredCase] = MappingProxyType({}),
     ) -> Self:
         # An import brings back what is archived.
@@ -98,7 +98,7 @@ class Compared(Generic[S]):
         is_same = digests[0] == digests[1] and not is_archived
         what: Saved = "created" if row is None else "unchanged" if is_same else "updated"
         if details is not None and is_archived:
-            details = [Difference("archived", "true", "false"), *details]
+            details = [KeyDifference("archived", "true", "false"), *details]
         return cls(spec, row, what, *digests, details or (), cases)
 
 
@@ -149,7 +149,7 @@ class _ComparedSuite:
         self._wanted = {case.name: (case, digest_of(case)) for case in spec.cases}
         self._stored: dict[str, StoredCase] = {}
         self._digests: list[str] = []
-        self._details: list[Difference] = []
+        self._details: list[KeyDifference] = []
         self._is_sound = self._head is not None
 
     def take(self, row: Case) -> None:
@@ -171,7 +171,7 @@ class _ComparedSuite:
         before = _digest_of_suite(self._head, self._digests)
         return Compared.of(self._spec, self._row, (digest, before), self._all(), self._stored)
 
-    def _all(self) -> list[Difference] | None:
+    def _all(self) -> list[KeyDifference] | None:
         if not self._in_detail:
             return None
         head = self._spec.model_copy(update={"cases": []})

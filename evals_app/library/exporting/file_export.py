@@ -28,7 +28,7 @@ FORMS: tuple[Form, ...] = get_args(Form)
 
 
 @dataclass(frozen=True, slots=True)
-class Export:
+class ExportedFiles:
     """Files by their paths, losses, and warnings of what an import would refuse."""
 
     files: Mapping[str, bytes] = field(repr=False)
@@ -47,7 +47,7 @@ class _Chosen:
 @uncollected()
 def export_files(
     suites: Sequence[str] = (), *, form: Form = "native", has_providers: bool = True
-) -> Export:
+) -> ExportedFiles:
     """Write all that is not archived, or some suites with all that they need.
 
     Providers are left out for people who may not see them: how a site reaches its models.
@@ -111,36 +111,36 @@ def _judges_of(suite: SuiteSpec) -> Iterator[ModelSpec]:
 # Formats
 
 
-def _native(chosen: _Chosen) -> Export:
+def _native(chosen: _Chosen) -> ExportedFiles:
     specs = [*chosen.suites, *chosen.agents, *chosen.fixtures, *chosen.providers]
     written = {file_name(spec): write_native(spec) for spec in specs}
     warnings = [*_refused(written), *_without_judge(chosen)]
-    return Export(written | _shown(chosen), warnings=warnings)
+    return ExportedFiles(written | _shown(chosen), warnings=warnings)
 
 
-def _struere(chosen: _Chosen) -> Export:
+def _struere(chosen: _Chosen) -> ExportedFiles:
     written, losses = write_project(chosen.suites, chosen.fixtures)
     left = _left([*chosen.agents, *chosen.providers], "Struere projects do not support this.")
-    return Export(written, [*losses, *left], list(_refused(written)))
+    return ExportedFiles(written, [*losses, *left], list(_refused(written)))
 
 
-def _xlsx(chosen: _Chosen) -> Export:
+def _xlsx(chosen: _Chosen) -> ExportedFiles:
     tools = {agent.slug: agent.abilities.tools or () for agent in chosen.agents}
     written, losses = write_xlsx(chosen.suites, tools=tools)
     files = {"suites.suite.xlsx": written} if chosen.suites else {}
-    return Export(files | _shown(chosen), [*losses, *_beside_tables(chosen)])
+    return ExportedFiles(files | _shown(chosen), [*losses, *_beside_tables(chosen)])
 
 
-def _csv(chosen: _Chosen) -> Export:
+def _csv(chosen: _Chosen) -> ExportedFiles:
     files: dict[str, bytes] = {}
     losses: list[Problem] = []
     for suite in chosen.suites:
         files[f"{suite.slug}.suite.csv"], lost = write_csv(suite)
         losses += lost
-    return Export(files | _shown(chosen), [*losses, *_beside_tables(chosen)])
+    return ExportedFiles(files | _shown(chosen), [*losses, *_beside_tables(chosen)])
 
 
-_WRITERS: Mapping[Form, Callable[[_Chosen], Export]] = {
+_WRITERS: Mapping[Form, Callable[[_Chosen], ExportedFiles]] = {
     "native": _native,
     "struere": _struere,
     "xlsx": _xlsx,

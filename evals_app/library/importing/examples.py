@@ -8,7 +8,7 @@ from evals_app.formats.importing import SourceFile
 from evals_app.library.changes.import_report import ImportReport
 from evals_app.library.importing.file_import import import_files
 from evals_app.library.importing.rights import EVERYTHING, Rights
-from evals_app.library.importing.sibling_files import Beside
+from evals_app.library.importing.sibling_files import SiblingFiles
 
 EXAMPLES = settings.FILES_DIR / "examples"
 
@@ -23,7 +23,7 @@ def import_examples(rights: Rights = EVERYTHING, *, dry_run: bool = False) -> Im
     all_paths = sorted(path for path in EXAMPLES.rglob("*") if is_eval_file(path.as_posix()))
     paths = [path for path in all_paths if not is_shown(path.relative_to(EXAMPLES).as_posix())]
     files = [SourceFile(path.relative_to(EXAMPLES).as_posix(), path.read_bytes()) for path in paths]
-    beside = Beside.of(paths, root=EXAMPLES)
+    beside = SiblingFiles.of(paths, root=EXAMPLES)
     return import_files(
         files, find=beside.find, find_paths=beside.find_paths, rights=rights, dry_run=dry_run
     )

@@ -20,12 +20,12 @@ from evals_app.engine.callables.references import importing_within
 from evals_app.engine.llm.keys import no_judge, why_unreachable
 from evals_app.engine.specs.base_spec import read_model
 from evals_app.engine.suites.suite_spec import SuiteSpec
-from evals_app.formats.checking.references import Known
+from evals_app.formats.checking.references import ExistingObjects
 from evals_app.formats.foreign.attached import FindFile, FindPaths, files_of
 from evals_app.formats.importing import Imported, Located, SourceData, SourceFile, read_files
 from evals_app.formats.reading.problems import FormatError, Problem
 from evals_app.library.changes.edits import edit_of, note_changes
-from evals_app.library.changes.import_report import CaseChanges, Change, ImportReport, Kind
+from evals_app.library.changes.import_report import CaseChanges, ImportReport, Kind, ObjectChange
 from evals_app.library.changes.spec_changes import Compared, compare_suites, compared, digest_of
 from evals_app.library.importing.inventories import contents_of
 from evals_app.library.importing.rights import EVERYTHING, Rights
@@ -52,7 +52,7 @@ class ChangedSinceError(Exception):
 class EditedError(Exception):
     """An import would replace edits, or suites from another file: the `changes`."""
 
-    def __init__(self, changes: Sequence[Change]) -> None:
+    def __init__(self, changes: Sequence[ObjectChange]) -> None:
         super().__init__("; ".join(map(edited_words, changes)))
         self.changes = changes
 
@@ -69,17 +69,17 @@ class NoChecksError(Exception):
         self.report = report
 
 
-def unchecked_words(change: Change) -> str:
+def unchecked_words(change: ObjectChange) -> str:
     """Return a sentence about a suite in which no case checks anything."""
     return f"No case of the suite {change.slug!r} checks anything, so no run of it can pass."
 
 
-def edited_words(change: Change) -> str:
+def edited_words(change: ObjectChange) -> str:
     """Return a sentence about an edit, or a suite from another file, that an import would replace."""
     return f"The {change.kind} {change.slug!r}{change.size} was {change.replaced}."
 
 
-class Reading(TypedDict, total=False):
+class ReadOptions(TypedDict, total=False):
     """How files are read: see `read_files`."""
 
     dialect: str | None
@@ -104,7 +104,7 @@ def import_files(
     rights: Rights = EVERYTHING,
     approve: Callable[[ImportReport], None] = lambda _: None,
     written: Callable[[], None] = lambda: None,
-    **reading: Unpack[Reading],
+    **reading: Unpack[ReadOptions],
 ) -> ImportReport:
     """Save everything in the files in one transaction; a dry run only reports the differences.
 
@@ -187,7 +187,10 @@ def _storing_errors_explained() -> Iterator[None]:
 
 
 def _read(
-    files: Sequence[SourceFile | SourceData], known: Known, rights: Rights, reading: Reading
+    files: Sequence[SourceFile | SourceData],
+    known: ExistingObjects,
+    rights: Rights,
+    reading: ReadOptions,
 ) -> Imported:
     """Read files; code of the operator's is imported here, so nothing is locked."""
     reachable = dataclasses.replace(
@@ -224,7 +227,7 @@ def _unjudged(imported: Imported) -> Iterator[Problem]:
             yield Problem(suite.path, suite.line, 1, "", "", message, "warning")
 
 
-def _check_agent(agent: str | None, imported: Imported, known: Known) -> None:
+def _check_agent(agent: str | None, imported: Imported, known: ExistingObjects) -> None:
     """Refuse an unknown agent for files that name none, even if all of them name one."""
     agents = _slugs(imported.agents)
     if agent is not None and agent not in {*known.agents, *agents}:
@@ -268,7 +271,7 @@ class _Prepared:
             for kind, all_located in _by_kind(imported).items()
             for entry, located in zip(entries[kind], all_located, strict=True)
         ]
-        changes += [Change("suite", slug, "archived") for slug in self._gone]
+        changes += [ObjectChange("suite", slug, "archived") for slug in self._gone]
         self.report = ImportReport(
             changes,
             imported.warnings,
@@ -345,10 +348,10 @@ def _kept_source(row: Suite | None, new: str) -> str:
 
 def _change(
     kind: Kind, entry: Compared[Any], path: str, files: Mapping[str, str], *, is_edit: bool
-) -> Change:
+) -> ObjectChange:
     takes_over = kind == "suite" and entry.what == "updated" and not is_edit
     new = files.get(entry.spec.slug, "")
-    return Change(
+    return ObjectChange(
         kind,
         entry.spec.slug,
         entry.what,
@@ -436,9 +439,9 @@ def _by_kind(imported: Imported) -> dict[Kind, Sequence[Located[Any]]]:
     }
 
 
-def _known(rights: Rights) -> Known:
+def _known(rights: Rights) -> ExistingObjects:
     """Return what exists. It has no functions: it stays equal as long as nothing changes."""
-    return Known(
+    return ExistingObjects(
         agents=dict(Agent.objects.values_list("slug", "driver")),
         abilities={
             row.slug: row.abilities for row in Agent.objects.only("slug", "driver", "tools")
@@ -446,7 +449,8 @@ def _known(rights: Rights) -> Known:
         fixtures=frozenset(Fixture.objects.values_list("slug", flat=True)),
         entity_types=known_schemas(),
         # The default providers count even if their rows were removed.
-        providers=Known().providers | set(Provider.objects.values_list("slug", flat=True)),
+        providers=ExistingObjects().providers
+        | set(Provider.objects.values_list("slug", flat=True)),
         hidden=rights.hidden(),
     )
 

@@ -8,7 +8,7 @@ from typing import Any
 from django.db.models import JSONField, QuerySet, Value
 
 from evals_app.engine.specs.inventory import Inventory
-from evals_app.formats.checking.naming import Contents, inventory_of
+from evals_app.formats.checking.naming import FixtureContents, inventory_of
 from evals_app.library.importing.parts import (
     Parts,
     Values,
@@ -21,7 +21,7 @@ from evals_app.models import Agent, Suite
 from fixtures_app.models import Entity, EntityType, Fixture, KnowledgeChunk
 
 
-def contents_of(slug: str) -> Contents | None:
+def contents_of(slug: str) -> FixtureContents | None:
     """Return what checks may name of a fixture; None if there is none."""
     fixture = Fixture.objects.filter(slug=slug).first()
     return None if fixture is None else _contents([fixture.pk])[0]
@@ -37,7 +37,7 @@ def inventory_for(agent: Agent, fixtures: Iterable[Fixture]) -> Inventory:
     return replace(inventory, arguments=arguments_of(agent.tools))
 
 
-def _contents(fixtures: Collection[int]) -> list[Contents]:
+def _contents(fixtures: Collection[int]) -> list[FixtureContents]:
     """Return the contents of fixtures, always in two queries."""
     entities: defaultdict[int, set[str]] = defaultdict(set)
     chunks: defaultdict[int, set[str]] = defaultdict(set)
@@ -48,7 +48,7 @@ def _contents(fixtures: Collection[int]) -> list[Contents]:
             entities[fixture].add(ref)
         for fixture, chunk_id in ids:
             chunks[fixture].add(chunk_id)
-    return [Contents(frozenset(entities[pk]), frozenset(chunks[pk])) for pk in fixtures]
+    return [FixtureContents(frozenset(entities[pk]), frozenset(chunks[pk])) for pk in fixtures]
 
 
 @dataclass(frozen=True, slots=True)

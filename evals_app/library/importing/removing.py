@@ -12,7 +12,7 @@ from django.db.models import Q, QuerySet, TextField
 from django.db.models.functions import Cast
 
 from evals_app.library.changes.edits import MODELS
-from evals_app.library.changes.import_report import Change, Kind
+from evals_app.library.changes.import_report import Kind, ObjectChange
 from evals_app.library.importing.examples import EXAMPLES, import_examples
 from evals_app.library.importing.file_import import ChangedSinceError
 from evals_app.library.importing.sources import is_same_file
@@ -25,7 +25,7 @@ _NOTE = "Removed with the examples."
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class KeptExample:
     """An example that stays, and why."""
 
     kind: Kind
@@ -38,7 +38,7 @@ class Removal:
     """The examples to remove by kind, those to keep, and the version of what was compared."""
 
     rows: Mapping[Kind, Sequence[Any]]
-    kept: Sequence[Kept]
+    kept: Sequence[KeptExample]
     version: str
 
 
@@ -63,7 +63,7 @@ def plan_removal() -> Removal:
     """
     report = import_examples(dry_run=True)
     rows: dict[Kind, list[Any]] = {}
-    kept: list[Kept] = []
+    kept: list[KeptExample] = []
     for kind in REMOVED:
         changes = {change.slug: change for change in report.changes if change.kind == kind}
         manager = MODELS[kind]._default_manager  # noqa: SLF001 - how Django names it
@@ -71,13 +71,13 @@ def plan_removal() -> Removal:
         rows[kind] = []
         for row in stored:
             if why := _why_kept(changes[row.slug], row) or _USES[kind](row, rows):
-                kept.append(Kept(kind, row, why))
+                kept.append(KeptExample(kind, row, why))
             else:
                 rows[kind].append(row)
     return Removal(rows, kept, report.before)
 
 
-def _why_kept(change: Change, row: Any) -> str:
+def _why_kept(change: ObjectChange, row: Any) -> str:
     """Return why this is not the example any longer, or never was; empty if it is."""
     if change.edit is not None:
         return str(change.edit)

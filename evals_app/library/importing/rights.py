@@ -6,7 +6,7 @@ from typing import Any, Self
 
 from django.core.exceptions import PermissionDenied
 
-from evals_app.library.changes.import_report import Change, Kind
+from evals_app.library.changes.import_report import Kind, ObjectChange
 
 _PERMISSIONS: dict[Kind, str] = {
     "suite": "evals_app.{}_suite",
@@ -76,7 +76,7 @@ class Rights:
             if not (self.may_see(kind) or self.may("add", kind)):
                 self._refuse("add", kind)
 
-    def require(self, changes: Iterable[Change]) -> None:
+    def require(self, changes: Iterable[ObjectChange]) -> None:
         """Refuse unless they may make each change, and see what stays unchanged.
 
         Raises:

@@ -12,7 +12,7 @@ _MAX_PATHS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class Beside:
+class SiblingFiles:
     """Access to files in some folders and below; paths begin at `root`."""
 
     folders: frozenset[Path]

@@ -19,7 +19,7 @@ from evals_app.engine.specs.agent_spec import OUTSIDE, AgentSpec
 from evals_app.engine.suites.suite_spec import CaseSpec, SuiteSpec
 from evals_app.library.changes.edits import note_edit
 from evals_app.library.changes.spec_changes import readable, same
-from evals_app.library.making.observing import Observed
+from evals_app.library.making.observing import ObservedConversation
 from evals_app.library.saving import add_case, change_case, save_agent, save_suite
 from evals_app.models import Agent, Attachment, Case, Execution, Suite
 from fixtures_app.ground.quoting import shortened
@@ -42,7 +42,7 @@ class CannotMakeError(CannotError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class CaseOptions:
     """What a person wants: `suite` None means a new one, `name` empty one that is free.
 
     `asks_again`: the earlier messages are sent again as turns. `is_recorded`: tools answer as
@@ -86,13 +86,13 @@ def _suites_of(agents: Iterable[str]) -> QuerySet[Suite]:
     return suites.select_related("agent").order_by("name", "pk")
 
 
-def recording_of(execution: Execution, observed: Observed) -> Recording | None:
+def recording_of(execution: Execution, observed: ObservedConversation) -> Recording | None:
     """Return what tools of the agent answered; None if it has none, or it is gone."""
     agent = _agent(execution)
     return None if agent is None else _recording(agent, observed)
 
 
-def proposed_name(execution: Execution, observed: Observed) -> str:
+def proposed_name(execution: Execution, observed: ObservedConversation) -> str:
     """Return a name for the case; it may be taken."""
     if execution.run.suite_id is None and observed.trial.turns:
         history = observed.trial.history
@@ -103,7 +103,9 @@ def proposed_name(execution: Execution, observed: Observed) -> str:
 
 
 @transaction.atomic
-def make_case(execution: Execution, observed: Observed, wanted: Wanted, *, by: Any) -> Case:
+def make_case(
+    execution: Execution, observed: ObservedConversation, wanted: CaseOptions, *, by: Any
+) -> Case:
     """Write the case, and with it a new suite and a copy of the agent if they are wanted.
 
     Raises:
@@ -133,10 +135,10 @@ class LiveCase:
 
     row: Case
     spec: CaseSpec
-    observed: Observed
+    observed: ObservedConversation
 
     @classmethod
-    def of(cls, execution: Execution, observed: Observed) -> "LiveCase | None":
+    def of(cls, execution: Execution, observed: ObservedConversation) -> "LiveCase | None":
         """Return the case; None if it was deleted or renamed, or no longer validates."""
         rows = Case.objects.filter(suite__isnull=False, suite=execution.run.suite_id)
         row = rows.filter(name=execution.case).first()
@@ -162,7 +164,9 @@ class LiveCase:
 
 
 @transaction.atomic
-def add_checks(execution: Execution, observed: Observed, keys: Collection[str], *, by: Any) -> Case:
+def add_checks(
+    execution: Execution, observed: ObservedConversation, keys: Collection[str], *, by: Any
+) -> Case:
     """Add what was ticked to the case that ran.
 
     Raises:
@@ -182,7 +186,11 @@ def add_checks(execution: Execution, observed: Observed, keys: Collection[str], 
 
 
 def _spec(
-    execution: Execution, observed: Observed, suite: Suite, wanted: Wanted, kept: Any
+    execution: Execution,
+    observed: ObservedConversation,
+    suite: Suite,
+    wanted: CaseOptions,
+    kept: Any,
 ) -> CaseSpec:
     name = wanted.name or _free(
         proposed_name(execution, observed),
@@ -211,7 +219,7 @@ def _agent(execution: Execution) -> Agent | None:
     return Agent.objects.filter(slug=execution.run.agent_slug).first()
 
 
-def _recording(agent: Agent, observed: Observed) -> Recording | None:
+def _recording(agent: Agent, observed: ObservedConversation) -> Recording | None:
     if agent.driver in OUTSIDE:
         return None
     try:
@@ -225,7 +233,7 @@ def _recorded_slug(slug: str) -> str:
 
 
 def _copy(
-    execution: Execution, observed: Observed, suite: Suite | None, *, note: str, by: Any
+    execution: Execution, observed: ObservedConversation, suite: Suite | None, *, note: str, by: Any
 ) -> Agent:
     """Return a copy of the agent that answers as recorded: that of the suite, an earlier or a new one."""
     agent = _agent(execution)

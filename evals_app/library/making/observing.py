@@ -18,7 +18,7 @@ _RESULTS_READ = 200  # of earlier runs, the latest first
 
 
 @dataclass(frozen=True, slots=True)
-class Observed:
+class ObservedConversation:
     """A conversation; `others` are trials of the same case that passed too.
 
     `fixtures` is the text of the data that it began with, `frozen` the case as it was run.
@@ -35,7 +35,7 @@ class Observed:
         return proposals(self.trial, self.others, fixtures=self.fixtures, is_passed=self.is_passed)
 
 
-def observe(execution: Execution) -> Observed | None:
+def observe(execution: Execution) -> ObservedConversation | None:
     """Return the conversation of an execution; None if it cannot be read (any more)."""
     stored = Transcript.objects.of(execution)
     trial = None if stored is None else stored.to_trial()
@@ -46,7 +46,7 @@ def observe(execution: Execution) -> Observed | None:
     ).first()
     people = getattr(execution, "reviewed", None)  # what they decided goes first
     is_passed = (people or execution).verdict == "passed"
-    return Observed(
+    return ObservedConversation(
         trial=trial,
         others=_others(execution, frozen)[: _most_others(trial)] if is_passed else (),
         fixtures=execution.run.snapshot.content,

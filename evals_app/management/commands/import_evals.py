@@ -15,7 +15,7 @@ from django.db import connection
 
 from evals_app.checks import FOR_COMMANDS
 from evals_app.formats.foreign.attached import FindFile
-from evals_app.library.changes.import_report import Change, ImportReport
+from evals_app.library.changes.import_report import ImportReport, ObjectChange
 from evals_app.library.importing.file_import import EditedError, NoChecksError
 from evals_app.library.importing.rights import Rights
 from evals_app.management import usage_error
@@ -136,7 +136,7 @@ class Command(BaseCommand):
                 self.stdout.write(f"  {change.kind:<{width}}  {change.slug}{replaced}")
                 self._tell_differences(change)
 
-    def _tell_differences(self, change: Change) -> None:
+    def _tell_differences(self, change: ObjectChange) -> None:
         for difference in change.differences[:SHOWN_DIFFERENCES]:
             before, after = (value or "nothing" for value in (difference.before, difference.after))
             self.stdout.write(f"      {difference.keys}: {before} -> {after}")

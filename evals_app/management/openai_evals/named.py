@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Any
 
-from evals_app.formats.openai_evals.mentions import Filter, Prompt, is_id
+from evals_app.formats.openai_evals.mentions import Filter, PromptVersion, is_id
 from evals_app.management.openai_evals.api import FailedError, StoppedError
 from evals_app.management.openai_evals.folder import is_suffix
 from evals_app.management.openai_evals.work import Json, Work
@@ -128,7 +128,7 @@ class Named:
 
     # Prompts
 
-    async def _prompt(self, prompt: Prompt) -> bool:
+    async def _prompt(self, prompt: PromptVersion) -> bool:
         stem = f"prompts/{prompt.id}" + (f"-v{prompt.version}" if prompt.version else "")
         if self.work.folder.names("prompts", stem.removeprefix("prompts/")):
             self._note_prompt(prompt, self.work.folder.read(f"{stem}.json"))
@@ -143,10 +143,10 @@ class Named:
         self._note_prompt(prompt, data)
         return True
 
-    def _note_prompt(self, prompt: Prompt, data: Any) -> None:
+    def _note_prompt(self, prompt: PromptVersion, data: Any) -> None:
         """Take what a prompt names; its own id there is not a version of it that someone named."""
         prompts = self.work.named.prompts
-        own = {Prompt(prompt.id)} - prompts
+        own = {PromptVersion(prompt.id)} - prompts
         self.work.named.note(data)
         prompts -= own
 

@@ -6,9 +6,9 @@ from typing import Literal
 from evals_app.engine.suites.suite_spec import GatesSpec, SuiteSpec
 from evals_app.engine.verdicts.gates import Regressions
 from evals_app.formats.snapshots.snapshot_differences import (
-    Part,
     PartDifferences,
-    UnreadableError,
+    SnapshotPart,
+    UnreadableSnapshotError,
     snapshot_differences,
 )
 from evals_app.models import Run, Suite
@@ -109,11 +109,11 @@ def _remarks(base: Run, run: Run) -> list[str]:
     """Name what measured the runs differently, each part with its first value."""
     try:
         parts = snapshot_differences(base.snapshot.content, run.snapshot.content)
-    except UnreadableError:
+    except UnreadableSnapshotError:
         return ["Another version of Evalwell wrote one of the runs: what measured it is unknown."]
     # Neither verdicts nor scores depend on prices.
     named = [
-        _part_name(part) for part in parts if part.part.is_yardstick and part.part != Part.PRICES
+        _part_name(part) for part in parts if part.part.is_yardstick and part.part != SnapshotPart.PRICES
     ]
     return [f"Measured differently: {'; '.join(named)}."] if named else []
 

@@ -21,9 +21,9 @@ from evals_app.engine.suites.suite_spec import CaseSpec
 from evals_app.formats.snapshots.key_differences import differences
 from evals_app.formats.snapshots.run_snapshot import NOT_IN_DIGEST, read_case
 from evals_app.formats.snapshots.snapshot_differences import (
-    Part,
     PartDifferences,
-    UnreadableError,
+    SnapshotPart,
+    UnreadableSnapshotError,
     snapshot_differences,
 )
 from evals_app.models import (
@@ -46,15 +46,15 @@ MAX_EDITS = 5  # of one part, the newest
 _SHOWN = 50  # values of a case that differ
 
 # In whose histories edits of a part are noted.
-_EDITED: Mapping[Part, tuple[type[Model], ...]] = {
-    Part.CASE: (Case,),
-    Part.AGENT: (Agent, Provider),
-    Part.SUITE: (Suite,),
-    Part.FIXTURES: (Fixture, EntityType, Suite),
-    Part.JUDGE: (Suite, Provider),
-    Part.SIMILARITY: (Suite, Provider),
-    Part.PRICES: (Provider,),
-    Part.RUN: (Suite, Provider),
+_EDITED: Mapping[SnapshotPart, tuple[type[Model], ...]] = {
+    SnapshotPart.CASE: (Case,),
+    SnapshotPart.AGENT: (Agent, Provider),
+    SnapshotPart.SUITE: (Suite,),
+    SnapshotPart.FIXTURES: (Fixture, EntityType, Suite),
+    SnapshotPart.JUDGE: (Suite, Provider),
+    SnapshotPart.SIMILARITY: (Suite, Provider),
+    SnapshotPart.PRICES: (Provider,),
+    SnapshotPart.RUN: (Suite, Provider),
 }
 
 
@@ -216,19 +216,21 @@ class _Differences:
             return case
         try:
             return [*case, *snapshot_differences(*(self._heads[name,] for name in names))]
-        except UnreadableError:
+        except UnreadableSnapshotError:
             return None
 
     def _of_case(self, before: CaseResult, after: CaseResult) -> PartDifferences:
         left, right = map(self._case, (before, after))
         if left is None or right is None:
-            return PartDifferences(Part.CASE, ())  # edited, but nobody can read how
+            return PartDifferences(SnapshotPart.CASE, ())  # edited, but nobody can read how
         values = [
             difference
             for difference in differences(left, right)
             if difference.keys.partition("[")[0] not in NOT_IN_DIGEST
         ]
-        return PartDifferences(Part.CASE, tuple(values[:_SHOWN]), max(0, len(values) - _SHOWN))
+        return PartDifferences(
+            SnapshotPart.CASE, tuple(values[:_SHOWN]), max(0, len(values) - _SHOWN)
+        )
 
     def _case(self, result: CaseResult) -> CaseSpec | None:
         content = self._cases.get(self._place(result) or ())

@@ -13,7 +13,7 @@ from evals_app.engine.statistics.check_counts import turned_checks
 from evals_app.engine.statistics.comparison import MAX_RUNS
 from evals_app.formats.snapshots.snapshot_differences import (
     PartDifferences,
-    UnreadableError,
+    UnreadableSnapshotError,
     snapshot_differences,
 )
 from evals_app.models import Run, Snapshot
@@ -233,5 +233,5 @@ def _load(runs: tuple[_Ended, ...]) -> _Loaded:
 def _differences(before: str, after: str) -> tuple[PartDifferences, ...] | None:
     try:
         return snapshot_differences(before, after)
-    except UnreadableError:
+    except UnreadableSnapshotError:
         return None

@@ -13,8 +13,8 @@ from django.db.models import Avg, Count, F, Max, Min, Q, QuerySet
 
 from evals_app.engine.record.trial import GradeStatus, Verdict
 from evals_app.formats.snapshots.snapshot_differences import (
-    Part,
-    UnreadableError,
+    SnapshotPart,
+    UnreadableSnapshotError,
     snapshot_differences,
 )
 from evals_app.models import CaseResult, Execution, GradeResult, Run, Snapshot, Suite
@@ -187,9 +187,9 @@ class _Settings:
     def _compare(self, one: str, two: str) -> bool:
         try:
             parts = snapshot_differences(self._contents[one], self._contents[two])
-        except UnreadableError:
+        except UnreadableSnapshotError:
             return False
-        return {part.part for part in parts} <= {Part.PRICES, Part.RUN}
+        return {part.part for part in parts} <= {SnapshotPart.PRICES, SnapshotPart.RUN}
 
 
 # Slow and dear cases

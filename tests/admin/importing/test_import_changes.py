@@ -9,8 +9,8 @@ from evals_app.admin.importing.import_changes import (
     place_words,
 )
 from evals_app.engine.suites.suite_spec import SuiteSpec
-from evals_app.formats.snapshots.key_differences import Difference
-from evals_app.library.changes.import_report import Change
+from evals_app.formats.snapshots.key_differences import KeyDifference
+from evals_app.library.changes.import_report import ObjectChange
 
 
 @pytest.mark.parametrize(
@@ -36,8 +36,8 @@ def test_a_place_is_explained(keys: str, words: str) -> None:
     assert place_words(keys) == words
 
 
-def shown(*differences: Difference) -> ObjectPreview:
-    return ObjectPreview(Change("suite", "a", "updated", differences))
+def shown(*differences: KeyDifference) -> ObjectPreview:
+    return ObjectPreview(ObjectChange("suite", "a", "updated", differences))
 
 
 @pytest.mark.parametrize(
@@ -53,13 +53,13 @@ def shown(*differences: Difference) -> ObjectPreview:
 def test_what_comes_or_goes_as_a_whole_shows_no_value(
     before: str, after: str, expected: tuple[str, str, str]
 ) -> None:
-    (place,) = shown(Difference("trials", before, after)).places
+    (place,) = shown(KeyDifference("trials", before, after)).places
 
     assert (place.before, place.after, place.word) == expected
 
 
 def test_of_very_many_differences_some_are_shown_and_the_rest_is_counted() -> None:
-    written = shown(*[Difference(f"cases[{n}].tags", "", "(1 entry)") for n in range(20_000)])
+    written = shown(*[KeyDifference(f"cases[{n}].tags", "", "(1 entry)") for n in range(20_000)])
 
     assert len(written.places) + len(written.folded) == MAX_DIFFERENCES
     assert (written.all_folded, written.more_places) == ("19,995", "19,800")
@@ -69,7 +69,7 @@ def suite(count: int, **turn: Any) -> ObjectPreview:
     cases = [{"name": f"Case {n}", "turns": [{"user": "Hi", **turn}]} for n in range(count)]
     checks = [{"type": "contains"}, {"type": "matches", "value": "l+"}]
     data = {"suite": "A", "slug": "a", "agent": "echo", "assertions": checks, "cases": cases}
-    return ObjectPreview(Change("suite", "a", "created", suite=SuiteSpec.model_validate(data)))
+    return ObjectPreview(ObjectChange("suite", "a", "created", suite=SuiteSpec.model_validate(data)))
 
 
 def test_a_new_suite_shows_its_first_cases_and_counts_the_rest() -> None:
@@ -99,6 +99,6 @@ def test_a_case_tells_what_is_checked(turn: dict[str, Any], expected: str, check
 def test_objects_are_counted_by_kind_suites_first() -> None:
     kinds = ["agent", "suite", "entity type", "entity type", "suite"]
 
-    assert counted(Change(kind, "a", "created") for kind in kinds) == (  # type: ignore[arg-type]
+    assert counted(ObjectChange(kind, "a", "created") for kind in kinds) == (  # type: ignore[arg-type]
         "2 suites, 1 agent and 2 entity types"
     )

@@ -5,10 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fixtures_app.ground.cells import read_any, read_cell, read_lines, write_cell
-from fixtures_app.ground.field_table import Field, Kind
+from fixtures_app.ground.field_table import Field, FieldKind
 from fixtures_app.ground.json_data import canonical
 
-STATE = Field("state", Kind.CHOICE, choices=("Open", "closed"))
+STATE = Field("state", FieldKind.CHOICE, choices=("Open", "closed"))
 JSON = st.recursive(
     st.none()
     | st.booleans()
@@ -23,7 +23,7 @@ JSON = st.recursive(
 
 @given(JSON)
 def test_any_value_is_read_back_from_its_cell(value: Any) -> None:
-    text = write_cell(Kind.OTHER, value)
+    text = write_cell(FieldKind.OTHER, value)
 
     assert text
     assert canonical(read_any(text)) == canonical(value)
@@ -32,21 +32,21 @@ def test_any_value_is_read_back_from_its_cell(value: Any) -> None:
 @pytest.mark.parametrize(
     ("kind", "value"),
     [
-        (Kind.TEXT, "12"),
-        (Kind.LONG_TEXT, " a\nb "),
-        (Kind.NUMBER, 1.5),
-        (Kind.NUMBER, 3),
-        (Kind.NUMBER, 1.0),
-        (Kind.WHOLE, -12),
-        (Kind.YES_NO, True),
-        (Kind.YES_NO, False),
-        (Kind.DATE, "2026-05-01"),
-        (Kind.TIME, "09:30"),
-        (Kind.DATE_TIME, "2026-05-01T09:30:00Z"),
-        (Kind.TEXTS, ["a", "b c"]),
+        (FieldKind.TEXT, "12"),
+        (FieldKind.LONG_TEXT, " a\nb "),
+        (FieldKind.NUMBER, 1.5),
+        (FieldKind.NUMBER, 3),
+        (FieldKind.NUMBER, 1.0),
+        (FieldKind.WHOLE, -12),
+        (FieldKind.YES_NO, True),
+        (FieldKind.YES_NO, False),
+        (FieldKind.DATE, "2026-05-01"),
+        (FieldKind.TIME, "09:30"),
+        (FieldKind.DATE_TIME, "2026-05-01T09:30:00Z"),
+        (FieldKind.TEXTS, ["a", "b c"]),
     ],
 )
-def test_a_value_is_read_back_from_a_cell_of_its_kind(kind: Kind, value: Any) -> None:
+def test_a_value_is_read_back_from_a_cell_of_its_kind(kind: FieldKind, value: Any) -> None:
     text = write_cell(kind, value)
 
     assert text is not None
@@ -56,38 +56,38 @@ def test_a_value_is_read_back_from_a_cell_of_its_kind(kind: Kind, value: Any) ->
 @pytest.mark.parametrize(
     ("kind", "value"),
     [
-        (Kind.TEXT, 12),
-        (Kind.TEXT, None),
-        (Kind.NUMBER, "12"),
-        (Kind.NUMBER, True),
-        (Kind.WHOLE, 1.5),
-        (Kind.YES_NO, "yes"),
-        (Kind.TEXTS, "a"),
-        (Kind.TEXTS, ["a\nb"]),
-        (Kind.TEXTS, [""]),
-        (Kind.TEXTS, [1]),
+        (FieldKind.TEXT, 12),
+        (FieldKind.TEXT, None),
+        (FieldKind.NUMBER, "12"),
+        (FieldKind.NUMBER, True),
+        (FieldKind.WHOLE, 1.5),
+        (FieldKind.YES_NO, "yes"),
+        (FieldKind.TEXTS, "a"),
+        (FieldKind.TEXTS, ["a\nb"]),
+        (FieldKind.TEXTS, [""]),
+        (FieldKind.TEXTS, [1]),
     ],
 )
-def test_a_value_of_another_kind_is_not_shown(kind: Kind, value: Any) -> None:
+def test_a_value_of_another_kind_is_not_shown(kind: FieldKind, value: Any) -> None:
     assert write_cell(kind, value) is None
 
 
 @pytest.mark.parametrize(
     ("field", "text", "word"),
     [
-        (Field("a", Kind.NUMBER), "many", "12.5"),
-        (Field("a", Kind.NUMBER), "1,5", "1.5?"),
-        (Field("a", Kind.NUMBER), "1e999", "number"),
-        (Field("a", Kind.NUMBER), "9" * 5000, "digits"),
-        (Field("a", Kind.WHOLE), "1.5", "whole"),
-        (Field("a", Kind.YES_NO), "maybe", "yes or no"),
-        (Field("a", Kind.DATE), "01.05.2026", "year-month-day"),
-        (Field("a", Kind.DATE), "20260501", "year-month-day"),
-        (Field("a", Kind.TIME), "9:30", "09:30"),
-        (Field("a", Kind.DATE_TIME), "2026-05-01", "T09:30:00Z"),
+        (Field("a", FieldKind.NUMBER), "many", "12.5"),
+        (Field("a", FieldKind.NUMBER), "1,5", "1.5?"),
+        (Field("a", FieldKind.NUMBER), "1e999", "number"),
+        (Field("a", FieldKind.NUMBER), "9" * 5000, "digits"),
+        (Field("a", FieldKind.WHOLE), "1.5", "whole"),
+        (Field("a", FieldKind.YES_NO), "maybe", "yes or no"),
+        (Field("a", FieldKind.DATE), "01.05.2026", "year-month-day"),
+        (Field("a", FieldKind.DATE), "20260501", "year-month-day"),
+        (Field("a", FieldKind.TIME), "9:30", "09:30"),
+        (Field("a", FieldKind.DATE_TIME), "2026-05-01", "T09:30:00Z"),
         (STATE, "closd", "'closed'"),
-        (Field("a", Kind.OTHER), "{", "JSON"),
-        (Field("a", Kind.OTHER), '"a', "JSON"),
+        (Field("a", FieldKind.OTHER), "{", "JSON"),
+        (Field("a", FieldKind.OTHER), '"a', "JSON"),
     ],
 )
 def test_a_cell_that_is_off_is_refused_with_what_is_expected(
@@ -101,7 +101,7 @@ def test_a_cell_that_is_off_is_refused_with_what_is_expected(
 
 @pytest.mark.parametrize(("text", "value"), [("Yes", True), ("no", False)])
 def test_yes_and_no_are_read_in_any_case(text: str, value: object) -> None:
-    assert read_cell(Field("a", Kind.YES_NO), text) is value
+    assert read_cell(Field("a", FieldKind.YES_NO), text) is value
 
 
 def test_a_choice_is_read_in_any_case() -> None:

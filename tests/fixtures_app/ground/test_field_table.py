@@ -4,8 +4,8 @@ import pytest
 
 from fixtures_app.ground.field_table import (
     Field,
+    FieldKind,
     FieldTable,
-    Kind,
     choices_in,
     field_of,
     fields_of,
@@ -17,14 +17,14 @@ from fixtures_app.ground.schema_problems import schema_problems
 EVERY_KIND = FieldTable(
     (
         *(
-            Field(kind.value, kind, is_required=kind is Kind.TEXT, note=f"a {kind}")
-            for kind in Kind
-            if kind not in {Kind.CHOICE, Kind.OTHER}
+            Field(kind.value, kind, is_required=kind is FieldKind.TEXT, note=f"a {kind}")
+            for kind in FieldKind
+            if kind not in {FieldKind.CHOICE, FieldKind.OTHER}
         ),
-        Field("state", Kind.CHOICE, choices=("open", "closed")),
-        Field("place", Kind.OTHER, rest={"type": "object"}),
-        Field("pattern", Kind.TEXT, rest={"pattern": "^a"}),
-        Field("any", Kind.OTHER, rest={"": True}),
+        Field("state", FieldKind.CHOICE, choices=("open", "closed")),
+        Field("place", FieldKind.OTHER, rest={"type": "object"}),
+        Field("pattern", FieldKind.TEXT, rest={"pattern": "^a"}),
+        Field("any", FieldKind.OTHER, rest={"": True}),
     )
 )
 
@@ -44,22 +44,22 @@ def test_a_table_is_read_back_from_its_schema(table: FieldTable) -> None:
 @pytest.mark.parametrize(
     ("schema", "kind", "rest"),
     [
-        ({"type": "string"}, Kind.TEXT, {}),
-        ({"type": "string", "maxLength": 3}, Kind.TEXT, {"maxLength": 3}),
-        ({"type": "string", "format": "email"}, Kind.TEXT, {"format": "email"}),
-        ({"type": "integer", "minimum": 0}, Kind.WHOLE, {"minimum": 0}),
-        ({"enum": ["a", "b"]}, Kind.CHOICE, {}),
-        ({"type": "string", "enum": ["a"]}, Kind.CHOICE, {}),
-        ({"enum": [1, "a"]}, Kind.OTHER, {"enum": [1, "a"]}),
-        ({"enum": ["a\nb"]}, Kind.OTHER, {"enum": ["a\nb"]}),
-        ({"type": ["string", "null"]}, Kind.OTHER, {"type": ["string", "null"]}),
-        ({"type": "array"}, Kind.OTHER, {"type": "array"}),
-        ({}, Kind.OTHER, {}),
-        (True, Kind.OTHER, {"": True}),
+        ({"type": "string"}, FieldKind.TEXT, {}),
+        ({"type": "string", "maxLength": 3}, FieldKind.TEXT, {"maxLength": 3}),
+        ({"type": "string", "format": "email"}, FieldKind.TEXT, {"format": "email"}),
+        ({"type": "integer", "minimum": 0}, FieldKind.WHOLE, {"minimum": 0}),
+        ({"enum": ["a", "b"]}, FieldKind.CHOICE, {}),
+        ({"type": "string", "enum": ["a"]}, FieldKind.CHOICE, {}),
+        ({"enum": [1, "a"]}, FieldKind.OTHER, {"enum": [1, "a"]}),
+        ({"enum": ["a\nb"]}, FieldKind.OTHER, {"enum": ["a\nb"]}),
+        ({"type": ["string", "null"]}, FieldKind.OTHER, {"type": ["string", "null"]}),
+        ({"type": "array"}, FieldKind.OTHER, {"type": "array"}),
+        ({}, FieldKind.OTHER, {}),
+        (True, FieldKind.OTHER, {"": True}),
     ],
 )
 def test_a_field_has_the_kind_of_its_schema_and_keeps_the_rest(
-    schema: Any, kind: Kind, rest: dict[str, Any]
+    schema: Any, kind: FieldKind, rest: dict[str, Any]
 ) -> None:
     field = field_of("a", schema)
 
@@ -97,7 +97,7 @@ def test_a_schema_that_says_more_has_no_table(schema: dict[str, Any]) -> None:
 def test_the_fields_of_any_schema_are_known() -> None:
     fields = fields_of({"title": "x", "properties": {"a": {"type": "number"}}, "required": ["a"]})
 
-    assert fields == (Field("a", Kind.NUMBER, is_required=True),)
+    assert fields == (Field("a", FieldKind.NUMBER, is_required=True),)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from fixtures_app.ground.json_text import (
     MAX_JSON_LEVELS,
-    Document,
+    JsonDocument,
     NotJsonError,
     Number,
     read_json,
@@ -58,7 +58,7 @@ def test_a_number_keeps_its_text(written: str, text: str) -> None:
 def test_a_reply_is_read_as_it_stands_or_from_one_fenced_block(
     *, reply: str, value: Any, is_fenced: bool
 ) -> None:
-    assert read_reply(reply) == Document(value, is_fenced)
+    assert read_reply(reply) == JsonDocument(value, is_fenced)
 
 
 @pytest.mark.parametrize(

@@ -6,11 +6,11 @@ import pytest
 
 from evals_app.engine.basics.permits import OUR_COMMAND
 from evals_app.engine.suites.suite_spec import SuiteSpec
-from evals_app.formats.checking.references import Known
+from evals_app.formats.checking.references import ExistingObjects
 from evals_app.formats.importing import Imported, SourceFile, read_files
 from evals_app.formats.reading.problems import FormatError, Problem
 
-KNOWN = Known(agents={"support": "model"})
+KNOWN = ExistingObjects(agents={"support": "model"})
 
 # The document's examples, entry by entry; they are lists without anything around them.
 ACCURACY = """\

@@ -2,7 +2,7 @@ import re
 
 import pytest
 
-from evals_app.formats.checking.references import Known
+from evals_app.formats.checking.references import ExistingObjects
 from evals_app.formats.importing import SourceFile, read_files
 from tests.formats.agentura.projects import (
     ACCURACY,
@@ -150,7 +150,9 @@ def test_long_names_give_a_slug_that_is_not_too_long() -> None:
     )
     dataset = DATASETS["evals/accuracy.jsonl"].encode()
 
-    imported = read_files([source], known=Known(agents={"f" * 60: ""}), find=lambda _: dataset)
+    imported = read_files(
+        [source], known=ExistingObjects(agents={"f" * 60: ""}), find=lambda _: dataset
+    )
 
     assert imported.suites[0].spec.slug == f"{'f' * 60}-{'n' * 39}"
 

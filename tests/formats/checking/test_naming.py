@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from evals_app.engine.specs.inventory import Abilities
-from evals_app.formats.checking.naming import Contents
-from evals_app.formats.checking.references import Known
+from evals_app.formats.checking.naming import FixtureContents
+from evals_app.formats.checking.references import ExistingObjects
 from evals_app.formats.importing import SourceFile, read_files
 from evals_app.formats.reading.problems import FormatError, Problem
 from evals_app.formats.reading.yaml_text import write_yaml
@@ -39,7 +39,7 @@ def suite(*checks: dict[str, Any], **changes: Any) -> dict[str, Any]:
 
 
 def problems_of(
-    *documents: dict[str, Any], known: Known | None = None, path: str = "s.suite.yaml"
+    *documents: dict[str, Any], known: ExistingObjects | None = None, path: str = "s.suite.yaml"
 ) -> list[Problem]:
     """Read a suite and what stands beside it, and give everything that is said of it."""
     names = {"agent": "agent.yaml", "name": "fixture.yaml"}
@@ -230,13 +230,13 @@ def test_nothing_follows_from_a_file_that_is_not_sound(broken: dict[str, Any]) -
     assert not [item for item in problems_of(*whole, suite(check)) if item.path == "s.suite.yaml"]
 
 
-def known(**changes: Any) -> Known:
-    return Known(
+def known(**changes: Any) -> ExistingObjects:
+    return ExistingObjects(
         **{
             "agents": {"support": "model"},
             "abilities": SUPPORT,
             "fixtures": frozenset({"shop"}),
-            "contents_of": lambda _: Contents(chunks=frozenset({"returns"})),
+            "contents_of": lambda _: FixtureContents(chunks=frozenset({"returns"})),
             **changes,
         }
     )

@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from evals_app.engine.specs.files import sha256_of
-from evals_app.formats.checking.references import Known
+from evals_app.formats.checking.references import ExistingObjects
 from evals_app.formats.foreign import attached
 from evals_app.formats.foreign.attached import files_of
 from evals_app.formats.importing import Imported, SourceFile, read_files
@@ -14,7 +14,7 @@ from evals_app.formats.reading.problems import FormatError
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(16)
 OTHER = PNG + b"more"
-KNOWN = Known(agents={"echo": "scripted"})
+KNOWN = ExistingObjects(agents={"echo": "scripted"})
 
 
 def suite(*turns: list[object], slug: str = "receipts") -> SourceFile:
@@ -58,7 +58,7 @@ def test_a_file_is_found_and_known_by_its_content(path: str, *, is_given: bool) 
 
 def test_a_stored_content_need_not_come_along() -> None:
     file = {"path": "a.png", "sha256": sha256_of(PNG)}
-    known = Known(agents=KNOWN.agents, size_of={sha256_of(PNG): len(PNG)}.get)
+    known = ExistingObjects(agents=KNOWN.agents, size_of={sha256_of(PNG): len(PNG)}.get)
 
     imported = read_files([suite([file])], known=known)
 
@@ -98,7 +98,7 @@ def test_a_file_that_no_one_names_is_no_eval_file(path: str) -> None:
 
 
 def test_one_path_has_one_content_in_a_suite() -> None:
-    known = Known(agents=KNOWN.agents, size_of=lambda _: 1)
+    known = ExistingObjects(agents=KNOWN.agents, size_of=lambda _: 1)
     files = [{"path": "a.png", "sha256": sha256_of(item)} for item in (PNG, OTHER)]
 
     with pytest.raises(FormatError, match=r"Another turn shows something else as a\.png"):
@@ -142,7 +142,7 @@ def test_a_suite_may_show_itself() -> None:
     ],
 )
 def test_stored_contents_count_for_the_size_of_a_turn(size: int, *, is_refused: bool) -> None:
-    known = Known(agents=KNOWN.agents, size_of=lambda _: size)
+    known = ExistingObjects(agents=KNOWN.agents, size_of=lambda _: size)
     files = [{"path": f"{n}.png", "sha256": sha256_of(bytes([n]))} for n in range(2)]
 
     with pytest.raises(FormatError, match="30,000,002") if is_refused else nullcontext():

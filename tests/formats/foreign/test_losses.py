@@ -5,13 +5,13 @@ import json
 import pytest
 
 from evals_app.formats.agentura.shapes import Config as AgenturaConfig
-from evals_app.formats.checking.references import Known
+from evals_app.formats.checking.references import ExistingObjects
 from evals_app.formats.foreign.shapes import Foreign
 from evals_app.formats.importing import Imported, SourceFile, read_files
 from evals_app.formats.promptfoo.shapes import Config
 from evals_app.formats.promptfoo.shapes import Test as Promptfoo
 
-KNOWN = Known(agents={"desk": "scripted"})
+KNOWN = ExistingObjects(agents={"desk": "scripted"})
 PROMPTFOO = """\
 prompts: ['{{q}}']
 providers: [echo]

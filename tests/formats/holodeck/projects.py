@@ -9,12 +9,12 @@ import yaml
 from evals_app.engine.specs.agent_spec import AgentSpec
 from evals_app.engine.specs.base_spec import ProviderSpec
 from evals_app.engine.suites.suite_spec import SuiteSpec
-from evals_app.formats.checking.references import Known
+from evals_app.formats.checking.references import ExistingObjects
 from evals_app.formats.importing import Imported, SourceFile, read_files
 from evals_app.formats.native import write_native
 from evals_app.formats.reading.problems import FormatError, Problem
 
-KNOWN = Known(agents={"desk": "http", "reader": "scripted"})
+KNOWN = ExistingObjects(agents={"desk": "http", "reader": "scripted"})
 ENVIRONMENT = {"HOME": "/home/somebody"}
 MODEL = "{provider: openai, name: m}"
 GRADER = "evals_app.engine.examples.graders:turn_program"
@@ -211,7 +211,7 @@ def read(
     agent: str | None = "desk",
     environment: Mapping[str, str] = ENVIRONMENT,
     beside: Mapping[str, str] | None = None,
-    known: Known = KNOWN,
+    known: ExistingObjects = KNOWN,
 ) -> Imported:
     files = {f"project/{path}": content.encode() for path, content in (beside or {}).items()}
     source = SourceFile("project/agent.yaml", text.encode())

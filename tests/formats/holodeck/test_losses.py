@@ -10,8 +10,8 @@ from evals_app.formats.holodeck.shapes import (
     Evaluations,
     File,
     Llm,
-    Rag,
-    Standard,
+    RagMetric,
+    StandardMetric,
 )
 from tests.formats.holodeck.projects import GRADER, MODEL, agent_file, read, whole, with_metrics
 
@@ -109,8 +109,8 @@ def test_the_page_names_every_metric_and_every_key_that_is_lost() -> None:
     shapes = [AgentFile, Evaluations, Llm, File, *METRICS.values()]
     lost = {key for shape in shapes for key in shape.lost} - UNTOLD
     metrics = {
-        *get_args(Standard.model_fields["metric"].annotation),
-        *get_args(Rag.model_fields["metric_type"].annotation),
+        *get_args(StandardMetric.model_fields["metric"].annotation),
+        *get_args(RagMetric.model_fields["metric_type"].annotation),
     }
 
     documented = set(re.findall(r"\w+", " ".join(re.findall(r"(?<!`)`([^`\n]+)`", page))))

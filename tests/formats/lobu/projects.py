@@ -2,11 +2,11 @@
 
 import pytest
 
-from evals_app.formats.checking.references import Known
+from evals_app.formats.checking.references import ExistingObjects
 from evals_app.formats.importing import Imported, SourceFile, read_files
 from evals_app.formats.reading.problems import FormatError, Problem
 
-KNOWN = Known(agents={"my-agent": "model"})
+KNOWN = ExistingObjects(agents={"my-agent": "model"})
 
 # The document's examples.
 PING = """\
@@ -46,7 +46,7 @@ def read(
     *,
     beside: dict[str, str] | None = None,
     agent: str | None = None,
-    known: Known = KNOWN,
+    known: ExistingObjects = KNOWN,
 ) -> Imported:
     others = {f"{EVALS}follows-instructions.rubric.md": RUBRIC} | (beside or {})
     sources = [SourceFile(path, text.encode()) for path, text in files.items()]
@@ -58,7 +58,7 @@ def read(
 
 
 def problems(
-    files: dict[str, str], *, agent: str | None = None, known: Known = KNOWN
+    files: dict[str, str], *, agent: str | None = None, known: ExistingObjects = KNOWN
 ) -> list[Problem]:
     with pytest.raises(FormatError) as caught:
         read(files, agent=agent, known=known)

@@ -1,6 +1,6 @@
 import pytest
 
-from evals_app.formats.checking.references import Known
+from evals_app.formats.checking.references import ExistingObjects
 from evals_app.formats.importing import SourceFile, read_files
 from tests.formats.lobu.projects import EVALS, KNOWN, PING, problems, read
 
@@ -109,7 +109,7 @@ def test_the_line_of_a_table_is_known_however_it_is_written(table: str, line: in
 
 
 def test_an_agent_that_exists_stays_as_it_is() -> None:
-    known = Known(agents={"support": "scripted", "night": "model"})
+    known = ExistingObjects(agents={"support": "scripted", "night": "model"})
 
     imported = read({"p/lobu.toml": TOML, "p/agents/helpers/evals/ping.yaml": PING}, known=known)
 
@@ -133,8 +133,8 @@ def test_a_native_agent_of_the_same_slug_describes_it() -> None:
 def test_an_agent_without_a_model_is_not_made() -> None:
     toml = '[agents.my-agent]\nname = "my-agent"\n[[agents.my-agent.providers]]\nid = "gemini"\n'
 
-    errors = problems({"lobu.toml": toml, f"{EVALS}ping.yaml": PING}, known=Known())
-    warned = read({"lobu.toml": toml}, known=Known()).warnings
+    errors = problems({"lobu.toml": toml, f"{EVALS}ping.yaml": PING}, known=ExistingObjects())
+    warned = read({"lobu.toml": toml}, known=ExistingObjects()).warnings
 
     assert [(item.path, item.line) for item in errors] == [(f"{EVALS}ping.yaml", 2)]
     assert "'my-agent'" in errors[0].message
@@ -168,7 +168,7 @@ def test_of_an_agent_that_exists_what_it_can_do_is_lost(more: str, lost: list[st
 def test_the_agent_of_an_eval_is_reported_by_its_folder_then_by_a_person(
     path: str, named: str | None, agent: str
 ) -> None:
-    known = Known(agents={"support": "model", "night": "model", "other": "model"})
+    known = ExistingObjects(agents={"support": "model", "night": "model", "other": "model"})
 
     imported = read({"p/lobu.toml": TOML, path: PING}, agent=named, known=known)
 
@@ -235,7 +235,7 @@ def test_variables_that_only_lobu_fills_in_stay_text_and_are_lost() -> None:
 
 
 def test_a_person_may_name_another_agent_than_that_of_the_folder() -> None:
-    known = Known(agents={"support": "model", "desk": "http"})
+    known = ExistingObjects(agents={"support": "model", "desk": "http"})
     path = "p/agents/night/evals/ping.yaml"
 
     imported = read({"p/lobu.toml": TOML, path: PING}, agent="desk", known=known)
@@ -284,7 +284,9 @@ def test_an_agent_whose_id_is_no_slug_is_refused_once_with_one_that_is() -> None
 def test_an_agent_with_a_long_id_or_an_underscore_keeps_it() -> None:
     slug = f"my_{'a' * 70}"
 
-    imported = read({f"agents/{slug}/evals/x.yaml": PING}, known=Known(agents={slug: "model"}))
+    imported = read(
+        {f"agents/{slug}/evals/x.yaml": PING}, known=ExistingObjects(agents={slug: "model"})
+    )
 
     assert imported.suites[0].spec.agent == slug
 
@@ -303,6 +305,6 @@ def test_evals_of_an_agent_with_a_folder_elsewhere_have_to_be_named() -> None:
 
 
 def test_nobody_misses_the_agents_of_a_lobu_toml_that_cannot_be_read() -> None:
-    errors = problems({"lobu.toml": "[agents.x\n", f"{EVALS}x.yaml": PING}, known=Known())
+    errors = problems({"lobu.toml": "[agents.x\n", f"{EVALS}x.yaml": PING}, known=ExistingObjects())
 
     assert [item.path for item in errors] == ["lobu.toml"]

@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from evals_app.engine.suites.suite_spec import SuiteSpec
-from evals_app.formats.checking.references import Known
+from evals_app.formats.checking.references import ExistingObjects
 from evals_app.formats.reading.problems import FormatError
 from tests.formats.lobu.projects import EVALS, PING, RUBRIC, problems, read
 
@@ -162,7 +162,7 @@ def test_the_slug_of_a_name_without_latin_letters_is_that_of_its_file() -> None:
 
 
 def test_evals_of_two_agents_may_have_one_name() -> None:
-    known = Known(agents={"a": "model", "b": "model"})
+    known = ExistingObjects(agents={"a": "model", "b": "model"})
 
     imported = read(
         {"agents/a/evals/ping.yaml": PING, "agents/b/evals/ping.yaml": PING}, known=known

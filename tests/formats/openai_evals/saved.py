@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from evals_app.formats.checking.references import Known
+from evals_app.formats.checking.references import ExistingObjects
 from evals_app.formats.foreign.attached import fitting
 from evals_app.formats.importing import Imported, SourceFile, read_files
 from evals_app.formats.reading.problems import FormatError, Problem
 
 Json = dict[str, Any]
 
-KNOWN = Known(agents={"desk": "http", "clerk": "scripted"})
+KNOWN = ExistingObjects(agents={"desk": "http", "clerk": "scripted"})
 RIGHT = {
     "type": "string_check",
     "name": "Right",

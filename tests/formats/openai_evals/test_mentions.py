@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from evals_app.formats.openai_evals.mentions import Filter, Mentions, Prompt, items_file
+from evals_app.formats.openai_evals.mentions import Filter, Mentions, PromptVersion, items_file
 
 FILE = "file-6F2ksmvXxt4VdoqmHRw6kL"
 PROMPT = "pmpt_68b0c29740048196bd3a6e6ac3c4d0e2"
@@ -60,26 +60,26 @@ def test_what_is_not_an_id_names_no_file(value: Any) -> None:
 @pytest.mark.parametrize(
     ("value", "prompts"),
     [
-        ({"prompt": {"id": "pmpt_1", "version": "2"}}, {Prompt("pmpt_1", "2")}),
-        ({"prompt": {"id": "pmpt_1", "version": 2}}, {Prompt("pmpt_1", "2")}),
-        ({"prompt_id": "pmpt_1", "prompt_version": "7"}, {Prompt("pmpt_1", "7")}),
-        ({"prompt": {"id": "pmpt_1", "version": None}}, {Prompt("pmpt_1")}),
-        ({"note": f"made with {PROMPT}"}, {Prompt(PROMPT)}),
-        ({"prompt": {"id": "pmpt_1", "version": "../1"}}, {Prompt("pmpt_1")}),
+        ({"prompt": {"id": "pmpt_1", "version": "2"}}, {PromptVersion("pmpt_1", "2")}),
+        ({"prompt": {"id": "pmpt_1", "version": 2}}, {PromptVersion("pmpt_1", "2")}),
+        ({"prompt_id": "pmpt_1", "prompt_version": "7"}, {PromptVersion("pmpt_1", "7")}),
+        ({"prompt": {"id": "pmpt_1", "version": None}}, {PromptVersion("pmpt_1")}),
+        ({"note": f"made with {PROMPT}"}, {PromptVersion(PROMPT)}),
+        ({"prompt": {"id": "pmpt_1", "version": "../1"}}, {PromptVersion("pmpt_1")}),
         (
             [{"id": "pmpt_1", "version": "1"}, {"id": "pmpt_1", "version": "2"}],
-            {Prompt("pmpt_1", "1"), Prompt("pmpt_1", "2")},
+            {PromptVersion("pmpt_1", "1"), PromptVersion("pmpt_1", "2")},
         ),
         ({"prompt": "a text"}, set()),
     ],
 )
-def test_a_prompt_is_named_in_each_version(value: Any, prompts: set[Prompt]) -> None:
+def test_a_prompt_is_named_in_each_version(value: Any, prompts: set[PromptVersion]) -> None:
     assert named(value).prompts == prompts
 
 
 def test_a_prompt_has_a_page_for_people() -> None:
-    assert Prompt("pmpt_1", "2").page.endswith("?prompt=pmpt_1&version=2")
-    assert Prompt("pmpt_1").page.endswith("?prompt=pmpt_1")
+    assert PromptVersion("pmpt_1", "2").page.endswith("?prompt=pmpt_1&version=2")
+    assert PromptVersion("pmpt_1").page.endswith("?prompt=pmpt_1")
 
 
 def test_answers_that_items_name_are_stored_and_those_of_the_run_are_not() -> None:

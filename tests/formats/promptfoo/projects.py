@@ -5,12 +5,14 @@ from typing import Any
 
 import pytest
 
-from evals_app.formats.checking.references import Known
+from evals_app.formats.checking.references import ExistingObjects
 from evals_app.formats.importing import Imported, SourceFile, read_files
 from evals_app.formats.reading.problems import FormatError, Problem
 
 CONFIG = "demo/promptfooconfig.yaml"
-KNOWN = Known(agents={"phrase-book": "scripted", "desk": "http", "openai-gpt-5-mini": "model"})
+KNOWN = ExistingObjects(
+    agents={"phrase-book": "scripted", "desk": "http", "openai-gpt-5-mini": "model"}
+)
 
 QUICK_START = """\
 # Define your prompts

@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from evals_app.formats.promptfoo.templates import Template, composed
+from evals_app.formats.promptfoo.templates import NunjucksTemplate, composed
 
 VALUES = {
     "name": "Ana",
@@ -30,7 +30,7 @@ VALUES = {
     ],
 )
 def test_variables_are_filled_in(text: str, filled: str) -> None:
-    template = Template(text)
+    template = NunjucksTemplate(text)
 
     assert template.problem is None
     assert template.fill(VALUES) == filled
@@ -40,7 +40,7 @@ RAW = "{{name}}, write {% raw %}{{user}}{% if x %}{%- endraw %}!"
 
 
 def test_a_raw_block_is_taken_as_it_is() -> None:
-    template = Template(RAW)
+    template = NunjucksTemplate(RAW)
 
     assert template.problem is None
     assert template.missing({}) == ["name"]
@@ -49,7 +49,7 @@ def test_a_raw_block_is_taken_as_it_is() -> None:
     assert template.with_parameters() == (
         r"{{threadContext.params.name}}, write \{{user}}{% if x %}!"
     )
-    assert Template("{{a}}").literal(composed({"a": "{{b}}", "b": RAW, "name": "Ana"})) == (
+    assert NunjucksTemplate("{{a}}").literal(composed({"a": "{{b}}", "b": RAW, "name": "Ana"})) == (
         "Ana, write {{user}}{% if x %}!"
     )
 
@@ -69,7 +69,7 @@ def test_a_raw_block_is_taken_as_it_is() -> None:
     ],
 )
 def test_what_calculates_is_reported(text: str) -> None:
-    assert "expression" in (Template(text).problem or "")
+    assert "expression" in (NunjucksTemplate(text).problem or "")
 
 
 @pytest.mark.parametrize(
@@ -81,13 +81,16 @@ def test_what_calculates_is_reported(text: str) -> None:
     ],
 )
 def test_a_hostile_text_is_read_in_bounded_time(text: str) -> None:
-    template = Template(text)
+    template = NunjucksTemplate(text)
 
     assert (template.problem, template.missing({}), template.fill({})) == (None, [], text)
 
 
 def test_variables_without_a_value_are_named() -> None:
-    assert Template("{{name}} {{who}} {{who.name}} {{what}}").missing(VALUES) == ["what", "who"]
+    assert NunjucksTemplate("{{name}} {{who}} {{who.name}} {{what}}").missing(VALUES) == [
+        "what",
+        "who",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -110,6 +113,6 @@ def test_variables_that_hold_each_other_come_to_an_end() -> None:
 
 
 def test_a_template_becomes_one_of_parameters_of_a_case() -> None:
-    assert Template("{{name}} {{ user.name }}").with_parameters() == (
+    assert NunjucksTemplate("{{name}} {{ user.name }}").with_parameters() == (
         "{{threadContext.params.name}} {{threadContext.params.user.name}}"
     )

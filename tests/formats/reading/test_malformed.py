@@ -8,7 +8,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evals_app.formats.checking.references import Known
+from evals_app.formats.checking.references import ExistingObjects
 from evals_app.formats.dialect import Dialect
 from evals_app.formats.dialects import DIALECTS
 from evals_app.formats.foreign.attached import fitting
@@ -23,7 +23,7 @@ from tests.formats.openai_evals.test_criteria import asking, similarity
 from tests.formats.openai_evals.test_hosted import result
 from tests.library.written import EVERYTHING, PROJECT, PROVIDER
 
-KNOWN = Known(
+KNOWN = ExistingObjects(
     agents={"desk": "http", "my-agent": "model", "reader": "scripted", "shop": "scripted"},
     fixtures=frozenset({"orders"}),
 )

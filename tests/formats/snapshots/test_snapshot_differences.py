@@ -11,8 +11,8 @@ from evals_app.engine.suites.suite_spec import SuiteSpec
 from evals_app.engine.verdicts.similarity import SimilaritySpec
 from evals_app.formats.snapshots.run_snapshot import SnapshotSpec
 from evals_app.formats.snapshots.snapshot_differences import (
-    Part,
-    UnreadableError,
+    SnapshotPart,
+    UnreadableSnapshotError,
     snapshot_differences,
 )
 from fixtures_app.spec import EntityTypeSpec, FixtureSpec
@@ -55,7 +55,7 @@ def snapshot(
     return SnapshotSpec(**known | parts).canonical()
 
 
-def found(after: str, before: str | None = None) -> list[tuple[Part, str, str, str]]:
+def found(after: str, before: str | None = None) -> list[tuple[SnapshotPart, str, str, str]]:
     return [
         (part.part, value.keys, value.before, value.after)
         for part in snapshot_differences(before or snapshot(), after)
@@ -68,91 +68,91 @@ def found(after: str, before: str | None = None) -> list[tuple[Part, str, str, s
     [
         pytest.param(
             snapshot(agent={"system_prompt": "Be kind."}),
-            *(Part.AGENT, "agent.system_prompt", ("", '"Be kind."')),
+            *(SnapshotPart.AGENT, "agent.system_prompt", ("", '"Be kind."')),
             id="prompt",
         ),
         pytest.param(
             snapshot(agent={"model": "local/large"}, providers=[provider("large")]),
-            *(Part.AGENT, "agent.model", ('"local/small"', '"local/large"')),
+            *(SnapshotPart.AGENT, "agent.model", ('"local/small"', '"local/large"')),
             id="another model, whose price is not the point",
         ),
         pytest.param(
             snapshot(suite={"min_pass_rate": 0.5}),
-            *(Part.SUITE, "suite.min_pass_rate", ("", "0.5")),
+            *(SnapshotPart.SUITE, "suite.min_pass_rate", ("", "0.5")),
             id="threshold",
         ),
         pytest.param(
             snapshot(suite={"rubric": "- Polite"}),
-            *(Part.SUITE, "suite.rubric", ("", '"- Polite"')),
+            *(SnapshotPart.SUITE, "suite.rubric", ("", '"- Polite"')),
             id="rubric",
         ),
         pytest.param(
             snapshot(suite={"assertions": [{"type": "contains", "value": "x"}]}),
-            *(Part.SUITE, "suite.assertions[0]", ("", "(2 keys)")),
+            *(SnapshotPart.SUITE, "suite.assertions[0]", ("", "(2 keys)")),
             id="default check",
         ),
         pytest.param(
             snapshot(suite={"judge_prompt": "Be strict."}),
-            *(Part.JUDGE, "suite.judge_prompt", ("", '"Be strict."')),
+            *(SnapshotPart.JUDGE, "suite.judge_prompt", ("", '"Be strict."')),
             id="advice to the judge",
         ),
         pytest.param(
             snapshot(judge=read_model("local/judge")),
-            *(Part.JUDGE, "judge", ("", '"local/judge"')),
+            *(SnapshotPart.JUDGE, "judge", ("", '"local/judge"')),
             id="judge",
         ),
         pytest.param(
             snapshot(scripted=[AgentSpec.model_validate(SCRIPT)]),
-            *(Part.JUDGE, "scripted.j", ("", "(4 keys)")),
+            *(SnapshotPart.JUDGE, "scripted.j", ("", "(4 keys)")),
             id="scripted judge",
         ),
         pytest.param(
             snapshot(evaluation_steps={"k": ["one"]}),
-            *(Part.JUDGE, "evaluation_steps.k[0]", ("", '"one"')),
+            *(SnapshotPart.JUDGE, "evaluation_steps.k[0]", ("", '"one"')),
             id="steps of G-Eval",
         ),
         pytest.param(
             snapshot(similarity=SimilaritySpec(way="words")),
-            *(Part.SIMILARITY, "similarity.way", ("", '"words"')),
+            *(SnapshotPart.SIMILARITY, "similarity.way", ("", '"words"')),
             id="similarity",
         ),
         pytest.param(
             snapshot(fixtures=[fixture(9)]),
-            *(Part.FIXTURES, "fixtures.shop.entities.o0.data.total", ("8", "9")),
+            *(SnapshotPart.FIXTURES, "fixtures.shop.entities.o0.data.total", ("8", "9")),
             id="fixture",
         ),
         pytest.param(
             snapshot(entity_types=[EntityTypeSpec.model_validate({"slug": "o", "schema": {}})]),
-            *(Part.FIXTURES, "entity_types.o", ("", "(2 keys)")),
+            *(SnapshotPart.FIXTURES, "entity_types.o", ("", "(2 keys)")),
             id="entity type",
         ),
         pytest.param(
             snapshot(providers=[provider("small", usd=2.0)]),
-            *(Part.PRICES, "providers.local.prices.small.input_usd", ("1.0", "2.0")),
+            *(SnapshotPart.PRICES, "providers.local.prices.small.input_usd", ("1.0", "2.0")),
             id="price",
         ),
         pytest.param(
             snapshot(providers=[provider("small", base_url="https://models.example.org")]),
-            *(Part.AGENT, "providers.local.base_url", ("", '"https://models.example.org"')),
+            *(SnapshotPart.AGENT, "providers.local.base_url", ("", '"https://models.example.org"')),
             id="address of the agent's model",
         ),
         pytest.param(
             snapshot(providers=[provider("small", max_concurrency=3)]),
-            *(Part.RUN, "providers.local.max_concurrency", ("", "3")),
+            *(SnapshotPart.RUN, "providers.local.max_concurrency", ("", "3")),
             id="limit",
         ),
         pytest.param(
-            snapshot(suite={"trials": 3}), Part.RUN, "suite.trials", ("", "3"), id="trials"
+            snapshot(suite={"trials": 3}), SnapshotPart.RUN, "suite.trials", ("", "3"), id="trials"
         ),
         pytest.param(
             snapshot(suite={"gates": {"min_score": 0.5}}),
-            *(Part.RUN, "suite.gates.min_score", ("", "0.5")),
+            *(SnapshotPart.RUN, "suite.gates.min_score", ("", "0.5")),
             id="gate",
         ),
     ],
 )
 def test_each_value_that_differs_is_named_with_its_part(
-    after: str, part: Part, keys: str, values: tuple[str, str]
+    after: str, part: SnapshotPart, keys: str, values: tuple[str, str]
 ) -> None:
     first = found(after)[0]
 
@@ -172,11 +172,14 @@ def test_an_address_of_the_judge_alone_is_about_the_judge() -> None:
     before = snapshot(**judged, providers=[provider("j")])
     after = snapshot(**judged, providers=[provider("j", base_url="https://models.example.org")])
 
-    assert [part for part, *_ in found(after, before)] == [Part.JUDGE]
+    assert [part for part, *_ in found(after, before)] == [SnapshotPart.JUDGE]
 
 
 def test_parts_that_measure_make_numbers_incomparable() -> None:
-    assert [part for part in Part if not part.is_yardstick] == [Part.AGENT, Part.RUN]
+    assert [part for part in SnapshotPart if not part.is_yardstick] == [
+        SnapshotPart.AGENT,
+        SnapshotPart.RUN,
+    ]
 
 
 def test_of_many_differences_the_first_are_shown_and_the_others_counted() -> None:
@@ -184,11 +187,11 @@ def test_of_many_differences_the_first_are_shown_and_the_others_counted() -> Non
 
     (part,) = snapshot_differences(before, after)
 
-    assert (part.part, len(part.values), part.more) == (Part.FIXTURES, 50, 70)
+    assert (part.part, len(part.values), part.more) == (SnapshotPart.FIXTURES, 50, 70)
 
 
 def test_a_snapshot_of_another_version_cannot_be_read() -> None:
     old = json.dumps(json.loads(snapshot()) | {"schema_version": 1})
 
-    with pytest.raises(UnreadableError):
+    with pytest.raises(UnreadableSnapshotError):
         snapshot_differences(old, snapshot())

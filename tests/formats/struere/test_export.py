@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from evals_app.engine.basics.folding import fold_text
 from evals_app.engine.suites.suite_spec import SuiteSpec
-from evals_app.formats.checking.references import Known
+from evals_app.formats.checking.references import ExistingObjects
 from evals_app.formats.importing import Imported, SourceFile, read_files
 from evals_app.formats.struere.export import fixture_file, suite_file, write_fixture, write_suite
 from fixtures_app.spec import FixtureSpec
@@ -22,7 +22,7 @@ def suite(*turns: dict[str, Any], **more: Any) -> SuiteSpec:
 
 def reread(**files: bytes) -> Imported:
     sources = [SourceFile(path, content) for path, content in files.items()]
-    return read_files(sources, known=Known(agents={"a": "model"}))
+    return read_files(sources, known=ExistingObjects(agents={"a": "model"}))
 
 
 def lost(spec: SuiteSpec) -> list[tuple[str, str]]:

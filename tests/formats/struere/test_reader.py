@@ -3,12 +3,12 @@ from typing import Any
 import pytest
 
 from evals_app.engine.suites.suite_spec import AssertionSpec, SuiteSpec
-from evals_app.formats.checking.references import Known
+from evals_app.formats.checking.references import ExistingObjects
 from evals_app.formats.importing import Imported, SourceFile, read_files
 from evals_app.formats.native import write_native
 from evals_app.formats.reading.problems import FormatError, Problem
 
-KNOWN = Known(agents={"support": "model"})
+KNOWN = ExistingObjects(agents={"support": "model"})
 HEAD = 'suite: "Minimal"\nslug: "minimal"\nagent: "support"\n'
 
 # The document's whole suite.
@@ -158,7 +158,9 @@ def final_with(assertions: str) -> str:
     return f"cases:\n  - name: c\n    turns:\n      - user: hi\n    finalAssertions:\n{indented}"
 
 
-def read(content: str, *, path: str = "evals/x.eval.yaml", known: Known = KNOWN) -> Imported:
+def read(
+    content: str, *, path: str = "evals/x.eval.yaml", known: ExistingObjects = KNOWN
+) -> Imported:
     return read_files([SourceFile(path, content.encode())], known=known)
 
 
@@ -205,7 +207,7 @@ def test_the_fixture_of_the_document_is_read_and_survives_export() -> None:
     fixture = imported.fixtures[0].spec
 
     written = write_native(fixture)
-    types = Known(entity_types={"teacher": {}, "student": {}})
+    types = ExistingObjects(entity_types={"teacher": {}, "student": {}})
     again = read(written.decode(), path="x.fixture.yaml", known=types).fixtures[0].spec
 
     assert [(entity.ref, entity.type, entity.status) for entity in fixture.entities] == [
@@ -264,7 +266,7 @@ def test_channel_and_parameters_are_kept() -> None:
 
 
 def test_a_judge_of_another_provider_is_kept() -> None:
-    known = Known(agents={"support": "model", "example-judge": "scripted"})
+    known = ExistingObjects(agents={"support": "model", "example-judge": "scripted"})
 
     imported = read(f"{HEAD}judgeModel: scripted/example-judge\n{REFUND_CASES}", known=known)
 
@@ -290,7 +292,7 @@ def test_final_assertions_on_text_read_the_conversation(assertion: str, scope: s
 
 
 def test_a_file_that_is_imported_alone_leaves_its_suite_the_fixtures_it_has() -> None:
-    known = Known(
+    known = ExistingObjects(
         agents={"support": "model"},
         fixtures=frozenset({"shop"}),
         fixtures_of=lambda slug: ["shop"] if slug == "minimal" else [],

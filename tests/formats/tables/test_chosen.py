@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from evals_app.formats.checking.references import Known
+from evals_app.formats.checking.references import ExistingObjects
 from evals_app.formats.importing import Imported, SourceFile, read_files
 from evals_app.formats.reading.problems import FormatError, Problem
 from evals_app.formats.tables.chosen import IGNORED, UnknownColumn, read_choices
 
-KNOWN = Known(agents={"desk": "model"})
+KNOWN = ExistingObjects(agents={"desk": "model"})
 
 
 def read(content: str, columns: dict[str, str], path: str = "cases.csv") -> Imported:

@@ -9,13 +9,13 @@ from openpyxl import Workbook
 from openpyxl.worksheet.worksheet import Worksheet
 
 from evals_app.engine.graders.kit.base import PlainGrader
-from evals_app.formats.checking.references import Known
+from evals_app.formats.checking.references import ExistingObjects
 from evals_app.formats.importing import Imported, SourceFile, read_files
 from evals_app.formats.reading.problems import FormatError, NoAgent, Problem
 from evals_app.formats.tables.columns import HEADERS
 from tests.engine.graders.makers import view_of
 
-KNOWN = Known(agents={"desk": "model"}, fixtures=frozenset({"shop"}))
+KNOWN = ExistingObjects(agents={"desk": "model"}, fixtures=frozenset({"shop"}))
 
 
 def read(content: str | bytes, path: str = "cases.csv", agent: str | None = "desk") -> Imported:
@@ -340,7 +340,7 @@ def test_the_suite_is_named_in_its_first_row_or_settings() -> None:
 
 
 def test_a_table_wins_over_the_agent_that_is_given_for_those_who_name_none() -> None:
-    known = Known(agents={"desk": "model", "other": "model"})
+    known = ExistingObjects(agents={"desk": "model", "other": "model"})
     source = SourceFile("a.csv", b"user,contains,agent\nhi,x,other\n")
 
     (located,) = read_files([source], known=known, agent="desk").suites

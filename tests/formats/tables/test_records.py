@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from evals_app.formats.checking.references import Known
+from evals_app.formats.checking.references import ExistingObjects
 from evals_app.formats.importing import Imported, SourceFile, read_files
 from evals_app.formats.reading.problems import FormatError, NoAgent, Problem
 
-KNOWN = Known(agents={"desk": "model"})
+KNOWN = ExistingObjects(agents={"desk": "model"})
 
 
 def read(*rows: Any, path: str = "exam.jsonl", agent: str | None = "desk") -> Imported:

@@ -8,7 +8,7 @@ import pytest
 
 from evals_app.engine.graders import GRADERS
 from evals_app.engine.suites.suite_spec import AssertionSpec
-from evals_app.formats.checking.references import Known
+from evals_app.formats.checking.references import ExistingObjects
 from evals_app.formats.importing import Imported, SourceFile, read_files
 from evals_app.formats.reading.problems import FormatError, Problem
 from evals_app.formats.reading.yaml_text import write_yaml
@@ -17,7 +17,7 @@ from fixtures_app.ground.written_data import data_in
 from tests.engine.graders.makers import view_of
 from tests.formats.tables.test_reader import book
 
-KNOWN = Known(agents={"desk": "model"})
+KNOWN = ExistingObjects(agents={"desk": "model"})
 COLUMNS = (
     *("must_contain", "must_not_contain", "matches", "not_matches"),
     *("exact_match", "tool_called", "tool_not_called", "criteria"),

@@ -8,13 +8,15 @@ from hypothesis import strategies as st
 from openpyxl import load_workbook
 
 from evals_app.engine.suites.suite_spec import CaseSpec, LimitsSpec, SuiteSpec, TurnSpec
-from evals_app.formats.checking.references import Known
+from evals_app.formats.checking.references import ExistingObjects
 from evals_app.formats.importing import Imported, SourceFile, read_files
-from evals_app.formats.tables.columns import COLUMNS, Column
+from evals_app.formats.tables.columns import COLUMNS, SheetColumn
 from evals_app.formats.tables.suites import SUITE_KINDS
 from evals_app.formats.tables.writing import write_csv, write_xlsx
 
-KNOWN = Known(agents={"desk": "model"}, fixtures=frozenset({"shop", "town"}), size_of=lambda _: 10)
+KNOWN = ExistingObjects(
+    agents={"desk": "model"}, fixtures=frozenset({"shop", "town"}), size_of=lambda _: 10
+)
 SHA = "0" * 64
 
 
@@ -121,7 +123,7 @@ def test_a_suite_with_everything_reads_back_equal(way: Any) -> None:
 
 
 def test_every_key_of_a_suite_has_a_place_in_a_table() -> None:
-    paths = {column.path for column in COLUMNS if isinstance(column, Column)}
+    paths = {column.path for column in COLUMNS if isinstance(column, SheetColumn)}
     top = {path[0] for path in paths if path}
 
     assert CaseSpec.model_fields.keys() - {"turns"} <= top

@@ -13,7 +13,7 @@ from django.test.utils import CaptureQueriesContext
 from evals_app.engine.specs.files import sha256_of
 from evals_app.formats.importing import SourceFile
 from evals_app.formats.reading.problems import FormatError
-from evals_app.library.changes.import_report import Change, ImportReport
+from evals_app.library.changes.import_report import ImportReport, ObjectChange
 from evals_app.library.exporting.file_export import export_files
 from evals_app.library.importing import file_import
 from evals_app.library.importing.file_import import import_files
@@ -188,7 +188,7 @@ def test_what_the_approval_refuses_is_not_saved() -> None:
     with pytest.raises(PermissionDenied):
         import_files([AGENT], approve=refuse)
 
-    assert seen[0].changes == [Change("agent", "shop", "created")]
+    assert seen[0].changes == [ObjectChange("agent", "shop", "created")]
     assert counted() == before
 
 

@@ -6,7 +6,7 @@ from evals_app.engine.specs.files import sha256_of
 from evals_app.formats.importing import SourceFile
 from evals_app.library.exporting.file_export import export_files
 from evals_app.library.importing.file_import import import_files
-from evals_app.library.importing.sibling_files import Beside
+from evals_app.library.importing.sibling_files import SiblingFiles
 from evals_app.models import Attachment, Suite
 from tests.library.written import AGENT
 
@@ -92,7 +92,7 @@ def folder(tmp_path: Path) -> Path:
 def test_only_what_lies_beside_a_file_is_found(
     folder: Path, path: str, content: bytes | None
 ) -> None:
-    find = Beside.of([folder / "x.suite.yaml"], root=folder.parent).find
+    find = SiblingFiles.of([folder / "x.suite.yaml"], root=folder.parent).find
 
     assert find(path) == content
 
@@ -101,7 +101,7 @@ def test_all_that_lies_in_a_folder_that_is_imported_is_found(folder: Path) -> No
     deep = folder / "agents" / "a"
     deep.mkdir(parents=True)
 
-    find = Beside.of([folder, deep / "agent.yaml"], root=folder.parent).find
+    find = SiblingFiles.of([folder, deep / "agent.yaml"], root=folder.parent).find
 
     assert find("evals/agents/a/../../photos/a.png") == PNG
     assert find("evals/agents/../../secret.png") is None
@@ -120,6 +120,6 @@ def test_all_that_lies_in_a_folder_that_is_imported_is_found(folder: Path) -> No
     ],
 )
 def test_patterns_lead_to_the_same_files(folder: Path, pattern: str, paths: list[str]) -> None:
-    beside = Beside.of([folder / "x.suite.yaml"], root=folder.parent)
+    beside = SiblingFiles.of([folder / "x.suite.yaml"], root=folder.parent)
 
     assert beside.find_paths(pattern) == paths

@@ -11,14 +11,14 @@ from evals_app.engine.record.trial import ToolCall, Trial
 from evals_app.formats.snapshots.run_snapshot import canonical_case, case_digest
 from evals_app.library.making.case_making import (
     CannotMakeError,
+    CaseOptions,
     LiveCase,
-    Wanted,
     add_checks,
     make_case,
     recorded_suites,
     suites_for,
 )
-from evals_app.library.making.observing import MAX_OTHERS, Observed, observe
+from evals_app.library.making.observing import MAX_OTHERS, ObservedConversation, observe
 from evals_app.models import (
     Agent,
     Case,
@@ -70,7 +70,7 @@ def run_of(suite: Suite, *trials: Trial, state: str = "passed", **changes: Any) 
     ]
 
 
-def observed(execution: Execution) -> Observed:
+def observed(execution: Execution) -> ObservedConversation:
     seen = observe(Execution.objects.select_related("run__snapshot").get(pk=execution.pk))
     assert seen is not None
     return seen
@@ -81,7 +81,7 @@ def made(execution: Execution, **changes: Any) -> Case:
     seen = observed(execution)
     keys = default_keys(seen.proposals())
     user, _ = User.objects.get_or_create(username="author")
-    return make_case(execution, seen, Wanted(**{"keys": keys, **changes}), by=user)
+    return make_case(execution, seen, CaseOptions(**{"keys": keys, **changes}), by=user)
 
 
 @pytest.fixture

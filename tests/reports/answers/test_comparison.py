@@ -9,7 +9,7 @@ from evals_app.engine.record.trial import Verdict
 from evals_app.engine.statistics.agreement import Agreement
 from evals_app.engine.statistics.comparison import CaseOutcome, ChangeKind
 from evals_app.engine.statistics.stratified import RateTest
-from evals_app.formats.snapshots.snapshot_differences import Part
+from evals_app.formats.snapshots.snapshot_differences import SnapshotPart
 from evals_app.reports.answers.agreement import NOT_COMPARED
 from evals_app.reports.answers.compared_cases import ComparedCase, HeadCases, RunCases
 from evals_app.reports.answers.comparison import (
@@ -64,7 +64,7 @@ def head(test: RateTest = NOTHING, **counts: int) -> HeadCases:
 
 def test_every_change_and_every_part_has_its_words() -> None:
     assert list(CHANGES) == list(ChangeKind)
-    assert list(PARTS) == [part.value for part in Part]
+    assert list(PARTS) == [part.value for part in SnapshotPart]
 
 
 def test_the_matrix_has_a_value_for_each_run_and_never_0_for_unknown() -> None:

@@ -5,7 +5,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from evals_app.engine.statistics.comparison import MAX_RUNS, ChangeKind, change_of
-from evals_app.formats.snapshots.snapshot_differences import Part
+from evals_app.formats.snapshots.snapshot_differences import SnapshotPart
 from evals_app.models import Run, Suite, Turn
 from evals_app.runs.reading.compared_runs import (
     CannotCompareError,
@@ -56,7 +56,7 @@ def test_a_run_with_another_agent_differs_in_the_agent_alone() -> None:
     ]
     assert comparison.is_worse
     (against,) = comparison.heads
-    assert [part.part for part in against.differences or ()] == [Part.AGENT]
+    assert [part.part for part in against.differences or ()] == [SnapshotPart.AGENT]
 
 
 def test_a_run_of_a_suite_that_was_edited_differs_in_what_measures_it() -> None:
@@ -72,8 +72,8 @@ def test_a_run_of_a_suite_that_was_edited_differs_in_what_measures_it() -> None:
         for part in against.differences or ()
         for value in part.values
     ] == [
-        (Part.SUITE, True, "suite.min_pass_rate", "0.5"),
-        (Part.RUN, False, "suite.trials", "2"),
+        (SnapshotPart.SUITE, True, "suite.min_pass_rate", "0.5"),
+        (SnapshotPart.RUN, False, "suite.trials", "2"),
     ]
 
 
