@@ -63,7 +63,7 @@ def _in_order(schema: dict[str, Any], names: list[str]) -> dict[str, Any]:
     return {**schema, "properties": {name: properties[name] for name in [*ordered, *left]}}
 
 
-def _written(rows: "models.Manager[Any]", *same: str, **keys: str) -> list[dict[str, Any]]:
+def _rows_to_mappings(rows: "models.Manager[Any]", *same: str, **keys: str) -> list[dict[str, Any]]:
     """Return rows as files have them; `keys` are those that have other names here."""
     names = {**{name: name for name in same}, **keys}
     return [{key: attrgetter(name)(row) for key, name in names.items()} for row in rows.all()]
@@ -105,11 +105,15 @@ class Fixture(Importable):
                 "name": self.name,
                 "slug": self.slug,
                 "description": self.description,
-                "entities": _written(self.entities, "ref", "data", "status", type="type.slug"),
-                "relations": _written(
+                "entities": _rows_to_mappings(
+                    self.entities, "ref", "data", "status", type="type.slug"
+                ),
+                "relations": _rows_to_mappings(
                     self.relations, "type", "metadata", **{"from": "source.ref", "to": "target.ref"}
                 ),
-                "chunks": _written(self.chunks, "text", "source", "metadata", id="chunk_id"),
+                "chunks": _rows_to_mappings(
+                    self.chunks, "text", "source", "metadata", id="chunk_id"
+                ),
             }
         )
 

@@ -16,10 +16,10 @@ from pydantic import (
 )
 from pydantic_core import InitErrorDetails
 
-from fixtures_app.ground.json_data import DataProblem, json_problems, shown, text_fault
+from fixtures_app.ground.json_data import DataProblem, json_problems, text_fault, value_text
 from fixtures_app.ground.schema_problems import schema_problems
 from fixtures_app.ground.schemas import schema_misfits
-from fixtures_app.ground.spec_errors import located, taken_apart
+from fixtures_app.ground.spec_errors import error_at, taken_apart
 from fixtures_app.ground.strict_json import Json
 from fixtures_app.ground.words import suggestion
 
@@ -27,7 +27,9 @@ _MAX_HINTS = 20  # difflib is slow
 
 
 def _details(problems: Iterable[DataProblem]) -> list[InitErrorDetails]:
-    return [located("fixture", problem.message, problem.loc, problem.value) for problem in problems]
+    return [
+        error_at("fixture", problem.message, problem.loc, problem.value) for problem in problems
+    ]
 
 
 def _as_json(value: Json) -> Json:
@@ -187,7 +189,7 @@ def _entity_problems(
 ) -> Iterator[DataProblem]:
     if kind not in schemas:
         near = suggestion(kind, [slug for slug in schemas if slug not in hidden])
-        message = f"Unknown entity type {shown(kind)}.{near}"
+        message = f"Unknown entity type {value_text(kind)}.{near}"
         yield DataProblem(("entities", position, "type"), message, kind)
         return
     off = schema_misfits(data, schemas[kind], whole="the data")
@@ -203,9 +205,9 @@ def _cross_problems(fixture: Mapping[str, Json]) -> list[DataProblem]:
     """Compare the parts of a fixture with each other, without the unreadable ones."""
     entities = _rows(fixture, "entities")
     problems = [
-        *_repeated("entities", "ref", entities),
-        *_repeated("chunks", "id", _rows(fixture, "chunks")),
-        *_repeated("entity_types", "slug", _rows(fixture, "entity_types")),
+        *_find_repeated("entities", "ref", entities),
+        *_find_repeated("chunks", "id", _rows(fixture, "chunks")),
+        *_find_repeated("entity_types", "slug", _rows(fixture, "entity_types")),
     ]
     if isinstance(fixture.get("entities"), list):  # without the list, every ref would be unknown
         refs = dict.fromkeys(ref for _, row in entities if isinstance(ref := row.get("ref"), str))
@@ -235,7 +237,9 @@ def _dangling(
                 hint = suggestion(ref, refs) if hints < _MAX_HINTS else ""
                 hints += 1
                 yield DataProblem(
-                    ("relations", position, end), f"No entity has the ref {shown(ref)}.{hint}", ref
+                    ("relations", position, end),
+                    f"No entity has the ref {value_text(ref)}.{hint}",
+                    ref,
                 )
 
 
@@ -250,7 +254,7 @@ def _rows(fixture: Mapping[str, Json], key: str) -> Sequence[tuple[int, Mapping[
     return [(position, row) for position, row in plain if isinstance(row, Mapping)]
 
 
-def _repeated(
+def _find_repeated(
     key: str, name: str, rows: Iterable[tuple[int, Mapping[str, Json]]]
 ) -> Iterator[DataProblem]:
     first: dict[str, int] = {}
@@ -259,7 +263,7 @@ def _repeated(
         if not isinstance(value, str):
             continue
         if value in first:
-            message = f"{name} {shown(value)} is already used by {key}[{first[value]}]."
+            message = f"{name} {value_text(value)} is already used by {key}[{first[value]}]."
             yield DataProblem((key, position, name), message, value)
         else:
             first[value] = position

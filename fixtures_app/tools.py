@@ -8,11 +8,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from fixtures_app.ground.json_data import json_problems, shown
+from fixtures_app.ground.json_data import json_problems, value_text
 from fixtures_app.ground.schemas import schema_misfits
 from fixtures_app.ground.strict_json import Json
 from fixtures_app.ground.words import suggestion
-from fixtures_app.world import ACTIVE, Row, WorldRefusalError, WorldState
+from fixtures_app.world import ACTIVE, FixtureWorld, Row, WorldRefusalError
 
 MAX_LIMIT = 200
 
@@ -28,11 +28,11 @@ class WorldTool:
     name: str
     description: str
     parameters: Mapping[str, Json]
-    run: Callable[[WorldState, Row], Row]
+    run: Callable[[FixtureWorld, Row], Row]
     retrieval: str | None = None
 
 
-def _query(world: WorldState, args: Row) -> Row:
+def _query(world: FixtureWorld, args: Row) -> Row:
     entities, total = world.query(
         args["type"],
         filters=args.get("filters"),
@@ -43,22 +43,22 @@ def _query(world: WorldState, args: Row) -> Row:
     return {"entities": entities, "total": total}
 
 
-def _create(world: WorldState, args: Row) -> Row:
+def _create(world: FixtureWorld, args: Row) -> Row:
     return world.create_entity(args["type"], args["data"], status=args.get("status", ACTIVE))
 
 
-def _update(world: WorldState, args: Row) -> Row:
+def _update(world: FixtureWorld, args: Row) -> Row:
     if "data" not in args and "status" not in args:
         raise WorldRefusalError("invalid_arguments", "entity.update needs data, status or both.")
     return world.update_entity(args["id"], data=args.get("data"), status=args.get("status"))
 
 
-def _list_relations(world: WorldState, args: Row) -> Row:
+def _list_relations(world: FixtureWorld, args: Row) -> Row:
     relations = world.relations(from_=args.get("from"), to=args.get("to"), kind=args.get("type"))
     return {"relations": relations}
 
 
-def _delete_relation(world: WorldState, args: Row) -> Row:
+def _delete_relation(world: FixtureWorld, args: Row) -> Row:
     world.delete_relation(args["id"])
     return {"deleted": args["id"]}
 
@@ -206,7 +206,7 @@ _ALL = (
 TOOLS: Mapping[str, WorldTool] = MappingProxyType({tool.name: tool for tool in _ALL})
 
 
-class ToolWorld(WorldState):
+class ToolWorld(FixtureWorld):
     """A private world as one execution sees it: through its tools."""
 
     tools: Mapping[str, WorldTool] = TOOLS
@@ -217,14 +217,14 @@ class ToolWorld(WorldState):
         try:
             tool = self.tools.get(name)
             if tool is None:
-                message = f"There is no tool {shown(name)}.{suggestion(str(name), self.tools)}"
+                message = f"There is no tool {value_text(name)}.{suggestion(str(name), self.tools)}"
                 raise WorldRefusalError("unknown_tool", message)  # noqa: TRY301 - one shape of error
-            return tool.run(self, _checked(tool, args))
+            return tool.run(self, _check_arguments(tool, args))
         except WorldRefusalError as refusal:
             return {"error": {"code": refusal.code, "message": str(refusal)}}
 
 
-def _checked(tool: WorldTool, args: Mapping[str, Json]) -> Row:
+def _check_arguments(tool: WorldTool, args: Mapping[str, Json]) -> Row:
     given: Json = dict(args) if isinstance(args, Mapping) else args
     faults = [str(problem) for problem in json_problems(given)]
     # Only JSON can be checked against a schema.

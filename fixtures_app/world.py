@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from fixtures_app.ground.json_data import json_problems, shown
+from fixtures_app.ground.json_data import json_problems, value_text
 from fixtures_app.ground.schemas import schema_misfits
 from fixtures_app.ground.strict_json import Json
 from fixtures_app.ground.words import suggestion
@@ -34,7 +34,7 @@ class WorldRefusalError(Exception):
         self.code = code
 
 
-class WorldState:
+class FixtureWorld:
     """Entities, relations and knowledge of one execution.
 
     The id of a seeded entity is its ref, with the prefix `<fixture>:` if fixtures share it. An
@@ -93,7 +93,7 @@ class WorldState:
         Keys: `step` (number of the tool call), `at` (the clock), `tool`, `op` (create, update,
         delete, link, unlink), `id`, `type`, `before` and `after` (a row or None).
         """
-        return tuple(copied(self._journal))
+        return tuple(copy_json(self._journal))
 
     @property
     def change_count(self) -> int:
@@ -124,11 +124,11 @@ class WorldState:
             and all(_has(row, path, value) for path, value in (filters or {}).items())
             and (not needle or _mentions([row["id"], row["data"]], needle))
         ]
-        return copied(matching[offset : offset + limit]), len(matching)
+        return copy_json(matching[offset : offset + limit]), len(matching)
 
     def entity(self, id_: str) -> Row:
         """Return an entity."""
-        row: Row = copied(self._entity(id_))
+        row: Row = copy_json(self._entity(id_))
         return row
 
     def create_entity(self, kind: str, data: Row, *, status: str = ACTIVE) -> Row:
@@ -136,7 +136,7 @@ class WorldState:
         self._require_type(kind)
         self._require_fit(kind, data)
         id_ = self._new_id(kind, self._entities)
-        row = {"id": id_, "type": kind, "status": status, "data": copied(data)}
+        row = {"id": id_, "type": kind, "status": status, "data": copy_json(data)}
         self._entities[id_] = row
         self._record("create", None, row)
         return self.entity(id_)
@@ -173,7 +173,7 @@ class WorldState:
         wanted = {"from": from_, "to": to, "type": kind}
         asked = {key: value for key, value in wanted.items() if value is not None}
         return [
-            copied(row)
+            copy_json(row)
             for row in self._relations.values()
             if all(row[key] == value for key, value in asked.items())
         ]
@@ -192,11 +192,11 @@ class WorldState:
             "from": from_,
             "to": to,
             "type": kind,
-            "metadata": copied(metadata or {}),
+            "metadata": copy_json(metadata or {}),
         }
         self._relations[row["id"]] = row
         self._record("link", None, row)
-        answer: Row = copied(row)
+        answer: Row = copy_json(row)
         return answer
 
     def delete_relation(self, id_: str) -> None:
@@ -212,7 +212,7 @@ class WorldState:
 
     def search(self, query: str, *, limit: int = 5) -> list[Row]:
         """Rank the chunks that share a word with the query by BM25, and then by id."""
-        index = _indexed(tuple(text for text, _ in self._chunks.values()))
+        index = _index_texts(tuple(text for text, _ in self._chunks.values()))
         ids = list(self._chunks)
         ranked = sorted((-round(score, 6), ids[place]) for place, score in index(query).items())
         return [
@@ -231,7 +231,7 @@ class WorldState:
             for id_, before in self._seeded.items()
             if (after := self._entities.get(id_)) is not None and not same_json(before, after)
         ]
-        difference: Row = copied(
+        difference: Row = copy_json(
             {
                 "created": _only_in(self._entities, self._seeded),
                 "updated": updated,
@@ -245,8 +245,8 @@ class WorldState:
     def initial_state(self) -> dict[str, list[Row]]:
         """Return the entities and relations at the start."""
         return {
-            "entities": copied(list(self._seeded.values())),
-            "relations": copied(list(self._seeded_relations.values())),
+            "entities": copy_json(list(self._seeded.values())),
+            "relations": copy_json(list(self._seeded_relations.values())),
         }
 
     def _entity(self, id_: str) -> Row:
@@ -256,13 +256,13 @@ class WorldState:
 
     def _absent(self, what: str, id_: str) -> str:
         if id_ in self._deleted:
-            return f"{shown(id_)} was deleted earlier."
+            return f"{value_text(id_)} was deleted earlier."
         known = self._entities if what == "entity" else self._relations
-        return f"{shown(id_)} is not the id of any {what}.{suggestion(id_, known)}"
+        return f"{value_text(id_)} is not the id of any {what}.{suggestion(id_, known)}"
 
     def _require_type(self, kind: str) -> None:
         if kind not in self._types:
-            message = f"Unknown entity type {shown(kind)}.{suggestion(kind, self._types)}"
+            message = f"Unknown entity type {value_text(kind)}.{suggestion(kind, self._types)}"
             raise WorldRefusalError("unknown_type", message)
 
     def _require_fit(self, kind: str, data: Row) -> None:
@@ -294,12 +294,12 @@ class WorldState:
         )
 
 
-def copied(value: Json) -> Json:
+def copy_json(value: Json) -> Json:
     """Copy JSON in depth; many times faster than `copy.deepcopy`."""
     if isinstance(value, dict):
-        return {key: copied(item) for key, item in value.items()}
+        return {key: copy_json(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [copied(item) for item in value]
+        return [copy_json(item) for item in value]
     return value
 
 
@@ -322,8 +322,8 @@ def merge_patch(target: Json, patch: Json) -> Json:
     Source: RFC 7396, section 2.
     """
     if not isinstance(patch, dict):
-        return copied(patch)
-    merged: Row = copied(target) if isinstance(target, dict) else {}
+        return copy_json(patch)
+    merged: Row = copy_json(target) if isinstance(target, dict) else {}
     for key, value in patch.items():
         if value is None:
             merged.pop(key, None)
@@ -343,7 +343,7 @@ def _known_types(
     for fixture in fixtures:
         for kind in dict.fromkeys(entity.type for entity in fixture.entities):
             if kind not in known:
-                msg = f"Fixture {fixture.slug} has entities of unknown type {shown(kind)}."
+                msg = f"Fixture {fixture.slug} has entities of unknown type {value_text(kind)}."
                 raise ValueError(msg + suggestion(kind, known))
     return known
 
@@ -406,7 +406,7 @@ def _words(text: str) -> list[str]:
 
 
 @lru_cache(maxsize=32)
-def _indexed(texts: tuple[str, ...]) -> Callable[[str], dict[int, float]]:
+def _index_texts(texts: tuple[str, ...]) -> Callable[[str], dict[int, float]]:
     """Index texts once for all worlds; the result scores a query by position of the text.
 
     Source: Robertson and Zaragoza, The Probabilistic Relevance Framework (2009), section 3, with

@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from evals_app.models import Execution
-from evals_app.reports.answers.run_json import written
+from evals_app.reports.answers.run_json import json_pieces
 from evals_app.runs.reading import run_readers
 from evals_app.runs.reading.run_readers import (
     case_results,
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.django_db
 
 def whole(document: dict[str, Any]) -> Any:
     """Read what is written of a document."""
-    return json.loads("".join(written(document)))
+    return json.loads("".join(json_pieces(document)))
 
 
 def test_a_document_has_every_execution_in_order_with_its_grades() -> None:

@@ -30,7 +30,7 @@ _NAMED = {
 }
 
 
-def _expected() -> str:
+def _expectation() -> str:
     *first, last = (
         f"{dialect.title} ({', '.join(file for file in dialect.files if not file.endswith('.yml'))})"
         for dialect in DIALECTS.values()
@@ -42,7 +42,7 @@ def _expected() -> str:
     )
 
 
-EXPECTED = _expected()
+EXPECTED = _expectation()
 
 
 def is_eval_file(path: str) -> bool:

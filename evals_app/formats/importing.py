@@ -155,7 +155,7 @@ def read_files(
     unread: dict[Kind, list[str]] = {}
     given = {file.path: file.content for file in files if isinstance(file, SourceFile)}
     attached = AttachedFiles(given, find, find_paths, known.size_of)
-    read = _classified(files, dialect, problems, unread)
+    read = _classify(files, dialect, problems, unread)
     around = ReaderContext(
         attached,
         agent,
@@ -167,26 +167,26 @@ def read_files(
         root=root,
         columns=columns,
     )
-    drafts = list(map(attached.attach, _bounded(_drafts(read, around))))
+    drafts = list(map(attached.attach, _limit_drafts(_drafts(read, around))))
     # What another file names is a part of that, even if it looks like an eval file.
     drafts = [draft for draft in drafts if draft.document.path not in attached.claimed]
     problems = [problem for problem in problems if problem.path not in attached.claimed]
-    types, compared = _compared(drafts, known, unread)
+    types, compared = _compare(drafts, known, unread)
     problems = list(dict.fromkeys([*problems, *compared]))  # several suites may read one file
     if any(problem.level == "error" for problem in problems):
         raise FormatError(problems)
     drafts = list(map(informing, drafts))
     losses = in_order(problem for problem in problems if problem.level == "loss")
     return Imported(
-        providers=list(_located(drafts, ProviderSpec)),
-        agents=list(_located(drafts, AgentSpec)),
+        providers=list(_locate_specs(drafts, ProviderSpec)),
+        agents=list(_locate_specs(drafts, AgentSpec)),
         suites=[
             replace(located, losses=lost)
             for located, (_, lost) in zip(
-                _located(drafts, SuiteSpec), losses_of_suites(drafts), strict=True
+                _locate_specs(drafts, SuiteSpec), losses_of_suites(drafts), strict=True
             )
         ],
-        fixtures=list(_located(drafts, FixtureSpec)),
+        fixtures=list(_locate_specs(drafts, FixtureSpec)),
         entity_types=list(map(_located_type, types)),
         warnings=in_order(problem for problem in problems if problem.level == "warning"),
         losses=losses,
@@ -195,7 +195,7 @@ def read_files(
     )
 
 
-def _classified(
+def _classify(
     files: Sequence[SourceFile | SourceData],
     dialect: str | None,
     problems: list[Problem],
@@ -244,7 +244,7 @@ def _classified(
             "one of another system. Rename it, or leave out --format."
         )
         problems += [file.document.problem((), message, value="") for file in read]
-    return [_settled(file, read, ours) for file in read]
+    return [_resolve_dialect(file, read, ours) for file in read]
 
 
 def _note_unread(
@@ -287,7 +287,7 @@ def _foreign_dialect(document: ParsedFile, dialect: str | None) -> str | None:
     return dialect if dialect in _FOREIGN else None
 
 
-def _settled(file: _File, others: Sequence[_File], dialect: str | None) -> _File:
+def _resolve_dialect(file: _File, others: Sequence[_File], dialect: str | None) -> _File:
     """Settle the dialect of a fixture, whose keys may be valid in both.
 
     It belongs to Struere unless it has native keys, or all files next to it are native.
@@ -317,7 +317,7 @@ def _slugs(files: Sequence[_File], kind: Kind) -> Iterator[str]:
     return (file.slug for file in files if file.kind == kind and file.slug is not None)
 
 
-def _bounded(drafts: Iterable[Draft]) -> Iterator[Draft]:
+def _limit_drafts(drafts: Iterable[Draft]) -> Iterator[Draft]:
     """Yield drafts up to the limit of one import.
 
     Raises:
@@ -341,7 +341,7 @@ def _drafts(files: Sequence[_File], around: ReaderContext) -> Iterator[Draft]:
             yield read_native(file.document, file.kind)
 
 
-def _compared(
+def _compare(
     drafts: Sequence[Draft], known: ExistingObjects, unread: Mapping[Kind, Sequence[str]]
 ) -> tuple[list[DeclaredType], list[Problem]]:
     """Compare drafts with each other and with what exists: all entity types, and all problems."""
@@ -366,7 +366,7 @@ def _schemas(types: Mapping[str, DeclaredType]) -> dict[str, Mapping[str, Any]]:
     return {slug: item.spec.json_schema for slug, item in types.items()}
 
 
-def _located(drafts: Sequence[Draft], model: type[S]) -> Iterator[Located[S]]:
+def _locate_specs(drafts: Sequence[Draft], model: type[S]) -> Iterator[Located[S]]:
     for draft in drafts:
         if isinstance(draft.spec, model):
             begin = draft.place((), "", value="")

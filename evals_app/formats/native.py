@@ -9,7 +9,14 @@ from pydantic import BaseModel
 
 from evals_app.engine.specs.agent_spec import CommandAgent
 from evals_app.formats.dialect import Dialect
-from evals_app.formats.foreign.draft import MODELS, Draft, Kind, drafted, repeated_names, surprises
+from evals_app.formats.foreign.draft import (
+    MODELS,
+    Draft,
+    Kind,
+    make_draft,
+    repeated_names,
+    surprises,
+)
 from evals_app.formats.foreign.prompt_variables import with_plain_variables
 from evals_app.formats.reading.explain import allows, annotation_at
 from evals_app.formats.reading.parsed_file import ParsedFile
@@ -69,7 +76,7 @@ def read_native(document: ParsedFile, kind: Kind) -> Draft:
     data, lost = document.data, list[Problem]()
     if key := _PROMPTS.get(kind):
         data, lost = with_plain_variables(data, key, document.problem)
-    draft = drafted(kind, "native", document, data)
+    draft = make_draft(kind, "native", document, data)
     problems = [*draft.problems, *lost, *surprises(document, MODELS[kind])]
     if isinstance(draft.spec, CommandAgent):
         problems += _relative_words(draft.spec, document)
@@ -99,7 +106,7 @@ def write_native(spec: BaseModel) -> bytes:
         for name, field in type(spec).model_fields.items()
         if (key := field.alias or name) in data | whole
     }
-    return write_yaml(_tidied(ordered, (), type(spec), ordered))
+    return write_yaml(_tidy_number(ordered, (), type(spec), ordered))
 
 
 def file_name(spec: BaseModel) -> str:
@@ -108,12 +115,12 @@ def file_name(spec: BaseModel) -> str:
     return f"{getattr(spec, 'slug')}.{kind}.yaml"  # noqa: B009 - every one of them has a slug
 
 
-def _tidied(value: Any, loc: Loc, model: type[BaseModel], data: Any) -> Any:
+def _tidy_number(value: Any, loc: Loc, model: type[BaseModel], data: Any) -> Any:
     """Write 3 for a declared 3.0; in free data the difference stays."""
     if isinstance(value, dict):
-        return {key: _tidied(item, (*loc, key), model, data) for key, item in value.items()}
+        return {key: _tidy_number(item, (*loc, key), model, data) for key, item in value.items()}
     if isinstance(value, list):
-        return [_tidied(item, (*loc, n), model, data) for n, item in enumerate(value)]
+        return [_tidy_number(item, (*loc, n), model, data) for n, item in enumerate(value)]
     if isinstance(value, float) and value.is_integer():
         annotation = annotation_at(model, loc, data)
         is_number = allows(annotation, float) or allows(annotation, Decimal)

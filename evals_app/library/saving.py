@@ -19,8 +19,8 @@ from evals_app.engine.suites.suite_spec import AssertionSpec, CaseSpec, SuiteSpe
 from evals_app.formats.foreign.losses import Losses
 from evals_app.library.changes.spec_changes import (
     Compared,
+    compare_specs,
     compare_suites,
-    compared,
     readable,
     same,
 )
@@ -90,7 +90,7 @@ def _write_rows(
 @transaction.atomic
 def save_provider(spec: ProviderSpec) -> Saved:
     """Write a provider with the prices of its models."""
-    entries = compared(Provider.objects.prefetch_related("prices"), [spec])
+    entries = compare_specs(Provider.objects.prefetch_related("prices"), [spec])
     write_providers(entries)
     return entries[0].what
 
@@ -126,7 +126,7 @@ def save_prices(provider: Provider, specs: Sequence[PriceSpec]) -> None:
 @transaction.atomic
 def save_agent(spec: AgentSpec) -> Saved:
     """Write an agent."""
-    entries = compared(Agent.objects.all(), [spec])
+    entries = compare_specs(Agent.objects.all(), [spec])
     write_agents(entries)
     return entries[0].what
 
@@ -220,8 +220,8 @@ class SuiteWriting:
         """Write cases in advance if they are too many for one transaction."""
         room = AT_ONCE
         for number, plan in enumerate(self._plans):
-            if plan.written <= room:
-                room -= plan.written
+            if plan.write_count <= room:
+                room -= plan.write_count
                 continue
             plan.replace_all()
             plan.staged = f"{self._name}-{number}"
@@ -269,7 +269,7 @@ class SuiteWriting:
         losses = self._losses.get(entry.spec.slug)
         return {
             "source": self._source(entry),
-            "losses": known if losses is None else losses.stored(),
+            "losses": known if losses is None else losses.to_json(),
         }
 
     def _source(self, entry: Compared[SuiteSpec]) -> str:
@@ -334,7 +334,7 @@ class _CasePlan:
         return plan
 
     @property
-    def written(self) -> int:
+    def write_count(self) -> int:
         """How many cases are written with their turns and checks."""
         return len(self.new) + len(self.changed)
 

@@ -34,7 +34,7 @@ from evals_app.management.reporting import (
 from evals_app.management.run_options import Wanted
 from evals_app.models import Run
 from evals_app.reports.answers.forecasts import in_words
-from evals_app.reports.answers.run_json import verdict_of_all, written
+from evals_app.reports.answers.run_json import json_pieces, verdict_of_all
 from evals_app.runs.money.ceilings import month_left
 from evals_app.runs.process.cluster import Interrupted
 from evals_app.runs.reading.run_readers import run_document, runs_document
@@ -81,14 +81,14 @@ class FollowingCommand(RunsCommand):
         if options["output"]:
             try:
                 with options["output"].open("w", encoding="utf-8") as file:
-                    file.writelines(written(document()))
+                    file.writelines(json_pieces(document()))
                     file.write("\n")
             except OSError as error:
                 raise usage_error(
                     f"{options['output']} cannot be written: {error.strerror}."
                 ) from error
         if options["ci"]:
-            for piece in written(document()):
+            for piece in json_pieces(document()):
                 self.stdout.write(piece, ending="")
             self.stdout.write()
 

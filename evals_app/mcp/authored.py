@@ -29,7 +29,7 @@ from evals_app.mcp.tool import Caller, Parted, lines_of
 from evals_app.models import Agent, Execution, Suite, Transcript
 from evals_app.reports.answers.losses import checks_not_read
 from evals_app.reports.reference.checks import COMMON, FAMILIES, option_table, reference_of
-from evals_app.reports.words.figures import counted
+from evals_app.reports.words.figures import count_text
 from evals_app.reports.words.shares import share_of_cases
 from evals_app.requests.bodies import ImportedFile, RunId, read_body
 from evals_app.requests.problems import RefusedError, refused_at, sound, unknown
@@ -296,11 +296,11 @@ def check_files(caller: Caller, given: Files) -> str:
     report = _import(caller, given, dry_run=True)
     parts = [f"No errors. version: {report.before}", "write_files would make these changes:"]
     parts += _changes(report)
-    if report.edited:
-        parts += map(edited_words, report.edited)
+    if report.replacing_edits:
+        parts += map(edited_words, report.replacing_edits)
         parts.append("write_files refuses this unless you send replace: true.")
-    if report.unchecked:
-        parts += map(unchecked_words, report.unchecked)
+    if report.without_checks:
+        parts += map(unchecked_words, report.without_checks)
         parts.append("write_files refuses this unless you send accept_no_checks: true.")
     return "\n".join([*parts, *_remarks(report)])
 
@@ -376,7 +376,7 @@ def try_check(caller: Caller, given: OneCheck) -> str:
             raise refused_at("reply", "Send a reply, or an execution whose reply to grade.")
         turns = last.turns[: given.turn or None]
         if not turns or (given.turn or 0) > len(last.turns):
-            ran = counted(len(last.turns), "turn")
+            ran = count_text(len(last.turns), "turn")
             raise refused_at("turn", f"The conversation of this execution has only {ran}.")
         reply = turns[-1].reply
     grade = async_to_sync(grade_pasted)(

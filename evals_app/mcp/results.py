@@ -36,7 +36,7 @@ from evals_app.reports.renderers.conversations import (
     speaker,
     turn_errors,
 )
-from evals_app.reports.words.figures import counted, duration, score_text
+from evals_app.reports.words.figures import count_text, duration, score_text
 from evals_app.reports.words.gates import gate_texts, gate_word
 from evals_app.reports.words.shares import share_of_cases
 from evals_app.requests.bodies import Ceiling, RunId, StartRun, suite_and_agent
@@ -163,7 +163,7 @@ def _counts(run: Json) -> str:
     counts = run["counts"]
     kinds = [kind for kind in counts if kind != "total" and counts[kind]]
     numbers = ", ".join(f"{counts[kind]:,} {kind.replace('_', ' ')}" for kind in kinds)
-    return f"{numbers or 'nothing'} of {counted(counts['total'], 'execution')}"
+    return f"{numbers or 'nothing'} of {count_text(counts['total'], 'execution')}"
 
 
 def forecast_run(caller: Caller, given: StartRun) -> str:
@@ -179,7 +179,7 @@ def start_run(caller: Caller, given: StartLimitedRun) -> str:
     body = StartRun(**given.model_dump(exclude={"idempotency_key"}))
     run, is_new = started(body, key=given.idempotency_key, user=caller.user)
     did = "was started" if is_new else "was started before with this idempotency_key"
-    text = f"Run {run.pk} {did}: {counted(run.total, 'execution')}."
+    text = f"Run {run.pk} {did}: {count_text(run.total, 'execution')}."
     if not live_workers().exists():
         text += " No worker is running, so it waits until the operator starts one."
     return f"{text} Follow it: read_run with run: {run.pk} and wait_s: {MAX_WAIT_S}."
@@ -372,7 +372,7 @@ def compare_runs(caller: Caller, given: TwoRuns) -> str:
             f"{part.part}: {value.keys}: {value.before or 'nothing'} -> {value.after or 'nothing'}"
             for value in part.values
         ]
-    changed = [case for case in comparison.cases.chosen() if case.change is not ChangeKind.SAME]
+    changed = [case for case in comparison.cases.filter_by() if case.change is not ChangeKind.SAME]
     checks = changed_checks(comparison, changed[:MAX_CASES])
     for case in changed[:MAX_CASES]:
         outcomes = " -> ".join(outcome_text(outcome, scale=scale) for outcome in case.outcomes)

@@ -6,7 +6,7 @@ from pydantic import Field, ValidationError
 
 from evals_app.engine.specs.base_spec import Name, Slug, Spec, Usd
 from evals_app.formats.reading.explain import explain
-from evals_app.formats.reading.problems import Loc, Problem, holds, keys_text, shortened, shown
+from evals_app.formats.reading.problems import Loc, Problem, holds, keys_text, shorten, value_text
 from evals_app.models import Agent, Suite
 from evals_app.requests.pagination import LARGEST
 from evals_app.requests.problems import RefusedError, error_at, refused_at, refused_data
@@ -207,9 +207,9 @@ def read_body(model: type[B], data: Any) -> B:
         for step in loc:
             value = value[step] if holds(value, step) else None
         # Only a message that repeats a very long key is longer.
-        message = message if len(message) <= _MAX_MESSAGE else shortened(message)
+        message = message if len(message) <= _MAX_MESSAGE else shorten(message)
         return Problem(
-            "", 0, 0, keys_text(loc), shown(value, loc) if value is not None else "", message
+            "", 0, 0, keys_text(loc), value_text(value, loc) if value is not None else "", message
         )
 
     try:

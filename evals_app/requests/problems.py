@@ -24,7 +24,7 @@ from rest_framework.response import Response
 from rest_framework.views import exception_handler, set_rollback
 
 from evals_app.engine.basics.errors import CannotError
-from evals_app.formats.reading.problems import FormatError, keys_text, shortened
+from evals_app.formats.reading.problems import FormatError, keys_text, shorten
 from evals_app.formats.reading.problems import Problem as FileProblem
 from evals_app.library.importing.file_import import (
     EditedError,
@@ -249,7 +249,7 @@ def stale(exc: SpecError) -> RefusedError:
 
 def unknown(word: str, known: Iterable[str], *, what: str, keys: str) -> RefusedError:
     """Return the refusal of an unknown name, with the nearest name and all known ones."""
-    names, word = list(known), shortened(word)
+    names, word = list(known), shorten(word)
     message = f"Unknown {what} {word!r}.{near(word, names)} Known: {', '.join(names)}."
     return refused_at(keys, message)
 

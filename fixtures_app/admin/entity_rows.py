@@ -67,7 +67,7 @@ class EntitySheet:
         )
 
     @property
-    def unnamed(self) -> list[EntityColumn]:
+    def unnamed_columns(self) -> list[EntityColumn]:
         """The columns that look like mistakes: the type names fields, but not these."""
         is_named = any(column.is_named for column in self.columns.values())
         return [one for one in self.columns.values() if is_named and not one.is_named]
@@ -118,7 +118,7 @@ class EntityForm(FixtureRowForm):
         for name, column in sheet.columns.items():
             # Shared by all rows: nothing changes it.
             self.fields[cell_name(name)] = column.cell
-            text = self._shown(name)
+            text = self._stored_text(name)
             is_text = isinstance(column.cell, CellField)
             self.initial[cell_name(name)] = text if is_text else text == "true"
 
@@ -128,7 +128,7 @@ class EntityForm(FixtureRowForm):
         ref = self["ref"].value()
         return f"{self.sheet.slug} “{ref}”" if ref else f"{self.sheet.slug} without a ref"
 
-    def _shown(self, name: str) -> str:
+    def _stored_text(self, name: str) -> str:
         """Return the text of the stored value."""
         if name not in self.stored:
             return ""
@@ -153,7 +153,7 @@ class EntityForm(FixtureRowForm):
     def _read(self, column: EntityColumn, typed: Any) -> Any:
         name, one = column.name, column.one
         text = str(typed).lower() if isinstance(typed, bool) else typed or ""
-        if name in self.stored and text == self._shown(name):
+        if name in self.stored and text == self._stored_text(name):
             return self.stored[name]  # also an empty text
         if not text.strip() and one.kind is not FieldKind.LONG_TEXT:
             if one.is_required:
@@ -181,7 +181,7 @@ class EntityForm(FixtureRowForm):
     def _add(self, name: str, message: str) -> None:
         self.add_error(cell_name(name) if name in self.sheet.columns else None, message)
 
-    def written(self) -> dict[str, Any]:
+    def to_mapping(self) -> dict[str, Any]:
         return {
             "ref": self._value("ref"),
             "type": self.sheet.slug,

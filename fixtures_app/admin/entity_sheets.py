@@ -110,11 +110,11 @@ class EntityFormSet(FixtureFormSet):
 
     def clean(self) -> None:
         super().clean()
-        rows: dict[str, list[Any]] = {"entities": self.kept} | {
-            name: formset.kept for name, formset in self.others.items()
+        rows: dict[str, list[Any]] = {"entities": self.kept_rows} | {
+            name: formset.kept_rows for name, formset in self.others.items()
         }
         _refuse_repeated_refs(rows["entities"])
-        written = {name: [row.written() for row in group] for name, group in rows.items()}
+        written = {name: [row.to_mapping() for row in group] for name, group in rows.items()}
         try:
             # Name and slug are checked by the page's own form.
             spec = FixtureSpec.model_validate({"name": "-", "slug": "x", **written})

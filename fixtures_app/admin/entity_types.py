@@ -85,7 +85,7 @@ class EntityTypeForm(VersionedForm):
             self.errors.pop("schema", None)  # it is not used
             if not self.rows.is_valid():
                 return cleaned
-            if self.table is None and not self.rows.kept:
+            if self.table is None and not self.rows.kept_rows:
                 self.add_error("as_json", _NO_TABLE)
                 return cleaned
             typed = FieldTable(self.rows.fields(), bool(cleaned.get("is_open")))
@@ -104,7 +104,7 @@ class EntityTypeForm(VersionedForm):
 
     def _put_beside(self, problem: DataProblem) -> None:
         if problem.loc[:2] == ("schema", "properties") and not self.is_json:
-            for row in self.rows.kept:
+            for row in self.rows.kept_rows:
                 if problem.loc[2:3] == (row.cleaned_data["name"],):
                     row.add_error("name", problem.message)
                     return

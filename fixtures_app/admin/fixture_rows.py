@@ -47,7 +47,7 @@ class FixtureRowForm(RowForm):
     def long_fields(self) -> list[forms.BoundField]:
         return [self[name] for name in self.long]
 
-    def written(self) -> dict[str, Any]:
+    def to_mapping(self) -> dict[str, Any]:
         """Return a row as files have it; a field with an error has its text, or nothing."""
         return {key: self._value(name) for key, name in self.keys.items()}
 

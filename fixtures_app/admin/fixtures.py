@@ -124,7 +124,7 @@ class FixtureAdmin(Duplicating, EntityCountingEditor):
     def has_copy_permission(self, request: HttpRequest, object_id: Any = None) -> bool:
         return self.has_add_permission(request) and self.has_view_permission(request)
 
-    def copied(self, fixture: Fixture) -> Fixture:
+    def make_copy(self, fixture: Fixture) -> Fixture:
         known = Fixture.objects.values_list("name", "slug")
         name = free_name(fixture.name, (name for name, _ in known), length=200)
         slug = free_name(fixture.slug, (slug for _, slug in known), length=100, mark="-")
@@ -144,7 +144,7 @@ class FixtureAdmin(Duplicating, EntityCountingEditor):
         deleted, counts, lacking, protected = super().get_deleted_objects(objs, request)
         if protected:
             users = (row for fixture in objs for row in users_of(fixture))
-            protected = [_named(row) for row in dict.fromkeys(users)] or protected
+            protected = [_row_link(row) for row in dict.fromkeys(users)] or protected
         return deleted, counts, lacking, protected
 
     def _create_formsets(self, *args: Any, **kwargs: Any) -> Any:
@@ -168,14 +168,16 @@ class FixtureAdmin(Duplicating, EntityCountingEditor):
         head = {key: getattr(form.instance, key) for key in ("name", "slug", "description")}
         save_fixture(entities.spec.model_copy(update=head))
         for sheet in entities.sheets.values():
-            names = [one.name + one.hint for one in sheet.unnamed if _is_used(entities, one.name)]
+            names = [
+                one.name + one.hint for one in sheet.unnamed_columns if _is_used(entities, one.name)
+            ]
             if names:
                 message = f"The entity type {sheet.slug} has no field {', '.join(names)}."
                 messages.warning(request, message)
 
 
 def _is_used(entities: EntityFormSet, name: str) -> bool:
-    return any(name in row.cleaned_data["data"] for row in entities.kept)
+    return any(name in row.cleaned_data["data"] for row in entities.kept_rows)
 
 
 def _link(row: Model) -> SafeString:
@@ -187,5 +189,5 @@ def _link(row: Model) -> SafeString:
     return format_html('<a class="ew-link" href="{}">{}</a>', url, row)
 
 
-def _named(row: Model) -> SafeString:
+def _row_link(row: Model) -> SafeString:
     return format_html("{}: {}", capfirst(row._meta.verbose_name), _link(row))  # noqa: SLF001 - documented

@@ -26,7 +26,7 @@ def free_name(wanted: str, taken: Iterable[str], *, length: int, mark: str = " "
 
 
 class Duplicating(ModelAdmin):
-    """Lets people duplicate a row; `copied` saves and returns the copy."""
+    """Lets people duplicate a row; `make_copy` saves and returns the copy."""
 
     copied: Callable[[Any], Any]
 
@@ -42,7 +42,7 @@ class Duplicating(ModelAdmin):
         },
     )
     def duplicate(self, request: HttpRequest, form: BaseDialogForm, object_id: str) -> HttpResponse:
-        copy = self.copied(get_object_or_404(self.model, pk=object_id))
+        copy = self.make_copy(get_object_or_404(self.model, pk=object_id))
         self.log_addition(request, copy, [{"added": {}}])
         messages.success(request, f"Duplicated as “{copy}”.")
         options = self.opts

@@ -21,7 +21,7 @@ from unfold.paginator import InfinitePaginator
 from fixtures_app.editing.drafts import forget_errors, is_restored, note_saved
 from fixtures_app.editing.list_rows import ListRows
 from fixtures_app.editing.rows import KeepsTexts, OrderedFormSet, row_changes
-from fixtures_app.editing.times import shown
+from fixtures_app.editing.times import moment_text
 
 STALE = "stale"
 _FOR_SLUGS = ("urlify.js", "prepopulate.js", "xregexp.js", "xregexp.min.js")
@@ -50,7 +50,7 @@ class VersionedForm(forms.ModelForm):
     def clean(self) -> dict[str, Any]:
         cleaned: dict[str, Any] = super().clean() or self.cleaned_data
         if self.instance.pk and (saved_at := self._newer_version()):
-            at = shown(saved_at)
+            at = moment_text(saved_at)
             message = (
                 f"Someone else saved this at {at}, after you opened it. "
                 "Your changes are below and not saved."
@@ -111,7 +111,7 @@ def problems_of_rows(formset: Any, where: str = "") -> Iterator[ListedError]:
     prefix = f"{where}, {name}" if where else name.capitalize()
     for message in formset.non_form_errors():
         yield ListedError(where, str(message), f"{formset.prefix}-rows")
-    for number, row in enumerate(formset.kept, 1):
+    for number, row in enumerate(formset.kept_rows, 1):
         place = getattr(row, "place", "") or f"{prefix} {number}"
         for part in row.parts:
             yield from problems_of(part, place, f"{row.prefix}-row")

@@ -18,7 +18,7 @@ from fixtures_app.ground.field_table import (
     field_of,
 )
 from fixtures_app.ground.field_table import schema_of_field as schema_of_one
-from fixtures_app.ground.quoting import shortened
+from fixtures_app.ground.quoting import cut_middle
 from fixtures_app.ground.strict_json import Json, read_strictly
 
 _KINDS = [(kind.value, label) for kind, label in LABELS.items() if kind is not FieldKind.OTHER]
@@ -53,7 +53,7 @@ class FieldRow(PlainRow):
         """The rules of the field that the table does not show."""
         rest = dict(self.origin.rest) if self.origin else {}
         text = json.dumps(rest.get("", rest), ensure_ascii=False)
-        return shortened(text.strip("{}"), _REST_CHARS) if rest else ""
+        return cut_middle(text.strip("{}"), _REST_CHARS) if rest else ""
 
     def clean_choices(self) -> tuple[str, ...]:
         stored = self.origin.choices if self.origin else ()
@@ -66,7 +66,7 @@ class FieldRow(PlainRow):
             raise ValidationError("A choice appears twice.")
         return choices
 
-    def written(self) -> Field:
+    def to_field(self) -> Field:
         """Return the field of a valid row."""
         values = self.cleaned_data
         kind = FieldKind(values["kind"])
@@ -95,7 +95,7 @@ class FieldRows(PlainRows):
 
     def clean(self) -> None:
         taken: set[str] = set()
-        for row in self.kept:
+        for row in self.kept_rows:
             name = row.cleaned_data.get("name") if hasattr(row, "cleaned_data") else None
             if name in taken:
                 row.add_error("name", f"Another field is called {name!r}.")
@@ -103,7 +103,7 @@ class FieldRows(PlainRows):
 
     def fields(self) -> tuple[Field, ...]:
         """Return the fields of valid rows."""
-        return tuple(row.written() for row in self.kept)
+        return tuple(row.to_field() for row in self.kept_rows)
 
 
 def field_rows(data: Any, table: FieldTable) -> FieldRows:

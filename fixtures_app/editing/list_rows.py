@@ -129,7 +129,7 @@ class ListFormSet:
         return sorted(self.forms, key=lambda row: read_position(row["position"].value()))
 
     @property
-    def kept(self) -> list[ListRow]:
+    def kept_rows(self) -> list[ListRow]:
         """The rows that are not removed, in the order of the screen."""
         return [row for row in self.rows if not row.is_removed]
 
@@ -138,11 +138,11 @@ class ListFormSet:
 
     def is_valid(self) -> bool:
         # Every row is validated, so that all of them show their errors.
-        return not [row for row in self.kept if not row.is_valid()]
+        return not [row for row in self.kept_rows if not row.is_valid()]
 
     def items(self) -> list[Any]:
         """Return the objects of valid rows."""
-        return [row.read() for row in self.kept]
+        return [row.read() for row in self.kept_rows]
 
 
 class ListRowsWidget(forms.Widget):
@@ -201,7 +201,7 @@ class ListRows(forms.Field):
             raise self.refusal()
         return self.formset.items()
 
-    def shown(self) -> SafeString:
+    def readonly_rows(self) -> SafeString:
         """Return the rows for people who may not change them."""
         rows = self.widget.render("", None)
         return format_html('<fieldset disabled class="ew-readonly">{}</fieldset>', rows)

@@ -22,4 +22,8 @@ class PlainRows(InOrder, BaseFormSet):
     """Rows in the order of the screen; removed rows are not checked."""
 
     def is_valid(self) -> bool:
-        return self.is_bound and not self.non_form_errors() and not any(r.errors for r in self.kept)
+        return (
+            self.is_bound
+            and not self.non_form_errors()
+            and not any(r.errors for r in self.kept_rows)
+        )

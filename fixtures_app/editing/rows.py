@@ -89,7 +89,7 @@ class InOrder:
         return sorted(rows, key=lambda row: read_position(row["position"].value()))
 
     @property
-    def kept(self: Any) -> list[Any]:
+    def kept_rows(self: Any) -> list[Any]:
         """The rows that are not removed, in the order of the screen."""
         return [row for row in self.rows if not row.is_removed]
 
@@ -126,7 +126,7 @@ class OrderedFormSet(InOrder, BaseInlineFormSet):
     """Rows of one owner, in the order of the screen."""
 
     @property
-    def _prefilled(self) -> list[Any]:
+    def _prefilled_rows(self) -> list[Any]:
         if self.is_bound:
             return []
         model: Any = self.model
@@ -134,7 +134,7 @@ class OrderedFormSet(InOrder, BaseInlineFormSet):
         return [row for row in rows if isinstance(row, model)]
 
     def total_form_count(self) -> int:
-        return int(super().total_form_count()) + len(self._prefilled)
+        return int(super().total_form_count()) + len(self._prefilled_rows)
 
     def get_queryset(self) -> Any:
         if not hasattr(self, "_queryset"):
@@ -162,8 +162,8 @@ class OrderedFormSet(InOrder, BaseInlineFormSet):
     def _construct_form(self, i: int, **kwargs: Any) -> Any:
         django: Any = super()
         added = i - self.initial_form_count()
-        if 0 <= added < len(self._prefilled):
-            kwargs["instance"] = self._prefilled[added]
+        if 0 <= added < len(self._prefilled_rows):
+            kwargs["instance"] = self._prefilled_rows[added]
         if self.is_bound and added < 0:
             posted = self.data.get(f"{self.add_prefix(i)}-{self._key_name}", "")
             if read_position(posted) not in self._known_keys():

@@ -16,12 +16,12 @@ _ROWS = {"entities": "entity", "relations": "relation", "chunks": "chunk"}
 def problems_in(error: ValidationError) -> list[DataProblem]:
     """Return the errors of pydantic in plain words."""
     return [
-        DataProblem(part["loc"], _numbered(message_of(part)), part["input"])
+        DataProblem(part["loc"], _number_rows(message_of(part)), part["input"])
         for part in error.errors(include_url=False)
     ]
 
 
-def _numbered(message: str) -> str:
+def _number_rows(message: str) -> str:
     """Name rows as the page does: entities[2] is entity 3."""
     return _PLACE.sub(lambda m: f"{_ROWS[m[1]]} {int(m[2]) + 1}", message)
 

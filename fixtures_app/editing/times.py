@@ -17,16 +17,16 @@ def moment(at: datetime | None) -> SafeString | str:
     """Return "22 Nov 2026, 19:03"; a pointer over it shows seconds and time zone."""
     if at is None:
         return ""
-    return _marked(at, shown(at))
+    return _time_tag(at, moment_text(at))
 
 
 @register.filter
 def since(at: datetime) -> SafeString:
     """Return "3 minutes ago"; a pointer over it shows the moment."""
-    return _marked(at, naturaltime(at))
+    return _time_tag(at, naturaltime(at))
 
 
-def _marked(at: datetime, text: str) -> SafeString:
+def _time_tag(at: datetime, text: str) -> SafeString:
     local = timezone.localtime(at)
     return format_html(
         '<time datetime="{}" title="{}">{}</time>',
@@ -42,7 +42,7 @@ def exact_moment(at: datetime) -> str:
     return f"{date_format(local)}, {local:%H:%M:%S} ({zone_of(local)})"
 
 
-def shown(at: datetime) -> str:
+def moment_text(at: datetime) -> str:
     """Return "22 Nov 2026, 19:03"."""
     return date_format(timezone.localtime(at), "DATETIME_FORMAT")
 

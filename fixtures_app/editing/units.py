@@ -27,7 +27,7 @@ class Unit:
     def sign(self) -> str:
         return next(iter(self.signs))
 
-    def written(self, value: float) -> str:
+    def to_text(self, value: float) -> str:
         """Return a value for people: 90 %, 2.5 s."""
         number = Decimal(repr(value)) / self.signs[self.sign]
         return f"{number.normalize():f} {self.sign}"
@@ -64,14 +64,14 @@ class QuantityField(forms.Field):
         self.is_share = unit == "share"
         self.is_whole = is_whole
         self.bounds = bounds or {}
-        self.example = self.unit.written(example or self.unit.example)
+        self.example = self.unit.to_text(example or self.unit.example)
         super().__init__(**{"widget": TextInput, **kwargs})
         self.widget.attrs |= {"inputmode": "decimal"}
         self.widget.attrs.setdefault("placeholder", f"for example {self.example}")
 
     def prepare_value(self, value: Any) -> Any:
         is_stored = isinstance(value, int | float) and not isinstance(value, bool)
-        return self.unit.written(value) if is_stored else value  # else as it was typed
+        return self.unit.to_text(value) if is_stored else value  # else as it was typed
 
     def to_python(self, value: Any) -> float | None:
         if value is None or isinstance(value, int | float):
@@ -89,7 +89,7 @@ class QuantityField(forms.Field):
             )
         number = Decimal(read[1])
         if self.is_share and not read[2] and 0 < number <= 1:
-            share = self.unit.written(float(number))
+            share = self.unit.to_text(float(number))
             raise ValidationError(
                 f"“{text}” is not clear. Enter “{share}”, or “{text} %” if you mean less."
             )
@@ -117,7 +117,7 @@ class QuantityField(forms.Field):
         for name, bound in self.bounds.items():
             is_kept, words = _BOUNDS[name]
             if not is_kept(value, bound):
-                given, limit = self.unit.written(value), self.unit.written(bound)
+                given, limit = self.unit.to_text(value), self.unit.to_text(bound)
                 raise ValidationError(f"“{given}” is not possible: it must be {words} {limit}.")
 
     def has_changed(self, initial: Any, data: Any) -> bool:

@@ -6,7 +6,7 @@ from datetime import date
 
 from fixtures_app.ground.field_table import TIME_PATTERN, Field, FieldKind
 from fixtures_app.ground.json_formats import FORMATS
-from fixtures_app.ground.quoting import listed
+from fixtures_app.ground.quoting import join_list
 from fixtures_app.ground.strict_json import Json, fault_of, read_strictly
 from fixtures_app.ground.words import near
 
@@ -166,4 +166,4 @@ def _read_choice(choices: tuple[str, ...], word: str) -> str:
         return word
     if word.casefold() in same:
         return same[word.casefold()]
-    raise ValueError(f"Choose one of {listed(list(choices))}.{near(word, choices)}")
+    raise ValueError(f"Choose one of {join_list(list(choices))}.{near(word, choices)}")

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date
 
-from fixtures_app.ground.quoting import shortened
+from fixtures_app.ground.quoting import cut_middle
 from fixtures_app.ground.strict_json import Json
 
 Loc = tuple[str | int, ...]
@@ -35,9 +35,9 @@ class DataProblem:
         return f"{'.'.join(map(str, self.loc))}: {self.message}" if self.loc else self.message
 
 
-def shown(value: Json) -> str:
+def value_text(value: Json) -> str:
     """Return a value as error messages show it, without the middle of a long one."""
-    return shortened(repr(value), _SHOWN_CHARS)
+    return cut_middle(repr(value), _SHOWN_CHARS)
 
 
 def canonical(value: Json) -> str:
@@ -82,7 +82,7 @@ def json_problems(value: Json, loc: Loc = ()) -> Iterator[DataProblem]:
             else:
                 place = str(key)
                 message = f"A key must be text. Put {place} in quotes."
-                yield DataProblem((*loc, place), message, shown(key))
+                yield DataProblem((*loc, place), message, value_text(key))
             yield from json_problems(item, (*loc, place))
     elif isinstance(value, date):
         message = f"{value.isoformat()} was read as a date. Put it in quotes to keep it as text."
@@ -91,7 +91,7 @@ def json_problems(value: Json, loc: Loc = ()) -> Iterator[DataProblem]:
         if value.bit_length() > MAX_BITS:
             yield DataProblem(loc, "The number has too many digits.", None)
     elif value is not None:
-        yield DataProblem(loc, f"A {type(value).__name__} is not JSON.", shown(value))
+        yield DataProblem(loc, f"A {type(value).__name__} is not JSON.", value_text(value))
 
 
 def text_fault(text: str) -> str:

@@ -65,14 +65,14 @@ def unknown_keywords(schema: Mapping[str, Json]) -> list[tuple[Place, str]]:
     Keys that begin with `x-` are notes of other programs.
     """
     return [
-        ((*place, key), _meant(key))
+        ((*place, key), _suggestion(key))
         for place, part in parts(dict(schema))
         for key in part
         if key not in KEYWORDS and not key.startswith("x-")
     ]
 
 
-def _meant(key: str) -> str:
+def _suggestion(key: str) -> str:
     if key in _INSTEAD:
         return f"write {_INSTEAD[key]}"
     meant = nearest(key, KEYWORDS)

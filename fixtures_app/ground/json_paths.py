@@ -5,7 +5,7 @@ import unicodedata
 from collections.abc import Sequence
 
 from fixtures_app.ground.json_text import Number
-from fixtures_app.ground.quoting import listed, quoted
+from fixtures_app.ground.quoting import in_quotes, join_list
 from fixtures_app.ground.strict_json import Json
 from fixtures_app.ground.words import nearest
 
@@ -43,7 +43,7 @@ def parse_path(path: str) -> Steps:
             steps.append(_ESCAPED.sub(r"\1", step[2]))
         else:
             done = f" after {path_text(steps)}" if steps else ""
-            raise ValueError(f"The path cannot be read at {quoted(rest)}{done}. {_advice(rest)}")
+            raise ValueError(f"The path cannot be read at {in_quotes(rest)}{done}. {_advice(rest)}")
         rest = rest[step.end() :]
     return tuple(steps)
 
@@ -90,7 +90,7 @@ def find(document: Json, steps: Steps) -> Json:
             wanted = path_text(steps[: number + 1])
             where = f"{path_text(steps[:number])} is" if number else "it is"
             raise NoSuchPlaceError(
-                f"has no {wanted}: {where} {described(value)}.{_hint(value, step)}"
+                f"has no {wanted}: {where} {describe(value)}.{_hint(value, step)}"
             )
         value = value[step]
     return value
@@ -102,16 +102,18 @@ def _has(value: Json, step: str | int) -> bool:
     return isinstance(value, list) and -len(value) <= step < len(value)
 
 
-def described(value: Json) -> str:
+def describe(value: Json) -> str:
     """Describe a value: an object with the keys a, b; the text “x”."""
     if isinstance(value, dict):
-        return f"an object with the keys {listed(value, quoted)}" if value else "an empty object"
+        return (
+            f"an object with the keys {join_list(value, in_quotes)}" if value else "an empty object"
+        )
     if isinstance(value, list):
         return f"a list of {len(value)}" if value else "an empty list"
     if isinstance(value, str):
-        return f"the text {quoted(value)}" if value else "an empty text"
+        return f"the text {in_quotes(value)}" if value else "an empty text"
     if isinstance(value, Number):
-        return f"the number {quoted(value.text)[1:-1]}"
+        return f"the number {in_quotes(value.text)[1:-1]}"
     return "null" if value is None else str(value).lower()
 
 
@@ -123,7 +125,7 @@ def _hint(value: Json, step: str | int) -> str:
                 " copy the key from the reply."
             )
         meant = nearest(str(step), value)
-        return f" Did you mean {quoted(meant)}?" if meant else ""
+        return f" Did you mean {in_quotes(meant)}?" if meant else ""
     if isinstance(value, list) and isinstance(step, str) and value:
         return " Write [0] for the first item of a list, and [-1] for the last."
     return ""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import Self
 
-from fixtures_app.ground.quoting import after_colon, quoted
+from fixtures_app.ground.quoting import after_colon, in_quotes
 from fixtures_app.ground.strict_json import Json, fault_of, strict_decoder
 
 MAX_JSON_BYTES = 1_000_000
@@ -131,10 +131,10 @@ def _fault(text: str, error: json.JSONDecodeError) -> str:
             hint = " The code block is not closed."
         elif _HAS_JSON.search(text):
             hint = " Put the JSON in a ```json block, or leave out the text around it."
-        return f"is text, {quoted(text.strip())}, where JSON was expected.{hint}"
+        return f"is text, {in_quotes(text.strip())}, where JSON was expected.{hint}"
     place = f"in line {error.lineno}, column {error.colno}"
     rest = text[error.pos : error.pos + _REST_CHARS].strip()
-    where = f"{place}, before {quoted(rest)}" if rest else f"{place}, at its end"
+    where = f"{place}, before {in_quotes(rest)}" if rest else f"{place}, at its end"
     return f"is not valid JSON: {fault_of(error)} {where}.{_advice(text)}"
 
 

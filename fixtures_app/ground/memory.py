@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def uncollected() -> Iterator[None]:
+def pause_collection() -> Iterator[None]:
     """Keep the garbage collector out of the way of a large import or export.
 
     It would walk millions of new objects again and again and find nothing: half of the time.

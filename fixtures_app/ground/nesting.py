@@ -9,9 +9,9 @@ TOO_DEEP = f"JSON nested more than {MAX_LEVELS} levels deep"
 
 def is_too_deep(value: Any) -> bool:
     """Whether lists and objects are nested in each other more than MAX_LEVELS times."""
-    level = _nested([value])
+    level = _containers([value])
     for _ in range(MAX_LEVELS):
-        level = _nested(
+        level = _containers(
             value
             for part in level
             for value in (part.values() if isinstance(part, Mapping) else part)
@@ -19,5 +19,5 @@ def is_too_deep(value: Any) -> bool:
     return bool(level)
 
 
-def _nested(parts: Iterable[Any]) -> list[Any]:
+def _containers(parts: Iterable[Any]) -> list[Any]:
     return [part for part in parts if isinstance(part, Mapping | list)]

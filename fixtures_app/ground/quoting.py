@@ -16,7 +16,7 @@ _STEM_CHARS = 5
 _Item = TypeVar("_Item")
 
 
-def shortened(text: str, limit: int = _QUOTE_CHARS) -> str:
+def cut_middle(text: str, limit: int = _QUOTE_CHARS) -> str:
     """Cut a long text in the middle: its beginning and end say most."""
     if len(text) <= limit:
         return text
@@ -24,9 +24,9 @@ def shortened(text: str, limit: int = _QUOTE_CHARS) -> str:
     return f"{text[:half]} … {text[-half:]}"
 
 
-def quoted(text: str) -> str:
+def in_quotes(text: str) -> str:
     """Return a shortened text in quotation marks."""
-    return f"“{shortened(text)}”"
+    return f"“{cut_middle(text)}”"
 
 
 def after_colon(sentence: str) -> str:
@@ -40,7 +40,7 @@ def says(reply: str, *, wanted: str = "") -> str:
         return "it is empty"
     if len(reply) > _QUOTE_CHARS and (near := nearest_passage(wanted, reply)):
         return f"the nearest passage is “{near}”"
-    return f"it says {quoted(reply)}"
+    return f"it says {in_quotes(reply)}"
 
 
 def nearest_passage(wanted: str, text: str) -> str:
@@ -91,7 +91,7 @@ def json_text(value: Any, limit: int | None = _JSON_CHARS) -> str:
     except (ValueError, RecursionError):
         # Circular or deeper than the interpreter follows, or an integer of over 4,300 digits.
         return "…"
-    return text if limit is None else shortened(text, limit)
+    return text if limit is None else cut_middle(text, limit)
 
 
 class _DecimalError(Exception):
@@ -123,7 +123,7 @@ def seconds(ms: float) -> str:
     return f"{ms / 1000:,.3f}".rstrip("0").rstrip(".") + " s"
 
 
-def listed(
+def join_list(
     items: Collection[_Item], show: Callable[[_Item], str] = str, *, nothing: str = "none"
 ) -> str:
     """Join items with commas; a long list ends with the number of items left out."""

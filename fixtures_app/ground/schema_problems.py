@@ -16,7 +16,7 @@ from fixtures_app.ground.json_formats import FORMATS
 from fixtures_app.ground.json_keywords import Place, parts
 from fixtures_app.ground.json_text import NotJsonError, read_json
 from fixtures_app.ground.patterns import pattern_problem, pattern_warnings
-from fixtures_app.ground.quoting import json_text, listed, shortened
+from fixtures_app.ground.quoting import cut_middle, join_list, json_text
 from fixtures_app.ground.schemas import UncheckableError, mismatches
 from fixtures_app.ground.sentences import sentence
 from fixtures_app.ground.strict_json import Json
@@ -64,7 +64,7 @@ def schema_warnings(schema: Mapping[str, Json]) -> list[str]:
         if isinstance(pattern := part.get("pattern"), str):
             warnings += pattern_warnings(pattern)
         if isinstance(name := part.get("format"), str) and name not in FORMATS.checkers:
-            known = listed(sorted(FORMATS.checkers))
+            known = join_list(sorted(FORMATS.checkers))
             warnings.append(f"The format {name!r} is not checked. Checked are: {known}.")
     return list(dict.fromkeys(warnings))
 
@@ -79,7 +79,7 @@ def _outer_problems(schema: Mapping[str, Json]) -> Iterator[DataProblem]:
         place = tuple(cause.absolute_path)
         text = sentence(cause, whole="the schema")
         if cause.validator == "anyOf" and place[-1:] == ("type",):
-            text = f"type must be one of {listed(_TYPES)}, not {json_text(cause.instance, 60)}"
+            text = f"type must be one of {join_list(_TYPES)}, not {json_text(cause.instance, 60)}"
         yield DataProblem(place, f"This is not a valid JSON Schema: {text}.", cause.instance)
     try:
         urlsplit(str(schema.get("$id")))  # as the library does with it
@@ -127,7 +127,7 @@ def _reference_problems(
         return "" if is_schema else "points to something that is not a schema."
 
     return [
-        DataProblem((*place, keyword), f"{shortened(ref)!r} {wrong}", ref)
+        DataProblem((*place, keyword), f"{cut_middle(ref)!r} {wrong}", ref)
         for place, part in parts
         for keyword in ("$ref", "$dynamicRef")
         if (ref := part.get(keyword)) is not None and (wrong := fault(ref))

@@ -24,7 +24,7 @@ from referencing.jsonschema import DRAFT202012
 
 from fixtures_app.ground.json_data import DataProblem, Loc
 from fixtures_app.ground.json_formats import FORMATS
-from fixtures_app.ground.json_paths import described
+from fixtures_app.ground.json_paths import describe
 from fixtures_app.ground.json_text import Number, read_json
 from fixtures_app.ground.patterns import search
 from fixtures_app.ground.sentences import UnknownKey, sentence
@@ -48,13 +48,13 @@ def mismatches(document: Json, schema: Mapping[str, Json], *, whole: str = "it")
     Raises:
         UncheckableError: the check is not possible, or takes too long.
     """
-    return list(dict.fromkeys(clause for _, clause in _located(document, schema, whole)))
+    return list(dict.fromkeys(clause for _, clause in _locate(document, schema, whole)))
 
 
-def _located(document: Json, schema: Mapping[str, Json], whole: str) -> list[tuple[Loc, str]]:
+def _locate(document: Json, schema: Mapping[str, Json], whole: str) -> list[tuple[Loc, str]]:
     steps = _STEPS.set([_MAX_STEPS])
     try:
-        all_errors = _compiled(json.dumps(schema)).iter_errors(_prepared(document))
+        all_errors = _compile(json.dumps(schema)).iter_errors(_prepare(document))
         errors = list(islice(all_errors, MAX_MISMATCHES))
     except RecursionError:
         raise UncheckableError("the schema goes too deep into it") from None
@@ -77,10 +77,10 @@ def located_misfits(
 ) -> list[DataProblem]:
     """Return the mismatches as whole sentences with their places in the document."""
     try:
-        located = dict.fromkeys(_located(document, schema, whole))
+        located = dict.fromkeys(_locate(document, schema, whole))
     except UncheckableError as exc:
-        return [DataProblem((), f"{_capitalized(whole)} cannot be checked: {exc}.", None)]
-    return [DataProblem(loc, f"{_capitalized(clause)}.", None) for loc, clause in located]
+        return [DataProblem((), f"{_capitalize(whole)} cannot be checked: {exc}.", None)]
+    return [DataProblem(loc, f"{_capitalize(clause)}.", None) for loc, clause in located]
 
 
 def schema_misfits(document: Json, schema: Mapping[str, Json], *, whole: str = "it") -> list[str]:
@@ -89,14 +89,14 @@ def schema_misfits(document: Json, schema: Mapping[str, Json], *, whole: str = "
     return list(dict.fromkeys(problem.message for problem in misfits))
 
 
-def _capitalized(text: str) -> str:
+def _capitalize(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}"
 
 
 @lru_cache(maxsize=512)
-def _compiled(text: str) -> Draft202012Validator:
+def _compile(text: str) -> Draft202012Validator:
     # Messages of the library also show schemas.
-    schema = _prepared(read_json(text))
+    schema = _prepare(read_json(text))
     resource = DRAFT202012.create_resource(schema)
     # The default registry fetches what a `$ref` names. Without a crawl, a registry searches the
     # whole schema for an anchor at each use.
@@ -124,7 +124,7 @@ _WALKING = {"additionalProperties", "contains", "items", "patternProperties", "p
 _PAIRING = {"unevaluatedItems": 4, "unevaluatedProperties": 20}
 
 
-def _bounded(name: str, keyword: _Keyword) -> _Keyword:
+def _bound_keyword(name: str, keyword: _Keyword) -> _Keyword:
     def check(validator: Any, value: Any, instance: Any, schema: Any) -> Iterable[Mismatch] | None:
         _spend(_steps(name, value, instance))
         return keyword(validator, value, instance, schema)
@@ -160,7 +160,7 @@ class _Short:
     __slots__ = ()
 
     def __repr__(self) -> str:
-        return described(self)
+        return describe(self)
 
 
 class _Object(_Short, dict[str, Json]):
@@ -177,14 +177,14 @@ class _Text(_Short, str):
     __slots__ = ()
 
 
-def _prepared(value: Json) -> Json:
+def _prepare(value: Json) -> Json:
     """Return a copy whose values are shown short, and whose numbers are exact."""
     if isinstance(value, str):
         return _Text(value)
     if isinstance(value, dict):
-        return _Object({key: _prepared(part) for key, part in value.items()})
+        return _Object({key: _prepare(part) for key, part in value.items()})
     if isinstance(value, list):
-        return _List(map(_prepared, value))
+        return _List(map(_prepare, value))
     if value is None or isinstance(value, bool | Number):
         return value
     return Number(repr(value))
@@ -236,19 +236,19 @@ def _additional_properties(
 def _has_unique_items(is_asked: Json, instance: Json) -> bool:
     seen: set[object] = set()
     for item in instance if is_asked and isinstance(instance, list) else ():
-        if (frozen := _frozen(item)) in seen:
+        if (frozen := _freeze(item)) in seen:
             return False
         seen.add(frozen)
     return True
 
 
-def _frozen(value: Json) -> object:
+def _freeze(value: Json) -> object:
     """Return a hashable value that is equal if the JSON is: 1 equals 1.0, but not true."""
     _spend(1)
     if isinstance(value, dict):
-        return dict, frozenset((key, _frozen(part)) for key, part in value.items())
+        return dict, frozenset((key, _freeze(part)) for key, part in value.items())
     if isinstance(value, list):
-        return list, tuple(map(_frozen, value))
+        return list, tuple(map(_freeze, value))
     return type(value), value
 
 
@@ -285,7 +285,7 @@ _OWN: dict[str, _Keyword] = {
 _Validator: type[Draft202012Validator] = extend(  # type: ignore[no-untyped-call]
     Draft202012Validator,
     {
-        name: _bounded(name, keyword)
+        name: _bound_keyword(name, keyword)
         for name, keyword in {**Draft202012Validator.VALIDATORS, **_OWN}.items()
     },
     type_checker=Draft202012Validator.TYPE_CHECKER.redefine_many(

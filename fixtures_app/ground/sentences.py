@@ -6,8 +6,8 @@ from typing import Any
 
 from jsonschema.exceptions import ValidationError as Mismatch
 
-from fixtures_app.ground.json_paths import described, path_text
-from fixtures_app.ground.quoting import json_text, listed, quoted, shortened
+from fixtures_app.ground.json_paths import describe, path_text
+from fixtures_app.ground.quoting import cut_middle, in_quotes, join_list, json_text
 from fixtures_app.ground.strict_json import Json
 from fixtures_app.ground.words import nearest
 
@@ -57,19 +57,19 @@ def sentence(error: Mismatch, *, whole: str) -> str:
     path = list(error.absolute_path)
     value: Json = error.instance
     asked: Any = error.validator_value
-    name = quoted(path_text(path)) if path else whole
+    name = in_quotes(path_text(path)) if path else whole
     if "propertyNames" in error.absolute_schema_path:
-        name = f"the key {quoted(str(value))}"
+        name = f"the key {in_quotes(str(value))}"
     keyword = str(error.validator)
     match keyword:
         case "type":
-            return f"{name} should be {_kinds([error])} but is {described(value)}"
+            return f"{name} should be {_kinds([error])} but is {describe(value)}"
         case "anyOf" | "oneOf" if error.context:
             if all(part.validator == "type" and not part.path for part in error.context):
-                return f"{name} should be {_kinds(error.context)} but is {described(value)}"
+                return f"{name} should be {_kinds(error.context)} but is {describe(value)}"
             first = islice(error.context, _ALTERNATIVES)
             reasons = dict.fromkeys(sentence(part, whole=whole) for part in first)
-            return f"{name} fits none of the alternatives: {shortened(', or '.join(reasons), 400)}"
+            return f"{name} fits none of the alternatives: {cut_middle(', or '.join(reasons), 400)}"
         case "required":
             return _missing([key for key in asked if key not in value], value, path, whole)
         case "dependentRequired":
@@ -82,17 +82,17 @@ def sentence(error: Mismatch, *, whole: str) -> str:
             ]
             return _missing(missing, value, path, whole)
         case "enum":
-            allowed = listed([json_text(choice, SHOWN_CHARS) for choice in asked])
+            allowed = join_list([json_text(choice, SHOWN_CHARS) for choice in asked])
             hint = _hint(value, [choice for choice in asked if isinstance(choice, str)])
-            return f"{name} should be one of {allowed} but is {described(value)}{hint}"
+            return f"{name} should be one of {allowed} but is {describe(value)}{hint}"
         case "additionalProperties" if isinstance(error, UnknownKey):
             hint = _hint(error.key, error.known)
-            return f"{quoted(path_text([*path, error.key]))} is not allowed{hint}"
+            return f"{in_quotes(path_text([*path, error.key]))} is not allowed{hint}"
     if keyword in _SHOULD_BE:
         shown = asked if keyword == "pattern" else json_text(asked, SHOWN_CHARS)
         should = _SHOULD_BE[keyword].format(asked=shown)
         should = should.removesuffix("s") if shown == "1" else should
-        return f"{name} should {should} but is {described(value)}"
+        return f"{name} should {should} but is {describe(value)}"
     return f"{name} {_IS_OFF.get(keyword, 'is not allowed')}"
 
 
@@ -112,13 +112,13 @@ class UnknownKey(Mismatch):
 
 
 def _missing(keys: list[str], value: Mapping[str, Json], path: list[str | int], whole: str) -> str:
-    names = listed([path_text([*path, key]) for key in keys], quoted)
+    names = join_list([path_text([*path, key]) for key in keys], in_quotes)
     meant = nearest(keys[0], value)
     owner = "it" if path else whole
-    hint = f" ({owner} has {quoted(meant)})" if meant else ""
+    hint = f" ({owner} has {in_quotes(meant)})" if meant else ""
     return f"{names} {'is' if len(keys) == 1 else 'are'} missing{hint}"
 
 
 def _hint(name: object, known: Iterable[str]) -> str:
     meant = nearest(name, known) if isinstance(name, str) else ""
-    return f" (is {quoted(meant)} meant?)" if meant else ""
+    return f" (is {in_quotes(meant)} meant?)" if meant else ""

@@ -17,7 +17,7 @@ _PLAIN_BEGINNINGS = {
 }
 
 
-def located(kind: str, message: Any, loc: tuple[int | str, ...], value: Any) -> InitErrorDetails:
+def error_at(kind: str, message: Any, loc: tuple[int | str, ...], value: Any) -> InitErrorDetails:
     """Return an error with its place, for a ValidationError of several."""
     # Braces in a message stay as they are: without a context it is not a template.
     return InitErrorDetails(type=PydanticCustomError(kind, message), loc=loc, input=value)
@@ -30,7 +30,7 @@ def taken_apart(error: ValidationError) -> list[InitErrorDetails]:
             type=part["type"], loc=part["loc"], input=part["input"], ctx=part.get("ctx", {})
         )
         if part["type"] in _BUILT_IN
-        else located(part["type"], part["msg"], part["loc"], part["input"])
+        else error_at(part["type"], part["msg"], part["loc"], part["input"])
         for part in error.errors(include_url=False)
     ]
 

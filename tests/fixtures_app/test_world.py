@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from fixtures_app.ground.strict_json import Json
 from fixtures_app.spec import FixtureSpec
-from fixtures_app.world import WorldRefusalError, WorldState, copied, merge_patch, same_json
+from fixtures_app.world import FixtureWorld, WorldRefusalError, copy_json, merge_patch, same_json
 
 CLOCK = "2026-03-01T09:00:00Z"
 STUDENT = {
@@ -33,11 +33,11 @@ def make_fixture(slug: str = "classroom", **changes: Json) -> FixtureSpec:
     return FixtureSpec.model_validate({**written, **changes})
 
 
-def make_world(*fixtures: FixtureSpec, **types: Json) -> WorldState:
-    return WorldState(fixtures or [make_fixture()], types, clock=CLOCK)
+def make_world(*fixtures: FixtureSpec, **types: Json) -> FixtureWorld:
+    return FixtureWorld(fixtures or [make_fixture()], types, clock=CLOCK)
 
 
-def ids(world: WorldState, kind: str = "student") -> list[str]:
+def ids(world: FixtureWorld, kind: str = "student") -> list[str]:
     return [row["id"] for row in world.query(kind)[0]]
 
 
@@ -137,7 +137,7 @@ def test_changing_what_was_handed_in_changes_nothing() -> None:
     assert world.relations(kind="knows") == [{**link, "metadata": {"since": []}}]
 
 
-def with_students(*students: Json) -> WorldState:
+def with_students(*students: Json) -> FixtureWorld:
     entities = [{"type": "student", "data": {"name": "S"}, **student} for student in students]
     return make_world(make_fixture(entities=entities, relations=[]))
 
@@ -199,7 +199,7 @@ def test_deleting_an_entity_takes_its_relations_along_and_no_others() -> None:
     ],
 )
 def test_what_cannot_be_done_is_refused_and_leaves_no_trace(
-    action: Callable[[WorldState], object], code: str
+    action: Callable[[FixtureWorld], object], code: str
 ) -> None:
     world = make_world()
 
@@ -383,7 +383,7 @@ def test_what_came_to_nothing_is_in_the_journal_but_no_difference() -> None:
     assert not any(world.changes().values())
 
 
-def make_library(**texts: str) -> WorldState:
+def make_library(**texts: str) -> FixtureWorld:
     chunks = [{"id": id_, "text": text, "source": "book"} for id_, text in texts.items()]
     return make_world(make_fixture(chunks=chunks))
 
@@ -440,7 +440,7 @@ def test_a_world_without_knowledge_finds_nothing() -> None:
     ],
 )
 def test_a_patch_is_merged_as_the_rfc_says(target: Json, patch: Json, merged: Json) -> None:
-    before = copied(target)
+    before = copy_json(target)
 
     assert merge_patch(target, patch) == merged
     assert target == before
@@ -456,7 +456,7 @@ JSON = st.recursive(
 @settings(deadline=None)
 @given(JSON)
 def test_a_copy_equals_what_it_was_made_from(value: Json) -> None:
-    assert same_json(copied(value), value)
+    assert same_json(copy_json(value), value)
 
 
 @settings(deadline=None)

@@ -47,7 +47,7 @@ from fixtures_app.editing.duplicating import Duplicating
 from fixtures_app.editing.editor import Editor, VersionedForm
 from fixtures_app.editing.json_field import JsonTextField
 from fixtures_app.editing.list_rows import ListRows
-from fixtures_app.ground.quoting import shortened
+from fixtures_app.ground.quoting import cut_middle
 from fixtures_app.tools import TOOLS
 
 _RESULTS = ("evals_app.view_run", "evals_app.view_suite")
@@ -180,7 +180,7 @@ class AgentForm(SpecForm, VersionedForm):
                 field = "own_tools"
             rows: Any = self.fields.get(field or "")
             if isinstance(rows, ListRows) and isinstance(entry, int):
-                rows.formset.kept[entry].put(loc[2:], message)
+                rows.formset.kept_rows[entry].put(loc[2:], message)
                 self.add_error(field, rows.refusal())
             elif field == "headers" and entry is not None:
                 self.add_error(field, f"{entry}: {message}")
@@ -208,7 +208,7 @@ def _taken(names: list[str], shown: Mapping[str, Any], left: dict[Any, None]) ->
 
 def _shown(agent: Agent, name: str) -> SafeString:
     rows: Any = AgentForm(instance=agent).fields[name]
-    shown: SafeString = rows.shown()
+    shown: SafeString = rows.readonly_rows()
     return shown
 
 
@@ -293,7 +293,7 @@ class AgentAdmin(AddressPages, PlaygroundPages, Duplicating, RunsSuitesOfAgent, 
     actions_detail = ["talk_to_it", "run_its_suites", "duplicate"]
 
     has_copy_permission = requires("evals_app.add_agent", "evals_app.view_agent")
-    copied = staticmethod(copy_agent)
+    make_copy = staticmethod(copy_agent)
 
     class Media:
         js = ["evals_app/agents/agent_editor.js"]
@@ -358,7 +358,7 @@ class AgentAdmin(AddressPages, PlaygroundPages, Duplicating, RunsSuitesOfAgent, 
         own = agent.connection
         outside = own.get("url") or own.get("callable") or " ".join(own.get("command", []))
         asked = agent.model or outside
-        return shortened(asked, _ASKED_CHARS) or "-"
+        return cut_middle(asked, _ASKED_CHARS) or "-"
 
     @display(description="Tools")
     def show_tools(self, agent: Agent) -> str:

@@ -93,7 +93,7 @@ def _default(info: FieldInfo) -> str:
     if isinstance(default, list):
         return f" Leave blank for {', '.join(default)}."
     unit = mark_of(info, "unit")
-    return f" Leave blank for {UNITS[unit].written(default) if unit else default}."
+    return f" Leave blank for {UNITS[unit].to_text(default) if unit else default}."
 
 
 def stored(agent: Agent, key: str) -> Any:

@@ -12,7 +12,7 @@ from evals_app.engine.specs.agent_spec import ScriptedRule
 from evals_app.reports.words.figures import count
 from fixtures_app.editing.inputs import NumberInput, Select, TextArea, TextInput
 from fixtures_app.editing.list_rows import ListRows, RowsLook
-from fixtures_app.ground.quoting import shortened
+from fixtures_app.ground.quoting import cut_middle
 
 _MATCH_TITLES = {
     ALWAYS: "Any message",
@@ -155,10 +155,10 @@ class RuleRow(ItemRow):
         if item is None:
             return ""
         match, words = words_of(item.get("when"))
-        when = _MATCH_TITLES[match] + (f" “{shortened(words, _TITLE_CHARS)}”" if words else "")
+        when = _MATCH_TITLES[match] + (f" “{cut_middle(words, _TITLE_CHARS)}”" if words else "")
         calls = item.get("calls") or []
         does = f"{count(len(calls))} tool call{'s' * (len(calls) != 1)}, " if calls else ""
-        return f"{when} → {does}{shortened(item.get('reply') or item.get('error') or '', 60)}"
+        return f"{when} → {does}{cut_middle(item.get('reply') or item.get('error') or '', 60)}"
 
     @property
     def call_field(self) -> forms.BoundField:

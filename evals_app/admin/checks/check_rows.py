@@ -43,7 +43,7 @@ class FinalCheckFormSet(CheckFormSet):
         super().clean()
         case: Case = self.instance
         inventory = inventory_of_case(case)
-        for row in self.kept:
+        for row in self.kept_rows:
             row.compare_names(inventory, is_new="suite" in changed_on(case))
             if need := row.lacks():
                 row.complain_of_value(
@@ -66,7 +66,7 @@ class DefaultCheckFormSet(CheckFormSet):
     def clean(self) -> None:
         super().clean()
         is_new = bool({"agent", "fixtures"} & changed_on(self.instance))
-        for row in self.kept:
+        for row in self.kept_rows:
             row.compare_names(lambda: self._inventory, is_new=is_new)
 
 

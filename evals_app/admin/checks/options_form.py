@@ -240,7 +240,7 @@ def _number(kind: type, info: FieldInfo, common: dict[str, Any]) -> forms.Field:
             example=mark_of(info, "example") or None,
             is_whole=kind is int,
             bounds=bounds,
-            **_with_default(common, UNITS[unit].written),
+            **_with_default(common, UNITS[unit].to_text),
         )
     return field_class(
         min_value=bounds.get("ge"),

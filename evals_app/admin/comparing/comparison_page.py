@@ -135,7 +135,7 @@ def comparison_page(request: HttpRequest) -> dict[str, Any]:
     labels = [f"Run {pk}" for pk in ids]
     change = next((change for change in ChangeKind if change == query.get("change")), None)
     text = query.get("case", "").strip()
-    chosen = comparison.cases.chosen(change=change, text=text)
+    chosen = comparison.cases.filter_by(change=change, text=text)
     page = Paginator(chosen, PER_PAGE).get_page(query.get("page"))
     rows, scale = comparison.matrix, comparison.base.score_scale
     checks = changed_checks(comparison, page.object_list)
@@ -278,7 +278,7 @@ def _chips(
     counts = comparison.cases.counts
     if text:
         counts = {
-            change: len(comparison.cases.chosen(change=change, text=text)) for change in counts
+            change: len(comparison.cases.filter_by(change=change, text=text)) for change in counts
         }
     chips = [
         Chip("", sum(counts.values()), comparison_url(ids, case=text), "", is_chosen=chosen is None)

@@ -70,7 +70,7 @@ class ObjectPreview:
     def __init__(self, change: ObjectChange) -> None:
         self.kind = change.kind
         self.slug = change.slug
-        self.replaced = change.replaced
+        self.replaced = change.overwrites
         places = list(map(changed_place, change.differences[:MAX_DIFFERENCES]))
         self.places, self.folded = places[:_OPEN], places[_OPEN:]
         self.all_folded = f"{len(change.differences) - len(self.places):,}"

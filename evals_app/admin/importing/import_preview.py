@@ -152,7 +152,7 @@ def preview(outcome: ImportReport | FormatError, contents: Mapping[str, bytes]) 
         more_updated=max(0, len(updated) - MAX_WRITTEN),
         unchanged=unchanged[:MAX_SHOWN],
         more_unchanged=max(0, len(unchanged) - MAX_SHOWN),
-        edited=[change for change in changes if change.replaced],
+        edited=[change for change in changes if change.overwrites],
         unchecked=[change for change in changes if change.checks_nothing],
     )
 

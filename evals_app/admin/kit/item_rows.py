@@ -119,7 +119,7 @@ class ItemRow(ListRow):
         field = self.places.get(str(loc[0])) if loc else None
         inside: Any = self.fields.get(field) if field else None
         if isinstance(inside, ListRows) and len(loc) > 1 and isinstance(loc[1], int):
-            inside.formset.kept[loc[1]].put(loc[2:], message)
+            inside.formset.kept_rows[loc[1]].put(loc[2:], message)
             return
         self.add_error(field, message if field else f"{keys_text(loc)}: {message}")
 

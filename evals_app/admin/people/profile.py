@@ -16,7 +16,7 @@ from unfold.widgets import UnfoldAdminEmailInputWidget, UnfoldAdminTextInputWidg
 from evals_app.admin.people.mail_wishes import mail_about_own_runs
 from evals_app.engine.specs.rhythm import time_zones
 from evals_app.models import ApiToken, MailWish, Profile
-from fixtures_app.ground.quoting import shortened
+from fixtures_app.ground.quoting import cut_middle
 from fixtures_app.ground.words import near
 
 
@@ -44,7 +44,7 @@ class ZoneField(forms.CharField):
         if len(cities) == 1:
             return cities[0]
         raise forms.ValidationError(
-            f"{shortened(text)!r} is not a time zone. Write it as Europe/Zurich."
+            f"{cut_middle(text)!r} is not a time zone. Write it as Europe/Zurich."
             f"{near(text, time_zones())}"
         )
 

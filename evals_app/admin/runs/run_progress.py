@@ -28,7 +28,7 @@ from evals_app.runs.ending.health import (
 )
 from evals_app.runs.ending.reap import MAX_ATTEMPTS
 from evals_app.runs.ground.workers import live_workers
-from fixtures_app.editing.times import clock, shown
+from fixtures_app.editing.times import clock, moment_text
 
 MAX_ROWS = 20
 SLOW = 2  # times what 95 % of the conversations take
@@ -162,7 +162,7 @@ def stuck_lines(problems: Sequence[Stuck], *, has_workers: bool) -> list[str]:
 
 
 def _what(problem: Stuck) -> str:
-    at = shown(problem.since) if problem.since else ""
+    at = moment_text(problem.since) if problem.since else ""
     if problem.kind == StuckKind.NOT_TAKEN_BACK:
         return f"Stuck on a worker that disappeared at {at}"
     if problem.kind == StuckKind.NO_LEASE:

@@ -159,21 +159,21 @@ class PriceFormSet(OrderedFormSet):
     specs: list[PriceSpec]
 
     def clean(self) -> None:
-        if any(row.errors for row in self.kept):
+        if any(row.errors for row in self.kept_rows):
             return
         # The form of the page validates the rest.
         written = {
             "provider": "-",
             "slug": "x",
             "kind": "anthropic",
-            "prices": [row.written() for row in self.kept],
+            "prices": [row.written() for row in self.kept_rows],
         }
         try:
             self.specs = ProviderSpec.model_validate(written).prices
         except ValidationError as error:
             for loc, message in explained(error, model=ProviderSpec, data=written):
                 _, number, field = loc
-                self.kept[int(number)].add_error(str(field), message)
+                self.kept_rows[int(number)].add_error(str(field), message)
 
 
 class PriceInline(RowsInline):

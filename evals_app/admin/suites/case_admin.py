@@ -222,7 +222,7 @@ class CaseAdmin(Duplicating, ChecksEditor):
     # Copying
 
     has_copy_permission = requires("evals_app.add_case", "evals_app.view_case")
-    copied = staticmethod(copy_case)
+    make_copy = staticmethod(copy_case)
 
 
 def _suite_to_be(request: HttpRequest) -> Suite | None:

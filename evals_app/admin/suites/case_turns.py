@@ -109,7 +109,7 @@ class TurnFormSet(OrderedFormSet):
 
     def clean(self) -> None:
         super().clean()
-        if not self.kept:
+        if not self.kept_rows:
             raise forms.ValidationError("A conversation needs at least one turn.")
 
     def is_valid(self) -> bool:
@@ -123,10 +123,10 @@ class TurnFormSet(OrderedFormSet):
             self.are_checks_compared = True
             case: Case = self.instance
             inventory = inventory_of_case(case)
-            for turn in self.kept:
+            for turn in self.kept_rows:
                 _compare_checks(turn)
                 for checks in checks_of(turn):
-                    for check in checks.kept:
+                    for check in checks.kept_rows:
                         check.compare_names(inventory, is_new="suite" in changed_on(case))
             return bool(super().is_valid())
         return is_valid
@@ -139,7 +139,7 @@ def checks_of(turn: RowForm) -> Iterator[CheckFormSet]:
 
 
 def _compare_checks(turn: Any) -> None:
-    own: list[CheckForm] = [check for checks in checks_of(turn) for check in checks.kept]
+    own: list[CheckForm] = [check for checks in checks_of(turn) for check in checks.kept_rows]
     if own and turn.cleaned_data.get("checks") == Turn.Checks.SUITE:
         turn.add_error(
             "checks",

@@ -20,7 +20,7 @@ from evals_app.models import Case
 def warnings_of(case: Case, formsets: list[Any]) -> Iterator[str]:
     """Yield warnings about what was saved."""
     turns, final = formsets
-    for number, turn in enumerate(turns.kept, 1):
+    for number, turn in enumerate(turns.kept_rows, 1):
         if (turn.cleaned_data["expected"] or "").isspace():
             yield f"Turn {number}: the expected answer contains only spaces."
         for checks in checks_of(turn):
@@ -71,6 +71,6 @@ def _saved_spec(pk: int) -> SuiteSpec | None:
 
 
 def _warnings_of(checks: CheckFormSet, where: str) -> Iterator[str]:
-    for number, check in enumerate(checks.kept, 1):
+    for number, check in enumerate(checks.kept_rows, 1):
         for warning in check.warnings():
             yield f"{where} {number}: {warning}"

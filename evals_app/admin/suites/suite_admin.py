@@ -276,4 +276,4 @@ class SuiteAdmin(Archiving, SuitePages, RunsSuites, ExportsSuites, Duplicating, 
     # Copying
 
     has_copy_permission = requires("evals_app.add_suite", "evals_app.add_case")
-    copied = staticmethod(copy_suite)
+    make_copy = staticmethod(copy_suite)

@@ -10,7 +10,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from evals_app.engine.specs.files import FileSpec, content_problem, media_type, sha256_of
-from evals_app.formats.reading.problems import shortened
+from evals_app.formats.reading.problems import shorten
 from evals_app.models import Attachment
 from evals_app.reports.answers.run_answers import Answer
 from evals_app.requests.endpoint import Endpoint, problems, responses
@@ -80,7 +80,7 @@ def _path(request: Request) -> str:
         message = "Send the file name as ?name=, for example receipt.png."
         if name:
             message = messages_of(exc)[0]
-        raise refused_at("name", message, shortened(name)) from exc
+        raise refused_at("name", message, shorten(name)) from exc
 
 
 class AttachmentContent(Endpoint):

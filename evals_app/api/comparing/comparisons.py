@@ -55,7 +55,7 @@ class CompareRuns(Endpoint):
             raise refused_at("run", str(error)) from error
         if not Rights.of(request.user).may_see_everything():
             comparison = comparison.without_values()
-        cases = comparison.cases.chosen(change=change, text=request.query_params.get("case", ""))
+        cases = comparison.cases.filter_by(change=change, text=request.query_params.get("case", ""))
         pages = ByNumber()
         page = pages.paginate_queryset(cases, request, view=self)
         answer = comparison_json(

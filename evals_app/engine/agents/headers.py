@@ -9,7 +9,7 @@ from evals_app.engine.basics.errors import AgentError, ConfigurationError
 from evals_app.engine.basics.permits import permits
 from evals_app.engine.network.key_places import header_problem
 from evals_app.engine.specs.tool_spec import FromEnvironment, HeaderValue, without_variables
-from fixtures_app.ground.quoting import shortened
+from fixtures_app.ground.quoting import cut_middle
 
 
 def sent_headers(
@@ -37,7 +37,7 @@ def header_text(text: str) -> str:
     """
     if not (text.isascii() and text.isprintable()):
         raise AgentError(
-            f"The agent's session id cannot be sent in a header: {shortened(text)}. A header is one"
+            f"The agent's session id cannot be sent in a header: {cut_middle(text)}. A header is one"
             " line of ASCII text."
         )
     return text

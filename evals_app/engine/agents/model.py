@@ -26,7 +26,7 @@ from evals_app.engine.llm.call import (
 from evals_app.engine.record.trial import NO_USAGE, Message, ToolCall
 from evals_app.engine.specs.agent_spec import ModelAgent
 from evals_app.engine.specs.files import is_shown_as_it_is, text_shown
-from fixtures_app.ground.quoting import shortened
+from fixtures_app.ground.quoting import cut_middle
 
 _MAY_COST_MORE = (
     "A call of the model broke off and was repeated. It may have been billed, too: tokens and cost"
@@ -184,7 +184,7 @@ def _check(reply: ModelReply, message: Message, exchange: Exchange) -> None:
         return
     category = f" ({reply.refusal_category})" if reply.refusal_category else ""
     if message.text.strip():
-        exchange.notes.append(f"The model had written until then: {shortened(message.text)}")
+        exchange.notes.append(f"The model had written until then: {cut_middle(message.text)}")
         problem = f"A content filter of the model API cut off the reply{category}."
     elif reply.stop == "refusal":
         problem = f"The model refused to answer{category}."

@@ -18,7 +18,7 @@ from evals_app.engine.basics.decimals import DecimalSign, is_within, read_amount
 from evals_app.engine.basics.folding import fold_text
 from evals_app.engine.basics.permits import refuse_if
 from fixtures_app.ground.patterns import fits, pattern_problem, pattern_warnings
-from fixtures_app.ground.quoting import json_text, listed, shortened
+from fixtures_app.ground.quoting import cut_middle, join_list, json_text
 from fixtures_app.ground.words import near, nearest
 
 MATCHER_KEYS = ("fuzzy", "regex", "any_of", "contains", "present")
@@ -94,14 +94,14 @@ def _company_problem(kind: str, written: Mapping[Any, Any]) -> str | None:
     if set(written) == {"fuzzy", "decimal"}:
         if written["decimal"] in _DECIMAL_SIGNS:
             return None
-        return f"decimal takes one of {listed(_DECIMAL_SIGNS)}."
+        return f"decimal takes one of {join_list(_DECIMAL_SIGNS)}."
     unknown = [key for key in written if key not in MATCHER_KEYS]
     if not unknown:
-        return f"A matcher has one key. Choose one of {listed(list(written))}."
+        return f"A matcher has one key. Choose one of {join_list(list(written))}."
     hint = near(str(unknown[0]), MATCHER_KEYS)
     return (
         f"Unknown key {unknown[0]!r} next to {kind!r}.{hint} A matcher has exactly one of the keys"
-        f" {listed(MATCHER_KEYS)}; only fuzzy can be combined with decimal."
+        f" {join_list(MATCHER_KEYS)}; only fuzzy can be combined with decimal."
     )
 
 
@@ -289,7 +289,7 @@ def phrase(name: str, matcher: Any) -> str:
         case "regex":
             return f"{name} matching {operand}"
         case "any_of":
-            return f"{name} one of {shortened(json_text(operand), _MAX_SHOWN)}"
+            return f"{name} one of {cut_middle(json_text(operand), _MAX_SHOWN)}"
         case "contains":
             return f"{name} containing {_show(operand)}"
         case _:
@@ -300,8 +300,8 @@ def _show(value: Any) -> str:
     # A text as written, unless it would be mistaken for something else.
     if isinstance(value, str) and re.fullmatch(r"[^\W\d][\w .@#/:-]*", value):
         is_word = value.lower() not in {"true", "false", "null", "none"}
-        return shortened(value, _MAX_SHOWN) if is_word else f'"{value}"'
-    return shortened(json_text(value), _MAX_SHOWN)
+        return cut_middle(value, _MAX_SHOWN) if is_word else f'"{value}"'
+    return cut_middle(json_text(value), _MAX_SHOWN)
 
 
 def named_apart(matcher: Any, actual: Any, shown: str) -> str:
@@ -319,7 +319,7 @@ def with_args(matchers: Mapping[str, Any]) -> str:
     """Describe what the arguments must be: ` with type = order, limit = 5`."""
     if not matchers:
         return ""
-    return " with " + listed([phrase(name, matcher) for name, matcher in matchers.items()])
+    return " with " + join_list([phrase(name, matcher) for name, matcher in matchers.items()])
 
 
 def mismatches(matchers: Mapping[str, Any], args: Mapping[str, Any], *, exact: bool) -> list[str]:
@@ -330,7 +330,7 @@ def mismatches(matchers: Mapping[str, Any], args: Mapping[str, Any], *, exact: b
         actual = args.get(name, ABSENT)
         if not matches(matcher, actual):
             instead = nearest(name, map(str, extra))
-            meant = f" (the call has {shortened(instead)})" if instead else ""
+            meant = f" (the call has {cut_middle(instead)})" if instead else ""
             shown = (
                 f"missing{meant}"
                 if actual is ABSENT
@@ -339,7 +339,7 @@ def mismatches(matchers: Mapping[str, Any], args: Mapping[str, Any], *, exact: b
             reading = other_reading(matcher, actual)
             wrong.append(f"{name} is {shown}{f' ({reading})' if reading else ''}")
     if exact:
-        wrong += [f"{shortened(str(name), _MAX_SHOWN)} was not expected" for name in extra]
+        wrong += [f"{cut_middle(str(name), _MAX_SHOWN)} was not expected" for name in extra]
     return wrong
 
 

@@ -8,7 +8,7 @@ from evals_app.engine.graders.kit.base import Need
 from evals_app.engine.graders.kit.measured import MeasuredGrader
 from evals_app.engine.record.aids import Aids, Scale, ShownField, StepsQuestion
 from evals_app.engine.record.trial import Cause, Grade, View
-from fixtures_app.ground.quoting import shortened
+from fixtures_app.ground.quoting import cut_middle
 
 _NEEDS: dict[ShownField, Need] = {"expected_output": "expected", "context": "context"}
 
@@ -155,4 +155,4 @@ class GEval(MeasuredGrader):
 
     def summary(self) -> str:
         text = self.criteria or " ".join(self.evaluation_steps)
-        return f"By steps: {shortened(' '.join(text.split()), 200)}"
+        return f"By steps: {cut_middle(' '.join(text.split()), 200)}"

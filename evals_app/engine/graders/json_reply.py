@@ -24,16 +24,16 @@ from evals_app.engine.record.trial import Cause, Grade, GradeStatus, View
 from fixtures_app.ground.json_keywords import accepts_everything, unknown_keywords
 from fixtures_app.ground.json_paths import (
     NoSuchPlaceError,
-    described,
+    describe,
     find,
     parse_path,
     path_text,
 )
 from fixtures_app.ground.json_text import MAX_JSON_BYTES, NotJsonError, Number, read_reply
-from fixtures_app.ground.quoting import json_text, listed, quoted
+from fixtures_app.ground.quoting import in_quotes, join_list, json_text
 from fixtures_app.ground.schema_problems import schema_problems, schema_warnings
 from fixtures_app.ground.schemas import MAX_MISMATCHES, UncheckableError, mismatches
-from fixtures_app.ground.spec_errors import located
+from fixtures_app.ground.spec_errors import error_at
 from fixtures_app.ground.strict_json import Json
 
 _SENTENCES = 5
@@ -77,13 +77,13 @@ class JsonValid(_JsonGrader):
     example: ClassVar[dict[str, Any]] = {}
 
     def grade_document(self, document: Json) -> Grade:
-        return Grade.hit(f"The reply is JSON: {described(document)}.")
+        return Grade.hit(f"The reply is JSON: {describe(document)}.")
 
 
 def _usable(schema: dict[str, Any]) -> dict[str, Any]:
     if problems := schema_problems(schema):
         errors = [
-            located("json_schema", problem.message, problem.loc, schema) for problem in problems
+            error_at("json_schema", problem.message, problem.loc, schema) for problem in problems
         ]
         raise ValidationError.from_exception_data("JSON Schema", errors)
     return schema
@@ -129,7 +129,7 @@ class JsonSchema(_JsonGrader):
             reason = f"The reply could not be checked against the schema: {exc}."
             return Grade(None, None, reason, GradeStatus.ERROR, Cause.HARNESS)
         if not faults:
-            return Grade.hit(f"The reply matches the schema: {described(document)}.")
+            return Grade.hit(f"The reply matches the schema: {describe(document)}.")
         more = len(faults) - _SENTENCES
         named = faults[:_SENTENCES]
         if more > 0:
@@ -139,7 +139,9 @@ class JsonSchema(_JsonGrader):
 
     def cannot_fail(self) -> str | None:
         if unknown := unknown_keywords(self.json_schema):
-            named = listed([f"{quoted(path_text(place))} ({meant})" for place, meant in unknown])
+            named = join_list(
+                [f"{in_quotes(path_text(place))} ({meant})" for place, meant in unknown]
+            )
             return f"The schema has keys that are not part of JSON Schema: {named}."
         if not accepts_everything(self.json_schema):
             return None
@@ -212,13 +214,13 @@ class JsonPath(_JsonGrader):
         if self._has_tolerance and not _is_number(self.value):
             key = "relative_tolerance" if self.absolute_tolerance is None else "absolute_tolerance"
             message = "A tolerance needs a number as the expected value."
-            problems.append(located("no_number", message, (key,), getattr(self, key)))
+            problems.append(error_at("no_number", message, (key,), getattr(self, key)))
         if self.value == _IS_NOT_THERE and (self.minimum is not None or self.maximum is not None):
             message = "A value that must be absent cannot have limits."
-            problems.append(located("no_value", message, ("value",), self.value))
+            problems.append(error_at("no_value", message, ("value",), self.value))
         if self.minimum is not None and self.maximum is not None and self.maximum < self.minimum:
             message = f"maximum {self.maximum} is less than minimum {self.minimum}."
-            problems.append(located("no_range", message, ("maximum",), self.maximum))
+            problems.append(error_at("no_range", message, ("maximum",), self.maximum))
         if problems:
             raise ValidationError.from_exception_data("JsonPath", problems)
         return self

@@ -25,7 +25,7 @@ from evals_app.engine.record.aids import (
 from evals_app.engine.record.trial import Cause, Grade, View
 from evals_app.engine.specs.base_spec import ModelSpec, Prose, read_model
 from evals_app.engine.statistics.rates import at_least
-from fixtures_app.ground.quoting import quoted, shortened
+from fixtures_app.ground.quoting import cut_middle, in_quotes
 
 _MIN_PASSING = 3  # of 5: partially meets the criteria
 _ALIKE = 0.25  # votes whose scores differ by no more agree
@@ -297,7 +297,7 @@ class Rubric(VotingGrader):
         if answer.voters:
             details["voters"] = list(answer.voters)
         evidence = tuple(
-            replace(tick.evidence, bears_on=shortened(text))
+            replace(tick.evidence, bears_on=cut_middle(text))
             for text, tick in ticks
             if tick.evidence is not None
         )
@@ -362,8 +362,8 @@ def _count(met: int, *, applicable: int, total: int) -> str:
 def _quote_ticks(ticks: Sequence[tuple[str, TickedItem]]) -> str:
     """Quote some bullets with what the judge says of them."""
     bullets = [
-        quoted(text.splitlines()[0])
-        + (f" ({shortened(tick.critique.rstrip('.'))})" if tick.critique else "")
+        in_quotes(text.splitlines()[0])
+        + (f" ({cut_middle(tick.critique.rstrip('.'))})" if tick.critique else "")
         for text, tick in ticks[:_NAMED]
     ]
     more = f" and {len(ticks) - _NAMED} more" if len(ticks) > _NAMED else ""

@@ -22,8 +22,8 @@ from evals_app.engine.graders.kit.base import ABSOLUTE, MAX_TEXT_BYTES, RELATIVE
 from evals_app.engine.graders.kit.json_paths import PathGrader, ResponsePath, place_of
 from evals_app.engine.graders.kit.prose_numbers import FoundNumber, find_numbers
 from evals_app.engine.record.trial import Cause, Grade, View
-from fixtures_app.ground.quoting import listed, quoted, says, shortened
-from fixtures_app.ground.spec_errors import located
+from fixtures_app.ground.quoting import cut_middle, in_quotes, join_list, says
+from fixtures_app.ground.spec_errors import error_at
 
 _NUMBER_CHARS = 40
 _ROUNDING = 1e-6
@@ -149,7 +149,7 @@ class Numeric(PathGrader):
         if self.value is not None and not is_frozen(info):
             number = self._expected_number(self.value, self.decimal)
             if isinstance(number, str):
-                detail = located("not_a_number", number, ("value",), self.value)
+                detail = error_at("not_a_number", number, ("value",), self.value)
                 raise ValidationError.from_exception_data("Numeric", [detail])
         return self
 
@@ -163,15 +163,15 @@ class Numeric(PathGrader):
             return self._refusal(str(written)) if exact is None else exact
         numbers = self._all(written, decimal)
         if len(numbers) > 1:
-            several = listed([_number_text(number) for number in numbers])
-            return f"{quoted(written)} has several numbers ({several}). Keep only the one you mean."
+            several = join_list([_number_text(number) for number in numbers])
+            return f"{in_quotes(written)} has several numbers ({several}). Keep only the one you mean."
         if not numbers:
             return self._refusal(written)
         (number,) = numbers
         return number.value if number.is_certain else self._uncertainty(number.text)
 
     def _refusal(self, text: str) -> str:
-        message = f"{quoted(text)} is not a number."
+        message = f"{in_quotes(text)} is not a number."
         if is_code(text):
             return f"{message} With leading zeros it is a code: use contains or exact_match."
         if read_number(text, percent=True) is not None:
@@ -232,7 +232,7 @@ class Numeric(PathGrader):
         shown, others = unclear[-1 if self.extract == "last" else 0]
         by_point = " and ".join(_short(other.value) for other in others) or "not one number"
         return (
-            f"{quoted(shown.text)} can be read in two ways: {_short(shown.value)} with a decimal comma,"
+            f"{in_quotes(shown.text)} can be read in two ways: {_short(shown.value)} with a decimal comma,"
             f" {by_point} with a decimal point. Set decimal to comma or point."
         )
 
@@ -248,7 +248,7 @@ class Numeric(PathGrader):
                 return Grade.hit(reason).but(evidence=seen_in_reply(view, number.text))
         allowed = self._tolerance_text()
         if len(numbers) > 1:
-            several = listed([_number_text(number) for number in numbers])
+            several = join_list([_number_text(number) for number in numbers])
             reason = f"None of the numbers in the reply ({several}) is {_short(expected)}{allowed}."
             return Grade.miss(reason)
         off = _FOR_SHOW.subtract(numbers[0].value, expected).copy_abs()
@@ -272,7 +272,7 @@ class Numeric(PathGrader):
         # Duplicates are dropped: a reply may repeat a number a hundred thousand times.
         numbers = list({number.value: number for number in reversed(numbers)}.values())[::-1]
         if self.extract == "only" and len(numbers) > 1:
-            several = listed([_number_text(number) for number in numbers])
+            several = join_list([_number_text(number) for number in numbers])
             return [], f"the reply has several numbers: {several}."
         return numbers, ""
 
@@ -327,18 +327,18 @@ class Numeric(PathGrader):
     def summary(self) -> str:
         expected = "the expected number"
         if self.value is not None:
-            expected = shortened(str(self.value), _NUMBER_CHARS)
+            expected = cut_middle(str(self.value), _NUMBER_CHARS)
         return f"Reply{place_of(self)} gives {expected}{self._tolerance_text()}"
 
 
 def _plain(tolerance: float) -> str:
     """Write a tolerance without an exponent."""
-    return shortened(f"{Decimal(f'{tolerance:.6g}').normalize():,f}", _NUMBER_CHARS)
+    return cut_middle(f"{Decimal(f'{tolerance:.6g}').normalize():,f}", _NUMBER_CHARS)
 
 
 def _short(number: Decimal) -> str:
-    return shortened(str(number), _NUMBER_CHARS)
+    return cut_middle(str(number), _NUMBER_CHARS)
 
 
 def _number_text(number: FoundNumber) -> str:
-    return shortened(number.text, _NUMBER_CHARS)
+    return cut_middle(number.text, _NUMBER_CHARS)

@@ -13,7 +13,7 @@ from evals_app.engine.graders.measures.bleu import bleu
 from evals_app.engine.graders.measures.bleu import words as bleu_words
 from evals_app.engine.graders.measures.meteor import Alignment, meteor
 from evals_app.engine.record.trial import Cause, Grade, View
-from fixtures_app.ground.quoting import listed, quoted, shortened
+from fixtures_app.ground.quoting import cut_middle, in_quotes, join_list
 
 _WORD_CHARS = 40
 _RUNS = ("word", "pair", "run of three", "run of four")
@@ -40,7 +40,7 @@ class OverlapGrader(PathGrader):
         grade = self.compare(reply, expected)
         if grade.score or reply.strip():
             return grade
-        return grade.but(reason=f"The reply is empty; expected {quoted(expected)}.")
+        return grade.but(reason=f"The reply is empty; expected {in_quotes(expected)}.")
 
     @abstractmethod
     def compare(self, reply: str, expected: str) -> Grade:
@@ -58,7 +58,7 @@ class OverlapGrader(PathGrader):
         return [problem] if problem else []
 
     def summary(self) -> str:
-        expected = quoted(self.value) if self.value else "the expected text"
+        expected = in_quotes(self.value) if self.value else "the expected text"
         return f"Reply{place_of(self)} is similar to {expected} ({self.measured_by})"
 
     @property
@@ -149,7 +149,7 @@ class Bleu(OverlapGrader):
         ]
         difference = _difference(bags.difference(wanted, given), bags.difference(given, wanted))
         words, *runs = shares or ["0 words"]
-        in_order = f" In the same order: {listed(runs)}." if runs else ""
+        in_order = f" In the same order: {join_list(runs)}." if runs else ""
         return Grade.of_score(
             result.score,
             f"The expected text has {words} of the reply{difference}.{in_order}",
@@ -222,7 +222,7 @@ class Rouge(OverlapGrader):
             return problem
         words = rouge.words(expected, self.tokenizer)
         if self.variant == "rouge2" and len(words) == 1:
-            one = f"The expected text {quoted(expected)} is one word; ROUGE-2 compares pairs of words."
+            one = f"The expected text {in_quotes(expected)} is one word; ROUGE-2 compares pairs of words."
             return f"{one} Set variant to rouge1 or rougeL."
         if words:
             return None
@@ -230,7 +230,7 @@ class Rouge(OverlapGrader):
             hint = "Only a-z and 0-9 are read. Set tokenizer: unicode."
         else:
             hint = "Choose another check."
-        return f"ROUGE finds no words in the expected text {quoted(expected)}. {hint}"
+        return f"ROUGE finds no words in the expected text {in_quotes(expected)}. {hint}"
 
     @property
     def measured_by(self) -> str:
@@ -293,7 +293,7 @@ def _score_grade(overlap: Overlap, counted: str, difference: str) -> Grade:
 def _difference(missing: list[str], surplus: list[str]) -> str:
     lists = {"missing": missing, "not expected": surplus}
     return "".join(
-        f"; {name}: {listed([shortened(word, _WORD_CHARS) for word in words])}"
+        f"; {name}: {join_list([cut_middle(word, _WORD_CHARS) for word in words])}"
         for name, words in lists.items()
         if words
     )
@@ -310,7 +310,7 @@ def _how(alignment: Alignment) -> str:
     if not how:
         return ""
     places = f", in {alignment.runs} separate places" if alignment.runs > 1 else ""
-    return f" ({listed(how)}{places})"
+    return f" ({join_list(how)}{places})"
 
 
 def _facts(overlap: Overlap) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from pydantic import Field
 from evals_app.engine.graders.kit.base import PlainGrader
 from evals_app.engine.graders.kit.calls import unreported_calls
 from evals_app.engine.record.trial import Cause, Grade, View
-from fixtures_app.ground.quoting import listed
+from fixtures_app.ground.quoting import join_list
 
 
 class ChunksFetched(PlainGrader):
@@ -55,7 +55,7 @@ class ChunksFetched(PlainGrader):
         )
 
     def summary(self) -> str:
-        return f"Fetches {'exactly ' if self.exact else ''}{listed(self.chunks)}"
+        return f"Fetches {'exactly ' if self.exact else ''}{join_list(self.chunks)}"
 
 
 def _reason(
@@ -63,11 +63,11 @@ def _reason(
 ) -> str:
     """Describe what was fetched, and what was expected if it differs."""
     if not fetched:
-        return f"The agent fetched nothing; expected {listed(expected)}."
+        return f"The agent fetched nothing; expected {join_list(expected)}."
     if missing and unwanted:
-        return f"The agent fetched {listed(fetched)}; expected only {listed(expected)}."
+        return f"The agent fetched {join_list(fetched)}; expected only {join_list(expected)}."
     if missing:
-        return f"The agent did not fetch {listed(missing)}; it fetched {listed(fetched)}."
+        return f"The agent did not fetch {join_list(missing)}; it fetched {join_list(fetched)}."
     if unwanted:
-        return f"The agent also fetched {listed(unwanted)}; only {listed(expected)} was expected."
-    return f"The agent fetched {listed(expected)}, as expected."
+        return f"The agent also fetched {join_list(unwanted)}; only {join_list(expected)} was expected."
+    return f"The agent fetched {join_list(expected)}, as expected."

@@ -10,7 +10,7 @@ from evals_app.engine.graders.kit.json_paths import ResponsePath, graded_text, p
 from evals_app.engine.record.aids import Aids, TextSimilarity
 from evals_app.engine.record.trial import Cause, Grade, View
 from evals_app.engine.specs.base_spec import ModelSpec, read_model
-from fixtures_app.ground.quoting import quoted, says
+from fixtures_app.ground.quoting import in_quotes, says
 
 
 def _model(written: str) -> str:
@@ -111,14 +111,16 @@ class SemanticSimilarity(AidedGrader):
         return length_problem(expected, MAX_TEXT_BYTES, subject="The expected text")
 
     def summary(self) -> str:
-        expected = quoted(self.value) if self.value else "the expected text"
+        expected = in_quotes(self.value) if self.value else "the expected text"
         return f"Reply{place_of(self)} means the same as {expected}"
 
 
 def _grade(similarity: TextSimilarity, text: str, expected: str) -> Grade:
     way = "the words they share" if similarity.method == "fuzzy_match" else similarity.method
     instead = ", because there is no embedding model" if similarity.is_degraded else ""
-    reason = f"Compared with {quoted(expected)} by {way}{instead}; {says(text, wanted=expected)}."
+    reason = (
+        f"Compared with {in_quotes(expected)} by {way}{instead}; {says(text, wanted=expected)}."
+    )
     details: dict[str, Any] = {"method": similarity.method, "degraded": similarity.is_degraded}
     if similarity.flags:
         details["flags"] = list(similarity.flags)

@@ -27,7 +27,7 @@ from fixtures_app.ground.patterns import (
     pattern_warnings,
     search,
 )
-from fixtures_app.ground.quoting import quoted, says
+from fixtures_app.ground.quoting import in_quotes, says
 from fixtures_app.ground.written_data import data_in
 
 _MIN_LETTERS = 4  # of a text that is rarely part of another word
@@ -155,7 +155,7 @@ class _PieceGrader(TextGrader):
         if warned := tag_warnings(text):
             return warned
         if _is_written_list(text):
-            return [_WRITTEN_LIST.format(quoted(text))]
+            return [_WRITTEN_LIST.format(in_quotes(text))]
         if self.whole_words:
             return []
         seen = fold_text(text)
@@ -166,7 +166,7 @@ class _PieceGrader(TextGrader):
         if has_spaces and (is_short or _BARE_NUMBER.fullmatch(seen)):
             longer = "words" if any(map(str.isalpha, letters)) else "numbers"
             message = (
-                f"{quoted(text)} is also found inside longer {longer}. Set whole_words to find it"
+                f"{in_quotes(text)} is also found inside longer {longer}. Set whole_words to find it"
                 " only as a whole word."
             )
             return [message]
@@ -200,9 +200,9 @@ class Contains(_PieceGrader):
         quote = self.find(needle, view)
         if quote is None:
             return Grade.miss(
-                f"The reply does not contain {quoted(needle)}{self._near(needle, view)}"
+                f"The reply does not contain {in_quotes(needle)}{self._near(needle, view)}"
             )
-        reason = f"The reply contains {quoted(needle)}."
+        reason = f"The reply contains {in_quotes(needle)}."
         return Grade.hit(reason).but(evidence=seen_in_reply(view, quote))
 
     def _near(self, needle: str, view: View) -> str:
@@ -214,7 +214,7 @@ class Contains(_PieceGrader):
             return f"; {instead}."
         if _find_piece(needle, replies, case_sensitive=self.case_sensitive):
             return f" as whole words, only inside longer ones; {instead}."
-        return f" in this upper and lower case; it has {quoted(anywhere)}."
+        return f" in this upper and lower case; it has {in_quotes(anywhere)}."
 
     def expected_problem(self, expected: str) -> str | None:
         if not expected:
@@ -227,7 +227,7 @@ class Contains(_PieceGrader):
         return f"{_INVISIBLE} Write the text to look for."
 
     def summary(self) -> str:
-        return "Reply contains " + (quoted(self.value) if self.value else "the expected text")
+        return "Reply contains " + (in_quotes(self.value) if self.value else "the expected text")
 
 
 class NotContains(_PieceGrader):
@@ -247,9 +247,9 @@ class NotContains(_PieceGrader):
             return Grade.without_result(Cause.CASE, problem)
         quote = self.find(self.value, view)
         if quote is None:
-            return Grade.hit(f"The reply does not contain {quoted(self.value)}.")
-        written = "" if quote == self.value else f" as {quoted(quote)}"
-        reason = f"The reply contains {quoted(self.value)}{written}, which must not occur."
+            return Grade.hit(f"The reply does not contain {in_quotes(self.value)}.")
+        written = "" if quote == self.value else f" as {in_quotes(quote)}"
+        reason = f"The reply contains {in_quotes(self.value)}{written}, which must not occur."
         return Grade.miss(reason).but(evidence=seen_in_reply(view, quote))
 
     def cannot_fail(self) -> str | None:
@@ -258,7 +258,7 @@ class NotContains(_PieceGrader):
         return "This text has no visible characters. Write the text that must not occur."
 
     def summary(self) -> str:
-        return f"Reply does not contain {quoted(self.value)}"
+        return f"Reply does not contain {in_quotes(self.value)}"
 
 
 _LIST_AS_PATTERN = (
@@ -276,7 +276,9 @@ class _PatternGrader(TextGrader):
 
     def list_warnings(self) -> list[str]:
         """Warn of a list, which as a pattern means any one of its characters."""
-        return [_LIST_AS_PATTERN.format(quoted(self.value))] if _is_written_list(self.value) else []
+        return (
+            [_LIST_AS_PATTERN.format(in_quotes(self.value))] if _is_written_list(self.value) else []
+        )
 
     def search(self, *texts: str) -> str | None:
         """Return the first match in the first of these texts that has one."""
@@ -305,16 +307,18 @@ class Matches(_PatternGrader):
             if self.means:
                 reason = f"Not in the reply: {self.means}; {says(reply)}."
             return Grade.miss(f"{reason}{self._near(reply)}")
-        reason = f"The reply matches the pattern {self.value}: {quoted(match)}."
+        reason = f"The reply matches the pattern {self.value}: {in_quotes(match)}."
         if self.means:
-            reason = f"The reply has {quoted(match)}, as expected: {self.means}."
+            reason = f"The reply has {in_quotes(match)}, as expected: {self.means}."
         return Grade.hit(reason, found=match).but(evidence=seen_in_reply(view, match))
 
     def _near(self, reply: str) -> str:
         near = self.search(plain(reply))
         if near is None:
             return ""
-        return f" {quoted(near)} would match, but the reply has special spaces or characters in it."
+        return (
+            f" {in_quotes(near)} would match, but the reply has special spaces or characters in it."
+        )
 
     def cannot_fail(self) -> str | None:
         if not matches_everything(self.value, case_sensitive=self.case_sensitive):
@@ -354,10 +358,10 @@ class NotMatches(_PatternGrader):
                 return Grade.hit(f"Not in the reply, as expected: {self.means}.")
             return Grade.hit(f"Nothing in the reply matches the pattern {self.value}.")
         reason = (
-            f"The reply matches the pattern {self.value}, which must not occur: {quoted(match)}."
+            f"The reply matches the pattern {self.value}, which must not occur: {in_quotes(match)}."
         )
         if self.means:
-            reason = f"The reply has {quoted(match)}, which must not occur: {self.means}."
+            reason = f"The reply has {in_quotes(match)}, which must not occur: {self.means}."
         return Grade.miss(reason, found=match).but(evidence=seen_in_reply(view, match))
 
     def cannot_fail(self) -> str | None:
@@ -421,11 +425,11 @@ class ExactMatch(PathGrader):
             return Grade.without_result(Cause.CASE, problem)
         given, wanted = self._normal(reply), self._normal(expected)
         if given == wanted:
-            return Grade.hit(f"The reply is {quoted(expected)}, as expected.")
+            return Grade.hit(f"The reply is {in_quotes(expected)}, as expected.")
         if hidden := hidden_difference(given, wanted):
-            reason = f"The reply reads {quoted(reply.strip())}, as expected, but has {hidden}."
+            reason = f"The reply reads {in_quotes(reply.strip())}, as expected, but has {hidden}."
             return Grade.miss(reason)
-        return Grade.miss(f"The reply should be {quoted(expected)}; {says(reply)}.")
+        return Grade.miss(f"The reply should be {in_quotes(expected)}; {says(reply)}.")
 
     def _normal(self, text: str) -> str:
         text = unicodedata.normalize("NFC", text)
@@ -445,7 +449,7 @@ class ExactMatch(PathGrader):
         return "The expected text is empty, and an empty reply fails before it is compared."
 
     def summary(self) -> str:
-        expected = quoted(self.value) if self.value else "the expected text"
+        expected = in_quotes(self.value) if self.value else "the expected text"
         return f"Reply{place_of(self)} is exactly {expected}"
 
     def warnings(self) -> list[str]:
@@ -455,7 +459,7 @@ class ExactMatch(PathGrader):
             return [problem]
         if not self._normal(self.value):
             message = (
-                f"Nothing of {quoted(self.value)} is left to compare when punctuation and spaces"
+                f"Nothing of {in_quotes(self.value)} is left to compare when punctuation and spaces"
                 " are ignored, so any reply without letters and digits passes."
             )
             return [message]

@@ -20,7 +20,7 @@ from evals_app.engine.graders.kit.calls import (
 )
 from evals_app.engine.record.trial import Grade, ToolCall, View
 from evals_app.engine.specs.inventory import CheckedName
-from fixtures_app.ground.quoting import quoted, says
+from fixtures_app.ground.quoting import in_quotes, says
 
 # Shares of the score; if a part is not expected, the others share its weight.
 _WEIGHTS = {"tool": 0.5, "args": 0.3, "output": 0.2}
@@ -96,7 +96,7 @@ class ToolUse(PlainGrader):
         return not_as_wanted(self.tool, named, self)
 
     def _about_output(self, reply: str, *, is_met: bool) -> str:
-        output = quoted(self.expected_output or "")
+        output = in_quotes(self.expected_output or "")
         if is_met:
             return f"The reply contains {output}."
         return f"The reply does not contain {output}; {says(reply)}."
@@ -109,7 +109,7 @@ class ToolUse(PlainGrader):
         return f"{self.tool}{with_args(self.args)}{others}" if self.args else self.tool
 
     def summary(self) -> str:
-        output = f", and the reply contains {quoted(self.expected_output or '')}"
+        output = f", and the reply contains {in_quotes(self.expected_output or '')}"
         return f"Uses {self._expected_text}{output if self.expected_output else ''}"
 
     def warnings(self) -> list[str]:

@@ -31,7 +31,7 @@ from evals_app.engine.record.tool_results import error_of
 from evals_app.engine.record.trial import Grade, ToolCall, View
 from evals_app.engine.specs.base_spec import Spec
 from evals_app.engine.specs.inventory import CheckedName
-from fixtures_app.ground.quoting import json_text, listed, quoted, shortened, times
+from fixtures_app.ground.quoting import cut_middle, in_quotes, join_list, json_text, times
 
 _RESULT_CHARS = 120
 _RESULTS = "what its tools return"
@@ -99,14 +99,14 @@ class _OneCall(PlainGrader):
         faults = self._faults_of_asking(call)
         if self.output is not None and not contains(self.output, call.result):
             result = json_text(call.result, _RESULT_CHARS)
-            faults.append(f"its result {result} does not contain {quoted(self.output)}")
+            faults.append(f"its result {result} does not contain {in_quotes(self.output)}")
         return faults
 
     def _faults_of_asking(self, call: ToolCall) -> list[str]:
         """Describe what is wrong with a call, whatever its result contains."""
         faults = mismatches(self.args, call.args, exact=self.args_match == "exact")
         if self.succeeded and (error := error_of(call)):
-            faults.append(f"it failed: {shortened(error)}")
+            faults.append(f"it failed: {cut_middle(error)}")
         return faults
 
     def _count_open(self, calls: Sequence[ToolCall], view: View) -> int:
@@ -129,7 +129,7 @@ class _OneCall(PlainGrader):
     def _conditions(self) -> str:
         arguments = _with_others(self.args, self.args_match)
         error = " without an error" if self.succeeded else ""
-        output = f" with a result that contains {quoted(self.output)}" if self.output else ""
+        output = f" with a result that contains {in_quotes(self.output)}" if self.output else ""
         return " and".join(filter(None, [arguments, error, output]))
 
 
@@ -324,7 +324,7 @@ class ToolCalls(PlainGrader):
             return unreported_calls(view.turns)
         if problem is None:
             return Grade.hit(f"The agent called {self._actual(calls)}, as expected.", **details)
-        wanted = listed([str(tool) for tool in self.tools], nothing="no tool at all")
+        wanted = join_list([str(tool) for tool in self.tools], nothing="no tool at all")
         reason = f"Expected {self._manner}{wanted}; called: {self._actual(calls)}. {problem}"
         return Grade.miss(reason, **details)
 
@@ -341,7 +341,7 @@ class ToolCalls(PlainGrader):
         return f"{exactly}in this order: " if self.ordered and self.tools else exactly
 
     def _actual(self, calls: Sequence[ToolCall]) -> str:
-        return listed([shortened(call.name) for call in calls], nothing="no tool")
+        return join_list([cut_middle(call.name) for call in calls], nothing="no tool")
 
     def _problem(self, view: View) -> str | None:
         """Describe what differs from the expected calls; None if nothing does."""
@@ -350,7 +350,7 @@ class ToolCalls(PlainGrader):
             for number, (tool, call) in enumerate(zip(self.tools, calls, strict=False), 1):
                 if not tool.fits(call):
                     faults = tool.faults(call) if call.name == tool.name else []
-                    where = f", where {listed(faults)}" if faults else ""
+                    where = f", where {join_list(faults)}" if faults else ""
                     return f"Call {number} should be {tool}, but is {call_text(call)}{where}."
             return self._extra_or_missing(calls)
         if self.ordered:
@@ -365,14 +365,14 @@ class ToolCalls(PlainGrader):
             return self._missing(missing[0], view)
         extra = [call for place, call in enumerate(calls) if place not in set(partners)]
         if self.exact and extra:
-            return f"Not expected: {listed([call_text(call) for call in extra])}."
+            return f"Not expected: {join_list([call_text(call) for call in extra])}."
         return None
 
     def _extra_or_missing(self, calls: Sequence[ToolCall]) -> str | None:
         if len(calls) > len(self.tools):
-            return f"Not expected: {listed([call_text(c) for c in calls[len(self.tools) :]])}."
+            return f"Not expected: {join_list([call_text(c) for c in calls[len(self.tools) :]])}."
         if len(calls) < len(self.tools):
-            return f"Not called: {listed([str(tool) for tool in self.tools[len(calls) :]])}."
+            return f"Not called: {join_list([str(tool) for tool in self.tools[len(calls) :]])}."
         return None
 
     def _out_of_order(self, view: View) -> str | None:
@@ -400,7 +400,7 @@ class ToolCalls(PlainGrader):
     def summary(self) -> str:
         if not self.tools:
             return "Calls no tool at all"
-        return f"Calls {self._manner}{listed([str(tool) for tool in self.tools])}"
+        return f"Calls {self._manner}{join_list([str(tool) for tool in self.tools])}"
 
     def warnings(self) -> list[str]:
         return [warning for tool in self.tools for warning in matcher_warnings(tool.args)]

@@ -18,7 +18,7 @@ from evals_app.engine.graders.kit.expected_changes import (
 )
 from evals_app.engine.record.trial import Cause, Grade, GradeStatus, View
 from evals_app.engine.specs.inventory import CheckedName
-from fixtures_app.ground.quoting import listed
+from fixtures_app.ground.quoting import join_list
 
 # When a record was written; not its content.
 TIMES_OF_RECORDS = (
@@ -236,7 +236,7 @@ def _instead(
     tally = f", found {number} of {wanted.count}" if number else ""
     if match.nearest is not None:
         change, faults = match.nearest
-        return f"{tally}; closest: {change}, where {listed(faults)}"
+        return f"{tally}; closest: {change}, where {join_list(faults)}"
     if isinstance(wanted, ExpectedEntity) and wanted.id is not None:
         became = [c.kind for kind in _ENTITIES for c in changes[kind] if c.row["id"] == wanted.id]
         return f", but it was {became[0]}" if became else "; it did not change"

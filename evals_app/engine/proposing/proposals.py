@@ -37,7 +37,7 @@ from evals_app.engine.record.tool_results import error_of
 from evals_app.engine.record.trial import ToolCall, Trial, TurnRecord, View
 from evals_app.engine.suites.assertion_spec import AssertionSpec
 from evals_app.engine.verdicts.limits import LIMITS
-from fixtures_app.ground.quoting import listed, quoted, shortened
+from fixtures_app.ground.quoting import cut_middle, in_quotes, join_list
 
 Kind = Literal["call", "order", "phrase", "expected", "change", "nothing_else", "limit"]
 
@@ -211,7 +211,7 @@ def _call(
     values = [partner.args for partner in partners if partner is not None]
     parts = split_value(call.args, values, known=known, key=key)
     doubt = DIFFERS if None in partners else ""
-    words = f"Calls {shortened(call.name, _SHOWN)}"
+    words = f"Calls {cut_middle(call.name, _SHOWN)}"
     return Proposal(key, "call", turn, words, doubt=doubt, parts=parts, subject=call.name)
 
 
@@ -223,7 +223,7 @@ def _order(turn: TurnRecord, others: Sequence[Sequence[ToolCall]]) -> Proposal:
         f"turn-{turn.index}-order",
         "order",
         turn.index,
-        f"In this order: {listed([shortened(name, _SHOWN) for name in names])}",
+        f"In this order: {join_list([cut_middle(name, _SHOWN) for name in names])}",
         is_ticked=bool(others) and is_same,
         doubt="" if is_same else DIFFERS,
         subject=names,
@@ -247,7 +247,7 @@ def _phrases(
             f"turn-{turn.index}-phrase-{number}",
             "phrase",
             turn.index,
-            f"The reply contains {quoted(phrase.text)}",
+            f"The reply contains {in_quotes(phrase.text)}",
             is_ticked=not doubt,
             doubt=doubt,
             subject=options,

@@ -639,7 +639,7 @@ class World(Protocol):
     """A private copy of the fixtures that one execution reads and changes through tools.
 
     `call` never raises for what an agent does wrong: it returns `{"error": {"code", "message"}}`.
-    `change_count` is the length of the journal; `opened` gives the entities and relations as they
+    `change_count` is the length of the journal; `initial_state` gives the entities and relations as they
     were before the first change.
     """
 

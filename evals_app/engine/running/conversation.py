@@ -38,7 +38,7 @@ from evals_app.engine.specs.agent_spec import OUTSIDE, AgentSpec
 from evals_app.engine.specs.files import FileSpec, ReadFile, media_type, no_file
 from evals_app.engine.suites.case_spec import TURN_TIMEOUT_S
 from evals_app.engine.suites.suite_spec import CaseSpec
-from fixtures_app.ground.quoting import shortened
+from fixtures_app.ground.quoting import cut_middle
 
 # After this many agent errors in a row, the rest of the conversation is meaningless.
 ERRORS_IN_A_ROW = 2
@@ -216,7 +216,7 @@ class Conversation:
 
     def _note_tools(self, tools: Iterable[Tool]) -> None:
         self._known_tools = tuple(
-            KnownTool(tool.name, shortened(" ".join(tool.description.split()), MAX_TOOL_CHARS))
+            KnownTool(tool.name, cut_middle(" ".join(tool.description.split()), MAX_TOOL_CHARS))
             for tool in tools
         )
 

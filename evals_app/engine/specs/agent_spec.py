@@ -53,7 +53,7 @@ from evals_app.engine.specs.wire_spec import (
     StreamSpec,
     sent_keys,
 )
-from fixtures_app.ground.spec_errors import located, taken_apart
+from fixtures_app.ground.spec_errors import error_at, taken_apart
 
 Driver = Literal["model", "http", "python", "command", "scripted"]
 Protocol = Literal["json", "openai-chat"]
@@ -269,7 +269,7 @@ class AgentSpec(Spec):
         key, example = cls.needed
         if not written.get(key):
             message = f"An agent with driver {driver} needs {example}."
-            yield located("needed_key", message, (key,), written.get(key))
+            yield error_at("needed_key", message, (key,), written.get(key))
         for key, drivers in misplaced_keys(written).items():
             protocols = ((owner, DRIVERS[owner].protocols.get(key)) for owner in drivers)
             owners = " or ".join(
@@ -277,7 +277,7 @@ class AgentSpec(Spec):
                 for owner, protocol in protocols
             )
             message = f"{key} is only for driver {owners}, but this agent has driver {driver}."
-            yield located("foreign_key", message, (key,), written[key])
+            yield error_at("foreign_key", message, (key,), written[key])
 
     def _conflicts(self, info: ValidationInfo) -> Iterator[InitErrorDetails]:
         """Yield errors for what is valid alone, but not together."""
@@ -323,7 +323,7 @@ class InsideAgent(AgentSpec):
                     message = (
                         f"Tool {known + 1} is also called {name!r}; names of tools must be unique."
                     )
-                    yield located("repeated_tool", message, ("tools", n), name)
+                    yield error_at("repeated_tool", message, ("tools", n), name)
 
 
 class ModelAgent(InsideAgent):
@@ -364,7 +364,7 @@ class OutsideAgent(AgentSpec):
     def _conflicts(self, info: ValidationInfo) -> Iterator[InitErrorDetails]:
         if self.tool_calls_from != "spans" and self.spans_wait_s is not None:
             message = "spans_wait_s has no effect without tool_calls_from: spans."
-            yield located("no_spans", message, ("spans_wait_s",), self.spans_wait_s)
+            yield error_at("no_spans", message, ("spans_wait_s",), self.spans_wait_s)
 
 
 class HttpAgent(OutsideAgent):
@@ -453,10 +453,10 @@ class HttpAgent(OutsideAgent):
         for name in self.headers if self.oauth is not None else ():
             if name.lower() == "authorization":
                 message = "The access token is sent in this header. Remove it, or leave oauth out."
-                yield located("oauth", message, ("headers", name), "")
+                yield error_at("oauth", message, ("headers", name), "")
         if self.stream is not None and self.poll is not None:
             message = "An agent can answer in pieces or later, not both. Leave out stream or poll."
-            yield located("stream", message, ("poll",), None)
+            yield error_at("stream", message, ("poll",), None)
         if self.stream is not None and self.protocol == "openai-chat":
             yield from _not_of_chats(self.stream)
         yield from self._half_sessions()
@@ -477,20 +477,20 @@ class HttpAgent(OutsideAgent):
             message = (
                 f"Write in response.session_id where the reply has the id for {AGENT_SESSION}."
             )
-            yield located("session", message, sent[0], "")
+            yield error_at("session", message, sent[0], "")
         if place is not None and not sent:
             message = f"Write {AGENT_SESSION} in the request or in a header, or leave this out."
-            yield located("session", message, ("response", "session_id"), place)
+            yield error_at("session", message, ("response", "session_id"), place)
 
 
 def _not_of_chats(stream: StreamSpec) -> Iterator[InitErrorDetails]:
     """Yield errors for what a stream of chat completions cannot be."""
     if stream.format != "sse":
         message = "Chat completions are streamed as server-sent events. Write sse."
-        yield located("stream", message, ("stream", "format"), stream.format)
+        yield error_at("stream", message, ("stream", "format"), stream.format)
     if stream.text_events:
         message = "Events of chat completions have no names. Leave this out."
-        yield located("stream", message, ("stream", "text_events"), stream.text_events)
+        yield error_at("stream", message, ("stream", "text_events"), stream.text_events)
 
 
 class PythonAgent(OutsideAgent):
@@ -558,7 +558,7 @@ class ScriptedAgent(InsideAgent):
         for r, rule in enumerate(self.rules):
             for c, call in enumerate(rule.calls):
                 if call.tool not in known:
-                    yield located(
+                    yield error_at(
                         "unknown_tool",
                         f"Rule {r + 1} calls {call.tool!r}, which is not one of this agent's tools.",
                         ("rules", r, "calls", c, "tool"),

@@ -30,7 +30,7 @@ from evals_app.engine.basics.template import unknown_variable
 from evals_app.engine.network.key_places import address_problem, place_problem, variable_problem
 from evals_app.engine.network.provider_kinds import KINDS
 from fixtures_app.ground.patterns import pattern_problem
-from fixtures_app.ground.spec_errors import located
+from fixtures_app.ground.spec_errors import error_at
 
 
 class Spec(BaseModel):
@@ -261,7 +261,7 @@ def _prices(prices: list[PriceSpec]) -> list[PriceSpec]:
                 f"Price {known + 1} has the same model, date, prompt length and mode. Remove one "
                 "of them."
             )
-            errors.append(located("duplicate_price", message, (n, "model"), price.model))
+            errors.append(error_at("duplicate_price", message, (n, "model"), price.model))
     for n, price in enumerate(prices):
         if price.above_prompt_tokens and (*_kind_and_day(price), 0) not in first:
             message = (
@@ -269,7 +269,7 @@ def _prices(prices: list[PriceSpec]) -> list[PriceSpec]:
                 "with the same model and date."
             )
             loc = (n, "above_prompt_tokens")
-            errors.append(located("no_base", message, loc, price.above_prompt_tokens))
+            errors.append(error_at("no_base", message, loc, price.above_prompt_tokens))
     if errors:
         raise ValidationError.from_exception_data("prices", errors)
     return sorted(prices, key=lambda price: (*_kind_and_day(price), price.above_prompt_tokens))
@@ -340,7 +340,7 @@ class ProviderSpec(Spec):
                 "Azure OpenAI needs a base URL: https://NAME.openai.azure.com/openai/v1/ with the "
                 "name of your resource."
             )
-            error = located("no_address", message, ("base_url",), None)
+            error = error_at("no_address", message, ("base_url",), None)
             raise ValidationError.from_exception_data("ProviderSpec", [error])
         kind = KINDS[self.kind]
         variable, base_url = self.api_key_env or kind.key_env, self.base_url or kind.base_url
@@ -350,6 +350,6 @@ class ProviderSpec(Spec):
         problem = variable_problem(variable) or place_problem(self.kind, variable, base_url)
         if problem:
             place = "base_url" if self.base_url else "api_key_env"
-            error = located("key_place", problem, (place,), getattr(self, place))
+            error = error_at("key_place", problem, (place,), getattr(self, place))
             raise ValidationError.from_exception_data("ProviderSpec", [error])
         return self

@@ -16,7 +16,7 @@ from evals_app.engine.specs.tool_spec import (
     variable_problem,
 )
 from evals_app.engine.specs.wire_spec import Place
-from fixtures_app.ground.spec_errors import located
+from fixtures_app.ground.spec_errors import error_at
 
 JOB = "{{job}}"
 
@@ -161,10 +161,10 @@ class PollSpec(Spec):
         error = None
         if self.url is not None and JOB in self.url and self.job is None:
             message = f"Write in job where the first answer has the id for {JOB}."
-            error = located("no_job", message, ("url",), self.url)
+            error = error_at("no_job", message, ("url",), self.url)
         elif self.job is not None and JOB not in (self.url or ""):
             message = f"Write {JOB} in url where the id of the job goes, or leave job out."
-            error = located("no_place_of_job", message, ("job",), self.job)
+            error = error_at("no_place_of_job", message, ("job",), self.job)
         if error:
             raise ValidationError.from_exception_data("PollSpec", [error])
         return self

@@ -23,7 +23,7 @@ from evals_app.engine.network.addresses import url_problem
 from evals_app.engine.network.key_places import header_problem
 from evals_app.engine.specs.base_spec import Name, Slug, Spec, Template, Variable
 from fixtures_app.ground.schema_problems import schema_problems
-from fixtures_app.ground.spec_errors import located, taken_apart
+from fixtures_app.ground.spec_errors import error_at, taken_apart
 
 MAX_HEADERS = 50
 ARGUMENT = re.compile(r"(?<!\{)\{([A-Za-z_][A-Za-z0-9_]*)\}(?!\})")
@@ -61,7 +61,7 @@ def _headers(written: Any, handler: ValidatorFunctionWrapHandler, info: Validati
         and (problem := _header_problem(name, value, written, is_new=not is_frozen(info)))
     }
     # The value may be a key, so no error shows it.
-    errors = [located("header", problem, (name,), "") for name, problem in problems.items()]
+    errors = [error_at("header", problem, (name,), "") for name, problem in problems.items()]
     try:
         headers = handler(written)
     except ValidationError as exc:
@@ -154,7 +154,7 @@ def misplaced_variables(
         if not isinstance(value, FromEnvironment):
             continue
         if problem := header_problem(value.env, without_variables(url)):
-            yield located("variable_place", problem, (*at, name), "")
+            yield error_at("variable_place", problem, (*at, name), "")
 
 
 def host_problem(url: str) -> str | None:
@@ -271,7 +271,7 @@ class HttpTool(OwnTool):
     def _knows_its_arguments(self, info: ValidationInfo) -> Self:
         known = self.parameters.get("properties") or {}
         errors = [
-            located(
+            error_at(
                 "unknown_argument",
                 f"{{{name}}} is not one of its arguments. Known: {', '.join(known) or 'none'}.",
                 ("url",),
@@ -281,7 +281,7 @@ class HttpTool(OwnTool):
             if name not in known
         ]
         errors += [
-            located("unknown_variable", problem, ("headers", name), "")
+            error_at("unknown_variable", problem, ("headers", name), "")
             for name, value in self.headers.items()
             if isinstance(value, str) and (problem := unknown_variable(value))
         ]

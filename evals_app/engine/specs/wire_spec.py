@@ -13,7 +13,7 @@ from evals_app.engine.basics.template import texts_in, variables_in
 from evals_app.engine.specs.base_spec import Spec
 from fixtures_app.ground.json_paths import parse_path
 from fixtures_app.ground.nesting import TOO_DEEP, is_too_deep
-from fixtures_app.ground.spec_errors import located
+from fixtures_app.ground.spec_errors import error_at
 from fixtures_app.ground.words import near
 
 AGENT_SESSION = "{{agent_session_id}}"  # what the agent calls the conversation, read from its reply
@@ -126,10 +126,10 @@ class Places(Spec):
         if self.tool_calls is None:
             if key := next((key for key, path in inside.items() if path), None):
                 message = "Write in tool_calls where the list of calls is, or leave this out."
-                error = located("no_calls", message, (key,), inside[key])
+                error = error_at("no_calls", message, (key,), inside[key])
         elif self.name is None:
             message = "Write where each tool call has the name of its tool, for example tool."
-            error = located("no_name", message, ("name",), None)
+            error = error_at("no_name", message, ("name",), None)
         if error:
             raise ValidationError.from_exception_data("Places", [error])
         return self

@@ -18,7 +18,7 @@ from pydantic_core import InitErrorDetails
 from evals_app.engine.graders import ALIASES, GRADERS, GROUPS, Grader, named_type
 from evals_app.engine.graders.kit.base import Need
 from evals_app.engine.specs.base_spec import SHARE, JudgeRef, ModelSpec, Spec
-from fixtures_app.ground.spec_errors import located, message_of
+from fixtures_app.ground.spec_errors import error_at, message_of
 from fixtures_app.ground.words import near
 
 Loc = tuple[int | str, ...]
@@ -193,7 +193,7 @@ class AssertionSpec(Spec):
             wrong.append(
                 ("scope", f"{self.type} does not read text, so it does not accept a scope.")
             )
-        return [located("misplaced_key", message, (key,), data[key]) for key, message in wrong]
+        return [error_at("misplaced_key", message, (key,), data[key]) for key, message in wrong]
 
     @model_serializer(mode="wrap")
     def _to_flat(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
@@ -215,7 +215,7 @@ def _details(exc: ValidationError, model: type[Spec]) -> list[InitErrorDetails]:
         message = message_of(error)
         if error["type"] == "extra_forbidden" and len(error["loc"]) == 1:
             message = f"Unknown key.{near(str(error['loc'][0]), names)} Known: {', '.join(names)}."
-        details.append(located(error["type"], message, error["loc"], error["input"]))
+        details.append(error_at(error["type"], message, error["loc"], error["input"]))
     return details
 
 
@@ -228,7 +228,7 @@ def _resolve_type(data: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
         if kind == written:
             message = f"{written} needs {key}: one of {', '.join(members)}."
             where = (key,) if key in data else ("type",)
-            problem = located("unknown_type", message, where, data.get(key))
+            problem = error_at("unknown_type", message, where, data.get(key))
             raise ValidationError.from_exception_data("AssertionSpec", [problem])
         del options[key]
     elif isinstance(written, str) and written in ALIASES:
@@ -244,5 +244,5 @@ def _grader_class(kind: Any) -> type[Grader]:
         message = f"A check needs a type. Known: {', '.join(known)}."
     else:
         message = f"Unknown check {kind!r}.{near(str(kind), known)} Known: {', '.join(known)}."
-    problem = located("unknown_type", message, ("type",), kind)
+    problem = error_at("unknown_type", message, ("type",), kind)
     raise ValidationError.from_exception_data("AssertionSpec", [problem])

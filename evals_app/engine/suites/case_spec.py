@@ -22,7 +22,7 @@ from evals_app.engine.specs.base_spec import (
 )
 from evals_app.engine.specs.files import MAX_FILE_BYTES, MAX_FILES, FileSpec, distinct
 from evals_app.engine.suites.assertion_spec import AssertionSpec, Loc
-from fixtures_app.ground.spec_errors import located
+from fixtures_app.ground.spec_errors import error_at
 
 
 def _iso_time(value: str) -> str:
@@ -287,7 +287,7 @@ def _out_of_turn(history: list[HistoryMessage]) -> list[InitErrorDetails]:
                 else "The first earlier message must be from the user."
             )
             loc = ("history", m, "role")
-            errors.append(located("out_of_turn", problem, loc, message.role))
+            errors.append(error_at("out_of_turn", problem, loc, message.role))
     return errors
 
 
@@ -295,7 +295,7 @@ def _lacking(
     assertions: list[AssertionSpec], turn: TurnSpec | None, where: Loc
 ) -> list[InitErrorDetails]:
     return [
-        located(f"missing_{need}", _lack_of(assertion, need), (*where, a), assertion.type)
+        error_at(f"missing_{need}", _lack_of(assertion, need), (*where, a), assertion.type)
         for a, assertion in enumerate(assertions)
         if (need := assertion.lacks(turn))
     ]

@@ -25,7 +25,7 @@ from evals_app.engine.specs.base_spec import (
 )
 from evals_app.engine.suites.assertion_spec import ANY_SCORE, COMMON_KEYS, AssertionSpec, Loc
 from evals_app.engine.suites.case_spec import CaseSpec, HistoryMessage, LimitsSpec, TurnSpec
-from fixtures_app.ground.spec_errors import located, messages_of
+from fixtures_app.ground.spec_errors import error_at, messages_of
 
 __all__ = [
     "COMMON_KEYS",
@@ -287,16 +287,16 @@ class SuiteSpec(Spec):
         errors = []
         if self.run_rule == "gates" and not self.gates.limits_set:
             message = "Only gates decide, but none is set, so no run could fail."
-            errors.append(located("no_gates", message, ("run_rule",), self.run_rule))
+            errors.append(error_at("no_gates", message, ("run_rule",), self.run_rule))
         try:
             _ = self.rubric_check
         except ValidationError as exc:
             message = messages_of(exc)[0]
-            errors.append(located("rubric", message, ("rubric",), self.rubric))
+            errors.append(error_at("rubric", message, ("rubric",), self.rubric))
         for c, case in enumerate(self.cases):
             if (known := first.setdefault(case.name, c)) != c:
                 message = f"Case {known + 1} has the same name; names are unique in a suite."
-                errors.append(located("duplicate_name", message, ("cases", c, "name"), case.name))
+                errors.append(error_at("duplicate_name", message, ("cases", c, "name"), case.name))
         if errors:
             raise ValidationError.from_exception_data("SuiteSpec", errors)
         return self

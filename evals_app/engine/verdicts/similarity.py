@@ -16,7 +16,7 @@ from evals_app.engine.llm.call import Embeddings
 from evals_app.engine.record.aids import Compare, TextSimilarity
 from evals_app.engine.record.trial import JudgeCall, View
 from evals_app.engine.specs.base_spec import ModelRef, ModelSpec, Spec
-from fixtures_app.ground.quoting import shortened
+from fixtures_app.ground.quoting import cut_middle
 
 EMBEDDING = "embedding"  # the purpose of calls that do not judge
 _PROMPT_CHARS = 2_000
@@ -150,7 +150,7 @@ def _call(model: ModelSpec, texts: Sequence[str], embeddings: Embeddings) -> Jud
         provider=model.provider,
         asked_model=model.name,
         model=embeddings.model or model.name,
-        prompt="\n\n".join(shortened(text, _PROMPT_CHARS) for text in texts),
+        prompt="\n\n".join(cut_middle(text, _PROMPT_CHARS) for text in texts),
         reply=f"{len(embeddings.vectors)} vectors of {len(embeddings.vectors[0])} numbers",
         usage=embeddings.usage,
         cost_usd=embeddings.cost_usd,

@@ -33,7 +33,7 @@ from evals_app.formats.agentura.shapes import (
     SuiteEntry,
     ToolUseSuite,
 )
-from evals_app.formats.foreign.draft import Draft, cut_texts, drafted
+from evals_app.formats.foreign.draft import Draft, cut_texts, make_draft
 from evals_app.formats.foreign.foreign_file import ForeignFile
 from evals_app.formats.foreign.shapes import (
     ReaderContext,
@@ -164,7 +164,7 @@ class _Project:
             case _:
                 return self._unsound_agent()
         self.timeout_ms = agent.timeout_ms
-        return drafted("agent", "agentura", self.document, data, place=places)
+        return make_draft("agent", "agentura", self.document, data, place=places)
 
     def _warn_of_relative_paths(self, words: Sequence[str]) -> None:
         """Say that programs are not started in the folder of this file, if one counts on it."""
@@ -220,7 +220,7 @@ class _Project:
             **_rules(entry, rubric or "missing", max_score_drop=self.max_score_drop),
             "cases": [] if dataset is None else self._cases(entry, dataset, places),
         }
-        draft = drafted("suite", "agentura", self.document, data, place=places)
+        draft = make_draft("suite", "agentura", self.document, data, place=places)
         return draft.without_spec() if dataset is None or rubric is None else draft
 
     def _unsound_agent(self) -> Draft:

@@ -115,14 +115,14 @@ def check_names(drafts: Iterable[Draft], holdings: NamedThings) -> Iterator[Prob
                 more = f" {_NO_FIXTURE.get(draft.dialect, _NO_FIXTURES)}" if needs_fixture else ""
                 has_none = named.thing == "tool" and not inventory.tools
                 level: Level = "warning" if has_none else draft.strictness
-                place = _written((*loc, *named.loc), draft)
+                place = _place_of_name((*loc, *named.loc), draft)
                 yield draft.place(place, f"{problem}{more}", level=level)
             for named, problem in inventory.doubts(check.grader.mentions()):
                 yield draft.place((*loc, *named.loc), problem, level="warning")
         yield from _misspelt(draft, inventory, checks)
 
 
-def _written(loc: Loc, draft: Draft) -> Loc:
+def _place_of_name(loc: Loc, draft: Draft) -> Loc:
     """Return the place of a name; a tool of which nothing else is said is written as its name."""
     value: Any = draft.data
     for length, step in enumerate(loc):

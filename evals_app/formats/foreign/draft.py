@@ -14,7 +14,7 @@ from evals_app.engine.suites.suite_spec import AssertionSpec, SuiteSpec
 from evals_app.engine.verdicts.rehearsal import missed_by_expected
 from evals_app.formats.reading.explain import allows, annotation_at, explain
 from evals_app.formats.reading.parsed_file import ParsedFile, Surprise
-from evals_app.formats.reading.problems import Level, Loc, MakeProblem, Problem, shortened, shown
+from evals_app.formats.reading.problems import Level, Loc, MakeProblem, Problem, shorten, value_text
 from fixtures_app.spec import FixtureSpec
 
 Kind = Literal["provider", "agent", "fixture", "suite"]
@@ -91,7 +91,7 @@ class Draft:
         return replace(self, spec=None, references=references)
 
 
-def drafted(
+def make_draft(
     kind: Kind, dialect: str, document: ParsedFile, data: Any, *, place: MakeProblem | None = None
 ) -> Draft:
     """Make a draft of an object that is written in our words.
@@ -102,7 +102,7 @@ def drafted(
     if kind == "suite" and parts_in(data) > MAX_PARTS:
         problem = put((), TOO_MANY_PARTS, value="")
         return Draft(kind, dialect, document, data, None, (), (problem,), put)
-    spec, problems = validated(MODELS[kind], data, document, place=place)
+    spec, problems = validate_part(MODELS[kind], data, document, place=place)
     if isinstance(spec, SuiteSpec):
         problems += suite_warnings(spec, put)
         problems += suite_advice(spec, put) if dialect == "native" else ()
@@ -113,7 +113,7 @@ def drafted(
     return Draft(kind, dialect, document, data, spec, references, tuple(problems), put)
 
 
-def validated(
+def validate_part(
     model: type[BaseModel], data: Any, document: ParsedFile, *, place: MakeProblem | None = None
 ) -> tuple[Any, list[Problem]]:
     """Return the spec (None if it is not sound) and everything that is wrong with it."""
@@ -133,8 +133,8 @@ def surprises(document: ParsedFile, model: type[BaseModel]) -> list[Problem]:
     for surprise in document.surprises:
         annotation = annotation_at(model, surprise.loc, document.data)
         if not _may_be_cut(surprise) and _is_doubtful(surprise, annotation):
-            written = shortened(surprise.raw, surprise.loc)
-            read = shown(surprise.value, surprise.loc)
+            written = shorten(surprise.raw, surprise.loc)
+            read = value_text(surprise.value, surprise.loc)
             message = (
                 f'YAML reads the unquoted {written} as {read}. Write "{written}" in quotes if '
                 f"you mean text, otherwise write {read}."
@@ -149,10 +149,10 @@ def cut_texts(document: ParsedFile) -> list[Problem]:
     for surprise in filter(_may_be_cut, document.surprises):
         message = (
             "A # after a space begins a comment, so this is read as "
-            f"{shown(surprise.value, surprise.loc)}. Put all of it in quotes if it is text. Otherwise "
+            f"{value_text(surprise.value, surprise.loc)}. Put all of it in quotes if it is text. Otherwise "
             "write a space after the #."
         )
-        written = shortened(surprise.raw, surprise.loc)
+        written = shorten(surprise.raw, surprise.loc)
         problems.append(document.problem(surprise.loc, message, value=written, level="warning"))
     return problems
 
@@ -172,14 +172,14 @@ def _is_doubtful(surprise: Surprise, annotation: Any) -> bool:
 def _references(kind: Kind, data: dict[str, Any]) -> Iterator[DraftReference]:
     if kind == "agent":
         yield from model_references(data.get("model"), ("model",))
-        yield from _named(data, "tools", "tool")
+        yield from _references_to(data, "tools", "tool")
     if kind != "suite":
         return
     if isinstance(agent := data.get("agent"), str):
         yield DraftReference("agent", agent, ("agent",))
     if isinstance(fixture := data.get("fixtures"), str):
         yield DraftReference("fixture", fixture, ("fixtures",))
-    yield from _named(data, "fixtures", "fixture")
+    yield from _references_to(data, "fixtures", "fixture")
     yield from model_references(data.get("judge_model"), ("judge_model",))
     for assertion, loc in written_assertions(data):
         yield from model_references(assertion.get("model"), (*loc, "model"))
@@ -187,7 +187,7 @@ def _references(kind: Kind, data: dict[str, Any]) -> Iterator[DraftReference]:
             yield from model_references(juror, (*loc, "jury", n))
 
 
-def _named(
+def _references_to(
     data: dict[str, Any], key: str, kind: Literal["fixture", "tool"]
 ) -> Iterator[DraftReference]:
     for n, name in enumerate(_list(data, key)):
@@ -299,7 +299,7 @@ def suite_warnings(suite: SuiteSpec, place: MakeProblem) -> Iterator[Problem]:
     """Return what is allowed in a suite and yet hardly meant."""
     for assertion, loc in placed_assertions(suite):
         yield from _assertion_warnings(assertion, loc, place)
-    yield from _swamped(suite, place)
+    yield from _warn_of_heavy_checks(suite, place)
     yield from _statements_sent(suite, place)
     for c, case in enumerate(suite.cases):
         here: Loc = ("cases", c)
@@ -332,7 +332,7 @@ def _statements_sent(suite: SuiteSpec, place: MakeProblem) -> Iterator[Problem]:
         loc, named = found[0]
         more = f" So it does with {len(found) - 1:,} more." if len(found) > 1 else ""
         message = (
-            f"The agent receives this message with {shortened(named)} in it: messages are not templates "
+            f"The agent receives this message with {shorten(named)} in it: messages are not templates "
             f"here.{more} Write out the text, if that is not what you mean."
         )
         yield place(loc, message, level="warning")
@@ -363,7 +363,7 @@ _IDLE = {
 }
 
 
-def _swamped(suite: SuiteSpec, place: MakeProblem) -> Iterator[Problem]:
+def _warn_of_heavy_checks(suite: SuiteSpec, place: MakeProblem) -> Iterator[Problem]:
     """Warn of the first case in which the weight of one check leaves the others no say."""
     for c, case in enumerate(suite.cases):
         if heavy := suite.swamping(case):

@@ -4,16 +4,16 @@ import posixpath
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, Unpack
 
-from evals_app.formats.foreign.draft import Draft, validated
+from evals_app.formats.foreign.draft import Draft, validate_part
 from evals_app.formats.foreign.shapes import (
     Foreign,
     ReaderContext,
     SourcePlaces,
-    left_out,
+    report_left_out,
+    report_unsupported,
     slug_of,
-    unplaced,
 )
-from evals_app.formats.reading.parsed_file import MarksBelow, ParsedFile, decoded
+from evals_app.formats.reading.parsed_file import MarksBelow, ParsedFile, decode_text
 from evals_app.formats.reading.problems import FormatError, Loc, Problem, ProblemDetails
 from fixtures_app.ground.words import near
 
@@ -42,12 +42,12 @@ class ForeignFile:
         written = self.value(loc)
         part: P | None
         place = SourcePlaces(document, loc)
-        part, problems = validated(shape, written, _cut_out(document, loc), place=place)
+        part, problems = validate_part(shape, written, _cut_out(document, loc), place=place)
         self.problems += problems
         if part is not None:
-            self.problems += left_out(part, document, loc)
+            self.problems += report_left_out(part, document, loc)
         elif isinstance(written, dict):
-            self.problems += unplaced(shape, written, document, loc)
+            self.problems += report_unsupported(shape, written, document, loc)
         return part
 
     def one_of(self, shapes: dict[str, type[P]], loc: Loc) -> P | None:
@@ -105,7 +105,7 @@ class ForeignFile:
         if content is None:
             return None
         try:
-            text = decoded(self.path(self.value(loc)), content)
+            text = decode_text(self.path(self.value(loc)), content)
         except FormatError as error:
             self.problems += error.problems
             return None

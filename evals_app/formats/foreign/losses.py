@@ -24,7 +24,7 @@ class Losses:
         """How many checks were lost, as far as is known."""
         return sum(part.checks for part in self.parts)
 
-    def stored(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         """Return what a suite remembers; empty if nothing was left out. Lost checks come first."""
         if not self.parts:
             return {}

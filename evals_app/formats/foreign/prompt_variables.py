@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 from evals_app.engine.basics.template import statements, without_foreign
 from evals_app.formats.reading.problems import MakeProblem, Problem
-from fixtures_app.ground.quoting import shortened
+from fixtures_app.ground.quoting import cut_middle
 
 _SHOWN = 100  # characters
 _RECEIVERS = {"system_prompt": "agent", "judge_context": "judge"}
@@ -13,7 +13,7 @@ _RECEIVERS = {"system_prompt": "agent", "judge_context": "judge"}
 def foreign_variable(name: str, key: Literal["system_prompt", "judge_context"]) -> str:
     """Say what becomes of a variable that nothing here fills in."""
     return (
-        f"Nothing here fills {{{{{shortened(name, _SHOWN)}}}}} in, so the {_RECEIVERS[key]} receives "
+        f"Nothing here fills {{{{{cut_middle(name, _SHOWN)}}}}} in, so the {_RECEIVERS[key]} receives "
         "it unchanged. Write its value, or use a parameter of the case: "
         "{{threadContext.params.NAME}}."
     )
@@ -21,7 +21,7 @@ def foreign_variable(name: str, key: Literal["system_prompt", "judge_context"]) 
 
 def foreign_statement(text: str, key: Literal["system_prompt", "judge_context"]) -> str:
     """Say what becomes of the statements of a template, the first of which is named."""
-    named = shortened(statements(text)[0], _SHOWN)
+    named = cut_middle(statements(text)[0], _SHOWN)
     return (
         f"Nothing here runs {named}, so the {_RECEIVERS[key]} receives it unchanged, with all that "
         "it would choose from. Write out the text."

@@ -117,14 +117,14 @@ class SourcePlaces:
         return document.problem(written, message, **about)
 
 
-def left_out(part: Foreign, document: ParsedFile, loc: Loc) -> Iterator[Problem]:
+def report_left_out(part: Foreign, document: ParsedFile, loc: Loc) -> Iterator[Problem]:
     """Report every key of a part, and of all parts in it, that has no place here."""
-    yield from unplaced(type(part), part.model_extra or {}, document, loc)
+    yield from report_unsupported(type(part), part.model_extra or {}, document, loc)
     for name, info in type(part).model_fields.items():
-        yield from _left_out_below(getattr(part, name), document, (*loc, info.alias or name))
+        yield from _report_left_out_below(getattr(part, name), document, (*loc, info.alias or name))
 
 
-def unplaced(
+def report_unsupported(
     part: type[Foreign], written: Mapping[str, Any], document: ParsedFile, loc: Loc
 ) -> Iterator[Problem]:
     """Report those keys of a part, sound or not, that have no place here."""
@@ -145,18 +145,18 @@ def unplaced(
         elif isinstance(value, Mapping):
             for item in (fields[key], *get_args(fields[key])):
                 if isinstance(item, type) and issubclass(item, Foreign):
-                    yield from unplaced(item, value, document, here)
+                    yield from report_unsupported(item, value, document, here)
 
 
-def _left_out_below(value: Any, document: ParsedFile, loc: Loc) -> Iterator[Problem]:
+def _report_left_out_below(value: Any, document: ParsedFile, loc: Loc) -> Iterator[Problem]:
     if isinstance(value, Foreign):
-        yield from left_out(value, document, loc)
+        yield from report_left_out(value, document, loc)
     elif isinstance(value, Mapping):
         for key, item in value.items():
-            yield from _left_out_below(item, document, (*loc, key))
+            yield from _report_left_out_below(item, document, (*loc, key))
     elif isinstance(value, list | tuple):
         for n, item in enumerate(value):
-            yield from _left_out_below(item, document, (*loc, n))
+            yield from _report_left_out_below(item, document, (*loc, n))
 
 
 def slug_of(name: str, *, instead: str = "imported") -> str:

@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 
-from evals_app.formats.foreign.draft import Draft, drafted
+from evals_app.formats.foreign.draft import Draft, make_draft
 from evals_app.formats.foreign.prompt_variables import with_plain_variables
 from evals_app.formats.foreign.shapes import SourcePlaces
 from evals_app.formats.holodeck.models import SCRIPTED, ModelTranslator
@@ -62,7 +62,7 @@ def read_agent(
 ) -> HolodeckAgent:
     """Say which agent a file is about, and read it if it is described there."""
     if has_suite and source.around.agent is not None:
-        return _replaced(source, source.around.agent)
+        return _chosen_agent(source, source.around.agent)
     if file is not None and file.model is not None and file.model.provider == SCRIPTED:
         for key in ("instructions", "tools"):
             if getattr(file, key):
@@ -71,7 +71,7 @@ def read_agent(
         return HolodeckAgent(file.model.name, ("model", "name"))
     _report_tools(source)
     if any(source.value((key,)) is not None for key in ("model", "instructions")):
-        return _described(source, file, models)
+        return _own_agent(source, file, models)
     message = (
         "This file names no agent: it has no `model` and no `instructions`. Write them, or "
         "choose an existing agent when you import (--agent)."
@@ -80,7 +80,7 @@ def read_agent(
     return HolodeckAgent(None)
 
 
-def _replaced(source: HolodeckFile, agent: str) -> HolodeckAgent:
+def _chosen_agent(source: HolodeckFile, agent: str) -> HolodeckAgent:
     """Test the agent that the person who imports chooses; what the file says of its own is lost."""
     has_own = False
     for key in _OF_AGENTS:
@@ -91,7 +91,7 @@ def _replaced(source: HolodeckFile, agent: str) -> HolodeckAgent:
     return HolodeckAgent(agent, is_replaced=has_own)
 
 
-def _described(
+def _own_agent(
     source: HolodeckFile, file: AgentFile | None, models: ModelTranslator
 ) -> HolodeckAgent:
     if file is None:
@@ -109,7 +109,7 @@ def _described(
         "slug": slug,
         "description": file.description or "",
         "driver": "model",
-        "model": models.named(source, ("model",), file.model),
+        "model": models.model_value(source, ("model",), file.model),
         "system_prompt": prompt.text,
     }
     places = SourcePlaces(document)
@@ -118,7 +118,7 @@ def _described(
     places.note(("system_prompt",), prompt.document, prompt.loc)
     data, lost = with_plain_variables(data, "system_prompt", places)
     source.problems += lost
-    draft = drafted("agent", "holodeck", document, data, place=places)
+    draft = make_draft("agent", "holodeck", document, data, place=places)
     return HolodeckAgent(slug, ("name",), draft)
 
 

@@ -251,4 +251,4 @@ def _geval(source: HolodeckFile, loc: Loc, metric: GEvalMetric) -> dict[str, Any
 def _judge(
     source: HolodeckFile, loc: Loc, llm: Llm | None, models: ModelTranslator
 ) -> dict[str, Any]:
-    return {} if llm is None else {"model": models.named(source, (*loc, "model"), llm)}
+    return {} if llm is None else {"model": models.model_value(source, (*loc, "model"), llm)}

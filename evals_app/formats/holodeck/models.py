@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from evals_app.engine.network.provider_kinds import KINDS
-from evals_app.formats.foreign.draft import Draft, drafted
+from evals_app.formats.foreign.draft import Draft, make_draft
 from evals_app.formats.foreign.shapes import SourcePlaces, slug_of
 from evals_app.formats.holodeck.shapes import Llm
 from evals_app.formats.holodeck.source import HolodeckFile
@@ -24,7 +24,7 @@ class ModelTranslator:
 
     drafts: list[Draft] = field(default_factory=list)
 
-    def named(self, source: HolodeckFile, loc: Loc, llm: Llm) -> dict[str, Any]:
+    def model_value(self, source: HolodeckFile, loc: Loc, llm: Llm) -> dict[str, Any]:
         settings = {key: getattr(llm, key) for key in _SETTINGS}
         given = {key: value for key, value in settings.items() if value is not None}
         return {"provider": self._provider(source, loc, llm), "name": llm.name, **given}
@@ -65,7 +65,7 @@ class ModelTranslator:
         for ours, theirs in (("base_url", "endpoint"), ("api_key_env", API_KEY)):
             if ours in data:
                 places.note((ours,), source.document, (*loc, theirs))
-        self.drafts.append(drafted("provider", "holodeck", source.document, data, place=places))
+        self.drafts.append(make_draft("provider", "holodeck", source.document, data, place=places))
 
 
 def _host_and_path(url: str) -> tuple[str, str]:

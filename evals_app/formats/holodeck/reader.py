@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from evals_app.formats.foreign.draft import Draft, drafted
+from evals_app.formats.foreign.draft import Draft, make_draft
 from evals_app.formats.foreign.shapes import ReaderContext, SourcePlaces
 from evals_app.formats.holodeck.agents import HolodeckAgent, read_agent
 from evals_app.formats.holodeck.cases import CaseReader
@@ -109,7 +109,7 @@ def _suite(
         "cases": cases,
         **_how_to_run(source, file, places, cases),
     }
-    return drafted("suite", "holodeck", document, data, place=places)
+    return make_draft("suite", "holodeck", document, data, place=places)
 
 
 def _judge(
@@ -125,9 +125,9 @@ def _judge(
             return "agent"
         # It would judge itself, and goes on to judge whichever agent is tested in its place.
         places.note(("judge_model",), source.document, ("model",))
-        return models.named(source, ("model",), file.model)
+        return models.model_value(source, ("model",), file.model)
     places.note(("judge_model",), source.document, loc)
-    return models.named(source, loc, file.evaluations.model)
+    return models.model_value(source, loc, file.evaluations.model)
 
 
 def _how_to_run(

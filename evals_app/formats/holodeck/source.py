@@ -32,9 +32,9 @@ class HolodeckFile(ForeignFile):
         data = document.data
         if isinstance(data, dict):
             read = {key: value for key, value in data.items() if key not in ignored}
-            data = data | filling.filled(read, ())
+            data = data | filling.fill(read, ())
         else:
-            data = filling.filled(data, ())
+            data = filling.fill(data, ())
         seen = [surprise for surprise in document.surprises if not set(surprise.loc[:1]) & ignored]
         doubts = surprises(replace(document, surprises=tuple(seen)), shape)
         errors = [problem for problem in filling.problems if problem.level == "error"]

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from evals_app.formats.reading.parsed_file import ParsedFile
-from evals_app.formats.reading.problems import Loc, Problem, is_secret, shortened
-from evals_app.formats.reading.yaml_scalars import resolved
+from evals_app.formats.reading.problems import Loc, Problem, is_secret, shorten
+from evals_app.formats.reading.yaml_scalars import resolve_scalar
 from fixtures_app.ground.json_data import text_fault
 from fixtures_app.ground.words import near
 
@@ -38,18 +38,18 @@ class Filling:
     environment: Mapping[str, str] = field(repr=False)
     problems: list[Problem] = field(default_factory=list)
 
-    def filled(self, value: Any, loc: Loc) -> Any:
+    def fill(self, value: Any, loc: Loc) -> Any:
         if isinstance(value, dict):
             for key in filter(_VARIABLE.search, value):
                 message = "Variables are filled in only in values. Write this key without one."
                 self.problems.append(self.document.problem((*loc, key), message, at_key=True))
-            return {key: self.filled(item, (*loc, key)) for key, item in value.items()}
+            return {key: self.fill(item, (*loc, key)) for key, item in value.items()}
         if isinstance(value, list):
-            return [self.filled(item, (*loc, n)) for n, item in enumerate(value)]
+            return [self.fill(item, (*loc, n)) for n, item in enumerate(value)]
         if not isinstance(value, str) or loc[-2:] == _OF_MODELS:
             return value
         if almost := _ALMOST.search(value):
-            message = f"Only ${{NAME}} is filled in, so {shortened(almost[0], loc)} stays as it is."
+            message = f"Only ${{NAME}} is filled in, so {shorten(almost[0], loc)} stays as it is."
             self.problems.append(self.document.problem(loc, message, level="warning"))
         return self._text(value, loc) if _VARIABLE.search(value) else value
 
@@ -70,7 +70,7 @@ class Filling:
             return filled
         # As if the value had been written there: 0.8 is a number, unless there are quotes.
         try:
-            return resolved(filled)
+            return resolve_scalar(filled)
         except ValueError:
             return filled
 

@@ -12,11 +12,11 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from evals_app.formats.foreign.draft import Draft, drafted
+from evals_app.formats.foreign.draft import Draft, make_draft
 from evals_app.formats.foreign.foreign_file import ForeignFile
 from evals_app.formats.foreign.prompt_variables import with_plain_variables
 from evals_app.formats.foreign.shapes import Foreign, ReaderContext, SourcePlaces
-from evals_app.formats.reading.parsed_file import ParsedFile, decoded
+from evals_app.formats.reading.parsed_file import ParsedFile, decode_text
 from evals_app.formats.reading.problems import FormatError, Loc
 
 # The instructions of an agent, in this order, from files in its folder.
@@ -171,10 +171,10 @@ def _agent(reading: ForeignFile, slug: str, home: str) -> Iterator[Draft]:
         if n != position:
             message = "An agent has one model here, without a substitute. Left out."
             reading.say((*loc, "providers", n), message, level="loss")
-    yield _drafted(reading, slug, home, agent, position)
+    yield _agent_draft(reading, slug, home, agent, position)
 
 
-def _drafted(reading: ForeignFile, slug: str, home: str, agent: _Agent, position: int) -> Draft:
+def _agent_draft(reading: ForeignFile, slug: str, home: str, agent: _Agent, position: int) -> Draft:
     document, loc = reading.document, ("agents", slug)
     places = SourcePlaces(document, loc)
     here = (*loc, "providers", position)
@@ -196,7 +196,7 @@ def _drafted(reading: ForeignFile, slug: str, home: str, agent: _Agent, position
     }
     data, lost = with_plain_variables(data, "system_prompt", places)
     reading.problems += lost
-    return drafted("agent", "lobu", document, data, place=places)
+    return make_draft("agent", "lobu", document, data, place=places)
 
 
 def _prompt(reading: ForeignFile, home: str) -> str:
@@ -206,7 +206,7 @@ def _prompt(reading: ForeignFile, home: str) -> str:
         path = f"{home}/{name}"
         content = reading.around.content(reading.document, path)
         try:
-            texts.append(decoded(reading.path(path), content or b"").strip())
+            texts.append(decode_text(reading.path(path), content or b"").strip())
         except FormatError as error:
             reading.problems += error.problems
     return "\n\n".join(filter(None, texts))

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, TypeAdapter, ValidationError
 
 from evals_app.engine.specs.base_spec import Slug
-from evals_app.formats.foreign.draft import Draft, cut_texts, drafted
+from evals_app.formats.foreign.draft import Draft, cut_texts, make_draft
 from evals_app.formats.foreign.foreign_file import ForeignFile
 from evals_app.formats.foreign.shapes import (
     Foreign,
@@ -157,7 +157,7 @@ def _suite(reading: ForeignFile, agent: str, *, home: str = "") -> Draft:
         "rubric_weight": _RUBRIC_WEIGHT,
         "cases": [case],
     }
-    draft = drafted("suite", "lobu", document, data, place=places)
+    draft = make_draft("suite", "lobu", document, data, place=places)
     return draft if reading.is_sound else draft.without_spec()
 
 

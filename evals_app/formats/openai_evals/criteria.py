@@ -104,7 +104,7 @@ def read_criteria(spots: Sequence[Spot]) -> list[JudgeCriterion]:
             continue
         name = criterion.name or criterion.type
         try:
-            items.append(_asked(criterion, spot, name))
+            items.append(_judge_criterion(criterion, spot, name))
         except LostPartError as lost:
             spot.lose(_left_out(name, criterion.type, str(lost)), checks=1)
     return items
@@ -120,7 +120,7 @@ def _why(kind: str) -> str:
     return LOST_TYPES.get(kind, unknown)
 
 
-def _asked(criterion: TestingCriterion, spot: Spot, name: str) -> JudgeCriterion:
+def _judge_criterion(criterion: TestingCriterion, spot: Spot, name: str) -> JudgeCriterion:
     match criterion:
         case StringCheck():
             side, reference = _sides(criterion, swaps=criterion.operation in ("eq", "ne"))
@@ -138,11 +138,11 @@ def _asked(criterion: TestingCriterion, spot: Spot, name: str) -> JudgeCriterion
             if model := model_of(criterion.model, criterion.sampling_params):
                 options["model"] = model
 
-            def judged(item: Any) -> Json:
+            def make(item: Any) -> Json:
                 asked = prompt.fill(item, _in_words)
                 return {"type": "llm_judge", "criteria": f"{asked}\n\n{how}", **options}
 
-            return JudgeCriterion(spot, name, judged, prompt)
+            return JudgeCriterion(spot, name, make, prompt)
     raise LostPartError(_why(criterion.type))
 
 
@@ -175,7 +175,7 @@ def _sides(written: StringCheck | SimilarityCheck, *, swaps: bool) -> tuple[Vari
     return side.alone, reference
 
 
-def _filled(reference: Template, item: Any) -> str:
+def _fill_reference(reference: Template, item: Any) -> str:
     text = reference.fill(item, _in_words)
     if not text.strip():
         raise LostPartError("The text to compare with is empty.")
@@ -188,17 +188,21 @@ def _string_check(operation: str, side: Variable, reference: Template) -> Make:
             compare = _WHOLE[operation]
         case ("output_json", *path) if path and operation == "eq":
             place = {"response_path": _json_path(path)}
-            return lambda item: {"type": "exact_match", "value": _filled(reference, item), **place}
+            return lambda item: {
+                "type": "exact_match",
+                "value": _fill_reference(reference, item),
+                **place,
+            }
         case ("output_json", *path) if path:
             raise LostPartError(
                 f"Only `eq` reads a part of a JSON reply. Use json_path at {_json_path(path)}."
             )
         case ("output_tools", _, "function", "name") if operation in ("eq", "ne"):
             kind = "tool_called" if operation == "eq" else "tool_not_called"
-            return lambda item: {"type": kind, "value": _filled(reference, item)}
+            return lambda item: {"type": kind, "value": _fill_reference(reference, item)}
         case _:
             raise LostPartError(_unread(side))
-    return lambda item: compare(_filled(reference, item))
+    return lambda item: compare(_fill_reference(reference, item))
 
 
 def _unequal(text: str) -> Json:
@@ -235,7 +239,7 @@ def _similarity(criterion: SimilarityCheck, spot: Spot, name: str) -> JudgeCrite
             raise LostPartError(_unread(side))
     if metric == "fuzzy_match":
         spot.at("evaluation_metric").lose(_WORDS)
-    make: Make = lambda item: {**common, "value": _filled(reference, item)}  # noqa: E731
+    make: Make = lambda item: {**common, "value": _fill_reference(reference, item)}  # noqa: E731
     return JudgeCriterion(spot, name, make, reference, reference.alone is not None)
 
 

@@ -14,7 +14,7 @@ from evals_app.formats.foreign.chats import (
     own_prompt,
     read_chat,
 )
-from evals_app.formats.foreign.draft import Draft, drafted
+from evals_app.formats.foreign.draft import Draft, make_draft
 from evals_app.formats.foreign.foreign_file import ForeignFile
 from evals_app.formats.foreign.shapes import ReaderContext, SourcePlaces, distinct_names, slug_of
 from evals_app.formats.foreign.spots import Spot
@@ -252,7 +252,7 @@ class _Suite:
             "system_prompt": system,
             "tools": self._tools(),
         }
-        return slug, drafted("agent", "openai-evals", self.ran.document, data, place=places)
+        return slug, make_draft("agent", "openai-evals", self.ran.document, data, place=places)
 
     def _tools(self) -> list[Json]:
         """Make tools that record their calls: nothing in a run says what they answer."""

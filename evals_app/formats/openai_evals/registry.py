@@ -47,7 +47,7 @@ def read_registry(reading: ForeignFile, around: ReaderContext, missed: Missed) -
         entry = spot.part(RegistryEntry)
         if entry is not None:
             description = entry.description or (alias.description if alias else "")
-            yield from _suite(spot, entry, _named(name, around, description), missed)
+            yield from _suite(spot, entry, _new_suite(name, around, description), missed)
 
 
 def read_samples(reading: ForeignFile, around: ReaderContext, missed: Missed) -> Iterator[Draft]:
@@ -62,29 +62,35 @@ def read_samples(reading: ForeignFile, around: ReaderContext, missed: Missed) ->
     if stem == "samples":
         stem = around.folder(reading.document) or stem
     try:
-        yield _drafted(rows, rows, INCLUDES, _named(stem, around))
+        yield _suite_draft(rows, rows, INCLUDES, _new_suite(stem, around))
     except LostPartError as lost:
         missed.append((rows, str(lost)))
 
 
-def _named(name: str, around: ReaderContext, description: str = "") -> SampleSuite:
+def _new_suite(name: str, around: ReaderContext, description: str = "") -> SampleSuite:
     agent = around.agent or ""
     return SampleSuite(name[:_NAME_CHARS], slug_of(name), agent, description=description)
 
 
 def _suite(spot: Spot, entry: RegistryEntry, named: SampleSuite, missed: Missed) -> Iterator[Draft]:
     before = len(missed)
-    grading = _tried(lambda: grading_of(spot, entry), spot, named, missed)
+    grading = _read_or_leave_out(lambda: grading_of(spot, entry), spot, named, missed)
     if grading is None and missed[before:] and missed[-1][0] is spot:
         return  # it has no equal here, so its samples are not needed
-    rows = _tried(lambda: _samples(spot.at("args", "samples_jsonl")), spot, named, missed)
+    rows = _read_or_leave_out(
+        lambda: _samples(spot.at("args", "samples_jsonl")), spot, named, missed
+    )
     if grading is not None and rows is not None:
-        draft = _tried(lambda: _drafted(rows, spot, grading, named), spot, named, missed)
+        draft = _read_or_leave_out(
+            lambda: _suite_draft(rows, spot, grading, named), spot, named, missed
+        )
         if draft is not None:
             yield draft
 
 
-def _tried(read: Callable[[], T], spot: Spot, named: SampleSuite, missed: Missed) -> T | None:
+def _read_or_leave_out(
+    read: Callable[[], T], spot: Spot, named: SampleSuite, missed: Missed
+) -> T | None:
     """Read a part of an eval; None, and remembered: the eval is left out."""
     try:
         return read()
@@ -123,7 +129,7 @@ def _samples(spot: Spot) -> Spot | None:
     return None if samples.value is None else samples
 
 
-def _drafted(rows: Spot, spot: Spot, grading: Grading, named: SampleSuite) -> Draft:
+def _suite_draft(rows: Spot, spot: Spot, grading: Grading, named: SampleSuite) -> Draft:
     """Make the suite of some samples.
 
     Raises:

@@ -6,7 +6,7 @@ from typing import Any
 
 from evals_app.engine.basics.template import escape_braces as with_backslashes
 from evals_app.formats.foreign.chats import INSTRUCTIONS, Chat
-from evals_app.formats.foreign.draft import Draft, drafted
+from evals_app.formats.foreign.draft import Draft, make_draft
 from evals_app.formats.foreign.shapes import SourcePlaces, distinct_names
 from evals_app.formats.foreign.spots import Spot
 from evals_app.formats.reading.problems import Loc, NoAgent
@@ -81,9 +81,9 @@ def suite_draft(suite: SampleSuite, spot: Spot) -> Draft:
     }
     for n, case in enumerate(suite.cases):
         own = [pair for pair in checks[n] if pair[0] not in data["assertions"]]
-        data["cases"][n]["turns"][0] |= _graded(own, is_graded=bool(shared))
+        data["cases"][n]["turns"][0] |= _checks_of_turn(own, is_graded=bool(shared))
         _note(places, n, case, own)
-    draft = drafted("suite", "openai-evals", spot.document, data, place=places)
+    draft = make_draft("suite", "openai-evals", spot.document, data, place=places)
     return draft if suite.agent else draft.without_agent()
 
 
@@ -109,7 +109,7 @@ def _without_value(check: Json) -> Json:
     return {key: value for key, value in check.items() if key != "value"}
 
 
-def _graded(own: Sequence[tuple[Json, Spot]], *, is_graded: bool) -> Json:
+def _checks_of_turn(own: Sequence[tuple[Json, Spot]], *, is_graded: bool) -> Json:
     """Return the checks of a turn besides those of the suite, if that has any."""
     if own or not is_graded:
         return {"assertions": [check for check, _ in own], "inherit": bool(own) and is_graded}

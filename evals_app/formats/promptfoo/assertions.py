@@ -70,7 +70,7 @@ def read_checks(
     spot: ProjectSpot, setting: AssertionContext, share: float = 1.0
 ) -> list[tuple[Json, ProjectSpot]]:
     """Return the checks that an assertion means, each with its place; report what is lost."""
-    followed = _referred(spot, setting)
+    followed = _follow(spot, setting)
     written = followed.part(Assertion) if followed else None
     if followed is None or written is None:
         return []
@@ -101,7 +101,7 @@ def _weight(written: float | None, *, metric_only: bool) -> float:
     return 0.0 if metric_only else 1.0 if written is None else written
 
 
-def _referred(spot: ProjectSpot, setting: AssertionContext) -> ProjectSpot | None:
+def _follow(spot: ProjectSpot, setting: AssertionContext) -> ProjectSpot | None:
     """Follow a reference to another place of the configuration; None, and reported: it is not there."""
     written = spot.value
     reference = written.get("$ref") if isinstance(written, dict) else None
@@ -171,18 +171,18 @@ def _value(spot: ProjectSpot, values: Vars, kind: str) -> Any:
     here = spot.at("value")
     written = here.value
     if not is_file(written):
-        return _filled(written, values, here, kind)
+        return _fill(written, values, here, kind)
     if is_program(written):
         raise NoEquivalentError(CODE)
     for path in here.files(written)[:1]:
         if is_data(path) and (document := here.project.document(here, path)):
             return document.data
         if not is_data(path) and (text := here.project.text(here, path)) is not None:
-            return _filled(text.strip(), values, here, kind)
+            return _fill(text.strip(), values, here, kind)
     raise _UnreadError
 
 
-def _filled(value: Any, values: Vars, here: ProjectSpot, kind: str) -> Any:
+def _fill(value: Any, values: Vars, here: ProjectSpot, kind: str) -> Any:
     if isinstance(value, str):
         template = NunjucksTemplate(value)
         if template.problem:
@@ -193,9 +193,9 @@ def _filled(value: Any, values: Vars, here: ProjectSpot, kind: str) -> Any:
         return _text_of(template, values, kind)
     if isinstance(value, list):
         # A text of a list is not cut at its commas.
-        return [_filled(item, values, here, _ONE if kind in LISTS else kind) for item in value]
+        return [_fill(item, values, here, _ONE if kind in LISTS else kind) for item in value]
     if isinstance(value, dict):
-        return {key: _filled(item, values, here, kind) for key, item in value.items()}
+        return {key: _fill(item, values, here, kind) for key, item in value.items()}
     return value
 
 
@@ -209,7 +209,7 @@ def _text_of(template: NunjucksTemplate, values: Vars, kind: str) -> str:
         return template.literal(values)
     mapping = next((name for name, value in holding.items() if _has_mapping(value)), None)
     if kind in LISTS and mapping is None:
-        return template.joined(values)
+        return template.fill_as_text(values)
     name = mapping or next(iter(holding))
     if mapping:
         raise NoEquivalentError(
@@ -257,17 +257,17 @@ def _common(
         if template.problem:
             spot.at("metric").lose(f"{template.problem}. It stays as it is.")
         name = template.literal(setting.values)[:_NAME_CHARS]
-        common |= given("name", name or None)
+        common |= optional_key("name", name or None)
     if not math.isclose(weight, 1):
         common["weight"] = round(weight, 6)
     grader = setting.grader if written.provider is None else spot.at("provider")
     if grader is not None and check["type"] in BY_JUDGE:
-        common |= given("model", judge_of(grader))
+        common |= optional_key("model", judge_of(grader))
     if grader is not None and check["type"] == "semantic_similarity":
-        common |= given("embedding_model", embedder_of(grader))
+        common |= optional_key("embedding_model", embedder_of(grader))
     return {**check, **common}
 
 
-def given(key: str, value: Any) -> Json:
+def optional_key(key: str, value: Any) -> Json:
     """Return a key with its value; nothing if it is None."""
     return {} if value is None else {key: value}

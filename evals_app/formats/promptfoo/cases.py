@@ -10,7 +10,7 @@ from evals_app.engine.specs.files import is_shown_as_it_is, media_type
 from evals_app.formats.promptfoo.rows import as_test
 from evals_app.formats.promptfoo.shapes import Scenario, Test
 from evals_app.formats.promptfoo.source import ProjectSpot, is_data, is_file
-from evals_app.formats.promptfoo.templates import NunjucksTemplate, composed, text_of
+from evals_app.formats.promptfoo.templates import NunjucksTemplate, compose_variables, text_of
 
 _MAX_COMBINATIONS = 1_000
 _NAME_CHARS = 120
@@ -98,7 +98,7 @@ class ExpandedTest:
         _tell_kept(spot, template)
         return template.message(self.values)
 
-    def wanted(self, key: str) -> Sequence[str] | None:
+    def names_of(self, key: str) -> Sequence[str] | None:
         """Return the names of the prompts or providers that it is for; None: of all."""
         return self._last(key)  # type: ignore[no-any-return]
 
@@ -143,7 +143,7 @@ def _entries(spot: ProjectSpot) -> Iterator[ProjectSpot]:
     for entry in spot.entries():
         written = entry.value
         if isinstance(written, str):
-            for file in entry.loaded(written, checks=1):
+            for file in entry.load(written, checks=1):
                 yield from _of_file(file)
         elif isinstance(written, dict) and "path" in written and "vars" not in written:
             entry.lose(
@@ -177,7 +177,7 @@ class _Variables:
     def load(self, spot: ProjectSpot) -> None:
         written = spot.value
         if isinstance(written, str) and (is_file(written) or is_data(written)):
-            for file in spot.loaded(written):
+            for file in spot.load(written):
                 self.load(file)
         elif isinstance(written, dict):
             self.values |= {str(key): self._value(spot.at(key)) for key in written}
@@ -234,7 +234,7 @@ def _cases(layers: Sequence[Layer]) -> Iterator[ExpandedTest]:
                 _tell_kept(_spot_of(name, layers), NunjucksTemplate(text))
     for combination in product(*several.values()):
         chosen = dict(zip(several, combination, strict=True))
-        values = composed({**loaded.values, **chosen})
+        values = compose_variables({**loaded.values, **chosen})
         yield replace(case, values=values, name=_name(layers[-1].says.description, values, chosen))
 
 

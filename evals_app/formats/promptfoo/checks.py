@@ -185,14 +185,14 @@ def _kind(says: Translate, *, negates: bool = False, whole: str = "") -> Transla
     `whole` is why only the whole reply is read; without it, a part can be.
     """
 
-    def checked(a: FilledAssertion) -> list[Json]:
+    def check(a: FilledAssertion) -> list[Json]:
         if a.inverse and not negates:
             raise NoEquivalentError(f"{a.kind} cannot be negated here.")
         if a.place and whole:
             raise NoEquivalentError(whole.format(place=a.place))
         return says(a)
 
-    return checked
+    return check
 
 
 def _texts(
@@ -302,7 +302,7 @@ def _is_json(a: FilledAssertion) -> list[Json]:
 # Judged.
 
 
-def _judged(criteria: str, opposite: str) -> Translate:
+def _judge(criteria: str, opposite: str) -> Translate:
     """Ask for criteria that hold the value of the assertion."""
 
     def says(a: FilledAssertion) -> list[Json]:
@@ -423,8 +423,8 @@ def _tool_f1(a: FilledAssertion) -> list[Json]:
     return [{"type": "tool_calls", "tools": a.texts(), "exact": True}]
 
 
-_RUBRIC = _judged("{}", "The reply does not meet this: {}")
-_FACTS = _judged("Nothing in the reply contradicts this; it may say less, or more: {}", "")
+_RUBRIC = _judge("{}", "The reply does not meet this: {}")
+_FACTS = _judge("Nothing in the reply contradicts this; it may say less, or more: {}", "")
 _text = partial(_kind, negates=True, whole=_WHOLE)
 _contained = _text(_contains)
 _any_contained = _text(lambda a: _texts(a, *a.texts(), case_sensitive=a.case_sensitive))
@@ -464,7 +464,7 @@ CHECKS: dict[str, Translate] = {
         lambda a: _texts(a, a.text(), begin=rf"\A{a.spaces}", case_sensitive=a.case_sensitive)
     ),
     "tool-call-f1": _kind(_tool_f1),
-    "trajectory:goal-success": _judged(
+    "trajectory:goal-success": _judge(
         "With its replies and tool calls the agent achieved this: {}",
         "The agent did not achieve this: {}",
     ),

@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import Any
 
-from evals_app.formats.foreign.draft import Draft, drafted
+from evals_app.formats.foreign.draft import Draft, make_draft
 from evals_app.formats.foreign.shapes import GENERIC, SourcePlaces, distinct_names, slug_of
-from evals_app.formats.promptfoo.assertions import AssertionContext, given, read_checks
+from evals_app.formats.promptfoo.assertions import AssertionContext, optional_key, read_checks
 from evals_app.formats.promptfoo.cases import ExpandedTest, is_meant, read_cases
 from evals_app.formats.promptfoo.prompts import FilledPrompt, PromptTemplate, read_prompts
 from evals_app.formats.promptfoo.providers import SuiteTarget, read_targets
@@ -77,7 +77,7 @@ class Evaluation:
             self._tell_unasked(suites)
         if not suites and self._root.project.base.is_sound:
             self._refuse(self._root, "None of these tests can be asked, so no suite is made.")
-        return [*self._agents.values(), *map(self._drafted, suites)]
+        return [*self._agents.values(), *map(self._suite_draft, suites)]
 
     def _refuse(self, spot: ProjectSpot, message: str) -> None:
         """Refuse a configuration of which nothing is left; what was lost are its errors now."""
@@ -99,8 +99,8 @@ class Evaluation:
         cases = (case for suite in suites for turns in suite.cases for case, _ in turns)
         asked = self._unasked | set(map(id, cases))
         for case in self._cases:
-            _tell_unknown(case.spot, "prompts", case.wanted("prompts"), prompts)
-            _tell_unknown(case.spot, "providers", case.wanted("providers"), providers)
+            _tell_unknown(case.spot, "prompts", case.names_of("prompts"), prompts)
+            _tell_unknown(case.spot, "providers", case.names_of("providers"), providers)
             if id(case) not in asked:
                 message = "No provider and prompt apply to this test. It is left out."
                 case.spot.lose(message, checks=len(case.assertions))
@@ -129,8 +129,8 @@ class Evaluation:
         """Return what a target is asked, the turns of a conversation together."""
         conversations: dict[Any, list[tuple[ExpandedTest, FilledPrompt]]] = {}
         for case in self._cases:
-            is_asked = is_meant(case.wanted("prompts"), prompt.labels)
-            if not (is_asked and is_meant(case.wanted("providers"), target.labels)):
+            is_asked = is_meant(case.names_of("prompts"), prompt.labels)
+            if not (is_asked and is_meant(case.names_of("providers"), target.labels)):
                 continue
             if (question := self._question(case, prompt)) is not None:
                 key = case.conversation if prompt.is_conversation else id(case)
@@ -173,12 +173,12 @@ class Evaluation:
             data = {"agent": target.name[:_NAME_CHARS], "slug": slug, "system_prompt": system}
             places = SourcePlaces(document, target.spot.loc)
             places.note(("system_prompt",), prompt.spot.document, prompt.spot.loc)
-            self._agents[slug] = drafted(
+            self._agents[slug] = make_draft(
                 "agent", "promptfoo", document, data | target.made, place=places
             )
         return slug
 
-    def _drafted(self, suite: _Suite) -> Draft:
+    def _suite_draft(self, suite: _Suite) -> Draft:
         document = self._root.document
         places = SourcePlaces(document)
         places.note(("agent",), suite.target.spot.document, suite.target.spot.loc)
@@ -194,8 +194,8 @@ class Evaluation:
             "agent": suite.agent,
             "description": self._config.description or "",
             "tags": [f"{key}={value}" for key, value in self._config.tags.items()],
-            **given("trials", self._options.repeat),
-            **given("concurrency", self._options.max_concurrency),
+            **optional_key("trials", self._options.repeat),
+            **optional_key("concurrency", self._options.max_concurrency),
             "cases": [
                 {"name": name, **case}
                 for name, case in zip(distinct_names(names), cases, strict=True)
@@ -203,7 +203,7 @@ class Evaluation:
         }
         if suite.threshold is not None:
             data |= {"pass_rule": "score", "pass_threshold": suite.threshold}
-        return drafted("suite", "promptfoo", document, data, place=places)
+        return make_draft("suite", "promptfoo", document, data, place=places)
 
     def _case(self, suite: _Suite, n: int, places: SourcePlaces) -> Json:
         turns = suite.cases[n]
@@ -218,7 +218,7 @@ class Evaluation:
             "turns": [
                 self._turn(suite, turn, (*here, "turns", t), places) for t, turn in enumerate(turns)
             ],
-            **given("turn_timeout_s", timeout_ms and timeout_ms / 1000),
+            **optional_key("turn_timeout_s", timeout_ms and timeout_ms / 1000),
         }
 
     def _turn(

@@ -125,7 +125,10 @@ class _Reader:
 
     def _any_of(self, parts: Sequence[str]) -> Json:
         """Say that one of several texts is there, which one pattern can say."""
-        read = (self._said(_without_brackets(part.strip()), negated=False) for part in parts)
+        read = (
+            self._condition_pattern(_without_brackets(part.strip()), negated=False)
+            for part in parts
+        )
         patterns = [pattern for pattern in read if pattern and not pattern.negated]
         cases = {pattern.case_sensitive for pattern in patterns}
         if len(patterns) < len(parts) or len(cases) > 1:
@@ -145,12 +148,12 @@ class _Reader:
             is_not = negated is (match["sign"][0] == "=")
             if not match["changes"] and not is_not:
                 return {"type": "exact_match", "value": self._text(match)[0]}
-        pattern = self._said(condition, negated=negated)
+        pattern = self._condition_pattern(condition, negated=negated)
         if pattern is None:
             raise NotSayableError
         return pattern.check()
 
-    def _said(self, condition: str, *, negated: bool) -> _Pattern | None:
+    def _condition_pattern(self, condition: str, *, negated: bool) -> _Pattern | None:
         """Say a condition about the text of the reply as a pattern."""
         if match := _FINDS.fullmatch(condition):
             text, is_exact = self._text(match)
@@ -166,9 +169,9 @@ class _Reader:
             return _Pattern(rf"\A{space}{re.escape(text)}{space}\z", is_exact, is_not)
         if match := _LENGTH.fullmatch(condition):
             characters = partial(_characters, is_trimmed=".trim()" in match["changes"])
-            return _counted(match, characters, negated=negated)
+            return _count_pattern(match, characters, negated=negated)
         if match := _WORDS.fullmatch(condition):
-            return _counted(match, partial(_words, match), negated=negated)
+            return _count_pattern(match, partial(_words, match), negated=negated)
         if match := _MATCHES.fullmatch(condition):
             pattern, flags = match["one"] or match["other"], match["flags"] or match["others"] or ""
             return _regex(pattern, flags, negated=negated)
@@ -211,10 +214,10 @@ class _Reader:
 
     def _literal(self, written: str) -> Any:
         if written[0] in "'\"`":
-            return _unquoted(written)
+            return _unquote(written)
         if written.startswith("context.vars"):
             name = written.removeprefix("context.vars").lstrip(".")
-            name = _unquoted(name[1:-1]) if name.startswith("[") else name
+            name = _unquote(name[1:-1]) if name.startswith("[") else name
             return self.values.get(name)
         try:
             return None if written == "undefined" else json.loads(written)
@@ -222,7 +225,7 @@ class _Reader:
             raise NotSayableError from None  # 007
 
 
-def _counted(
+def _count_pattern(
     match: re.Match[str], pattern: Callable[[int, int | None], str], *, negated: bool
 ) -> _Pattern:
     """Say that there are so many of something, at least or at most."""
@@ -245,8 +248,8 @@ def _characters(least: int, most: int | None, *, is_trimmed: bool) -> str:
             raise NotSayableError
         return r"\S"
     if most is None:
-        return rf"\A{_repeated('(?s:.)', least, least)}"
-    return rf"\A{_repeated('(?s:.)', least, most)}\z"
+        return rf"\A{_repeat_pattern('(?s:.)', least, least)}"
+    return rf"\A{_repeat_pattern('(?s:.)', least, most)}\z"
 
 
 def _words(match: re.Match[str], least: int, most: int | None) -> str:
@@ -257,11 +260,13 @@ def _words(match: re.Match[str], least: int, most: int | None) -> str:
     piece, gap, around = (r"\S+", r"\s+", r"\s*") if at_runs else ("[^ ]*", " ", "")
     if most == 0:
         raise NotSayableError  # split never gives nothing
-    further = _repeated(f"(?:{gap}{piece})", max(least - 1, 0), None if most is None else most - 1)
+    further = _repeat_pattern(
+        f"(?:{gap}{piece})", max(least - 1, 0), None if most is None else most - 1
+    )
     return rf"\A{around}{piece}{further}{around}\z"
 
 
-def _repeated(pattern: str, least: int, most: int | None) -> str:
+def _repeat_pattern(pattern: str, least: int, most: int | None) -> str:
     """Repeat a pattern, in pieces of which each is short enough."""
     pieces = [f"{pattern}{{{count}}}" for count in _pieces(least)]
     if most is None:
@@ -283,7 +288,7 @@ def _regex(pattern: str, flags: str, *, negated: bool) -> _Pattern:
     return _Pattern(f"(?{inline}){plain}" if inline else plain, "i" not in flags, negated)
 
 
-def _unquoted(written: str) -> str:
+def _unquote(written: str) -> str:
     def character(match: re.Match[str]) -> str:
         if code := match[1] or match[2]:
             return chr(int(code, 16))

@@ -75,7 +75,7 @@ class PromptTemplate:
             asked = with_backslashes(_question(values))
             return FilledPrompt(asked, [], "", "", {}) if asked.strip() else None
         chat = self.chat or _chat(self.text.fill(values)) or [ChatMessage("user", self.text)]
-        spoken = _spoken(chat, values)
+        spoken = _merge_speakers(chat, values)
         if not spoken or spoken[-1]["role"] != "user" or spoken[0]["role"] != "user":
             return None
         instructions = NunjucksTemplate(
@@ -104,7 +104,7 @@ def _question(values: Vars) -> str:
     return texts[key] if key else "\n".join(f"{item}: {text}" for item, text in texts.items())
 
 
-def _spoken(chat: Sequence[ChatMessage], values: Vars) -> list[dict[str, str]]:
+def _merge_speakers(chat: Sequence[ChatMessage], values: Vars) -> list[dict[str, str]]:
     """Return what was said before and now; messages of one speaker in a row are one."""
     spoken: list[dict[str, str]] = []
     for message in chat:
@@ -143,7 +143,7 @@ def _entries(spot: ProjectSpot) -> Iterator[ProjectSpot]:
     for entry in spot.entries():
         written = entry.value
         if is_file(written) and written.endswith((".yaml", ".yml")):
-            for file in entry.loaded(written):
+            for file in entry.load(written):
                 rows = file.value if isinstance(file.value, list) else []
                 is_chat = any(isinstance(row, dict) and "role" in row for row in rows)
                 yield from [entry] if is_chat or not rows else file.entries()

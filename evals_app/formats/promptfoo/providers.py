@@ -60,7 +60,7 @@ class SuiteTarget:
         spot = self.spot.at("transform")
         return [] if self.agent is not None or spot.value is None else [spot]
 
-    def joined(self, other: "SuiteTarget") -> "SuiteTarget":
+    def merge(self, other: "SuiteTarget") -> "SuiteTarget":
         """Return one that is asked whatever this or another is asked."""
         prompts = None
         if self.prompts is not None and other.prompts is not None:
@@ -91,7 +91,7 @@ def _distinct(targets: Sequence[SuiteTarget]) -> list[SuiteTarget]:
         if (n := next(same, None)) is None:
             kept.append(target)
         else:
-            kept[n] = kept[n].joined(target)
+            kept[n] = kept[n].merge(target)
     slugs = map(slug_of, distinct_names([item.slug for item in kept]))
     return [replace(item, slug=slug) for item, slug in zip(kept, slugs, strict=True)]
 
@@ -100,7 +100,7 @@ def _entries(spot: ProjectSpot) -> Iterator[ProjectSpot]:
     for entry in spot.entries():
         written = entry.value
         if is_file(written) and written.endswith((".yaml", ".yml", ".json")):
-            for file in entry.loaded(written):
+            for file in entry.load(written):
                 yield from file.entries()
         elif isinstance(written, dict) and len(written) == 1 and ":" in next(iter(written)):
             # {openai:gpt-5: {config: ...}}
@@ -196,7 +196,7 @@ def _tools(spot: ProjectSpot, provider: ProviderOptions) -> list[Json]:
 def _definitions(spot: ProjectSpot) -> Iterator[ProjectSpot]:
     for item in spot.entries():
         if is_file(item.value):
-            for file in item.loaded(item.value):
+            for file in item.load(item.value):
                 yield from file.entries()
         else:
             yield item

@@ -38,7 +38,7 @@ def as_test(row: Mapping[str, str]) -> dict[str, Any]:
         elif match := _CONFIG.fullmatch(column):
             settings += [(match[1], match[2], cell)] if cell.strip() else []
         elif match := _METADATA.fullmatch(column):
-            test["metadata"][match[1]] = _listed(cell) if match[2] else cell
+            test["metadata"][match[1]] = _split_list(cell) if match[2] else cell
         elif column in ("__prefix", "__suffix"):
             test["options"][column.removeprefix("__")] = cell
         elif column.startswith("__"):
@@ -71,7 +71,7 @@ def as_assertion(cell: str) -> dict[str, Any]:
     return assertion if threshold is None else {**assertion, "threshold": float(threshold)}
 
 
-def _listed(cell: str) -> list[str]:
+def _split_list(cell: str) -> list[str]:
     return [item.strip().replace("\\,", ",") for item in _COMMA.split(cell) if item.strip()]
 
 

@@ -14,7 +14,7 @@ from evals_app.formats.foreign.draft import cut_texts
 from evals_app.formats.foreign.foreign_file import ForeignFile
 from evals_app.formats.foreign.shapes import Foreign, ReaderContext
 from evals_app.formats.reading.json_lines import read_json_lines
-from evals_app.formats.reading.parsed_file import Node, ParsedFile, decoded
+from evals_app.formats.reading.parsed_file import Node, ParsedFile, decode_text
 from evals_app.formats.reading.problems import FormatError, Loc, Problem, ProblemDetails
 from evals_app.formats.reading.yaml_source import read_yaml
 
@@ -80,7 +80,7 @@ class PromptfooProject:
         """Read a file of text that a place names; None, and reported: it cannot be read."""
         content = self.content(spot, path)
         try:
-            return None if content is None else decoded(self.base.path(path), content)
+            return None if content is None else decode_text(self.base.path(path), content)
         except FormatError as error:
             self.base.problems += error.problems
             return None
@@ -141,7 +141,7 @@ class ProjectSpot(spots.Spot):
             self.say("No file in this folder or below it matches this path.")
         return paths[:_MAX_FILES]
 
-    def loaded(self, written: str, *, checks: int = 0) -> Iterator["ProjectSpot"]:
+    def load(self, written: str, *, checks: int = 0) -> Iterator["ProjectSpot"]:
         """Return the files of data that a reference means; `checks` are lost with one."""
         if self.depth == _MAX_DEPTH:
             self.say(
@@ -182,7 +182,7 @@ def _read(path: str, content: bytes) -> ParsedFile:
 
 def _read_csv(path: str, content: bytes) -> ParsedFile:
     """Read a table into one mapping for each row."""
-    text = io.StringIO(decoded(path, content), newline="")
+    text = io.StringIO(decode_text(path, content), newline="")
     reader = csv.DictReader(text, restkey=_TOO_MANY, restval="")
     rows, nodes = [], []
     counts = Counter(name.strip() for name in reader.fieldnames or () if name)

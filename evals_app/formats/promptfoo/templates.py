@@ -77,20 +77,22 @@ class NunjucksTemplate:
 
         What cannot be filled in stays.
         """
-        return self._replaced(lambda expression: text_of(value_of(expression, values)))
+        return self._replace(lambda expression: text_of(value_of(expression, values)))
 
     def literal(self, values: Vars) -> str:
         """Return the whole text, raw blocks opened."""
-        return opened(self.fill(values))
+        return open_raw_blocks(self.fill(values))
 
     def holding(self, values: Vars) -> dict[str, list[Any] | Mapping[str, Any]]:
         """Return the expressions that mean a list or a mapping, with what they mean."""
         meant = ((expression, value_of(expression, values)) for expression in self.expressions())
         return {name: value for name, value in meant if isinstance(value, list | Mapping)}
 
-    def joined(self, values: Vars) -> str:
+    def fill_as_text(self, values: Vars) -> str:
         """Return the whole text with lists in it as Nunjucks writes them: between commas."""
-        return opened(self._replaced(lambda expression: _joined(value_of(expression, values))))
+        return open_raw_blocks(
+            self._replace(lambda expression: _join_list(value_of(expression, values)))
+        )
 
     def message(self, values: Vars) -> str:
         """Return the whole text as a message of ours: braces of raw blocks have a backslash."""
@@ -104,7 +106,7 @@ class NunjucksTemplate:
     def values(self, values: Vars) -> dict[str, str]:
         """Return what each expression in it means."""
         return {
-            expression: opened(text_of(value_of(expression, values)))
+            expression: open_raw_blocks(text_of(value_of(expression, values)))
             for expression in self.expressions()
             if not _cannot(expression)
         }
@@ -112,10 +114,10 @@ class NunjucksTemplate:
     def with_parameters(self) -> str:
         """Return the text with parameters of a case in place of its variables."""
         return _with_backslashes(
-            self._replaced(lambda expression: f"{{{{threadContext.params.{expression}}}}}")
+            self._replace(lambda expression: f"{{{{threadContext.params.{expression}}}}}")
         )
 
-    def _replaced(self, give: Callable[[str], str]) -> str:
+    def _replace(self, give: Callable[[str], str]) -> str:
         def replacement(match: re.Match[str]) -> str:
             expression = _inside(match)
             if expression is None or _cannot(expression):
@@ -125,11 +127,11 @@ class NunjucksTemplate:
         return _EXPRESSION.sub(replacement, self.text)
 
 
-def _joined(value: Any) -> str:
-    return ",".join(map(_joined, value)) if isinstance(value, list) else text_of(value)
+def _join_list(value: Any) -> str:
+    return ",".join(map(_join_list, value)) if isinstance(value, list) else text_of(value)
 
 
-def opened(text: str) -> str:
+def open_raw_blocks(text: str) -> str:
     """Return what raw blocks hold in their place."""
     return _RAW.sub(r"\1", text)
 
@@ -174,7 +176,7 @@ def value_of(expression: str, values: Vars) -> Any:
     return value
 
 
-def composed(values: Vars) -> dict[str, Any]:
+def compose_variables(values: Vars) -> dict[str, Any]:
     """Fill in variables that is in the values of others, as long as the texts stay short."""
     filled = dict(values)
     for _ in range(_ROUNDS):

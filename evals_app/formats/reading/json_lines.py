@@ -8,7 +8,7 @@ from evals_app.formats.reading.parsed_file import (
     LineIndex,
     Node,
     ParsedFile,
-    decoded,
+    decode_text,
     faults,
     values_in,
 )
@@ -27,7 +27,7 @@ def read_json_lines(path: str, content: bytes) -> ParsedFile:
         FormatError: a value is not JSON, has a key twice, holds what cannot be stored, or there
             are too many.
     """
-    text = decoded(path, content)
+    text = decode_text(path, content)
     values: list[Any] = []
     nodes: list[Node] = []
     problems: list[Problem] = []

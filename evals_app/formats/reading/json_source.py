@@ -5,7 +5,7 @@ import re
 from functools import cached_property
 
 from evals_app.formats.reading.json_lines import read_json_lines
-from evals_app.formats.reading.parsed_file import LineIndex, Node, ParsedFile, decoded
+from evals_app.formats.reading.parsed_file import LineIndex, Node, ParsedFile, decode_text
 from evals_app.formats.reading.problems import FormatError, Loc, Problem
 
 _STRING = r'"[^"\\]*(?:\\.[^"\\]*)*"'
@@ -26,7 +26,7 @@ def read_json(path: str, content: bytes) -> ParsedFile:
         raise FormatError([Problem(path, 1, 1, "", "", "The file is empty.")])
     if len(values.data) > 1:
         return values
-    return ParsedFile(path, values.data[0], _Marks(decoded(path, content)))
+    return ParsedFile(path, values.data[0], _Marks(decode_text(path, content)))
 
 
 class _Marks:

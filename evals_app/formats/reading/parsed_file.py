@@ -14,8 +14,8 @@ from evals_app.formats.reading.problems import (
     Problem,
     ProblemDetails,
     keys_text,
-    shown,
     value_at,
+    value_text,
 )
 from evals_app.formats.reading.yaml_scalars import fault
 
@@ -128,12 +128,14 @@ class ParsedFile:
         """Make a Problem for a place in this file."""
         line, column = self.place(loc, at_key=about.get("at_key", False))
         value = about.get("value")
-        written = shown(self.value(loc), loc) if value is None else value
+        written = value_text(self.value(loc), loc) if value is None else value
         level = about.get("level", "error")
         checks = about.get("checks", 0)
-        return Problem(self.path, line, column, self.named(loc), written, message, level, checks)
+        return Problem(
+            self.path, line, column, self.place_text(loc), written, message, level, checks
+        )
 
-    def named(self, loc: Loc) -> str:
+    def place_text(self, loc: Loc) -> str:
         return keys_text(loc)
 
     def value(self, loc: Loc) -> Any:
@@ -195,7 +197,7 @@ def faults(data: Any) -> Iterator[tuple[Loc, str]]:
                 yield loc, problem
 
 
-def decoded(path: str, content: bytes) -> str:
+def decode_text(path: str, content: bytes) -> str:
     """Return the text of a file.
 
     Raises:

@@ -97,7 +97,7 @@ def keys_text(loc: Loc) -> str:
         elif step and all(char.isalnum() or char in "_-" for char in step):
             text += f".{step}" if text else step
         else:
-            text += f"[{json.dumps(shortened(step), ensure_ascii=False)}]"
+            text += f"[{json.dumps(shorten(step), ensure_ascii=False)}]"
     # Half of a surrogate pair could not be sent to anybody.
     return text.encode(errors="backslashreplace").decode()
 
@@ -133,17 +133,17 @@ def has_secret(line: str) -> bool:
     return is_secret(tuple(_KEYS.findall(line))) or _CREDENTIALS.search(line) is not None
 
 
-def shown(value: Any, loc: Loc = ()) -> str:
+def value_text(value: Any, loc: Loc = ()) -> str:
     """Write a value for an error message, shortened; empty for lists and mappings."""
     if isinstance(value, list | dict):
         return ""  # the place says enough
     # JSON is what YAML calls it: true, null, "text".
     text = json.dumps(value, ensure_ascii=False, default=str)
-    return shortened(text, () if value is None else loc)
+    return shorten(text, () if value is None else loc)
 
 
-def shortened(text: str, loc: Loc = ()) -> str:
+def shorten(text: str, loc: Loc = ()) -> str:
     """Leave out the middle of a long text, and all of one that may be a secret."""
     if is_secret(loc):
         return _HIDDEN
-    return quoting.shortened(_CREDENTIALS.sub(_HIDDEN, text), _SHOWN)
+    return quoting.cut_middle(_CREDENTIALS.sub(_HIDDEN, text), _SHOWN)

@@ -5,7 +5,7 @@ import tomllib
 from datetime import date, datetime, time
 from typing import Any
 
-from evals_app.formats.reading.parsed_file import Node, ParsedFile, decoded, faults
+from evals_app.formats.reading.parsed_file import Node, ParsedFile, decode_text, faults
 from evals_app.formats.reading.problems import FormatError, Problem
 
 MAX_CHARS = 1_000_000  # it tells about agents and holds no cases
@@ -25,7 +25,7 @@ def read_toml(path: str, content: bytes) -> ParsedFile:
     Raises:
         FormatError: it is not TOML, or holds what cannot be stored.
     """
-    text = decoded(path, content)
+    text = decode_text(path, content)
     if len(text) > MAX_CHARS:
         message = f"The file has more than {MAX_CHARS:,} characters."
         raise FormatError([Problem(path, 0, 0, "", "", message)])

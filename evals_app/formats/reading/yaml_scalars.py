@@ -34,7 +34,7 @@ def fault(value: Any) -> str:
     return TOO_LONG if isinstance(value, int) and abs(value) >= _MAX_INTEGER else ""
 
 
-def resolved(text: str) -> Any:
+def resolve_scalar(text: str) -> Any:
     """Read a plain scalar as YAML 1.1 does, except that times and dates stay text.
 
     Raises:

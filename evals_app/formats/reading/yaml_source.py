@@ -16,16 +16,16 @@ from typing import Any
 
 import yaml
 
-from evals_app.formats.reading.parsed_file import MAX_NODES, ParsedFile, Surprise, decoded
+from evals_app.formats.reading.parsed_file import MAX_NODES, ParsedFile, Surprise, decode_text
 from evals_app.formats.reading.problems import (
     FormatError,
     Loc,
     Problem,
     holds,
     keys_text,
-    shortened,
+    shorten,
 )
-from evals_app.formats.reading.yaml_scalars import is_surprising, resolved
+from evals_app.formats.reading.yaml_scalars import is_surprising, resolve_scalar
 from fixtures_app.ground.json_data import text_fault
 
 MAX_DEPTH = 64
@@ -70,7 +70,7 @@ def read_yaml(path: str, content: bytes) -> ParsedFile:
         FormatError: it is not YAML, or uses what evals have no use for: tags, several documents,
             keys that are not text, NaN, aliases that multiply.
     """
-    text = decoded(path, content)
+    text = decode_text(path, content)
     builder = _Builder(path, text)
     try:
         for event in yaml.parse(text, Loader=_LOADER):
@@ -190,7 +190,7 @@ class _Marks:
         if isinstance(step, int):
             if number not in self._items:
                 self._items[number] = array("I", self._entries(number, len(data)))
-            child = self._resolved(self._items[number][step])
+            child = self._follow_alias(self._items[number][step])
             return child, child
         if number not in self._keys:
             children = self._children(number, data)
@@ -201,11 +201,11 @@ class _Marks:
         """Return what is in a list or a mapping: its step, and the numbers of key and value."""
         if isinstance(data, list):
             for n, child in enumerate(self._entries(number, len(data))):
-                yield n, self._resolved(child), self._resolved(child)
+                yield n, self._follow_alias(child), self._follow_alias(child)
         if not isinstance(data, dict):
             return
         sources = self._sources.get(number, [])
-        written = list(self._written(number, data))
+        written = list(self._own_entries(number, data))
         yield from written
         given = {name for name, _, _ in written} if sources else set()
         for source, merged in sources:
@@ -214,7 +214,7 @@ class _Marks:
                     given.add(name)
                     yield name, key, value
 
-    def _written(self, number: int, data: _Json) -> Iterator[tuple[str, int, int]]:
+    def _own_entries(self, number: int, data: _Json) -> Iterator[tuple[str, int, int]]:
         """Return the entries of a mapping that are written in it."""
         names = iter(data)
         last = number + self._extents[number]
@@ -222,7 +222,7 @@ class _Marks:
         while key < last:
             value = key + self._extents[key]
             if key not in self._merges:
-                yield next(names), self._resolved(key), self._resolved(value)
+                yield next(names), self._follow_alias(key), self._follow_alias(value)
             key = value + self._extents[value]
 
     def _entries(self, number: int, count: int) -> Iterator[int]:
@@ -231,7 +231,7 @@ class _Marks:
             yield child
             child += self._extents[child]
 
-    def _resolved(self, number: int) -> int:
+    def _follow_alias(self, number: int) -> int:
         return self._aliases.get(number, number)
 
 
@@ -296,7 +296,7 @@ class _Builder:
     def _problem(self, at: yaml.Event | _Part, message: str, value: str = "") -> None:
         place = self.marks.at(at.number) if isinstance(at, _Part) else _mark(at)
         loc = self._loc()
-        written = shortened(value, loc) if value else ""
+        written = shorten(value, loc) if value else ""
         self.problems.append(Problem(self.path, *place, keys_text(loc), written, message))
 
     def _loc(self) -> Loc:
@@ -340,7 +340,7 @@ class _Builder:
             return part
         part.raw = text
         try:
-            part.data = resolved(text)
+            part.data = resolve_scalar(text)
         except ValueError as error:
             self._problem(event, str(error), text)
         if part.data is None or isinstance(part.data, str):
@@ -370,9 +370,9 @@ class _Builder:
             for name, value in other.items():
                 # What is written out wins over what is merged in.
                 if name not in part.data:
-                    size, height = _measured(value)
+                    size, height = _measure(value)
                     self._take_room(event, size, _ALIASES)
-                    part.data[name] = _copied(value)
+                    part.data[name] = _copy(value)
                     self._grow(part, size, height)
         self._attach(part)
 
@@ -388,7 +388,7 @@ class _Builder:
         else:
             self._take_room(event, part.size, _ALIASES)
             self.marks.add(event, alias=part.number)
-            self._attach(replace(part, data=_copied(part.data)))
+            self._attach(replace(part, data=_copy(part.data)))
 
     def _attach(self, part: _Part) -> None:
         if not self._stack:
@@ -443,20 +443,20 @@ class _Builder:
         self._grow(parent, value.size, value.height)
 
 
-def _measured(data: Any) -> tuple[int, int]:
+def _measure(data: Any) -> tuple[int, int]:
     """Count values, and how deep they are nested; recursion is bounded, as that depth is."""
     inner = data.values() if isinstance(data, dict) else data if isinstance(data, list) else ()
     size, height = 1, 1
     for item in inner:
-        more, deeper = _measured(item)
+        more, deeper = _measure(item)
         size, height = size + more, max(height, deeper + 1)
     return size, height
 
 
-def _copied(data: Any) -> Any:
+def _copy(data: Any) -> Any:
     if isinstance(data, dict):
-        return {key: _copied(item) for key, item in data.items()}
-    return [_copied(item) for item in data] if isinstance(data, list) else data
+        return {key: _copy(item) for key, item in data.items()}
+    return [_copy(item) for item in data] if isinstance(data, list) else data
 
 
 def _mark(event: yaml.Event) -> tuple[int, int]:

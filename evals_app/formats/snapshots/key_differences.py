@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from evals_app.formats.reading.problems import Loc, keys_text, shown
+from evals_app.formats.reading.problems import Loc, keys_text, value_text
 
 # By these the entries of lists are known; others are known by their position.
 _NAMES = ("name", "ref", "id", "slug", "model")
@@ -36,22 +36,22 @@ def differences(
 
     `loc` is where both are in something larger, in which one of them may be missing.
     """
-    yield from _compared(_dumped(before), _dumped(after), loc)
+    yield from _compare(_dump(before), _dump(after), loc)
 
 
-def _dumped(spec: BaseModel | None) -> Any:
+def _dump(spec: BaseModel | None) -> Any:
     if spec is None:
         return _NOTHING
     return spec.model_dump(mode="json", by_alias=True, exclude_defaults=True)
 
 
-def _compared(before: Any, after: Any, loc: Loc) -> Iterator[KeyDifference]:
+def _compare(before: Any, after: Any, loc: Loc) -> Iterator[KeyDifference]:
     if isinstance(before, dict) and isinstance(after, dict):
         for key, left, right in _pairs(before, after):
-            yield from _compared(*_filled(left, right), (*loc, key))
+            yield from _compare(*_fill_missing(left, right), (*loc, key))
     elif isinstance(before, list) and isinstance(after, list):
         for key, left, right in _pairs(_by_name(before), _by_name(after)):
-            yield from _compared(left, right, (*loc, key))
+            yield from _compare(left, right, (*loc, key))
     elif before != after or isinstance(before, bool) != isinstance(after, bool):
         left, right = _at_difference(before, after)
         yield KeyDifference(keys_text(loc), _text(left, loc), _text(right, loc))
@@ -62,7 +62,7 @@ def _pairs(before: dict[Any, Any], after: dict[Any, Any]) -> Iterator[tuple[Any,
         yield key, before.get(key, _NOTHING), after.get(key, _NOTHING)
 
 
-def _filled(left: Any, right: Any) -> tuple[Any, Any]:
+def _fill_missing(left: Any, right: Any) -> tuple[Any, Any]:
     """Return a key that only one side has as empty on the other, so that its values are named."""
     if left is _NOTHING and isinstance(right, list | dict) and right:
         return type(right)(), right
@@ -99,4 +99,4 @@ def _text(value: Any, loc: Loc) -> str:
         noun = "entry" if isinstance(value, list) else "key"
         plural = "entries" if isinstance(value, list) else "keys"
         return f"({len(value)} {noun if len(value) == 1 else plural})"
-    return shown(value, loc[2:] if loc[:1] in _NAMED_FREELY else loc)
+    return value_text(value, loc[2:] if loc[:1] in _NAMED_FREELY else loc)

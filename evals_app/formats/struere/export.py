@@ -79,7 +79,7 @@ def write_suite(
         "judgePrompt": suite.judge_prompt,
         "judgeContext": suite.judge_context,
     }
-    return write_yaml({**_filled(data), "cases": cases}), [*lost.problems]
+    return write_yaml({**_without_empty(data), "cases": cases}), [*lost.problems]
 
 
 def write_fixture(fixture: FixtureSpec) -> tuple[bytes, list[Problem]]:
@@ -112,7 +112,7 @@ class _Losses:
                 self.add((*loc, key), f"Struere has no `{key}` here.")
 
 
-def _filled(data: Mapping[str, Any]) -> dict[str, Any]:
+def _without_empty(data: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in data.items() if value not in ("", [], {}, None)}
 
 
@@ -150,7 +150,7 @@ def _case(suite: SuiteSpec, case: CaseSpec, loc: Loc, lost: _Losses) -> dict[str
         for a, assertion in enumerate(case.final_assertions)
     ]
     final = [check for check in checks if check is not None]
-    data = _filled(
+    data = _without_empty(
         {
             "name": case.name,
             "description": case.description,
@@ -160,7 +160,7 @@ def _case(suite: SuiteSpec, case: CaseSpec, loc: Loc, lost: _Losses) -> dict[str
         }
     )
     turns = [_turn(suite, turn, (*loc, "turns", t), lost) for t, turn in enumerate(case.turns)]
-    return {**data, "turns": turns, **_filled({"finalAssertions": final})}
+    return {**data, "turns": turns, **_without_empty({"finalAssertions": final})}
 
 
 def _turn(suite: SuiteSpec, turn: TurnSpec, loc: Loc, lost: _Losses) -> dict[str, Any]:

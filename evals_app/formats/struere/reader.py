@@ -18,7 +18,7 @@ from evals_app.formats.foreign.draft import (
     rows,
     suite_warnings,
     surprises,
-    validated,
+    validate_part,
     written_assertions,
 )
 from evals_app.formats.foreign.prompt_variables import with_plain_variables
@@ -78,14 +78,14 @@ def read_suite(
     slug = data.get("slug") if isinstance(data, dict) else None
     kept = had(slug) if isinstance(slug, str) and not fixtures else ()
     lint = _lint_suite(document)
-    written, problems = validated(Suite, data, document)
+    written, problems = validate_part(Suite, data, document)
     spec = None
     if written is not None:
         ours, lost = with_plain_variables(_suite(written, fixtures or kept), "judge_context", place)
-        spec, problems = validated(SuiteSpec, ours, document, place=place)
+        spec, problems = validate_part(SuiteSpec, ours, document, place=place)
         problems += lost
     elif isinstance(data, dict):
-        problems += _hidden(document, place, problems)
+        problems += _find_hidden(document, place, problems)
     covered = {document.problem(loc, "").keys for loc in lint.covered}
     problems = [problem for problem in problems if problem.keys not in covered] + lint.problems
     problems += surprises(document, Suite)
@@ -107,7 +107,7 @@ def read_suite(
 def read_fixture(document: ParsedFile) -> Draft:
     """Read a fixture file; its entity types need not be declared."""
     data = document.data
-    spec, problems = validated(FixtureSpec, data, document)
+    spec, problems = validate_part(FixtureSpec, data, document)
     for key in data if isinstance(data, dict) else ():
         if key not in FIXTURE_KEYS and key in FixtureSpec.model_fields:
             spec = None
@@ -121,11 +121,11 @@ def read_fixture(document: ParsedFile) -> Draft:
     return Draft("fixture", "struere", document, data, spec, (), tuple(problems), document.problem)
 
 
-def _hidden(
+def _find_hidden(
     document: ParsedFile, place: MakeProblem, reported: Sequence[Problem]
 ) -> Iterator[Problem]:
     """Find what is wrong besides what the shape of a file already says."""
-    _, problems = validated(SuiteSpec, _in_our_words(document.data), document, place=place)
+    _, problems = validate_part(SuiteSpec, _in_our_words(document.data), document, place=place)
     problems += repeated_names(document, problems)
     # Of a check without a type nothing else can be known.
     known = {item.keys for item in reported} | {
@@ -139,13 +139,13 @@ def _in_our_words(data: Mapping[str, Any]) -> dict[str, Any]:
     """Rename the keys of a suite that is not sound, and of its cases."""
     ours = {theirs: key for key, theirs in RENAMED.items()}
 
-    def renamed(written: Any) -> Any:
+    def rename_keys(written: Any) -> Any:
         is_mapping = isinstance(written, Mapping)
         return {ours.get(k, k): v for k, v in written.items()} if is_mapping else written
 
-    suite: dict[str, Any] = renamed(data)
+    suite: dict[str, Any] = rename_keys(data)
     if isinstance(cases := suite.get("cases"), list):
-        suite["cases"] = list(map(renamed, cases))
+        suite["cases"] = list(map(rename_keys, cases))
     return suite
 
 

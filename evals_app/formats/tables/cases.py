@@ -27,7 +27,7 @@ from evals_app.formats.tables.wanted import (
     one_of,
     read_wanted,
 )
-from fixtures_app.ground.quoting import quoted
+from fixtures_app.ground.quoting import in_quotes
 from fixtures_app.ground.written_data import data_in
 
 Json = dict[str, Any]
@@ -71,7 +71,7 @@ def read_cases(sheet: Sheet, *, compares: bool) -> list[Json]:
         if column is None or not cases or name not in (None, cases[-1].get("name")):
             first = row
             if name in begun:
-                where = sheet.named(begun[name], column or 0)
+                where = sheet.place_text(begun[name], column or 0)
                 message = f"This case begins in {where}. Keep the rows of a case together."
                 sheet.report(row, column or 0, message)
             elif name is None and column is not None:
@@ -135,9 +135,7 @@ def _put(owner: Json, path: tuple[str, ...], value: Any) -> bool:
 
 def _check_repeated(sheet: Sheet, row: int, n: int, first: int) -> None:
     if sheet.text(row, n) not in (None, sheet.text(first, n)):
-        message = (
-            f"This applies to the whole case. Write it in its first row, {sheet.named(first, n)}."
-        )
+        message = f"This applies to the whole case. Write it in its first row, {sheet.place_text(first, n)}."
         sheet.report(row, n, message)
 
 
@@ -282,5 +280,5 @@ def _settle_questions(sheet: Sheet) -> None:
             sheet.remark(*place, SENT)
         else:
             sheet.report(
-                *place, UNCLEAR.format(quoted(question.answer), ", ".join(question.options))
+                *place, UNCLEAR.format(in_quotes(question.answer), ", ".join(question.options))
             )

@@ -11,7 +11,7 @@ from evals_app.engine.basics.template import escape_braces
 from evals_app.formats.foreign.words import text_of
 from evals_app.formats.tables.wanted import with_keys, word_pattern
 from fixtures_app.ground.patterns import MAX_PATTERN_CHARS
-from fixtures_app.ground.quoting import quoted
+from fixtures_app.ground.quoting import in_quotes
 from fixtures_app.ground.written_data import data_in
 
 Json = dict[str, Any]
@@ -44,14 +44,14 @@ def read_options(cell: str) -> dict[str, str]:
     if isinstance(data, dict):
         options = _under_labels(data)
     else:
-        texts = data if data is not None else _listed(cell)
-        options = _labelled(list(map(_option, texts)))
+        texts = data if data is not None else _split_options(cell)
+        options = _label_options(list(map(_option, texts)))
     if len(options) < 2:  # noqa: PLR2004 - a choice
         raise ValueError(f"There are fewer than two options here. {_EXPECTED}")
     return options
 
 
-def _listed(cell: str) -> list[str]:
+def _split_options(cell: str) -> list[str]:
     """Return the lines of a cell; of a lone line what its bars or semicolons separate."""
     lines = [line.strip() for line in cell.splitlines() if line.strip()]
     if len(lines) == 1:
@@ -74,7 +74,7 @@ def _option(item: Any) -> str:
     return text_of(item).strip()
 
 
-def _labelled(texts: Sequence[str]) -> dict[str, str]:
+def _label_options(texts: Sequence[str]) -> dict[str, str]:
     """Give each text its letter, or the one that it begins with."""
     if len(texts) > len(ascii_uppercase):
         raise ValueError(f"There are more than {len(ascii_uppercase)} options.")
@@ -83,7 +83,7 @@ def _labelled(texts: Sequence[str]) -> dict[str, str]:
     return own if len(own) == len(texts) else dict(zip(ascii_uppercase, texts, strict=False))
 
 
-def lettered(headers: Mapping[int, str]) -> dict[int, str]:
+def option_columns(headers: Mapping[int, str]) -> dict[int, str]:
     """Find the columns that have an option each, by headers such as A, B or Option 1, Option 2."""
     found = [(n, match) for n, header in headers.items() if (match := _LETTERED.fullmatch(header))]
     for first in ("a", "1", "0"):
@@ -185,7 +185,7 @@ def choice_check(options: Options, label: str) -> Json:
     is_clear = not any(seen in other for other in others) and seen.upper() != label
     if is_clear and len("|".join([*patterns, by_text])) <= MAX_PATTERN_CHARS:
         patterns.append(by_text)
-    named = f"{label} or {quoted(text)}" if len(patterns) > 1 else f"{label} ({quoted(text)})"
+    named = f"{label} or {in_quotes(text)}" if len(patterns) > 1 else f"{label} ({in_quotes(text)})"
     return {
         "type": "matches",
         "value": "|".join(patterns),

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import Any
 
-from evals_app.formats.foreign.draft import Draft, drafted
+from evals_app.formats.foreign.draft import Draft, make_draft
 from evals_app.formats.foreign.shapes import ReaderContext, slug_of
 from evals_app.formats.reading.parsed_file import ParsedFile
 from evals_app.formats.reading.problems import NoAgent, Problem
@@ -108,7 +108,7 @@ def _suite(sheet: Sheet, named: Json, settings: Json, around: ReaderContext) -> 
         settings = {**settings, "assertions": [dict(USUAL)]}
     agent = settings.get("agent", around.agent)
     data = {**named, **settings, "agent": agent or _NOBODY, "cases": cases}
-    draft = drafted("suite", "table", sheet.table, data, place=sheet.place)
+    draft = make_draft("suite", "table", sheet.table, data, place=sheet.place)
     if reported := {problem.keys for problem in sheet.problems if problem.level == "error"}:
         # What follows from an error is not an error of its own.
         draft = draft.without_spec()

@@ -75,17 +75,17 @@ class Records(Table):
     overlooks = True
 
     def place(self, loc: Loc, *, at_key: bool = False) -> tuple[int, int]:
-        return self.source.place(self._written(loc), at_key=at_key)
+        return self.source.place(self._place_in_file(loc), at_key=at_key)
 
     def problem(self, loc: Loc, message: str, **about: Unpack[ProblemDetails]) -> Problem:
-        return self.source.problem(self._written(loc), message, **about)
+        return self.source.problem(self._place_in_file(loc), message, **about)
 
-    def named(self, loc: Loc) -> str:
-        written = self._written(loc)
+    def place_text(self, loc: Loc) -> str:
+        written = self._place_in_file(loc)
         line, _ = self.source.place(written)
         return f"line {line}, {written[-1]}" if written else "this file"
 
-    def _written(self, loc: Loc) -> Loc:
+    def _place_in_file(self, loc: Loc) -> Loc:
         """Return the place in the file: of a cell, else of its record, else of the records."""
         if origin := self.origins.get(loc[1:3]):
             return origin
@@ -184,15 +184,15 @@ class _Reader:
     def _cells(self, key: str, value: Any, loc: Loc) -> Iterator[tuple[str, _Cell]]:
         word = plain(key)
         if word in (*USER, *MESSAGES):
-            yield from self._asked(value, loc, word)
+            yield from self._read_message(value, loc, word)
         elif word in EXPECTED:
-            yield from self._expected(value, loc, word)
+            yield from self._read_expected(value, loc, word)
         elif isinstance(value, bool) and isinstance(column_of(key), CheckColumn):
             self.problems.append(self.document.problem(loc, _NO_FLAG))
         else:
             yield key, _cell(value, loc)
 
-    def _asked(self, value: Any, loc: Loc, word: str) -> Iterator[tuple[str, _Cell]]:
+    def _read_message(self, value: Any, loc: Loc, word: str) -> Iterator[tuple[str, _Cell]]:
         """Read a message: a text, a chat, or a mapping that has one of them."""
         if is_chat(value if isinstance(value, list) else [value]):
             yield from self._chat(value if isinstance(value, list) else [value], loc)
@@ -212,7 +212,7 @@ class _Reader:
             self._refuse_keys(loc, value, word)
             yield "user", _Cell(_REPORTED, loc)
             return
-        yield from self._asked(value[said], (*loc, said), word)
+        yield from self._read_message(value[said], (*loc, said), word)
         for key, item in value.items():
             here = (*loc, key)
             if plain(key) in _OF_CASES:
@@ -222,13 +222,13 @@ class _Reader:
                 text = write_scalar(item) if isinstance(item, str) else text_of(item)
                 yield f"param:{key}", _Cell(text, here)
 
-    def _expected(self, value: Any, loc: Loc, word: str) -> Iterator[tuple[str, _Cell]]:
+    def _read_expected(self, value: Any, loc: Loc, word: str) -> Iterator[tuple[str, _Cell]]:
         """Read an expected answer: a text, several, a chat, or a mapping that has one of them."""
         if is_chat(value):
             chat = read_chat(value)
             yield "expected", _Cell((chat.answer or chat.user) if chat else "", loc)
         elif isinstance(value, dict):
-            yield from self._opened(value, loc, word)
+            yield from self._read_expected_mapping(value, loc, word)
         elif isinstance(value, list) and len(value) != 1:
             if any(isinstance(text, dict | list) for text in value):
                 self._refuse(loc, word)
@@ -239,18 +239,20 @@ class _Reader:
         else:
             yield "expected", _Cell(text_of(value[0] if isinstance(value, list) else value), loc)
 
-    def _opened(self, value: Json, loc: Loc, word: str) -> Iterator[tuple[str, _Cell]]:
+    def _read_expected_mapping(
+        self, value: Json, loc: Loc, word: str
+    ) -> Iterator[tuple[str, _Cell]]:
         """Read what a mapping says of the reply: the answer, and checks; every other key is a loss."""
         answer = _first_key(value, (*EXPECTED, *_TEXTS))
         if answer is not None and (how := _how_compared(value, answer)):
-            yield from self._compared(value, answer, how, loc, word)
+            yield from self._read_comparison(value, answer, how, loc, word)
             return
         meant = {key: _check_of(key) for key in value if key != answer}
         if answer is None and not any(meant.values()):
             self._refuse_keys(loc, value, word)
             return
         if answer is not None:
-            yield from self._expected(value[answer], (*loc, answer), word)
+            yield from self._read_expected(value[answer], (*loc, answer), word)
         for key, header in meant.items():
             here = (*loc, key)
             if header:
@@ -259,7 +261,7 @@ class _Reader:
                 message = f"`{key}` of an expected answer says nothing about the reply here."
                 self.lose(here, message, checks=1)
 
-    def _compared(
+    def _read_comparison(
         self, value: Json, answer: str, how: str, loc: Loc, word: str
     ) -> Iterator[tuple[str, _Cell]]:
         """Read a mapping with a key that says how its text is compared."""
@@ -272,10 +274,12 @@ class _Reader:
             )
             return
         if header in ways():
-            yield from self._opened({**others, answer: value[answer], "check": header}, loc, word)
+            yield from self._read_expected_mapping(
+                {**others, answer: value[answer], "check": header}, loc, word
+            )
         else:
             yield from self._cells(header, value[answer], (*loc, answer))
-            yield from self._opened(others, loc, word) if others else ()
+            yield from self._read_expected_mapping(others, loc, word) if others else ()
 
     def _chat(self, messages: Sequence[Json], loc: Loc) -> Iterator[tuple[str, _Cell]]:
         chat = read_chat(messages)

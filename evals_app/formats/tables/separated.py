@@ -9,8 +9,8 @@ from contextlib import suppress
 from itertools import islice
 from typing import Any
 
-from evals_app.formats.reading.parsed_file import MAX_BYTES, Node, decoded
-from evals_app.formats.reading.problems import FormatError, Problem, shown
+from evals_app.formats.reading.parsed_file import MAX_BYTES, Node, decode_text
+from evals_app.formats.reading.problems import FormatError, Problem, value_text
 from evals_app.formats.tables.columns import column_of
 from evals_app.formats.tables.table import (
     MAX_CELLS,
@@ -62,7 +62,7 @@ def read_csv(path: str, content: bytes) -> Table:
         )
         row = len(rows) + 1
         line = next(islice(_lines(text), begin, None)).rstrip("\r\n")
-        raise FormatError([Problem(path, row, 1, f"A{row}", shown(line), message)]) from None
+        raise FormatError([Problem(path, row, 1, f"A{row}", value_text(line), message)]) from None
     return Table(path, {NO_NAME: rows}, Node(1, 1))
 
 
@@ -93,7 +93,7 @@ def _text(path: str, content: bytes) -> str:
             raise FormatError([Problem(path, 0, 0, "", "", message)]) from None
     elif len(content) <= MAX_BYTES:
         _check_letters(path, content)
-    return decoded(path, content)
+    return decode_text(path, content)
 
 
 def _check_letters(path: str, content: bytes) -> None:
@@ -107,7 +107,9 @@ def _check_letters(path: str, content: bytes) -> None:
             "Some letters on this line cannot be read. In Excel, save the file as “CSV UTF-8” or "
             "as a workbook (.xlsx). In other programs choose the encoding UTF-8."
         )
-        raise FormatError([Problem(path, line, 1, f"A{line}", shown(written), message)]) from None
+        raise FormatError(
+            [Problem(path, line, 1, f"A{line}", value_text(written), message)]
+        ) from None
 
 
 def _lines(text: str) -> Iterable[str]:
@@ -122,7 +124,7 @@ def _reader(text: str, separator: str) -> Any:
 def _separator(text: str) -> str:
     """Choose what cuts one of the first rows into the most headers that we know, else its first row into most cells."""
 
-    def known(separator: str) -> tuple[int, int]:
+    def score(separator: str) -> tuple[int, int]:
         most = widest = 0
         with suppress(csv.Error):  # reported by the one who reads on
             for row in islice(_reader(text, separator), TITLES):
@@ -130,4 +132,4 @@ def _separator(text: str) -> str:
                 widest = widest or len(row)
         return most, 0 if most else widest
 
-    return max(_SEPARATORS, key=known)
+    return max(_SEPARATORS, key=score)

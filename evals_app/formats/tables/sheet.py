@@ -12,9 +12,9 @@ from evals_app.formats.reading.problems import (
     Problem,
     ProblemDetails,
     keys_text,
-    shortened,
+    shorten,
 )
-from evals_app.formats.tables.choices import ChoiceQuestion, lettered
+from evals_app.formats.tables.choices import ChoiceQuestion, option_columns
 from evals_app.formats.tables.chosen import IGNORED, ColumnChoices, UnknownColumn
 from evals_app.formats.tables.columns import (
     CHECK_COLUMNS,
@@ -85,7 +85,7 @@ class Sheet:
         self.columns = {n: item for n, item in enumerate(known.get(self.header, ())) if item}
         if CHOICES not in self.columns.values():
             self.columns |= {
-                n: option_column(label) for n, label in lettered(self._unknown()).items()
+                n: option_column(label) for n, label in option_columns(self._unknown()).items()
             }
 
     def _unknown(self) -> dict[int, str]:
@@ -155,8 +155,8 @@ class Sheet:
             self.with_keys.add((self.name, row, column))
         return value
 
-    def named(self, row: int, column: int) -> str:
-        return self.table.named((self.name, row, column))
+    def place_text(self, row: int, column: int) -> str:
+        return self.table.place_text((self.name, row, column))
 
     def report(self, row: int, column: int, message: str, *, level: Level = "error") -> None:
         self.problems.append(self.table.problem((self.name, row, column), message, level=level))
@@ -189,13 +189,13 @@ class Sheet:
         """Return the cell nearest to a part of the suite, and what of the place is inside of it."""
         match loc:
             case ("cases", int(c), "turns", int(t), *_) if c < len(self.begins):
-                return self._noted("turn", self.begins[c] + t, loc[4:])
+                return self._nearest_note("turn", self.begins[c] + t, loc[4:])
             case ("cases", int(c), *_) if c < len(self.begins):
-                return self._noted("case", self.begins[c], loc[2:])
+                return self._nearest_note("case", self.begins[c], loc[2:])
         length = next(n for n in range(len(loc), -1, -1) if loc[:n] in self.origins)
         return self.origins[loc[:length]], loc[length:]
 
-    def _noted(self, owner: Owner, turn: int, loc: Loc) -> tuple[Loc, Loc]:
+    def _nearest_note(self, owner: Owner, turn: int, loc: Loc) -> tuple[Loc, Loc]:
         notes = self.notes[turn]
         length = next(n for n in range(len(loc), -1, -1) if (owner, loc[:n]) in notes)
         return (self.name, self.turns[turn], notes[owner, loc[:length]]), loc[length:]
@@ -228,7 +228,7 @@ class Sheet:
     def _report_twice(self, n: int, known: int, column: SheetColumn) -> None:
         """Report a column that means what an earlier one means; that one is kept."""
         del self.columns[n]
-        means = f"This means {column.header}, as {self.named(self.header, known)} does."
+        means = f"This means {column.header}, as {self.place_text(self.header, known)} does."
         if self.table.overlooks and column.owner == "case":
             self.report(self.header, n, f"{means} It is left out.", level="loss")
         else:
@@ -243,7 +243,7 @@ class Sheet:
         is_left_out = plain(header) in LEFT_OUT
         if is_left_out or (self.table.overlooks and not is_misspelt(header)):
             message = f"There is no column for {header!r} here. It is left out."
-            checks = self._filled(n) if sounds_like_check(header) else 0
+            checks = self._count_filled(n) if sounds_like_check(header) else 0
             if checks:
                 message += f" {checks:,} row{'' if checks == 1 else 's'} may say what is expected."
             problem = self.table.problem((self.name, self.header, n), message, level="loss")
@@ -265,14 +265,14 @@ class Sheet:
             )
         )
 
-    def _filled(self, n: int) -> int:
+    def _count_filled(self, n: int) -> int:
         """Count the rows that say something in a column."""
         rows = range(self.header + 1, len(self.rows))
         return sum(self.text(row, n) is not None for row in rows)
 
     def _sample(self, n: int, header: str) -> str:
         texts = (self.text(row, n) for row in range(self.header + 1, len(self.rows)))
-        return shortened(next(filter(None, texts), ""), (header,))
+        return shorten(next(filter(None, texts), ""), (header,))
 
     def _check_headless(self, n: int) -> None:
         for row in range(self.header + 1, len(self.rows)):

@@ -37,9 +37,7 @@ def read_settings(sheet: Sheet) -> Json:
         rows = [row for row in sheet.filled_rows() if sheet.text(row, n) is not None]
         for row in rows[1:]:
             if sheet.text(row, n) != sheet.text(rows[0], n):
-                message = (
-                    f"{sheet.named(rows[0], n)} has another value. A table describes one suite."
-                )
+                message = f"{sheet.place_text(rows[0], n)} has another value. A table describes one suite."
                 sheet.report(row, n, message)
         value = sheet.value(rows[0], n, column.kind.read) if rows else None
         if value is not None and not column.path and not isinstance(value, dict):
@@ -98,7 +96,7 @@ def _sheet_called(name: str | None, sheets: Sequence[Sheet]) -> Sheet | None:
 
 def _say(sheet: Sheet, settings: Json, key: str, value: Any, origin: Loc) -> None:
     if key in settings:
-        where = sheet.table.named(sheet.origins[key,])
+        where = sheet.table.place_text(sheet.origins[key,])
         sheet.problems.append(sheet.table.problem(origin, f"{where} sets this too. Write it once."))
         return
     settings[key] = value

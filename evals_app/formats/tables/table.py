@@ -36,7 +36,7 @@ class Table(ParsedFile):
     # Whether columns that are unknown are left out and reported, rather than refused.
     overlooks: ClassVar[bool] = False
 
-    def named(self, loc: Loc) -> str:
+    def place_text(self, loc: Loc) -> str:
         return cell_name(loc)
 
     def place(self, loc: Loc, *, at_key: bool = False) -> tuple[int, int]:

@@ -8,7 +8,7 @@ from typing import Any
 from evals_app.engine.basics.decimals import read_amount
 from evals_app.engine.basics.folding import SPACELESS, fold_text, in_plain_digits
 from evals_app.formats.foreign.words import text_of
-from fixtures_app.ground.quoting import quoted, shortened
+from fixtures_app.ground.quoting import cut_middle
 from fixtures_app.ground.written_data import data_in
 
 Json = dict[str, Any]
@@ -53,17 +53,17 @@ def read_wanted(cell: str) -> list[Wanted]:
         return [stripped for line in cell.splitlines() if (stripped := line.strip())]
     if isinstance(data, dict):
         raise ValueError(f"{with_keys(data)} {_TEXTS}")  # noqa: TRY004 - one kind of error
-    wanted = (_wanted(item) for item in data)
+    wanted = (_read_wanted(item) for item in data)
     return [item for item in wanted if item]
 
 
 def with_keys(data: Json) -> str:
     """Say which keys were found where a text is expected."""
-    keys = shortened(", ".join(f"`{key}`" for key in data)) if data else "none"
+    keys = cut_middle(", ".join(f"`{key}`" for key in data)) if data else "none"
     return f"These are keys with values, not a text. Found: {keys}."
 
 
-def _wanted(item: Any) -> Wanted:
+def _read_wanted(item: Any) -> Wanted:
     if not isinstance(item, list):
         return _text(item)
     texts = tuple(filter(None, map(_text, item)))
@@ -122,7 +122,7 @@ def one_of(texts: Sequence[str]) -> Json:
     by_edges: dict[tuple[str, str], list[str]] = {}
     for text in texts:
         seen = unicodedata.normalize("NFC", " ".join(text.split()))
-        by_edges.setdefault(_edges(seen), []).append(_typed(seen))
+        by_edges.setdefault(_edges(seen), []).append(_typing_pattern(seen))
     pattern = "|".join(
         f"{_BEFORE[first]}(?:{'|'.join(written)}){_AFTER[last]}"
         for (first, last), written in by_edges.items()
@@ -133,12 +133,12 @@ def one_of(texts: Sequence[str]) -> Json:
 def word_pattern(text: str) -> str:
     """Return the pattern that finds a text as whole words."""
     seen = unicodedata.normalize("NFC", " ".join(text.split()))
-    return f"{_BEFORE[_edge(seen[0])]}{_typed(seen)}{_AFTER[_edge(seen[-1])]}"
+    return f"{_BEFORE[_edge(seen[0])]}{_typing_pattern(seen)}{_AFTER[_edge(seen[-1])]}"
 
 
 def means(texts: Sequence[str]) -> str:
     """Name several texts of which any one is enough."""
-    named = " or ".join(map(quoted, texts))
+    named = " or ".join(map(in_quotes, texts))
     return named if len(named) <= _MEANS_CHARS else f"any one of {len(texts)} texts"
 
 
@@ -153,7 +153,7 @@ def _edge(character: str) -> str:
     return "letter" if character.isalnum() and not SPACELESS.match(character) else ""
 
 
-def _typed(text: str) -> str:
+def _typing_pattern(text: str) -> str:
     """Return the pattern of a text, however its spaces, quotes and dashes are typed."""
     pattern = "".join(_VARIANTS.get(sign, re.escape(sign)) for sign in text)
     return pattern.replace(r"\ ", r"\s+")

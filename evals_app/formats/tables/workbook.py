@@ -102,7 +102,7 @@ def _parts(content: bytes) -> dict[str, bytes]:
 
 
 def _table(path: str, content: bytes, parts: Mapping[str, bytes]) -> Table:
-    book = _loaded(content, data_only=True)
+    book = _load(content, data_only=True)
     calculated = None
     sheets: Sheets = {}
     faults: dict[Loc, str] = {}
@@ -117,7 +117,7 @@ def _table(path: str, content: bytes, parts: Mapping[str, bytes]) -> Table:
         xml = parts[sheet._worksheet_path]  # type: ignore[attr-defined]  # noqa: SLF001
         merged |= {(name, *place) for place in _fill(sheets[name], xml)}
         if _FORMULA.search(xml):
-            calculated = calculated or _loaded(content, data_only=False)
+            calculated = calculated or _load(content, data_only=False)
             faults |= {(name, *place): _NO_VALUE for place in _empty(sheet, calculated[name])}
     unseen = tuple(
         worksheet.title for worksheet in book.worksheets if worksheet.title not in sheets
@@ -125,7 +125,7 @@ def _table(path: str, content: bytes, parts: Mapping[str, bytes]) -> Table:
     return Table(path, sheets, Node(1, 1), (), faults, frozenset(merged), unseen)
 
 
-def _loaded(content: bytes, *, data_only: bool) -> Workbook:
+def _load(content: bytes, *, data_only: bool) -> Workbook:
     return load_workbook(io.BytesIO(content), read_only=True, data_only=data_only, keep_links=False)
 
 

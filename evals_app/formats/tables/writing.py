@@ -6,8 +6,8 @@ from types import MappingProxyType
 from typing import Any
 
 from evals_app.engine.suites.suite_spec import SuiteSpec
-from evals_app.formats.reading.parsed_file import decoded
-from evals_app.formats.reading.problems import FormatError, Loc, Problem, keys_text, shown
+from evals_app.formats.reading.parsed_file import decode_text
+from evals_app.formats.reading.problems import FormatError, Loc, Problem, keys_text, value_text
 from evals_app.formats.tables.columns import (
     CHECK_COLUMNS,
     COLUMNS,
@@ -91,7 +91,7 @@ def _title(slug: str, taken: Sequence[str]) -> str:
 def _csv_takes(cell: str) -> str | None:
     """Say why a text cannot be in a CSV file."""
     try:
-        decoded("", cell.encode())
+        decode_text("", cell.encode())
     except FormatError:
         return "This text has characters that no CSV file can hold."
     return None
@@ -125,15 +125,15 @@ class _Writer:
 
     def about(self) -> Row:
         """Return what the sheet about suites says."""
-        return self._described(self._settings())
+        return self._cells_of(self._settings())
 
     def suite_cells(self) -> Row:
         """Return what the first row says of the suite."""
         settings = self._settings()
-        cells = self._described({key: settings.pop(key) for key in ("suite", "slug", "agent")})
+        cells = self._cells_of({key: settings.pop(key) for key in ("suite", "slug", "agent")})
         return cells | ({"settings": self._cell(DATA.write(settings), ())} if settings else {})
 
-    def _described(self, settings: Json) -> Row:
+    def _cells_of(self, settings: Json) -> Row:
         return {
             key: self._cell(SUITE_KINDS[key].write(value), (key,))
             for key, value in settings.items()
@@ -219,7 +219,9 @@ class _Writer:
     def _cell(self, text: str, loc: Loc) -> str:
         cell = in_cell(text)
         if reason := self.takes(cell):
-            self._lose(loc, f"{reason} It is left out. Export the suite as YAML.", shown(text, loc))
+            self._lose(
+                loc, f"{reason} It is left out. Export the suite as YAML.", value_text(text, loc)
+            )
             return ""
         return cell
 

@@ -42,10 +42,10 @@ class CaseChanges:
 
     def __str__(self) -> str:
         groups = {"Added": self.added, "Changed": self.changed, "Deleted": [*self.removed]}
-        return " ".join(_listed(verb, names) for verb, names in groups.items() if names)
+        return " ".join(_case_names_text(verb, names) for verb, names in groups.items() if names)
 
 
-def _listed(verb: str, names: Sequence[str]) -> str:
+def _case_names_text(verb: str, names: Sequence[str]) -> str:
     shown = ", ".join(f"“{name}”" for name in names[:_MAX_NAMED])
     more = f" and {len(names) - _MAX_NAMED:,} more" if len(names) > _MAX_NAMED else ""
     return f"{verb} {len(names):,} case{'' if len(names) == 1 else 's'}: {shown}{more}."
@@ -72,7 +72,7 @@ class ObjectChange:
     cases: CaseChanges = field(default_factory=CaseChanges, repr=False, compare=False)
 
     @property
-    def replaced(self) -> str:
+    def overwrites(self) -> str:
         """What would be lost: an edit, or what came from another file; empty if nothing."""
         came = f"imported from {self.source}, not from {self.path}" if self.source else ""
         return " and ".join(filter(None, (came, str(self.edit) if self.edit else "")))
@@ -112,11 +112,11 @@ class ImportReport:
         return sum(loss.checks for loss in self.losses)
 
     @property
-    def unchecked(self) -> list[ObjectChange]:
+    def without_checks(self) -> list[ObjectChange]:
         """The changes that write a suite in which no case checks anything."""
         return [change for change in self.changes if change.checks_nothing]
 
     @property
-    def edited(self) -> list[ObjectChange]:
+    def replacing_edits(self) -> list[ObjectChange]:
         """The changes that replace edits, or suites from another file."""
-        return [change for change in self.changes if change.replaced]
+        return [change for change in self.changes if change.overwrites]

@@ -102,7 +102,7 @@ class Compared(Generic[S]):
         return cls(spec, row, what, *digests, details or (), cases)
 
 
-def compared(
+def compare_specs(
     rows: QuerySet[Any], specs: Sequence[S], *, in_detail: bool = False
 ) -> list[Compared[S]]:
     """Compare specs with those of some rows that have their slugs; nothing is written."""

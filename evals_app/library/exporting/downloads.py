@@ -53,7 +53,7 @@ def download(
         ((path, content),) = files.items()
         only = name + "".join(PurePosixPath(path).suffixes)
         return Download(only, media_type(only), content)
-    return Download(f"{name}.zip", "application/zip", _packed(files))
+    return Download(f"{name}.zip", "application/zip", _pack(files))
 
 
 def _is_within(remark: Problem) -> bool:
@@ -89,7 +89,7 @@ def _native(spec: SuiteSpec | FixtureSpec | None, missing: str) -> Download:
     return Download(name, media_type(name), write_native(spec))
 
 
-def _packed(files: Mapping[str, bytes]) -> bytes:
+def _pack(files: Mapping[str, bytes]) -> bytes:
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:
         for name, content in files.items():

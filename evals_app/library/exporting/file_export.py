@@ -18,7 +18,7 @@ from evals_app.formats.reading.yaml_source import read_yaml
 from evals_app.formats.struere.export import write_project
 from evals_app.formats.tables.writing import write_csv, write_xlsx
 from evals_app.models import Agent, Attachment, Provider, Suite
-from fixtures_app.ground.memory import uncollected
+from fixtures_app.ground.memory import pause_collection
 from fixtures_app.ground.words import near
 from fixtures_app.library import fixture_specs
 from fixtures_app.spec import FixtureSpec
@@ -44,7 +44,7 @@ class _Chosen:
     providers: list[ProviderSpec]
 
 
-@uncollected()
+@pause_collection()
 def export_files(
     suites: Sequence[str] = (), *, form: Form = "native", has_providers: bool = True
 ) -> ExportedFiles:
@@ -114,21 +114,23 @@ def _judges_of(suite: SuiteSpec) -> Iterator[ModelSpec]:
 def _native(chosen: _Chosen) -> ExportedFiles:
     specs = [*chosen.suites, *chosen.agents, *chosen.fixtures, *chosen.providers]
     written = {file_name(spec): write_native(spec) for spec in specs}
-    warnings = [*_refused(written), *_without_judge(chosen)]
-    return ExportedFiles(written | _shown(chosen), warnings=warnings)
+    warnings = [*_warn_of_large_files(written), *_without_judge(chosen)]
+    return ExportedFiles(written | _attached_files(chosen), warnings=warnings)
 
 
 def _struere(chosen: _Chosen) -> ExportedFiles:
     written, losses = write_project(chosen.suites, chosen.fixtures)
-    left = _left([*chosen.agents, *chosen.providers], "Struere projects do not support this.")
-    return ExportedFiles(written, [*losses, *left], list(_refused(written)))
+    left = _report_lost_specs(
+        [*chosen.agents, *chosen.providers], "Struere projects do not support this."
+    )
+    return ExportedFiles(written, [*losses, *left], list(_warn_of_large_files(written)))
 
 
 def _xlsx(chosen: _Chosen) -> ExportedFiles:
     tools = {agent.slug: agent.abilities.tools or () for agent in chosen.agents}
     written, losses = write_xlsx(chosen.suites, tools=tools)
     files = {"suites.suite.xlsx": written} if chosen.suites else {}
-    return ExportedFiles(files | _shown(chosen), [*losses, *_beside_tables(chosen)])
+    return ExportedFiles(files | _attached_files(chosen), [*losses, *_beside_tables(chosen)])
 
 
 def _csv(chosen: _Chosen) -> ExportedFiles:
@@ -137,7 +139,7 @@ def _csv(chosen: _Chosen) -> ExportedFiles:
     for suite in chosen.suites:
         files[f"{suite.slug}.suite.csv"], lost = write_csv(suite)
         losses += lost
-    return ExportedFiles(files | _shown(chosen), [*losses, *_beside_tables(chosen)])
+    return ExportedFiles(files | _attached_files(chosen), [*losses, *_beside_tables(chosen)])
 
 
 _WRITERS: Mapping[Form, Callable[[_Chosen], ExportedFiles]] = {
@@ -148,16 +150,16 @@ _WRITERS: Mapping[Form, Callable[[_Chosen], ExportedFiles]] = {
 }
 
 
-def _shown(chosen: _Chosen) -> dict[str, bytes]:
+def _attached_files(chosen: _Chosen) -> dict[str, bytes]:
     return Attachment.objects.by_name(files_of(chosen.suites))
 
 
 def _beside_tables(chosen: _Chosen) -> Iterator[Problem]:
     others = [*chosen.agents, *chosen.fixtures, *chosen.providers]
-    return _left(others, "Tables can contain only suites.")
+    return _report_lost_specs(others, "Tables can contain only suites.")
 
 
-def _left(specs: Iterable[BaseModel], reason: str) -> Iterator[Problem]:
+def _report_lost_specs(specs: Iterable[BaseModel], reason: str) -> Iterator[Problem]:
     for spec in specs:
         yield Problem(file_name(spec), 0, 0, "", "", reason, "loss")
 
@@ -172,7 +174,7 @@ def _without_judge(chosen: _Chosen) -> Iterator[Problem]:
                 yield Problem(file_name(suite), 0, 0, "", "", message, "warning")
 
 
-def _refused(files: Mapping[str, bytes]) -> Iterator[Problem]:
+def _warn_of_large_files(files: Mapping[str, bytes]) -> Iterator[Problem]:
     """Warn of files that an import would refuse because they are too large."""
     for path, content in files.items():
         if len(content) <= MAX_BYTES and _most_values(content) <= MAX_NODES:

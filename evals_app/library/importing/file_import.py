@@ -26,14 +26,19 @@ from evals_app.formats.importing import Imported, Located, SourceData, SourceFil
 from evals_app.formats.reading.problems import FormatError, Problem
 from evals_app.library.changes.edits import edit_of, note_changes
 from evals_app.library.changes.import_report import CaseChanges, ImportReport, Kind, ObjectChange
-from evals_app.library.changes.spec_changes import Compared, compare_suites, compared, digest_of
+from evals_app.library.changes.spec_changes import (
+    Compared,
+    compare_specs,
+    compare_suites,
+    digest_of,
+)
 from evals_app.library.importing.inventories import contents_of
 from evals_app.library.importing.rights import EVERYTHING, Rights
 from evals_app.library.importing.sources import Sources, is_same_file, other_source
 from evals_app.library.saving import SuiteWriting, mark_of, write_agents, write_providers
 from evals_app.models import Agent, Attachment, Provider, Suite
 from evals_app.models.fields.concurrency import one_moment
-from fixtures_app.ground.memory import uncollected
+from fixtures_app.ground.memory import pause_collection
 from fixtures_app.ground.words import near
 from fixtures_app.library import known_schemas, misfits, save_entity_types, save_fixture
 from fixtures_app.models import EntityType, Fixture
@@ -64,8 +69,8 @@ class NoChecksError(Exception):
     """
 
     def __init__(self, report: ImportReport) -> None:
-        super().__init__("; ".join(map(unchecked_words, report.unchecked)))
-        self.changes = report.unchecked
+        super().__init__("; ".join(map(unchecked_words, report.without_checks)))
+        self.changes = report.without_checks
         self.report = report
 
 
@@ -76,7 +81,7 @@ def unchecked_words(change: ObjectChange) -> str:
 
 def edited_words(change: ObjectChange) -> str:
     """Return a sentence about an edit, or a suite from another file, that an import would replace."""
-    return f"The {change.kind} {change.slug!r}{change.size} was {change.replaced}."
+    return f"The {change.kind} {change.slug!r}{change.size} was {change.overwrites}."
 
 
 class ReadOptions(TypedDict, total=False):
@@ -91,7 +96,7 @@ class ReadOptions(TypedDict, total=False):
     columns: Mapping[str, str]
 
 
-@uncollected()
+@pause_collection()
 def import_files(
     files: Sequence[SourceFile | SourceData],
     *,
@@ -132,11 +137,11 @@ def import_files(
     sources = Sources(reading.get("root", ""), prune, [file.path for file in files])
     with _storing_errors_explained(), importing_within(_CODE_S):
         while True:
-            known = _known(rights)
+            known = _existing_objects(rights)
             imported = _read(files, known, rights, reading)
             with one_moment():
                 state = _state(imported)
-                if _known(rights) != known:
+                if _existing_objects(rights) != known:
                     continue
                 prepared = _Prepared(
                     imported, sources, rights, is_edit=bool(edit), in_detail=dry_run
@@ -148,9 +153,9 @@ def import_files(
                 raise ChangedSinceError
             if dry_run:
                 return report
-            if report.edited and not replace:
-                raise EditedError(report.edited)
-            if report.unchecked and not (accept_no_checks or edit):
+            if report.replacing_edits and not replace:
+                raise EditedError(report.replacing_edits)
+            if report.without_checks and not (accept_no_checks or edit):
                 raise NoChecksError(report)
             note = edit or _IMPORTED
             if prepared.save(unless_changed_from=state, note=note, written=written):
@@ -171,7 +176,7 @@ def read_case(suite: Suite, data: Any, *, rights: Rights) -> tuple[SuiteSpec, li
     written = head.model_dump(mode="json", by_alias=True) | {"cases": [data]}
     source = SourceData(f"{suite.slug}.suite.yaml", written)
     with importing_within(_CODE_S):
-        imported = _read([source], _known(rights), rights, {"dialect": "native"})
+        imported = _read([source], _existing_objects(rights), rights, {"dialect": "native"})
     return imported.suites[0].spec, imported.warnings
 
 
@@ -200,14 +205,14 @@ def _read(
         contents_of=functools.cache(contents_of),
     )
     imported = read_files(files, known=reachable, **reading)
-    if "provider" not in rights.hidden():
-        imported.warnings.extend(_unjudged(imported))
+    if "provider" not in rights.hidden_kinds():
+        imported.warnings.extend(_warn_of_missing_judges(imported))
     rights.require_kinds(kind for kind, located in _by_kind(imported).items() if located)
     _check_agent(reading.get("agent"), imported, known)
     return imported
 
 
-def _unjudged(imported: Imported) -> Iterator[Problem]:
+def _warn_of_missing_judges(imported: Imported) -> Iterator[Problem]:
     """Warn of suites with judged checks that name no judge, if this site has none either."""
     site = settings.EVALS_JUDGE_MODEL
     stored = {row.slug: row.to_spec() for row in Provider.objects.prefetch_related("prices")}
@@ -258,8 +263,8 @@ class _Prepared:
         self._imported = imported
         self._user = rights.user
         self._is_edit = is_edit
-        self._gone = sources.gone(imported)
-        self._entries = entries = _compared(imported, in_detail=in_detail)
+        self._gone = sources.missing_suites(imported)
+        self._entries = entries = _compare(imported, in_detail=in_detail)
         self._sources = {
             located.spec.slug: _kept_source(
                 entry.row, "" if is_edit else sources.source_of(located.path)
@@ -323,7 +328,7 @@ class _Prepared:
         Suite.objects.filter(slug__in=self._gone).archive()
 
 
-def _compared(imported: Imported, *, in_detail: bool) -> dict[Kind, list[Compared[Any]]]:
+def _compare(imported: Imported, *, in_detail: bool) -> dict[Kind, list[Compared[Any]]]:
     rows: dict[Kind, QuerySet[Any]] = {
         "entity type": EntityType.objects.all(),
         "fixture": Fixture.objects.with_everything(),
@@ -336,7 +341,7 @@ def _compared(imported: Imported, *, in_detail: bool) -> dict[Kind, list[Compare
     }
     # Entity types are compared and saved separately from fixtures.
     specs["fixture"] = [spec.model_copy(update={"entity_types": []}) for spec in specs["fixture"]]
-    entries = {kind: compared(rows[kind], specs[kind], in_detail=in_detail) for kind in rows}
+    entries = {kind: compare_specs(rows[kind], specs[kind], in_detail=in_detail) for kind in rows}
     return entries | {"suite": compare_suites(specs["suite"], in_detail=in_detail)}
 
 
@@ -439,7 +444,7 @@ def _by_kind(imported: Imported) -> dict[Kind, Sequence[Located[Any]]]:
     }
 
 
-def _known(rights: Rights) -> ExistingObjects:
+def _existing_objects(rights: Rights) -> ExistingObjects:
     """Return what exists. It has no functions: it stays equal as long as nothing changes."""
     return ExistingObjects(
         agents=dict(Agent.objects.values_list("slug", "driver")),
@@ -451,7 +456,7 @@ def _known(rights: Rights) -> ExistingObjects:
         # The default providers count even if their rows were removed.
         providers=ExistingObjects().providers
         | set(Provider.objects.values_list("slug", flat=True)),
-        hidden=rights.hidden(),
+        hidden=rights.hidden_kinds(),
     )
 
 

@@ -70,7 +70,7 @@ def names_offered(suite: Suite, *, most: int) -> Offer:
     names: dict[str, list[str]] = {"tool": sorted(known.tools or ())}
     names |= {what: [] for what in ("chunk", "entity", "entity type")}
     types = {}
-    for what, name, schema in _named(suite, most).iterator():
+    for what, name, schema in _rows_with_names(suite, most).iterator():
         names[what].append(name)
         if what == "entity type":
             types[name] = schema
@@ -88,7 +88,7 @@ def names_offered(suite: Suite, *, most: int) -> Offer:
     return Offer(unique, parts, values)
 
 
-def _named(suite: Suite, most: int) -> QuerySet[Any]:
+def _rows_with_names(suite: Suite, most: int) -> QuerySet[Any]:
     """Return what is named, its name, and the schema of an entity type, in one query."""
     unknown = Value(None, output_field=JSONField())
     types = _first(most, EntityType.objects.order_by("slug"))

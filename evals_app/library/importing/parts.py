@@ -48,12 +48,12 @@ def schemas_of(tools: Iterable[Any]) -> dict[str, Any]:
 
 def parts_of(schema: Any) -> Parts:
     """Return the properties that a JSON Schema lists, and those of an object by dotted path."""
-    return {name: _type_of(described) for name, described in _described(schema)}
+    return {name: _type_of(described) for name, described in _property_paths(schema)}
 
 
 def values_of(schema: Any) -> Values:
     """Return the texts of the values that a JSON Schema lists, by property."""
-    listed = {name: _listed(described) for name, described in _described(schema)}
+    listed = {name: _possible_values(described) for name, described in _property_paths(schema)}
     return {
         name: [value if isinstance(value, str) else json.dumps(value) for value in values]
         for name, values in listed.items()
@@ -61,14 +61,14 @@ def values_of(schema: Any) -> Values:
     }
 
 
-def _described(schema: Any) -> Iterator[tuple[str, Any]]:
+def _property_paths(schema: Any) -> Iterator[tuple[str, Any]]:
     for name, described in _properties(schema).items():
         yield name, described
         for key, inner in _properties(described).items():
             yield f"{name}.{key}", inner
 
 
-def _listed(schema: Any) -> list[Any]:
+def _possible_values(schema: Any) -> list[Any]:
     """Return the texts and numbers that alone are possible; none if there are others."""
     values = schema.get("enum") if isinstance(schema, Mapping) else None
     return values if isinstance(values, list) and set(map(type, values)) <= _PLAIN else []
@@ -81,7 +81,7 @@ def _properties(schema: Any) -> Mapping[str, Any]:
 
 def _type_of(schema: Any) -> str:
     written = schema.get("type", "") if isinstance(schema, Mapping) else ""
-    if not written and set(map(type, _listed(schema))) == {str}:
+    if not written and set(map(type, _possible_values(schema))) == {str}:
         return "string"
     types = [
         kind for kind in (written if isinstance(written, list) else [written]) if kind != "null"

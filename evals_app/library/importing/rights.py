@@ -51,7 +51,7 @@ class Rights:
     def may_add_everything(self) -> bool:
         return all(self.may("add", kind) for kind in _PERMISSIONS)
 
-    def hidden(self) -> frozenset[str]:
+    def hidden_kinds(self) -> frozenset[str]:
         """Return the kinds that must not be revealed to them."""
         return frozenset(kind for kind in _PERMISSIONS if not self.may_see(kind))
 

@@ -32,7 +32,7 @@ class Sources:
             return ""
         return posixpath.normpath(posixpath.join(self.root, path))
 
-    def gone(self, imported: Imported) -> list[str]:
+    def missing_suites(self, imported: Imported) -> list[str]:
         """Return the slugs of suites that came from these folders and are not imported now."""
         if not self.folders:
             return []

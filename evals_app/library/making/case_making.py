@@ -22,7 +22,7 @@ from evals_app.library.changes.spec_changes import readable, same
 from evals_app.library.making.observing import ObservedConversation
 from evals_app.library.saving import add_case, change_case, save_agent, save_suite
 from evals_app.models import Agent, Attachment, Case, Execution, Suite
-from fixtures_app.ground.quoting import shortened
+from fixtures_app.ground.quoting import cut_middle
 from fixtures_app.ground.spec_errors import messages_of
 from fixtures_app.models import Fixture
 
@@ -98,7 +98,7 @@ def proposed_name(execution: Execution, observed: ObservedConversation) -> str:
         history = observed.trial.history
         first = history[0].text if history else observed.trial.turns[0].user
         opening = " ".join(first.split())
-        return shortened(opening, _OPENING_CHARS)[:_NAME_CHARS] or execution.case
+        return cut_middle(opening, _OPENING_CHARS)[:_NAME_CHARS] or execution.case
     return f"{execution.case[: _NAME_CHARS - 20]}, run {execution.run_id}"
 
 
@@ -261,7 +261,7 @@ def _copy(
 
 def _free_copy(agent: Agent, recording: Recording) -> AgentSpec:
     """Return the first copy that answers this too, or a new one."""
-    for slug, name in _numbered(_recorded_slug(agent.slug), f"{agent.name[:180]} (recorded)"):
+    for slug, name in _numbered_names(_recorded_slug(agent.slug), f"{agent.name[:180]} (recorded)"):
         known = Agent.objects.filter(slug=slug).first()
         if known is None:
             return recording.copy_of(agent.to_spec(), slug=slug, name=name)
@@ -295,7 +295,9 @@ def _new_suite(execution: Execution, agent: Agent | None, *, note: str, by: Any)
         written = {"fixtures": list(stored), "cases": []}
         title, slug = f"Conversations with {agent.name}"[:190], f"{agent.slug[:80]}-conversations"
     free_slug, name = next(
-        pair for pair in _numbered(slug, title) if not Suite.objects.filter(slug=pair[0]).exists()
+        pair
+        for pair in _numbered_names(slug, title)
+        if not Suite.objects.filter(slug=pair[0]).exists()
     )
     changes = {"suite": name, "slug": free_slug, "agent": agent.slug}
     spec = SuiteSpec.model_validate(written | changes, context=FROZEN)
@@ -305,7 +307,7 @@ def _new_suite(execution: Execution, agent: Agent | None, *, note: str, by: Any)
     return suite
 
 
-def _numbered(slug: str, name: str) -> Iterator[tuple[str, str]]:
+def _numbered_names(slug: str, name: str) -> Iterator[tuple[str, str]]:
     yield slug, name
     for number in count(2):
         yield f"{slug}-{number}", f"{name} {number}"

@@ -55,7 +55,7 @@ class Command(BaseCommand):
             raise usage_error(str(error)) from error
         is_narrowed = options["change"] or options["case"]
         change = ChangeKind(options["change"]) if options["change"] else None
-        cases = comparison.cases.chosen(change=change, text=options["case"])
+        cases = comparison.cases.filter_by(change=change, text=options["case"])
         if options["json"]:
             answer = comparison_json(comparison, cases, count=len(cases), next=None, previous=None)
             document = {"schema_version": SCHEMA_VERSION, "comparison": answer}

@@ -78,9 +78,9 @@ class Command(BaseCommand):
             report = self._import(options)
             self._tell(report, options)
             # Only of a dry run.
-            if report.edited and not options["replace"]:
-                raise refused(EditedError(report.edited))
-            if report.unchecked and not options["accept_no_checks"]:
+            if report.replacing_edits and not options["replace"]:
+                raise refused(EditedError(report.replacing_edits))
+            if report.without_checks and not options["accept_no_checks"]:
                 raise refused(NoChecksError(report))
             return
         read_paths(options["paths"])  # what is wrong with the paths themselves ends it at once
@@ -132,7 +132,7 @@ class Command(BaseCommand):
             heading = f"{headings[options['dry_run']]} ({len(changes)})"
             self.stdout.write(heading, self.style.MIGRATE_HEADING)
             for change in changes if what != "unchanged" or lists_unchanged else ():
-                replaced = f"  ({change.replaced})" if change.replaced else ""
+                replaced = f"  ({change.overwrites})" if change.overwrites else ""
                 self.stdout.write(f"  {change.kind:<{width}}  {change.slug}{replaced}")
                 self._tell_differences(change)
 

@@ -18,7 +18,7 @@ from evals_app.management.following import FAILED, INCONCLUSIVE
 from evals_app.management.numbers import RUN_NUMBER, usd
 from evals_app.models import Run, Settlement
 from evals_app.reports.answers.retests import TESTING, WORDS, warnings
-from evals_app.reports.answers.run_json import SCHEMA_VERSION, written
+from evals_app.reports.answers.run_json import SCHEMA_VERSION, json_pieces
 from evals_app.runs.ending.cancel import cancel_settlement
 from evals_app.runs.process.cluster import TICK_S, Interrupted
 from evals_app.runs.reading.run_readers import settlement_details
@@ -132,7 +132,7 @@ class Command(RunsCommand):
         details = settlement_details(settlement.pk) or {}
         if options["ci"]:
             document = {"schema_version": SCHEMA_VERSION, "settlement": details}
-            self.stdout.write("".join(written(document)))
+            self.stdout.write("".join(json_pieces(document)))
         scripted = " (scripted)" if details["is_scripted"] else ""
         say(f"{details['summary']}{scripted}")
         if details["why_stopped"]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from evals_app.engine.statistics.agreement import MIN_LABELS, Agreement, Kappa, Proportion
-from evals_app.reports.words.figures import counted
+from evals_app.reports.words.figures import count_text
 
 NOT_COMPARED = "not yet compared with people"
 _NB = "\u00a0"
@@ -36,17 +36,17 @@ def whole_percent(share: float) -> str:
 
 def _sentences(agreement: Agreement) -> Iterator[str]:
     agreed = agreement.same_verdict
-    yield f"Compared with people on {counted(agreement.n, 'answer')}."
+    yield f"Compared with people on {count_text(agreement.n, 'answer')}."
     yield f"People and judge gave the same verdict in {agreed.count:,} of them{_how_sure(agreed)}."
     yield _beside_the_commoner(agreement)
     failures, passes = agreement.failures_noticed, agreement.passes_noticed
     if failures.total:
-        counts = f"{failures.count:,} of {counted(failures.total, 'failure')}"
+        counts = f"{failures.count:,} of {count_text(failures.total, 'failure')}"
         yield f"It noticed {counts}{_how_sure(failures)}."
     else:
         yield "People failed none of them, so it is unknown how many failures it would notice."
     if passes.total:
-        counts = f"{passes.count:,} of the {counted(passes.total, 'answer')}"
+        counts = f"{passes.count:,} of the {count_text(passes.total, 'answer')}"
         yield f"It passed {counts} that people passed{_how_sure(passes)}."
     else:
         yield "People passed none of them, so it is unknown whether it passes good answers."
@@ -86,7 +86,7 @@ def _on_scale(agreement: Agreement) -> Iterator[str]:
 def _blind(n: int, blind: int | None) -> Iterator[str]:
     if blind is None or blind == n:
         return
-    saw = f"In {n - blind:,} of {counted(n, 'answer')}, people" if blind else "People"
+    saw = f"In {n - blind:,} of {count_text(n, 'answer')}, people" if blind else "People"
     yield (
         f"{saw} saw the judge's verdict before they decided. Whoever sees it first agrees with it"
         " more often."

@@ -144,7 +144,9 @@ class ComparedCases:
     heads: tuple[HeadCases, ...]
     counts: Mapping[ChangeKind, int]
 
-    def chosen(self, *, change: ChangeKind | None = None, text: str = "") -> Sequence[ComparedCase]:
+    def filter_by(
+        self, *, change: ChangeKind | None = None, text: str = ""
+    ) -> Sequence[ComparedCase]:
         """Return the cases with this change whose name contains the text, in any case."""
         if change is None and not text:
             return self.cases
@@ -163,7 +165,7 @@ def compare_cases(base: Outcomes, *heads: Outcomes, by_verdict: bool = False) ->
     verdict was certain, the pass rate of the others says too little or too much.
     """
     rate_of = _rate_of_verdict if by_verdict else _PASS_RATE
-    cases = sorted(_compared(base, heads, rate_of), key=_gravest_first)
+    cases = sorted(_compare_cases(base, heads, rate_of), key=_gravest_first)
     return ComparedCases(
         cases=tuple(cases),
         runs=tuple(map(_run, (base, *heads))),
@@ -176,7 +178,9 @@ def _rate_of_verdict(outcome: CaseOutcome) -> float | None:
     return float(outcome.verdict is Verdict.PASSED) if outcome.is_decided else None
 
 
-def _compared(base: Outcomes, heads: Sequence[Outcomes], rate_of: RateOf) -> Iterator[ComparedCase]:
+def _compare_cases(
+    base: Outcomes, heads: Sequence[Outcomes], rate_of: RateOf
+) -> Iterator[ComparedCase]:
     for name in dict.fromkeys(chain(*heads, base)):
         before = base.get(name)
         after = [head.get(name) for head in heads]

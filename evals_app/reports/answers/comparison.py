@@ -10,7 +10,7 @@ from evals_app.reports.answers.agreement import NOT_COMPARED
 from evals_app.reports.answers.compared_cases import ComparedCase, HeadCases, HeadVerdict, RunCases
 from evals_app.reports.answers.run_json import AT_LEAST, RUBRIC_ITEMS, RUN_SUMMARY
 from evals_app.reports.words.coverage import COVERAGE_COLUMNS, coverage
-from evals_app.reports.words.figures import UNKNOWN, counted, duration, percent, score_text
+from evals_app.reports.words.figures import UNKNOWN, count_text, duration, percent, score_text
 from evals_app.reports.words.shares import share_of_decided, share_text
 from evals_app.reports.words.similarity import SIMILARITY_COLUMNS, compared_by
 from evals_app.reports.words.sums import sums
@@ -216,11 +216,11 @@ _OF_CHECKS = {
 
 
 def _have(count: int, word: str) -> str:
-    return f"{counted(count, 'case')} {'has' if count == 1 else 'have'} a check that got {word}"
+    return f"{count_text(count, 'case')} {'has' if count == 1 else 'have'} a check that got {word}"
 
 
 def _got(count: int, word: str) -> str:
-    return f"{counted(count, 'case')} got {word}"
+    return f"{count_text(count, 'case')} got {word}"
 
 
 class ChangedCheck(NamedTuple):
@@ -248,7 +248,7 @@ def case_change(case: ComparedCase) -> str:
     after = others[0] if len(others) == 1 else None
     if word is None or before is None or after is None or before.graded_count != after.graded_count:
         return CHANGES[case.change].label
-    return f"Same verdict, {counted(abs(after.passed - before.passed), 'trial')} {word}"
+    return f"Same verdict, {count_text(abs(after.passed - before.passed), 'trial')} {word}"
 
 
 _BY_TRIALS = {ChangeKind.FEWER: "fewer", ChangeKind.MORE: "more"}

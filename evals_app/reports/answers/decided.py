@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from evals_app.reports.answers.run_answers import Json, ReviewedExecution, ReviewedRun, Row
-from evals_app.reports.words.figures import counted
+from evals_app.reports.words.figures import count_text
 from evals_app.reports.words.shares import share_of_cases
 
 WITH_PEOPLE = "with people's decisions"
@@ -29,7 +29,7 @@ def people_note(reviewed: Mapping[str, Any]) -> str:
     """Return a sentence on what people made of a run; nothing if they changed no grade."""
     if not reviewed:
         return ""
-    conversations = counted(reviewed["overruled"], "conversation")
+    conversations = count_text(reviewed["overruled"], "conversation")
     return (
         f"People overruled grades of {conversations}. With their decisions:"
         f" {reviewed['verdict']}; {counts_with_people(reviewed)}."

@@ -17,7 +17,7 @@ from evals_app.reports.answers.run_answers import (
     WhyLeftOut,
     in_json,
 )
-from evals_app.reports.words.figures import counted
+from evals_app.reports.words.figures import count_text
 
 _EXACT = 100  # above it two digits are enough
 _MAX_IN_SMALLER_UNIT = 90  # seconds, then minutes
@@ -32,7 +32,7 @@ def in_words(
     """Return what a run would probably take, and whether it may reach its cost limit, or the month's."""
     if not forecast.conversations:
         return "No conversation: no case matches."
-    what = counted(forecast.conversations, "conversation")
+    what = count_text(forecast.conversations, "conversation")
     does = (
         f"Grades {what} again; the agent is not asked." if forecast.only_grades else f"Runs {what}."
     )
@@ -60,9 +60,9 @@ def basis(forecast: Forecast) -> str:
     if forecast.only_grades:
         return "from the run that is graded again"
     who = "script" if forecast.is_scripted else "agent" if forecast.is_outside else "model"
-    text = f"from {counted(forecast.earlier_runs, 'earlier run')} of this suite with this {who}"
+    text = f"from {count_text(forecast.earlier_runs, 'earlier run')} of this suite with this {who}"
     return (
-        f"{text}, {counted(forecast.new_cases, 'case')} without a result yet"
+        f"{text}, {count_text(forecast.new_cases, 'case')} without a result yet"
         if forecast.new_cases
         else text
     )
@@ -152,15 +152,15 @@ def _likely(forecast: Forecast) -> str:
         )
         return f"{free}; takes {time} ({basis(forecast)})."
     tokens = sum(count for side in _tokens(forecast).values() for count in side.values())
-    text = f"About {_rounded(calls)} model call{'' if calls == 1 else 's'}"
+    text = f"About {_round(calls)} model call{'' if calls == 1 else 's'}"
     if forecast.agent_calls and forecast.judge_calls:
-        text += f", {_rounded(forecast.judge_calls)} of them by the judge"
+        text += f", {_round(forecast.judge_calls)} of them by the judge"
     cost = f", {_costs(*forecast.cost_usd)}" if forecast.cost_usd else ""
     lasts = time or "for as long as the agent takes"
-    return f"{text}, {_rounded(tokens)} tokens{cost}, {lasts} ({basis(forecast)})."
+    return f"{text}, {_round(tokens)} tokens{cost}, {lasts} ({basis(forecast)})."
 
 
-def _rounded(count: int) -> str:
+def _round(count: int) -> str:
     """Return an estimate with two significant digits."""
     return f"{round(count, 2 - len(str(count))) if count > _EXACT else count:,}"
 

@@ -17,7 +17,7 @@ from evals_app.engine.statistics.retest import (
     Trials,
 )
 from evals_app.reports.answers.run_answers import Answer, Json, Row, in_json
-from evals_app.reports.words.figures import counted
+from evals_app.reports.words.figures import count_text
 
 SETTLEMENT_COLUMNS = (
     *(
@@ -219,7 +219,7 @@ def reason(suspect: Suspect, *, base: int, head: int) -> str:
 
 
 def _of(trials: Trials) -> str:
-    return f"{trials.passed} of {counted(trials.total, 'trial')}"
+    return f"{trials.passed} of {count_text(trials.total, 'trial')}"
 
 
 def headline(row: Row, suspects: Sequence[Suspect]) -> str:
@@ -228,23 +228,23 @@ def headline(row: Row, suspects: Sequence[Suspect]) -> str:
         still = sum(suspect.state is SuspectState.OPEN for suspect in suspects)
         trials = LOOKS[row["look"] - 1].trials
         return (
-            f"Look {row['look']} of {len(LOOKS)}: {counted(still, 'case')} {_is(still)} being tested,"
+            f"Look {row['look']} of {len(LOOKS)}: {count_text(still, 'case')} {_is(still)} being tested,"
             f" up to {trials} times in {_of_each(1 if row['stand_in'] else 2)}."
         )
     worse, better = row["really_worse"], row["really_better"]
     sentences = []
     if worse or not better:
-        which = counted(worse, "case") if worse else "No case"
+        which = count_text(worse, "case") if worse else "No case"
         or_better = " or better" if row["with_better"] and not worse else ""
         sentences.append(f"{which} {_is(worse or 1)} really worse{or_better}.")
     if better:
-        sentences.append(f"{counted(better, 'case')} {_is(better)} really better.")
+        sentences.append(f"{count_text(better, 'case')} {_is(better)} really better.")
     if flaky := row["was_flaky"]:
         sentences.append(
-            f"{counted(flaky, 'case')} {'was' if flaky == 1 else 'were'} flaky before."
+            f"{count_text(flaky, 'case')} {'was' if flaky == 1 else 'were'} flaky before."
         )
     if unsure := row["cannot_tell"]:
-        sentences.append(f"{counted(unsure, 'case')}: cannot tell yet.")
+        sentences.append(f"{count_text(unsure, 'case')}: cannot tell yet.")
     return " ".join(sentences)
 
 
@@ -257,13 +257,13 @@ def warnings(row: Row) -> list[str]:
         )
     if row["few"]:
         notes.append(
-            f"{counted(row['few'], 'case')} of {row['compared']:,} had fewer than {ENOUGH_TRIALS}"
+            f"{count_text(row['few'], 'case')} of {row['compared']:,} had fewer than {ENOUGH_TRIALS}"
             " trials in these runs. A case that got worse may have passed by luck and was then not"
             f" suspected. Run suites with {ENOUGH_TRIALS} trials or more to find such cases."
         )
     if row["hopeless"]:
         notes.append(
-            f"{counted(row['hopeless'], 'case')} left out: too few stored trials for any result."
+            f"{count_text(row['hopeless'], 'case')} left out: too few stored trials for any result."
         )
     return notes
 
@@ -281,8 +281,8 @@ def price_in_words(
 ) -> str:
     """Return what a settlement would run, and its price; `calls` are those of models."""
     text = (
-        f"Runs {counted(suspects, 'case')} 5 to 20 times in {_of_each(versions)}: at most"
-        f" {counted(most_conversations, 'conversation')}."
+        f"Runs {count_text(suspects, 'case')} 5 to 20 times in {_of_each(versions)}: at most"
+        f" {count_text(most_conversations, 'conversation')}."
     )
     if unpriced:
         return f"{text} The cost is unknown: there is no price for {' and '.join(unpriced)}."

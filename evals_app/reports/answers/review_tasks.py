@@ -124,7 +124,7 @@ def progress_of(
                 names[word.person] = word.name
             if word.person in names:
                 done[word.person] = done.get(word.person, 0) + 1
-    shared = [(position, spoken) for position, spoken in words if _decided(spoken) > 1]
+    shared = [(position, spoken) for position, spoken in words if _count_decided(spoken) > 1]
     disputed = tuple(position for position, spoken in shared if len(_verdicts(spoken)) > 1)
     people = sorted(names.items(), key=lambda entry: entry[1].casefold())
     return TaskProgress(
@@ -151,7 +151,7 @@ def _verdicts(words: Iterable[Ruling]) -> set[bool]:
     return {word.passed for word in words if word.passed is not None}
 
 
-def _decided(words: Iterable[Ruling]) -> int:
+def _count_decided(words: Iterable[Ruling]) -> int:
     return sum(word.passed is not None for word in words)
 
 

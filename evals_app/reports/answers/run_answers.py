@@ -46,7 +46,7 @@ class Answer(BaseModel):
     def of(cls, row: Row = _NOTHING, **values: Any) -> Json:
         """Return the answer: `values`, and for all other keys the columns of the same names."""
         return {
-            key: _rounded(key, values[key] if key in values else in_json(row[key]))
+            key: _round_duration(key, values[key] if key in values else in_json(row[key]))
             for key in cls.KEYS
         }
 
@@ -67,7 +67,7 @@ def in_json(value: Any) -> Any:
     return _IN_JSON[kind](value) if (kind := type(value)) in _IN_JSON else value
 
 
-def _rounded(key: str, value: Any) -> Any:
+def _round_duration(key: str, value: Any) -> Any:
     """Return a duration to the microsecond: what a clock adds to that is noise."""
     return round(value, 3) if key.endswith("_ms") and isinstance(value, float) else value
 

@@ -107,7 +107,7 @@ GRADE_COLUMNS = (
 def document(run: Row, *, cases: Iterable[Json], executions: Iterable[Json]) -> Json:
     """Return the whole result of a run, as `--output` writes it.
 
-    Iterators stay iterators: `written` reads them while it writes.
+    Iterators stay iterators: `json_pieces` reads them while it writes.
     """
     return {
         "schema_version": SCHEMA_VERSION,
@@ -181,7 +181,7 @@ def _sum(values: Iterable[_Number | None]) -> _Number | None:
     return None if None in known else sum(known)  # type: ignore[arg-type, return-value]  # no None
 
 
-def written(value: Any, *, indent: str = "") -> Iterator[str]:
+def json_pieces(value: Any, *, indent: str = "") -> Iterator[str]:
     """Write JSON piece by piece, an iterator as a list.
 
     Together the pieces are the same as `json.dumps` with an indent of 2.
@@ -200,7 +200,7 @@ def written(value: Any, *, indent: str = "") -> Iterator[str]:
     before = opening
     for name, item in parts:
         yield f"{before}\n{inner}{name}"
-        yield from written(item, indent=inner)
+        yield from json_pieces(item, indent=inner)
         before = ","
     yield f"\n{indent}{closing}" if before == "," else opening + closing
 

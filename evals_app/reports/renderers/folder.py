@@ -24,7 +24,7 @@ from evals_app.reports.renderers.conversations import (
     turn_errors,
     turn_of,
 )
-from evals_app.reports.renderers.markdown import WORDS, escaped, run_markdown, table
+from evals_app.reports.renderers.markdown import WORDS, escape_text, run_markdown, table
 from evals_app.reports.renderers.results import Again, Outcome, Results, batches, outcome
 from evals_app.reports.words.figures import UNKNOWN, duration, score_text
 from evals_app.reports.words.shares import share_of_trials
@@ -94,14 +94,14 @@ def _case(
     results: Results, case: Json | None, executions: Sequence[Json], whole: Mapping[int, Json]
 ) -> Iterator[str]:
     name = executions[0]["case"]
-    yield f"# {_PREFIXES[outcome(case, executions)]}: {escaped(name)}\n\n"
+    yield f"# {_PREFIXES[outcome(case, executions)]}: {escape_text(name)}\n\n"
     rate = share_of_trials(case, bounds=case["interval"]) if case else UNKNOWN
     run = results.run
     yield (
-        f"[{escaped(run['suite_name'])}: run {run['id']}]({SUMMARY}). "
-        f"Agent {escaped(run['agent_name'])}. Trials: {len(executions):,}. Passed: {rate}.\n"
+        f"[{escape_text(run['suite_name'])}: run {run['id']}]({SUMMARY}). "
+        f"Agent {escape_text(run['agent_name'])}. Trials: {len(executions):,}. Passed: {rate}.\n"
     )
-    yield from (f"\n> {escaped(note)}\n" for note in run_notes(run))
+    yield from (f"\n> {escape_text(note)}\n" for note in run_notes(run))
     for execution in executions:
         yield from _trial(results, execution, whole.get(execution["id"], execution))
 
@@ -109,13 +109,13 @@ def _case(
 def _trial(results: Results, execution: Json, whole: Json) -> Iterator[str]:
     yield f"\n## Trial {execution['trial']}: {WORDS[results.state(execution)]}\n\n"
     if execution["reason"]:
-        yield f"{_quoted(execution['reason'])}\n\n"
+        yield f"{_quote(execution['reason'])}\n\n"
     rows = facts(execution, scale=results.run["score_scale"])
     if execution["url"]:
         rows.append(("Page", f"<{execution['url']}>"))
     yield table(("", ""), rows) + "\n"
     for warning in whole.get("warnings") or ():
-        yield f"\n> {escaped(warning)}\n"
+        yield f"\n> {escape_text(warning)}\n"
     yield from _conversation(execution, whole)
     yield from _checks(whole.get("grades") or (), scale=results.run["score_scale"])
     if whole.get("world_changes") and (changes := changed_data(whole)):
@@ -134,22 +134,22 @@ def _conversation(execution: Json, whole: Json) -> Iterator[str]:
         for call in calls:
             yield from _call(call)
     for label, error in turn_errors(whole):
-        yield f"\n**{label}**\n\n{_quoted(error)}\n"
+        yield f"\n**{label}**\n\n{_quote(error)}\n"
     if whole["tool_calls"] is None:
         yield f"\n{NO_CALLS}\n"
 
 
 def _message(message: Json) -> Iterator[str]:
     if message["reasoning"]:
-        yield f"\n**Reasoning**\n\n{_quoted(message['reasoning'])}\n"
-    yield f"\n**{speaker(message)}**\n\n{_quoted(message['content'])}\n"
+        yield f"\n**Reasoning**\n\n{_quote(message['reasoning'])}\n"
+    yield f"\n**{speaker(message)}**\n\n{_quote(message['content'])}\n"
 
 
 def _call(call: Json) -> Iterator[str]:
     took = duration(call["duration_ms"])
-    yield f"\n**Tool call** {escaped(call['name'])} ({took})\n\n{_code(call['args'])}\n"
+    yield f"\n**Tool call** {escape_text(call['name'])} ({took})\n\n{_code(call['args'])}\n"
     if call["error"] is not None:
-        yield f"\nError: {escaped(call['error'])}\n"
+        yield f"\nError: {escape_text(call['error'])}\n"
     elif call["result"] is not None:
         yield f"\nResult:\n\n{_code(call['result'])}\n"
 
@@ -159,11 +159,11 @@ def _checks(grades: Sequence[Json], *, scale: str) -> Iterator[str]:
         return
     rows = [
         (
-            escaped(grade["name"]),
+            escape_text(grade["name"]),
             turn_of(grade),
             _SIGNS.get(grade_state(grade), "") + grade_state(grade).replace("_", " "),
             score_text(grade["score"], scale=scale),
-            escaped(grade["reason"]),
+            escape_text(grade["reason"]),
         )
         for grade in grades
     ]
@@ -172,11 +172,11 @@ def _checks(grades: Sequence[Json], *, scale: str) -> Iterator[str]:
     if quotes:
         yield "\nEvidence:\n\n"
     for name, quote in quotes:
-        yield f"- {escaped(name)}: {escaped(quote_of(quote))}\n"
+        yield f"- {escape_text(name)}: {escape_text(quote_of(quote))}\n"
 
 
-def _quoted(text: str) -> str:
-    return "\n".join(f"> {escaped(line)}  " for line in text.splitlines() or [""])
+def _quote(text: str) -> str:
+    return "\n".join(f"> {escape_text(line)}  " for line in text.splitlines() or [""])
 
 
 def _code(value: Any) -> str:

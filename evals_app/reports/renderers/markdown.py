@@ -62,7 +62,7 @@ def run_head(run: Json) -> str:
     """Return what a run is and how it ended, without its cases."""
     scale = run["score_scale"]
     parts = [
-        f"# {escaped(run['suite_name'])}: run {run['id']}",
+        f"# {escape_text(run['suite_name'])}: run {run['id']}",
         *_outcome(run),
         table(("", ""), _facts(run, scale=scale)),
         *_losses(run),
@@ -72,7 +72,7 @@ def run_head(run: Json) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def escaped(text: str) -> str:
+def escape_text(text: str) -> str:
     """Return a text for one line of Markdown, without markup, links or line breaks."""
     line = " ".join(text.split())
     # Addresses would become links.
@@ -86,14 +86,14 @@ def _outcome(run: Json) -> list[str]:
     shown = (kind for kind in kinds if counts[kind] or kind != "measured")
     numbers = ", ".join(f"{counts[kind]:,} {kind.replace('_', ' ')}" for kind in shown)
     lines = [f"**{verdict}**: {numbers}; {counts['total']:,} in total."]
-    return [*lines, *(f"> {escaped(note)}" for note in run_notes(run))]
+    return [*lines, *(f"> {escape_text(note)}" for note in run_notes(run))]
 
 
 def _facts(run: Mapping[str, Any], *, scale: str) -> list[tuple[str, ...]]:
     rows: list[tuple[str, ...]] = [
-        ("Agent", escaped(run["agent_name"])),
-        ("Model", escaped(run.get("model") or UNKNOWN)),
-        ("Judge", escaped(run.get("judge") or UNKNOWN)),
+        ("Agent", escape_text(run["agent_name"])),
+        ("Model", escape_text(run.get("model") or UNKNOWN)),
+        ("Judge", escape_text(run.get("judge") or UNKNOWN)),
         ("Score", score_text(run["score"], scale=scale)),
         ("Cases passed", share_of_cases(run, bounds=run["pass_rate_interval"])),
         ("Latency of a turn, median", duration(run.get("median_ms"))),
@@ -117,18 +117,18 @@ def _gates(gates: Sequence[Mapping[str, Any]], *, scale: str) -> list[str]:
         sign = {True: "✅", False: "❌", None: "❔"}[gate["passed"]] if is_applied(gate) else "⚪"
         word = f"{sign} {gate_word(gate)}"
         if gate.get("reason"):
-            word = f"{word}. {escaped(gate['reason'])}"
+            word = f"{word}. {escape_text(gate['reason'])}"
         rows.append((*gate_texts(gate, scale=scale), word))
     return ["## Gates", table(("Gate", "Actual", ""), rows)] if rows else []
 
 
 def _losses(run: Mapping[str, Any]) -> list[str]:
-    lines = [f"- {escaped(line)}" for line in loss_lines(run["losses"])]
+    lines = [f"- {escape_text(line)}" for line in loss_lines(run["losses"])]
     return [f"## {TITLE}", "\n".join(lines)] if lines else []
 
 
 def _noise(checks: Sequence[Mapping[str, Any]]) -> list[str]:
-    rows = [tuple(map(escaped, row)) for row in steadiness_rows(checks)]
+    rows = [tuple(map(escape_text, row)) for row in steadiness_rows(checks)]
     return ["## How steady is the judge", table(STEADINESS_HEADS, rows)] if rows else []
 
 
@@ -155,7 +155,7 @@ def _cases(results: Results) -> Iterator[str]:
     head = ("Case", "Verdict", "Pass rate", "95 % interval", "Score", "Judge tokens")
     rows = (
         (
-            escaped(case["name"]),
+            escape_text(case["name"]),
             WORDS[case["verdict"] or "not_run"],
             share_of_trials(case),
             interval(case["interval"]) or decided_after(case["trials"], case["skipped"]) or UNKNOWN,
@@ -190,13 +190,13 @@ def _executions(results: Results) -> Iterator[str]:
 
 def link_to(execution: Mapping[str, Any]) -> str:
     """Return the name of an execution, as a link if it has an address."""
-    name = escaped(trial_name(execution))
+    name = escape_text(trial_name(execution))
     return f"[{name}](<{execution['url']}>)" if execution.get("url") else name
 
 
 def reason_line(text: str) -> str:
     """Return a reason on one line."""
-    return escaped(text if len(text) <= MAX_REASON else f"{text[:MAX_REASON]}…")
+    return escape_text(text if len(text) <= MAX_REASON else f"{text[:MAX_REASON]}…")
 
 
 def _section(title: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:

@@ -120,13 +120,13 @@ def _names_json(names: Names) -> Json:
 
 def slack_json(notice: Notice) -> Json:
     """Return a message for the incoming webhooks of Slack, and of chats that read the same."""
-    sections = [f"*{_escaped(notice.headline)}*", *_slack_lists(notice)]
+    sections = [f"*{_escape(notice.headline)}*", *_slack_lists(notice)]
     links = [
         f"<{url}|{text}>"
         for url, text in ((notice.url, "Open the run"), (notice.compare_url, "Compare"))
         if url
     ]
-    context = " · ".join([_escaped(_details(notice)), *links])
+    context = " · ".join([_escape(_details(notice)), *links])
     blocks: list[dict[str, Any]] = [
         {"type": "section", "text": {"type": "mrkdwn", "text": section[:_MAX_CHARS]}}
         for section in sections
@@ -134,16 +134,16 @@ def slack_json(notice: Notice) -> Json:
     blocks.append(
         {"type": "context", "elements": [{"type": "mrkdwn", "text": context[:_MAX_CHARS]}]}
     )
-    return {"text": _escaped(notice.headline), "blocks": blocks}
+    return {"text": _escape(notice.headline), "blocks": blocks}
 
 
 def _slack_lists(notice: Notice) -> Iterator[str]:
     for title, names in _lists(notice):
-        lines = [f"• {_escaped(name)}" for name in names.first]
+        lines = [f"• {_escape(name)}" for name in names.first]
         yield "\n".join(filter(None, [title, *lines, names.more]))
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 

@@ -22,7 +22,7 @@ from evals_app.engine.record.trial import (
     Verdict,
 )
 from evals_app.engine.running.run_gateway import Outcome
-from fixtures_app.ground.quoting import shortened
+from fixtures_app.ground.quoting import cut_middle
 
 PATH = "/v1/traces"  # below the address of a collector
 MAX_CHARS = 20_000  # of one text
@@ -243,7 +243,7 @@ def _tokens(usage: Usage) -> JsonObject:
 
 
 def _text(text: str) -> str:
-    return shortened(text, MAX_CHARS)
+    return cut_middle(text, MAX_CHARS)
 
 
 def _message(role: str, text: str, *, reasoning: str = "") -> str:

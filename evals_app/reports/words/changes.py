@@ -57,20 +57,20 @@ class ChangedCases:
         if self.points:
             unit = "point" if abs(self.points) == 1 else "points"
             return f"{abs(self.points):g} {unit} {'up' if self.points > 0 else 'down'}"
-        return self._counted(_JUDGED) or "same as before"
+        return self._list_counts(_JUDGED) or "same as before"
 
     @property
     def details(self) -> str:
         """Say which way cases went, and what the change leaves out; may be empty."""
-        left_out = self._counted(_LEFT_OUT)
+        left_out = self._list_counts(_LEFT_OUT)
         of = "1 case" if self.compared == 1 else f"{self.compared:,} cases"
         parts = [
-            self._counted(_JUDGED) if self.points else "",
+            self._list_counts(_JUDGED) if self.points else "",
             f"over {of} in both runs; left out: {left_out}" if left_out else "",
         ]
         return "; ".join(filter(None, parts))
 
-    def _counted(self, words: Mapping[ChangeKind, str]) -> str:
+    def _list_counts(self, words: Mapping[ChangeKind, str]) -> str:
         counts = self.counts
         return ", ".join(
             f"{counts[kind]:,} {word}" for kind, word in words.items() if kind in counts

@@ -59,7 +59,7 @@ def count(number: float | None) -> str:
     return "unknown" if number is None else f"{number:,.0f}"
 
 
-def counted(number: int, noun: str) -> str:
+def count_text(number: int, noun: str) -> str:
     """Write a number of things: 1 case, 2 cases."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 

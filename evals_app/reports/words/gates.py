@@ -34,7 +34,7 @@ def gate_texts(gate: Mapping[str, Any], *, scale: str) -> tuple[str, str]:
     """Return what a gate of an answer requires, as a sentence, and the actual value."""
     name = gate["name"]
 
-    def written(value: float) -> str:
+    def limit_text(value: float) -> str:
         if name == "min_score":
             return score_text(value, scale=scale)
         if name.endswith("_usd"):
@@ -46,7 +46,7 @@ def gate_texts(gate: Mapping[str, Any], *, scale: str) -> tuple[str, str]:
         return percent(value) if name == "min_pass_rate" else duration(value)
 
     actual = gate["actual"]
-    sentence = _SENTENCES[name].format(written(gate["limit"]))
+    sentence = _SENTENCES[name].format(limit_text(gate["limit"]))
     if name == "max_regressions" and gate["limit"] == 0:
         sentence = "No case may have got worse since the baseline"
     if actual is None:
@@ -55,12 +55,12 @@ def gate_texts(gate: Mapping[str, Any], *, scale: str) -> tuple[str, str]:
         passed = round(actual * gate["graded"])
         return sentence, share_text(passed, gate["graded"], not_graded=gate["not_graded"] or 0)
     if name == "max_score_drop":
-        fell = f"{written(abs(actual))} {'above' if actual < 0 else 'below'}"
-        return sentence, f"{fell}{_counted(gate)}"
-    return sentence, f"{written(actual)}{_counted(gate)}"
+        fell = f"{limit_text(abs(actual))} {'above' if actual < 0 else 'below'}"
+        return sentence, f"{fell}{_coverage_of_value(gate)}"
+    return sentence, f"{limit_text(actual)}{_coverage_of_value(gate)}"
 
 
-def _counted(gate: Mapping[str, Any]) -> str:
+def _coverage_of_value(gate: Mapping[str, Any]) -> str:
     """Say what a value is of, where something is left out."""
     if not gate.get("not_graded"):
         return ""

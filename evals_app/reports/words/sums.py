@@ -15,7 +15,10 @@ def sums(
     A run that grades another one again costs only what its judges cost.
     """
     agent, judge = totals["agent_cost_usd"], totals["judge_cost_usd"]
-    known = [float(_known(totals, at_least, f"{who}_cost_usd") or 0) for who in ("agent", "judge")]
+    known = [
+        float(_total_or_minimum(totals, at_least, f"{who}_cost_usd") or 0)
+        for who in ("agent", "judge")
+    ]
     total = _usd(None if agent is None or judge is None else agent + judge, sum(known))
     return [
         (of_agent("Agent tokens", grades_of), _tokens(totals, at_least, "agent")),
@@ -42,13 +45,13 @@ def run_sums(run: Mapping[str, Any]) -> list[tuple[str, str]]:
     return sums(tokens | costs, run["at_least"] or {}, grades_of=run["grades_of"])
 
 
-def _known(totals: Mapping[str, Any], at_least: Mapping[str, float], name: str) -> Any:
+def _total_or_minimum(totals: Mapping[str, Any], at_least: Mapping[str, float], name: str) -> Any:
     return at_least.get(name) if totals[name] is None else totals[name]
 
 
 def _tokens(totals: Mapping[str, Any], at_least: Mapping[str, float], who: str) -> str:
     kinds = {kind: f"{who}_{kind}_tokens" for kind in ("prompt", "response")}
-    if all(_known(totals, at_least, name) is None for name in kinds.values()):
+    if all(_total_or_minimum(totals, at_least, name) is None for name in kinds.values()):
         return "unknown"
     return " + ".join(
         f"{_count(totals[name], at_least.get(name))} {kind}" for kind, name in kinds.items()

@@ -72,7 +72,7 @@ def _pieces(base: str, head: str) -> tuple[tuple[TextPiece, ...], tuple[TextPiec
             for piece, other in words:
                 left.append(piece)
                 right.append(other)
-    return _joined(left), _joined(right)
+    return _join_pieces(left), _join_pieces(right)
 
 
 def _changed_words(
@@ -91,7 +91,7 @@ def _opcodes(texts: Sequence[str], others: Sequence[str]) -> Sequence[Opcode]:
     return SequenceMatcher(None, keys, other_keys).get_opcodes()
 
 
-def _joined(pieces: Iterable[TextPiece]) -> tuple[TextPiece, ...]:
+def _join_pieces(pieces: Iterable[TextPiece]) -> tuple[TextPiece, ...]:
     full = (piece for piece in pieces if piece.text)
     joined: list[TextPiece] = []
     for is_only_here, group in groupby(full, key=lambda piece: piece.is_only_here):

@@ -14,7 +14,7 @@ from evals_app.engine.verdicts.judged_criteria import judged_criterion_of
 from evals_app.models import Review, Yardstick
 from evals_app.models.judging.reviews import IS_LABEL
 from evals_app.runs.judges.calibration import agreements
-from fixtures_app.ground.quoting import shortened
+from fixtures_app.ground.quoting import cut_middle
 
 _AT_ONCE = 500
 
@@ -47,7 +47,7 @@ def judge_trust(
         least=least,
         judged=len(specs),
         trusted={
-            digest: shortened(criteria[digest], 80)
+            digest: cut_middle(criteria[digest], 80)
             for digest, agreement in compared.items()
             if agreement.reaches(least)
         },

@@ -11,7 +11,7 @@ from evals_app.models import Spending
 from evals_app.reports.answers.spending import By, SpentAmount
 from evals_app.runs.ground.ledger import today
 from evals_app.runs.money.ceilings import in_month, next_month
-from fixtures_app.ground.quoting import shortened
+from fixtures_app.ground.quoting import cut_middle
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
@@ -38,7 +38,7 @@ def read_month(text: str) -> date:
         first = datetime.strptime(text, "%Y-%m").date()  # noqa: DTZ007 - a day has no time zone
         next_month(first)  # the last month of the calendar has none
     except ValueError:
-        raise ValueError(f"{shortened(text)!r} is not a month. Write it as 2026-11.") from None
+        raise ValueError(f"{cut_middle(text)!r} is not a month. Write it as 2026-11.") from None
     return first
 
 

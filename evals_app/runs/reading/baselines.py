@@ -113,7 +113,9 @@ def _remarks(base: Run, run: Run) -> list[str]:
         return ["Another version of Evalwell wrote one of the runs: what measured it is unknown."]
     # Neither verdicts nor scores depend on prices.
     named = [
-        _part_name(part) for part in parts if part.part.is_yardstick and part.part != SnapshotPart.PRICES
+        _part_name(part)
+        for part in parts
+        if part.part.is_yardstick and part.part != SnapshotPart.PRICES
     ]
     return [f"Measured differently: {'; '.join(named)}."] if named else []
 

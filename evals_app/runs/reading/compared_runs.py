@@ -43,7 +43,7 @@ from evals_app.reports.answers.run_answers import Json
 from evals_app.runs.ground.check_counts import counted_checks
 from evals_app.runs.judges.calibration import agreements_in_runs
 from evals_app.runs.reading.outcomes import MAX_RESULTS, outcomes_of
-from fixtures_app.ground.memory import uncollected
+from fixtures_app.ground.memory import pause_collection
 
 
 class CannotCompareError(CannotError):
@@ -214,7 +214,7 @@ class _Loaded(NamedTuple):
 
 
 @lru_cache(maxsize=2)
-@uncollected()
+@pause_collection()
 def _load(runs: tuple[_Ended, ...]) -> _Loaded:
     """Read and compare the cases of runs; the last two are kept, because people turn pages."""
     outcomes = outcomes_of([run.pk for run in runs])

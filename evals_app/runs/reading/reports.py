@@ -13,8 +13,8 @@ from evals_app.reports.answers.run_answers import Json
 from evals_app.reports.answers.run_json import (
     DETAIL_COLUMNS,
     execution_row_json,
+    json_pieces,
     run_details_json,
-    written,
 )
 from evals_app.reports.renderers.folder import File, folder
 from evals_app.reports.renderers.github import github_summary
@@ -61,7 +61,7 @@ def report_content(
 ) -> Iterator[bytes]:
     """Return one report over runs, in pieces; `root` is the folder of the repository of their files."""
     if kind == "json":
-        return encode(written(run_document(runs[0]) if len(runs) == 1 else runs_document(runs)))
+        return encode(json_pieces(run_document(runs[0]) if len(runs) == 1 else runs_document(runs)))
     results = [results_of(run, link=link) for run in runs]
     if kind == "folder":
         return _archive(folder(results))

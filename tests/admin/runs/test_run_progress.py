@@ -14,7 +14,7 @@ from evals_app.admin.runs.run_progress import (
     status_line,
 )
 from evals_app.models import Lease, ProviderState, Run, Worker
-from fixtures_app.editing.times import shown
+from fixtures_app.editing.times import moment_text
 from tests.makers import make_execution, make_run
 
 pytestmark = pytest.mark.django_db
@@ -262,7 +262,7 @@ def test_a_run_that_free_workers_do_not_take_up_is_stuck() -> None:
     (line,) = progress(run)["stuck"]
 
     assert line == (
-        f"Not picked up although a worker is free, since {shown(long_ago)}: 1 conversation."
+        f"Not picked up although a worker is free, since {moment_text(long_ago)}: 1 conversation."
     )
 
 

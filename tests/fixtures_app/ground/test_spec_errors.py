@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import pytest
 from pydantic import AfterValidator, BaseModel, Field, ValidationError
 
-from fixtures_app.ground.spec_errors import located, message_of, messages_of, taken_apart
+from fixtures_app.ground.spec_errors import error_at, message_of, messages_of, taken_apart
 
 
 def _refuse(value: str) -> str:
@@ -46,7 +46,7 @@ def test_a_refusal_is_a_sentence(written: dict[str, Any], words: str) -> None:
 
 def test_errors_are_raised_again_together() -> None:
     parts = taken_apart(error_of(number=0, items=[1, 2, 3], own="x"))
-    again = ValidationError.from_exception_data("M", [*parts, located("k", "{a}?", ("b", 1), 5)])
+    again = ValidationError.from_exception_data("M", [*parts, error_at("k", "{a}?", ("b", 1), 5)])
 
     twice = ValidationError.from_exception_data("M", taken_apart(again))
 

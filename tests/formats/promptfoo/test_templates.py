@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from evals_app.formats.promptfoo.templates import NunjucksTemplate, composed
+from evals_app.formats.promptfoo.templates import NunjucksTemplate, compose_variables
 
 VALUES = {
     "name": "Ana",
@@ -49,9 +49,9 @@ def test_a_raw_block_is_taken_as_it_is() -> None:
     assert template.with_parameters() == (
         r"{{threadContext.params.name}}, write \{{user}}{% if x %}!"
     )
-    assert NunjucksTemplate("{{a}}").literal(composed({"a": "{{b}}", "b": RAW, "name": "Ana"})) == (
-        "Ana, write {{user}}{% if x %}!"
-    )
+    assert NunjucksTemplate("{{a}}").literal(
+        compose_variables({"a": "{{b}}", "b": RAW, "name": "Ana"})
+    ) == ("Ana, write {{user}}{% if x %}!")
 
 
 @pytest.mark.parametrize(
@@ -103,11 +103,11 @@ def test_variables_without_a_value_are_named() -> None:
     ],
 )
 def test_variables_may_hold_others(values: dict[str, Any], filled: str) -> None:
-    assert composed(values)["a"] == filled
+    assert compose_variables(values)["a"] == filled
 
 
 def test_variables_that_hold_each_other_come_to_an_end() -> None:
-    values = composed({"a": "{{b}}" * 1000, "b": "{{a}}" * 1000})
+    values = compose_variables({"a": "{{b}}" * 1000, "b": "{{a}}" * 1000})
 
     assert max(map(len, values.values())) < 10_000_000
 

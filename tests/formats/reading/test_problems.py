@@ -6,7 +6,7 @@ from evals_app.formats.reading.problems import (
     Problem,
     is_secret,
     keys_text,
-    shown,
+    value_text,
 )
 
 
@@ -57,11 +57,11 @@ def test_keys_are_written_as_a_path(loc: Loc, text: str) -> None:
     ],
 )
 def test_values_are_shown_as_yaml_has_them(value: object, text: str) -> None:
-    assert shown(value) == text
+    assert value_text(value) == text
 
 
 def test_a_long_value_is_shortened() -> None:
-    assert len(shown("x" * 10_000)) < 100
+    assert len(value_text("x" * 10_000)) < 100
 
 
 @pytest.mark.parametrize(
@@ -99,8 +99,10 @@ def test_secrets_are_known_by_the_words_of_their_keys(loc: Loc, expected: bool) 
     ],
 )
 def test_what_may_be_a_secret_is_not_shown(value: object, text: str) -> None:
-    assert shown(value, ("api_key_env",)) == text
+    assert value_text(value, ("api_key_env",)) == text
 
 
 def test_an_address_is_shown_without_its_password() -> None:
-    assert shown("https://me:secret@models.example.org x") == '"https://***@models.example.org x"'
+    assert (
+        value_text("https://me:secret@models.example.org x") == '"https://***@models.example.org x"'
+    )

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evals_app.formats.reading.yaml_scalars import is_surprising, resolved
+from evals_app.formats.reading.yaml_scalars import is_surprising, resolve_scalar
 
 
 @pytest.mark.parametrize(
@@ -40,14 +40,14 @@ from evals_app.formats.reading.yaml_scalars import is_surprising, resolved
     ],
 )
 def test_a_plain_scalar_is_read_as_yaml_does(raw: str, value: object) -> None:
-    scalar = resolved(raw)
+    scalar = resolve_scalar(raw)
 
     assert (scalar, type(scalar)) == (value, type(value))
 
 
 @given(st.text("0123456789+-._xbABF~ynofNOF", max_size=12))
 def test_every_scalar_is_json(raw: str) -> None:
-    value = resolved(raw)
+    value = resolve_scalar(raw)
 
     assert value is None or isinstance(value, str | bool | int | float)
     assert is_surprising(raw, value) in {True, False}
@@ -56,4 +56,4 @@ def test_every_scalar_is_json(raw: str) -> None:
 @pytest.mark.parametrize("raw", [".nan", "-.inf", "+.INF", "1.0e+999", "1" * 1001])
 def test_numbers_that_json_does_not_have_are_refused(raw: str) -> None:
     with pytest.raises(ValueError, match="quote"):
-        resolved(raw)
+        resolve_scalar(raw)

@@ -50,7 +50,7 @@ def test_an_edit_is_not_replaced_unless_somebody_says_so(ada: User) -> None:
         import_files([OTHER_AGENT])
     assert Agent.objects.get().description == "Mine"
 
-    (change,) = tried.edited
+    (change,) = tried.replacing_edits
     assert change.edit is not None
     assert change.edit.by == "ada"
     assert change.edit.at is not None
@@ -58,7 +58,7 @@ def test_an_edit_is_not_replaced_unless_somebody_says_so(ada: User) -> None:
     assert "description" in {difference.keys for difference in change.differences}
 
     assert outcomes(import_files([OTHER_AGENT], replace=True)) == {"agent shop": "updated"}
-    assert import_files([AGENT]).edited == []
+    assert import_files([AGENT]).replacing_edits == []
 
 
 def test_even_the_file_of_the_last_import_does_not_take_an_edit_back(ada: User) -> None:
@@ -115,7 +115,7 @@ def test_who_edited_a_case_edited_its_suite(ada: User) -> None:
     )
     Case.objects.filter(pk=case.pk).update(description="Mine")
 
-    (change,) = import_files(EVERYTHING, dry_run=True).edited
+    (change,) = import_files(EVERYTHING, dry_run=True).replacing_edits
 
     assert (change.kind, change.edit and change.edit.by) == ("suite", "ada")
 

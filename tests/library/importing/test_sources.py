@@ -39,7 +39,7 @@ def test_another_file_does_not_take_a_suite_over() -> None:
         bring("evals/refunds.suite.yaml", CHANGED, root="/b")
 
     assert Suite.objects.get().trials == 2
-    assert [change.source for change in tried.edited] == ["/a/evals/refunds.suite.yaml"]
+    assert [change.source for change in tried.replacing_edits] == ["/a/evals/refunds.suite.yaml"]
     assert "/a/evals/refunds.suite.yaml" in str(caught.value)
     assert "2 cases" in str(caught.value)
 
@@ -50,7 +50,7 @@ def test_who_says_so_lets_it_and_then_it_belongs_to_that_file() -> None:
     bring("refunds.suite.yaml", CHANGED, root="/b", replace=True)
 
     assert (Suite.objects.get().trials, Suite.objects.get().source) == (4, "/b/refunds.suite.yaml")
-    assert bring("refunds.suite.yaml", root="/b").edited == []
+    assert bring("refunds.suite.yaml", root="/b").replacing_edits == []
 
 
 def test_a_suite_whose_file_nobody_knows_may_be_updated() -> None:

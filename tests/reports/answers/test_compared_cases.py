@@ -125,12 +125,12 @@ def test_a_case_has_the_gravest_change_of_all_heads() -> None:
 def test_cases_are_chosen_by_change_and_by_part_of_the_name() -> None:
     compared = compare_cases(BASE, HEAD)
 
-    assert [case.name for case in compared.chosen(change=ChangeKind.WORSE)] == ["b", "a"]
-    assert [case.name for case in compared.chosen(text="E")] == [
+    assert [case.name for case in compared.filter_by(change=ChangeKind.WORSE)] == ["b", "a"]
+    assert [case.name for case in compared.filter_by(text="E")] == [
         *("dear", "open", "e", "new", "gone", "slipped", "same")
     ]
-    assert compared.chosen(change=ChangeKind.WORSE, text="z") == []
-    assert compared.chosen() is compared.cases
+    assert compared.filter_by(change=ChangeKind.WORSE, text="z") == []
+    assert compared.filter_by() is compared.cases
 
 
 @pytest.mark.parametrize(

@@ -17,11 +17,11 @@ from evals_app.reports.answers.run_json import (
     documents,
     execution_json,
     execution_row_json,
+    json_pieces,
     run_details_json,
     run_json,
     total_json,
     verdict_of_all,
-    written,
 )
 
 START = datetime(2026, 5, 1, 9, 30, tzinfo=UTC)
@@ -396,13 +396,13 @@ def test_a_document_in_pieces_is_the_same_as_whole(value: list[Any]) -> None:
     runs = {"runs": [document_of(list), document_of(list)]}
     pieces = {"runs": iter([document_of(iter), document_of(iter)])}
 
-    assert "".join(written(pieces)) == json.dumps(runs, ensure_ascii=False, indent=2)
+    assert "".join(json_pieces(pieces)) == json.dumps(runs, ensure_ascii=False, indent=2)
 
 
 def test_a_document_is_read_as_it_is_written() -> None:
     numbers = iter(range(5))
 
-    pieces = list(islice(written({"executions": numbers}), 3))
+    pieces = list(islice(json_pieces({"executions": numbers}), 3))
 
     assert "".join(pieces) == '{\n  "executions": [\n    0'
     assert list(numbers) == [1, 2, 3, 4]

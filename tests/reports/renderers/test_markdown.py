@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from evals_app.reports.renderers.markdown import escaped, markdown
+from evals_app.reports.renderers.markdown import escape_text, markdown
 from tests.reports.makers import a_case, a_run, an_execution, passed, results
 
 
@@ -164,7 +164,7 @@ def test_what_waits_in_a_run_that_has_ended_was_not_run(verdict: str | None, sho
     ],
 )
 def test_what_others_wrote_is_no_markup(text: str, expected: str) -> None:
-    assert escaped(text) == expected
+    assert escape_text(text) == expected
 
 
 def test_a_trial_is_named_and_linked_and_a_long_reason_is_cut() -> None:

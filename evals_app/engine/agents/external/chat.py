@@ -9,7 +9,7 @@ from evals_app.engine.llm.apis.openai_wire import error_in, to_reply
 from evals_app.engine.llm.apis.wire import UnreadableReplyError, read_complaint
 from evals_app.engine.record.trial import ToolCall
 from fixtures_app.ground.nesting import TOO_DEEP, is_too_deep
-from fixtures_app.ground.quoting import shortened
+from fixtures_app.ground.quoting import cut_middle
 
 
 def chat_reply(text: str) -> AgentReply:
@@ -25,20 +25,20 @@ def chat_reply(text: str) -> AgentReply:
         reply = None if error else to_reply(_with_finish_reason(body), names=ToolNames(()))
     except UnreadableReplyError as exc:
         raise AgentError(
-            f"The agent's reply is not a valid chat completion ({exc}): {shortened(text)}"
+            f"The agent's reply is not a valid chat completion ({exc}): {cut_middle(text)}"
         ) from None
     except (ValueError, RecursionError, AttributeError):
         raise AgentError(
-            f"The agent's reply is not a valid chat completion: {shortened(text)}"
+            f"The agent's reply is not a valid chat completion: {cut_middle(text)}"
         ) from None
     if reply is None:
         raise AgentError(f"The agent reports an error: {read_complaint(body).message or error}")
     if doubled:
-        raise AgentError(f"The agent's reply has the key {shortened(doubled[0])!r} twice.")
+        raise AgentError(f"The agent's reply has the key {cut_middle(doubled[0])!r} twice.")
     if not reply.is_whole:
         category = f" ({reply.refusal_category})" if reply.refusal_category else ""
         raise AgentError(
-            f"A content filter cut off the agent's reply{category}: {shortened(reply.text)}"
+            f"A content filter cut off the agent's reply{category}: {cut_middle(reply.text)}"
         )
     if any(is_too_deep(call.arguments) for call in reply.tool_calls):
         raise AgentError(f"The agent calls a tool with {TOO_DEEP}.")

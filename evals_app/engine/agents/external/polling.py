@@ -15,8 +15,8 @@ from evals_app.engine.llm.call import MAX_REPLY_BYTES
 from evals_app.engine.network.addresses import read_url
 from evals_app.engine.network.web import Web, WebAnswer
 from evals_app.engine.specs.outside_spec import JOB, PollSpec
-from fixtures_app.ground.json_paths import NoSuchPlaceError, described, find, parse_path
-from fixtures_app.ground.quoting import shortened
+from fixtures_app.ground.json_paths import NoSuchPlaceError, describe, find, parse_path
+from fixtures_app.ground.quoting import cut_middle
 
 _BUSY = {HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE}
 
@@ -72,7 +72,9 @@ class AgentJob:
         if answer.status == HTTPStatus.ACCEPTED:
             return False
         if self._poll.state is not None:
-            raise AgentError(f"The agent's job has no {self._poll.state}: {shortened(answer.text)}")
+            raise AgentError(
+                f"The agent's job has no {self._poll.state}: {cut_middle(answer.text)}"
+            )
         return True
 
     def _state(self, answer: WebAnswer) -> str | None:
@@ -85,9 +87,9 @@ class AgentJob:
             return None
 
     def _means_done(self, state: str, answer: WebAnswer, exchange: Exchange) -> bool:
-        exchange.pending = f"its job is {shortened(state)!r}"
+        exchange.pending = f"its job is {cut_middle(state)!r}"
         if state.casefold() in map(str.casefold, self._poll.failed):
-            raise AgentError(f"The agent's job is {shortened(state)!r}: {shortened(answer.text)}")
+            raise AgentError(f"The agent's job is {cut_middle(state)!r}: {cut_middle(answer.text)}")
         return state.casefold() in map(str.casefold, self._poll.done)
 
     def _address(self, answer: WebAnswer) -> str:
@@ -109,7 +111,7 @@ class AgentJob:
         if (there.scheme, there.authority) != (here.scheme, here.authority):
             raise AgentError(
                 self._web.hide(
-                    f"The agent's job is on another host: {shortened(url)}. If that is correct, set"
+                    f"The agent's job is on another host: {cut_middle(url)}. If that is correct, set"
                     " poll.url to its address."
                 )
             )
@@ -124,7 +126,7 @@ class AgentJob:
             raise AgentError(f"The agent's first answer {error}") from None
         if not isinstance(found, str | int) or found == "":
             raise AgentError(
-                f"The agent's first answer has {described(found)} at {self._poll.job}; it should be"
+                f"The agent's first answer has {describe(found)} at {self._poll.job}; it should be"
                 " the id of a job."
             )
         return quote(as_text(found), safe="")

@@ -33,7 +33,7 @@ from evals_app.engine.record.trial import Chunk, Message, ToolCall, Usage
 from evals_app.engine.specs.base_spec import MAX_INTEGER
 from fixtures_app.ground.json_paths import path_text
 from fixtures_app.ground.nesting import TOO_DEEP, is_too_deep
-from fixtures_app.ground.quoting import json_text, shortened
+from fixtures_app.ground.quoting import cut_middle, json_text
 from fixtures_app.ground.words import near, nearest
 
 RETRIEVED = "retrieved"  # the tool that brought the sources of an agent that reports no calls
@@ -167,7 +167,7 @@ def parse_reply(text: str) -> AgentReply:
         value = None
     if isinstance(value, dict) and value.keys() & _TELLING:
         if doubled:
-            raise AgentError(f"The agent's reply has the key {shortened(doubled[0])!r} twice.")
+            raise AgentError(f"The agent's reply has the key {cut_middle(doubled[0])!r} twice.")
         return read_reply(value)
     return AgentReply(text.rstrip("\r\n"))
 
@@ -230,12 +230,12 @@ def _text(value: Mapping[str, Any]) -> str:
             # An answer that is JSON itself stays JSON, for the checks that read it.
             return answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False)
     keys = ", ".join(map(str, value)) or "none"
-    raise AgentError(f"The agent's reply has no answer under output. Its keys: {shortened(keys)}.")
+    raise AgentError(f"The agent's reply has no answer under output. Its keys: {cut_middle(keys)}.")
 
 
 def reported_error(error: Any) -> AgentError:
     """Return the error for one that the agent itself reports."""
-    return AgentError(f"The agent reports an error: {shortened(_message_of(error))}")
+    return AgentError(f"The agent reports an error: {cut_middle(_message_of(error))}")
 
 
 def _message_of(error: Any) -> str:
@@ -260,7 +260,7 @@ def _refuse_slips(value: Mapping[str, Any]) -> None:
     for key, part in value.items():
         if key not in _KEYS and part and (meant := nearest(str(key), absent, is_slip=True)):
             raise ReplyMismatchError(
-                f"The agent's reply has an unknown key {shortened(str(key))!r}. Did you mean"
+                f"The agent's reply has an unknown key {cut_middle(str(key))!r}. Did you mean"
                 f" {meant!r}? It was not read, so this reply is not graded."
             )
 
@@ -271,14 +271,14 @@ def _doubtful(value: Mapping[str, Any]) -> tuple[str, ...]:
     for key in value:
         hint = near(str(key), _KEYS)
         if key not in _KEYS and hint:
-            notes.append(f"The agent's reply has an unknown key {shortened(str(key))!r}.{hint}")
+            notes.append(f"The agent's reply has an unknown key {cut_middle(str(key))!r}.{hint}")
     return tuple(notes[: len(_KEYS)])
 
 
 def _notes_on_usage(usage: Any) -> Iterator[str]:
     """Note that tokens are not counted because their keys have other names."""
     if usage and not usage.keys() & set(_TOKENS):
-        names = shortened(", ".join(map(str, usage)))
+        names = cut_middle(", ".join(map(str, usage)))
         yield f"usage has only unknown keys ({names}); expected {' and '.join(_TOKENS)}."
 
 

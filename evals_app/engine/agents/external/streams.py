@@ -22,8 +22,8 @@ from evals_app.engine.llm.apis.openai_wire import error_in
 from evals_app.engine.llm.apis.wire import UnreadableReplyError, read_complaint
 from evals_app.engine.llm.call import MAX_REPLY_BYTES
 from evals_app.engine.specs.wire_spec import Places, StreamSpec
-from fixtures_app.ground.json_paths import NoSuchPlaceError, described, find, parse_path
-from fixtures_app.ground.quoting import listed, quoted, shortened
+from fixtures_app.ground.json_paths import NoSuchPlaceError, describe, find, parse_path
+from fixtures_app.ground.quoting import cut_middle, join_list
 
 Format = Literal["sse", "ndjson"]
 MAX_STREAM_BYTES = 20 * MAX_REPLY_BYTES  # each piece is wrapped in an event
@@ -188,7 +188,7 @@ class _Events:
             value = event.data
         if doubled:
             raise AgentError(
-                f"An event of the agent's stream has the key {shortened(doubled[0])!r} twice."
+                f"An event of the agent's stream has the key {cut_middle(doubled[0])!r} twice."
             )
         if event.name == "error":
             raise reported_error(value)
@@ -211,7 +211,7 @@ def _begins_as_object(event: Event) -> bool:
 
 
 def _not_json(event: Event) -> AgentError:
-    return AgentError(f"An event of the agent's stream is not valid JSON: {shortened(event.data)}")
+    return AgentError(f"An event of the agent's stream is not valid JSON: {cut_middle(event.data)}")
 
 
 def _limit_text(text: str) -> str:
@@ -234,7 +234,7 @@ class OurPieces(_Events):
             return False
         value = self._value(event)
         if isinstance(value, list):
-            raise AgentError(f"An event of the agent's stream is a list: {shortened(event.data)}")
+            raise AgentError(f"An event of the agent's stream is a list: {cut_middle(event.data)}")
         is_text = self._has_text(event, value)
         if isinstance(value, str):
             if self._is_in_objects and _begins_as_object(event):
@@ -305,7 +305,7 @@ class PlacedPieces(_Events):
             return False
         if not isinstance(piece, str):
             raise AgentError(
-                f"An event of the agent's stream has {described(piece)} at {self._places.text};"
+                f"An event of the agent's stream has {describe(piece)} at {self._places.text};"
                 " it should be text."
             )
         self._is_begun = True
@@ -327,7 +327,7 @@ class PlacedPieces(_Events):
             return False
         if not isinstance(found, list):
             raise AgentError(
-                f"An event of the agent's stream has {described(found)} at"
+                f"An event of the agent's stream has {describe(found)} at"
                 f" {self._places.tool_calls}; it should be a list of tool calls, or one call."
             )
         self._found.setdefault(part, []).extend(found)
@@ -341,7 +341,7 @@ class PlacedPieces(_Events):
 
     def reply(self, hide: Hide) -> AgentReply:
         if not self._is_begun:
-            keys = f" Their keys: {listed(self._keys, quoted)}." if self._keys else ""
+            keys = f" Their keys: {join_list(self._keys, in_quotes)}." if self._keys else ""
             raise AgentError(
                 f"No event of the agent's stream has text at {self._places.text}.{keys}"
             )
@@ -380,7 +380,7 @@ class ChatPieces:
         ):
             raise AgentError(
                 "An event of the agent's stream is not a chunk of a chat completion:"
-                f" {shortened(event.data)}"
+                f" {cut_middle(event.data)}"
             ) from None
         if self._completion.size > MAX_REPLY_BYTES:
             raise AgentError(_TOO_LONG)
@@ -392,6 +392,6 @@ class ChatPieces:
             sent = body["choices"][0]["message"]["content"] or "nothing"
             raise AgentError(
                 "The agent's stream ended in the middle of its reply: it has no finish_reason and no"
-                f" {_END}. It had sent: {shortened(hide(sent))}"
+                f" {_END}. It had sent: {cut_middle(hide(sent))}"
             )
         return chat_reply(hide(json.dumps(body)))

@@ -11,8 +11,8 @@ from evals_app.engine.agents.tools.tool_calls import as_text
 from evals_app.engine.basics.errors import AgentError
 from evals_app.engine.basics.template import ResolvedText, fill_in, in_texts
 from evals_app.engine.specs.wire_spec import MESSAGES, Places
-from fixtures_app.ground.json_paths import NoSuchPlaceError, described, find, parse_path
-from fixtures_app.ground.quoting import shortened
+from fixtures_app.ground.json_paths import NoSuchPlaceError, describe, find, parse_path
+from fixtures_app.ground.quoting import cut_middle
 
 # Places that a reply may lack.
 BESIDE_TEXT = ("tool_calls", "input_tokens", "output_tokens", "session_id")
@@ -52,9 +52,9 @@ def read_at_places(text: str, places: Places) -> AgentReply:
     try:
         value = json_noting(text, doubled)
     except (ValueError, RecursionError):
-        raise AgentError(f"The agent's reply is not valid JSON: {shortened(text)}") from None
+        raise AgentError(f"The agent's reply is not valid JSON: {cut_middle(text)}") from None
     if doubled:
-        raise AgentError(f"The agent's reply has the key {shortened(doubled[0])!r} twice.")
+        raise AgentError(f"The agent's reply has the key {cut_middle(doubled[0])!r} twice.")
     answer = _at("The agent's reply", value, places.text)
     if answer is None:
         raise AgentError(f"The agent's reply has no text at {places.text}: it is null.")
@@ -89,7 +89,7 @@ def _calls(calls: Any, places: Places, notes: list[str]) -> list[dict[str, Any]]
         return None
     if not isinstance(calls, list):
         raise AgentError(
-            f"The agent's reply has {described(calls)} at {places.tool_calls}; it should be a list"
+            f"The agent's reply has {describe(calls)} at {places.tool_calls}; it should be a list"
             " of tool calls."
         )
     return [_call(call, number, places, notes) for number, call in enumerate(calls, 1)]

@@ -15,7 +15,7 @@ from evals_app.engine.basics.permits import permits
 from evals_app.engine.basics.template import in_texts
 from evals_app.engine.network.web import without_secrets
 from evals_app.engine.specs.tool_spec import McpTools
-from fixtures_app.ground.quoting import shortened
+from fixtures_app.ground.quoting import cut_middle
 from fixtures_app.ground.words import near
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class McpTool:
             return tool_error("timeout", f"{self.name} did not answer within {CALL_S:g} s.")
         except Exception as exc:  # noqa: BLE001 - whatever breaks in the server or on the way
             why = self._hidden(f"{type(exc).__name__}: {exc}")
-            return tool_error("unavailable", shortened(why))
+            return tool_error("unavailable", cut_middle(why))
         return in_texts(_result(self.name, result), self._hidden)
 
 
@@ -99,7 +99,7 @@ async def connect(tools: McpTools) -> AsyncIterator[Sequence[McpTool]]:
             why = f"it did not answer within {START_S:g} s"
             raise ToolError(f"The MCP server {tools.mcp} cannot be used: {why}.") from None
         except Exception as exc:  # noqa: BLE001 - whatever breaks in the server or on the way
-            why = shortened(hidden(str(exc) or type(exc).__name__))
+            why = cut_middle(hidden(str(exc) or type(exc).__name__))
             raise ToolError(f"The MCP server {tools.mcp} cannot be used: {why}") from None
         yield _choose_tools(tools, offered, client, hidden)
     finally:

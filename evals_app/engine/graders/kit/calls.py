@@ -11,7 +11,7 @@ from evals_app.engine.basics.permits import is_frozen
 from evals_app.engine.graders.kit.base import unanswered_turn
 from evals_app.engine.record.trial import Cause, Grade, ToolCall, TurnRecord, View
 from evals_app.engine.specs.inventory import CheckedName
-from fixtures_app.ground.quoting import json_text, listed, shortened, times
+from fixtures_app.ground.quoting import cut_middle, join_list, json_text, times
 from fixtures_app.ground.words import nearest
 
 _NAME_CHARS = 80
@@ -71,7 +71,7 @@ def missing_calls(why: str) -> Grade:
 
 def call_text(call: ToolCall) -> str:
     """Show a call as people know it: entity.query({"type": "order"})."""
-    return f"{shortened(call.name, _NAME_CHARS)}({json_text(call.args)})"
+    return f"{cut_middle(call.name, _NAME_CHARS)}({json_text(call.args)})"
 
 
 def call_texts(calls: Sequence[ToolCall]) -> list[str]:
@@ -84,9 +84,9 @@ def called_instead(name: str, view: View) -> str:
     calls = view.tool_calls
     if not calls:
         return "the agent called no tools."
-    counted = Counter(shortened(call.name, _NAME_CHARS) for call in calls)
+    counted = Counter(cut_middle(call.name, _NAME_CHARS) for call in calls)
     names = [f"{tool} ({times(count)})" if count > 1 else tool for tool, count in counted.items()]
-    return f"the agent called {listed(names)}.{_suggestion(name, counted, view)}"
+    return f"the agent called {join_list(names)}.{_suggestion(name, counted, view)}"
 
 
 def _suggestion(name: str, called: Iterable[str], view: View) -> str:
@@ -128,8 +128,8 @@ def nearest_call(calls: Sequence[ToolCall], wanted: ExpectedArguments) -> str:
         for name, matcher in (wanted.args or {}).items()
         if not matches(matcher, call.args.get(name, ABSENT))
     ]
-    instead = f"; expected {listed(expected)}" if expected else ""
-    return f"{listed(wanted.faults(call))}{instead}"
+    instead = f"; expected {join_list(expected)}" if expected else ""
+    return f"{join_list(wanted.faults(call))}{instead}"
 
 
 def not_as_wanted(tool: str, calls: Sequence[ToolCall], wanted: ExpectedArguments) -> str:

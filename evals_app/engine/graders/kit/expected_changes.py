@@ -9,7 +9,7 @@ from pydantic import ConfigDict, Field, model_validator
 from evals_app.engine.basics.journal import Entry, Row, changed_fields, difference, value_at
 from evals_app.engine.basics.matchers import ABSENT, Matcher, matcher_warnings, mismatches, phrase
 from evals_app.engine.specs.base_spec import Spec
-from fixtures_app.ground.quoting import json_text, listed
+from fixtures_app.ground.quoting import join_list, json_text
 
 Kind = Literal["created", "updated", "deleted", "linked", "unlinked"]
 
@@ -90,7 +90,7 @@ class WorldChange:
             case "updated":
                 turned = [_link_text(*field) for field in self.fields.items()]
                 turned += [_link_text("status", self.status)] if self.status else []
-                return f"{row['id']} ({listed(turned)})"
+                return f"{row['id']} ({join_list(turned)})"
 
 
 def _link_text(name: str, values: tuple[Any, Any]) -> str:
@@ -165,7 +165,7 @@ class ExpectedEntity(Spec):
             which = str(self.type) if self.count == 1 else f"{self.count} of type {self.type}"
         conditions = [phrase(*item) for item in self.data.items()]
         conditions += [] if self.status is None else [phrase("status", self.status)]
-        return f"{which} with {listed(conditions)}" if conditions else which
+        return f"{which} with {join_list(conditions)}" if conditions else which
 
 
 class ExpectedLink(Spec):

@@ -9,7 +9,7 @@ from evals_app.engine.graders.kit.base import Grader, TextGrader, too_long
 from evals_app.engine.record.trial import Grade, View
 from fixtures_app.ground.json_paths import (
     NoSuchPlaceError,
-    described,
+    describe,
     find,
     parse_path,
     scalar_text,
@@ -70,7 +70,7 @@ def graded_text(grader: Grader, view: View) -> GradedText | Grade:
         return _failed_grade(grader, f"The reply {exc}", path)
     text = scalar_text(value)
     if text is None:
-        reason = f"{path} is {described(value)}; expected a text, a number, true or false."
+        reason = f"{path} is {describe(value)}; expected a text, a number, true or false."
         return _failed_grade(grader, reason, path)
     notes: dict[str, Any] = {"response_path": path}
     if document.is_fenced:

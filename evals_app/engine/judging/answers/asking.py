@@ -26,7 +26,7 @@ from evals_app.engine.llm.call import (
 )
 from evals_app.engine.record.trial import JudgeCall
 from evals_app.engine.specs.base_spec import ModelSpec
-from fixtures_app.ground.quoting import listed, shortened
+from fixtures_app.ground.quoting import cut_middle, join_list
 
 T = TypeVar("T")
 
@@ -218,7 +218,7 @@ class Asker:
             try:
                 return read(without_reasoning(reply.text).reply), reply
             except UnreadableAnswerError as exc:
-                problem = shortened(str(exc), _MAX_PROBLEM_CHARS)  # it may name an endless key
+                problem = cut_middle(str(exc), _MAX_PROBLEM_CHARS)  # it may name an endless key
                 if self.is_scripted:
                     raise JudgeError(problem) from exc
                 if is_repaired:
@@ -277,7 +277,7 @@ class Asker:
 
 def _unread(files: Sequence[FileContent], error: BadRequestError) -> JudgeError:
     """Explain that a request with files was refused: perhaps the model reads none of their kind."""
-    names = listed([file.name for file in files])
+    names = join_list([file.name for file in files])
     return JudgeError(
         f"The judge was sent {names}, which the user showed, and its API refused the request. Choose"
         f" a judge model that reads such files. {error}",

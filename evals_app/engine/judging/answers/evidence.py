@@ -19,7 +19,7 @@ from evals_app.engine.judging.text.languages import ARTICLES
 from evals_app.engine.judging.text.transcript import TranscriptPiece
 from evals_app.engine.judging.text.words import MARKUP, SMALL, STRICT, Words, is_misspelt
 from evals_app.engine.record.trial import Evidence
-from fixtures_app.ground.quoting import quoted, shortened
+from fixtures_app.ground.quoting import cut_middle, in_quotes
 
 _ELISION = re.compile(r"\[\s*(?:\.{2,}|\u2026)\s*\]|\(\s*(?:\.{2,}|\u2026)\s*\)|\.{3,}|\u2026")
 _BETWEEN_SENTENCES = re.compile(
@@ -139,10 +139,10 @@ def objection(evidence: Evidence) -> str | None:
     if not evidence.is_verified:
         words = Words(quote)
         if not words.says_something(0, len(words.words)):
-            return f"{quoted(quote)} is too short to show anything; quote the whole sentence."
-        return f"{quoted(quote)} does not occur in what you were shown."
+            return f"{in_quotes(quote)} is too short to show anything; quote the whole sentence."
+        return f"{in_quotes(quote)} does not occur in what you were shown."
     if not evidence.is_the_agents:
-        return f"{quoted(quote)} is not what the agent said or did."
+        return f"{in_quotes(quote)} is not what the agent said or did."
     return None
 
 
@@ -171,7 +171,7 @@ def _fault(suspects: Sequence[Evidence], shown: QuotableText) -> str:
     """Describe for people what is wrong with quotes, the worst first."""
     by_fault = {_fault_of(suspect, shown): suspect for suspect in reversed(suspects)}
     fault = next(fault for fault in _FAULTS if fault in by_fault)
-    return f"{fault}: {quoted(shortened(by_fault[fault].quote))}"
+    return f"{fault}: {in_quotes(cut_middle(by_fault[fault].quote))}"
 
 
 def _fault_of(evidence: Evidence, shown: QuotableText) -> str:

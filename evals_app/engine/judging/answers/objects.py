@@ -12,7 +12,7 @@ from pydantic_core import ErrorDetails
 
 from evals_app.engine.judging.answers.asking import UnreadableAnswerError
 from fixtures_app.ground.nesting import is_too_deep
-from fixtures_app.ground.quoting import quoted, shortened
+from fixtures_app.ground.quoting import cut_middle, in_quotes
 from fixtures_app.ground.strict_json import read_strictly
 
 M = TypeVar("M", bound=BaseModel)
@@ -104,8 +104,8 @@ def _in_words(error: ErrorDetails) -> str:
     if error["type"] == "missing":
         return f"{part} was missing"
     if error["type"] == "extra_forbidden":
-        return f"it had an unknown part, {quoted(part)}"
-    given = shortened(json.dumps(error["input"], ensure_ascii=False, default=str), _MAX_GIVEN)
+        return f"it had an unknown part, {in_quotes(part)}"
+    given = cut_middle(json.dumps(error["input"], ensure_ascii=False, default=str), _MAX_GIVEN)
     if error["loc"][-1:] == ("score",):
         return f"the score was {given}, which is not on the scale"
     if error["type"] == "literal_error":

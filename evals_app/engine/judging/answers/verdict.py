@@ -28,7 +28,7 @@ from evals_app.engine.judging.text.transcript import cut
 from evals_app.engine.record.aids import Requirement, Scale
 from evals_app.engine.record.trial import Evidence
 from evals_app.engine.statistics.rates import at_least
-from fixtures_app.ground.quoting import quoted, shortened
+from fixtures_app.ground.quoting import cut_middle, in_quotes
 
 # Criteria may define what 0.25 and 0.75 mean.
 _TENTHS: list[float] = [0, 1, 2, 2.5, 3, 4, 5, 6, 7, 7.5, 8, 9, 10]
@@ -191,7 +191,7 @@ def _refuse_unshown(requirements: Sequence[_Requirement], criteria: str) -> None
         UnshownError: something is.
     """
     unshown = [
-        quoted(shortened(one.requirement))
+        in_quotes(cut_middle(one.requirement))
         for one in requirements
         if one.met == "yes"
         and not one.quote.strip()

@@ -10,7 +10,7 @@ from evals_app.engine.judging.metrics.items import ListedItem
 from evals_app.engine.judging.prompts.inquiry import Inquiry
 from evals_app.engine.record.aids import MetricScore, RagQuestion
 from evals_app.engine.record.trial import Cause, Evidence
-from fixtures_app.ground.quoting import listed, quoted, shortened
+from fixtures_app.ground.quoting import cut_middle, in_quotes, join_list
 
 NO_CONTEXT = MetricScore(
     score=None,
@@ -23,7 +23,7 @@ _NAMED = 3  # items that a reason quotes
 
 def item_json(item: ListedItem, verdict: str, note: str = "") -> dict[str, Any]:
     """Return an item as the review page shows it."""
-    text = shortened(item.text, _SHOWN_CHARS)
+    text = cut_middle(item.text, _SHOWN_CHARS)
     return {"id": item.id, "text": text, "verdict": verdict, "note": note}
 
 
@@ -115,9 +115,9 @@ class MetricWording:
 def _quote_items(items: Sequence[dict[str, Any]]) -> str:
     verdicts = {item["verdict"] for item in items}
     shown = [
-        quoted(item["text"])
+        in_quotes(item["text"])
         + (f" ({item['verdict'].replace('_', ' ')})" if len(verdicts) > 1 else "")
         for item in items[:_NAMED]
     ]
     more = f" and {len(items) - _NAMED} more" if len(items) > _NAMED else ""
-    return f": {listed(shown)}{more}"
+    return f": {join_list(shown)}{more}"

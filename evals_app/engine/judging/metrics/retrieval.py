@@ -19,7 +19,7 @@ from evals_app.engine.judging.prompts.inquiry import Inquiry
 from evals_app.engine.judging.text.segments import segments
 from evals_app.engine.record.aids import MetricScore, RagQuestion
 from evals_app.engine.record.trial import Chunk
-from fixtures_app.ground.quoting import listed
+from fixtures_app.ground.quoting import join_list
 
 _PRECISION_RULES = """\
 You judge what a search has found. CHUNKS stand in no particular order; EARLIER is what was said \
@@ -74,7 +74,7 @@ def _about_ranks(verdicts: Sequence[str]) -> list[str]:
     """Write which chunks are useful, and how many are undecided."""
     at = [str(rank) for rank, verdict in enumerate(verdicts, 1) if verdict == "useful"]
     are = "is" if len(at) == 1 else "are"
-    which = "" if not at else f", at rank{'' if len(at) == 1 else 's'} {listed(at)}"
+    which = "" if not at else f", at rank{'' if len(at) == 1 else 's'} {join_list(at)}"
     count = of(len(at), len(verdicts), "chunk") if at else f"None of the {len(verdicts)} chunks"
     sentences = [f"{count} {are if at else 'is'} useful for the expected answer{which}."]
     if is_open := verdicts.count(UNDECIDED):

@@ -12,7 +12,7 @@ from evals_app.engine.judging.metrics.items import ItemOpinions, ListedItem, Tas
 from evals_app.engine.judging.prompts.context import ShownChunk, shown_chunks, windows
 from evals_app.engine.judging.prompts.inquiry import Inquiry, side_by_side
 from evals_app.engine.record.trial import Chunk, Evidence
-from fixtures_app.ground.quoting import quoted, shortened
+from fixtures_app.ground.quoting import cut_middle, in_quotes
 
 MAX_EVIDENCE = 20
 _ABOUT_CHARS = 100
@@ -81,7 +81,7 @@ def _weigh_opinion(
 ) -> Opinion:
     """Look the quote up in the chunk that the judge names."""
     chunk = chunks.get(opinion.chunk)
-    about = shortened(item.text, _ABOUT_CHARS)
+    about = cut_middle(item.text, _ABOUT_CHARS)
     evidence = None
     if opinion.quote.strip():
         evidence = Evidence(opinion.quote, bears_on=about)
@@ -101,7 +101,7 @@ def _objection(opinion: Opinion, chunk: ShownChunk | None) -> str:
     if opinion.evidence is None:
         return f"{opinion.verdict} needs a passage of {_where(chunk)}; none is quoted."
     if not opinion.evidence.is_verified:
-        return f"{quoted(opinion.quote)} does not occur in {_where(chunk)}."
+        return f"{in_quotes(opinion.quote)} does not occur in {_where(chunk)}."
     return ""
 
 
@@ -130,7 +130,7 @@ def _note(opinion: Opinion, chunks: Mapping[int, ShownChunk]) -> str:
     chunk = chunks.get(opinion.chunk)
     if chunk is None or opinion.evidence is None:
         return ""
-    return f"C{_where(chunk)[1:]}: {quoted(opinion.quote)}"
+    return f"C{_where(chunk)[1:]}: {in_quotes(opinion.quote)}"
 
 
 def evidence_of(items: Sequence[StatementSource]) -> tuple[Evidence, ...]:
