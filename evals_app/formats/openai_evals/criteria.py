@@ -138,11 +138,11 @@ def _judge_criterion(criterion: TestingCriterion, spot: Spot, name: str) -> Judg
             if model := model_of(criterion.model, criterion.sampling_params):
                 options["model"] = model
 
-            def make(item: Any) -> Json:
+            def judge(item: Any) -> Json:
                 asked = prompt.fill(item, _in_words)
                 return {"type": "llm_judge", "criteria": f"{asked}\n\n{how}", **options}
 
-            return JudgeCriterion(spot, name, make, prompt)
+            return JudgeCriterion(spot, name, judge, prompt)
     raise LostPartError(_why(criterion.type))
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from evals_app.engine.basics.decimals import read_amount
 from evals_app.engine.basics.folding import SPACELESS, fold_text, in_plain_digits
 from evals_app.formats.foreign.words import text_of
-from fixtures_app.ground.quoting import cut_middle
+from fixtures_app.ground.quoting import cut_middle, in_quotes
 from fixtures_app.ground.written_data import data_in
 
 Json = dict[str, Any]

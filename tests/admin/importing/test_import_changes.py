@@ -69,7 +69,9 @@ def suite(count: int, **turn: Any) -> ObjectPreview:
     cases = [{"name": f"Case {n}", "turns": [{"user": "Hi", **turn}]} for n in range(count)]
     checks = [{"type": "contains"}, {"type": "matches", "value": "l+"}]
     data = {"suite": "A", "slug": "a", "agent": "echo", "assertions": checks, "cases": cases}
-    return ObjectPreview(ObjectChange("suite", "a", "created", suite=SuiteSpec.model_validate(data)))
+    return ObjectPreview(
+        ObjectChange("suite", "a", "created", suite=SuiteSpec.model_validate(data))
+    )
 
 
 def test_a_new_suite_shows_its_first_cases_and_counts_the_rest() -> None:

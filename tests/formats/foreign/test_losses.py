@@ -127,7 +127,7 @@ def test_a_loss_says_how_many_checks_are_lost_with_it(
     assert sum(loss.checks for loss in imported.losses) == lost
     assert imported.checks_read == checks_read
     (suite, *_) = imported.suites
-    stored = suite.losses.stored()
+    stored = suite.losses.to_json()
     assert (stored["checks_lost"], stored["checks_read"]) == (lost, checks_read)
     assert [bool(part["checks"]) for part in stored["parts"]] == sorted(
         (bool(part["checks"]) for part in stored["parts"]), reverse=True

@@ -7,7 +7,7 @@ from django.db import connection
 
 from evals_app.models import Case, Suite
 from evals_app.models.authored import suites
-from fixtures_app.ground.memory import uncollected
+from fixtures_app.ground.memory import pause_collection
 from tests.authored import CONTAINS, a_case, write_suite
 
 pytestmark = pytest.mark.django_db
@@ -85,7 +85,7 @@ def test_only_a_few_cases_are_in_memory_even_if_nothing_collects_them(
     alive: WeakSet[Case] = WeakSet()
     counts = []
 
-    with uncollected():
+    with pause_collection():
         for case in suites.cases_of([suite]):
             alive.add(case)
             counts.append(len(alive))

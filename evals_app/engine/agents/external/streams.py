@@ -23,7 +23,7 @@ from evals_app.engine.llm.apis.wire import UnreadableReplyError, read_complaint
 from evals_app.engine.llm.call import MAX_REPLY_BYTES
 from evals_app.engine.specs.wire_spec import Places, StreamSpec
 from fixtures_app.ground.json_paths import NoSuchPlaceError, describe, find, parse_path
-from fixtures_app.ground.quoting import cut_middle, join_list
+from fixtures_app.ground.quoting import cut_middle, in_quotes, join_list
 
 Format = Literal["sse", "ndjson"]
 MAX_STREAM_BYTES = 20 * MAX_REPLY_BYTES  # each piece is wrapped in an event
