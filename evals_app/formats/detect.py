@@ -1,4 +1,4 @@
-"""Say by name and content what a file is: its kind, and its dialect."""
+"""Find out the kind and dialect of a file from its name and content."""
 
 from collections.abc import Iterable
 from pathlib import PurePosixPath
@@ -83,7 +83,7 @@ def is_spreadsheet(path: str) -> bool:
 
 
 def instead_of(path: str) -> str:
-    """Say what to send instead of a table that is not read here; empty: it is not a table."""
+    """Return what to send instead of an unreadable kind of table; empty if it is not a table."""
     return _INSTEAD.get(PurePosixPath(path.lower()).suffix, "")
 
 
@@ -100,7 +100,7 @@ def foreign_dialect(path: str, data: Any) -> str | None:
         return "table"
     named, kind = _NAMED.get(PurePosixPath(path).name), kind_of(path, data)
     keys = data.keys() if isinstance(data, dict) else set()
-    # Under the name of a foreign file ours are known by what only they have.
+    # Our own files under a foreign name are recognised by keys that only they have.
     if (not named or keys & {"slug", "driver"}) and (
         keys & {"suite", "driver", "rules", "entities"} or kind == "suite"
     ):
@@ -114,7 +114,7 @@ def foreign_dialect(path: str, data: Any) -> str | None:
 
 
 def kind_of(path: str, data: Any) -> Kind | None:
-    """Return what a file describes: by its name, else by its keys."""
+    """Return what a file describes: from its name, or from its keys."""
     if has_own_suffix(path):
         suffix = path.split(".")[-2]
         return next((kind for kind in KINDS if kind == suffix), "suite")  # eval is Struere's word

@@ -19,7 +19,7 @@ Detect = Callable[[str, Any], bool]
 class Dialect:
     """A way to write evals: how its files are recognised, a sample of them, and who reads them.
 
-    A package of its own describes a dialect in its `DIALECT`. The module `reader` of that package
+    Each dialect is a package with a description in its `DIALECT`. The module `reader` of that package
     is loaded with the first file to read.
     """
 
@@ -36,7 +36,7 @@ class Dialect:
     package: str = ""
     # Names and ends of paths by which its files are found in a folder.
     files: tuple[str, ...] = ()
-    # By its data. Only the first of these outweighs keys that look like ours.
+    # Recognised by its data. Only `is_certain` outweighs keys that look like ours.
     is_certain: Detect = lambda *_: False
     is_likely: Detect = lambda *_: False
 

@@ -1,4 +1,4 @@
-"""Read many files at once: all of them, or everything that is wrong with any of them."""
+"""Read many files at once, or report everything that is wrong with any of them."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -73,7 +73,7 @@ _FOREIGN = DIALECTS.keys() - {"native", "struere"}
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """A file to import; the path is shown to people and tells the project folder."""
+    """A file to import; the path is shown to people and determines the project folder."""
 
     path: str
     content: bytes = field(repr=False)
@@ -81,7 +81,7 @@ class SourceFile:
 
 @dataclass(frozen=True, slots=True)
 class SourceData:
-    """What a program sends instead of a file, JSON already; the path tells what it describes."""
+    """JSON that a program sends instead of a file; the path determines what it describes."""
 
     path: str
     data: Any = field(repr=False)
@@ -99,7 +99,7 @@ class Located(Generic[S]):
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """Everything that an import holds, what is allowed in it but hardly meant, and what it loses."""
+    """The contents of an import, its warnings, and what cannot be imported."""
 
     providers: list[Located[ProviderSpec]] = field(default_factory=list)
     agents: list[Located[AgentSpec]] = field(default_factory=list)
@@ -145,7 +145,7 @@ def read_files(
     those that match a pattern. `agent` is the slug of the agent for foreign files that name none;
     `environment` fills in `${NAME}` in dialects that know it: empty, unless the person who imports
     may see it. `root` is the folder, as a whole path, in which the paths of the files begin.
-    `columns` is what they chose for columns of tables: see `Around`.
+    `columns` is what they chose for columns of tables: see `ReaderContext`.
 
     Raises:
         FormatError: with every problem of every file.
@@ -201,7 +201,7 @@ def _classify(
     problems: list[Problem],
     unread: dict[Kind, list[str]],
 ) -> list[_File]:
-    """Parse each file and tell what it is; what is wrong goes to `problems`."""
+    """Parse each file and find out what it is; errors go to `problems`."""
     read: list[_File] = []
     is_foreign = dialect in _FOREIGN
     ours = None if is_foreign else dialect
@@ -288,7 +288,7 @@ def _foreign_dialect(document: ParsedFile, dialect: str | None) -> str | None:
 
 
 def _resolve_dialect(file: _File, others: Sequence[_File], dialect: str | None) -> _File:
-    """Settle the dialect of a fixture, whose keys may be valid in both.
+    """Resolve the dialect of a fixture whose keys may be valid in both.
 
     It belongs to Struere unless it has native keys, or all files next to it are native.
     """

@@ -62,7 +62,7 @@ cases:
         for kind in ("suite", "agent", "fixture", "provider")
     ),
 )
-# Written even where they say what would hold without them: a reader looks for them first.
+# Written even if they are the defaults, because readers look for them first.
 _ALWAYS = {"agent": ("driver",)}
 # Texts of authors that come from other systems as they are.
 _PROMPTS: dict[Kind, Literal["system_prompt", "judge_context"]] = {
@@ -97,7 +97,7 @@ def _relative_words(agent: CommandAgent, document: ParsedFile) -> Iterator[Probl
 
 
 def write_native(spec: BaseModel) -> bytes:
-    """Write a spec as YAML; what holds anyway is left out, the order is that of the spec."""
+    """Write a spec as YAML; defaults are omitted, and keys keep the order of the spec."""
     kind = next(kind for kind, model in MODELS.items() if isinstance(spec, model))
     data = spec.model_dump(mode="json", exclude_defaults=True)
     whole = spec.model_dump(mode="json", include=set(_ALWAYS.get(kind, ())))

@@ -17,7 +17,7 @@ def why_no_baseline(run: Run) -> str:
     """Return why a run cannot be the baseline of its suite; empty if it can.
 
     It may have another agent or model, but must have all cases: later runs could not be compared
-    in the others, and nobody would notice. It may grade an earlier run again: after a check has
+    in the others, and no one would notice. It may grade an earlier run again: after a check has
     changed, only that can be compared with later runs.
     """
     if run.suite_id is None:

@@ -18,7 +18,7 @@ from evals_app.reports.answers.run_answers import Answer
 from evals_app.requests.pagination import LARGEST
 from evals_app.requests.parsers import JsonParser
 from evals_app.requests.permissions import MeetsNeeds, Need
-from evals_app.requests.problems import MEDIA_TYPE, Problem, refused_at, unknown
+from evals_app.requests.problems import MEDIA_TYPE, ProblemJson, refused_at, unknown
 from evals_app.requests.throttled_view import ThrottledView
 
 W = TypeVar("W", bound=str)
@@ -41,7 +41,9 @@ def responses(answer: Any, *refused: int, status: int = 200) -> dict[tuple[int, 
 
 def problems(*refused: int) -> dict[tuple[int, str], Any]:
     """Describe the problems that any endpoint may answer, and those of some more statuses."""
-    return {(code, MEDIA_TYPE): Problem for code in (400, 401, 403, 404, 406, 429, 503, *refused)}
+    return {
+        (code, MEDIA_TYPE): ProblemJson for code in (400, 401, 403, 404, 406, 429, 503, *refused)
+    }
 
 
 class AnyRenderer(JSONRenderer):

@@ -89,7 +89,7 @@ class FileError(Error):
     column: int | None
 
 
-class Problem(Answer):
+class ProblemJson(Answer):
     """Why a request failed (RFC 9457)."""
 
     type: str
@@ -140,7 +140,7 @@ def problem_body(
 ) -> Json:
     """Describe a problem."""
     title = TITLES.get(kind) or HTTPStatus(status).phrase
-    return Problem.of(
+    return ProblemJson.of(
         type=kind,
         title=title,
         status=status,

@@ -136,7 +136,7 @@ def _refuse_repeated_refs(rows: Sequence[EntityForm]) -> None:
 
 
 def _is_known(rows: Mapping[str, Sequence[forms.BaseForm]], problem: DataProblem) -> bool:
-    """Whether the page reports the same already, or something that is the cause of it."""
+    """Whether the page reports the same already, or its cause."""
     group, number, *rest = problem.loc
     row = rows[str(group)][int(number)]
     field = _FIELDS[str(group)].get(str(rest[0])) if rest else None

@@ -25,7 +25,7 @@ class _Input:
 
 
 class _Styled(forms.Widget):
-    """Has attributes of its own unless others are given."""
+    """Has default attributes unless others are given."""
 
     own: ClassVar[dict[str, Any]] = {"class": "ew-input"}
 

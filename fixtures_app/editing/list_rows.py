@@ -170,7 +170,7 @@ class ListRowsWidget(forms.Widget):
         return False
 
     def id_for_label(self, id_: str) -> str:
-        return ""  # every input of a row has a label of its own
+        return ""  # every input of a row has its own label
 
 
 class ListRows(forms.Field):

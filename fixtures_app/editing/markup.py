@@ -16,7 +16,7 @@ _INTO_DIALOG = {"hx-target": "#modal-content", "x-on:htmx:after-on-load": "openM
 
 @register.simple_tag(name="icon")
 def icon_span(name: str, css: str = "") -> SafeString:
-    """Return an icon. Screen readers skip it, so words beside it must say the same."""
+    """Return an icon. Screen readers skip it, so the words next to it must say the same."""
     classes = _classes("material-symbols-outlined", css)
     return format_html('<span class="{}" aria-hidden="true">{}</span>', classes, name)
 

@@ -78,7 +78,7 @@ def read_cell(one: Field, text: str) -> Json:
 
 
 def read_any(text: str) -> Json:
-    """Return a number, true, false, null or JSON if the text is one, else the text.
+    """Return a number, true, false, null or JSON if the text is one, or else the text.
 
     Raises:
         ValueError: it begins like JSON, but is not valid.

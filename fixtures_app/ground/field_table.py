@@ -1,6 +1,6 @@
 """The fields of an entity type as a table: JSON Schema for people who do not write JSON.
 
-A table says everything that its schema says: what has no column of its own (a pattern, a minimum) is
+A table expresses everything that its schema does: what has no column (a pattern, a minimum) is
 kept in `rest`, and a field that is of no kind here is OTHER. A schema whose outside says more than
 that has no table.
 """
@@ -138,7 +138,7 @@ def schema_of(table: FieldTable) -> dict[str, Json]:
 
 
 def table_of(schema: Mapping[str, Json]) -> FieldTable | None:
-    """Return the table of a schema; None if a table cannot say all of it."""
+    """Return the table of a schema; None if a table cannot express all of it."""
     table = FieldTable(fields_of(schema), schema.get("additionalProperties", True) is not False)
     is_whole = schema.keys() <= _OUTSIDE and _same(schema, schema_of(table))
     return table if is_whole else None

@@ -120,7 +120,7 @@ _Keyword = Callable[[Any, Any, Any, Any], Iterable[Mismatch] | None]
 
 _COMPARING = {"const", "dependentRequired", "enum"}  # compare the instance with all of their value
 _WALKING = {"additionalProperties", "contains", "items", "patternProperties", "propertyNames"}
-# Each part of the instance is compared with others: so many pairs are a step.
+# Each part of the instance is compared with others: this many pairs are one step.
 _PAIRING = {"unevaluatedItems": 4, "unevaluatedProperties": 20}
 
 
@@ -155,7 +155,7 @@ def _size(value: Json) -> int:
 
 
 class _Short:
-    """Shown in a few words: the library puts values into messages that nobody reads."""
+    """Shown in a few words: the library puts values into messages that are never shown."""
 
     __slots__ = ()
 

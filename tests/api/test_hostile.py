@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 import pytest
 
 from evals_app.library.importing.file_import import import_files
-from evals_app.requests.problems import Problem
+from evals_app.requests.problems import ProblemJson
 from tests.api.clients import make_client, start_talks
 from tests.library.written import EVERYTHING
 from tests.makers import make_execution, make_run
@@ -145,7 +145,7 @@ def faults(response: Any, request: object) -> Iterator[str]:
         yield f"{response.status_code} {kind}: {str(request)[:300]}"
     elif response.status_code >= 400:
         body = json.loads(response.content)
-        if body.keys() != set(Problem.KEYS) or not body["detail"]:
+        if body.keys() != set(ProblemJson.KEYS) or not body["detail"]:
             yield f"{body}: {str(request)[:300]}"
 
 

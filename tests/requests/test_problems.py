@@ -46,7 +46,7 @@ def test_every_refusal_has_one_shape(exc: Exception, status: int, title: str) ->
 
     assert response.status_code == response.data["status"] == status
     assert response.content_type == "application/problem+json"
-    assert response.data.keys() == set(problems.Problem.KEYS)
+    assert response.data.keys() == set(problems.ProblemJson.KEYS)
     assert response.data["title"] == title
     assert response.data["detail"]
 

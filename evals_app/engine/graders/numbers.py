@@ -164,7 +164,9 @@ class Numeric(PathGrader):
         numbers = self._all(written, decimal)
         if len(numbers) > 1:
             several = join_list([_number_text(number) for number in numbers])
-            return f"{in_quotes(written)} has several numbers ({several}). Keep only the one you mean."
+            return (
+                f"{in_quotes(written)} has several numbers ({several}). Keep only the one you mean."
+            )
         if not numbers:
             return self._refusal(written)
         (number,) = numbers

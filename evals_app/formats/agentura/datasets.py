@@ -38,7 +38,7 @@ class DatasetConversation:
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """The rows that are sound by themselves; what more they need depends on the suite."""
+    """The rows that are valid on their own; what else they need depends on the suite."""
 
     document: ParsedFile
     conversations: list[DatasetConversation]
@@ -74,7 +74,7 @@ def read_dataset(
 
 
 def row_problems(dataset: Dataset, kind: str) -> Iterator[Problem]:
-    """Name what a suite of this type needs and rows do not have, and what it does not look at."""
+    """Report what a suite of this type needs and rows lack, and what it ignores."""
     return _losses_once(_row_problems(dataset, kind))
 
 
@@ -150,7 +150,10 @@ def _conversation(rows: ForeignFile, loc: Loc) -> DatasetConversation | None:
 
 
 def _exchanges(rows: ForeignFile, row: Row, loc: Loc) -> list[DatasetTurn] | None:
-    """Pair the messages of a row; None, and reported: they do not alternate, or are not sound."""
+    """Pair the messages of a row.
+
+    Report a problem and return None if they do not alternate, or are invalid.
+    """
     here = (*loc, "conversation")
     count = len(row.conversation or [])
     if not _has_roles(rows, here, count):
@@ -188,7 +191,7 @@ def _exchanges(rows: ForeignFile, row: Row, loc: Loc) -> list[DatasetTurn] | Non
 
 
 def _has_roles(rows: ForeignFile, here: Loc, count: int) -> bool:
-    """Whether the user and the assistant take turns; the first message that is amiss is reported."""
+    """Whether the user and the assistant take turns; the first message out of turn is reported."""
     for at in range(count):
         role = "assistant" if at % 2 else "user"
         written = rows.document.value((*here, at, "role"))
@@ -202,7 +205,7 @@ def _has_roles(rows: ForeignFile, here: Loc, count: int) -> bool:
 
 
 def _losses_once(problems: Iterable[Problem]) -> Iterator[Problem]:
-    """Name what all rows lose in the first of them only."""
+    """Report what all rows lose, once, at the first of them."""
     reported: set[str] = set()
     for problem in problems:
         if problem.level == "loss" and problem.message in reported:

@@ -25,8 +25,8 @@ from evals_app.formats.agentura.shapes import (
     Ci,
     CliAgent,
     Config,
+    EndpointAgent,
     GoldenSuite,
-    HttpAgent,
     JudgedSuite,
     PerformanceSuite,
     SdkAgent,
@@ -48,7 +48,7 @@ from fixtures_app.ground.words import near
 
 _FILE = re.compile(r"[\w-][\w./-]{0,200}")  # what may be the path of a file, from another one
 
-# Scorers that tell more than right and wrong.
+# Scorers that are finer than right and wrong.
 _GRADUAL = ("fuzzy_match", "semantic_similarity")
 
 
@@ -95,7 +95,7 @@ class _Project:
         return [(*above, n) for n in range(len(entries))] if isinstance(entries, list) else []
 
     def _ci(self) -> None:
-        """Settle how far the score of a suite may fall."""
+        """Read how far the score of a suite may fall."""
         if self.document.value(("ci",)) in ([], None):
             return
         ci = self.reading.part(Ci, ("ci",))
@@ -126,7 +126,7 @@ class _Project:
             self.reading.say((key,), message, at_key=True)
 
     def _agent(self) -> Iterator[Draft]:
-        """Settle which agent is tested, and describe it if the file does."""
+        """Find out which agent is tested, and draft it if the file describes it."""
         around = self.reading.around
         self.agent = around.agent or slug_of(around.folder(self.document), instead="agentura")
         has_agent = self.document.value(("agent",)) not in ([], None)
@@ -152,7 +152,7 @@ class _Project:
         places = SourcePlaces(self.document, loc)
         data: dict[str, Any] = {"agent": self.agent, "slug": self.agent}
         match agent:
-            case HttpAgent():
+            case EndpointAgent():
                 data |= {"driver": "http", "url": agent.endpoint, "headers": agent.headers}
                 places.note(("url",), self.document, (*loc, "endpoint"))
             case CliAgent():
@@ -167,7 +167,7 @@ class _Project:
         return make_draft("agent", "agentura", self.document, data, place=places)
 
     def _warn_of_relative_paths(self, words: Sequence[str]) -> None:
-        """Say that programs are not started in the folder of this file, if one counts on it."""
+        """Warn that programs do not start in the folder of this file if one relies on it."""
         for word in words:
             is_here = _FILE.fullmatch(word) and self.reading.around.content(self.document, word)
             if is_here or word.startswith(("./", "../")):
@@ -212,11 +212,11 @@ class _Project:
             self.reading.say((*loc, "runs"), message, level="loss")
         project = self.reading.around.folder(self.document)
         data = {
-            # Known by the project from suites of others.
+            # The project tells it from suites of other projects.
             "suite": f"{project} - {entry.name}" if project else entry.name,
             "slug": slug,
             "agent": self.agent,
-            # Where something is missing the rest is looked at all the same.
+            # The rest is checked even if something is missing.
             **_rules(entry, rubric or "missing", max_score_drop=self.max_score_drop),
             "cases": [] if dataset is None else self._cases(entry, dataset, places),
         }
@@ -227,7 +227,10 @@ class _Project:
         return Draft("agent", "agentura", self.document, {"slug": self.agent}, None)
 
     def _dataset(self, loc: Loc, kind: Any) -> Dataset | None:
-        """Return the dataset of an entry; None, and reported: it is not there or does not fit."""
+        """Return the dataset of an entry.
+
+        Report a problem and return None if it is not there or does not fit.
+        """
         here = (*loc, "dataset")
         written = self.document.value(here)
         if isinstance(written, str) and not written.isprintable():
@@ -262,7 +265,7 @@ class _Project:
 
 
 def _rules(entry: SuiteEntry, rubric: str, *, max_score_drop: float | None) -> dict[str, Any]:
-    """Say what is graded, and by what a run passes."""
+    """Return what is graded, and the rule by which a run passes."""
     least = entry.least_score
     checks: list[dict[str, Any]] = []
     gates: dict[str, Any] = {} if least is None else {"min_score": least}

@@ -65,7 +65,7 @@ class Agent(Foreign):
     timeout_ms: Annotated[int, Field(gt=0, le=1_500_000)] | None = None
 
 
-class HttpAgent(Agent):
+class EndpointAgent(Agent):
     """An agent at an address."""
 
     endpoint: Annotated[Text, Field(description="Where messages are posted.")]
@@ -87,7 +87,7 @@ class SdkAgent(Agent):
     module: Annotated[Text, AfterValidator(_module), Field(description="module.path:name.")]
 
 
-AGENTS: dict[str, type[Agent]] = {"http": HttpAgent, "cli": CliAgent, "sdk": SdkAgent}
+AGENTS: dict[str, type[Agent]] = {"http": EndpointAgent, "cli": CliAgent, "sdk": SdkAgent}
 
 _VOTES = (1, 3, 5)  # odd, so that there is one in the middle
 _NO_CONFIDENCE = "An agent's own confidence does not count in any score here. Left out."
@@ -182,7 +182,7 @@ class Ci(Foreign):
 
     @property
     def max_score_drop(self) -> float | None:
-        """How far a score may fall; None: as far as it likes."""
+        """How far a score may fall; None means no limit."""
         is_limited = self.block_on_regression and self.regression_threshold < 1
         return self.regression_threshold if is_limited else None
 

@@ -45,8 +45,8 @@ def inventory_of(
 class NamedThings:
     """What agents and fixtures have: those that are stored, and over them those of an import.
 
-    None means what is there and cannot be read. `hidden` are the kinds of which the one who
-    imports may see nothing that is stored.
+    None marks what exists but cannot be read. `hidden` are the kinds of which the importing person
+    may see nothing that is stored.
     """
 
     abilities: Mapping[str, Abilities | None]
@@ -98,8 +98,8 @@ _NO_FIXTURE = {
 def check_names(drafts: Iterable[Draft], holdings: NamedThings) -> Iterator[Problem]:
     """Find tools, chunks and entities in checks that the agent and the fixtures do not have.
 
-    Files of other systems must import, so there it is a warning; and for an agent that has no
-    tools at all, for it may yet be given some.
+    This is only a warning in files of other systems, which must import, and for an agent without
+    tools, which may get some later.
     """
     for draft in drafts:
         if draft.kind != "suite" or not isinstance(draft.data, dict):
@@ -123,7 +123,7 @@ def check_names(drafts: Iterable[Draft], holdings: NamedThings) -> Iterator[Prob
 
 
 def _place_of_name(loc: Loc, draft: Draft) -> Loc:
-    """Return the place of a name; a tool of which nothing else is said is written as its name."""
+    """Return the place of a name; a tool without options is written as its name alone."""
     value: Any = draft.data
     for length, step in enumerate(loc):
         if isinstance(value, str):
@@ -133,7 +133,7 @@ def _place_of_name(loc: Loc, draft: Draft) -> Loc:
 
 
 def _setting(draft: Draft) -> tuple[str, list[str]]:
-    """Return the agent and the fixtures of a suite that may not be sound."""
+    """Return the agent and the fixtures of a suite that may be invalid."""
     if isinstance(draft.spec, SuiteSpec):
         return draft.spec.agent, draft.spec.fixtures
     written = draft.data.get("fixtures")
@@ -144,7 +144,7 @@ def _setting(draft: Draft) -> tuple[str, list[str]]:
 
 
 def _checks(draft: Draft) -> Iterator[tuple[AssertionSpec, Loc]]:
-    """Find the checks of a suite; of one that is not sound those that are."""
+    """Find the checks of a suite, or the valid ones of an invalid suite."""
     if isinstance(draft.spec, SuiteSpec):
         yield from placed_assertions(draft.spec)
         return
@@ -158,7 +158,7 @@ def _checks(draft: Draft) -> Iterator[tuple[AssertionSpec, Loc]]:
 def _misspelt(
     draft: Draft, inventory: Inventory, checks: Sequence[tuple[AssertionSpec, Loc]]
 ) -> Iterator[Problem]:
-    """Warn of tools that cannot be looked up here where a name looks like a slip of another."""
+    """Warn of tool names that look misspelt and cannot be looked up here."""
     if inventory.tools is not None:
         return
     mentioned = [

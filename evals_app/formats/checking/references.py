@@ -28,10 +28,10 @@ class ExistingObjects:
     """What exists before an import: slugs, and what must be known about them.
 
     `agents` gives each agent's driver, `abilities` what each may call, `entity_types` each type's
-    JSON Schema. `contents_of` tells what checks may name of a fixture. `size_of` tells how
-    many bytes the stored content of a SHA-256 has; None if there is none. `fixtures_of` tells
+    JSON Schema. `contents_of` returns what checks may name of a fixture. `size_of` returns how
+    many bytes the stored content of a SHA-256 has; None if there is none. `fixtures_of` returns
     which fixtures the suite of a slug has. `hidden` are the kinds of which the person who imports may see
-    nothing: no message repeats their names or what they hold.
+    nothing: no message repeats their names or what they contain.
     """
 
     agents: Mapping[str, str] = field(default_factory=dict)
@@ -83,7 +83,7 @@ def check_references(
 ) -> Iterator[Problem]:
     """Find names of agents, fixtures, tools and providers that do not exist.
 
-    An object whose own file is not sound counts as existing: its file has been reported. `unread`
+    An object whose own file is invalid counts as existing: its file has been reported. `unread`
     are the slugs that files of broken YAML seem to have.
     """
     given = {
@@ -125,7 +125,7 @@ def _unknown(
     names: Mapping[str, Sequence[str]],
     drivers: Mapping[str, str],
 ) -> Problem:
-    """Say what is missing; `names`, and the `drivers` of agents, are those that may be repeated."""
+    """Return what is missing; `names` and the `drivers` of agents are those that may be repeated."""
     known = names[reference.kind]
     name = reference.name
     hint = near(name, known)
@@ -224,7 +224,7 @@ def check_fixtures(
 
 
 def unsound_types(drafts: Sequence[Draft]) -> dict[str, Mapping[str, Any]]:
-    """Return the entity types of fixtures that are not sound, so that they are not reported as missing."""
+    """Return the entity types of invalid fixtures, so that they are not reported as missing."""
     declared = (
         row
         for draft in drafts

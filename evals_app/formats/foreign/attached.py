@@ -46,7 +46,8 @@ def is_shown(path: str) -> bool:
 class AttachedFiles:
     """Finds contents, among the files of an import and by `find`, and collects them by SHA-256.
 
-    `find_paths` tells which there are besides those of the import. `size_of` tells what is stored already. `claimed` are the files that some suite names.
+    `find_paths` lists paths outside the import, `size_of` returns the size of stored content, and
+    `claimed` are the files that some suite names.
     """
 
     given: dict[str, bytes]

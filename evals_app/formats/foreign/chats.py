@@ -17,7 +17,7 @@ _TOOLS = "Tool calls and their results among earlier messages are left out."
 _NOT_TEXT = "Images, audio and files in messages are left out."
 _NO_USER = "There is no user message, so the last system message is sent as the user's."
 
-# The parameter of a case that holds its system prompt where the agent has one of its own.
+# The parameter of a case that contains its system prompt where the agent has one of its own.
 INSTRUCTIONS = "instructions"
 IN_PROMPTS = f"{{{{threadContext.params.{INSTRUCTIONS}}}}}"
 
@@ -26,7 +26,7 @@ IN_PROMPTS = f"{{{{threadContext.params.{INSTRUCTIONS}}}}}"
 class Chat:
     """Messages as one of our turns: what was spoken before it, what the user says, what was answered.
 
-    `remarks` say what became of messages that have no place here.
+    `remarks` report messages that are not supported here.
     """
 
     system: str
@@ -42,7 +42,7 @@ class Chat:
 
 
 def own_prompt(agent: str | None) -> str:
-    """Say what becomes of system prompts where the agent has its own."""
+    """Return what happens to system prompts where the agent has its own."""
     return (
         f"The agent{f' {agent}' if agent else ''} keeps its own system prompt. To use the one "
         f"from here, put {IN_PROMPTS} into it. Each case supplies the text."

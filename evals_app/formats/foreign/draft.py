@@ -54,7 +54,7 @@ class DraftReference:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """One object of a file: its spec if it is sound, and what it refers to even if it is not.
+    """One object of a file: its spec if it is valid, and what it refers to even if it is not.
 
     `data` is the object in our words, of which the spec is made. `place` makes a Problem for a
     place in it, in the words and lines of the file where it was written.
@@ -71,22 +71,22 @@ class Draft:
 
     @property
     def slug(self) -> str | None:
-        """The slug as written, even of a draft that is not sound."""
+        """The slug as written, even of a draft that is invalid."""
         slug = self.data.get("slug") if isinstance(self.data, dict) else None
         return slug if isinstance(slug, str) else None
 
     @property
     def strictness(self) -> Level:
-        """How bad it is where a check says nothing: files of other systems must import."""
+        """The level of checks that prove nothing: files of other systems must import."""
         return "error" if self.dialect in _OURS else "warning"
 
     def without_spec(self) -> "Draft":
-        """Return the same of what was read in part: with its errors, without doubts that follow."""
+        """Return the draft of a partly read object: errors without the warnings that follow."""
         errors = tuple(problem for problem in self.problems if problem.level == "error")
         return replace(self, spec=None, problems=errors)
 
     def without_agent(self) -> "Draft":
-        """Return the same of a suite for which no agent is named, which is reported elsewhere."""
+        """Return the draft of a suite that names no agent, which is reported elsewhere."""
         references = tuple(reference for reference in self.references if reference.kind != "agent")
         return replace(self, spec=None, references=references)
 
@@ -116,7 +116,7 @@ def make_draft(
 def validate_part(
     model: type[BaseModel], data: Any, document: ParsedFile, *, place: MakeProblem | None = None
 ) -> tuple[Any, list[Problem]]:
-    """Return the spec (None if it is not sound) and everything that is wrong with it."""
+    """Return the spec (None if it is invalid) and everything that is wrong with it."""
     try:
         return model.model_validate(data), []
     except ValidationError as error:
@@ -198,7 +198,7 @@ def _references_to(
 def written_assertions(
     data: Any, *, final: str = "final_assertions"
 ) -> Iterator[tuple[dict[str, Any], Loc]]:
-    """Find every assertion of a suite that may not be sound; `final` is the key of final ones."""
+    """Find every assertion of a suite that may be invalid; `final` is the key of final ones."""
     yield from rows(data, "assertions", ())
     for case, here in rows(data, "cases", ()):
         for turn, there in rows(case, "turns", here):
@@ -207,14 +207,14 @@ def written_assertions(
 
 
 def parts_in(data: Any) -> int:
-    """Count the cases, turns and checks of a suite that may not be sound."""
+    """Count the cases, turns and checks of a suite that may be invalid."""
     cases = [case for case, _ in rows(data, "cases", ())]
     turns = sum(1 for case in cases for _ in rows(case, "turns", ()))
     return len(cases) + turns + sum(1 for _ in written_assertions(data))
 
 
 def rows(data: Any, key: str, loc: Loc) -> Iterator[tuple[dict[str, Any], Loc]]:
-    """Return the mappings in a list of something that may not be sound, each with its place."""
+    """Return the mappings in a list of something that may be invalid, each with its place."""
     for n, row in enumerate(_list(data, key)):
         if isinstance(row, dict):
             yield row, (*loc, key, n)
@@ -289,14 +289,14 @@ def hollow_parts(draft: Draft) -> Iterator[Problem]:
 
 
 def informing(draft: Draft) -> Draft:
-    """Return the same draft; what cannot fail in a file of another system decides nothing."""
+    """Return the draft with checks of other systems that cannot fail made informational."""
     if not isinstance(draft.spec, SuiteSpec) or draft.strictness == "error":
         return draft
     return replace(draft, spec=draft.spec.as_informational())
 
 
 def suite_warnings(suite: SuiteSpec, place: MakeProblem) -> Iterator[Problem]:
-    """Return what is allowed in a suite and yet hardly meant."""
+    """Return warnings about what is allowed in a suite but probably not intended."""
     for assertion, loc in placed_assertions(suite):
         yield from _assertion_warnings(assertion, loc, place)
     yield from _warn_of_heavy_checks(suite, place)

@@ -37,7 +37,7 @@ class ForeignFile:
         return self.document.value(loc)
 
     def part(self, shape: type[P], loc: Loc) -> P | None:
-        """Read a part; None if it is not sound, which is reported, as is what has no place here."""
+        """Read a part, or return None if it is invalid; report errors and what is not supported."""
         document = self.document
         written = self.value(loc)
         part: P | None
@@ -77,7 +77,10 @@ class ForeignFile:
         return posixpath.normpath(posixpath.join(folder, other.replace("\\", "/")))
 
     def content(self, loc: Loc) -> bytes | None:
-        """Return the content of the file that a place names; None, and reported: there is none."""
+        """Return the content of the file that a place names.
+
+        Report a problem and return None if there is none.
+        """
         path = self.value(loc)
         if not isinstance(path, str) or not path:
             return None  # reported where the part is read
@@ -87,7 +90,7 @@ class ForeignFile:
         return content
 
     def missing(self, path: str) -> str:
-        """Say that there is no file at a path, and what to do about it."""
+        """Return the message that a file is missing, and what to do about it."""
         folder = posixpath.dirname(self.document.path)
         if posixpath.relpath(path, folder or ".").startswith("../"):
             return (
@@ -100,7 +103,10 @@ class ForeignFile:
         return f"There is no file {path}.{near(path, others)}"
 
     def text(self, loc: Loc) -> str | None:
-        """Return the text of the file that a place names; None, and reported: it cannot be read."""
+        """Return the text of the file that a place names.
+
+        Report a problem and return None if it cannot be read.
+        """
         content = self.content(loc)
         if content is None:
             return None
@@ -120,5 +126,5 @@ class ForeignFile:
 
 
 def _cut_out(document: ParsedFile, loc: Loc) -> ParsedFile:
-    """Return a part as a document of its own, so that it is looked at as it was written."""
+    """Return a part as a document of its own, so that problems quote it as it was written."""
     return ParsedFile(document.path, document.value(loc), MarksBelow(document.marks, loc))

@@ -11,7 +11,7 @@ _RECEIVERS = {"system_prompt": "agent", "judge_context": "judge"}
 
 
 def foreign_variable(name: str, key: Literal["system_prompt", "judge_context"]) -> str:
-    """Say what becomes of a variable that nothing here fills in."""
+    """Return what happens to a variable that nothing fills in here."""
     return (
         f"Nothing here fills {{{{{cut_middle(name, _SHOWN)}}}}} in, so the {_RECEIVERS[key]} receives "
         "it unchanged. Write its value, or use a parameter of the case: "
@@ -20,7 +20,7 @@ def foreign_variable(name: str, key: Literal["system_prompt", "judge_context"]) 
 
 
 def foreign_statement(text: str, key: Literal["system_prompt", "judge_context"]) -> str:
-    """Say what becomes of the statements of a template, the first of which is named."""
+    """Return what happens to the statements of a template, naming the first."""
     named = cut_middle(statements(text)[0], _SHOWN)
     return (
         f"Nothing here runs {named}, so the {_RECEIVERS[key]} receives it unchanged, with all that "

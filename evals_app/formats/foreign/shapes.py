@@ -1,8 +1,8 @@
 """What readers of other systems' files share: their shapes, places and losses.
 
 A reader gets every document of its dialect, validates it with private models of the foreign shape,
-says the same in our words, and notes for each part where it was written. What has no place here is
-a loss: named, with the reason, never silent.
+translates them, and notes where each part was written. What is not supported here is
+a loss: it is reported with the reason.
 """
 
 import posixpath
@@ -19,7 +19,7 @@ from evals_app.formats.reading.parsed_file import ParsedFile
 from evals_app.formats.reading.problems import Level, Loc, Problem, ProblemDetails, holds
 from fixtures_app.ground.words import near
 
-# Names of files and folders that tell nothing about what is in them.
+# Names of files and folders that say nothing about their content.
 GENERIC = frozenset(
     {"ai", "app", "ci", "config", "configs", "e2e", "eval", "evals", "evaluation", "evaluations"}
     | {"llm", "promptfoo", "promptfooconfig", "prompts", "qa", "src", "test", "tests"}
@@ -73,7 +73,7 @@ class ReaderContext:
         return posixpath.basename(posixpath.dirname(path)).strip(".")
 
     def project(self, document: ParsedFile) -> str:
-        """Return what tells the folder of a file from others: with those above it, if need be.
+        """Return a name that distinguishes the folder of a file, with folders above it if needed.
 
         In many projects the evals are in a folder called evals.
         """
@@ -89,22 +89,22 @@ class ReaderContext:
     def content(self, document: ParsedFile, path: str) -> bytes | None:
         """Return the content of another file by its path from this one; None: there is none.
 
-        It counts as read: it is not taken for an eval file of its own.
+        The file is then not treated as an eval file itself.
         """
         return self.attached.beside(document.path, path)
 
 
 class SourcePlaces:
-    """Where the parts of something in our words were written, by our places.
+    """Where the parts of a translated object were written, by their places in our format.
 
-    Called like `Document.problem`, it makes a Problem in the nearest part that is known.
+    Called like `ParsedFile.problem`, it makes a Problem in the nearest part that is known.
     """
 
     def __init__(self, document: ParsedFile, loc: Loc = ()) -> None:
         self._noted: dict[Loc, tuple[ParsedFile, Loc]] = {(): (document, loc)}
 
     def note(self, ours: Loc, document: ParsedFile, written: Loc) -> None:
-        """Remember that a part, in our words, was written there."""
+        """Remember where a translated part was written."""
         self._noted[ours] = (document, written)
 
     def __call__(self, loc: Loc, message: str, **about: Unpack[ProblemDetails]) -> Problem:
@@ -118,7 +118,7 @@ class SourcePlaces:
 
 
 def report_left_out(part: Foreign, document: ParsedFile, loc: Loc) -> Iterator[Problem]:
-    """Report every key of a part, and of all parts in it, that has no place here."""
+    """Report all unsupported keys of a part and of the parts in it."""
     yield from report_unsupported(type(part), part.model_extra or {}, document, loc)
     for name, info in type(part).model_fields.items():
         yield from _report_left_out_below(getattr(part, name), document, (*loc, info.alias or name))
@@ -127,7 +127,7 @@ def report_left_out(part: Foreign, document: ParsedFile, loc: Loc) -> Iterator[P
 def report_unsupported(
     part: type[Foreign], written: Mapping[str, Any], document: ParsedFile, loc: Loc
 ) -> Iterator[Problem]:
-    """Report those keys of a part, sound or not, that have no place here."""
+    """Report the unsupported keys of a part, whether it is valid or not."""
     fields = {info.alias or name: info.annotation for name, info in part.model_fields.items()}
     names = [*fields, *part.lost]
     needed = (info.alias or name for name, info in part.model_fields.items() if info.is_required())
@@ -167,7 +167,7 @@ def slug_of(name: str, *, instead: str = "imported") -> str:
 
 
 def suite_slug(agent: str, name: str, *, instead: str) -> str:
-    """Make the slug of a suite: it begins with that of the agent, for others have this name too."""
+    """Make the slug of a suite, which begins with the agent's: others have suites of this name."""
     return f"{agent}-{slug_of(name, instead=instead)}"[:_MAX_SLUG].rstrip("-")
 
 

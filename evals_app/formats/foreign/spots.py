@@ -37,7 +37,7 @@ class Spot:
             yield self.at(n)
 
     def part(self, shape: type[P]) -> P | None:
-        """Read what is there; None, and reported: it is not sound."""
+        """Read what is there, or report a problem and return None if it is invalid."""
         return self.reading.part(shape, self.loc)
 
     def say(self, message: str, **about: Unpack[ProblemDetails]) -> None:

@@ -8,7 +8,7 @@ from evals_app.formats.reading.problems import Loc
 
 _LOOKED_AT = 10  # rows
 _SEPARATORS = re.compile(r"[\W_]+")
-# expectedOutput, as programs of JavaScript write it.
+# expectedOutput, as JavaScript programs write it.
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 NAME = ("case", "case name", "name", "test", "test case", "title", "id")
@@ -29,7 +29,7 @@ MESSAGES = ("messages", "conversation", "conversations", "chat", "dialogue", "di
 
 
 def plain(word: str) -> str:
-    """Write a word in one way, whatever its case and punctuation: `maxTime_(ms)` is max time ms."""
+    """Normalize the case and punctuation of a word: `maxTime_(ms)` is max time ms."""
     return _SEPARATORS.sub(" ", _HUMP.sub(" ", word)).strip().casefold()
 
 

@@ -60,7 +60,7 @@ class HolodeckAgent:
 def read_agent(
     source: HolodeckFile, file: AgentFile | None, models: ModelTranslator, *, has_suite: bool
 ) -> HolodeckAgent:
-    """Say which agent a file is about, and read it if it is described there."""
+    """Return the agent that a file is about, read from the file if it is described there."""
     if has_suite and source.around.agent is not None:
         return _chosen_agent(source, source.around.agent)
     if file is not None and file.model is not None and file.model.provider == SCRIPTED:
@@ -81,7 +81,7 @@ def read_agent(
 
 
 def _chosen_agent(source: HolodeckFile, agent: str) -> HolodeckAgent:
-    """Test the agent that the person who imports chooses; what the file says of its own is lost."""
+    """Return the agent that the importing person chose; the agent in the file is lost."""
     has_own = False
     for key in _OF_AGENTS:
         if source.value((key,)) is not None:

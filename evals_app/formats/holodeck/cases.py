@@ -13,7 +13,7 @@ from evals_app.formats.holodeck.shapes import Case, File, Tool, Turn
 from evals_app.formats.holodeck.source import HolodeckFile
 from evals_app.formats.reading.problems import Loc
 
-# What we call what HoloDeck says of a turn.
+# Our names for what HoloDeck says of a turn.
 _SAID = {
     "input": "user",
     "ground_truth": "expected",
@@ -27,14 +27,14 @@ _MATCHERS_OF_OURS = frozenset(MATCHER_KEYS) - {"fuzzy", "regex"}
 
 @dataclass(frozen=True, slots=True)
 class CaseReader:
-    """Says cases in our words, and notes in `places` where they were written."""
+    """Translates cases into our format, and notes in `places` where they were written."""
 
     source: HolodeckFile
     places: SourcePlaces
     models: ModelTranslator
 
     def read(self, loc: Loc) -> list[dict[str, Any]]:
-        """Read the list in a place; cases that are not sound are left out, and reported."""
+        """Read the list in a place; cases that are invalid are left out, and reported."""
         cases: list[dict[str, Any]] = []
         names = []
         for position, here in enumerate(self.source.rows(loc), 1):
@@ -70,7 +70,7 @@ class CaseReader:
         return turns
 
     def _checks(self, loc: Loc) -> list[Check] | None:
-        """Read the metrics of a case or a turn; None if it has none of its own."""
+        """Read the metrics of a case or a turn; None if it has none."""
         own = (*loc, "evaluations")
         if self.source.value(own) is None:
             return None

@@ -122,7 +122,7 @@ def _check(source: HolodeckFile, loc: Loc, models: ModelTranslator) -> Check | N
 def _shape(
     source: HolodeckFile, loc: Loc
 ) -> type[StandardMetric | GEvalMetric | RagMetric | CodeMetric] | None:
-    """Say by its type what a metric looks like; None if it has none of the types."""
+    """Return the shape of a metric by its type; None if the type is unknown."""
     written = source.value(loc)
     if not isinstance(written, dict):
         message = "A metric has keys with values, for example {type: standard, metric: f1_score}."
@@ -184,7 +184,7 @@ def _threshold(
 
 
 def _type_of(name: Any) -> str | None:
-    """Say of which type the metric of a name is; a type is its own."""
+    """Return the type of a metric by its name; a type is its own name."""
     if not isinstance(name, str):
         return None
     if name in METRICS:
@@ -195,7 +195,7 @@ def _type_of(name: Any) -> str | None:
 
 
 def _instead(name: Any) -> str:
-    """Say how the metric of a name is written; nothing if there is none."""
+    """Return how to write the metric of a name; empty if there is none."""
     kind = _type_of(name)
     if kind is None:
         return ""

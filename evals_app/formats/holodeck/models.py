@@ -20,7 +20,7 @@ _PATHS = {"azure_openai": "/openai/v1/", "ollama": "/v1"}
 
 @dataclass(slots=True)
 class ModelTranslator:
-    """Returns models in our words, and collects the providers that no site has from the start."""
+    """Translates models, and collects the providers that no site has from the start."""
 
     drafts: list[Draft] = field(default_factory=list)
 

@@ -74,7 +74,7 @@ def _read_file(
         drafts.append(_unsound(source, None))
     *others, last = drafts
     if not source.is_sound:
-        # What was left out because it is not sound gives doubts that do not matter.
+        # Warnings about what was left out as invalid do not matter.
         last = last.without_spec()
     unfilled |= source.unfilled
     return [*others, replace(last, problems=(*source.problems, *last.problems))]
@@ -147,7 +147,7 @@ def _how_to_run(
 
 
 def _within(source: HolodeckFile, key: str, written: float | None) -> float | None:
-    """Return a setting, or the most that is possible here if it is more, which is reported."""
+    """Return a setting, capped at the maximum here; a cap is reported."""
     most = _MAX_VALUES[key]
     if written is None or written <= most:
         return written

@@ -1,6 +1,6 @@
 """The shapes of HoloDeck's files, as its documentation describes them.
 
-Lists marked `Apart` are read row by row, so that a error in one row hides none in another.
+Lists marked `Apart` are read row by row, so that an error in one row hides none in another.
 
 Source: the HoloDeck documentation, pages Evaluations, Agent Configuration and LLM Providers.
 """
@@ -107,7 +107,7 @@ class StandardMetric(_Metric):
 
 
 class GEvalMetric(_Metric):
-    """Criteria of one's own, by which a judge grades."""
+    """Custom criteria by which a judge grades."""
 
     type: Literal["geval"]
     name: Annotated[Text, Field(description="The name that people read.")]
@@ -217,7 +217,7 @@ class CaseFile(Foreign):
 
 
 class Evaluations(Foreign):
-    """The metrics for every turn that has none of its own, and who judges."""
+    """The metrics for every turn that has none, and the judge."""
 
     lost = {"optimizer": "Agents are not optimized automatically here. Left out."}
 

@@ -27,7 +27,7 @@ class HolodeckFile(ForeignFile):
         *,
         ignored: frozenset[Any] = frozenset(),
     ) -> "HolodeckFile":
-        """Begin to read a file of a shape; what `ignored` keys of it hold does not matter."""
+        """Begin to read a file of a shape; the content of `ignored` keys does not matter."""
         filling = Filling(document, around.environment)
         data = document.data
         if isinstance(data, dict):

@@ -1,7 +1,7 @@
 """The agents of a `lobu.toml`, and which of them an eval file tests.
 
-An agent is made only where none of its slug exists: what people add to it here, its tools above
-all, is not in the file and must not vanish with the next import.
+An agent is created only if its slug does not exist yet: what people add to it here, especially
+tools, is not in the file and must survive the next import.
 """
 
 import posixpath
@@ -21,7 +21,7 @@ from evals_app.formats.reading.problems import FormatError, Loc
 
 # The instructions of an agent, in this order, from files in its folder.
 _PROMPTS = ("IDENTITY.md", "SOUL.md", "USER.md")
-# What says who an agent is, and nothing of how it works.
+# Keys that identify an agent without describing how it works.
 _KNOWN_BY = {"name", "description", "dir"}
 # Its models have the names of their makers before them, which may be its own.
 _ROUTER = "openrouter"
@@ -112,16 +112,16 @@ def read_project(
 
 @dataclass(frozen=True, slots=True)
 class TestedAgent:
-    """Which agent an eval file tests, and to which it belongs by its folder, if to any."""
+    """The agent that an eval file tests, and the one to which it belongs by its folder, if any."""
 
     agent: str | None
     home: str | None = None
 
 
 def tested_by(path: str, projects: Sequence[LobuProject], around: ReaderContext) -> TestedAgent:
-    """Say which agent an eval file tests: as was said, else by its folder.
+    """Return the agent that an eval file tests: the one it names, or the one of its folder.
 
-    Where neither says anything it is the first agent of the lobu.toml; None: there is none.
+    Otherwise it is the first agent of the lobu.toml; None if there is none.
     """
     folder = folder_of(path, around)
     above = [project for project in projects if folder.is_relative_to(project.folder)]
@@ -200,7 +200,7 @@ def _agent_draft(reading: ForeignFile, slug: str, home: str, agent: _Agent, posi
 
 
 def _prompt(reading: ForeignFile, home: str) -> str:
-    """Join what the files in an agent's folder tell it."""
+    """Join the instructions in an agent's folder."""
     texts = []
     for name in _PROMPTS:
         path = f"{home}/{name}"

@@ -21,13 +21,13 @@ from evals_app.formats.lobu.agents import TestedAgent
 from evals_app.formats.reading.parsed_file import ParsedFile
 from evals_app.formats.reading.problems import Loc
 
-# Least share of the trials that pass, and the rubric's part of a score: neither can be written.
+# The minimum pass rate and the weight of the rubric: files cannot state either.
 _PASS_RATE = 0.8
 _RUBRIC_WEIGHT = 0.5
 
 _SLUG: TypeAdapter[str] = TypeAdapter(Slug)
 
-# Stands for a turn that is not sound.
+# In place of an invalid turn.
 _UNREAD = {"user": "unread"}
 
 Text = Annotated[str, Field(min_length=1)]
@@ -125,7 +125,7 @@ def _is_slug(text: str) -> bool:
 def _suite(reading: ForeignFile, agent: str, *, home: str = "") -> Draft:
     """Return the suite of an eval; it is known by the agent to which it belongs."""
     owner, document = home or agent, reading.document
-    # Where something is wrong the rest is looked at all the same.
+    # The rest is checked even if something is wrong.
     written = reading.part(_Eval, ()) or _Eval(name="unnamed", turns=[{}])
     places = SourcePlaces(document)
     places.note(("suite",), document, ("name",))

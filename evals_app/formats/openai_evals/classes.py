@@ -43,7 +43,7 @@ def _ideals(row: Json) -> list[str]:
     """Return the ideal answers of a sample.
 
     Raises:
-        LostError: there is none.
+        LostPartError: there is none.
     """
     written = row.get("ideal")
     ideals = written if isinstance(written, list) else [written]
@@ -94,10 +94,12 @@ INCLUDES = Grading(_includes(is_sensitive=False))
 
 
 def grading_of(spot: Spot, entry: RegistryEntry) -> Grading | None:
-    """Return how an eval grades; None, and reported: what it names cannot be read.
+    """Return how an eval grades.
+
+    Report a problem and return None if what it names cannot be read.
 
     Raises:
-        LostError: it has no equal here.
+        LostPartError: it has no equal here.
     """
     kind = entry.class_.rpartition(":")[2]
     args = spot.at("args")

@@ -74,7 +74,10 @@ class JudgeCriterion:
     expects: bool = False
 
     def check(self, item: Spot, data: Any) -> Json | None:
-        """Return the check for an item; None, and reported: it has none there."""
+        """Return the check for an item.
+
+        Report a problem and return None if it has none there.
+        """
         missing = ", ".join(f"{{{{{entry}}}}}" for entry in self.template.missing(data))
         try:
             check = self.make(data)
@@ -150,7 +153,7 @@ def _sides(written: StringCheck | SimilarityCheck, *, swaps: bool) -> tuple[Vari
     """Return the part of the reply that is compared, and the text that it is compared with.
 
     Raises:
-        LostError: nothing of the reply is, or the reply in the midst of another text.
+        LostPartError: nothing of the reply is, or the reply in the midst of another text.
     """
     side, reference = Template(written.input), Template(written.reference)
     if not (side.asks_reply or reference.asks_reply):

@@ -97,7 +97,7 @@ def _slug(spot: Spot, asked: Eval) -> str:
 
 
 def _belongs(at: Spot, run: Run, spot: Spot, asked: Eval, count: int) -> bool:
-    """Whether a run is one of this eval: by its id, else because no other eval is near."""
+    """Whether a run is one of this eval: by its id, or because no other eval is near."""
     if run.eval_id is not None and asked.id is not None:
         return run.eval_id == asked.id
     folders = {posixpath.dirname(item.document.path) for item in (at, spot)}
@@ -127,7 +127,7 @@ class _Suite:
         """Return the agent, if the run says which model, and the suite.
 
         Raises:
-            LostError: it has no items, or nothing is asked in them.
+            LostPartError: it has no items, or nothing is asked in them.
         """
         self._choose_run()
         criteria = read_criteria(list(self.spot.at("testing_criteria").entries()))

@@ -1,4 +1,4 @@
-"""The data of an eval: items that its runs hold, that were saved with results, or in a file next to it."""
+"""The data of an eval: items of its runs, saved with results, or in a file next to it."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -50,7 +50,7 @@ def items_of(origin: Origin) -> list[DataItem]:
     """Return the items of an eval, of the first place that has some.
 
     Raises:
-        LostError: there are none; the message says how to get them.
+        LostPartError: there are none; the message says how to get them.
     """
     content = origin.spot.at("data_source", "source", "content")
     if isinstance(content.value, list):
@@ -115,7 +115,7 @@ def _beside(origin: Origin, file_id: str | None) -> Spot:
     """Read the JSONL file of items next to an eval.
 
     Raises:
-        LostError: there is none that is known to be its own.
+        LostPartError: there is none that is known to be its own.
     """
     paths = _files(origin.spot) if origin.is_alone else []
     chosen = (file_id and _files(origin.spot, file_id)) or paths

@@ -146,7 +146,7 @@ def is_id(written: Any) -> bool:
 
 
 def items_file(run: Json) -> str:
-    """Return the id of the file that holds the items of a run; empty: they are elsewhere."""
+    """Return the id of the file that contains the items of a run; empty: they are elsewhere."""
     source = _at(run, "data_source", "source")
     named = source.get("id") if source.get("type") == "file_id" else None
     return named if isinstance(named, str) and is_id(named) else ""

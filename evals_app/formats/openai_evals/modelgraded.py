@@ -62,10 +62,12 @@ def _value(match: re.Match[str], values: Json) -> str:
 
 
 def read_modelgraded(args: Spot) -> ModelgradedPrompt | None:
-    """Read the prompt that an eval names; None, and reported: there is something wrong in it.
+    """Read the prompt that an eval names.
+
+    Report a problem and return None if there is something wrong in it.
 
     Raises:
-        LostError: it has no equal here, or is not here.
+        LostPartError: it has no equal here, or is not here.
     """
     key = "modelgraded_spec" if args.at("modelgraded_spec").value else "modelgraded_spec_file"
     here = args.at(key)

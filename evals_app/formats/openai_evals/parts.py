@@ -1,4 +1,4 @@
-"""What the files of an import hold: objects of the API, other files that they name, what is lost."""
+"""The contents of an import: objects of the API, files that they name, and losses."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ _CUT_OFF = (
     "The API has more than this page. Save all pages with the command save_openai_evals; or fetch the "
     "next one with &after= and its last_id, save it next to this one, and import them together."
 )
-# Under these a file may hold several kinds at once.
+# Under these a file may contain several kinds at once.
 _NESTED = ("eval", "run", "runs", "output_items")
 
 
@@ -38,7 +38,7 @@ def read_beside(
 ) -> Spot | None:
     """Read the first of some files that exists; None if none does.
 
-    It is reported, and holds nothing, if it cannot be read.
+    A file that cannot be read is reported, and the result is empty.
     """
     reading = here.reading
     for path in paths:
@@ -65,7 +65,7 @@ class Parts:
 
 
 def parts_of(readings: Sequence[ForeignFile]) -> Parts:
-    """Find the objects in files; what is none is reported."""
+    """Find the objects in files; anything else is reported."""
     parts = Parts()
     for reading in readings:
         for spot in _objects(Spot(reading)):

@@ -91,7 +91,7 @@ def _suite(spot: Spot, entry: RegistryEntry, named: SampleSuite, missed: Missed)
 def _read_or_leave_out(
     read: Callable[[], T], spot: Spot, named: SampleSuite, missed: Missed
 ) -> T | None:
-    """Read a part of an eval; None, and remembered: the eval is left out."""
+    """Read a part of an eval, or return None and note that the eval is left out."""
     try:
         return read()
     except LostPartError as lost:
@@ -100,10 +100,12 @@ def _read_or_leave_out(
 
 
 def _samples(spot: Spot) -> Spot | None:
-    """Read the samples that an eval names; None, and reported: there is something wrong in them.
+    """Read the samples that an eval names.
+
+    Report a problem and return None if there is something wrong in them.
 
     Raises:
-        LostError: they are not here.
+        LostPartError: they are not here.
     """
     written = spot.value
     if not isinstance(written, str) or not written:
@@ -133,7 +135,7 @@ def _suite_draft(rows: Spot, spot: Spot, grading: Grading, named: SampleSuite) -
     """Make the suite of some samples.
 
     Raises:
-        LostError: nothing is asked in them.
+        LostPartError: nothing is asked in them.
     """
     cases = [case for row in rows.entries() if (case := _case(row, grading))]
     if not cases:

@@ -1,4 +1,4 @@
-"""Suites in our words, of cases that were read in either form of OpenAI Evals."""
+"""Suites made of cases from either form of OpenAI Evals."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -45,7 +45,7 @@ class SampleSuite:
 
 
 def agent_problem(spot: Spot) -> NoAgent:
-    """Say that an agent has to be named."""
+    """Return the problem that no agent is named."""
     line, column = spot.document.place(spot.loc)
     return NoAgent(spot.document.path, line, column, "", "", _NO_AGENT)
 

@@ -48,7 +48,7 @@ class Template:
 
     @property
     def alone(self) -> Variable | None:
-        """The variable that is all of it; None: it is more, or less."""
+        """The variable that makes up the whole text; None if there is more or less."""
         rest = [piece for piece in self.pieces if isinstance(piece, str) and piece.strip()]
         return self.variables[0] if len(self.variables) == 1 and not rest else None
 

@@ -102,7 +102,10 @@ def _weight(written: float | None, *, metric_only: bool) -> float:
 
 
 def _follow(spot: ProjectSpot, setting: AssertionContext) -> ProjectSpot | None:
-    """Follow a reference to another place of the configuration; None, and reported: it is not there."""
+    """Follow a reference to another place of the configuration.
+
+    Report a problem and return None if it is not there.
+    """
     written = spot.value
     reference = written.get("$ref") if isinstance(written, dict) else None
     if not isinstance(reference, str):
@@ -226,10 +229,10 @@ def _has_mapping(value: Any) -> bool:
 
 
 def _read(written: Assertion, setting: AssertionContext) -> tuple[str | None, frozenset[Change]]:
-    """Return the part of a JSON reply that is looked at (None: all of it), and how it is changed.
+    """Return the part of a JSON reply to check (None: all of it), and how it is changed.
 
     Raises:
-        LostError: any other code changes it.
+        NoEquivalentError: any other code changes it.
     """
     codes = [written.transform] if written.transform is not None else []
     codes += [spot.value for spot in setting.transforms]

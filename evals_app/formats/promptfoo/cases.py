@@ -117,7 +117,7 @@ def is_meant(wanted: Sequence[str] | None, labels: Sequence[str]) -> bool:
 
 
 def read_cases(config: ProjectSpot) -> list[ExpandedTest]:
-    """Read all tests of a configuration, in its order; those that are not sound are reported."""
+    """Read all tests of a configuration, in its order; those that are invalid are reported."""
     spot = config.at("defaultTest")
     default = list(_layers(spot)) or [Layer(spot, Test())]
     tests = [[*default, layer] for layer in _layers(config.at("tests"))]

@@ -23,7 +23,7 @@ Json = dict[str, Any]
 # The whole reply is JSON; without it, a block of code among words would do.
 _ALL_JSON = r"\A\s*(?:\{[\s\S]*\}|\[[\s\S]*\]|\"[\s\S]*\"|-?[0-9][0-9.eE+-]*|true|false|null)\s*\z"
 
-# A text between commas; one that holds commas itself is in quotation marks.
+# A text between commas; one that contains commas itself is in quotation marks.
 _FIELD = re.compile(r'\s*(?:"((?:[^"\\]|""|\\.)*)"\s*(?=,|\Z)|([^,]*))(?:,|\Z)', re.DOTALL)
 _MARK = re.compile(r'""|\\(["\\])')
 
@@ -108,7 +108,7 @@ class FilledAssertion:
         """Return the value as one text.
 
         Raises:
-            LostError, WrongError: it is several texts, or none.
+            NoEquivalentError, WrongError: it is several texts, or none.
         """
         if isinstance(self.value, list) and len(self.value) > 1:
             raise NoEquivalentError(
@@ -120,10 +120,10 @@ class FilledAssertion:
         return text_of(value)
 
     def texts(self) -> list[str]:
-        """Return the value as texts; one text may hold several between commas.
+        """Return the value as texts; one text may contain several between commas.
 
         Raises:
-            LostError, WrongError: there is none.
+            NoEquivalentError, WrongError: there is none.
         """
         if isinstance(self.value, list):
             texts = [text_of(item) for item in self.value]
@@ -153,7 +153,7 @@ class FilledAssertion:
         """Return the threshold.
 
         Raises:
-            LostError: there is none.
+            NoEquivalentError: there is none.
         """
         if self.threshold is None:
             raise NoEquivalentError(
@@ -162,7 +162,7 @@ class FilledAssertion:
         return self.threshold
 
     def part(self) -> Json:
-        """Say which part of a JSON reply is read."""
+        """Return the part of a JSON reply that is read."""
         return {"response_path": self.place} if self.place else {}
 
 
@@ -303,7 +303,7 @@ def _is_json(a: FilledAssertion) -> list[Json]:
 
 
 def _judge(criteria: str, opposite: str) -> Translate:
-    """Ask for criteria that hold the value of the assertion."""
+    """Ask for criteria that contain the value of the assertion."""
 
     def says(a: FilledAssertion) -> list[Json]:
         if a.inverse and not opposite:
@@ -491,7 +491,7 @@ def require_same_result(a: FilledAssertion) -> None:
     """Refuse an assertion about a changed reply that no check of the reply itself says.
 
     Raises:
-        LostError: the change makes a difference.
+        NoEquivalentError: the change makes a difference.
     """
     if not a.changes:
         return

@@ -1,4 +1,4 @@
-"""What becomes of a configuration: agents, and suites of them."""
+"""Turns a configuration into agents and suites."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -253,7 +253,7 @@ class Evaluation:
 def _report_differences(
     case: ExpandedTest, question: FilledPrompt, first: ExpandedTest, first_question: FilledPrompt
 ) -> None:
-    """Report what a later turn of a conversation cannot have of its own."""
+    """Report settings that a later turn of a conversation cannot have."""
     if case.threshold != first.threshold:
         case.spot.lose("A conversation has one threshold, that of its first test.")
     if question.system != first_question.system:
@@ -271,7 +271,7 @@ def _tell_unknown(
 
 
 def _base_name(root: ProjectSpot, description: str | None) -> str:
-    """Name what a configuration is about: its file or folder, else its description."""
+    """Return what a configuration is about: its file, folder or description."""
     *parts, _ = PurePosixPath(root.document.path).name.split(".")
     own = " ".join(part for part in parts if part != "promptfooconfig")
     if slug_of(parts[0]) not in GENERIC:

@@ -67,7 +67,7 @@ _OPPOSITE = {
 
 
 class NotSayableError(Exception):
-    """No check says the same."""
+    """No check is equivalent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,7 @@ class _Reader:
         parts = either if len(either) > 1 else both
         if len(parts) > 1:
             if parts is both and negated:
-                raise NotSayableError  # one of several must not hold, whichever
+                raise NotSayableError  # one of several conditions must be false, no matter which
             return [check for part in parts for check in read(part, negated=negated)]
         if condition.startswith("!") and not condition.startswith("!="):
             return read(condition[1:], negated=not negated)
@@ -124,7 +124,7 @@ class _Reader:
         return [self._atom(condition, negated=negated)]
 
     def _any_of(self, parts: Sequence[str]) -> Json:
-        """Say that one of several texts is there, which one pattern can say."""
+        """Return one pattern that matches any of several texts."""
         read = (
             self._condition_pattern(_without_brackets(part.strip()), negated=False)
             for part in parts
@@ -154,7 +154,7 @@ class _Reader:
         return pattern.check()
 
     def _condition_pattern(self, condition: str, *, negated: bool) -> _Pattern | None:
-        """Say a condition about the text of the reply as a pattern."""
+        """Translate a condition on the text of the reply into a pattern."""
         if match := _FINDS.fullmatch(condition):
             text, is_exact = self._text(match)
             begin = r"\A" if match["how"] == "startsWith" else ""
@@ -178,7 +178,7 @@ class _Reader:
         return None
 
     def _at(self, match: re.Match[str], *, negated: bool) -> Json:
-        """Say that a place of a JSON reply holds a value."""
+        """Return the check that a place of a JSON reply has a value."""
         place = re.sub(r"\?\.", ".", match["place"]).removeprefix(".")
         try:
             parse_path(place)
@@ -208,7 +208,7 @@ class _Reader:
         for change, changed in ((".toLowerCase()", str.lower), (".toUpperCase()", str.upper)):
             if change in changes:
                 if changed(text) != text:
-                    raise NotSayableError  # it never holds
+                    raise NotSayableError  # it is never true
                 return text, False
         return text, True
 
@@ -228,7 +228,7 @@ class _Reader:
 def _count_pattern(
     match: re.Match[str], pattern: Callable[[int, int | None], str], *, negated: bool
 ) -> _Pattern:
-    """Say that there are so many of something, at least or at most."""
+    """Return a pattern for at least or at most a number of occurrences."""
     count, sign = int(match["count"]), match["sign"]
     bounds: dict[str, tuple[int, int | None]] = {
         "<": (0, count - 1),
@@ -267,7 +267,7 @@ def _words(match: re.Match[str], least: int, most: int | None) -> str:
 
 
 def _repeat_pattern(pattern: str, least: int, most: int | None) -> str:
-    """Repeat a pattern, in pieces of which each is short enough."""
+    """Repeat a pattern in pieces that are each short enough."""
     pieces = [f"{pattern}{{{count}}}" for count in _pieces(least)]
     if most is None:
         return "".join([*pieces, f"{pattern}*"])

@@ -19,7 +19,7 @@ _PATH = re.compile(r"[^\s{}]+\.(?:txt|md|json|ya?ml|j2|csv)")
 _NOT_TEXT = re.compile(r"(?:exec:|[a-z]+://)\S+|[^\s{}]+\.(?:[cm]?[jt]s|py|rb|sh|bash)(?::\w+)?")
 _BETWEEN = re.compile(r"(?m)^---[ \t]*$")
 _ROLES = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant"}
-# Stands for the system messages of a chat that is one only when its variables are filled in.
+# In place of the system messages of a chat that is one only when its variables are filled in.
 _ALL_OF_THEM = "systemMessage"
 DEFAULT = "{{prompt}}"
 _QUESTIONS = ("question", "query", "prompt", "input", "message", "user_input", "text")
@@ -56,7 +56,7 @@ class FilledPrompt:
 class PromptTemplate:
     """A prompt: one text that the user says, or a chat whose last message is what they say.
 
-    A program writes it again for each test: what an agent of its own is asked is a variable.
+    A program writes it anew for each test, so its own agent is asked a variable.
     """
 
     name: str
@@ -139,7 +139,7 @@ def read_prompts(spot: ProjectSpot) -> list[PromptTemplate]:
 
 
 def _entries(spot: ProjectSpot) -> Iterator[ProjectSpot]:
-    """Return the entries of a list; of a file that holds one, its entries."""
+    """Return the entries of a list; of a file that contains one, its entries."""
     for entry in spot.entries():
         written = entry.value
         if is_file(written) and written.endswith((".yaml", ".yml")):

@@ -61,7 +61,7 @@ class SuiteTarget:
         return [] if self.agent is not None or spot.value is None else [spot]
 
     def merge(self, other: "SuiteTarget") -> "SuiteTarget":
-        """Return one that is asked whatever this or another is asked."""
+        """Return a target that is asked everything that either is asked."""
         prompts = None
         if self.prompts is not None and other.prompts is not None:
             prompts = (*self.prompts, *other.prompts)
@@ -84,7 +84,7 @@ def read_targets(config: ProjectSpot) -> list[SuiteTarget]:
 
 
 def _distinct(targets: Sequence[SuiteTarget]) -> list[SuiteTarget]:
-    """Take several that are the same agent here for one, and tell all others apart."""
+    """Merge targets that are the same agent here, and distinguish all others."""
     kept: list[SuiteTarget] = []
     for target in targets:
         same = (n for n, item in enumerate(kept) if target.agent and target.agent == item.agent)
@@ -174,7 +174,7 @@ def _model(provider: ProviderOptions) -> Json | None:
 
 
 def _tools(spot: ProjectSpot, provider: ProviderOptions) -> list[Json]:
-    """Make tools of definitions; report what else of the settings has no place."""
+    """Make tools of definitions; report settings that are not supported."""
     tools: list[Json] = []
     for key in provider.config:
         here = spot.at("config", key)

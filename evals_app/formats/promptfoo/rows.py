@@ -27,7 +27,7 @@ _COMMA = re.compile(r"(?<!\\),")
 
 
 def as_test(row: Mapping[str, str]) -> dict[str, Any]:
-    """Say a row as a test; columns without a meaning of their own are variables."""
+    """Translate a row into a test; all unknown columns are variables."""
     test: dict[str, Any] = {"vars": {}, "options": {}, "metadata": {}}
     assertions: dict[str, dict[str, Any]] = {}
     settings: list[tuple[str, str, str]] = []

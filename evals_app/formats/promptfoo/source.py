@@ -28,7 +28,7 @@ _WORKBOOK = re.compile(r"\.xlsx?(?:#.*)?$")
 _ELSEWHERE = re.compile(r"[a-z][a-z0-9+.-]*://")
 _MAX_FILES = 500
 _MAX_DEPTH = 5
-_TOO_MANY = "\0"  # the name of cells that is in no column; no file holds it
+_TOO_MANY = "\0"  # the name of cells that is in no column; no file contains it
 _SAME_NAME = "Two columns have this name. Name several assertions __expected1, __expected2 ..."
 _COMMA = "This row has more cells than the first one. Put a cell with a comma in quotation marks."
 
@@ -64,7 +64,10 @@ class PromptfooProject:
         return part
 
     def document(self, spot: "ProjectSpot", path: str) -> ParsedFile | None:
-        """Read a file of data that a place names; None, and reported: it cannot be read."""
+        """Read a file of data that a place names.
+
+        Report a problem and return None if it cannot be read.
+        """
         if path not in self._documents:
             content = self.content(spot, path)
             self._documents[path] = None
@@ -77,7 +80,10 @@ class PromptfooProject:
         return self._documents[path]
 
     def text(self, spot: "ProjectSpot", path: str) -> str | None:
-        """Read a file of text that a place names; None, and reported: it cannot be read."""
+        """Read a file of text that a place names.
+
+        Report a problem and return None if it cannot be read.
+        """
         content = self.content(spot, path)
         try:
             return None if content is None else decode_text(self.base.path(path), content)
@@ -86,7 +92,10 @@ class PromptfooProject:
             return None
 
     def content(self, spot: "ProjectSpot", path: str) -> bytes | None:
-        """Return a file by its path from the configuration; None, and reported: there is none."""
+        """Return a file by its path from the configuration.
+
+        Report a problem and return None if there is none.
+        """
         content = self.base.around.content(self.base.document, path)
         if content is None:
             place = self.base.path(path)
@@ -168,7 +177,7 @@ def is_program(path: str) -> bool:
 
 
 def is_data(path: str) -> bool:
-    """Whether a file holds data that is not text, by its name."""
+    """Whether a file contains data that is not text, by its name."""
     return path.lower().endswith(_DATA)
 
 

@@ -21,7 +21,7 @@ _NAME = r"[A-Za-z_]\w*"
 _STEP = rf"\.(?:{_NAME}|\d+)|\[\d+\]|\['[^']*'\]|\[\"[^\"]*\"\]"
 _PATH = re.compile(rf"({_NAME})((?:{_STEP})*)((?:\s*\|\s*{_NAME})*)")
 _STEPS = re.compile(rf"\.({_NAME}|\d+)|\[(\d+)\]|\['([^']*)'\]|\[\"([^\"]*)\"\]")
-_ROUNDS = 5  # of variables that hold variables
+_ROUNDS = 5  # of variables that contain variables
 _MAX_CHARS = 1_000_000  # that variables put into another
 _SHOWN = 60
 
@@ -56,7 +56,7 @@ class NunjucksTemplate:
 
     @property
     def problem(self) -> str | None:
-        """Say what of it cannot be filled in; None if everything can."""
+        """What cannot be filled in; None if everything can."""
         match = _LOGIC.search(_RAW.sub("", self.text))
         wrong = match[0] if match else next(filter(_cannot, self.expressions()), None)
         if wrong is None:
@@ -132,7 +132,7 @@ def _join_list(value: Any) -> str:
 
 
 def open_raw_blocks(text: str) -> str:
-    """Return what raw blocks hold in their place."""
+    """Replace raw blocks by their content."""
     return _RAW.sub(r"\1", text)
 
 
@@ -177,7 +177,7 @@ def value_of(expression: str, values: Vars) -> Any:
 
 
 def compose_variables(values: Vars) -> dict[str, Any]:
-    """Fill in variables that is in the values of others, as long as the texts stay short."""
+    """Fill in variables inside the values of others, as long as the texts stay short."""
     filled = dict(values)
     for _ in range(_ROUNDS):
         before = dict(filled)

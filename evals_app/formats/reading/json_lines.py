@@ -24,7 +24,7 @@ def read_json_lines(path: str, content: bytes) -> ParsedFile:
     """Read a file of JSON values; the document's data is the list of them, each with its line.
 
     Raises:
-        FormatError: a value is not JSON, has a key twice, holds what cannot be stored, or there
+        FormatError: a value is not JSON, has a key twice, contains what cannot be stored, or there
             are too many.
     """
     text = decode_text(path, content)
@@ -46,7 +46,7 @@ def read_json_lines(path: str, content: bytes) -> ParsedFile:
                 problems.append(Problem(path, line, column, "", "", message))
                 break
             newline = text.find("\n", broken)
-            end = len(text) if newline == -1 else newline  # the next line may be sound
+            end = len(text) if newline == -1 else newline  # the next line may be valid
         else:
             problems += (
                 Problem(path, line, column, keys_text((len(values), *loc)), "", message)
@@ -73,7 +73,7 @@ def _skip(text: str, at: int) -> int:
 def _problem(
     path: str, error: ValueError | RecursionError, begin: tuple[int, int], broken: tuple[int, int]
 ) -> Problem:
-    """Say what is wrong with a value, by the places where it begins and where it breaks off."""
+    """Return what is wrong with a value, by the places where it begins and where it breaks off."""
     if isinstance(error, RecursionError):
         message = f"This is nested deeper than {MAX_DEPTH} levels."
     elif not isinstance(error, json.JSONDecodeError):

@@ -16,10 +16,10 @@ _TOKEN = re.compile(
 
 
 def read_json(path: str, content: bytes) -> ParsedFile:
-    """Read a JSON file; one that holds several values, one after the other, is a list of them.
+    """Read a JSON file; one that contains several values, one after the other, is a list of them.
 
     Raises:
-        FormatError: it is not JSON, has a key twice, or holds what cannot be stored.
+        FormatError: it is not JSON, has a key twice, or contains what cannot be stored.
     """
     values = read_json_lines(path, content)
     if not values.data:
@@ -30,7 +30,7 @@ def read_json(path: str, content: bytes) -> ParsedFile:
 
 
 class _Marks:
-    """The places of everything in a text of sound JSON, found when someone asks for one."""
+    """The places of everything in a text of valid JSON, found when someone asks for one."""
 
     def __init__(self, text: str) -> None:
         self._text = text

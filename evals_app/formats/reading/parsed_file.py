@@ -1,4 +1,4 @@
-"""Data that was read from a file, and on which line and in which column each part of it is."""
+"""Parsed data, and the line and column of each of its parts."""
 
 import re
 from array import array
@@ -36,7 +36,7 @@ class Marks(Protocol):
     """Where the parts of a file are."""
 
     def place(self, loc: Loc, *, at_key: bool = False) -> tuple[int, int]:
-        """Return line and column of a value (or its key); of what holds it if it does not exist."""
+        """Return line and column of a value or its key; if missing, those of its container."""
         ...
 
     def raw(self, loc: Loc) -> str | None:
@@ -106,7 +106,7 @@ class Surprise:
 
 @dataclass(frozen=True, slots=True)
 class ParsedFile:
-    """The data of a file, and where each part of it is."""
+    """The data of a file, and where each part is."""
 
     path: str
     data: Any
@@ -143,7 +143,7 @@ class ParsedFile:
         return value_at(self.data, loc, otherwise=[])
 
 
-# What rows, forms and requests hold has no lines to point at.
+# Rows, forms and requests have no lines to point at.
 NOWHERE = ParsedFile("", {}, Node(0, 0))
 
 
@@ -172,7 +172,7 @@ def json_document(path: str, data: Any) -> ParsedFile:
     """Make a document of JSON that a program sent: it has keys and no lines.
 
     Raises:
-        FormatError: it holds too many values, or something that cannot be stored.
+        FormatError: it contains too many values, or something that cannot be stored.
     """
     if values_in(data) > MAX_NODES:
         message = f"The body has more than {MAX_NODES:,} values. Split it."
@@ -201,7 +201,7 @@ def decode_text(path: str, content: bytes) -> str:
     """Return the text of a file.
 
     Raises:
-        FormatError: it is too long, is not UTF-8, or holds control characters.
+        FormatError: it is too long, is not UTF-8, or contains control characters.
     """
     if len(content) > MAX_BYTES:
         size = f"{len(content) / 1024 / 1024:.1f} MB"

@@ -1,4 +1,4 @@
-"""What is wrong with a file, and where: every reader reports in these words."""
+"""What is wrong with a file, and where: the problems that every reader reports."""
 
 import json
 import re
@@ -28,7 +28,7 @@ _WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One error (or one doubt) in one place of a file.
+    """One error or warning at one place in a file.
 
     `line` and `column` count from 1, 0 where the whole file is meant. `keys` is the path of keys,
     for example `cases[2].turns[0].user`; `value` what was found there, shortened.
@@ -53,7 +53,7 @@ class Problem:
 
 
 class ProblemDetails(TypedDict, total=False):
-    """What a Problem may say besides its place and its message.
+    """What a Problem may contain besides its place and message.
 
     `value` is looked up unless it is given; `at_key` points at the key in place of its value.
     """
@@ -65,7 +65,7 @@ class ProblemDetails(TypedDict, total=False):
 
 
 class MakeProblem(Protocol):
-    """Makes a Problem for a place in an object in our words, where that was written."""
+    """Makes a Problem for a place in a translated object, at the place where it was written."""
 
     def __call__(self, loc: Loc, message: str, **about: Unpack[ProblemDetails]) -> Problem: ...
 
@@ -98,7 +98,7 @@ def keys_text(loc: Loc) -> str:
             text += f".{step}" if text else step
         else:
             text += f"[{json.dumps(shorten(step), ensure_ascii=False)}]"
-    # Half of a surrogate pair could not be sent to anybody.
+    # Half of a surrogate pair could not be encoded.
     return text.encode(errors="backslashreplace").decode()
 
 
@@ -129,7 +129,7 @@ def is_secret(loc: Loc) -> bool:
 
 
 def has_secret(line: str) -> bool:
-    """Whether a line of a file may hold a secret: under one of its keys, or in an address."""
+    """Whether a line of a file may contain a secret: under one of its keys, or in an address."""
     return is_secret(tuple(_KEYS.findall(line))) or _CREDENTIALS.search(line) is not None
 
 

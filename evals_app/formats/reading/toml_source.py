@@ -8,10 +8,10 @@ from typing import Any
 from evals_app.formats.reading.parsed_file import Node, ParsedFile, decode_text, faults
 from evals_app.formats.reading.problems import FormatError, Problem
 
-MAX_CHARS = 1_000_000  # it tells about agents and holds no cases
+MAX_CHARS = 1_000_000  # it is about agents and contains no cases
 
 _AT = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
-# What was matched is never given back: a text of several lines may hold lines of any kind.
+# What was matched is never given back: a text of several lines may contain lines of any kind.
 _PART = r"""(?:[A-Za-z0-9_-]++|"[^"]*+"|'[^']*+')"""
 _PARTS = rf"({_PART}(?:\s*+\.\s*+{_PART})*+)"
 _TABLE = re.compile(rf"\s*+(\[{{1,2}}+)\s*+{_PARTS}\s*+\]")
@@ -23,7 +23,7 @@ def read_toml(path: str, content: bytes) -> ParsedFile:
     """Read a TOML file; dates and times are the text they would be in JSON.
 
     Raises:
-        FormatError: it is not TOML, or holds what cannot be stored.
+        FormatError: it is not TOML, or contains what cannot be stored.
     """
     text = decode_text(path, content)
     if len(text) > MAX_CHARS:
@@ -61,7 +61,7 @@ def _plain(value: Any) -> Any:
 def _note_lines(text: str, root: Node) -> None:
     """Remember the lines of tables and keys.
 
-    What a text of several lines holds may look like a key and does no harm: places are only ever
+    What a text of several lines contains may look like a key and does no harm: places are only ever
     looked up by keys that the data has.
     """
     table = root

@@ -34,7 +34,7 @@ _ALIASES = f"With its aliases this holds more than {MAX_NODES} values."
 
 _Json = dict[str, Any]
 
-# A comment begins with # and a blank; without the blank it may be a text, cut off: order #123.
+# A comment begins with # after a space; without the space it may be text, cut off: order #123.
 _PERHAPS_TEXT = re.compile(r"[ \t]+#(?![\s#]).*")
 
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -148,7 +148,7 @@ class _Marks:
 
     def place(self, loc: Loc, *, at_key: bool = False) -> tuple[int, int]:
         *_, (key, node) = self._path(loc)
-        # A blank value has no place of its own worth showing.
+        # An empty value has no place worth showing.
         is_blank = self._raw(node) == "" and self._lines[node] != self._lines[key]
         return self.at(key if at_key or is_blank else node)
 

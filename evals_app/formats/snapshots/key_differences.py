@@ -1,4 +1,4 @@
-"""What is different between an object and what a file would make of it, key by key."""
+"""The differences between an object and what a file would make of it, key by key."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

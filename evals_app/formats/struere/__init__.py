@@ -1,6 +1,6 @@
 """The Struere dialect: `evals/*.eval.yaml` and `fixtures/*.fixture.yaml` with camelCase keys.
 
-Suites and fixtures have the shape of ours, so what has no name of its own is recognised by keys that
+Suites and fixtures have the shape of ours, so files without such a name are recognised by keys that
 only one of the two systems has.
 """
 
@@ -77,7 +77,7 @@ def may_be_fixture(data: Any) -> bool:
 
 
 def project_folder(path: str, *, part: str) -> tuple[str, bool]:
-    """Return the folder that holds `evals/` or `fixtures/`, and whether the path has such a part.
+    """Return the folder that contains `evals/` or `fixtures/`, and whether the path has such a part.
 
     Without it the folder of the file itself is the project.
     """

@@ -106,7 +106,7 @@ class _Losses:
         self.problems[Problem(self._path, 0, 0, keys_text(loc), "", reason, "loss")] = None
 
     def others(self, data: Iterable[str], known: Collection[str], loc: Loc) -> None:
-        """Report the keys of something that Struere's shape of it does not have."""
+        """Report the keys that Struere's shape does not have."""
         for key in data:
             if key not in known:
                 self.add((*loc, key), f"Struere has no `{key}` here.")
@@ -134,7 +134,7 @@ def _check_suite(suite: SuiteSpec, fixtures: set[str], lost: _Losses) -> None:
 
 
 def _judge(suite: SuiteSpec) -> str:
-    """Name the judge; as Struere does, without a provider, where the name alone tells it."""
+    """Name the judge as Struere does, without a provider where the name implies it."""
     judge = str(suite.judge_model) if isinstance(suite.judge_model, ModelSpec) else JUDGE
     provider, _, name = judge.partition("/")
     prefixed = next((prefix for begin, prefix in PREFIXES.items() if name.startswith(begin)), "")

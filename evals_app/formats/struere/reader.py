@@ -136,7 +136,7 @@ def _find_hidden(
 
 
 def _in_our_words(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Rename the keys of a suite that is not sound, and of its cases."""
+    """Rename the keys of a suite that is invalid, and of its cases."""
     ours = {theirs: key for key, theirs in RENAMED.items()}
 
     def rename_keys(written: Any) -> Any:

@@ -198,7 +198,7 @@ def _add_checks(
 
 
 def _remark_on_contains(sheet: Sheet, row: int, n: int, turn: Json, checks: Sequence[Json]) -> None:
-    """Warn of an expected text that `contains` is chosen for and hardly fits."""
+    """Warn of an expected text for which `contains` is a poor choice."""
     expected = turn.get("expected")
     if isinstance(expected, str) and USUAL in checks and not is_compared_usually(expected):
         sheet.remark(row, n, _SHORT if data_in(expected) is None else _LIST)
@@ -218,7 +218,7 @@ def _parts(sheet: Sheet, row: int, n: int, column: CheckColumn | ComparedColumn)
 
 
 def _remark_on_lists(sheet: Sheet, row: int, n: int, text: str, *, is_empty: bool) -> None:
-    """Say what becomes of an empty list, and of a text that is taken for a list."""
+    """Report what happens to an empty list, and to a text that is taken for a list."""
     if is_empty:
         sheet.remark(row, n, _EMPTY)
     elif data_in(text) is not None and (sheet.name, row, n) not in sheet.table.lists:

@@ -38,7 +38,7 @@ def read_options(cell: str) -> dict[str, str]:
     """Return the options in a cell by their labels: a list, lines, or texts under letters.
 
     Raises:
-        ValueError: it holds something else.
+        ValueError: it contains something else.
     """
     data = data_in(cell)
     if isinstance(data, dict):
@@ -75,7 +75,7 @@ def _option(item: Any) -> str:
 
 
 def _label_options(texts: Sequence[str]) -> dict[str, str]:
-    """Give each text its letter, or the one that it begins with."""
+    """Return the letter of each text: its position, or the letter that it begins with."""
     if len(texts) > len(ascii_uppercase):
         raise ValueError(f"There are more than {len(ascii_uppercase)} options.")
     matches = [match for match in map(_LABELLED.fullmatch, texts) if match]

@@ -56,7 +56,7 @@ class SheetColumn:
 
 @dataclass(frozen=True, slots=True)
 class CheckColumn:
-    """A column whose cells hold a text or a list of texts: `option` of a check of this type each.
+    """A column whose cells contain a text or a list of texts: `option` of a check of this type each.
 
     `any_of` makes one check of several texts of which any one is enough; without it each is a check
     of its own.
@@ -296,7 +296,7 @@ def option_column(label: str) -> SheetColumn:
 
 
 def near_header(header: str) -> str:
-    """Say which header may be meant."""
+    """Return the header that may be meant."""
     return near(plain(header), [*_BY_HEADER])
 
 

@@ -110,7 +110,7 @@ def _suite(sheet: Sheet, named: Json, settings: Json, around: ReaderContext) -> 
     data = {**named, **settings, "agent": agent or _NOBODY, "cases": cases}
     draft = make_draft("suite", "table", sheet.table, data, place=sheet.place)
     if reported := {problem.keys for problem in sheet.problems if problem.level == "error"}:
-        # What follows from an error is not an error of its own.
+        # Consequences of an error are not reported again.
         draft = draft.without_spec()
         errors = (problem for problem in draft.problems if problem.keys not in reported)
         draft = replace(draft, problems=tuple(errors))

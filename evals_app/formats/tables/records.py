@@ -39,13 +39,13 @@ _PARAMETER = "`{}` of the message is a parameter of the case. The agent gets it 
 _TEXTS = ("text", "content", "value")
 # What a message may have with it that is no parameter.
 _OF_CASES = ("history", "files", "channel", CHOICES.header, *CHOICES.others)
-# Keys beside an expected answer that say what the reply must have, or must not.
+# Keys next to an expected answer that say what the reply must or must not have.
 _SAY = "(?:contain|include|mention|say|have)s?"
 _MUST = re.compile(
     rf"(?P<not>(?:must|should|may|does|do) (?:not|never)(?: {_SAY})?|never(?: {_SAY})?|not {_SAY})"
     rf"|(?:must|should)(?: {_SAY})?|includes?|mentions?"
 )
-# Keys that may say how the text beside them is compared, and values that say only what it is.
+# Keys that may say how the text next to them is compared, and values that say only what it is.
 _HOW = frozenset(
     {"type", "kind", "operator", "op", "match", "matcher", "mode", "condition", "relation"}
 )
@@ -86,7 +86,7 @@ class Records(Table):
         return f"line {line}, {written[-1]}" if written else "this file"
 
     def _place_in_file(self, loc: Loc) -> Loc:
-        """Return the place in the file: of a cell, else of its record, else of the records."""
+        """Return the place in the file: of a cell, its record or the records."""
         if origin := self.origins.get(loc[1:3]):
             return origin
         row = loc[1] if len(loc) > 1 else 0
@@ -341,7 +341,7 @@ def _how_compared(value: Json, answer: str) -> str | None:
 
 
 def _is_way(key: str, item: Any, answer: str) -> bool:
-    """Whether a key changes what the text beside it means for a reply.
+    """Whether a key changes what the text next to it means for a reply.
 
     Beside an answer, `type` may be about the question, unless it is a check or denies something.
     """
@@ -373,7 +373,7 @@ def _named_check(name: Any) -> str | None:
 
 
 def _check_of(key: str) -> str | None:
-    """Return the header of the checks that a key beside an expected answer means; None: none."""
+    """Return the header of the checks that a key next to an expected answer means; None if none."""
     column = column_of(key)
     if isinstance(column, CheckColumn | ComparedColumn):
         return column.header

@@ -28,7 +28,7 @@ _SEPARATORS = ",;\t|"
 _SEP = re.compile(r'"?sep=(.)"?\r?\n', re.IGNORECASE)
 _QUOTED = re.compile(r'^\s|\s$|[",;\t|\r\n]')
 
-# Of one cell. Python's own limit, which holds for the process, is shorter than texts we write.
+# Of one cell. Python's own limit, which applies to the process, is shorter than texts we write.
 csv.field_size_limit(MAX_BYTES)
 
 
@@ -72,7 +72,7 @@ def write_csv_rows(rows: Iterable[Sequence[str]]) -> bytes:
 
 
 def csv_lines(rows: Iterable[Sequence[str]]) -> Iterator[str]:
-    """Write rows one by one; the mark at the beginning tells Excel that this is UTF-8."""
+    """Write rows one by one; the mark at the beginning makes Excel read it as UTF-8."""
     yield "\ufeff"
     for row in rows:
         yield f"{','.join(map(_field, row))}\r\n"
@@ -117,16 +117,16 @@ def _lines(text: str) -> Iterable[str]:
 
 
 def _reader(text: str, separator: str) -> Any:
-    # A blank after a separator does not count; one that matters is in quotes.
+    # A space after a separator does not count unless it is in quotes.
     return csv.reader(_lines(text), delimiter=separator, skipinitialspace=True, strict=True)
 
 
 def _separator(text: str) -> str:
-    """Choose what cuts one of the first rows into the most headers that we know, else its first row into most cells."""
+    """Choose the separator that finds most known headers, or most cells in the first row."""
 
     def score(separator: str) -> tuple[int, int]:
         most = widest = 0
-        with suppress(csv.Error):  # reported by the one who reads on
+        with suppress(csv.Error):  # reported when the file is read
             for row in islice(_reader(text, separator), TITLES):
                 most = max(most, sum(map(bool, map(column_of, row))))
                 widest = widest or len(row)

@@ -54,7 +54,7 @@ class Sheet:
     Rows and columns are counted from 0. `columns` are those whose header is known; `origins` says
     in which cell each part of the suite was written, but for its cases. These are said by row:
     `turns` are the rows of turns, `begins` which of them begin a case, `notes` the columns of what
-    each says. `with_keys` says which cells hold data with keys. `chosen` is what a person chose for
+    each says. `with_keys` says which cells contain data with keys. `chosen` is what a person chose for
     columns.
     """
 
@@ -186,7 +186,7 @@ class Sheet:
         self.notes.append(self._known_notes.setdefault(frozenset(notes.items()), notes))
 
     def _origin(self, loc: Loc) -> tuple[Loc, Loc]:
-        """Return the cell nearest to a part of the suite, and what of the place is inside of it."""
+        """Return the cell nearest to a part of the suite, and the path inside that cell."""
         match loc:
             case ("cases", int(c), "turns", int(t), *_) if c < len(self.begins):
                 return self._nearest_note("turn", self.begins[c] + t, loc[4:])

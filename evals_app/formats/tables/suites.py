@@ -24,7 +24,7 @@ _NAMES = {"suite", "suites"}
 
 
 def is_about_suites(sheet: Sheet) -> bool:
-    """Whether a sheet is about suites and holds no cases."""
+    """Whether a sheet is about suites and contains no cases."""
     return plain(sheet.name) in _NAMES and not sheet.has_messages
 
 

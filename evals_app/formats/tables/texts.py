@@ -1,8 +1,8 @@
-"""How any text fits into a cell, and comes out of it as it went in."""
+"""Write any text to a cell so that it is read back unchanged."""
 
 import re
 
-# A cell that looks blank says nothing, so a text that looks blank is put in quotes.
+# A cell that looks empty says nothing, so text that looks empty is put in quotes.
 _BLANK = re.compile(r'["\s]*')
 # What a spreadsheet program that opens a CSV file would calculate.
 _FORMULA = re.compile(r"'*[=+\-@\t\r]")

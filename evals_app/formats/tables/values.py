@@ -17,7 +17,7 @@ _FLAGS = {"true": True, "yes": True, "x": True, "1": True, "false": False, "no":
 _UNSTORED = re.compile(
     r"\\u0000|\\u[dD][89abAB]..(?!\\u[dD][c-fC-F])|(?<!\\u[dD][89abAB]..)\\u[dD][c-fC-F]"
 )
-# What JSON leaves as it is and text files must not hold.
+# What JSON leaves as it is and text files must not contain.
 _NO_TEXT = re.compile("[\x7f-\x84\x86-\x9f\ufeff\ufffe\uffff]")
 _WHOLE = re.compile(r"-?\d+|-?\d{1,3}(?:,\d{3})+")
 
@@ -140,7 +140,7 @@ def _write_name(name: str) -> str:
 
 
 def _keeps_blanks(name: str) -> bool:
-    """Whether a name begins or ends with a blank, or looks as if one was put in quotes."""
+    """Whether a name begins or ends with a space, or looks as if a space was put in quotes."""
     return name != name.strip() or (_is_quoted(name) and _keeps_blanks(name[1:-1]))
 
 

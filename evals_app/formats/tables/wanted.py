@@ -1,4 +1,4 @@
-"""What a cell of checks holds: a text or a list of texts, and what short answers are compared by."""
+"""Read cells of checks (a text or a list of texts), and choose how short answers are compared."""
 
 import re
 import unicodedata
@@ -20,7 +20,7 @@ USUAL: Json = {"type": "contains"}
 WHOLE_WORDS: Json = {"type": "contains", "whole_words": True}
 ANY_NUMBER: Json = {"type": "numeric", "extract": "any"}
 
-_MIN_LETTERS = 4  # of a text that is hardly a part of another word
+_MIN_LETTERS = 4  # of a text that is unlikely to be part of another word
 _FLAGS = frozenset({"true", "false", "yes", "no"})
 _MEANS_CHARS = 200
 _TEXTS = "Write a text, or a list of texts."
@@ -46,7 +46,7 @@ def read_wanted(cell: str) -> list[Wanted]:
     """Return the texts of a cell: its lines, or those of the list that it is.
 
     Raises:
-        ValueError: it holds something else.
+        ValueError: it contains something else.
     """
     data = data_in(cell)
     if data is None:
@@ -58,7 +58,7 @@ def read_wanted(cell: str) -> list[Wanted]:
 
 
 def with_keys(data: Json) -> str:
-    """Say which keys were found where a text is expected."""
+    """Return the message about keys where text is expected."""
     keys = cut_middle(", ".join(f"`{key}`" for key in data)) if data else "none"
     return f"These are keys with values, not a text. Found: {keys}."
 
@@ -90,7 +90,7 @@ def looks_like_data(text: str) -> bool:
 def compared_by(expected: str) -> Json:
     """Return the check by which an expected text is compared if nothing says how.
 
-    Numbers are compared as numbers. What a longer word or number may hold by chance is looked for as
+    Numbers are compared as numbers. What a longer word or number may contain by chance is looked for as
     whole words.
     """
     if _is_number(expected):

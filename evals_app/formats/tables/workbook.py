@@ -64,7 +64,7 @@ def read_xlsx(path: str, content: bytes) -> Table:
             raise _TooMuchError(message)  # noqa: TRY301 - said where all others are
         parts = _parts(content)
         with warnings.catch_warnings():
-            # It tells what it leaves out: colours, charts, validations.
+            # It warns of what it leaves out: colours, charts, validations.
             warnings.simplefilter("ignore")
             return _table(path, content, parts)
     except _TooMuchError as error:
@@ -113,7 +113,7 @@ def _table(path: str, content: bytes, parts: Mapping[str, bytes]) -> Table:
         name = sheet.title
         sheets[name], wrong = _rows(sheet)
         faults |= {(name, *place): fault for place, fault in wrong.items()}
-        # Sheets that are read piece by piece do not tell what is merged.
+        # Sheets that are streamed do not report merged cells.
         xml = parts[sheet._worksheet_path]  # type: ignore[attr-defined]  # noqa: SLF001
         merged |= {(name, *place) for place in _fill(sheets[name], xml)}
         if _FORMULA.search(xml):
@@ -180,7 +180,7 @@ def _text(cell: Any) -> str:
 
 
 def _fill(rows: list[list[str]], xml: bytes) -> Iterator[tuple[int, int]]:
-    """Repeat what is merged over several rows in each row that says something; tell where."""
+    """Repeat values of merged cells in each row that has content; report where."""
     filled = {r for r, row in enumerate(rows) if any(row)}
     budget = _MAX_MERGED
     for match in _MERGED.finditer(xml):

@@ -40,7 +40,7 @@ _NO_TITLES = ("history", "suite", "suites")
 
 
 def write_csv(suite: SuiteSpec) -> tuple[bytes, list[Problem]]:
-    """Write a suite as CSV, with everything that has no place in a cell as a loss."""
+    """Write a suite as CSV, with everything that cells cannot express as a loss."""
     writer = _Writer(suite, f"{suite.slug}.suite.csv", _csv_takes)
     rows = writer.rows()
     if rows:
@@ -89,7 +89,7 @@ def _title(slug: str, taken: Sequence[str]) -> str:
 
 
 def _csv_takes(cell: str) -> str | None:
-    """Say why a text cannot be in a CSV file."""
+    """Return why a text cannot be in a CSV file."""
     try:
         decode_text("", cell.encode())
     except FormatError:
@@ -98,7 +98,7 @@ def _csv_takes(cell: str) -> str | None:
 
 
 def _xlsx_takes(cell: str) -> str | None:
-    """Say why a text cannot be in a workbook."""
+    """Return why a text cannot be in a workbook."""
     if len(in_xlsx(cell).encode("utf-16-le")) // 2 > _MAX_CELL:
         return f"This text is longer than the {_MAX_CELL:,} characters that a cell can hold."
     return None

@@ -40,7 +40,7 @@ def download(
 
     Raises:
         LookupError: there is no such suite.
-        pydantic.ValidationError: a row holds what no longer validates.
+        pydantic.ValidationError: a row contains what no longer validates.
     """
     export = export_files(suites, form=form, has_providers=has_providers)
     files = dict(export.files)
@@ -66,7 +66,7 @@ def download_suite(slug: str) -> Download:
 
     Raises:
         LookupError: there is no such suite.
-        pydantic.ValidationError: a row holds what no longer validates.
+        pydantic.ValidationError: a row contains what no longer validates.
     """
     suite = Suite.objects.with_everything().filter(slug=slug).first()
     return _native(suite.to_spec() if suite else None, f"There is no suite {slug!r}.")
@@ -77,7 +77,7 @@ def download_fixture(slug: str) -> Download:
 
     Raises:
         LookupError: there is no such fixture.
-        pydantic.ValidationError: it holds what no longer validates.
+        pydantic.ValidationError: it contains what no longer validates.
     """
     return _native(next(iter(fixture_specs([slug])), None), f"There is no fixture {slug!r}.")
 

@@ -56,7 +56,7 @@ def export_files(
 
     Raises:
         LookupError: there is no such suite; the message names similar ones.
-        pydantic.ValidationError: a row holds what no longer validates.
+        pydantic.ValidationError: a row contains what no longer validates.
     """
     chosen = _some(suites) if suites else _everything()
     return _WRITERS[form](chosen if has_providers else replace(chosen, providers=[]))

@@ -65,7 +65,7 @@ class Offer:
 
 
 def names_offered(suite: Suite, *, most: int) -> Offer:
-    """Return the names that checks of a suite may use, of each kind at `most` so many."""
+    """Return the names that checks of a suite may use, at most `most` of each kind."""
     known = inventory_of(suite.agent.slug, suite.agent.abilities, [], ())
     names: dict[str, list[str]] = {"tool": sorted(known.tools or ())}
     names |= {what: [] for what in ("chunk", "entity", "entity type")}

@@ -59,7 +59,7 @@ class Rights:
         """Refuse users who may not write anything; called before anything is read.
 
         Raises:
-            PermissionDenied: they may neither add nor change anything that files hold.
+            PermissionDenied: they may neither add nor change anything that files contain.
         """
         if not self.may_import():
             raise PermissionDenied(

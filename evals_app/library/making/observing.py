@@ -1,4 +1,4 @@
-"""Read a stored conversation, with what tells which of its values would differ the next time."""
+"""Read a stored conversation, and what shows which of its values would differ next time."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -31,7 +31,7 @@ class ObservedConversation:
     is_passed: bool = True
 
     def proposals(self) -> tuple[Proposal, ...]:
-        """Return the checks that could be made of it."""
+        """Return the checks that could be made from it."""
         return proposals(self.trial, self.others, fixtures=self.fixtures, is_passed=self.is_passed)
 
 

@@ -20,7 +20,7 @@ def agreement_in_words(agreement: Agreement, *, blind: int | None = None) -> lis
 
 
 def agreement_in_short(agreement: Agreement) -> str:
-    """Return the agreement as a fact beside a grade."""
+    """Return the agreement as shown next to a grade."""
     if not agreement.n:
         return NOT_COMPARED
     return f"agrees with people in {agreement.same_verdict.count:,} of {agreement.n:,}"

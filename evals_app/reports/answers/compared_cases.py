@@ -72,7 +72,7 @@ class ComparedCase(NamedTuple):  # made much faster than a frozen dataclass; run
 
 @dataclass(frozen=True, slots=True)
 class RunCases:
-    """How many cases a run has, and what came of them; the others are undecided."""
+    """How many cases a run has, by result; the others are undecided."""
 
     total: int
     passed: int
@@ -124,7 +124,7 @@ class HeadCases:
 
     @property
     def verdict(self) -> HeadVerdict:
-        """Say what the test found: worse, better, no clear difference, or nothing comparable."""
+        """Return what the test found: worse, better, no clear difference, or nothing comparable."""
         if self.test.mean is None:
             return "not_comparable"
         if not self.test.is_certain:

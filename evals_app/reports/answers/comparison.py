@@ -104,7 +104,7 @@ UNREADABLE = (
 
 
 def unknown_content(cases: int) -> str:
-    """Say that cases were matched by name only."""
+    """Return the note that cases were matched by name only."""
     many = "case is" if cases == 1 else "cases are"
     return (
         f"{cases:,} {many} matched by name only: a run of an older version did not note what its"
@@ -285,7 +285,7 @@ def _points(difference: float) -> str:
 
 
 def _sureness(head: HeadCases) -> str:
-    """Say how sure one can be of the difference; `head` has one."""
+    """Return how certain the difference is; `head` has one."""
     test = head.test
     if head.is_too_small:
         return _one_way(test)

@@ -20,7 +20,7 @@ def losses_json(stored: Mapping[str, Any]) -> Json | None:
 
 
 def checks_not_read(lost: int, read: int) -> str:
-    """Say how many checks were not read."""
+    """Return how many checks were not read."""
     total = lost + read
     return f"{lost:,} of {total:,} check{'' if total == 1 else 's'} {'was' if lost == 1 else 'were'} not read"
 

@@ -32,7 +32,7 @@ class TaskItem:
 
     @property
     def people_say(self) -> bool | None:
-        """What most people say; None if they are divided or cannot tell."""
+        """Return what most people say; None if they are divided or undecided."""
         return consensus(self.words).passed
 
     @property

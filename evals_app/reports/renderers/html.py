@@ -1,4 +1,4 @@
-"""Runs as one HTML page to send by mail: it opens offline, asks nobody, and can be searched.
+"""Runs as one HTML page to send by mail: it opens offline, loads nothing, and can be searched.
 
 A mail takes some 20 MB and a browser some 10,000 executions, so what went wrong comes first, and what
 no longer fits is named at the top.
@@ -89,7 +89,7 @@ class _Listed:
 
     @property
     def notes(self) -> list[Markup]:
-        """Say what is left out, so that nobody takes the page for the whole."""
+        """Return notes on what is left out, so that no one takes the page for complete."""
         notes = []
         if self.without_conversation:
             notes.append(

@@ -161,7 +161,7 @@ class _Writer:
         if self._with_content:
             attributes["gen_ai.tool.call.arguments"] = _text(json.dumps(call.args))
             attributes["gen_ai.tool.call.result"] = _text(json.dumps(call.result))
-        # A span has an end, even if nobody knows when that was.
+        # A span needs an end, even if the time is unknown.
         ended = began + _duration(call.duration_ms or 0)
         is_failed = error_of(call) is not None
         failed = {"error.type": "tool"} if is_failed else {}

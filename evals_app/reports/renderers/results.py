@@ -64,7 +64,7 @@ def batches(items: Iterable[_T], size: int) -> Iterator[list[_T]]:
 
 
 def outcome(case: Row | None, executions: Iterable[Row]) -> Outcome:
-    """Return what came of a case; it passed only if nothing errored and nothing is missing.
+    """Return the result of a case; it passed only if nothing errored and nothing is missing.
 
     Trials that were skipped because they could change nothing are not missing.
     """

@@ -51,7 +51,7 @@ class ChangedCases:
 
     @property
     def in_short(self) -> str:
-        """Say how much changed; empty if nothing was decided in both runs."""
+        """Return how much changed; empty if nothing was decided in both runs."""
         if not self.compared:
             return "not comparable" if any(map(self.counts.get, _EDITS)) else ""
         if self.points:
@@ -61,7 +61,7 @@ class ChangedCases:
 
     @property
     def details(self) -> str:
-        """Say which way cases went, and what the change leaves out; may be empty."""
+        """Return which way cases went, and what the change leaves out; may be empty."""
         left_out = self._list_counts(_LEFT_OUT)
         of = "1 case" if self.compared == 1 else f"{self.compared:,} cases"
         parts = [

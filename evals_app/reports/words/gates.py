@@ -61,7 +61,7 @@ def gate_texts(gate: Mapping[str, Any], *, scale: str) -> tuple[str, str]:
 
 
 def _coverage_of_value(gate: Mapping[str, Any]) -> str:
-    """Say what a value is of, where something is left out."""
+    """Return what a value covers if something is left out."""
     if not gate.get("not_graded"):
         return ""
     return f" ({gate['graded']:,} graded, {gate['not_graded']:,} not graded)"

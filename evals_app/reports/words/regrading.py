@@ -19,7 +19,7 @@ STEADINESS_HEADS = ("Check", "Conversations", "Gradings", "Flips", "What it mean
 
 
 def regraded_in_words(covers: str, regrading: Mapping[str, Any]) -> str:
-    """Say how a run grades again; `covers` begins with the number of the other run."""
+    """Return how a run grades again; `covers` begins with the number of the other run."""
     how = [f"with the checks {_VERSIONS[regrading['suite']]}"]
     if regrading["judge"]:
         how.append(f"judged by {regrading['judge']}")
@@ -29,7 +29,7 @@ def regraded_in_words(covers: str, regrading: Mapping[str, Any]) -> str:
 
 
 def left_out_in_words(left_out: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """Say which cases a run does not grade again, and why: `{why: {"count", "names"}}`."""
+    """Return which cases a run does not grade again, and why: `{why: {"count", "names"}}`."""
     sentences = []
     for why, cases in left_out.items():
         named = ", ".join(f"“{name}”" for name in cases["names"][:_NAMED])
@@ -54,7 +54,7 @@ def steadiness_rows(noise: Iterable[Mapping[str, Any]]) -> list[tuple[str, ...]]
 
 
 def steadiness(flip_rate: float | None) -> str:
-    """Say what a flip rate means for people who rely on the grades."""
+    """Return what a flip rate means for people who rely on the grades."""
     if flip_rate is None:
         return "Unknown: no conversation got two verdicts."
     if not flip_rate:

@@ -1,4 +1,4 @@
-"""Shares in words: never without what they are of, and how much of it is not graded."""
+"""Shares in words: always with their total, and how much of it is not graded."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
@@ -7,9 +7,9 @@ from evals_app.reports.words.figures import UNKNOWN, interval, percent
 
 _NB = "\u00a0"
 
-# Keys of a run, its summary or its result with people's decisions: cases by what came of them.
+# Keys of a run, its summary or its result with people's decisions: cases by their results.
 CASE_COUNTS = ("cases_passed", "cases_failed", "cases_not_graded")
-# Columns of the result of a case: trials by what came of them.
+# Columns of the result of a case: trials by their results.
 TRIAL_COUNTS = ("trials", "passed", "failed", "measured", "skipped")
 
 

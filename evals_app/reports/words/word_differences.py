@@ -1,7 +1,7 @@
 """Two texts, word by word: which words are only in one of them.
 
 Words are compared without the white space behind them. Texts that have too little in common are not
-marked word by word, because nobody could read that.
+marked word by word, because that would be unreadable.
 """
 
 import re
