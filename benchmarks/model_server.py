@@ -55,8 +55,10 @@ class Model:
         if fate == "truncated":
             stop = "length" if _is_chat(request) else "max_tokens"
             reply = replace(reply, text=reply.text[: len(reply.text) // 2], stop=stop)
-        rest = "thinking_s" if request.get("stream") else "latency_s"
-        reply = replace(reply, **{rest: wanted.latency_s})
+        if request.get("stream"):
+            reply = replace(reply, thinking_s=wanted.latency_s)
+        else:
+            reply = replace(reply, latency_s=wanted.latency_s)
         return Cut(in_half=True, reply=reply) if fate == "cut" else reply
 
     def _fate(self) -> str:
@@ -108,7 +110,8 @@ def replied(request: Json) -> Reply:
         tool = tools[0].get("function", tools[0])
         schema = tool.get("parameters") or tool.get("input_schema") or {}
         return Reply(tools=(ToolUse(tool["name"], fitting(schema)),))
-    form = request.get("response_format") or request.get("output_config", {}).get("format") or {}
+    output = request.get("output_config", {})
+    form: Json = request.get("response_format") or output.get("format") or {}
     if schema := form.get("json_schema", form).get("schema"):
         return Reply(json.dumps(fitting(schema)))
     said = [_text_of(message) for message in messages if message["role"] == "user"]

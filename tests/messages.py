@@ -196,8 +196,8 @@ class _Page(HTMLParser):
 def _of_template(source: str) -> Iterator[str]:
     source = _LABELLED.sub(r"<p>\1</p>", _ICON.sub("", _COMMENT.sub("", source)))
     filled = _VARIABLE.sub(lambda found: f"{{{found[1].rsplit('.', 1)[-1]}}}", source)
-    for part in (*_VARIABLE.finditer(source), *_TEMPLATE_TAG.finditer(filled)):
-        for quoted in _IN_QUOTES.finditer(_DATE_FORMAT.sub("", part[0])):
+    for tag in (*_VARIABLE.finditer(source), *_TEMPLATE_TAG.finditer(filled)):
+        for quoted in _IN_QUOTES.finditer(_DATE_FORMAT.sub("", tag[0])):
             text = next(filter(None, quoted.groups()), "")
             if _is_sentence(text):
                 yield text

@@ -38,7 +38,9 @@ def responses(*given: Json, **changes: Any) -> Json:
 
 # Anthropic's Messages API
 REPLY = {"role": "assistant", "content": "Hello."}
-USES = [{"type": "tool_use", "id": id_, "name": "f", "input": {}} for id_ in ("t1", "t2")]
+USES: list[Json] = [
+    {"type": "tool_use", "id": id_, "name": "f", "input": {}} for id_ in ("t1", "t2")
+]
 USED = {"role": "assistant", "content": USES}
 TOOL = {"name": "f", "input_schema": OPEN}
 
