@@ -1,5 +1,4 @@
 import json
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -413,26 +412,6 @@ def test_a_bare_model_name_tells_its_provider(admin_client: Client) -> None:
     Agent.objects.create(slug="a", name="A", model="claude-haiku-5-5")
 
     assert "Anthropic has no key" in read(admin_client)
-
-
-@pytest.mark.parametrize("suites", [2, 8])
-def test_it_takes_a_fixed_number_of_queries(
-    admin_client: Client, django_assert_num_queries: Callable[..., Any], suites: int
-) -> None:
-    for number in range(suites):
-        agent = Agent.objects.create(slug=f"agent-{number}", name="A", model=f"acme/{number}")
-        suite = make_suite(f"suite-{number}", agent=agent)
-        make_run(["passed", "failed"], suite=suite)
-        make_run(["failed", "failed"], suite=suite)
-        make_run(["passed"], suite=suite, is_whole=False, suite_case_count=2)
-        make_run(["running"], suite=suite)
-
-    # Who asks (two); suites and their runs (three); settlements, failures, spending, ceilings;
-    # what there is; models and providers. Once: the cases that changed, of all suites.
-    with django_assert_num_queries(13):
-        admin_client.get(PAGE)
-    with django_assert_num_queries(12):
-        admin_client.get(PAGE)
 
 
 def test_who_may_see_nothing_is_told_whom_to_ask() -> None:

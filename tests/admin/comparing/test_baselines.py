@@ -5,9 +5,7 @@ from typing import Any
 
 import pytest
 from django.contrib.admin.models import LogEntry
-from django.db import connection
 from django.test import Client
-from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from evals_app.engine.verdicts.gates import GateResult
@@ -102,20 +100,6 @@ def test_the_page_of_a_suite_leads_to_its_baseline(admin_client: Client) -> None
 
     assert response.context["baseline"] == run
     assert f'href="{page_of(run)}">{run.in_short}</a>' in response.content.decode()
-
-
-def test_a_baseline_costs_the_page_of_its_suite_no_query(
-    admin_client: Client, django_assert_num_queries: Any
-) -> None:
-    suite = make_suite()
-    run = make_run(suite=suite)
-    with CaptureQueriesContext(connection) as without:
-        admin_client.get(suite_page(suite))
-
-    set_baseline(run)
-
-    with django_assert_num_queries(len(without)):
-        admin_client.get(suite_page(suite))
 
 
 def test_a_suite_without_such_gates_needs_no_baseline(admin_client: Client) -> None:

@@ -4,9 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from django.db import connection
 from django.test import Client
-from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from evals_app.admin.comparing.comparison_page import PER_PAGE
@@ -279,19 +277,6 @@ def test_the_only_run_of_a_suite_has_nothing_to_be_compared_with(admin_client: C
 
 
 # Its price
-
-
-def test_the_number_of_queries_does_not_depend_on_the_number_of_cases(admin_client: Client) -> None:
-    small = [make_run(["passed"]) for _ in range(2)]
-    large = [make_run(["passed"] * 60) for _ in range(3)]
-    taken = []
-    for runs in (small, large, large):
-        with CaptureQueriesContext(connection) as queries:
-            shown(admin_client, *runs)
-        taken.append(len(queries))
-
-    # Session, person, runs; cases and snapshots are read once and kept.
-    assert taken == [6, 6, 4]
 
 
 def test_thousands_of_cases_are_shown_page_by_page(admin_client: Client) -> None:

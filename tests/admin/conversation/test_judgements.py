@@ -1,9 +1,7 @@
 from typing import Any
 
 import pytest
-from django.db import connection
 from django.test import Client
-from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from evals_app.admin.conversation.judgements import Judgement, judgement, other_details
@@ -215,20 +213,3 @@ def test_a_bullet_says_how_its_judge_agrees_with_people(admin_client: Client) ->
 
     assert text.count("agrees with people in 1 of 2") == 1
     assert text.count("agrees with people on 1 of 2 bullets") == 1
-
-
-@pytest.mark.django_db
-@pytest.mark.parametrize("grades", [1, 20])
-def test_agreement_takes_one_query_however_many_grades_there_are(
-    admin_client: Client, django_assert_num_queries: Any, grades: int
-) -> None:
-    plain = with_grades(make_grade())
-    yardsticks = [make_yardstick(str(number)) for number in range(grades)]
-    for yardstick in yardsticks:
-        label(yardstick, person=True)
-    judged_url = with_grades(*map(judged_grade, yardsticks))
-    with CaptureQueriesContext(connection) as queries:
-        admin_client.get(plain)
-
-    with django_assert_num_queries(len(queries) + 1):
-        admin_client.get(judged_url)

@@ -8,7 +8,7 @@ from django.test import Client
 from django.urls import reverse
 
 from evals_app.models import Execution, GradeResult, Review, ReviewedVerdict, Run
-from evals_app.runs.reviews.reviewing import comment, not_the_agents_fault, review_grade, withdraw
+from evals_app.runs.reviews.reviewing import review_grade
 from tests.authored import client_who_may
 from tests.runs.suites import finished, make_suite
 
@@ -252,18 +252,3 @@ def test_a_case_of_several_trials_shows_its_other_verdict(admin_client: Client) 
     (case,) = context["cases"]
     assert ("Failed" in case.badge, "Passed" in case.people) == (True, True)
     assert [("people" in trial.label) for trial in case.trials] == [True, False]
-
-
-def test_the_page_shows_reviews_without_more_queries(
-    grade: GradeResult, ann: User, django_assert_max_num_queries: Any
-) -> None:
-    for number in range(5):
-        person = User.objects.create_user(f"person {number}")
-        review_grade(grade, by=person, passed=number % 2 == 0, reason="Because.")
-        withdraw(comment(grade.execution, by=person, reason="Hm.", grade=grade), by=ann)
-        not_the_agents_fault(grade.execution, by=person, reason="Odd.")
-    client = client_who_may(*REVIEWS)
-    page(client, grade.execution)
-
-    with django_assert_max_num_queries(12):
-        page(client, grade.execution)

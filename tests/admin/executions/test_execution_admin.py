@@ -142,21 +142,6 @@ def test_the_list_takes_the_same_queries_and_reads_no_transcript(
 # The page
 
 
-@pytest.mark.parametrize("turns", [1, 60])
-def test_the_page_takes_a_fixed_number_of_queries(
-    admin_client: Client, django_assert_num_queries: Callable[..., Any], turns: int
-) -> None:
-    run = make_run(["passed"])
-    grades = [make_grade(turn) for turn in range(1, turns + 1)]
-    execution = make_execution(run, "talk", trial=make_trial(turns=turns), grades=grades)
-    make_execution(run, "after", state="failed")
-    admin_client.get(page_of(execution))  # a process looks a content type up once
-
-    # session, user, execution, reviews, transcript, grades, gradings again, neighbours, result before, case
-    with django_assert_num_queries(10):
-        admin_client.get(page_of(execution))
-
-
 def test_the_page_shows_what_was_said_and_done(admin_client: Client) -> None:
     call = ToolCall("order.get", {"id": "A-1"}, {"state": "sent"})
     trial = make_trial(

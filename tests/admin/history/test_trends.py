@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Sequence
-from typing import Any
 
 import pytest
 from django.test import Client
@@ -124,23 +123,6 @@ def test_the_page_of_an_agent_has_its_suites_with_their_trends(admin_client: Cli
     assert (line.id, line.change) == (suite.pk, "100 points down")
     assert other.pk != suite.pk
     assert "suites" not in without
-
-
-@pytest.mark.parametrize("suites", [1, 8])
-def test_the_page_of_an_agent_asks_the_same_however_many_suites_it_has(
-    admin_client: Client, django_assert_num_queries: Any, suites: int
-) -> None:
-    agent = make_suite().agent
-    for number in range(suites - 1):
-        make_suite(f"suite-{number}", agent=agent)
-    for suite in agent.suites.all():
-        for _ in range(3):
-            make_run(suite=suite)
-    url = f"/admin/evals_app/agent/{agent.pk}/change/"
-    admin_client.get(url)
-
-    with django_assert_num_queries(9):
-        admin_client.get(url)
 
 
 def test_the_page_of_an_agent_says_what_runs_now_and_how_many_cases_there_are(

@@ -67,17 +67,6 @@ def test_no_one_locks_themselves_out(admin_client: Client, admin_user: User) -> 
     assert (admin_user.is_active, admin_user.is_staff) == (True, True)
 
 
-def test_the_list_takes_the_same_queries_for_any_number_of_people(
-    admin_client: Client, django_assert_num_queries: Any
-) -> None:
-    for number in range(5):
-        person = User.objects.create_user(f"person-{number}")
-        person.groups.set(Group.objects.all())
-
-    with django_assert_num_queries(7):
-        admin_client.get("/admin/auth/user/")
-
-
 # Who has no right to give
 
 

@@ -159,21 +159,6 @@ def test_nothing_that_people_or_judges_write_runs_on_the_page(admin_client: Clie
         assert hostile not in admin_client.get(url).content.decode()
 
 
-@pytest.mark.parametrize("labels", [1, 30])
-def test_the_pages_ask_the_same_however_many_labels_there_are(
-    admin_client: Client, django_assert_num_queries: Any, labels: int
-) -> None:
-    first, second = make_yardstick("Is polite"), make_yardstick("Is very polite")
-    run, again = make_run(), make_run()
-    for _ in range(labels):
-        graded_again(label(first, person=False, run=run), second, judge=True, run=again)
-
-    with django_assert_num_queries(4):
-        admin_client.get(LIST)
-    with django_assert_num_queries(9):
-        page_of(admin_client, first)
-
-
 # Trying a new wording
 
 

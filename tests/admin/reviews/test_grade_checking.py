@@ -4,12 +4,9 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
-from django.db import connection
 from django.test import Client
-from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from benchmarks.pages import MAX_QUERIES
 from evals_app.models import Execution, GradeResult, Review, ReviewTask, Transcript
 from evals_app.runs.reviews.review_tasks import close_task, create_task
 from tests.runs.judged_runs import RUBRIC, judged_run, reviewer
@@ -231,13 +228,3 @@ def test_a_removed_transcript_is_explained(client: Client, ann: User) -> None:
     Transcript.objects.all().delete()
 
     assert client.get(url(task)).context["trial"] is None
-
-
-def test_a_page_takes_few_queries(client: Client, ann: User) -> None:
-    task = create_task(judged_run("hello", "hello"), by=ann)
-    answer(client, task, "yes")
-
-    for position in (1, 2):
-        with CaptureQueriesContext(connection) as queries:
-            client.get(url(task, position))
-        assert len(queries) <= MAX_QUERIES

@@ -95,17 +95,6 @@ def test_the_list_is_filtered(admin_client: Client, query: str, suites: set[str]
     assert {run.suite_name for run in results} == suites
 
 
-@pytest.mark.parametrize("runs", [1, 12])
-def test_the_list_takes_the_same_queries_for_any_number_of_runs(
-    admin_client: Client, django_assert_num_queries: Callable[..., Any], runs: int
-) -> None:
-    for _ in range(runs):
-        make_run(["passed"])
-
-    with django_assert_num_queries(4):  # session, user, runs, suites of the filter
-        admin_client.get(LIST)
-
-
 # The page
 
 

@@ -4,9 +4,7 @@ from typing import Any
 
 import pytest
 from django.contrib.admin.models import LogEntry
-from django.db import connection
 from django.test import Client
-from django.test.utils import CaptureQueriesContext
 
 from evals_app.models import Agent, ModelPrice, Provider
 from tests.agent_server import Sent, WebServer
@@ -431,19 +429,6 @@ def test_a_wrong_price_is_refused_with_its_row_and_field(
     for problem, (_, beginning) in zip(problems, rows, strict=True):
         assert problem.startswith(beginning)
     assert provider.prices.count() == 1
-
-
-def test_a_page_takes_the_same_queries_for_any_number_of_prices(
-    admin_client: Client, django_assert_num_queries: Any
-) -> None:
-    few, many = priced({}), make_provider(slug="other")
-    for number in range(20):
-        ModelPrice.objects.create(provider=many, **BASE | {"model": f"model-{number}"})
-    with CaptureQueriesContext(connection) as queries:
-        page_of(admin_client, few)
-
-    with django_assert_num_queries(len(queries)):
-        page_of(admin_client, many)
 
 
 def test_who_may_only_look_sees_prices_and_cannot_change_them() -> None:

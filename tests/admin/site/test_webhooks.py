@@ -4,12 +4,9 @@ from typing import Any
 
 import pytest
 from django.contrib.admin.models import LogEntry
-from django.db import connection
 from django.test import Client
-from django.test.utils import CaptureQueriesContext
-from django.utils import timezone
 
-from evals_app.models import Delivery, Suite, Webhook
+from evals_app.models import Suite, Webhook
 from tests.agent_server import Sent, WebServer
 from tests.authored import a_case, write_suite
 from tests.page_form import open_page
@@ -110,18 +107,3 @@ def test_a_new_secret_replaces_the_old_one(admin_client: Client) -> None:
     assert "no-store" in before.headers["Cache-Control"]
     assert hook.secret not in after
     assert Webhook.objects.get().secret in after
-
-
-def test_the_list_asks_for_the_last_messages_of_all_webhooks_at_once(admin_client: Client) -> None:
-    def queries() -> int:
-        hook = Webhook.objects.create(name="Team", url=SECRET)
-        for state in (Delivery.State.FAILED, Delivery.State.DELIVERED, Delivery.State.DROPPED):
-            hook.deliveries.create(state=state, next_at=timezone.now())
-        with CaptureQueriesContext(connection) as captured:
-            page = text(admin_client, LIST)
-        assert page.count("Delivered") == Webhook.objects.count()
-        return len(captured)
-
-    text(admin_client, LIST)  # what is remembered from page to page
-
-    assert queries() == queries()

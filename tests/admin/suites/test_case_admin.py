@@ -307,16 +307,6 @@ def big_case() -> Case:
     return write_case(turns=turns, final_assertions=checks)
 
 
-def test_the_page_asks_the_same_however_many_turns_it_has(
-    admin_client: Client, django_assert_num_queries: Any
-) -> None:
-    case = big_case()
-    admin_client.get(url_of(case))
-
-    with django_assert_num_queries(12):
-        admin_client.get(url_of(case))
-
-
 @pytest.mark.slow
 def test_saving_asks_the_same_however_many_turns_did_not_change(
     admin_client: Client, django_assert_num_queries: Any
@@ -325,20 +315,6 @@ def test_saving_asks_the_same_however_many_turns_did_not_change(
 
     with django_assert_num_queries(21):  # the last whole run, whose conversations could be graded
         assert page.post().is_saved
-
-
-def test_the_list_asks_the_same_however_many_cases_there_are(
-    admin_client: Client, django_assert_num_queries: Any
-) -> None:
-    write_suite([a_case(str(number)) for number in range(30)])
-    for number in range(5):
-        write_suite([a_case()], slug=f"suite-{number}")
-    admin_client.get("/admin/evals_app/case/")
-
-    with django_assert_num_queries(4):
-        text = admin_client.get("/admin/evals_app/case/").content.decode()
-
-    assert "Where is it" in text
 
 
 def test_a_case_leads_to_its_suite(admin_client: Client) -> None:

@@ -373,27 +373,3 @@ def test_who_may_not_see_runs_is_not_led_to_them() -> None:
 
     assert "Failed" in text
     assert f"run/{run.pk}/" not in text
-
-
-def test_the_list_asks_the_same_however_many_suites_there_are(
-    admin_client: Client, django_assert_num_queries: Any
-) -> None:
-    for number in range(12):
-        suite = write_suite([a_case("a"), a_case("b")], slug=f"suite-{number}")
-        make_run(["passed"], suite=suite)
-    admin_client.get(LIST)
-
-    with django_assert_num_queries(5):
-        text = admin_client.get(LIST).content.decode()
-
-    assert "Suite-11" in text
-
-
-def test_the_page_asks_the_same_however_many_cases_there_are(
-    admin_client: Client, django_assert_num_queries: Any
-) -> None:
-    suite = write_suite([a_case(str(number)) for number in range(30)], **RICH)
-    admin_client.get(url_of(suite))
-
-    with django_assert_num_queries(11):
-        admin_client.get(url_of(suite))

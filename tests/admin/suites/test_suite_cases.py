@@ -115,23 +115,6 @@ def test_disabled_cases_are_counted_and_marked(admin_client: Client) -> None:
     assert "1 disabled" in response.content.decode()
 
 
-@pytest.mark.parametrize(
-    ("cases", "query"), [(3, ""), (120, "?p=2"), (120, "?q=case&verdict=none")]
-)
-def test_the_list_takes_a_fixed_number_of_queries(
-    admin_client: Client, django_assert_max_num_queries: Any, cases: int, query: str
-) -> None:
-    suite = write_suite([a_case(f"case {number}") for number in range(cases)])
-    make_run(["passed"], suite=suite)
-    make_run(["running"], suite=suite)
-
-    # Who asks, the suite and its runs, counts and tags; of a page its cases, what they have, results.
-    with django_assert_max_num_queries(12):
-        response = read(admin_client, suite, query)
-
-    assert len(response.context["list"].lines) == min(cases, 50)
-
-
 def test_the_places_of_a_later_page_go_on(admin_client: Client) -> None:
     suite = write_suite([a_case(f"case {number}") for number in range(60)])
 

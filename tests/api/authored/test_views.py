@@ -9,7 +9,7 @@ from evals_app.api.authored.views import AgentRow, FixtureRow, Price, ProviderRo
 from evals_app.formats.importing import SourceFile
 from evals_app.formats.native import write_native
 from evals_app.library.importing.file_import import EditedError, import_files
-from evals_app.models import Agent, ApiToken, Assertion, Case, Provider, Schedule, Suite
+from evals_app.models import Agent, ApiToken, Assertion, Provider, Schedule, Suite
 from fixtures_app.models import Fixture
 from tests.api.clients import make_client, send
 from tests.engine.permitting import permitting
@@ -295,18 +295,6 @@ def test_a_suite_that_no_longer_validates_says_so(client: APIClient, path: str) 
 
     assert response.status_code == 409
     assert "of an older version" in str(json.loads(response.content)["errors"])
-
-
-def test_a_suite_has_a_fixed_number_of_queries(
-    client: APIClient, django_assert_max_num_queries: Any
-) -> None:
-    suite = Suite.objects.get(slug="refunds")
-    for number in range(30):
-        case = Case.objects.create(suite=suite, name=f"more {number}")
-        case.turns.create(user="Hi")
-
-    with django_assert_max_num_queries(9):
-        assert len(client.get("/api/suites/refunds/").json()["cases"]) == 32
 
 
 def test_fields_restrict_a_spec(client: APIClient) -> None:

@@ -82,16 +82,3 @@ def test_the_passport_lists_other_versions() -> None:
 
 def test_an_unknown_digest_is_not_found() -> None:
     assert make_client("read").get(f"{ADDRESS}{'0' * 32}/").status_code == 404
-
-
-@pytest.mark.parametrize("yardsticks", [1, 20])
-def test_the_list_takes_the_same_queries_however_long_it_is(
-    django_assert_num_queries: Any, yardsticks: int
-) -> None:
-    for number in range(yardsticks):
-        label(make_yardstick(str(number)), person=True)
-    client = make_client("read")
-    client.get(ADDRESS)
-
-    with django_assert_num_queries(3):
-        client.get(ADDRESS)

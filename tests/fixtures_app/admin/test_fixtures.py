@@ -312,28 +312,6 @@ def test_who_may_only_look_cannot_change() -> None:
     assert client.post(page.url, {}).status_code == 403
 
 
-def test_the_page_asks_the_same_however_many_rows_it_has(
-    admin_client: Client, django_assert_num_queries: Any
-) -> None:
-    entities = [{"ref": str(n), "type": "note", "data": {}} for n in range(40)]
-    relations = [{"from": str(n), "to": str(n + 1), "type": "next"} for n in range(39)]
-    fixture = write_fixture(entities=entities, relations=relations)
-    page_of(admin_client, fixture)
-
-    with django_assert_num_queries(12):
-        page_of(admin_client, fixture)
-
-
-def test_the_list_counts_entities(admin_client: Client, django_assert_num_queries: Any) -> None:
-    write_fixture()
-    admin_client.get("/admin/fixtures_app/fixture/")
-
-    with django_assert_num_queries(3):
-        text = admin_client.get("/admin/fixtures_app/fixture/").content.decode()
-
-    assert "Shop" in text
-
-
 # A fixture in use
 
 

@@ -127,15 +127,6 @@ def test_an_unknown_tool_is_a_search(admin_client: Client, url: str, query: str)
     assert admin_client.get(url + query).context["tool"].name == "knowledge.search"
 
 
-def test_the_page_asks_the_same_however_large_the_fixture_is(
-    admin_client: Client, url: str, django_assert_num_queries: Any
-) -> None:
-    admin_client.get(url)
-
-    with django_assert_num_queries(7):
-        admin_client.get(url)
-
-
 # Duplicating
 
 
