@@ -29,7 +29,12 @@ from django.utils.http import urlencode
 from benchmarks.pages import HEAD, Measured, Page, measure
 from evals_app.engine.record.trial import Verdict
 from evals_app.engine.specs.agent_spec import AgentSpec
-from evals_app.engine.statistics.check_counts import CheckCount, CheckPlace, check_key, counts_text
+from evals_app.engine.statistics.check_counts import (
+    CheckCount,
+    CheckReference,
+    check_key,
+    counts_text,
+)
 from evals_app.engine.statistics.comparison import MAX_RUNS
 from evals_app.engine.suites.suite_spec import SuiteSpec
 from evals_app.engine.verdicts.scoring import CaseSummary, Fact, summarise_run
@@ -125,8 +130,8 @@ def _checks(case: CaseSummary) -> str:
     """Write how two checks did: one decides, the other always passes."""
     decides, passes = CheckCount(case.passed, case.failed), CheckCount(case.trials, 0)
     places = (
-        CheckPlace(1, "text", "contains", case.name),
-        CheckPlace(1, "limit", "max_time_ms", ""),
+        CheckReference(1, "text", "contains", case.name),
+        CheckReference(1, "limit", "max_time_ms", ""),
     )
     return counts_text(
         {check_key(place, 1): count for place, count in zip(places, (decides, passes), strict=True)}

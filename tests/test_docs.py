@@ -375,7 +375,7 @@ async def test_the_agents_of_the_page_answer_over_http(slug: str, replies: list[
     environ = {"AGENT_TOKEN": "a", "AGENT_CLIENT_SECRET": "b"}
     with WebServer(_answer_as_on_the_page) as server:
         agent = _agent_of_the_page(slug, server)
-        queue = AgentQueue(agent.lane) if agent.lane else None
+        queue = AgentQueue(agent.rate_group) if agent.rate_group else None
         with permitting(hosts=(server.host,), variables=("AGENT_*",)):
             async with Web() as web:
                 session = HttpSession(

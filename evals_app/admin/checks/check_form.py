@@ -271,7 +271,7 @@ class CheckForm(SpecForm, RowForm):
         if not mentions:
             return
         known = inventory()
-        self.concerns += [problem for _, problem in known.doubts(mentions)]
+        self.concerns += [problem for _, problem in known.warnings(mentions)]
         for named, problem in known.problems(mentions):
             if named.thing == "tool" and not known.tools:
                 self.concerns.append(problem)  # the agent may get some later

@@ -18,8 +18,8 @@ from evals_app.engine.judging.answers.verdict import (
 from evals_app.engine.judging.answers.votes import (
     all_at_once,
     calls_of,
+    joint_verdict,
     poll,
-    settle,
     until_decided,
     votes_of,
 )
@@ -64,7 +64,7 @@ class ModelJudge:
         )
         votes = votes_of(ballots) if len(voters) > 1 else ()
         try:
-            verdict = settle(ballots, of=len(voters))
+            verdict = joint_verdict(ballots, of=len(voters))
         except JudgeError as exc:
             exc.details |= {"votes": [asdict(vote) for vote in votes]} if votes else {}
             raise

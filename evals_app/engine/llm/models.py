@@ -220,11 +220,11 @@ class Models:
             except SettingRefusedError as error:
                 provider.note_refused(call, error.setting)
 
-    def standing(self) -> dict[str, ProviderLoad]:
+    def loads(self) -> dict[str, ProviderLoad]:
         """Return the state of each provider with an API; news are included once."""
         self.news.clear()
         return {
-            slug: provider.standing()
+            slug: provider.load()
             for slug, provider in self._providers.items()
             if KINDS[provider.spec.kind].api
         }

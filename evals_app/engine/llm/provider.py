@@ -164,7 +164,7 @@ class OpenProvider:
         self._blocked_until, self._blocked_by, self._blocked_because = until, by, because
         return True
 
-    def standing(self) -> ProviderLoad:
+    def load(self) -> ProviderLoad:
         """Return its state; news are included once."""
         block = None
         if self.is_news and (left := self.blocked_s):

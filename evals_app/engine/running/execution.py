@@ -158,7 +158,9 @@ class _SlotPool:
             steps=Steps(plan.steps, gateway.keep_steps),
             run_code=callables.grade,
         )
-        self._queue = AgentQueue(plan.agent.lane, book=gateway.book) if plan.agent.lane else None
+        self._queue = (
+            AgentQueue(plan.agent.rate_group, book=gateway.book) if plan.agent.rate_group else None
+        )
         self._gatherer = Gatherer(gateway)
         self._signal = Signal.GO
         self._feeder = Feeder(gateway, slots)
@@ -324,12 +326,12 @@ class _SlotPool:
     async def _send_heartbeat(self) -> None:
         await self._budget.report()
         doing = {job_id: execution.doing for job_id, execution in self._executions.items()}
-        standing, queue = self._models.standing(), self._queue
+        loads, queue = self._models.loads(), self._queue
         if queue is not None:
-            standing[queue.lane.slug] = queue.standing()
-        orders = await self._gateway.send_heartbeat(WorkerReport(doing, standing))
+            loads[queue.group.slug] = queue.load()
+        orders = await self._gateway.send_heartbeat(WorkerReport(doing, loads))
         places = dict(orders.places)
-        if queue is not None and (most := places.pop(queue.lane.slug, None)) is not None:
+        if queue is not None and (most := places.pop(queue.group.slug, None)) is not None:
             queue.set_places(most)
         self._models.apply(places=places, blocks=orders.blocks)
         self._escalate(orders.signal)

@@ -26,7 +26,7 @@ from evals_app.engine.running.spans import ReceivedSpans
 from evals_app.engine.specs.agent_spec import AgentSpec, ScriptedAgent
 from evals_app.engine.specs.base_spec import ModelSpec, ProviderSpec
 from evals_app.engine.specs.inventory import NOTHING_KNOWN, Inventory
-from evals_app.engine.specs.outside_spec import Lane
+from evals_app.engine.specs.outside_spec import RateGroup
 from evals_app.engine.statistics.trust import JudgeTrust
 from evals_app.engine.suites.suite_spec import AssertionSpec, CaseSpec, SuiteSpec
 from evals_app.engine.verdicts.judged_criteria import judged_criterion_of
@@ -130,10 +130,10 @@ class Plan:
     cache: AnswerCache | None = None
 
     @property
-    def rate_limited(self) -> Sequence[ProviderSpec | Lane]:
+    def rate_limited(self) -> Sequence[ProviderSpec | RateGroup]:
         """Return the providers and agents whose rate limits all processes share."""
-        lane = self.agent.lane
-        return self.providers if lane is None else [*self.providers, lane]
+        group = self.agent.rate_group
+        return self.providers if group is None else [*self.providers, group]
 
     def similarity_of(self, assertion: AssertionSpec) -> SimilaritySpec | None:
         """Return how this assertion compares texts, if it does."""

@@ -36,7 +36,7 @@ from evals_app.engine.specs.base_spec import (
     fields_of,
 )
 from evals_app.engine.specs.inventory import Abilities
-from evals_app.engine.specs.outside_spec import Lane, OAuthSpec, PaceSpec, PollSpec
+from evals_app.engine.specs.outside_spec import OAuthSpec, PaceSpec, PollSpec, RateGroup
 from evals_app.engine.specs.tool_spec import (
     AnyTool,
     CalledUrl,
@@ -231,7 +231,7 @@ class AgentSpec(Spec):
         return abilities_of(self.driver, self.given_tools)
 
     @property
-    def lane(self) -> Lane | None:
+    def rate_group(self) -> RateGroup | None:
         """Return its limits that all processes share; None if it has none."""
         return None
 
@@ -437,11 +437,11 @@ class HttpAgent(OutsideAgent):
     )
 
     @property
-    def lane(self) -> Lane | None:
+    def rate_group(self) -> RateGroup | None:
         if self.pace is None:
             return None
         slug = f"agent:{self.slug}"[:MAX_LANE_CHARS]
-        return Lane(slug, self.pace.max_concurrency, self.pace.requests_per_minute)
+        return RateGroup(slug, self.pace.max_concurrency, self.pace.requests_per_minute)
 
     @property
     def called_urls(self) -> list[str]:

@@ -123,7 +123,7 @@ class Inventory:
             if not named.is_passed and (problem := self.problem(named)):
                 yield named, problem
 
-    def doubts(self, names: Iterable[CheckedName]) -> Iterator[tuple[CheckedName, str]]:
+    def warnings(self, names: Iterable[CheckedName]) -> Iterator[tuple[CheckedName, str]]:
         """Find the names that agents should pass to tools and that do not exist."""
         for named in names:
             if named.is_passed and (problem := self.problem(named)):

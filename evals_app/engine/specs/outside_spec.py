@@ -41,7 +41,7 @@ class PaceSpec(Spec):
 
 
 @dataclass(frozen=True, slots=True)
-class Lane:
+class RateGroup:
     """An agent's rate limits, shared by all processes under a name that no provider has."""
 
     slug: str

@@ -14,7 +14,7 @@ UNKNOWN = ""  # the checks of a run of an older version
 NO_CHECKS = "{}"
 
 
-class CheckPlace(NamedTuple):
+class CheckReference(NamedTuple):
     """A check of a case, as its grades name it."""
 
     turn: int | None
@@ -45,15 +45,15 @@ class FlippedChecks:
 _NOTHING = FlippedChecks()
 
 
-def number_checks(places: Iterable[CheckPlace]) -> Iterator[tuple[CheckPlace, int]]:
+def number_checks(places: Iterable[CheckReference]) -> Iterator[tuple[CheckReference, int]]:
     """Return each check of one execution with its number among equal ones, from 1."""
-    seen: Counter[CheckPlace] = Counter()
+    seen: Counter[CheckReference] = Counter()
     for place in places:
         seen[place] += 1
         yield place, seen[place]
 
 
-def check_key(place: CheckPlace, number: int) -> str:
+def check_key(place: CheckReference, number: int) -> str:
     """Return a short name of a check, the same in every run."""
     text = json.dumps([*place, number], ensure_ascii=False)
     return hashlib.sha256(text.encode()).hexdigest()[:16]

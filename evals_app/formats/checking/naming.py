@@ -117,7 +117,7 @@ def check_names(drafts: Iterable[Draft], holdings: NamedThings) -> Iterator[Prob
                 level: Level = "warning" if has_none else draft.strictness
                 place = _place_of_name((*loc, *named.loc), draft)
                 yield draft.place(place, f"{problem}{more}", level=level)
-            for named, problem in inventory.doubts(check.grader.mentions()):
+            for named, problem in inventory.warnings(check.grader.mentions()):
                 yield draft.place((*loc, *named.loc), problem, level="warning")
         yield from _misspelt(draft, inventory, checks)
 

@@ -15,7 +15,7 @@ from django.db.models.functions import Now
 
 from evals_app.engine.llm.models import Block, ProviderLoad
 from evals_app.engine.specs.base_spec import ProviderSpec
-from evals_app.engine.specs.outside_spec import Lane
+from evals_app.engine.specs.outside_spec import RateGroup
 from evals_app.models import Agent, Lease, Provider, ProviderState, Run, Suite
 
 
@@ -102,7 +102,7 @@ def blocks(slugs: Iterable[str]) -> dict[str, Block]:
     }
 
 
-def book_calls(provider: ProviderSpec | Lane, count: int) -> float:
+def book_calls(provider: ProviderSpec | RateGroup, count: int) -> float:
     """Book moments for so many calls, evenly spread; give the seconds until the first of them."""
     if provider.requests_per_minute is None:
         return 0.0

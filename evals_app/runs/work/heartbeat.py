@@ -9,7 +9,7 @@ from django.conf import settings
 
 from evals_app.engine.running.run_gateway import Orders, Signal, WorkerReport
 from evals_app.engine.specs.base_spec import ProviderSpec
-from evals_app.engine.specs.outside_spec import Lane
+from evals_app.engine.specs.outside_spec import RateGroup
 from evals_app.models import Run
 from evals_app.runs.providers.shared_limits import blocks, leave_alone, share_places
 from evals_app.runs.work.lease import HeldLease
@@ -24,7 +24,7 @@ class Heartbeat:
     """
 
     lease: HeldLease
-    limited: Sequence[ProviderSpec | Lane]
+    limited: Sequence[ProviderSpec | RateGroup]
     grace: c_double
     is_closing: Callable[[], bool] = lambda: False
     renewed: float = field(default_factory=time.monotonic)

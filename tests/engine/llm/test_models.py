@@ -129,7 +129,7 @@ async def test_no_wait_is_added_after_an_error_that_is_not_retried(lab: Lab) -> 
     async with lab.open(MESSAGES) as models:
         with pytest.raises(ProviderError):
             await models.complete(MESSAGES.ask())
-        assert models.standing()["anthropic"].block is None
+        assert models.loads()["anthropic"].block is None
 
     assert lab.time.slept == []
 
@@ -147,7 +147,7 @@ async def test_a_busy_provider_is_left_alone_by_every_caller(
     async with lab.open(MESSAGES, failure, Reply("Other.")) as models:
         with pytest.raises(ProviderError):
             await models.complete(MESSAGES.ask(patience_s=1))
-        first, second = models.standing()["anthropic"], models.standing()["anthropic"]
+        first, second = models.loads()["anthropic"], models.loads()["anthropic"]
         got = await models.complete(MESSAGES.ask())
 
     assert first.block is not None
@@ -182,7 +182,7 @@ async def test_a_block_that_others_tell_of_is_kept_and_never_shortened(lab: Lab)
         models.apply(places={}, blocks={"anthropic": Block(100, "asked by others")})
         models.apply(places={}, blocks={"anthropic": Block(10, "asked by others")})
         await models.complete(MESSAGES.ask())
-        standing = models.standing()["anthropic"]
+        standing = models.loads()["anthropic"]
 
     assert lab.time.slept == is_about([100])
     assert standing.block is None  # they know it already
@@ -267,7 +267,7 @@ async def test_a_call_can_be_cancelled_while_it_waits_and_gives_everything_back(
         with pytest.raises(asyncio.CancelledError):
             await waiting
 
-        block = models.standing()["anthropic"].block
+        block = models.loads()["anthropic"].block
         assert block is not None
         assert block.for_s == pytest.approx(30, abs=5)
 
@@ -408,7 +408,7 @@ async def test_places_at_once_may_change_while_calls_are_under_way(lab: Lab) -> 
         before = len(lab.server.requests)
         models.apply(places={"anthropic": 2}, blocks={})
         await asyncio.gather(*calls)
-        standing = models.standing()["anthropic"]
+        standing = models.loads()["anthropic"]
 
     assert before == 0
     assert lab.server.most_at_once == 2

@@ -6,21 +6,21 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from evals_app.engine.agents.session import Exchange
 from evals_app.engine.llm.provider import ProviderLoad
 from evals_app.engine.llm.slots import Pace, Slots
-from evals_app.engine.specs.outside_spec import Lane
+from evals_app.engine.specs.outside_spec import RateGroup
 
 
 class AgentQueue:
     """An agent's slots and pace in one event loop; `book` reserves times across all processes."""
 
     def __init__(
-        self, lane: Lane, *, book: Callable[[str, int], Awaitable[float]] | None = None
+        self, group: RateGroup, *, book: Callable[[str, int], Awaitable[float]] | None = None
     ) -> None:
-        self.lane = lane
-        self._slots = Slots(lane.max_concurrency)
+        self.group = group
+        self._slots = Slots(group.max_concurrency)
         self._pace: Pace | None = None
-        if lane.requests_per_minute is not None:
-            booked = None if book is None else lambda count: book(lane.slug, count)
-            self._pace = Pace(lane.requests_per_minute, book=booked)
+        if group.requests_per_minute is not None:
+            booked = None if book is None else lambda count: book(group.slug, count)
+            self._pace = Pace(group.requests_per_minute, book=booked)
 
     @asynccontextmanager
     async def place(self, exchange: Exchange) -> AsyncIterator[None]:
@@ -32,7 +32,7 @@ class AgentQueue:
                     await self._pace()
             yield
 
-    def standing(self) -> ProviderLoad:
+    def load(self) -> ProviderLoad:
         """Return what other processes should know."""
         return ProviderLoad(self._slots.under_way, self._slots.take_peak())
 

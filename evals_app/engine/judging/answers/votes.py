@@ -100,7 +100,7 @@ def votes_of(ballots: Sequence[Ballot[JudgeVerdict]]) -> tuple[Vote, ...]:
     )
 
 
-def settle(ballots: Sequence[Ballot[JudgeVerdict]], *, of: int) -> JudgeVerdict:
+def joint_verdict(ballots: Sequence[Ballot[JudgeVerdict]], *, of: int) -> JudgeVerdict:
     """Return the joint verdict: of pass and fail the majority, otherwise the median.
 
     The words are those of the vote that is nearest to it.

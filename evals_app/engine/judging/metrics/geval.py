@@ -21,9 +21,9 @@ from evals_app.engine.judging.answers.verdict import (
 from evals_app.engine.judging.answers.votes import (
     Ballot,
     calls_of,
+    joint_verdict,
     poll,
     refuse_ungraded,
-    settle,
     until_decided,
     votes_of,
 )
@@ -193,7 +193,7 @@ class _Grading:
         if of > 1:
             how["votes"] = [asdict(vote) for vote in votes_of(ballots)]
         if self.scale == "pass_fail":
-            return settle(ballots, of=of), how
+            return joint_verdict(ballots, of=of), how
         refuse_ungraded(ballots, of=len(ballots))
         verdicts = [ballot.answer for ballot in ballots if ballot.answer]
         grades = [float(verdict.raw) for verdict in verdicts]

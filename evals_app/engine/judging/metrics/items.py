@@ -127,7 +127,7 @@ async def judge_items(
             f"There are {len(items):,} items to judge; a judge is asked about at most {MAX_ITEMS:,}."
         )
     question = _Question(form, prompt_for, purpose, weigh)
-    parts = [partial(question.settle, batch) for batch in batches(items)]
+    parts = [partial(question.judge_batch, batch) for batch in batches(items)]
     judged = await side_by_side(inquiry, parts)
     opinions = {number: opinion for part in judged for number, opinion in part.opinions.items()}
     return ItemOpinions({item.id: opinions[item.id] for item in items}, judged[0].about_all)
@@ -142,7 +142,7 @@ class _Question(Generic[N]):
     purpose: str
     weigh: Weigh[N]
 
-    async def settle(self, items: Sequence[N], inquiry: Inquiry) -> ItemOpinions:
+    async def judge_batch(self, items: Sequence[N], inquiry: Inquiry) -> ItemOpinions:
         """Ask about the items of one call, and again about those that this leaves open."""
         reply = await self._reply(items, self.prompt_for(items), inquiry)
         opinions = self._weigh_reply(items, reply)

@@ -21,7 +21,7 @@ from evals_app.engine.llm.call import FileContent
 from evals_app.engine.network.web import Web
 from evals_app.engine.record.trial import Cause, Message, ToolCall, Trial, Usage
 from evals_app.engine.specs.agent_spec import HttpAgent
-from evals_app.engine.specs.outside_spec import Lane
+from evals_app.engine.specs.outside_spec import RateGroup
 from tests.agent_server import Asked, Sent, WebServer
 from tests.engine.makers import converse
 from tests.engine.permitting import permitting
@@ -372,7 +372,7 @@ async def test_an_agent_that_fails_gets_the_message_once(sent: Sent, words: str)
 
 
 async def test_an_agent_gets_no_more_messages_at_once_than_its_line_has_places() -> None:
-    queue = AgentQueue(Lane("agent:support", 1, None))
+    queue = AgentQueue(RateGroup("agent:support", 1, None))
     here, most = [0], [0]
 
     def answer(_asked: Asked) -> Sent:
@@ -391,7 +391,7 @@ async def test_an_agent_gets_no_more_messages_at_once_than_its_line_has_places()
 
     assert [exchange.reply for exchange in exchanges] == ["Hi."] * 4
     assert most == [1]
-    assert queue.standing().wanted == 4
+    assert queue.load().wanted == 4
     queue.set_places(0)
     async with asyncio.timeout(5):
         waiting = asyncio.create_task(_entered(queue))

@@ -4,7 +4,7 @@ import pytest
 
 from evals_app.engine.basics.errors import JudgeError
 from evals_app.engine.judging.answers.verdict import JudgeVerdict
-from evals_app.engine.judging.answers.votes import Ballot, settle, until_decided
+from evals_app.engine.judging.answers.votes import Ballot, joint_verdict, until_decided
 
 SCORES = {"pass": 1.0, "fail": 0.0}
 
@@ -20,7 +20,7 @@ def ballots(words: tuple[str, ...]) -> list[Ballot[JudgeVerdict]]:
 
 def outcome(votes: list[Ballot[JudgeVerdict]], *, of: int) -> float | str | None:
     try:
-        return settle(votes, of=of).raw
+        return joint_verdict(votes, of=of).raw
     except JudgeError:
         return None
 
