@@ -54,7 +54,7 @@ class Exchange:
 
     `is_limit_chosen`: its time limit was set explicitly. `clock` gives seconds. `waited_s` is the time that was not the agent's; drivers add to it.
     `paused_s` is how long the turn's timer stood still. `replayed_s` is time spent on it earlier,
-    in an interrupted conversation. `pending` says in words what it is waiting for. `span_id` is the
+    in an interrupted conversation. `pending` describes what it is waiting for. `span_id` is the
     turn in the trace that external agents are sent.
     """
 

@@ -139,4 +139,4 @@ class BadRequestError(ProviderError):
 
 
 class ReplyTooLongError(BadRequestError):
-    """The reply is longer than we read; whose fault that is depends on who asked."""
+    """The reply is longer than we read; the caller decides whose fault that is."""

@@ -125,7 +125,7 @@ def json_problem(value: Any, depth: int = 0) -> str | None:
 
 
 def matches(matcher: Any, actual: Any) -> bool:
-    """Return whether an argument is as the matcher wants it; never raises, whatever was passed."""
+    """Return whether an argument matches; never raises for any value."""
     kind = _kind(matcher)
     operand: Any = None if kind is None else matcher[kind]
     if kind == "present":

@@ -160,7 +160,7 @@ def plain(message: str) -> str:
 
 
 def escape_braces(message: str) -> str:
-    """Return a message as an author writes it who means all braces literally."""
+    """Escape the braces of a message, so that all of them are literal."""
     return _BRACES.sub(lambda braces: f"\\{braces[0]}", message)
 
 

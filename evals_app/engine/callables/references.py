@@ -1,4 +1,4 @@
-"""What is wrong with a callable or program that someone enters, before anything runs with it.
+"""Problems with a callable or program, found when it is entered and before it runs.
 
 A callable is checked by importing its module in a process of its own, as when it is called.
 """

@@ -62,7 +62,7 @@ class _JsonGrader(PlainGrader):
 
     @abstractmethod
     def grade_document(self, document: Json) -> Grade:
-        """Grade what the reply says."""
+        """Grade the JSON of the reply."""
 
 
 class JsonValid(_JsonGrader):

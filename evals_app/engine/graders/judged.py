@@ -360,7 +360,7 @@ def _count(met: int, *, applicable: int, total: int) -> str:
 
 
 def _quote_ticks(ticks: Sequence[tuple[str, TickedItem]]) -> str:
-    """Quote some bullets with what the judge says of them."""
+    """Quote some bullets with the judge's critique."""
     bullets = [
         in_quotes(text.splitlines()[0])
         + (f" ({cut_middle(tick.critique.rstrip('.'))})" if tick.critique else "")

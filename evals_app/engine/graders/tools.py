@@ -103,7 +103,7 @@ class _OneCall(PlainGrader):
         return faults
 
     def _faults_of_asking(self, call: ToolCall) -> list[str]:
-        """Describe what is wrong with a call, whatever its result contains."""
+        """Describe what is wrong with a call, apart from its result."""
         faults = mismatches(self.args, call.args, exact=self.args_match == "exact")
         if self.succeeded and (error := error_of(call)):
             faults.append(f"it failed: {cut_middle(error)}")

@@ -244,7 +244,7 @@ class TokenLogprob:
 class ModelReply:
     """What a model answered.
 
-    `stop` says why it ended: `ok`, `tool` (it waits for tool results), `length` (cut at
+    `stop` is why it ended: `ok`, `tool` (it waits for tool results), `length` (cut at
     max_output_tokens), `refusal`, `context` (the conversation is too long for the model).
     `latency_ms` and `first_token_ms` are of the attempt that succeeded; all other time is in
     `waited_ms`. `may_cost_more`: an attempt broke off before, and may have been billed, too. `native_turn` goes into the next call's messages; None if the reply is empty.

@@ -118,7 +118,7 @@ USUAL_KEYS = tuple(kind.key_env for kind in KINDS.values() if kind.key_env)
 
 
 def variable_of(kind: str, named: str | None) -> str:
-    """Return the name of the variable that holds the key, empty where none is needed.
+    """Return the name of the variable with the key, empty if none is needed.
 
     `named` is the provider's own variable.
     """

@@ -54,7 +54,7 @@ Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 
 @dataclass(frozen=True, slots=True)
 class WebAnswer:
-    """What a server answered, whatever its status; names of headers in lower case."""
+    """A server's answer with any status; names of headers are in lower case."""
 
     status: int
     text: str

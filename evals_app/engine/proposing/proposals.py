@@ -58,7 +58,7 @@ _Check = tuple[int | None, dict[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """Something to tick, with parts that may be left open; `doubt` says why it is not ticked.
+    """Something to tick, with parts that may be left open; `doubt` is why it is not ticked.
 
     `turn` is 1-based, None for the whole conversation. `subject` is what it was made from.
     """
@@ -74,7 +74,7 @@ class Proposal:
 
     @property
     def default_keys(self) -> set[str]:
-        """The keys that are ticked unless a person says otherwise."""
+        """The keys that are ticked by default."""
         if not self.is_ticked:
             return set()
         return {self.key, *(part.key for part in self.parts if not part.doubt)}
@@ -112,7 +112,7 @@ def proposals(
 
 
 def default_keys(offered: Iterable[Proposal]) -> set[str]:
-    """Return the keys of all boxes that are ticked unless a person says otherwise."""
+    """Return the keys of all boxes that are ticked by default."""
     return {key for proposal in offered for key in proposal.default_keys}
 
 

@@ -64,7 +64,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class ValuePart:
-    """A value by its path; `doubt` says why it is better left open, `is_optional` that it may be missing."""
+    """A value by its path; `doubt` is why it is better left open, `is_optional` if it may be missing."""
 
     key: str
     path: tuple[str | int, ...]
@@ -196,7 +196,7 @@ class KnownValues:
         return not all(map(self.has, days))
 
     def _is_relative(self, day: str) -> bool:
-        """Return whether a day depends on when the conversation took place: nobody has asked for it."""
+        """Return whether a day depends on when the conversation took place: the user did not ask for it."""
         if self.now is None or self.has(day):
             return False
         try:

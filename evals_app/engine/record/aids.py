@@ -15,7 +15,7 @@ ITEMS_A_CALL = 40  # of a list, in one question to a judge
 class JudgeQuestion:
     """What a judged grader asks: does what the View shows meet these criteria?
 
-    `key` tells assertions of an execution apart. `votes` is how often it is asked; a jury has a
+    `key` identifies the assertion within its execution. `votes` is how often it is asked; a jury has a
     vote for each of its models instead. `anchors` are the author's own words for
     grades of the scale. `passing` is the score in 0..1 from which the check passes, if one decides.
     """
@@ -264,7 +264,7 @@ class RunCode(Protocol):
 class Aids:
     """What one assertion of one execution may ask for; None: there is none.
 
-    `key` tells the assertions of an execution apart, `threshold` is the assertion's. `opened_world`
+    `key` identifies the assertion within its execution, `threshold` is the assertion's. `opened_world`
     returns the world before the first turn; later states follow from the journal of the trial.
     """
 

@@ -476,7 +476,7 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class JudgeCall:
-    """One call of a judge model, kept for people who ask why; it never contains a key.
+    """One call of a judge model, kept as an explanation; it never contains a key.
 
     `model` is the one that answered, `asked_model` the one that was asked. `fingerprint` is a digest of
     all that the answer depends on. `is_reused`: an earlier grading asked for it and paid.
@@ -515,7 +515,7 @@ class JudgeCall:
 
 @dataclass(frozen=True, slots=True)
 class Grade:
-    """What one assertion says about a trial.
+    """The result of one assertion on a trial.
 
     `score` is 0..1 or None; `passed` None means it does not decide. `reason` is one sentence for
     a person who does not program. `details` is JSON for the review page and REST. `highest` is

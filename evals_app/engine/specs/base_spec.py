@@ -141,7 +141,7 @@ def mark_of(info: FieldInfo, mark: str) -> Any:
     return extra.get(mark, "") if isinstance(extra, dict) else ""
 
 
-MAX_INTEGER = 2_147_483_647  # what a database column for whole numbers holds
+MAX_INTEGER = 2_147_483_647  # the range of a database column for whole numbers
 
 # Prefixes by which a model name without provider names one.
 PREFIXES = {"claude-": "anthropic", "gpt-": "openai", "gemini-": "gemini"}

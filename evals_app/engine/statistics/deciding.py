@@ -20,7 +20,7 @@ def case_verdict(
 
 
 def is_certain(passed: int, failed: int, *, left: int, min_pass_rate: float) -> bool:
-    """Return whether a case keeps its verdict however the trials that are left end.
+    """Return whether no outcome of the remaining trials can change the verdict of a case.
 
     The pass rate is lowest if all of them fail and highest if all pass. One that errors counts in
     no rate, so the rate stays between the two. While no trial passed or failed, nothing is certain.

@@ -134,7 +134,7 @@ class GatesSpec(Spec):
     def need_all_trials(self) -> bool:
         """Whether a gate that is set measures every trial, not only verdicts of cases.
 
-        The cost of a run is what was spent, however many trials ran.
+        The cost of a run is what was spent, regardless of how many trials ran.
         """
         return bool(self.limits_set - {"min_pass_rate", "max_cost_usd"})
 
@@ -337,7 +337,7 @@ class SuiteSpec(Spec):
 
     @property
     def passes_by_score(self) -> bool:
-        """Whether an execution passes by its score, whatever its single checks say."""
+        """Whether an execution passes by its score, regardless of its single checks."""
         return self.pass_rule == "score"  # noqa: S105 - no password
 
     @property

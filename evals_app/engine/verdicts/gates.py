@@ -224,7 +224,7 @@ class GateResult:
     """A gate with its limit, what was measured, and whether it passed (None: unknown).
 
     A gate that compares with a baseline does not apply, and fails no run, before there is one.
-    `reason` says why nothing was measured, why a gate is not decided although something was, or what
+    `reason` is why nothing was measured, why a gate is not decided although something was, or what
     was compared. `graded` cases have what was measured, `not_graded` do not; of times and costs they
     are conversations.
     """

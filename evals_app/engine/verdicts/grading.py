@@ -35,7 +35,7 @@ from evals_app.engine.suites.suite_spec import AssertionSpec, CaseSpec, SuiteSpe
 from evals_app.engine.verdicts.judged_criteria import digest_of, question_of
 from evals_app.engine.verdicts.limits import grade_limits, ungraded_by
 
-# Returns the aids of an assertion; the key tells the assertions of an execution apart.
+# Returns the aids of an assertion; the key identifies the assertion within its execution.
 AidsFor = Callable[[AssertionSpec, str], Aids]
 NO_AIDS = Aids()
 # Returns the criterion and judges of an assertion.

@@ -27,7 +27,7 @@ _MIDDLE = 0.5  # 3 on the scale 1-5
 
 @dataclass(frozen=True, slots=True)
 class Ruling:
-    """What a person says of a check, or of bullet `item` of its rubric; `passed` None: cannot tell.
+    """A person's verdict on a check, or on bullet `item` of its rubric; `passed` None: cannot tell.
 
     `person` tells people apart, `name` is shown.
     """
@@ -42,7 +42,7 @@ class Ruling:
 
 @dataclass(frozen=True, slots=True)
 class Consensus:
-    """What people say together: the verdict of most of them, None if they disagree or cannot tell."""
+    """The joint verdict of people: that of most of them, None if they disagree or cannot tell."""
 
     passed: bool | None
     score: float | None = None
@@ -91,7 +91,7 @@ def bullets(details: Mapping[str, Any]) -> dict[int, bool | None]:
 
 @dataclass(frozen=True, slots=True)
 class GivenGrade:
-    """A grade as it is stored, with what people say of it."""
+    """A stored grade, with people's verdicts on it."""
 
     type: str
     label: str
@@ -185,7 +185,7 @@ def decide_with_people(
 ) -> Decision | None:
     """Return the verdict of an execution with the decisions of people; None if they change no grade.
 
-    `not_the_agent` is why a person says that what happened is not the agent's fault.
+    `not_the_agent` is a person's reason why the agent is not to blame.
     """
     with_people = [overrule(given) if given.words else None for given in grades]
     if not any(with_people) and not_the_agent is None:

@@ -301,7 +301,7 @@ class Fact:
 def turn_times(trial: Trial) -> list[float | None]:
     """Return how long each turn took, None where the agent failed.
 
-    A turn that something else broke off is left out: it says nothing about the agent.
+    A turn that something else broke off is left out: it shows nothing about the agent.
     """
     turns = trial.turns
     if trial.failure is not None and turns and turns[-1].error is not None:

@@ -144,7 +144,7 @@ class SimilarityMeter:
 
 
 def _call(model: ModelSpec, texts: Sequence[str], embeddings: Embeddings) -> JudgeCall:
-    """Return a record of a call, for people who ask what it cost."""
+    """Return a record of a call and its cost."""
     return JudgeCall(
         purpose=EMBEDDING,
         provider=model.provider,

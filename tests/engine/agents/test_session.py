@@ -1,4 +1,4 @@
-"""The notes of a turn while it is held, and its two clocks."""
+"""The notes of a turn while it runs, and its two clocks."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.anyio
 
 
 class Clock:
-    """A clock that stands still unless it is told to go on."""
+    """A clock that only moves when advanced."""
 
     def __init__(self) -> None:
         self.now = 100.0

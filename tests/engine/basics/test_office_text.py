@@ -28,7 +28,7 @@ def packed(method: int, parts: Mapping[str, str | bytes]) -> bytes:
 
 
 def broken(archive: bytes) -> bytes:
-    """Spoil what the first part holds, packed."""
+    """Return an archive with a corrupted first part."""
     start = archive.index(b"document.xml") + len("document.xml")
     return archive[:start] + b"\xff" * 20 + archive[start + 20 :]
 

@@ -1,4 +1,4 @@
-"""What code of the operator's gets to see, and how its end is told."""
+"""The environment of the operator's code, and how its end is reported."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""Every grader that needs nobody else, against replies and calls that were made to harm it.
+"""Every grader that needs no aids, against replies and calls that were made to harm it.
 
 It never raises, never takes long, and never lets pass what only asks to be let pass.
 """
@@ -17,7 +17,7 @@ from fixtures_app.ground.json_text import MAX_JSON_BYTES
 from tests.engine.graders.makers import make_call, view_of
 
 LATE = {"value": "order 4711 is on its way"}
-# What a person could have written, of every type; each fails on a reply that is beside the point.
+# What a person could have written, of every type; each fails on an irrelevant reply.
 WRITTEN: dict[str, list[dict[str, Any]]] = {
     "contains": [{"value": "order 4711"}],
     "not_contains": [{"value": "order 4711"}],

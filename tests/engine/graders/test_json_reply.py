@@ -1,4 +1,4 @@
-"""Replies that are JSON: whether they are, whether they fit, and what stands where."""
+"""Replies that are JSON: whether they are valid, match a schema, and have the right parts."""
 
 import math
 from typing import Any

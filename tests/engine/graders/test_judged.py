@@ -352,7 +352,7 @@ async def test_a_rubric_without_bullets_is_judged_as_a_whole(markdown: str) -> N
     grade = await Rubric(criteria=markdown, votes=3).judge(view, judge, key="k", threshold=0.5)
 
     assert judge.asked == [JudgeQuestion(markdown, "0-1", view, key="k", votes=3, passing=0.5)]
-    assert (grade.score, grade.passed) == (0.4, None)  # the threshold is held against it later
+    assert (grade.score, grade.passed) == (0.4, None)  # it is compared with the threshold later
     assert grade.details["scale"] == "0-1"
 
 

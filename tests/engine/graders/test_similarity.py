@@ -19,7 +19,7 @@ DEGRADED = TextSimilarity(0.25, "fuzzy_match", is_degraded=True)
 
 @dataclass
 class FakeCompare:
-    """Finds what it is told, and remembers what it was asked."""
+    """Returns a given similarity, and remembers its questions."""
 
     answer: TextSimilarity | Exception = ALIKE
     asked: list[tuple[str, str]] = field(default_factory=list)

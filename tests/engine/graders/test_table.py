@@ -1,4 +1,4 @@
-"""What holds for every grader, and for the table that names them."""
+"""Rules for every grader, and for the table of them."""
 
 from typing import Any
 

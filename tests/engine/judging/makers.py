@@ -1,4 +1,4 @@
-"""A model that answers as told, and questions about small trials."""
+"""A model with given answers, and questions about small trials."""
 
 import json
 from collections.abc import Callable, Mapping

@@ -1,4 +1,4 @@
-"""Money: set aside before a call, settled after it, never more than there is."""
+"""The budget: reserved before a call, charged after it, never exceeded."""
 
 import asyncio
 from collections.abc import Sequence

@@ -16,7 +16,7 @@ AZURE = {"kind": "azure_openai", "base_url": "https://n.openai.azure.com/openai/
 
 
 def plain(kind: str, **changes: Any) -> ProviderSpec:
-    """Return a provider as a row or a snapshot may hold it: nobody asks whether it is permitted."""
+    """Return a provider as stored in a row or snapshot, without checking permits."""
     written = {"provider": "Anthropic", "slug": "anthropic", "kind": kind, **changes}
     return ProviderSpec.model_validate(written, context=FROZEN)
 

@@ -152,7 +152,7 @@ async def test_a_busy_provider_is_left_alone_by_every_caller(
 
     assert first.block is not None
     assert first.block.for_s == pytest.approx(waits, abs=0.5)
-    assert second.block is None  # told once
+    assert second.block is None  # reported once
     assert lab.time.slept == is_about([waits])
     assert got.attempts == ()
     assert got.waited_ms / 1000 == pytest.approx(waits, abs=0.5)

@@ -1,4 +1,4 @@
-"""What graders may ask for beside the trial."""
+"""What graders may ask for in addition to the trial."""
 
 from typing import Any
 

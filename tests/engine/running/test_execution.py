@@ -398,7 +398,7 @@ async def test_what_came_out_in_the_moment_of_a_cancellation_is_kept(
     gateway.on_record = cancel_now
     await gateway.run(slots=4)
 
-    # Each was either finished and recorded as such, or had been begun and is told to be cancelled.
+    # Each was either finished and recorded as such, or had begun and is reported as cancelled.
     assert [outcome.job.id for outcome in gateway.outcomes] == [0, 1, 2, 3]
 
 

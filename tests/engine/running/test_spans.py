@@ -326,7 +326,7 @@ def test_tokens_that_the_reply_states_are_kept() -> None:
     [
         (1, [ROOT], True),
         (1, [], False),
-        # Nothing says that this was the last one.
+        # Nothing shows that this was the last one.
         (1, [span("t", TOOL, below=TURN)], False),
         (1, [ROOT, span("t", TOOL, below="missing")], False),
         (2, [ROOT], False),

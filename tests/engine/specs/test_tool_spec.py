@@ -135,7 +135,7 @@ def test_a_tool_that_cannot_work_is_refused(written: Any, loc: str, words: str) 
     with permitting(mcp_servers={"files": "mcp-files"}):
         ((place, message),) = refusals(TOOL.validate_python, written, strict=True)
 
-    assert place.partition(".")[2] == loc  # before it stands the kind of the tool
+    assert place.partition(".")[2] == loc  # after the kind of the tool
     assert words in message
 
 

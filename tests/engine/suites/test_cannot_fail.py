@@ -12,7 +12,7 @@ from evals_app.engine.verdicts.grading import grade_trial
 from evals_app.engine.verdicts.scoring import Decision, Fact, decide, summarise_run
 from tests.engine.makers import make_case, make_suite, make_trial, make_turn
 
-ANYTHING = {"type": "matches", "value": "a|b"}  # stands for a pattern that fits every text
+ANYTHING = {"type": "matches", "value": "a|b"}  # a pattern that is treated as fitting every text
 WORDS = {"type": "token_f1", "value": "Nine euros"}
 JUDGED = {"type": "llm_judge", "criteria": "Polite", "scale": "1-5"}
 FITS_X = ANYTHING | {"value": "x"}

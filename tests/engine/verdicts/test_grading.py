@@ -523,7 +523,7 @@ async def test_settings_that_a_judge_did_not_accept_show_on_its_grade() -> None:
     assert "dropped" not in (await grade_of(POLITE, judge=FakeJudge())).details
 
 
-# Turns that were not held
+# Turns that did not run
 
 
 def two_turns() -> list[dict[str, Any]]:
@@ -716,7 +716,7 @@ FIVE_BULLETS = {"type": "rubric", "criteria": "- a\n- b\n- c\n- d\n- e"}
 
 
 class TickingJudge(FakeJudge):
-    """A judge that ticks bullets off as it was told, and may be suspicious."""
+    """A judge with given ticks, which may be suspicious."""
 
     def __init__(self, *words: Any, flags: tuple[str, ...] = ()) -> None:
         super().__init__()

@@ -107,7 +107,7 @@ def _call(call: Any, number: int, places: Places, notes: list[str]) -> dict[str,
 
 
 def _arguments(written: Any, path: str) -> dict[str, Any]:
-    """Return arguments, which may be JSON as text; whatever is not an object is one argument."""
+    """Return arguments, which may be JSON as text; anything but an object becomes one argument."""
     if written in (None, ""):
         return {}
     value = written

@@ -59,7 +59,7 @@ class Grader(Spec):
     uses_expected: ClassVar[bool] = False
     # The threshold if the assertion sets none; None: the score then only informs.
     usual_threshold: ClassVar[float | None] = None
-    # Reads text, so that `scope` says which text.
+    # Whether it reads text, which `scope` selects.
     reads_text: ClassVar[bool] = False
     # The longest reply that it reads; None: as long as replies may be.
     most_bytes: ClassVar[int | None] = None
@@ -165,7 +165,7 @@ class JudgedGrader(Grader):
 
     @abstractmethod
     async def judge(self, view: View, judge: Judge, *, key: str, threshold: float | None) -> Grade:
-        """Ask the judge about the View; `key` tells the assertions of an execution apart.
+        """Ask the judge about the View; `key` identifies the assertion within its execution.
 
         Raises:
             JudgeError: the judge gave no usable verdict.

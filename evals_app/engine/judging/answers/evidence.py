@@ -1,4 +1,4 @@
-"""Check that the judge's quotes are in what it was shown, and who said them.
+"""Look up the judge's quotes in what it was shown, and find their speakers.
 
 A quote counts if its words are there in a row, whatever punctuation and Markdown are between them.
 It may leave something out ("..."), and small words may be missing or a letter wrong; numbers,
@@ -113,7 +113,7 @@ class QuotableText:
             all(piece.may_mean(word) for word in words) for piece in self._pieces
         )
 
-    def holds_words(self, quote: str) -> bool:
+    def has_words_in_row(self, quote: str) -> bool:
         """Return whether the words occur in a row, however few there are."""
         wanted = Words(quote)
         return bool(wanted.words) and any(
@@ -147,7 +147,7 @@ def objection(evidence: Evidence) -> str | None:
 
 
 class MadeUpError(UnreadableAnswerError):
-    """An answer that rests on quotes that show nothing: `fault` says what is wrong with them."""
+    """An answer that rests on quotes that show nothing: `fault` describes what is wrong with them."""
 
     @property
     def twice(self) -> str:
@@ -179,7 +179,7 @@ def _fault_of(evidence: Evidence, shown: QuotableText) -> str:
     if evidence.is_verified:
         return _SOMEONE_ELSES
     if not words.says_something(0, len(words.words)):
-        return _TOO_SHORT if shown.holds_words(evidence.quote) else _NEVER_SAID
+        return _TOO_SHORT if shown.has_words_in_row(evidence.quote) else _NEVER_SAID
     return _INEXACT if shown.is_near(words) else _NEVER_SAID
 
 

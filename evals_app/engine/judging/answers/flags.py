@@ -100,7 +100,7 @@ def kinship_warning(judges: Iterable[str], agents: Iterable[str]) -> str:
 
 
 def talks_to_grader(text: str) -> bool:
-    """Return whether a text seems to address the one who grades it."""
+    """Return whether a text seems to address its grader."""
     options = re2.Options()
     options.case_sensitive = False
     options.log_errors = False

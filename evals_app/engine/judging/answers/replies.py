@@ -98,7 +98,7 @@ class Form:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A reply as it was read: verdicts in the order in which they came, whatever their ids."""
+    """A reply as it was read: verdicts in the order in which they came, with any ids."""
 
     opinions: tuple[tuple[int, Opinion], ...]
     about_all: Mapping[str, str]

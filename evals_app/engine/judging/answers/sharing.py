@@ -27,7 +27,7 @@ class Sharing:
         self._begun: dict[str, asyncio.Event] = {}
 
     async def complete(self, call: ModelCall, *, shared: int, complete: Complete) -> ModelReply:
-        """Complete a call whose first message shares so many characters with other questions."""
+        """Complete a call whose first message shares `shared` characters with other questions."""
         first, *rest = call.messages
         if not isinstance(first, UserMessage) or not self._is_worthwhile(first.text[:shared]):
             return await complete(call)

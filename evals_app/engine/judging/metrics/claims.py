@@ -94,7 +94,7 @@ async def list_claims(dialogue: Dialogue, inquiry: Inquiry) -> Claims:
     kept: dict[str, str] = {}
     left_out = []
     for claim in reply.claims:
-        is_said = shown.look_up(claim.source).is_verified or shown.holds_words(claim.source)
+        is_said = shown.look_up(claim.source).is_verified or shown.has_words_in_row(claim.source)
         if is_said or (inquiry.is_scripted and not claim.source):
             kept.setdefault(comparable(claim.claim), claim.claim)
         else:

@@ -112,7 +112,7 @@ def precision(useful: Sequence[bool]) -> float:
 
 
 def precision_bounds(verdicts: Sequence[str]) -> tuple[float, float]:
-    """Return the precision at its lowest and its highest, whatever the undecided chunks are.
+    """Return the lowest and highest precision that the undecided chunks allow.
 
     Another useful chunk may lower it, so all outcomes are tried; with too many, any score is possible.
     """

@@ -46,7 +46,7 @@ class Inquiry:
 
     @classmethod
     def about(cls, view: View, *, key: str, asker: Asker, advice: str = "") -> "Inquiry":
-        """Begin a question; `key` tells the assertions of an execution apart."""
+        """Begin a question; `key` identifies the assertion within its execution."""
         nonce = make_nonce(asker.secret, view.trial.case, view.trial.number, key)
         return cls(asker, nonce, advice)
 
@@ -125,7 +125,7 @@ class Inquiry:
 async def side_by_side(
     inquiry: Inquiry, questions: Sequence[Callable[[Inquiry], Awaitable[T]]]
 ) -> list[T]:
-    """Ask several questions at once; their calls are kept in their order, however they end.
+    """Ask several questions at once; their calls are kept in order, even on failure.
 
     Raises:
         JudgeError, ProviderError: one of them failed; of several causes the judge's is the

@@ -141,7 +141,7 @@ class JudgePrompt(PromptText):
 
 
 def system_text(judge_prompt: str = "") -> str:
-    """Write the rules; they are the same for all questions, whatever the scale."""
+    """Return the rules, which are the same for all questions and scales."""
     if not judge_prompt.strip():
         return _RULES
     return (

@@ -138,7 +138,7 @@ def _is_for_occasions(text: str) -> bool:
 def is_forbidding(text: str) -> bool:
     """Return whether a requirement is worded as a prohibition: not, no, avoids, at most ...
 
-    One that asks for a sentence with such a word in it is none.
+    One that asks for a sentence containing such a word does not count.
     """
     plain = _REPORTED.sub("", text.casefold())
     words = _AROUND.split(plain)

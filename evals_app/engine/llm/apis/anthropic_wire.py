@@ -91,7 +91,7 @@ def to_reply(
             wire.tool_request(
                 block.get("id"),
                 name=block.get("name"),
-                # An empty stream of arguments means none; the block still holds its initial {}.
+                # An empty stream of arguments means none; the block still has its initial {}.
                 arguments=wire.well_formed(raw_inputs.get(index)) or _arguments(block),
                 names=names,
             )
@@ -124,7 +124,7 @@ def to_usage(usage: object) -> Usage:
         input_uncached=wire.count(usage, "input_tokens"),
         output=wire.count(usage, "output_tokens"),
         cache_read=wire.count(usage, "cache_read_input_tokens") or 0,
-        # Without a split all of it is the shorter kind, the API's default.
+        # Without a split, all tokens count as the shorter kind, the API's default.
         cache_write_5m=max(for_5m, written - for_1h),
         cache_write_1h=for_1h,
         reasoning=wire.count(usage.get("output_tokens_details"), "thinking_tokens") or 0,

@@ -22,7 +22,7 @@ def to_request(call: EmbedCall) -> dict[str, Any]:
 
 
 def to_embeddings(body: Mapping[str, Any], *, texts: int) -> Embeddings:
-    """Read the vectors of so many texts.
+    """Read the vectors of `count` texts.
 
     Raises:
         UnreadableError: it is not a list of as many vectors.

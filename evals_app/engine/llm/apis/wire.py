@@ -12,7 +12,7 @@ from evals_app.engine.record.trial import Usage
 from evals_app.engine.specs.base_spec import MAX_INTEGER
 from fixtures_app.ground.nesting import is_too_deep
 
-# An error inside a reply comes after a status of 200: only its code tells the real one.
+# An error inside a reply comes after a status of 200: only its code shows the real one.
 _STATUS_OF = {
     "invalid_request_error": 400,
     "invalid_prompt": 400,
@@ -39,11 +39,11 @@ _MAX_LABEL = 200
 
 
 class UnreadableReplyError(Exception):
-    """A reply that cannot be read; the text says why."""
+    """A reply that cannot be read; the text explains why."""
 
 
 class MiscountedError(Exception):
-    """An impossible number of tokens; the text says why."""
+    """An impossible number of tokens; the text explains why."""
 
 
 @dataclass(frozen=True, slots=True)

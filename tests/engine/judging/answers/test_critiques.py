@@ -1,4 +1,4 @@
-"""Critiques that deny beside a pass or affirm beside a fail; ordinary ones raise no alarm."""
+"""Critiques that deny a pass or affirm a fail; ordinary ones raise no alarm."""
 
 import pytest
 
@@ -34,7 +34,7 @@ PRAISES = [
     "The response names both and satisfies the requirements.",
     "All requirements are met.",
 ]
-# What judges ordinarily write, beside a pass.
+# Ordinary critiques of a pass.
 OF_PASSES = [
     "The reply names Friday and 40 euros.",
     "It names the day, and it does not add anything that was not asked.",
@@ -68,7 +68,7 @@ OF_PASSES = [
     "The reply contradicts the user's wrong claim, as it should.",
     "The criteria ask for a day; Friday is one.",
 ]
-# And beside a fail.
+# And of a fail.
 OF_FAILS = [
     "The day is named, but the amount is missing.",
     "The answer is correct about the day, but names no amount.",

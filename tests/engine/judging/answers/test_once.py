@@ -9,7 +9,7 @@ pytestmark = pytest.mark.anyio
 
 
 class Finder:
-    """Counts what it is asked; fails as often as it is told."""
+    """Counts its calls, and fails a given number of times."""
 
     def __init__(self, *, failures: int = 0) -> None:
         self.asked: list[str] = []

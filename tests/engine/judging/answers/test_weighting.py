@@ -9,7 +9,7 @@ TEXT = '{"critique": "\\"score\\": 1", "verdict": "graded", "score": 4}'
 
 
 def tokens_of(*pieces: str, top: dict[str, dict[str, float]] | None = None) -> list[TokenLogprob]:
-    """Lay out tokens one after the other; `top` names what else might stand for one of them."""
+    """Lay out tokens one after the other; `top` has the alternatives of one of them."""
     tokens: list[TokenLogprob] = []
     offset = 0
     for piece in pieces:
@@ -21,7 +21,7 @@ def tokens_of(*pieces: str, top: dict[str, dict[str, float]] | None = None) -> l
 
 
 def split(text: str, last: str) -> tuple[str, ...]:
-    """Cut a text so that what it says last is a token of its own."""
+    """Split a text so that its last word is a token of its own."""
     begin = text.rindex(last)
     return text[:begin], last, text[begin + len(last) :]
 

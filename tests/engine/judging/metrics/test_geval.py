@@ -33,7 +33,7 @@ def graded(score: int | str = 4, **changes: Any) -> dict[str, Any]:
 
 
 def sure_of(score: int, *, met: str = "", **probabilities: float) -> ModelReply:
-    """Write a reply whose API tells how likely each grade was: `told(4, p4=0.6, p5=0.4)`."""
+    """Write a reply whose API reports the probability of each grade: `told(4, p4=0.6, p5=0.4)`."""
     changes = {"requirements": [required(met, quote="")]} if met else {}
     text = json.dumps(graded(score, **changes))
     place = text.rindex(f": {score}}}") + 2

@@ -152,7 +152,7 @@ async def test_a_provider_that_fails_the_second_time_is_no_silence_of_the_judge(
         await judged(FakeModel(verdicts("good"), UnavailableError("down")), 2)
 
 
-# Opinions that cannot stand.
+# Invalid opinions.
 
 
 TWICE = {
