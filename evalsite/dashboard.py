@@ -14,7 +14,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 from pydantic import ValidationError
 
-from evals_app.admin.history.trends import SuiteLine, lines_beside, trend_of
+from evals_app.admin.history.trends import SuiteLine, lines_next_to, trend_of
 from evals_app.admin.importing.examples import may_load_examples, may_remove_examples
 from evals_app.admin.kit.presentation import badge, plural, run_badges
 from evals_app.admin.starting.run_dialog import may_run
@@ -29,7 +29,7 @@ from evals_app.runs.money.ceilings import ceilings_for, in_month
 
 MAX_OPEN_RUNS = 10
 MAX_FAILURES = 10
-MAX_SETTLED = 5
+MAX_RETESTS = 5
 MAX_ADMINISTRATORS = 3
 _OPEN = Q(status__in=Run.OPEN)
 
@@ -40,7 +40,7 @@ def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
     sees_runs = user.has_perm("evals_app.view_run")
     sees_results = sees_runs and user.has_perm("evals_app.view_suite")
     seen = Suite.objects.current() if sees_results else Suite.objects.none()
-    suites, open_runs = lines_beside(seen, _OPEN) if sees_runs else ([], [])
+    suites, open_runs = lines_next_to(seen, _OPEN) if sees_runs else ([], [])
     failures = _failures(suites) if user.has_perm("evals_app.view_execution") else []
     there_is = _existing(user)
     has_suites = there_is["suite"]
@@ -62,7 +62,7 @@ def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
         "open_count": len(open_runs),
         "waiting": _waiting(suites),
         "failures": failures,
-        "spent": _spent(user) if sees_runs else None,
+        "spent": _month_spending(user) if sees_runs else None,
         "has_worker": there_is["worker"],
         "keyless": _keyless() if user.has_perm("evals_app.change_provider") else [],
         "trend": trend_of(suites),
@@ -102,15 +102,15 @@ def _worse(suites: Sequence[SuiteLine]) -> list[dict[str, Any]]:
         }
         for line in suites
         if line.changes and line.previous and line.changes.worse
-    ] + _settled(suites)
+    ] + _worse_retests(suites)
 
 
-def _settled(suites: Sequence[SuiteLine]) -> list[dict[str, Any]]:
+def _worse_retests(suites: Sequence[SuiteLine]) -> list[dict[str, Any]]:
     """Return settlements that found cases really worse since the last whole run of their suites."""
     lines = {line.id: line for line in suites}
     found = Settlement.objects.filter(head__suite__in=lines, really_worse__gt=0)
     ended = found.exclude(finished_at=None).order_by("-pk").annotate(suite=F("head__suite"))
-    rows = ended.values("pk", "suite", "really_worse", "finished_at")[:MAX_SETTLED]
+    rows = ended.values("pk", "suite", "really_worse", "finished_at")[:MAX_RETESTS]
     return [
         {
             "suite": lines[row["suite"]].name,
@@ -171,7 +171,7 @@ def _failures(suites: Sequence[SuiteLine]) -> list[dict[str, Any]]:
     ]
 
 
-def _spent(user: Any) -> dict[str, Any]:
+def _month_spending(user: Any) -> dict[str, Any]:
     """Return what the site spent this month, and the ceilings that apply to a person."""
     amount = Spending.objects.filter(in_month(today())).aggregate(spent=Sum("spent_usd"))["spent"]
     ceilings = [

@@ -39,7 +39,7 @@ def server_error(request: HttpRequest) -> HttpResponse:
             "Something went wrong here",
             "This is a fault of the site. Go back and try again. If it happens again, ask an "
             "administrator to look into the server log.",
-            _kept(request),
+            _draft_note(request),
         )
     reason = _BUSY if "locked" in str(error) else _SILENT
     if _is_api(request):
@@ -112,12 +112,12 @@ def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:  # noq
         "This page is too old to be sent",
         "You have signed in again since you opened it, or your browser blocks the cookies of this "
         "site. Nothing was saved. Go back, load the page again, and send it once more.",
-        _kept(request),
+        _draft_note(request),
         is_inside=True,
     )
 
 
-def _kept(request: HttpRequest) -> str:
+def _draft_note(request: HttpRequest) -> str:
     """Say where the text of a form is: see fixtures_app/drafts.js."""
     has_draft = request.method == "POST" and "_draft" in request.POST
     return "Your browser has kept what you typed in the form." if has_draft else ""

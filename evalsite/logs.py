@@ -87,7 +87,7 @@ class TextFormatter(logging.Formatter):
         super().__init__("{asctime} {levelname} {name}: {message}", style="{")
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - Python's name
-        known = [f"{name}={value}" for name, value in _known(record, CONTEXT).items()]
+        known = [f"{name}={value}" for name, value in _known_values(record, CONTEXT).items()]
         return super().formatMessage(record) + (f" [{' '.join(known)}]" if known else "")
 
 
@@ -100,14 +100,14 @@ class JsonFormatter(logging.Formatter):
             "level": record.levelname,
             "logger": record.name,
             "message": record.getMessage(),
-            **_known(record, CONTEXT + OF_REQUESTS),
+            **_known_values(record, CONTEXT + OF_REQUESTS),
         }
         if record.exc_info:
             line["exception"] = self.formatException(record.exc_info)
         return json.dumps(line, default=str)
 
 
-def _known(record: logging.LogRecord, names: tuple[str, ...]) -> dict[str, object]:
+def _known_values(record: logging.LogRecord, names: tuple[str, ...]) -> dict[str, object]:
     values = {name: getattr(record, name, None) for name in names}
     return {name: value for name, value in values.items() if value is not None and value != ""}
 

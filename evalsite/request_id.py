@@ -12,7 +12,7 @@ __all__ = ["HEADER", "RequestId", "request_id"]
 
 HEADER = "X-Request-ID"
 # Anything else could forge log lines, or fill them.
-_SOUND = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/+=-]{0,127}")
+_VALID_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/+=-]{0,127}")
 
 
 class RequestId:
@@ -24,7 +24,7 @@ class RequestId:
     def __call__(self, request: HttpRequest) -> HttpResponse:
         """Answer the request."""
         given = request.headers.get(HEADER, "")
-        name = given if _SOUND.fullmatch(given) else uuid4().hex
+        name = given if _VALID_ID.fullmatch(given) else uuid4().hex
         request_id.set(name)
         response = self.get_response(request)
         response.headers[HEADER] = name

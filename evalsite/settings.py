@@ -128,8 +128,8 @@ AXES_COOLOFF_TIME = timedelta(minutes=15)
 AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False  # or an attacker could keep a name locked
 AXES_RESET_ON_SUCCESS = True
 AXES_CLIENT_IP_CALLABLE = "evals_app.requests.throttles.address_of"
-AXES_CLIENT_STR_CALLABLE = "evalsite.sign_in.described"
-AXES_LOCKOUT_CALLABLE = "evalsite.sign_in.refused"
+AXES_CLIENT_STR_CALLABLE = "evalsite.sign_in.loggable_name"
+AXES_LOCKOUT_CALLABLE = "evalsite.sign_in.refuse_sign_in"
 AXES_ENABLE_ADMIN = False
 AXES_VERBOSE = False
 AUTH_PASSWORD_VALIDATORS = [

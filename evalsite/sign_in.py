@@ -127,7 +127,7 @@ def _end(attempts: QuerySet[Any], limit: int) -> datetime | None:
     return None
 
 
-def described(name: str | None, address: str | None, *_: object) -> str:
+def loggable_name(name: str | None, address: str | None, *_: object) -> str:
     """Return the name for the log, on one line whatever was typed."""
     return f"{name!r} from {address}"
 
@@ -162,7 +162,7 @@ class SignInForm(AuthenticationForm):
         return ValidationError(message, code="too_often")
 
 
-def refused(request: HttpRequest, page: HttpResponse, _credentials: object) -> HttpResponse:
+def refuse_sign_in(request: HttpRequest, page: HttpResponse, _credentials: object) -> HttpResponse:
     """Answer with the form, which has the reason, and a status that programs understand."""
     page.status_code = 429
     page.headers["Retry-After"] = str(math.ceil(_wait_s(request) or 1))

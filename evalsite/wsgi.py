@@ -26,16 +26,16 @@ class Body:
 
     def read(self, size: int = -1) -> bytes:
         most = self._most(size)
-        return self._counted(self._stream.read(most), least=most)
+        return self._check_length(self._stream.read(most), least=most)
 
     def readline(self, size: int = -1) -> bytes:
         most = self._most(size)
-        return self._counted(self._stream.readline(most), least=min(most, 1))
+        return self._check_length(self._stream.readline(most), least=min(most, 1))
 
     def _most(self, size: int) -> int:
         return self._left if size < 0 else min(size, self._left)
 
-    def _counted(self, data: bytes, *, least: int) -> bytes:
+    def _check_length(self, data: bytes, *, least: int) -> bytes:
         if len(data) < least:
             raise BadRequest("The request ended before its body was complete.")
         self._left -= len(data)

@@ -57,7 +57,7 @@ class RecordedReply:
     stream: Literal["sse", "ndjson"] | None = None
 
 
-def recorded(text: str) -> RecordedReply:
+def read_recorded_reply(text: str) -> RecordedReply:
     """Read a reply as a run would, or find out that it is of another shape.
 
     Raises:
@@ -162,23 +162,23 @@ class AddressForm(forms.Form):
     def clean_reply(self) -> RecordedReply | None:
         text = self.cleaned_data["reply"].strip()
         try:
-            return recorded(text) if text else None
+            return read_recorded_reply(text) if text else None
         except AgentError as error:
             raise forms.ValidationError(str(error)) from None
 
     @property
-    def pasted(self) -> CurlRequest:
+    def curl_request(self) -> CurlRequest:
         pasted: CurlRequest = self.cleaned_data["request"]
         return pasted
 
     @property
-    def recorded(self) -> RecordedReply | None:
+    def recorded_reply(self) -> RecordedReply | None:
         return self.cleaned_data.get("reply")
 
     @property
     def is_chat(self) -> bool:
         """Whether the agent speaks as APIs for chat completions do."""
-        body, reply = self.pasted.body, self.recorded
+        body, reply = self.curl_request.body, self.recorded_reply
         sends_messages = isinstance(body, dict) and isinstance(body.get("messages"), list)
         return (sends_messages or not body) and (reply.kind == "chat" if reply else sends_messages)
 
@@ -186,7 +186,7 @@ class AddressForm(forms.Form):
     def has_places(self) -> bool:
         """Whether a person has to choose where the reply has its parts."""
         kinds = {"foreign"} if self.is_chat else {"foreign", "chat"}
-        return self.recorded is not None and self.recorded.kind in kinds
+        return self.recorded_reply is not None and self.recorded_reply.kind in kinds
 
     @property
     def headers(self) -> dict[str, str]:
@@ -200,19 +200,19 @@ class AddressForm(forms.Form):
 
     def _headers(self) -> Iterator[tuple[str, str, str]]:
         """Yield name, value and variable of each header that Evalwell does not set itself."""
-        for name, value in self.pasted.headers.items():
+        for name, value in self.curl_request.headers.items():
             if name.lower() not in OURS:
                 yield name, value, _variable(name) if looks_secret(name, value) else ""
 
-    def written(self) -> dict[str, Any]:
+    def to_mapping(self) -> dict[str, Any]:
         """Return what a file would state, without keys and places."""
-        body = self.pasted.body or {}
+        body = self.curl_request.body or {}
         model = body.get("model") if self.is_chat else None
         return {
             "agent": self.cleaned_data["name"],
             "slug": "test",
             "driver": "http",
-            "url": self.pasted.url,
+            "url": self.curl_request.url,
             "headers": self.headers,
             "protocol": "openai-chat" if self.is_chat else "json",
             "stream": self._stream(),
@@ -222,8 +222,8 @@ class AddressForm(forms.Form):
 
     def _stream(self) -> dict[str, str] | None:
         """Return how the reply arrives, unless it is a whole."""
-        stream = self.recorded.stream if self.recorded else None
-        if stream is None and self.is_chat and (self.pasted.body or {}).get("stream") is True:
+        stream = self.recorded_reply.stream if self.recorded_reply else None
+        if stream is None and self.is_chat and (self.curl_request.body or {}).get("stream") is True:
             stream = "sse"
         return {"format": stream} if stream else None
 
@@ -248,7 +248,7 @@ class AddressForm(forms.Form):
 
     def reading(self) -> str:
         """Say how the reply is read if there is nothing to choose."""
-        reply = self.recorded
+        reply = self.recorded_reply
         if reply is None or reply.read is None or self.has_places:
             return ""
         calls = [call.name for call in reply.read.tool_calls]
@@ -297,12 +297,12 @@ class PlacesForm(forms.Form):
     def __init__(self, pasted: AddressForm, data: Any = None) -> None:
         super().__init__(data)
         self._pasted = pasted
-        body = pasted.pasted.body
+        body = pasted.curl_request.body
         asked = reply_places.messages(body) if body else []
         self.initial["message"] = _message_in(asked[0].value) if asked else ""
         is_ours = not body or reply_places.request_for(body, asked[0].steps) is None
         self._offer("message_at", [] if is_ours or pasted.is_chat else map(_place_choice, asked))
-        reply = pasted.recorded.value if pasted.has_places and pasted.recorded else None
+        reply = pasted.recorded_reply.value if pasted.has_places and pasted.recorded_reply else None
         self._offer("text_at", map(_place_choice, reply_places.texts(reply)))
         calls = reply_places.call_lists(reply)
         none = [("", "None of these")] if calls else []
@@ -327,7 +327,7 @@ class PlacesForm(forms.Form):
     def test_message(self) -> str:
         return self.cleaned_data["message"].strip() or self.initial["message"] or "Hello"
 
-    def written(self) -> dict[str, Any]:
+    def to_mapping(self) -> dict[str, Any]:
         """Return what a file would state about the request and the reply."""
         return {"request": self._request(), "response": self._response()}
 
@@ -335,15 +335,19 @@ class PlacesForm(forms.Form):
         path = self.cleaned_data.get("message_at")
         if path is None:
             return None
-        return reply_places.request_for(self._pasted.pasted.body, parse_path(path))
+        return reply_places.request_for(self._pasted.curl_request.body, parse_path(path))
 
     def _response(self) -> dict[str, str] | None:
         path = self.cleaned_data.get("text_at")
-        if path is None or self._pasted.recorded is None:
+        if path is None or self._pasted.recorded_reply is None:
             return None
         calls = self._calls.get(self.cleaned_data.get("calls_at", ""))
         parts = {"tool_calls": calls.place.path, **calls.parts} if calls else {}
-        return {"text": path, **parts, **reply_places.token_places(self._pasted.recorded.value)}
+        return {
+            "text": path,
+            **parts,
+            **reply_places.token_places(self._pasted.recorded_reply.value),
+        }
 
     def notes(self) -> Iterator[str]:
         """Yield what the person should know before they save."""

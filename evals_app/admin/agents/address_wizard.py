@@ -60,7 +60,7 @@ class _Page:
 
 def _draft(form: AddressForm, places: PlacesForm) -> dict[str, Any]:
     """Return what the page that adds the agent begins with, without any key."""
-    written = form.written() | places.written() | {"headers": form.header_values()}
+    written = form.to_mapping() | places.to_mapping() | {"headers": form.header_values()}
     parts = {
         f"{part}_{key}": value
         for part in ("response", "stream")
@@ -148,7 +148,7 @@ def _send(page: _Page) -> None:
     form = page.form
     try:
         text = async_to_sync(send_once)(
-            form.pasted.url, body=form.pasted.body, headers=form.headers, keys=form.keys
+            form.curl_request.url, body=form.curl_request.body, headers=form.headers, keys=form.keys
         )
     except (AgentError, ConfigurationError) as error:
         page.problem = storable(str(error))
@@ -168,7 +168,7 @@ def _test(page: _Page, places: PlacesForm) -> None:
     """Ask the agent through the driver, with what would be saved."""
     form = page.form
     try:
-        agent = HttpAgent.model_validate(form.written() | places.written())
+        agent = HttpAgent.model_validate(form.to_mapping() | places.to_mapping())
         turn = async_to_sync(ask_once)(agent, places.test_message, keys=form.keys)
     except ValidationError as error:
         page.problem = " ".join(messages_of(error))

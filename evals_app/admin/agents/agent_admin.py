@@ -28,7 +28,7 @@ from evals_app.admin.kit.choices import Choices
 from evals_app.admin.kit.lines import TextLines
 from evals_app.admin.kit.model_choices import ModelInput
 from evals_app.admin.kit.permissions import requires
-from evals_app.admin.kit.spec_form import SpecForm, explained, field_of
+from evals_app.admin.kit.spec_form import SpecForm, explain_errors, field_of
 from evals_app.admin.starting.run_suites import RunsSuitesOfAgent
 from evals_app.engine.basics.template import statements, without_foreign
 from evals_app.engine.specs.agent_spec import (
@@ -121,7 +121,7 @@ class AgentForm(SpecForm, VersionedForm):
 
     def clean_whole(self, cleaned: dict[str, Any]) -> None:
         cleaned["system_prompt"], self.kept_as_text = without_foreign(cleaned["system_prompt"])
-        written = self._written(cleaned)
+        written = self._to_mapping(cleaned)
         for key, drivers in misplaced_keys(written).items():
             labels = " or ".join(f"“{DRIVERS[driver].label}”" for driver in drivers)
             message = f"Only {labels} uses this. Remove it, or choose that kind of agent above."
@@ -129,9 +129,9 @@ class AgentForm(SpecForm, VersionedForm):
             del written[key]
         self._read(written)
 
-    def _written(self, cleaned: dict[str, Any]) -> dict[str, Any]:
+    def _to_mapping(self, cleaned: dict[str, Any]) -> dict[str, Any]:
         """Return what a file would state; own tools come first, as in the text they were typed in."""
-        parts = agent_parts.written(cleaned)
+        parts = agent_parts.to_mapping(cleaned)
         name, sampling = self._model(cleaned["model"], parts["model_settings"])
         return AGENT.written(
             self.instance,
@@ -174,7 +174,7 @@ class AgentForm(SpecForm, VersionedForm):
 
     def _explain(self, error: ValidationError, written: dict[str, Any]) -> None:
         own = len(self.cleaned_data["own_tools"])
-        for loc, message in explained(error, model=AgentSpec, data=written):
+        for loc, message in explain_errors(error, model=AgentSpec, data=written):
             field, entry = self._field_of(loc), loc[1] if len(loc) > 1 else None
             if field == "tools" and isinstance(entry, int) and entry < own:
                 field = "own_tools"
@@ -197,7 +197,9 @@ def _in_order(tools: list[Any], *, before: list[Any]) -> list[Any]:
     return [*kept, *own, *(tool for tool in chosen if tool not in before)]
 
 
-def _taken(names: list[str], shown: Mapping[str, Any], left: dict[Any, None]) -> list[Any]:
+def _substitute_fields(
+    names: list[str], shown: Mapping[str, Any], left: dict[Any, None]
+) -> list[Any]:
     """Return what is shown in place of some fields, each only once on the page."""
     fields = dict.fromkeys(shown.get(name, name) for name in names)
     taken = [name for name in fields if name in left]
@@ -206,7 +208,7 @@ def _taken(names: list[str], shown: Mapping[str, Any], left: dict[Any, None]) ->
     return taken
 
 
-def _shown(agent: Agent, name: str) -> SafeString:
+def _readonly_value(agent: Agent, name: str) -> SafeString:
     rows: Any = AgentForm(instance=agent).fields[name]
     shown: SafeString = rows.readonly_rows()
     return shown
@@ -327,17 +329,17 @@ class AgentAdmin(AddressPages, PlaygroundPages, Duplicating, RunsSuitesOfAgent, 
             shown.get(name, name) for _, options in fieldsets for name in options["fields"]
         )
         return [
-            (title, options | {"fields": _taken(options["fields"], shown, left)})
+            (title, options | {"fields": _substitute_fields(options["fields"], shown, left)})
             for title, options in fieldsets
         ]
 
     @display(description="Rules")
     def show_rules(self, agent: Agent) -> SafeString:
-        return _shown(agent, "rules")
+        return _readonly_value(agent, "rules")
 
     @display(description="Own tools")
     def show_own_tools(self, agent: Agent) -> SafeString:
-        return _shown(agent, "own_tools")
+        return _readonly_value(agent, "own_tools")
 
     def save_model(self, request: HttpRequest, obj: Agent, form: Any, change: bool) -> None:  # noqa: FBT001 - Django's signature
         super().save_model(request, obj, form, change)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from evals_app.admin.kit.lines import Line, LineColumn, LinesField, TypedLines, keyed
+from evals_app.admin.kit.lines import Line, LineColumn, LinesField, TypedLines, keyed_lines
 from evals_app.engine.basics.permits import OUR_COMMAND, OUR_MODULE, permits
 
 _TEXT, _VARIABLE = "text", "env"
@@ -25,7 +25,7 @@ class HeaderLines(LinesField):
         ]
         super().__init__(columns, **kwargs)
 
-    def written(self, value: Any) -> Iterable[Line]:
+    def to_lines(self, value: Any) -> Iterable[Line]:
         for name, header in (value or {}).items():
             is_text = isinstance(header, str)
             yield {
@@ -36,7 +36,7 @@ class HeaderLines(LinesField):
 
     def read(self, lines: TypedLines) -> dict[str, Any]:
         headers: dict[str, Any] = {}
-        for _, name, line in keyed(lines, "the name of the header"):
+        for _, name, line in keyed_lines(lines, "the name of the header"):
             value = line["value"].strip()
             headers[name.strip()] = {"env": value} if line["kind"] == _VARIABLE else value
         return headers
@@ -47,19 +47,19 @@ def permitted_help() -> dict[str, str]:
     known = permits()
     return {
         "url": "Receives each message by POST, with the earlier messages. "
-        + _listed("Permitted private hosts", known.hosts),
+        + _name_list("Permitted private hosts", known.hosts),
         "headers": "Sent with each message. Keys stay in the environment. "
-        + _listed("Permitted variables", known.variables),
+        + _name_list("Permitted variables", known.variables),
         "callable": "module.path:name of a function that receives the message and the earlier ones. "
-        + _listed("Permitted modules", [*known.modules, OUR_MODULE]),
+        + _name_list("Permitted modules", [*known.modules, OUR_MODULE]),
         "interpreter": "The name of a Python with packages of its own. Leave blank for the one of "
-        "Evalwell. " + _listed("Available interpreters", known.interpreters),
+        "Evalwell. " + _name_list("Available interpreters", known.interpreters),
         "command": "A program and its arguments, one per line. It reads the message and writes its "
-        "reply. " + _listed("Permitted programs", [*known.commands, OUR_COMMAND]),
+        "reply. " + _name_list("Permitted programs", [*known.commands, OUR_COMMAND]),
         "own_tools": "Tools that no fixture has: with fixed answers, of a server, or of an MCP "
-        "server. " + _listed("Available MCP servers", known.mcp_servers),
+        "server. " + _name_list("Available MCP servers", known.mcp_servers),
     }
 
 
-def _listed(what: str, names: Iterable[str]) -> str:
+def _name_list(what: str, names: Iterable[str]) -> str:
     return f"{what}: {', '.join(names) or 'none'}."

@@ -96,7 +96,7 @@ def _default(info: FieldInfo) -> str:
     return f" Leave blank for {UNITS[unit].to_text(default) if unit else default}."
 
 
-def stored(agent: Agent, key: str) -> Any:
+def stored_value(agent: Agent, key: str) -> Any:
     """Return what an agent has under a key, or what holds if it has nothing."""
     info = AGENT.in_rest[key]
     usual = None if info.is_required() else info.get_default(call_default_factory=True)
@@ -107,7 +107,7 @@ def column_of(key: str, words: Mapping[str, str]) -> Callable[[Agent], Any]:
     """Return a column that shows readers what an agent has under a key."""
 
     def column(agent: Agent) -> Any:
-        value = stored(agent, key)
+        value = stored_value(agent, key)
         return (
             prettify_json(value, None)
             if isinstance(value, dict | list)
@@ -129,10 +129,10 @@ def initial_of(agent: Agent) -> dict[str, Any]:
     shown = {
         name: value["env"] if isinstance(value, dict) else value for name, value in parts.items()
     }
-    return shown | {key: stored(agent, key) for key in AGENT.in_rest if key not in PARTS}
+    return shown | {key: stored_value(agent, key) for key in AGENT.in_rest if key not in PARTS}
 
 
-def written(cleaned: Mapping[str, Any]) -> dict[str, Any]:
+def to_mapping(cleaned: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a file would state of the parts, and of other keys of the connection."""
     whole: dict[str, Any] = {part: {} for part in PARTS}
     for name, (part, key) in FIELDS.items():

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 from django import forms
 
 from evals_app.admin.agents.message_patterns import ALWAYS, CONTAINS, MATCHES, pattern_of, words_of
-from evals_app.admin.kit.item_rows import ItemRow, filled
+from evals_app.admin.kit.item_rows import ItemRow, without_blanks
 from evals_app.admin.kit.value_lines import ValueLines
 from evals_app.engine.specs.agent_spec import ScriptedRule
 from evals_app.reports.words.figures import count
@@ -49,7 +49,7 @@ class CallRow(ItemRow):
 
     @classmethod
     def join(cls, values: Mapping[str, Any]) -> dict[str, Any]:
-        return filled({name: values[name] for name in ("tool", "args")})
+        return without_blanks({name: values[name] for name in ("tool", "args")})
 
     @property
     def title(self) -> str:
@@ -128,7 +128,7 @@ class RuleRow(ItemRow):
     def join(cls, values: Mapping[str, Any]) -> dict[str, Any]:
         tokens = {name: values[name] for name in ("input_tokens", "output_tokens")}
         usage = {name: number for name, number in tokens.items() if number is not None}
-        return filled(
+        return without_blanks(
             {
                 "when": pattern_of(values["match"], values["words"]),
                 "usage": usage,

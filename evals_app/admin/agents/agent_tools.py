@@ -8,8 +8,15 @@ from django import forms
 from django.core.exceptions import ValidationError
 
 from evals_app.admin.agents.agent_fields import HeaderLines
-from evals_app.admin.kit.item_rows import ItemRow, filled
-from evals_app.admin.kit.lines import Line, LineColumn, LinesField, TextLines, TypedLines, keyed
+from evals_app.admin.kit.item_rows import ItemRow, without_blanks
+from evals_app.admin.kit.lines import (
+    Line,
+    LineColumn,
+    LinesField,
+    TextLines,
+    TypedLines,
+    keyed_lines,
+)
 from evals_app.admin.kit.value_lines import MATCHERS_HELP, MatcherLines
 from evals_app.engine.specs.tool_spec import HttpTool
 from fixtures_app.editing.inputs import Select, TextArea, TextInput
@@ -52,7 +59,7 @@ class ParameterLines(LinesField):
         ]
         super().__init__(columns, **kwargs)
 
-    def written(self, value: Any) -> Iterable[Line]:
+    def to_lines(self, value: Any) -> Iterable[Line]:
         for name, about in value.get("properties", {}).items():
             yield {
                 "key": name,
@@ -63,12 +70,12 @@ class ParameterLines(LinesField):
 
     def read(self, lines: TypedLines) -> dict[str, Any]:
         properties, required = {}, []
-        for _, name, line in keyed(lines, "the name of the argument"):
-            properties[name] = filled({"type": line["kind"], "description": line["about"]})
+        for _, name, line in keyed_lines(lines, "the name of the argument"):
+            properties[name] = without_blanks({"type": line["kind"], "description": line["about"]})
             required += [name] if line["need"] else []
         if not properties:
             return {}
-        return filled({"type": "object", "properties": properties, "required": required})
+        return without_blanks({"type": "object", "properties": properties, "required": required})
 
 
 class AnswerRow(ItemRow):
@@ -105,7 +112,7 @@ class AnswerRow(ItemRow):
     def join(cls, values: Mapping[str, Any]) -> dict[str, Any]:
         if not values["answer"]:
             raise ValueError("blank")
-        when = filled({"when": values["when"]})
+        when = without_blanks({"when": values["when"]})
         if values["kind"] == _ERROR:
             return when | {"error": values["answer"]}
         answer = values["answer"]
@@ -204,12 +211,12 @@ class ToolRow(ItemRow):
         source = values["source"]
         retrieval = {"retrieval": values["retrieval"]}
         if source == MCP:
-            return filled({"mcp": values["mcp"], "tools": values["mcp_tools"], **retrieval})
+            return without_blanks({"mcp": values["mcp"], "tools": values["mcp_tools"], **retrieval})
         item = {name: values[name] for name in ("name", "description", "parameters")} | retrieval
         if source == CANNED:
-            return filled(item | {"rules": values["answers"]})
+            return without_blanks(item | {"rules": values["answers"]})
         method = "" if values["method"] == "POST" else values["method"]
-        return filled(
+        return without_blanks(
             {**item, "url": values["url"], "method": method, "headers": values["headers"]}
         )
 

@@ -58,7 +58,7 @@ def read_pasted(text: str) -> CurlRequest:
 
 def _read(words: list[str]) -> CurlRequest:
     pasted = CurlRequest()
-    rest = iter(_separated(words))
+    rest = iter(_split_options(words))
     for word in rest:
         if word in _UNSUPPORTED:
             raise ValueError(
@@ -85,7 +85,7 @@ def _read(words: list[str]) -> CurlRequest:
     return pasted
 
 
-def _separated(words: list[str]) -> list[str]:
+def _split_options(words: list[str]) -> list[str]:
     """Write `--name=value` and `-Xvalue` as two words."""
     separated: list[str] = []
     for word in words:

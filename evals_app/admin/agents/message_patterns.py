@@ -20,10 +20,10 @@ def pattern_of(match: str, words: str) -> str | None:
         return None
     if match == ANY_OF:
         parts = filter(None, (part.strip() for part in words.split(",")))
-        return "|".join(map(_escaped, parts))
+        return "|".join(map(_escape_words, parts))
     if match == EXACTLY:
-        return f"^{_escaped(words.strip())}$"
-    return _escaped(words.strip()) if match == CONTAINS else words
+        return f"^{_escape_words(words.strip())}$"
+    return _escape_words(words.strip()) if match == CONTAINS else words
 
 
 def words_of(pattern: str | None) -> tuple[str, str]:
@@ -48,7 +48,7 @@ def _guesses(pattern: str) -> list[tuple[str, str]]:
     return [(ANY_OF, ", ".join(map(_plain, parts)))] if is_plain else []
 
 
-def _escaped(words: str) -> str:
+def _escape_words(words: str) -> str:
     return _SPECIAL.sub(r"\\\g<0>", words)
 
 

@@ -122,11 +122,11 @@ def _line(execution: Execution, stored: Transcript | None) -> PlaygroundMessage:
         problem = execution.reason or "The run ended before the agent was asked."
     if record is not None and record.error:
         problem = record.error
-    user = record.user if record else _asked(execution)
+    user = record.user if record else _message_of(execution)
     return PlaygroundMessage(execution, user, turn, record.reply if record else "", problem, doing)
 
 
-def _asked(execution: Execution) -> str:
+def _message_of(execution: Execution) -> str:
     """Return the message of a run that has no transcript yet."""
     case = SnapshotCase.objects.filter(snapshot=execution.run.snapshot_id).first()
     return plain(read_case(case.content).turns[-1].user) if case else ""
@@ -137,7 +137,7 @@ def _before(lines: Iterable[PlaygroundMessage]) -> Iterator[Exchanged]:
     return (Exchanged(line.user, line.reply) for line in lines if line.has_reply)
 
 
-def _spent(lines: Sequence[PlaygroundMessage]) -> str:
+def _usage_line(lines: Sequence[PlaygroundMessage]) -> str:
     """Return tokens and cost of the replies together."""
     done = [line.execution for line in lines if not line.is_open]
     if not done or all(execution.run.is_scripted for execution in done):
@@ -222,7 +222,7 @@ def _conversation(lines: Sequence[PlaygroundMessage]) -> dict[str, Any]:
         # The last message has the earlier ones with it.
         "answered": lines[-1].execution if lines and lines[-1].has_reply else None,
         "has_workers": not is_open or bool(live_workers()),
-        "spent": _spent(lines),
+        "spent": _usage_line(lines),
     }
 
 

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from evals_app.admin.checks.check_picker import KindInput, kind_choices
 from evals_app.admin.checks.options_form import OptionsForm, initial_options, options_form_class
 from evals_app.admin.kit.judge_choices import JUDGES
-from evals_app.admin.kit.spec_form import SpecForm, explained
+from evals_app.admin.kit.spec_form import SpecForm, explain_errors
 from evals_app.engine.basics.permits import FROZEN
 from evals_app.engine.graders import GRADERS, PlainGrader
 from evals_app.engine.graders.kit.base import Need
@@ -206,20 +206,20 @@ class CheckForm(SpecForm, RowForm):
         if self.is_closed:
             self._read(self.instance.written())
         elif self.options_form is not None and self.options_form.is_valid():
-            self._read(self._written(cleaned, self.options_form))
+            self._read(self._to_mapping(cleaned, self.options_form))
 
-    def _written(self, cleaned: dict[str, Any], options: OptionsForm) -> dict[str, Any]:
+    def _to_mapping(self, cleaned: dict[str, Any], options: OptionsForm) -> dict[str, Any]:
         stored = self.initial.get("model") or ""
         # The settings of a judge came from a file and belong to that judge.
         settings = self.instance.model_settings if cleaned["model"] == stored else {}
         values = cleaned | {"model_settings": settings}
-        return ASSERTION.written(self.instance, values) | options.written()
+        return ASSERTION.written(self.instance, values) | options.to_mapping()
 
     def _read(self, written: dict[str, Any]) -> None:
         try:
             self.spec = AssertionSpec.model_validate(written)
         except ValidationError as error:
-            problems = explained(error, model=AssertionSpec, data=written)
+            problems = explain_errors(error, model=AssertionSpec, data=written)
             self.spec = self._as_it_was(written)
             if self.spec is None:
                 for loc, message in problems:

@@ -166,7 +166,7 @@ class ChecksEditor(Editor):
             "judges": offered_judges(),
         }
 
-    def offered(self, suite: Suite) -> dict[str, Any]:
+    def suggested_names(self, suite: Suite) -> dict[str, Any]:
         """Return the names that inputs suggest."""
         offer = names_offered(suite, most=_MAX_OFFERED)
         suggestions = {list_of(what): names for what, names in offer.names.items()}

@@ -14,7 +14,7 @@ _PLAIN_NUMBER = re.compile(r"-?[0-9]{1,9}(\.[0-9]{1,9})?")
 _USUAL, _OTHER, _ANOTHER = "14", "204", "305"
 
 
-def filled(reply: str, number: Any) -> str:
+def fill_number(reply: str, number: Any) -> str:
     """Return a reply of an example with this number, and where it has two, with another one."""
     text = "" if number is None else str(number).strip()
     shown = text if _PLAIN_NUMBER.fullmatch(text) else _USUAL
@@ -44,5 +44,5 @@ class SelectWithExample(Select):
             select,
             key,
             json.dumps(self.examples),
-            filled(example, self.number),
+            fill_number(example, self.number),
         )

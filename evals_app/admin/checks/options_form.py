@@ -75,12 +75,12 @@ class OptionsForm(forms.Form):
 
     @property
     def main_fields(self) -> list[forms.BoundField]:
-        return [self[name] for name in self.fields if name not in self._advanced]
+        return [self[name] for name in self.fields if name not in self._advanced_fields]
 
     @property
     def advanced_fields(self) -> list[forms.BoundField]:
         """The options that are rarely set."""
-        return [self[name] for name in self.fields if name in self._advanced]
+        return [self[name] for name in self.fields if name in self._advanced_fields]
 
     @property
     def has_advanced(self) -> bool:
@@ -96,7 +96,7 @@ class OptionsForm(forms.Form):
         )
 
     @property
-    def _advanced(self) -> set[str]:
+    def _advanced_fields(self) -> set[str]:
         fields = self.grader_class.model_fields.items()
         return {name for name, info in fields if mark_of(info, "advanced")}
 
@@ -106,7 +106,7 @@ class OptionsForm(forms.Form):
         fields = cls.grader_class.model_fields.items()
         return next((name for name, info in fields if key == (info.alias or name)), None)
 
-    def written(self) -> dict[str, Any]:
+    def to_mapping(self) -> dict[str, Any]:
         """Return the options as in a file; blank ones are left out and take their defaults."""
         options = {}
         for name, info in self.grader_class.model_fields.items():
@@ -182,17 +182,19 @@ def _input(example: Any = None) -> TextInput:
     return TextInput({"placeholder": f"for example {example}"} if is_short else None)
 
 
-def _written(value: Any) -> Any:
+def _plain_number(value: Any) -> Any:
     """Write a small number without an exponent: 0.000001, not 1e-06."""
     return numberformat.format(value, ".") if isinstance(value, float) else value
 
 
 class _PlainNumberInput(NumberInput):
     def format_value(self, value: Any) -> str | None:
-        return super().format_value(_written(value))
+        return super().format_value(_plain_number(value))
 
 
-def _with_default(common: dict[str, Any], write: Callable[[Any], Any] = _written) -> dict[str, Any]:
+def _with_default(
+    common: dict[str, Any], write: Callable[[Any], Any] = _plain_number
+) -> dict[str, Any]:
     """Add the default to the help text, if there is one."""
     if common["required"] or common["initial"] in (None, ""):
         return common

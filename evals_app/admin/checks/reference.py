@@ -35,7 +35,7 @@ def prose(markdown: str, labels: Mapping[str, str] = MappingProxyType({})) -> Sa
     `labels` are the labels of fields on the page, by their keys in files.
     """
 
-    def shown(code: re.Match[str]) -> str:
+    def code_tag(code: re.Match[str]) -> str:
         return f"“{labels[code[1]]}”" if code[1] in labels else code[0]
 
-    return mark_safe(_MARKDOWN.render(_CODE.sub(shown, markdown)))  # noqa: S308 - HTML is escaped
+    return mark_safe(_MARKDOWN.render(_CODE.sub(code_tag, markdown)))  # noqa: S308 - HTML is escaped

@@ -26,7 +26,7 @@ class ChartTable:
 
 def score_distribution(comparison: Comparison, labels: Sequence[str]) -> ChartTable | None:
     """Return how many cases of each run have which score, in ten bins; None if none has a score."""
-    counts = [_binned(comparison, place) for place in range(len(labels))]
+    counts = [_count_per_bin(comparison, place) for place in range(len(labels))]
     if not any(map(sum, counts)):
         return None
     bins = [_bin_label(number, scale=comparison.base.score_scale) for number in range(_BINS)]
@@ -44,7 +44,7 @@ def score_distribution(comparison: Comparison, labels: Sequence[str]) -> ChartTa
     )
 
 
-def _binned(comparison: Comparison, place: int) -> list[int]:
+def _count_per_bin(comparison: Comparison, place: int) -> list[int]:
     outcomes = [case.outcomes[place] for case in comparison.cases.cases]
     scores = [outcome.score for outcome in outcomes if outcome is not None]
     counts = Counter([int(_BINS * score) for score in scores if score is not None])

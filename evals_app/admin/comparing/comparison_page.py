@@ -9,9 +9,9 @@ from django.http import HttpRequest
 from django.utils.safestring import SafeString
 
 from evals_app.admin.comparing.comparison_charts import cost_and_quality, score_distribution
-from evals_app.admin.comparing.retest_dialog import settle_url
+from evals_app.admin.comparing.retest_dialog import retest_url
 from evals_app.admin.comparing.side_by_side import comparison_url, read_number, side_by_side_url
-from evals_app.admin.conversation.execution_numbers import score_size, signed
+from evals_app.admin.conversation.execution_numbers import score_size, with_sign
 from evals_app.admin.importing.import_changes import ChangedValue, changed_place
 from evals_app.admin.kit.presentation import badge, plural, run_badges
 from evals_app.engine.statistics.comparison import ChangeKind
@@ -85,7 +85,7 @@ class HeadLine:
     yardsticks: tuple[PartLine, ...]
     advice: str
     first_worse: str  # address of the first case that got worse, side by side
-    settle_url: str  # of the dialog that asks for fresh trials
+    retest_url: str  # of the dialog that asks for fresh trials
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +205,7 @@ def _head_line(
         yardsticks=tuple(part_line(part) for part in parts if part.part.is_yardstick),
         advice=_advice(head.cases),
         first_worse=_first_worse(comparison, head, place),
-        settle_url=settle_url(request, head.run, base=comparison.base)
+        retest_url=retest_url(request, head.run, base=comparison.base)
         if head.cases.test.differing or head.cases.has_turned_checks
         else "",
     )
@@ -315,4 +315,4 @@ def _difference(case: ComparedCase, *, scale: str) -> str:
     difference = case.score_differences[0] if len(case.steps) == 1 else None
     if difference is None:
         return ""
-    return signed(difference, lambda size: score_size(size, scale=scale))
+    return with_sign(difference, lambda size: score_size(size, scale=scale))

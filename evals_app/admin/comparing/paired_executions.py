@@ -10,7 +10,7 @@ from itertools import zip_longest
 
 from django.utils.safestring import SafeString
 
-from evals_app.admin.conversation.execution_numbers import score_size, signed
+from evals_app.admin.conversation.execution_numbers import score_size, with_sign
 from evals_app.admin.conversation.judgements import Agreements
 from evals_app.admin.conversation.transcripts import (
     OPEN_TURNS,
@@ -238,4 +238,4 @@ def _grade_change(
         return badge(ChangeKind.WORSE if after == "failed" else ChangeKind.BETTER)
     if base.score is None or head.score is None or base.score == head.score:
         return ""
-    return f"Score {signed(head.score - base.score, lambda size: score_size(size, scale=scale))}"
+    return f"Score {with_sign(head.score - base.score, lambda size: score_size(size, scale=scale))}"

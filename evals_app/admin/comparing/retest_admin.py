@@ -40,7 +40,7 @@ CASES_ON_A_PAGE = 100
 class SettlementAdmin(ReadOnly):
     """Settlements: started on the page of a run, watched and read here."""
 
-    list_display = ("name", "status_badge", "result", "cost", "started")
+    list_display = ("name", "status_badge", "result", "cost", "when_started")
     list_select_related = ("head",)
     paginator = InfinitePaginator
     change_form_template = "admin/evals_app/retests/page.html"
@@ -81,7 +81,7 @@ class SettlementAdmin(ReadOnly):
         return usd_text(settlement.max_cost_usd) if settlement.max_cost_usd else "no limit"
 
     @display(description="Started")
-    def started(self, settlement: Settlement) -> str:
+    def when_started(self, settlement: Settlement) -> str:
         return moment(settlement.created_at)
 
     # The page

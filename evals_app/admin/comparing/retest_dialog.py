@@ -92,7 +92,7 @@ class RetestForm(forms.Form):
             return None, exc.problems
 
 
-def settle_url(request: HttpRequest, head: Run, *, base: Run | None = None) -> str:
+def retest_url(request: HttpRequest, head: Run, *, base: Run | None = None) -> str:
     """Return the URL of the dialog; empty where a person may not, or there is nothing to ask."""
     if head.is_open or head.settlement_id is not None or head.gradings > 1 or not may_run(request):
         return ""
@@ -100,7 +100,7 @@ def settle_url(request: HttpRequest, head: Run, *, base: Run | None = None) -> s
     return url if base is None else f"{url}?base={base.pk}"
 
 
-def settle_context(request: HttpRequest, head: Run, *, base: Run | None = None) -> dict[str, Any]:
+def retest_context(request: HttpRequest, head: Run, *, base: Run | None = None) -> dict[str, Any]:
     """Return what the templates `settlement/button.html` and `settlement/links.html` show.
 
     With `base` the dialog suggests this run.
@@ -110,7 +110,7 @@ def settle_context(request: HttpRequest, head: Run, *, base: Run | None = None) 
         runs = Q(base=base, head=head)
     rows = Settlement.objects.filter(runs).order_by("-pk").only("base", "head")
     return {
-        "settle_url": settle_url(request, head, base=base),
+        "retest_url": retest_url(request, head, base=base),
         "settlements": [] if head.is_open else list(rows[:_MAX_LINKS]),
     }
 

@@ -159,7 +159,7 @@ def _sides(
     *,
     asked: Sequence[str],
 ) -> tuple[Side, Side]:
-    chosen = _chosen(*trials, asked=asked)
+    chosen = _choose_trials(*trials, asked=asked)
     keys = [execution.pk for execution in chosen if execution]
     transcripts = Transcript.objects.of_all({row.pk: row.source_id for row in chosen if row})
     grades: dict[int, list[GradeResult]] = {}
@@ -192,7 +192,7 @@ def _sides(
     return base, head
 
 
-def _chosen(
+def _choose_trials(
     base: Sequence[Execution], head: Sequence[Execution], *, asked: Sequence[str]
 ) -> tuple[Execution | None, Execution | None]:
     """Return the trials that were asked for; else the first ones that show a difference."""

@@ -24,10 +24,13 @@ def execution_numbers(
     return [
         ("Score", score_text(execution.score, scale=scale)),
         ("Agent time", duration(execution.time_ms)),
-        ("Prompt tokens", _known(execution.agent_prompt_tokens, [u.prompt_tokens for u in usages])),
+        (
+            "Prompt tokens",
+            _known_sum(execution.agent_prompt_tokens, [u.prompt_tokens for u in usages]),
+        ),
         (
             "Response tokens",
-            _known(execution.agent_response_tokens, [u.response_tokens for u in usages]),
+            _known_sum(execution.agent_response_tokens, [u.response_tokens for u in usages]),
         ),
         ("Tool calls", count(execution.tool_calls)),
         (
@@ -38,7 +41,7 @@ def execution_numbers(
     ]
 
 
-def _known(total: int | None, parts: Sequence[int | None]) -> str:
+def _known_sum(total: int | None, parts: Sequence[int | None]) -> str:
     """Write a sum, or at least the known part of it."""
     least = sum(part or 0 for part in parts)
     return f"at least {count(least)}" if total is None and least else count(total)
@@ -50,20 +53,20 @@ def number_differences(
     """Return how each number changed, by its label; what one of them does not know is left out."""
     if base is None or head is None:
         return {}
-    before, after = _measured(base), _measured(head)
+    before, after = _measurements(base), _measurements(head)
     written: dict[str, Callable[[Any], str]] = {
         "Score": lambda size: score_size(size, scale=scale),
         "Agent time": duration,
         **dict.fromkeys(("Agent cost", "Judge cost", "Cost"), usd_text),
     }
     return {
-        label: signed(after[label] - value, written.get(label, count))
+        label: with_sign(after[label] - value, written.get(label, count))
         for label, value in before.items()
         if value is not None and after[label] is not None
     }
 
 
-def _measured(execution: Execution) -> dict[str, Any]:
+def _measurements(execution: Execution) -> dict[str, Any]:
     agent, judge = execution.agent_cost_usd, execution.judge_cost_usd
     return {
         "Score": execution.score,
@@ -84,7 +87,7 @@ def score_size(size: float | None, *, scale: str) -> str:
     return f"{4 * size:.1f}" if scale == "1-5" else f"{size:.2f}"
 
 
-def signed(difference: Any, written: Callable[[Any], str]) -> str:
+def with_sign(difference: Any, written: Callable[[Any], str]) -> str:
     """Write a difference with its sign."""
     if not difference:
         return "no difference"

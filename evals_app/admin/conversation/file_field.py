@@ -59,7 +59,7 @@ class FilesField(forms.Field):
     def to_python(self, value: Any) -> list[Any]:
         files: list[FileSpec] = []
         for file in value or ():
-            spec = _stored(file) if hasattr(file, "read") else _spec(file)
+            spec = _store_upload(file) if hasattr(file, "read") else _spec(file)
             if spec is None:
                 raise ValidationError("This file is no longer available. Choose it again.")
             if spec not in files:
@@ -83,12 +83,12 @@ class FilesField(forms.Field):
 
     def has_changed(self, initial: Any, data: Any) -> bool:
         try:
-            return self.to_python(data) != [_dumped(file) for file in initial or ()]
+            return self.to_python(data) != [_dump_spec(file) for file in initial or ()]
         except ValidationError:
             return True
 
 
-def _stored(upload: Any) -> FileSpec:
+def _store_upload(upload: Any) -> FileSpec:
     upload.seek(0)
     content: bytes = upload.read(MAX_FILE_BYTES + 1)
     try:
@@ -126,7 +126,7 @@ def _spec(value: Any) -> FileSpec | None:
         return None
 
 
-def _dumped(value: Any) -> Any:
+def _dump_spec(value: Any) -> Any:
     spec = _spec(value)
     return value if spec is None else spec.model_dump(mode="json")
 

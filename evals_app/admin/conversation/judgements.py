@@ -184,7 +184,7 @@ def _item(item: Mapping[str, Any], known: Agreements, people: Mapping[int, Any])
     verdict = _verdict(item.get("verdict"))
     evidence = item.get("evidence")
     votes = item.get("votes")
-    cast = _counted(votes if isinstance(votes, list) else ())
+    cast = _count_verdicts(votes if isinstance(votes, list) else ())
     state = next((state for state, words in _STATES.items() if verdict in words), "informational")
     number = item["id"] if isinstance(item.get("id"), int) else 0
     return ItemLine(
@@ -208,7 +208,7 @@ def _vote(vote: Mapping[str, Any]) -> VoteLine:
 
 
 def _items_title(details: Mapping[str, Any]) -> str:
-    counts = _counted(item.get("verdict") for item in _rows(details.get("items")))
+    counts = _count_verdicts(item.get("verdict") for item in _rows(details.get("items")))
     totals = ", ".join(f"{count} {word}" for word, count in counts.most_common())
     voters = _texts(details.get("voters"))
     return f"Items: {totals}" + (f"; {plural(len(voters), 'vote')} on each" if voters else "")
@@ -218,7 +218,7 @@ def _verdict(value: object) -> str:
     return first_words(value, most=40) if isinstance(value, str) else "undecided"
 
 
-def _counted(verdicts: Iterable[object]) -> Counter[str]:
+def _count_verdicts(verdicts: Iterable[object]) -> Counter[str]:
     return Counter(_word(_verdict(verdict)).lower() for verdict in verdicts)
 
 

@@ -77,7 +77,7 @@ class ReviewActions(ReadOnly):
             return render(
                 request, "admin/evals_app/conversation/review_form.html", context | problem
             )
-        return self._changed(request, execution, grade, subject.item)
+        return self._changed_blocks(request, execution, grade, subject.item)
 
     def withdraw(self, request: HttpRequest, pk: int, review: int) -> HttpResponse:
         """Withdraw a review, and return what has changed."""
@@ -94,7 +94,7 @@ class ReviewActions(ReadOnly):
             withdraw(row, by=user)
         except CannotError as error:
             return HttpResponse(str(error), status=409)
-        return self._changed(request, execution, row.grade, row.item)
+        return self._changed_blocks(request, execution, row.grade, row.item)
 
     def _reviewable(self, request: HttpRequest, pk: int) -> Execution:
         # admin_view() asks only whether the person is staff.
@@ -102,7 +102,7 @@ class ReviewActions(ReadOnly):
             raise PermissionDenied
         return get_object_or_404(Execution.objects.select_related("run"), pk=pk)
 
-    def _changed(
+    def _changed_blocks(
         self,
         request: HttpRequest,
         execution: Execution,

@@ -138,7 +138,7 @@ class ReviewBlock:
         elif self.can_blame:
             buttons.append(format_html(_BUTTON, "not_the_agent", self._opens_form, _BLAME))
         buttons.append(format_html(_BUTTON, "comment", self._opens_form, "Comment"))
-        return format_html(_ROW, subject.key, subject.grade or "", item, _joined(buttons))
+        return format_html(_ROW, subject.key, subject.grade or "", item, _join_parts(buttons))
 
     @property
     def _opens_form(self) -> SafeString:
@@ -153,7 +153,7 @@ class ReviewBlock:
         return format_html(_BUTTON, word, pressed, label)
 
 
-def _joined(parts: Iterable[SafeString]) -> SafeString:
+def _join_parts(parts: Iterable[SafeString]) -> SafeString:
     return format_html_join("\n", "{}", ((part,) for part in parts))
 
 

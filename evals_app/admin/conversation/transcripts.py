@@ -90,7 +90,7 @@ class TurnLine:
         return self.record is not None and len(self.record.expected or "") > LONG_EXPECTED
 
     @property
-    def missed(self) -> int:
+    def missed_checks(self) -> int:
         return sum(grade.needs_attention for grade in self.grades)
 
 
@@ -215,7 +215,7 @@ def grade_line(
 ) -> GradeLine:
     """Return a grade to show, with what people say of it; `known` is how judges agree with people."""
     state = grade_state(grade)
-    facts, reason = _compared(grade, scale=scale)
+    facts, reason = _score_and_reason(grade, scale=scale)
     if grade.weight == 0:
         facts.append("weight 0, shown only")
     elif "share" in grade.details:
@@ -242,7 +242,7 @@ def grade_line(
     )
 
 
-def _compared(grade: GradeResult, *, scale: str) -> tuple[list[str], str]:
+def _score_and_reason(grade: GradeResult, *, scale: str) -> tuple[list[str], str]:
     """Return score and threshold on the suite's scale, and the reason without them.
 
     Where rounding would make both look equal, only the reason has them, in full.

@@ -109,7 +109,7 @@ class NewCaseForm(forms.Form):
         field: Any = self.fields[name]
         field.choices = choices
 
-    def wanted(self, keys: Collection[str]) -> CaseOptions:
+    def to_options(self, keys: Collection[str]) -> CaseOptions:
         """Return what the form asks for."""
         cleaned = self.cleaned_data
         is_recorded = bool(cleaned.get("is_recorded"))
@@ -165,7 +165,7 @@ class MakesCases(ReadOnly):
         form = NewCaseForm(request, page, _posted_data(request), initial=initial)
 
         def make(keys: Collection[str]) -> Case:
-            wanted = form.wanted(keys)
+            wanted = form.to_options(keys)
             if not request.user.has_perms(wanted.permissions()):
                 raise PermissionDenied
             return make_case(execution, observed, wanted, by=request.user)

@@ -42,7 +42,7 @@ class NamedList:
     has_checks: bool = False  # they are shown to people who may read conversations
 
 
-def notable_lists(suite: Suite) -> list[NamedList]:
+def highlight_lists(suite: Suite) -> list[NamedList]:
     """Return what is worth a look; nothing if the suite has not run as a whole yet."""
     noted = notable(suite)
     if noted is None:

@@ -13,7 +13,7 @@ def standing_text(standing: SuiteVerdict, *, has_links: bool = True) -> SafeStri
     """Return the verdict of a suite, and the last run if it does not set the verdict."""
     lines = [_verdict(standing, has_links=has_links)]
     if standing.later is not None:
-        run = _linked(standing.later, standing.later.in_short, has_links=has_links)
+        run = _run_link(standing.later, standing.later.in_short, has_links=has_links)
         word = "Partial run" if standing.has_parts_only else "Later"
         lines.append(format_html('<p class="quiet">{}: {}</p>', word, run))
     return format_html("<div>{}</div>", format_html_join("", "{}", ((line,) for line in lines)))
@@ -21,12 +21,12 @@ def standing_text(standing: SuiteVerdict, *, has_links: bool = True) -> SafeStri
 
 def _verdict(standing: SuiteVerdict, *, has_links: bool) -> SafeString:
     if run := standing.verdict_run:
-        return _linked(run, run_badges(run), has_links=has_links, style="bare")
+        return _run_link(run, run_badges(run), has_links=has_links, style="bare")
     words = "Never run as a whole" if standing.has_parts_only else "Never run"
     return format_html('<p class="quiet">{}</p>', words)
 
 
-def _linked(run: Run, what: str, *, has_links: bool, style: str = "underlined") -> SafeString:
+def _run_link(run: Run, what: str, *, has_links: bool, style: str = "underlined") -> SafeString:
     if not has_links:
         return format_html("{}", what)
     url = reverse("admin:evals_app_run_change", args=[run.pk])

@@ -47,7 +47,7 @@ class TrendPoint:
         return rate
 
     @property
-    def shown(self) -> str:
+    def result_text(self) -> str:
         return share_with_people(vars(self.run), self.run.reviewed)
 
     @property
@@ -68,7 +68,7 @@ class TrendPoint:
         return is_measured_differently(self.run.similarity, last.run.similarity)
 
 
-def _edited(points: Sequence[TrendPoint]) -> frozenset[int]:
+def _runs_with_edits(points: Sequence[TrendPoint]) -> frozenset[int]:
     """Return the keys of runs whose cases differ from those of the run before; the oldest is first."""
     return frozenset(
         point.run.pk for before, point in pairwise(points) if point.has_other_cases(before)
@@ -112,14 +112,14 @@ class SuiteLine:
     def sparkline(self) -> SafeString | str:
         """The pass rates of its runs as a small line, and in words for those who do not see it."""
         shown = [p for p in self.points if p.rate is not None and not self.differs(p)]
-        edited = _edited(shown)
+        edited = _runs_with_edits(shown)
         breaks = [place for place, point in enumerate(shown) if point.run.pk in edited]
         return sparkline([point.rate or 0.0 for point in shown], breaks=breaks)
 
     @property
-    def edited(self) -> frozenset[int]:
+    def edited_runs(self) -> frozenset[int]:
         """The keys of its runs whose cases differ from those of the run before."""
-        return _edited(self.points)
+        return _runs_with_edits(self.points)
 
     @property
     def is_worse(self) -> bool:
@@ -133,7 +133,7 @@ class SuiteLine:
         """Whether that run compared texts in another way than the last one."""
         return point.differs_from(self.points[-1])
 
-    def padded(self, places: int) -> tuple[TrendPoint | None, ...]:
+    def padded_points(self, places: int) -> tuple[TrendPoint | None, ...]:
         """Return a place for each run of the trend, the oldest first."""
         return (None,) * (places - len(self.points)) + self.points
 
@@ -154,13 +154,13 @@ class Trend:
     @property
     def has_edits(self) -> bool:
         """Whether the cases of a suite changed from one of the runs to the next."""
-        return any(line.edited for line, _ in self.rows)
+        return any(line.edited_runs for line, _ in self.rows)
 
 
 def suites_of(agent: Agent) -> list[SuiteLine]:
     """Return the suites of an agent with their last runs, what runs now, and how many cases they have."""
     is_open = Q(status__in=Run.OPEN, suite__agent=agent)
-    lines, open_runs = lines_beside(Suite.objects.current().filter(agent=agent), is_open)
+    lines, open_runs = lines_next_to(Suite.objects.current().filter(agent=agent), is_open)
     cases = SuiteCase.objects.filter(suite__in=[line.id for line in lines]).order_by()
     disabled = Count("pk", filter=Q(enabled=False))
     counts = {
@@ -179,7 +179,7 @@ def suites_of(agent: Agent) -> list[SuiteLine]:
     ]
 
 
-def lines_beside(suites: QuerySet[Suite], others: Q) -> tuple[list[SuiteLine], list[Run]]:
+def lines_next_to(suites: QuerySet[Suite], others: Q) -> tuple[list[SuiteLine], list[Run]]:
     """Return suites with their last runs, by name, and other runs from the same query."""
     current = with_last_runs(suites).select_related("agent").order_by("name", "pk")
     shown: list[Any] = list(current.only("name", "description", "agent__name")[:MAX_SUITES])
@@ -228,7 +228,10 @@ def trend_of(suites: Sequence[SuiteLine]) -> Trend | None:
     if not lines:
         return None
     rows = [
-        (line, [(point, bool(point and line.differs(point))) for point in line.padded(places)])
+        (
+            line,
+            [(point, bool(point and line.differs(point))) for point in line.padded_points(places)],
+        )
         for line in lines
     ]
     return Trend(_heads(places), rows, _chart(lines, places=places))
@@ -255,7 +258,7 @@ def suite_trend(suite: Suite) -> SuiteTrend | None:
     points = [point for point in last if not point.differs_from(last[0])]
     if len(points) < 2:  # noqa: PLR2004 - one point is not a line
         return None
-    edited = _edited(points[::-1])
+    edited = _runs_with_edits(points[::-1])
     names = [
         f"run {point.run.pk}{EDITED if point.run.pk in edited else ''}"
         for point in reversed(points)
@@ -283,7 +286,7 @@ def _chart(trend: Sequence[SuiteLine], *, places: int) -> Chart:
             f"{line.name} ({line.agent})" if names.count(line.name) > 1 else line.name,
             [
                 None if point is None or line.differs(point) else _in_percent(point.rate)
-                for point in line.padded(places)
+                for point in line.padded_points(places)
             ],
         )
         for line in trend

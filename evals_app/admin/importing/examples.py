@@ -72,7 +72,7 @@ def examples_to_remove(request: HttpRequest) -> HttpResponse:
     try:
         if request.method == "POST":
             removal = remove_examples(request.user, version=request.POST.get("version", ""))
-            messages.success(request, _removed(removal))
+            messages.success(request, _removal_message(removal))
             return redirect("admin:index")
         removal = plan_removal()
     except FormatError as error:
@@ -89,17 +89,19 @@ def examples_to_remove(request: HttpRequest) -> HttpResponse:
     context = admin.site.each_context(request) | {
         "title": "Remove the examples",
         "removal": removal,
-        "groups": [(_counted(kind, rows), rows) for kind, rows in removal.rows.items() if rows],
+        "groups": [
+            (_count_of_kind(kind, rows), rows) for kind, rows in removal.rows.items() if rows
+        ],
     }
     return render(request, "admin/evals_app/importing/remove_examples.html", context)
 
 
-def _counted(kind: str, rows: Sized) -> str:
+def _count_of_kind(kind: str, rows: Sized) -> str:
     return plural(len(rows), kind)
 
 
-def _removed(removal: Removal) -> str:
-    counts = [_counted(kind, rows) for kind, rows in removal.rows.items() if rows]
+def _removal_message(removal: Removal) -> str:
+    counts = [_count_of_kind(kind, rows) for kind, rows in removal.rows.items() if rows]
     kept = f" {plural(len(removal.kept), 'example')} kept." if removal.kept else ""
     return (
         f"Removed {get_text_list(counts, 'and')}.{kept}" if counts else f"Nothing to remove.{kept}"

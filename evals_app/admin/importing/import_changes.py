@@ -89,7 +89,7 @@ def _more(things: Sized, shown: int) -> str:
     return f"{len(things) - shown:,}" if len(things) > shown else ""
 
 
-def counted(changes: Iterable[ObjectChange]) -> str:
+def count_by_kind(changes: Iterable[ObjectChange]) -> str:
     """Count objects by kind: 2 suites and 1 agent."""
     counts = Counter(change.kind for change in changes)
     kinds = sorted(counts, key=lambda kind: (kind != "suite", kind))

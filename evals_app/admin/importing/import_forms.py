@@ -112,7 +112,7 @@ class ColumnsForm(forms.Form):
                 widget=UnfoldAdminSelectWidget,
             )
 
-    def chosen(self) -> dict[str, str]:
+    def choices_by_header(self) -> dict[str, str]:
         """Return the choices by header."""
         return {header: self.cleaned_data[name] for name, header in self._headers.items()}
 

@@ -16,7 +16,7 @@ from django.shortcuts import redirect, render
 from django.utils.crypto import get_random_string
 
 from evals_app.admin.importing.exporting import attachment, may_export_everything
-from evals_app.admin.importing.import_changes import counted
+from evals_app.admin.importing.import_changes import count_by_kind
 from evals_app.admin.importing.import_forms import ColumnsForm, ImportForm, MissingAgentForm
 from evals_app.admin.importing.import_preview import Preview, preview
 from evals_app.engine.specs.files import media_type
@@ -110,14 +110,14 @@ def import_page(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
     acts = {"import": page.import_kept, "kept": page.assign, "columns": page.choose_columns}
     for key, act in acts.items():
         if key in request.POST:
-            checked = _kept(request, request.POST[key])
+            checked = _load_checked(request, request.POST[key])
             return act(checked) if checked else page.show(page.form(), note=_GONE)
     form = ImportForm(page.rights, request.POST if request.method == "POST" else None)
     if not form.is_bound or not form.is_valid():
         return page.show(form)
     agent = form.cleaned_data["agent"]
     try:
-        upload = unpack(_sent(request, form))
+        upload = unpack(_posted_files(request, form))
     except FormatError as error:
         return page.show(form, looked=preview(error, {}))
     return page.look(form, CheckedFiles(upload, agent.slug if agent else None))
@@ -134,7 +134,7 @@ def sample_to_fill_in(request: HttpRequest) -> HttpResponse:
     return attachment(Download("questions.xlsx", media_type("questions.xlsx"), workbook))
 
 
-def _sent(request: HttpRequest, form: ImportForm) -> list[SourceFile]:
+def _posted_files(request: HttpRequest, form: ImportForm) -> list[SourceFile]:
     uploads = request.FILES.getlist("files")
     if sum(upload.size or 0 for upload in uploads) > MAX_UNPACKED_BYTES:
         raise FormatError([_TOO_LARGE])
@@ -183,7 +183,7 @@ class _Page:
     def choose_columns(self, checked: CheckedFiles) -> HttpResponse:
         """Check the kept files again, with what was chosen for their columns."""
         answer = checked.columns_form(self.request.POST)
-        columns = {**checked.columns, **(answer.chosen() if answer.is_valid() else {})}
+        columns = {**checked.columns, **(answer.choices_by_header() if answer.is_valid() else {})}
         return self.look(self.form(checked.agent), replace(checked, columns=columns))
 
     def import_kept(self, checked: CheckedFiles) -> HttpResponse:
@@ -206,7 +206,7 @@ class _Page:
             return self.look(form, checked, note=_CHANGED)
         cache.delete(_cache_key(self.request))
         written = [change for change in report.changes if change.what != "unchanged"]
-        messages.success(self.request, f"Imported: {counted(written)}.")
+        messages.success(self.request, f"Imported: {count_by_kind(written)}.")
         return self._leave(report)
 
     def _leave(self, report: ImportReport) -> HttpResponse:
@@ -256,6 +256,6 @@ def _keep(request: HttpRequest, checked: CheckedFiles) -> str:
     return token
 
 
-def _kept(request: HttpRequest, token: str) -> CheckedFiles | None:
+def _load_checked(request: HttpRequest, token: str) -> CheckedFiles | None:
     kept, checked = cache.get(_cache_key(request)) or ("", None)
     return checked if kept == token else None

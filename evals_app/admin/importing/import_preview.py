@@ -7,7 +7,7 @@ from itertools import groupby
 
 from django.utils.text import Truncator
 
-from evals_app.admin.importing.import_changes import ObjectPreview, counted
+from evals_app.admin.importing.import_changes import ObjectPreview, count_by_kind
 from evals_app.admin.importing.import_forms import AGENT_FIELD
 from evals_app.formats.detect import is_spreadsheet
 from evals_app.formats.reading.problems import (
@@ -144,8 +144,8 @@ def preview(outcome: ImportReport | FormatError, contents: Mapping[str, bytes]) 
         lost_checks=_lost_checks(outcome),
         unknown=unknown,
         unassigned=list(dict.fromkeys(problem.path for problem in unassigned)),
-        objects=counted([*created, *updated]),
-        counts=[f"{word}: {counted(group)}" for word, group in counts.items() if group],
+        objects=count_by_kind([*created, *updated]),
+        counts=[f"{word}: {count_by_kind(group)}" for word, group in counts.items() if group],
         created=list(map(ObjectPreview, created[:MAX_WRITTEN])),
         updated=list(map(ObjectPreview, updated[:MAX_WRITTEN])),
         more_created=max(0, len(created) - MAX_WRITTEN),
@@ -174,14 +174,14 @@ class _Quotes:
 
     def remarks(self, problems: list[Problem]) -> ProblemsByFile:
         shown = problems[:MAX_SHOWN]
-        files = groupby(map(self._quoted, shown), key=lambda quoted: quoted.problem.path)
+        files = groupby(map(self._quote, shown), key=lambda quoted: quoted.problem.path)
         return ProblemsByFile(
             len(problems),
             [(path, list(quoted)) for path, quoted in files],
             len(problems) - len(shown),
         )
 
-    def _quoted(self, problem: Problem) -> QuotedProblem:
+    def _quote(self, problem: Problem) -> QuotedProblem:
         if is_spreadsheet(problem.path):
             return self._in_table(problem)
         if not problem.line:

@@ -53,12 +53,12 @@ class BlocksWidget(LinesWidget):
 
     def value_from_datadict(self, data: Any, files: Any, name: str) -> TypedLines:
         insides: list[TypedLines] = []
-        for line in self.lines.posted(data, f"{name}-{self.inner_key}"):
+        for line in self.lines.posted_lines(data, f"{name}-{self.inner_key}"):
             if set(line.values()) == {_BEGINS}:
                 insides.append(TypedLines())
             elif insides and self.lines.is_typed(line):
                 insides[-1].append(line)
-        blocks = self.posted(data, name)
+        blocks = self.posted_lines(data, name)
         # Other clients may leave out the hidden lines.
         insides += [TypedLines()] * (len(blocks) - len(insides))
         return TypedLines(
@@ -85,12 +85,12 @@ class RecordBlocks(RecordLines):
         self.inner_key = inner_key
         self.inner = inner
 
-    def written(self, value: Sequence[Any]) -> Iterable[Line]:
+    def to_lines(self, value: Sequence[Any]) -> Iterable[Line]:
         for item in value:
             record: dict[str, Any] = {self.bare_key: item} if isinstance(item, str) else dict(item)
             inside = record.pop(self.inner_key, {})
-            (line,) = super().written([record])
-            yield line | {self.inner_key: TypedLines(self.inner.written(inside))}
+            (line,) = super().to_lines([record])
+            yield line | {self.inner_key: TypedLines(self.inner.to_lines(inside))}
 
     def read(self, lines: TypedLines) -> list[Any]:
         records = super().read(lines)

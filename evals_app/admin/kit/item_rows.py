@@ -129,6 +129,6 @@ def _through(row: Any, item: Any) -> Any:
     return row.join(row.read_back(row.split(item)))
 
 
-def filled(values: Mapping[str, Any]) -> dict[str, Any]:
+def without_blanks(values: Mapping[str, Any]) -> dict[str, Any]:
     """Leave out what is blank."""
     return {key: value for key, value in values.items() if value not in (None, "", [], {})}

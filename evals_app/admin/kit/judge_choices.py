@@ -26,7 +26,7 @@ def offered_judges() -> list[str]:
 class JudgeInput(ModelInput):
     """A text input that suggests the models that can judge here; any other model can be typed."""
 
-    def offered(self) -> list[str]:
+    def suggestions(self) -> list[str]:
         return [name for name in offered_judges() if name != OWN]
 
 

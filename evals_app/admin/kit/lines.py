@@ -85,7 +85,7 @@ class LinesWidget(forms.Widget):
             for column in self.columns
         ]
 
-    def posted(self, data: Any, name: str) -> list[Line]:
+    def posted_lines(self, data: Any, name: str) -> list[Line]:
         """Return every posted line, including blank ones."""
         keys = [column.key for column in self.columns]
         posted = [data.getlist(f"{name}-{key}" if key else name) for key in keys]
@@ -100,7 +100,7 @@ class LinesWidget(forms.Widget):
         return any(line[key] for key in typed)
 
     def value_from_datadict(self, data: Any, files: Any, name: str) -> TypedLines:
-        return TypedLines(line for line in self.posted(data, name) if self.is_typed(line))
+        return TypedLines(line for line in self.posted_lines(data, name) if self.is_typed(line))
 
     def value_omitted_from_data(self, data: Any, files: Any, name: str) -> bool:
         return False
@@ -113,7 +113,7 @@ class LinesField(ABC, forms.Field):
         super().__init__(widget=LinesWidget(columns), **{"required": False, **kwargs})
 
     @abstractmethod
-    def written(self, value: Any) -> Iterable[Line]:
+    def to_lines(self, value: Any) -> Iterable[Line]:
         """Write a value as lines."""
 
     @abstractmethod
@@ -128,7 +128,7 @@ class LinesField(ABC, forms.Field):
         if isinstance(value, TypedLines):
             return value
         try:
-            return TypedLines(self.written(value or []))
+            return TypedLines(self.to_lines(value or []))
         except (AttributeError, LookupError, TypeError, ValueError):
             # Stored in another shape by another version.
             return TypedLines()
@@ -159,7 +159,7 @@ class TextLines(LinesField):
         column = LineColumn("", label, kind=kind, placeholder=placeholder, names=names)
         super().__init__([column], **kwargs)
 
-    def written(self, value: Sequence[str]) -> Iterable[Line]:
+    def to_lines(self, value: Sequence[str]) -> Iterable[Line]:
         return ({"": str(text)} for text in value)
 
     def read(self, lines: TypedLines) -> list[str]:
@@ -187,7 +187,7 @@ class RecordLines(LinesField):
         self.number_keys = number_keys
         self.bare_key = bare_key
 
-    def written(self, value: Sequence[Any]) -> Iterable[Line]:
+    def to_lines(self, value: Sequence[Any]) -> Iterable[Line]:
         for item in value:
             record = {self.bare_key: item} if isinstance(item, str) else item
             yield {
@@ -228,7 +228,7 @@ class KeyedTexts(LinesField):
         ]
         super().__init__(columns, **kwargs)
 
-    def written(self, value: Any) -> Iterable[Line]:
+    def to_lines(self, value: Any) -> Iterable[Line]:
         return ({"key": str(key), "text": str(text)} for key, text in dict(value).items())
 
     def read(self, lines: TypedLines) -> dict[str, str]:
@@ -249,7 +249,7 @@ def read_at(place: str, text: str, read: Callable[[str], Any]) -> Any:
         raise ValidationError(f"{place}: {message}" if place else message) from None
 
 
-def keyed(lines: TypedLines, label: str) -> Iterable[tuple[int, str, Line]]:
+def keyed_lines(lines: TypedLines, label: str) -> Iterable[tuple[int, str, Line]]:
     """Yield lines with number and key, which each one must have and none may share."""
     seen: set[str] = set()
     for number, line in enumerate(lines, 1):

@@ -43,9 +43,9 @@ class ModelInput(UnfoldAdminTextInputWidget):
 
     def get_context(self, name: str, value: Any, attrs: dict[str, Any] | None) -> dict[str, Any]:
         context: dict[str, Any] = super().get_context(name, value, attrs)
-        context["widget"]["offered"] = self.offered()
+        context["widget"]["offered"] = self.suggestions()
         return context
 
-    def offered(self) -> list[str]:
+    def suggestions(self) -> list[str]:
         """Return the models that it suggests."""
         return reachable_models()

@@ -53,7 +53,7 @@ class SpecForm(forms.ModelForm):
         except ValidationError as error:
             names = {key: key for key in self.mapping.elsewhere} | self.mapping.names
             fields = {key: name for key, name in names.items() if name in self.fields}
-            for loc, message in explained(error, model=spec, data=written):
+            for loc, message in explain_errors(error, model=spec, data=written):
                 field = field_of(loc, fields)
                 if field is not None and self.has_error(field):
                     continue  # Django already reported an error
@@ -62,7 +62,7 @@ class SpecForm(forms.ModelForm):
             return None
 
 
-def explained(
+def explain_errors(
     error: ValidationError, *, model: type[BaseModel], data: Any
 ) -> list[tuple[Loc, str]]:
     """Return the place and message of every error of a spec."""

@@ -11,7 +11,7 @@ from evals_app.admin.kit.lines import (
     LinesField,
     LinesWidget,
     TypedLines,
-    keyed,
+    keyed_lines,
     read_at,
 )
 from evals_app.admin.kit.values import KINDS, needs_text, read_value, write_value
@@ -42,13 +42,15 @@ class ValueLines(LinesField):
         super().__init__([LineColumn("key", key_label), _VALUE, _KIND], **kwargs)
         self.key_label = key_label
 
-    def written(self, value: Any) -> Iterable[Line]:
+    def to_lines(self, value: Any) -> Iterable[Line]:
         for key, item in dict(value).items():
             kind, text = write_value(item)
             yield {"key": key, "kind": kind, "value": text}
 
     def read(self, lines: TypedLines) -> dict[str, Any]:
-        return {key: _read(number, line) for number, key, line in keyed(lines, self.key_label)}
+        return {
+            key: _read(number, line) for number, key, line in keyed_lines(lines, self.key_label)
+        }
 
 
 class MatcherLines(LinesField):
@@ -58,11 +60,13 @@ class MatcherLines(LinesField):
         super().__init__([LineColumn("key", noun, names=names), _MUST, _VALUE, _KIND], **kwargs)
         self.noun = noun
 
-    def written(self, value: Any) -> Iterable[Line]:
+    def to_lines(self, value: Any) -> Iterable[Line]:
         return ({"key": key, **write_matcher(matcher)} for key, matcher in dict(value).items())
 
     def read(self, lines: TypedLines) -> dict[str, Any]:
-        return {key: read_matcher(number, line) for number, key, line in keyed(lines, self.noun)}
+        return {
+            key: read_matcher(number, line) for number, key, line in keyed_lines(lines, self.noun)
+        }
 
 
 UNSAID = object()  # the value of a blank input where null, "", [] and {} are values
@@ -89,9 +93,9 @@ class MatcherField(LinesField):
     def prepare_value(self, value: Any) -> TypedLines:
         if value is UNSAID:
             return TypedLines()
-        return value if isinstance(value, TypedLines) else TypedLines(self.written(value))
+        return value if isinstance(value, TypedLines) else TypedLines(self.to_lines(value))
 
-    def written(self, value: Any) -> Iterable[Line]:
+    def to_lines(self, value: Any) -> Iterable[Line]:
         return [write_matcher(value)]
 
     def read(self, lines: TypedLines) -> Any:

@@ -50,7 +50,7 @@ def results_context(run: Run) -> dict[str, Any]:
     """Return what came of grading again; nothing of a run that asked its agent."""
     if not run.grades_again:
         return {}
-    rows = _changed(run)
+    rows = _changed_verdicts(run)
     counts = {(row.source.verdict, row.verdict): row.in_all for row in rows}
     changed = sum(counts.values())
     noise = judge_noise_json(run.summary)
@@ -68,7 +68,7 @@ def results_context(run: Run) -> dict[str, Any]:
     }
 
 
-def _changed(run: Run) -> list[Any]:
+def _changed_verdicts(run: Run) -> list[Any]:
     """Return gradings whose verdict is not what it was, with how many changed in the same way.
 
     The first ones of each kind of change, in the order of the cases.

@@ -126,7 +126,7 @@ class CalibrationPages(ReadOnly):
     def passport(self, request: HttpRequest, digest: str) -> HttpResponse:
         """Show how one judge agrees with people on one criterion."""
         _see_executions(request)
-        compared = _passport(digest)
+        compared = _find_calibration(digest)
         yardstick, agreement = compared.yardstick, compared.agreement
         context = self.admin_site.each_context(request) | {
             "opts": self.opts,
@@ -138,7 +138,7 @@ class CalibrationPages(ReadOnly):
             "kind": _kind(yardstick),
             "scale": _SCALES.get(yardstick.scale, yardstick.scale),
             "words": agreement_in_words(agreement, blind=compared.blind),
-            "corrected": _corrected(compared),
+            "corrected": _corrected_rate(compared),
             "figures": list(_figures(agreement)),
             "disagreements": _disagreements(compared),
             "left_out": max(0, len(compared.disagreements) - MAX_SHOWN),
@@ -155,7 +155,7 @@ class CalibrationPages(ReadOnly):
         _see_executions(request)
         if not may_run(request):
             raise PermissionDenied
-        compared = _passport(digest)
+        compared = _find_calibration(digest)
         form = TryForm(request.POST if request.method == "POST" else None, auto_id="try_%s")
         by: Any = request.user
         context: dict[str, Any] = {"passport": compared, "form": form}
@@ -193,7 +193,7 @@ def _see_executions(request: HttpRequest) -> None:
         raise PermissionDenied
 
 
-def _passport(digest: str) -> Calibration:
+def _find_calibration(digest: str) -> Calibration:
     compared = passport(digest)
     if compared is None:
         raise Http404("No judge graded by this criterion.")
@@ -236,7 +236,7 @@ def _with_interval(rate: Proportion) -> str:
     return f"{_share(rate)} ({_interval(rate)})" if rate.total else UNKNOWN
 
 
-def _corrected(compared: Calibration) -> str:
+def _corrected_rate(compared: Calibration) -> str:
     """Say what people would find in the newest run."""
     known = corrected_pass_rate(compared)
     if known is None:
@@ -298,13 +298,13 @@ def _disagreements(compared: Calibration) -> list[Disagreement]:
                 judge=badge("passed" if answer.label.judge else "failed"),
                 by=review.by_name,
                 reason=review.reason,
-                judged=_judged(review),
+                judged=_judge_reason(review),
             )
         )
     return lines
 
 
-def _judged(review: Review) -> str:
+def _judge_reason(review: Review) -> str:
     """Return why the judge decided so; of a bullet, what it says of that."""
     if review.grade is None or review.item is None:
         return review.grade.reason if review.grade else ""

@@ -113,7 +113,7 @@ class GradeCheckPages(ReadOnly):
             **_conversation(item, criterion),
         }
         if context["is_answered"] or not may_say:
-            context |= _revealed(item, answers, cast("User", request.user).pk)
+            context |= _reveal_verdicts(item, answers, cast("User", request.user).pk)
         own = context.get("own")
         context["reason"] = request.POST.get("reason", own.reason if own else "")
         return render(request, "admin/evals_app/reviews/tasks/check.html", context)
@@ -206,7 +206,9 @@ def _turns(trial: Trial, last: int, *, whole: bool) -> list[tuple[TurnLine, bool
     ]
 
 
-def _revealed(item: ReviewItem, answers: tuple[AnswerButton, ...], person: int) -> dict[str, Any]:
+def _reveal_verdicts(
+    item: ReviewItem, answers: tuple[AnswerButton, ...], person: int
+) -> dict[str, Any]:
     """Return what the judge and other people say, and whether the person agrees."""
     checked = item_with_words(item)
     own = checked.word_of(person)

@@ -51,7 +51,7 @@ class JudgeUsage:
         return _share(self.counts["passed"], self.counts["failed"])
 
     @property
-    def passed(self) -> str:
+    def pass_rate_text(self) -> str:
         return share_text(self.counts["passed"], self.counts["passed"] + self.counts["failed"])
 
     @property

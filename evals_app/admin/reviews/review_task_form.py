@@ -59,7 +59,7 @@ class ReviewTaskForm(forms.Form):
         field.error_messages["required"] = "Choose at least one check."
 
     @property
-    def chosen(self) -> dict[str, Any]:
+    def task_options(self) -> dict[str, Any]:
         """The choices as `create_task` takes them."""
         data = self.cleaned_data
         checks = data.get("checks")

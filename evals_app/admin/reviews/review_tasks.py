@@ -99,7 +99,7 @@ class TaskList(ChangeList):
 class ReviewTaskAdmin(GradeCheckPages):
     """Tasks: started on the page of a run, worked on and read here."""
 
-    list_display = ("name", "status_badge", "mine", "people_shown", "created")
+    list_display = ("name", "status_badge", "mine", "people_shown", "when_created")
     list_filter = (AssigneeFilter, ClosedFilter)
     list_per_page = 25
     paginator = InfinitePaginator
@@ -144,7 +144,7 @@ class ReviewTaskAdmin(GradeCheckPages):
         return format_html("<div>{}</div>", format_html_join("", "{}<br>", ((x,) for x in lines)))
 
     @display(description="Created")
-    def created(self, task: ReviewTask) -> str:
+    def when_created(self, task: ReviewTask) -> str:
         return moment(task.created_at)
 
     # The page
@@ -203,7 +203,7 @@ class ReviewTaskAdmin(GradeCheckPages):
         if form.is_valid():
             try:
                 # admin_view() requires signing in.
-                task = create_task(run, by=cast("User", request.user), **form.chosen)
+                task = create_task(run, by=cast("User", request.user), **form.task_options)
             except CannotCheckError as error:
                 form.add_error(error.key if error.key in form.fields else None, error.problems)
             else:

@@ -143,7 +143,7 @@ class RunActions(ReadOnly):
             new = rerun(
                 form.run,
                 only=form.only,
-                cases=form.chosen,
+                cases=form.case_names,
                 version=form.chosen_version,
                 by=cast("User", request.user),
             )

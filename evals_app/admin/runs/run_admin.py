@@ -20,7 +20,7 @@ from unfold.admin import ModelAdmin
 from unfold.decorators import display
 from unfold.paginator import InfinitePaginator
 
-from evals_app.admin.comparing.retest_dialog import settle_context, settle_url
+from evals_app.admin.comparing.retest_dialog import retest_context, retest_url
 from evals_app.admin.comparing.views import Comparisons
 from evals_app.admin.history.case_history import CaseHistories
 from evals_app.admin.kit.presentation import (
@@ -36,7 +36,7 @@ from evals_app.admin.reviews.review_tasks import may_check_grades
 from evals_app.admin.runs.run_actions import RunActions
 from evals_app.admin.runs.run_progress import counters, progress, status_line
 from evals_app.admin.runs.run_reports import may_download, report_kinds, sent_report
-from evals_app.admin.runs.run_results import causes, frozen, results
+from evals_app.admin.runs.run_results import causes, results, snapshot_settings
 from evals_app.admin.runs.run_stops import go_on_label, may_go_on, stopped_line
 from evals_app.admin.starting.run_dialog import may_run
 from evals_app.engine.llm.pricing import usd_text
@@ -73,7 +73,7 @@ class RunAdmin(Comparisons, CaseHistories, GradesAgain, RunActions):
 
     list_display = (
         *("name", "verdict_badge", "counts", "score_shown", "cost", "tokens_shown", "agent_shown"),
-        *("took", "started"),
+        *("took", "when_started"),
     )
     list_filter = (SuiteFilter, "verdict", "status")
     list_select_related = ("suite",)
@@ -150,7 +150,7 @@ class RunAdmin(Comparisons, CaseHistories, GradesAgain, RunActions):
         return between(run.started_at, run.finished_at or timezone.now())
 
     @display(description="Started")
-    def started(self, run: Run) -> str:
+    def when_started(self, run: Run) -> str:
         return moment(run.started_at) or "not yet"
 
     # The page
@@ -174,13 +174,13 @@ class RunAdmin(Comparisons, CaseHistories, GradesAgain, RunActions):
         run: Run = context["original"]
         context |= self._live_context(request, run) | {
             "title": f"Run {run.pk}",
-            "frozen": frozen(run),
+            "frozen": snapshot_settings(run),
             "schedule": schedule_of(run),
             "transcripts": _transcripts(run),
             "pruned_at": _with_transcripts(run).pruned_at,
             **made_from(run),
             "show_history": False,
-            "settlements": settle_context(request, run)["settlements"],
+            "settlements": retest_context(request, run)["settlements"],
         }
         return super().render_change_form(request, context, *args, **kwargs)
 
@@ -239,7 +239,7 @@ class RunAdmin(Comparisons, CaseHistories, GradesAgain, RunActions):
             "regrade_url": regrade_url(run.pk) if may_start and _has_transcripts(run) else "",
             "may_be_baseline": run.is_baseline or not why_no_baseline(run),
             "report_kinds": report_kinds(request),
-            "settle_url": settle_url(request, run),
+            "retest_url": retest_url(request, run),
             "may_check_grades": may_check_grades(request, run),
         }
 

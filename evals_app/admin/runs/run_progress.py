@@ -107,7 +107,7 @@ def progress(run: Run) -> dict[str, Any]:
         "workers": plural(len(alive), "worker process", "worker processes") if alive else "",
         "blocked": [] if run.stop_reason else blocked_providers(run),
         "queued": plural(queued, "conversation") if queued and not run.stop_reason else "",
-        "retried": _retried(leased, now=now) if workers != 0 else "",
+        "retried": _retry_time(leased, now=now) if workers != 0 else "",
         "stuck": stuck_lines(problems, has_workers=workers != 0),
         **_running(run, leases, now=now, has_workers=workers != 0),
     }
@@ -126,7 +126,7 @@ def pace_line(run: Run, *, now: datetime) -> str:
     return f"{a_minute:,.0f} conversations a minute. About {left} left."
 
 
-def _retried(leased: Iterable[LeasedRows], *, now: datetime) -> str:
+def _retry_time(leased: Iterable[LeasedRows], *, now: datetime) -> str:
     """Return when interrupted conversations will be retried, as long as that is expected."""
     ends = [(rows.until, rows.number) for rows in leased if rows.until and rows.until <= now]
     soon = [(end, number) for end, number in ends if _taken_back_at(end) > now]
@@ -216,7 +216,7 @@ def _line(
         worker=f"{lease.host}, process {lease.pid}" if lease else "",
         doing=doing,
         slow=f"Slow: 95 % finish within {duration(usual * 1000)}" if usual and is_slow else "",
-        lost=_lost(lease, now=now, has_workers=has_workers),
+        lost=_lost_worker(lease, now=now, has_workers=has_workers),
     )
 
 
@@ -227,7 +227,7 @@ def _doing(row: Execution, lease: Lease | None) -> str:
     return f"{step[:1].upper()}{step[1:]}"
 
 
-def _lost(lease: Lease | None, *, now: datetime, has_workers: bool) -> str:
+def _lost_worker(lease: Lease | None, *, now: datetime, has_workers: bool) -> str:
     if lease is None:
         return "No worker has it"
     if lease.until > now:

@@ -373,7 +373,7 @@ def _each_k(values: Sequence[float]) -> str:
     return ", ".join(f"k={k}:\u00a0{percent(values[k - 1])}" for k in chosen)
 
 
-def frozen(run: Run) -> dict[str, str]:
+def snapshot_settings(run: Run) -> dict[str, str]:
     """Return what only the snapshot has, and a warning if judge and agent are of one family."""
     fixtures = json.loads(run.snapshot.content).get("fixtures", [])
     judges = [judge for judge in judges_in(run.judge) if not has_script(judge)]

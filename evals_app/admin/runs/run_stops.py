@@ -37,10 +37,10 @@ def cost_line(run: Run) -> str:
     ceiling = "" if run.max_cost_usd is None else f" of at most {usd_text(run.max_cost_usd)}"
     most = usd_text(run.reserved_usd)
     under_way = f" Calls in progress may cost up to {most}." if run.reserved_usd else ""
-    return f"Spent so far: {usd_text(run.spent_usd)}{ceiling}.{under_way}{_unsettled(run)}"
+    return f"Spent so far: {usd_text(run.spent_usd)}{ceiling}.{under_way}{_uncertain_cost(run)}"
 
 
-def _unsettled(run: Run) -> str:
+def _uncertain_cost(run: Run) -> str:
     if not run.unsettled_usd:
         return ""
     return f" Workers that crashed may have spent up to {usd_text(run.unsettled_usd)} more."
@@ -60,7 +60,7 @@ def stopped_line(run: Run) -> str:
     return (
         f"Stopped at its cost ceiling: spent {usd_text(run.spent_usd)} of"
         f" {usd_text(run.max_cost_usd)}, and the next call could have exceeded it."
-        f"{_unsettled(run)} {left}"
+        f"{_uncertain_cost(run)} {left}"
     )
 
 
@@ -71,7 +71,7 @@ def _stopped_by_month(run: Run) -> str:
     now = next((limit.in_words for limit in limits if limit.ceiling == run.reached_ceiling), "")
     return (
         f"Stopped at a ceiling: {label[0].lower()}{label[1:]} was reached. This run spent"
-        f" {usd_text(run.spent_usd)}.{_unsettled(run)} {now} Resume it next month, or once the"
+        f" {usd_text(run.spent_usd)}.{_uncertain_cost(run)} {now} Resume it next month, or once the"
         " ceiling is higher."
     )
 

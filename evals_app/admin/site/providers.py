@@ -21,7 +21,7 @@ from unfold.widgets import (
 
 from evals_app.admin.kit.money import UsdInput
 from evals_app.admin.kit.permissions import requires
-from evals_app.admin.kit.spec_form import SpecForm, explained
+from evals_app.admin.kit.spec_form import SpecForm, explain_errors
 from evals_app.admin.starting.run_dialog import leave_dialog
 from evals_app.engine.basics.permits import permits
 from evals_app.engine.llm.pricing import usd_text
@@ -139,7 +139,7 @@ class PriceForm(SpecForm, RowForm):
         # Not ModelForm's, which compares rows with the database one by one: prices may swap values.
         return self.cleaned_data
 
-    def written(self) -> dict[str, Any]:
+    def to_mapping(self) -> dict[str, Any]:
         """Return the price as in a file."""
         given = {name: self.cleaned_data[name] for name in PriceSpec.model_fields}
         return given | {"above_prompt_tokens": given["above_prompt_tokens"] or 0}
@@ -166,12 +166,12 @@ class PriceFormSet(OrderedFormSet):
             "provider": "-",
             "slug": "x",
             "kind": "anthropic",
-            "prices": [row.written() for row in self.kept_rows],
+            "prices": [row.to_mapping() for row in self.kept_rows],
         }
         try:
             self.specs = ProviderSpec.model_validate(written).prices
         except ValidationError as error:
-            for loc, message in explained(error, model=ProviderSpec, data=written):
+            for loc, message in explain_errors(error, model=ProviderSpec, data=written):
                 _, number, field = loc
                 self.kept_rows[int(number)].add_error(str(field), message)
 

@@ -20,7 +20,7 @@ from unfold.widgets import UnfoldAdminIntegerFieldWidget, UnfoldAdminTextInputWi
 from evals_app.admin.kit.choices import Choices
 from evals_app.admin.kit.model_choices import ModelInput
 from evals_app.admin.kit.presentation import agent_label, badge
-from evals_app.admin.kit.spec_form import explained
+from evals_app.admin.kit.spec_form import explain_errors
 from evals_app.admin.people.profile import ZoneField, ZoneInput
 from evals_app.admin.starting.run_choices import CeilingField
 from evals_app.admin.starting.run_dialog import may_run
@@ -120,7 +120,7 @@ class ScheduleForm(VersionedForm):
             try:
                 Rhythm.model_validate(written)
             except ValidationError as error:
-                for loc, message in explained(error, model=Rhythm, data=written):
+                for loc, message in explain_errors(error, model=Rhythm, data=written):
                     self.add_error(str(loc[0]), message)
         return cleaned
 
@@ -230,12 +230,12 @@ class ScheduleAdmin(Editor):
             context["problem"] = " ".join(error.messages)
         except ValidationError as error:
             context["problem"] = " ".join(
-                message for _, message in explained(error, model=Rhythm, data=written)
+                message for _, message in explain_errors(error, model=Rhythm, data=written)
             )
         else:
             schedule = Schedule(**written)
             schedule.next_at = rhythm.next(after=timezone.now())
-            context |= {"in_words": schedule.in_words, "times": _shown(schedule)}
+            context |= {"in_words": schedule.in_words, "times": _next_times(schedule)}
         return render(request, "admin/evals_app/site/schedule_times.html", context)
 
     def render_change_form(
@@ -245,7 +245,7 @@ class ScheduleAdmin(Editor):
         if (schedule := context.get("original")) is not None:
             context |= {
                 "problems_of_schedule": list(problems_of(schedule)) if schedule.is_enabled else [],
-                "times": _shown(schedule),
+                "times": _next_times(schedule),
                 "last": [_due_line(due) for due in last_due_runs(schedule)],
                 "last_at": moment(
                     schedule.due_runs.order_by("-due_at").values_list("due_at", flat=True).first()
@@ -258,7 +258,7 @@ class ScheduleAdmin(Editor):
         save_schedule(obj, suites=form.cleaned_data["suites"], by=person)
 
 
-def _shown(schedule: Schedule) -> list[str]:
+def _next_times(schedule: Schedule) -> list[str]:
     """Return the next times in the zone of the schedule."""
     zone = schedule.rhythm.zone if schedule.next_at else None
     return [day_and_time(at, zone) for at in next_times(schedule)]

@@ -142,7 +142,7 @@ class MonthlyCeilingAdmin(ModelAdmin):
     """The most that the site, or a person, may spend in a month."""
 
     form = CeilingForm
-    list_display = ["scope", "ceiling", "spent", "left"]
+    list_display = ["scope", "ceiling", "month_spent", "month_left"]
     list_display_links = ["scope"]
     list_select_related = ["person"]
     ordering = ["pk"]
@@ -175,11 +175,11 @@ class MonthlyCeilingAdmin(ModelAdmin):
         return usd_text(ceiling.max_usd)
 
     @display(description="Spent this month")
-    def spent(self, ceiling: Any) -> str:
+    def month_spent(self, ceiling: Any) -> str:
         return usd_text(ceiling.limit.spent_usd)
 
     @display(description="Left")
-    def left(self, ceiling: Any) -> str:
+    def month_left(self, ceiling: Any) -> str:
         return usd_text(ceiling.limit.left_usd)
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:

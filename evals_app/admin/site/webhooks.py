@@ -100,7 +100,7 @@ class WebhookAdmin(ModelAdmin):
 
     form = WebhookForm
     change_form_template = "admin/evals_app/site/webhooks/page.html"
-    list_display = ["name", "host", "show_format", "hears_of", "last", "enabled"]
+    list_display = ["name", "host", "show_format", "hears_of", "last", "is_enabled"]
     search_fields = ["name"]
     ordering = ["name", "pk"]
     when_empty = (
@@ -141,7 +141,7 @@ class WebhookAdmin(ModelAdmin):
         return format_html("<div>{}</div>", _sign(latest[0])) if latest else ""
 
     @display(description="Enabled", boolean=True)
-    def enabled(self, hook: Webhook) -> bool:
+    def is_enabled(self, hook: Webhook) -> bool:
         return hook.is_enabled
 
     # The page
@@ -181,7 +181,7 @@ class WebhookAdmin(ModelAdmin):
 
     def secret(self, request: HttpRequest, pk: int) -> HttpResponse:
         """Show the key that signs; a POST makes a new one."""
-        hook = self._found(request, pk)
+        hook = self._find_webhook(request, pk)
         if request.method == "POST":
             hook.renew_secret()
             hook.save(update_fields=["nonce"])
@@ -199,7 +199,7 @@ class WebhookAdmin(ModelAdmin):
 
     def test(self, request: HttpRequest, pk: int) -> HttpResponse:
         """Send a message about a made-up run."""
-        hook = self._found(request, pk)
+        hook = self._find_webhook(request, pk)
         note_edit(hook, user=request.user, note=TESTED)
         delivery = send_test(hook)
         if delivery.state == Delivery.State.DELIVERED:
@@ -212,7 +212,7 @@ class WebhookAdmin(ModelAdmin):
 
     def again(self, request: HttpRequest, pk: int, delivery: int) -> HttpResponse:
         """Send a message once more."""
-        hook = self._found(request, pk)
+        hook = self._find_webhook(request, pk)
         row = get_object_or_404(hook.deliveries, pk=delivery)
         if send_again(row):
             note_edit(hook, user=request.user, note=f"Sent message {row.message_id} again.")
@@ -221,7 +221,7 @@ class WebhookAdmin(ModelAdmin):
             messages.warning(request, "This message is still being sent.")
         return redirect("admin:evals_app_webhook_change", hook.pk)
 
-    def _found(self, request: HttpRequest, pk: int) -> Webhook:
+    def _find_webhook(self, request: HttpRequest, pk: int) -> Webhook:
         if not self.has_change_permission(request):
             raise PermissionDenied
         return get_object_or_404(Webhook, pk=pk)

@@ -39,7 +39,7 @@ class RerunForm(forms.Form):
         return f"{rerun_label(self.only, len(self.names))}?"
 
     @property
-    def chosen(self) -> Sequence[str] | None:
+    def case_names(self) -> Sequence[str] | None:
         """The names to run; None for all."""
         if self.case:
             return [self.case]

@@ -70,7 +70,7 @@ class RunSuitesForm(RunChoices):
 _MAY_RUN = requires(*RUNNING, "evals_app.view_suite")
 
 
-def _chosen(request: HttpRequest) -> dict[str, Any]:
+def _requested_choices(request: HttpRequest) -> dict[str, Any]:
     """Return what an address chooses: suites by key, or all, and tags."""
     keys = request.GET.getlist("suites")
     every = Suite.objects.current().values_list("pk", flat=True)
@@ -136,7 +136,9 @@ class RunsSuites(ModelAdmin):
         if not self.has_suites_permission(request):
             raise PermissionDenied
         posted = request.method == "POST"
-        form = RunSuitesForm(request, request.POST if posted else None, initial=_chosen(request))
+        form = RunSuitesForm(
+            request, request.POST if posted else None, initial=_requested_choices(request)
+        )
         if posted and form.is_valid():
             if suites := form.matching():
                 if runs := try_start_runs(request, suites, form):

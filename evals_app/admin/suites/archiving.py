@@ -46,7 +46,7 @@ class ArchivedSuiteFilter(ArchivedFilter):
     column = "suite__archived_at"
 
 
-def _confirmed(what: str, icon: str, text: str) -> Any:
+def _confirm_button(what: str, icon: str, text: str) -> Any:
     """Make a button with a dialog that asks first."""
     dialog = {"title": f"{what} this suite?", "description": text, "form_submit_text": what}
     named = {"description": what, "icon": icon, "url_path": what.lower()}
@@ -78,7 +78,7 @@ class Archiving(ModelAdmin):
         count = Suite.objects.filter(pk__in=queryset.values("pk")).restore()
         messages.success(request, f"{plural(count, 'suite')} restored.")
 
-    @_confirmed(
+    @_confirm_button(
         "Archive",
         "archive",
         "It is hidden from lists and cannot run until someone restores it. Its runs and results "
@@ -87,7 +87,7 @@ class Archiving(ModelAdmin):
     def archive_one(self, request: HttpRequest, form: object, object_id: str) -> HttpResponse:
         return self._one(request, object_id, self.archive)
 
-    @_confirmed("Restore", "unarchive", "It returns to the lists and can run again.")
+    @_confirm_button("Restore", "unarchive", "It returns to the lists and can run again.")
     def restore_one(self, request: HttpRequest, form: object, object_id: str) -> HttpResponse:
         return self._one(request, object_id, self.restore)
 

@@ -116,7 +116,7 @@ class CaseAdmin(Duplicating, ChecksEditor):
         suite = context["original"].suite if context.get("original") else None
         context |= self.checks_context(request)
         if chosen := suite or _suite_to_be(request):
-            context |= self.offered(chosen)
+            context |= self.suggested_names(chosen)
         if context.get("original") is None:
             context |= {"starts": starts(request), "template": chosen_template(request)}
         if suite is not None:
@@ -168,7 +168,7 @@ class CaseAdmin(Duplicating, ChecksEditor):
     def save_and_run(self, request: HttpRequest, obj: Case) -> None:
         """Show the button; the run starts after turns and checks are saved."""
 
-    def _saved(self, request: HttpRequest, case: Case) -> HttpResponse | None:
+    def _start_run(self, request: HttpRequest, case: Case) -> HttpResponse | None:
         """Start the run after "Save and run"."""
         if f"{self.opts.app_label}_{self.opts.model_name}_save_and_run" not in request.POST:
             return None
@@ -177,12 +177,14 @@ class CaseAdmin(Duplicating, ChecksEditor):
         return redirect(_try_out(case, request))
 
     def response_change(self, request: HttpRequest, obj: Case) -> HttpResponse:
-        return self._saved(request, obj) or super().response_change(request, obj)
+        return self._start_run(request, obj) or super().response_change(request, obj)
 
     def response_add(
         self, request: HttpRequest, obj: Case, post_url_continue: str | None = None
     ) -> HttpResponse:
-        return self._saved(request, obj) or super().response_add(request, obj, post_url_continue)
+        return self._start_run(request, obj) or super().response_add(
+            request, obj, post_url_continue
+        )
 
     def response_post_save_add(self, request: HttpRequest, obj: Case) -> HttpResponse:
         """Go on with the suite: its next case, or its first run."""

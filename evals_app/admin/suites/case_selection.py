@@ -97,18 +97,18 @@ class IntoForm(ActionForm):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         choice: Any = self.fields["into"]
-        choice.queryset = self.offered().order_by("name", "slug")
+        choice.queryset = self.suite_choices().order_by("name", "slug")
         choice.label_from_instance = lambda suite: f"{suite.name} ({suite.slug})"
 
-    def offered(self) -> QuerySet[Suite]:
+    def suite_choices(self) -> QuerySet[Suite]:
         return Suite.objects.current()
 
 
 class IntoOtherForm(IntoForm):
     """Which other suite."""
 
-    def offered(self) -> QuerySet[Suite]:
-        return super().offered().exclude(pk=self.suite.pk)
+    def suite_choices(self) -> QuerySet[Suite]:
+        return super().suite_choices().exclude(pk=self.suite.pk)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +130,7 @@ class ActionRequest:
         LogEntry.objects.log_actions(user.pk, [self.suite], CHANGE, sentence)
         LogEntry.objects.log_actions(user.pk, cases, flag, f"{what}.")
 
-    def done(self, what: str, count: int) -> None:
+    def report_success(self, what: str, count: int) -> None:
         """Tell the person."""
         messages.success(self.request, f"{what}: {plural(count, 'case')}.")
 
@@ -143,27 +143,27 @@ def _run(doing: ActionRequest) -> str | None:
 
 def _tag(doing: ActionRequest) -> None:
     tags = doing.asked["tags"]
-    what = f"Added {_quoted(tags)}"
-    _noted(doing, what, lambda: add_tags(doing.cases, tags))
+    what = f"Added {_quote_tags(tags)}"
+    _act_and_note(doing, what, lambda: add_tags(doing.cases, tags))
 
 
 def _untag(doing: ActionRequest) -> None:
     tags = doing.asked["tags"]
-    _noted(doing, f"Removed {_quoted(tags)}", lambda: remove_tags(doing.cases, tags))
+    _act_and_note(doing, f"Removed {_quote_tags(tags)}", lambda: remove_tags(doing.cases, tags))
 
 
 def _enable(doing: ActionRequest) -> None:
-    _noted(doing, "Enabled", lambda: set_enabled(doing.cases, enabled=True))
+    _act_and_note(doing, "Enabled", lambda: set_enabled(doing.cases, enabled=True))
 
 
 def _disable(doing: ActionRequest) -> None:
-    _noted(doing, "Disabled", lambda: set_enabled(doing.cases, enabled=False))
+    _act_and_note(doing, "Disabled", lambda: set_enabled(doing.cases, enabled=False))
 
 
 def _place(doing: ActionRequest) -> None:
     place = doing.asked["place"]
     place_cases(doing.suite, doing.cases.values_list("pk", flat=True), at=place)
-    doing.done(f"Moved to position {place:,}", doing.cases.count())
+    doing.report_success(f"Moved to position {place:,}", doing.cases.count())
 
 
 def _copy(doing: ActionRequest) -> None:
@@ -172,22 +172,24 @@ def _copy(doing: ActionRequest) -> None:
     user: Any = doing.request.user
     sentence = f"Copied {plural(count, 'case')} from suite “{doing.suite}”."
     LogEntry.objects.log_actions(user.pk, [into], CHANGE, sentence)
-    doing.done(f"Copied to “{into}”", count)
+    doing.report_success(f"Copied to “{into}”", count)
 
 
 def _move(doing: ActionRequest) -> None:
     into = doing.asked["into"]
     try:
-        _noted(doing, f"Moved to suite “{into}”", lambda: move_cases(doing.cases, into))
+        _act_and_note(doing, f"Moved to suite “{into}”", lambda: move_cases(doing.cases, into))
     except CannotError as error:
         messages.error(doing.request, str(error))
 
 
 def _delete(doing: ActionRequest) -> None:
-    _noted(doing, "Deleted", lambda: remove_cases(doing.cases), flag=DELETION)
+    _act_and_note(doing, "Deleted", lambda: remove_cases(doing.cases), flag=DELETION)
 
 
-def _noted(doing: ActionRequest, what: str, act: Callable[[], int], *, flag: int = CHANGE) -> None:
+def _act_and_note(
+    doing: ActionRequest, what: str, act: Callable[[], int], *, flag: int = CHANGE
+) -> None:
     """Act on the cases, and note it."""
     cases = list(
         doing.cases.only("suite", "name")
@@ -195,10 +197,10 @@ def _noted(doing: ActionRequest, what: str, act: Callable[[], int], *, flag: int
     with transaction.atomic():
         changed = act()
         doing.note(what, cases, flag=flag)
-    doing.done(what, changed)
+    doing.report_success(what, changed)
 
 
-def _quoted(tags: Sequence[str]) -> str:
+def _quote_tags(tags: Sequence[str]) -> str:
     return f"{'tag' if len(tags) == 1 else 'tags'} {', '.join(f'“{tag}”' for tag in tags)}"
 
 

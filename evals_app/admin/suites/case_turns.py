@@ -86,15 +86,15 @@ class TurnForm(SpecForm, RowForm):
         self.read({"user": "Validated by the form.", **{name: cleaned[name] for name in _MORE}})
 
     def clean_user(self) -> str:
-        return _replaced(self.cleaned_data["user"])
+        return _without_placeholders(self.cleaned_data["user"])
 
     def clean_expected(self) -> str | None:
-        expected = _replaced(self.cleaned_data["expected"])
+        expected = _without_placeholders(self.cleaned_data["expected"])
         # Only files can expect an empty text; the form keeps it.
         return expected or ("" if self.initial.get("expected") == "" else None)
 
 
-def _replaced(text: str) -> str:
+def _without_placeholders(text: str) -> str:
     """Return a text without placeholders of a template; they would be sent to the agent."""
     if problem := to_replace(text):
         raise forms.ValidationError(problem)

@@ -165,7 +165,7 @@ class SuiteAdmin(Archiving, SuitePages, RunsSuites, ExportsSuites, Duplicating, 
     ) -> HttpResponse:
         context |= self.checks_context(request)
         if (suite := context.get("original")) is not None:
-            context |= self.offered(suite) | self.head(request, suite, tab="settings")
+            context |= self.suggested_names(suite) | self.head(request, suite, tab="settings")
             context["actions_detail"] = []  # the head has them
         return super().render_change_form(request, context, *args, **kwargs)
 

@@ -161,15 +161,15 @@ def _line(case: Case, result: CaseResult | None, number: int | None) -> CaseLine
 
 
 def _checks(turns: Sequence[Turn], case: Case) -> str:
-    own = sum(_enabled(turn.assertions.all()) for turn in turns)
-    own += _enabled(case.final_assertions.all())
+    own = sum(_count_enabled(turn.assertions.all()) for turn in turns)
+    own += _count_enabled(case.final_assertions.all())
     takes_suites = any(turn.checks != Turn.Checks.OWN for turn in turns)
     if takes_suites:
         return f"{plural(own, 'check')} + suite" if own else "checks of the suite"
     return plural(own, "check")
 
 
-def _enabled(checks: Iterable[Any]) -> int:
+def _count_enabled(checks: Iterable[Any]) -> int:
     return sum(check.enabled for check in checks)
 
 

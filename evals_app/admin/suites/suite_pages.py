@@ -13,7 +13,7 @@ from django.views.decorators.http import require_GET
 from unfold.admin import ModelAdmin
 
 from evals_app.admin.agents.copies import copy_case
-from evals_app.admin.history.highlights import notable_lists
+from evals_app.admin.history.highlights import highlight_lists
 from evals_app.admin.history.suite_verdict import standing_text
 from evals_app.admin.history.trends import suite_trend
 from evals_app.admin.kit.presentation import plural, run_badges
@@ -71,7 +71,7 @@ class SuitePages(ModelAdmin):
             ),
             path(
                 "<int:pk>/notable/",
-                wrap(require_GET(self.notable)),
+                wrap(require_GET(self.highlights)),
                 name="evals_app_suite_notable",
             ),
             path("<int:pk>/judges/", require_GET(wrap(self.judges)), name="evals_app_suite_judges"),
@@ -158,12 +158,12 @@ class SuitePages(ModelAdmin):
         }
         return render(request, f"{_TEMPLATES}/results.html", context)
 
-    def notable(self, request: HttpRequest, pk: int) -> HttpResponse:
+    def highlights(self, request: HttpRequest, pk: int) -> HttpResponse:
         """Return what is worth a look in the last runs of a suite: a part of the page of its results."""
         if not (self.has_view_permission(request) and request.user.has_perm("evals_app.view_run")):
             raise PermissionDenied
         suite = get_object_or_404(Suite.objects.only("slug"), pk=pk)
-        return render(request, f"{_TEMPLATES}/notable.html", {"lists": notable_lists(suite)})
+        return render(request, f"{_TEMPLATES}/notable.html", {"lists": highlight_lists(suite)})
 
     # Cases
 
@@ -219,7 +219,7 @@ class SuitePages(ModelAdmin):
                     "count": count,
                     "more": count - len(names),
                     "back": back,
-                    "posted": _posted(request),
+                    "posted": _posted_selection(request),
                 }
                 if action is ACTIONS["run"]:
                     context["size"] = size_of_run(request, suite, cases)
@@ -247,7 +247,7 @@ class SuitePages(ModelAdmin):
         return redirect(_url_of_place(suite, case))
 
 
-def _posted(request: HttpRequest) -> list[tuple[str, str]]:
+def _posted_selection(request: HttpRequest) -> list[tuple[str, str]]:
     """Return what a page posted about its selection, to post it again with the answer."""
     names = ("do", "case", "everything")
     return [(name, value) for name in names for value in request.POST.getlist(name)]

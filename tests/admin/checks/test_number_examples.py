@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from evals_app.admin.checks.number_examples import SelectWithExample, filled
+from evals_app.admin.checks.number_examples import SelectWithExample, fill_number
 from evals_app.admin.checks.options_form import options_form_class
 from evals_app.engine.graders.numbers import Numeric
 from evals_app.engine.record.trial import View
@@ -18,11 +18,11 @@ EXAMPLES: dict[str, Any] = mark_of(Numeric.model_fields["extract"], "reply_examp
 @pytest.mark.parametrize("extract", EXAMPLES)
 @pytest.mark.parametrize("number", [14, 204, 60.94, -5, "0.5", "", "about 7", None])
 def test_the_replies_pass_and_fail_as_they_should(extract: Any, number: Any) -> None:
-    value = float(filled("{number}", number))
+    value = float(fill_number("{number}", number))
     grader = Numeric(value=value, extract=extract)
 
     verdicts = [
-        grader.grade(View(make_trial(make_turn(filled(reply, number))))).passed
+        grader.grade(View(make_trial(make_turn(fill_number(reply, number))))).passed
         for reply in EXAMPLES[extract]
     ]
 

@@ -112,7 +112,7 @@ def form_with(**posted: Any) -> OptionsForm:
 def written(**posted: Any) -> dict[str, Any]:
     form = form_with(**posted)
     assert form.is_valid(), form.errors
-    return form.written()
+    return form.to_mapping()
 
 
 @pytest.mark.parametrize(
@@ -217,7 +217,7 @@ def test_the_example_of_every_kind_goes_through_its_form_unchanged(kind: str) ->
     form = form_class(data)
 
     assert form.is_valid(), form.errors
-    spec = AssertionSpec.model_validate({"type": kind, **form.written()})
+    spec = AssertionSpec.model_validate({"type": kind, **form.to_mapping()})
     assert spec.grader == grader.model_validate(grader.example)
 
 
@@ -234,4 +234,4 @@ def test_a_place_in_a_reply_is_a_line_of_text() -> None:
     form = options_form_class("numeric")({"value": "5", "response_path": "order.total"})
 
     assert form.is_valid(), form.errors
-    assert form.written()["response_path"] == "order.total"
+    assert form.to_mapping()["response_path"] == "order.total"

@@ -144,7 +144,7 @@ def test_turns_that_did_not_run_are_shown_with_their_grades() -> None:
     turns = turn_lines(trial, [make_grade(3, passed=False)], scale="0-1", known={})
 
     assert [turn.record is not None for turn in turns] == [True, False, False]
-    assert turns[2].missed == 1
+    assert turns[2].missed_checks == 1
 
 
 def test_without_a_transcript_the_grades_remain() -> None:

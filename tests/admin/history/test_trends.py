@@ -76,7 +76,7 @@ def test_runs_with_other_cases_than_the_run_before_are_marked(
     assert trend is not None
     assert [label.endswith("*") for label in json.loads(trend.chart.data)["labels"]] == marks
     (line,) = context["suites"]
-    assert [point.run.pk in line.edited for point in line.points] == marks
+    assert [point.run.pk in line.edited_runs for point in line.points] == marks
     assert line.sparkline.count("other cases") == len(edited)
     assert line.sparkline.count("M") == 1 + len(edited)
     for text in (page, results):

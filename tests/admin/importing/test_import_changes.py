@@ -5,7 +5,7 @@ import pytest
 from evals_app.admin.importing.import_changes import (
     MAX_DIFFERENCES,
     ObjectPreview,
-    counted,
+    count_by_kind,
     place_words,
 )
 from evals_app.engine.suites.suite_spec import SuiteSpec
@@ -101,6 +101,6 @@ def test_a_case_tells_what_is_checked(turn: dict[str, Any], expected: str, check
 def test_objects_are_counted_by_kind_suites_first() -> None:
     kinds = ["agent", "suite", "entity type", "entity type", "suite"]
 
-    assert counted(ObjectChange(kind, "a", "created") for kind in kinds) == (  # type: ignore[arg-type]
+    assert count_by_kind(ObjectChange(kind, "a", "created") for kind in kinds) == (  # type: ignore[arg-type]
         "2 suites, 1 agent and 2 entity types"
     )

@@ -25,7 +25,7 @@ def test_records_are_read_and_one_key_alone_is_bare() -> None:
     read = posted(field, name=["a", "b"], args=["", '{"x": 1}'])
 
     assert read == ["a", {"name": "b", "args": {"x": 1}}]
-    assert list(field.written(read)) == [{"name": "a"}, {"name": "b", "args": '{"x": 1}'}]
+    assert list(field.to_lines(read)) == [{"name": "a"}, {"name": "b", "args": '{"x": 1}'}]
 
 
 def test_columns_of_different_length_lose_nothing() -> None:

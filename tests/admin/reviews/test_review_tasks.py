@@ -101,7 +101,7 @@ def test_of_a_large_run_checks_that_are_not_offered_are_drawn_unless_some_are_un
     for checks in (offered, offered[:1]):
         form = ReviewTaskForm(run, data={"count": 3, "checks": checks})
         assert form.is_valid()
-        chosen.append(form.chosen["checks"])
+        chosen.append(form.task_options["checks"])
 
     assert chosen == [None, ["Polite"]]
 
