@@ -1,7 +1,7 @@
 """The access log: a line for each request, without its query, its headers and its secrets.
 
-Requests are counted here, too. Each process of the web server counts for itself and adds what it has to
-the tallies every few seconds: so a scrape, which reaches any of them, sees those of all.
+Requests are counted here, too. Each process of the web server counts for itself and adds its counts to
+the tallies every few seconds, so a scrape of any process covers all of them.
 """
 
 import logging
@@ -46,7 +46,7 @@ class UncountedRequests:
             self._counts.update(counts | duration(REQUEST_SECONDS, took_ms))
 
     def add(self) -> None:
-        """Add them to the tallies, or later if the database does not answer."""
+        """Add them to the tallies; keep them for later if the database does not answer."""
         with self._lock:
             counts, self._counts = self._counts, Counter()
         try:
@@ -67,9 +67,9 @@ requests = UncountedRequests()
 
 
 class AccessLog:
-    """Write who asked for what, and how it was answered.
+    """Log who asked for what, and how it was answered.
 
-    Probes and files of pages are only written at level DEBUG. The time ends when the answer begins;
+    Probes and static files are only logged at level DEBUG. The time ends when the answer begins;
     the size of an answer that is made while it is sent is unknown.
     """
 
@@ -99,7 +99,7 @@ class AccessLog:
 
 
 def _path(request: HttpRequest) -> str:
-    """Return the path in one line, without the secret of a link."""
+    """Return the path on one line, without the secret of a link."""
     path = escape_uri_path(request.path)
     match = request.resolver_match
     secret = match.kwargs.get(_SECRET) if match else None

@@ -1,6 +1,6 @@
 """The command line: `manage.py` in the project folder, `evalwell` where the package is installed.
 
-Whatever is wrong with the set-up is one line on stderr and exit code 2, never 1: for CI that would
+Errors in the set-up are reported in one line on stderr with exit code 2, never 1: for CI, 1 would
 mean that an agent has failed. `--traceback` shows where it comes from.
 """
 
@@ -32,7 +32,9 @@ class Utility(ManagementUtility):
     """Django's own, which exits with 1 for a command that does not exist."""
 
     def fetch_command(self, subcommand: str) -> Any:
-        _ = settings.INSTALLED_APPS  # or what is wrong with the settings would pass for the command
+        _ = (
+            settings.INSTALLED_APPS
+        )  # otherwise an error in the settings would be reported as one of the command
         known = get_commands()
         if subcommand not in known:
             near = difflib.get_close_matches(subcommand, known, n=1)
@@ -48,11 +50,11 @@ class Utility(ManagementUtility):
 
 def main() -> None:
     """Hand the command line to Django, with this site's settings."""
-    # Modules are no garbage, and memory goes with the process: to search for it while commands are
-    # loaded, and once more at the end, would take a third of a short command's time.
+    # Modules are not garbage, and memory ends with the process: collecting while commands are
+    # loaded, and again at the end, would take a third of a short command's time.
     gc.disable()
     atexit.register(gc.freeze)
-    os.umask(0o077)  # database, exports, caches: what we write is for this user alone
+    os.umask(0o077)  # database, exports, caches: only this user may read what we write
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "evalsite.settings")
     with ExitStack() as stack:
         try:
@@ -98,13 +100,13 @@ def _runs_files(arguments: Sequence[str]) -> bool:
     described = BaseCommand()
     described.help = run_options.HELP
     parser = described.create_parser(sys.argv[0], "run_evals")
-    parser.called_from_command_line = True  # else an error would be an exception
+    parser.called_from_command_line = True  # otherwise an error would raise an exception
     run_options.add_run_options(parser)
     return bool(run_options.paths_of(parser.parse_args(arguments).suites))
 
 
 def refuse(problem: str) -> None:
-    """Say what is wrong with the set-up, and end."""
+    """Report what is wrong with the set-up, and exit."""
     sys.stderr.write(f"{problem}\n")
     sys.exit(WRONG_SETUP)
 

@@ -91,7 +91,7 @@ def _existing(user: Any) -> dict[str, bool]:
 
 
 def _worse(suites: Sequence[SuiteLine]) -> list[dict[str, Any]]:
-    """Return suites with cases that got worse since their previous whole run, or were settled to be."""
+    """Return suites with cases that got worse since their previous whole run, or that a settlement confirmed."""
     compare = reverse("admin:evals_app_run_compare")
     return [
         {
@@ -128,7 +128,7 @@ def _is_newer(moment: datetime | None, line: SuiteLine) -> bool:
 
 
 def _calm(suites: Sequence[SuiteLine]) -> tuple[str, str]:
-    """Return what to say where nothing got worse, in a word and in a sentence, as far as it is known."""
+    """Return a word and a sentence for when nothing got worse, as far as that is known."""
     known = [line.changes for line in suites if line.changes and line.changes.compared]
     if not known:
         return "—", "Nothing to compare with yet."
@@ -139,7 +139,7 @@ def _calm(suites: Sequence[SuiteLine]) -> tuple[str, str]:
             f"But {plural(lost, 'case')} that passed in the run before did not pass now: by chance,"
             " or not graded."
         )
-    # Of what failed twice nothing got worse; that must not read as if all were well.
+    # A case that failed twice did not get worse, but the page must not read as if all were well.
     if failed := sum(line.last.run.verdict == Run.Verdict.FAILED for line in suites if line.last):
         first += f" The last run of {plural(failed, 'suite')} failed."
     rest = len(suites) - len(known)

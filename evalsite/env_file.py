@@ -10,7 +10,7 @@ def read_env_file(path: Path) -> dict[str, str]:
     """Return the variables of a file with lines like `NAME=VALUE`; values are taken as they are.
 
     Raises:
-        ImproperlyConfigured: it cannot be read; no message repeats a line, which may have a key.
+        ImproperlyConfigured: it cannot be read; no message repeats a line, which may contain a key.
     """
     try:
         with path.open(encoding="utf-8") as file:
@@ -24,7 +24,7 @@ def read_env_file(path: Path) -> dict[str, str]:
     variables = {}
     for line in lines:
         if line.error or (line.key is not None and line.value is None):
-            # What is before it on empty lines counts as part of it.
+            # The match includes empty lines before it.
             blank = len(line.original.string) - len(line.original.string.lstrip("\n"))
             raise ImproperlyConfigured(
                 f"{path}:{line.original.line + blank}: expected NAME=VALUE, or # before a comment."

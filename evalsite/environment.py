@@ -23,7 +23,7 @@ SCHEMES = ("sqlite", "postgres", "postgresql")
 MAIL_PORTS = {"smtp": 587, "smtps": 465, "smtp+plain": 25}
 REDIS_SCHEMES = ("redis", "rediss", "unix")
 
-# Variables that begin like those of this site, and must be one of them.
+# Variables with these prefixes must be known ones.
 _OURS = ("EVALWELL_", "EVALS_")
 # Variables that are read only under some settings, or that are set for programs and tests.
 _ELSEWHERE = {
@@ -43,7 +43,7 @@ SQLITE_OPTIONS = {
 
 # TCP alone waits up to two hours for a machine that is cut off. Both ends give up after 30 s, before
 # a lease (45 s) ends: the client on a silent server, and the server on a transaction whose client
-# is silent, because its row locks block everyone else. The server's TCP limits are for a client that
+# is silent, because its row locks block everyone else. The server's TCP limits cover a client that
 # vanished in the middle of a message: for the server such a transaction is not idle.
 POSTGRESQL_OPTIONS: dict[str, Any] = {
     "connect_timeout": 10,
@@ -63,7 +63,7 @@ def text(name: str, default: str) -> str:
 
 
 def unknown() -> dict[str, str]:
-    """Return the variables that look like ours but are unknown, with the nearest known one."""
+    """Return unknown variables with our prefixes, with the nearest known one."""
     known = sorted(_read | _ELSEWHERE)
     return {
         name: nearest(name, known)
@@ -216,7 +216,7 @@ def _parts(name: str, address: str) -> SplitResult:
         parts = urlsplit(address)
         _ = parts.port  # is read only now
     except ValueError as error:
-        # Without Python's message, which quotes the part that it could not read.
+        # Without Python's message, which quotes the unreadable part.
         raise ImproperlyConfigured(f"{name} has a malformed host or port.") from error
     return parts
 
@@ -269,7 +269,7 @@ def web_address(name: str, default: str) -> str:
 
 
 class MailServer(NamedTuple):
-    """Where e-mail is handed over, and how the connection is encrypted."""
+    """The server that takes our e-mail, and how the connection is encrypted."""
 
     host: str
     port: int

@@ -105,7 +105,7 @@ page_not_found = _refusing(404, "There is nothing at {path}.", _missing)
 
 
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:  # noqa: ARG001 - Django's signature
-    """Answer a form that does not come from this session of this browser."""
+    """Refuse a form that does not come from this session of this browser."""
     return _page(
         request,
         403,
@@ -118,7 +118,7 @@ def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:  # noq
 
 
 def _draft_note(request: HttpRequest) -> str:
-    """Say where the text of a form is: see fixtures_app/drafts.js."""
+    """Return where the text of the form was kept: see fixtures_app/drafts.js."""
     has_draft = request.method == "POST" and "_draft" in request.POST
     return "Your browser has kept what you typed in the form." if has_draft else ""
 
@@ -139,7 +139,7 @@ def _right(request: HttpRequest) -> str:
 def _page(
     request: HttpRequest, status: int, title: str, *lines: str, is_inside: bool = False
 ) -> HttpResponse:
-    """Answer with a page; `is_inside`: in the frame of the site, for whoever may see that."""
+    """Answer with a page; `is_inside`: in the frame of the site, if the person may see it."""
     is_inside = is_inside and _may_enter(request)
     frame: dict[str, Any] = admin.site.each_context(request) if is_inside else {}
     texts: Sequence[str] = [line for line in lines if line]
@@ -156,7 +156,7 @@ def _may_enter(request: HttpRequest) -> bool:
 
 
 def _came_from(request: HttpRequest) -> str:
-    """Return the page of this site that led here; empty if it is unknown or this very page."""
+    """Return the previous page of this site; empty if unknown or this same page."""
     origin = request.headers.get("Referer", "")
     is_ours = url_has_allowed_host_and_scheme(origin, {request.get_host()})
     return origin if is_ours and origin != request.build_absolute_uri() else ""

@@ -1,4 +1,4 @@
-"""The guide in `docs/`, served inside the site: what people read on GitHub they read here too.
+"""The guide in `docs/`, served inside the site: the same pages as on GitHub.
 
 `docs/README.md` lists the pages in their order, so a page that it does not name is not served.
 """
@@ -81,7 +81,7 @@ def _point_into_the_site(token: Token) -> None:
     name = PurePosixPath(file)
     if token.type == "image":
         token.attrSet(key, reverse("help_image", args=[name.name]))
-        # With its size, a picture that loads late moves nothing that someone reads.
+        # With its size set, a picture that loads late does not move the text.
         width, height = _size(DOCS / file)
         token.attrs |= {"loading": "lazy", "width": width, "height": height}
     elif name.suffix == ".md" and name.parent == PurePosixPath():

@@ -1,4 +1,4 @@
-"""Lines of the log: their format, what they were written for, and an unavailable database."""
+"""Lines of the log: their format, their context, and errors of an unavailable database."""
 
 import json
 import logging
@@ -22,15 +22,15 @@ class CurrentRequest(NamedTuple):
     id: str
 
 
-# What this thread answers. Not cleared after it: the last lines about a request come later.
+# The request that this thread answers. Not cleared: the last lines about a request come later.
 CURRENT_REQUEST: ContextVar[CurrentRequest | None] = ContextVar("asked", default=None)
 
-# What a line was written for, and what the access log knows of a request.
+# The context of a line, and what the access log knows about a request.
 CONTEXT = ("run", "execution", "request_id", "user")
 OF_REQUESTS = ("method", "path", "status", "ms", "bytes")
 
 
-# What Django raises for requests that it or a view refuses, and logs with a traceback.
+# Exceptions for refused requests, which Django logs with a traceback.
 _REFUSALS = (PermissionDenied, BadRequest, SuspiciousOperation, MultiPartParserError)
 
 
@@ -42,7 +42,7 @@ def is_away(error: BaseException | None) -> bool:
 
 
 class OneLine(logging.Filter):
-    """Shorten errors that the code did not cause to one line: tracebacks would hide those that it did.
+    """Shorten errors that are not bugs to one line, so that their tracebacks do not hide bugs.
 
     The database is unavailable, or a request was refused.
     """
@@ -57,7 +57,7 @@ class OneLine(logging.Filter):
 
 
 class ContextFilter(logging.Filter):
-    """Note in which run, execution or request a line was written, as far as that is known."""
+    """Add the run, execution or request of a line, as far as they are known."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         asked = CURRENT_REQUEST.get()
@@ -67,13 +67,13 @@ class ContextFilter(logging.Filter):
             "request_id": asked and asked.id,
             "user": asked and _user_name(asked.request),
         }
-        # Who writes the line may know better.
+        # The caller's own values take precedence.
         record.__dict__.update(known | {n: v for n, v in record.__dict__.items() if n in known})
         return True
 
 
 def _user_name(request: HttpRequest) -> str:
-    """Return who sent a request, if that is known already: the log does not ask the database."""
+    """Return who sent a request, if already loaded: the log does not query the database."""
     user = getattr(request, "user", None)
     if isinstance(user, SimpleLazyObject):
         user = getattr(request, "_cached_user", None)
@@ -81,7 +81,7 @@ def _user_name(request: HttpRequest) -> str:
 
 
 class TextFormatter(logging.Formatter):
-    """A line for people; what it was written for follows in brackets."""
+    """A line for people; its context follows in brackets."""
 
     def __init__(self) -> None:
         super().__init__("{asctime} {levelname} {name}: {message}", style="{")

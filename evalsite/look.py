@@ -5,7 +5,7 @@ from typing import Any
 from django.templatetags.static import static
 from django.urls import reverse_lazy
 
-# Ink blue: apart from the colours of verdicts. 600 on white and 400 on the dark ground reach 4.5:1.
+# Ink blue: distinct from the colours of verdicts. 600 on white and 400 on the dark ground reach 4.5:1.
 _ACCENT = {
     "50": "oklch(97.5% .012 264)",
     "100": "oklch(94.5% .028 264)",

@@ -1,4 +1,4 @@
-"""What the site does and did, for Prometheus; all of it from rows, so every process reports the same.
+"""Metrics for Prometheus, all from rows, so every process reports the same.
 
 Source of the format: https://prometheus.io/docs/instrumenting/exposition_formats/. Not written with
 prometheus_client: where that is installed django-q2 imports it, and every command pays 0.1 s for it.
@@ -154,7 +154,7 @@ def _leases() -> Metric:
     return metric
 
 
-# What is counted when it happens: by itself, by labels, and durations.
+# Counted as they happen: plain counts, counts by label, and durations.
 _PLAIN = {
     Tally.LEASES_REAPED: "Leases taken back from dead processes.",
     Tally.RESULTS_REFUSED: "Results refused because their lease had been taken back.",
@@ -187,7 +187,7 @@ def _tallies() -> Iterator[Metric]:
 
 
 def _histogram(name: str, text: str, counts: Mapping[str, int]) -> Metric:
-    """Add buckets up, as Prometheus wants them: each has what took less, too."""
+    """Return cumulative buckets, as Prometheus expects them."""
     metric = Metric(f"evalwell_{name}", text, "histogram")
     total = 0
     for end in tallies.BUCKETS:

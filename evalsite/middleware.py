@@ -44,16 +44,16 @@ class ContentSecurityPolicy:
 
 
 class PrivateAnswers:
-    """Let no browser or proxy keep answers of the REST API: they have conversations and prompts.
+    """Keep browsers and proxies from storing answers of the REST API: they contain conversations and prompts.
 
-    Who asks with `If-None-Match` keeps the answer on their own.
+    Clients that send `If-None-Match` store the answer themselves.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        """Answer the request; what a view says itself is kept."""
+        """Answer the request; a header that a view sets itself is kept."""
         response = self.get_response(request)
         if request.path.startswith("/api/"):
             response.headers.setdefault("Cache-Control", "private, no-store")
@@ -69,7 +69,7 @@ def healthz(_request: HttpRequest) -> HttpResponse:
 @require_safe
 @never_cache
 def readyz(_request: HttpRequest) -> JsonResponse:
-    """Answer whether this process can serve people; missing workers are only a warning."""
+    """Answer whether this process can serve requests; missing workers are only a warning."""
     try:
         problems = list(_missing_migrations())
         warnings = [] if problems or live_workers().exists() else [NO_WORKER]
@@ -108,7 +108,7 @@ class Probes:
 class PossibleIds:
     """Answer 404 for addresses with an id that no row can have.
 
-    Unfold hands any text to the actions of a row; Django's own pages of a row know what to do.
+    Unfold passes any text to the actions of a row; Django's own pages of a row handle it.
     """
 
     most = models.BigIntegerField.MAX_BIGINT

@@ -1,4 +1,4 @@
-"""Gives each request an id: in its answer, in problems of REST and, as `request_id`, for log lines."""
+"""Give each request an id: in its answer, in problems of REST and, as `request_id`, in log lines."""
 
 import re
 from collections.abc import Callable
@@ -16,7 +16,7 @@ _VALID_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/+=-]{0,127}")
 
 
 class RequestId:
-    """Take the id that the client or a proxy sent, if it is sound, or make one; and answer it."""
+    """Use the id that the client or a proxy sent, if valid, or make one; and return it."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response

@@ -37,11 +37,11 @@ SESSION_COOKIE_SAMESITE = "Lax"
 CSRF_FAILURE_VIEW = "evalsite.errors.csrf_failure"
 CSRF_COOKIE_SAMESITE = "Lax"
 if environment.flag("EVALWELL_HTTPS"):
-    # A proxy in front ends TLS; it must set this header itself, whatever the client sent.
+    # A proxy in front terminates TLS; it must overwrite this header.
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
     SECURE_HSTS_SECONDS = 365 * 24 * 3600
     SECURE_SSL_REDIRECT = True
-    # Called by neighbouring machines, without the proxy.
+    # Requested by neighbouring machines, without the proxy.
     SECURE_REDIRECT_EXEMPT = ["^healthz$", "^readyz$", "^metrics$"]
     # HSTS for all names below this one, and in the lists of browsers, would bind other sites too:
     # the owner of the domain configures that in the proxy.
@@ -84,7 +84,7 @@ MIDDLEWARE = [
     "evalsite.middleware.PrivateAnswers",
     "evalsite.middleware.Probes",
     "whitenoise.middleware.WhiteNoiseMiddleware",
-    "django.middleware.gzip.GZipMiddleware",  # hides the length, so that secrets cannot be guessed
+    "django.middleware.gzip.GZipMiddleware",  # hides the length, so that compression does not leak secrets
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -94,7 +94,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "evalsite.sign_in.BrowserCookie",
-    "axes.middleware.AxesMiddleware",  # the last, says axes
+    "axes.middleware.AxesMiddleware",  # must be the last for axes
 ]
 ROOT_URLCONF = "evalsite.urls"
 WSGI_APPLICATION = "evalsite.wsgi.application"
@@ -125,7 +125,9 @@ AXES_HANDLER = "evalsite.sign_in.SignInLimits"
 AXES_FAILURE_LIMIT = 1  # see the handler
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"], "ip_address", "username"]
 AXES_COOLOFF_TIME = timedelta(minutes=15)
-AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False  # or an attacker could keep a name locked
+AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = (
+    False  # otherwise an attacker could keep a name locked
+)
 AXES_RESET_ON_SUCCESS = True
 AXES_CLIENT_IP_CALLABLE = "evals_app.requests.throttles.address_of"
 AXES_CLIENT_STR_CALLABLE = "evalsite.sign_in.loggable_name"
@@ -156,7 +158,7 @@ DATABASES = {
 }
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 IS_SQLITE = DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3"
-if IS_SQLITE:  # how long a transaction waits for another one to end
+if IS_SQLITE:  # how long a transaction waits for another one
     DATABASES["default"]["OPTIONS"]["timeout"] = environment.seconds(
         "EVALWELL_SQLITE_TIMEOUT_S", 30
     )
@@ -180,7 +182,7 @@ STATIC_URL = "/static/"
 STATICFILES_DIRS = [FILES_DIR / "static"]  # before those of packages: our icons replace Unfold's
 STATIC_ROOT = DATA_DIR / "static"
 STATIC_ROOT.mkdir(exist_ok=True)  # WhiteNoise warns about a directory that is missing
-WHITENOISE_USE_FINDERS = True  # what is not collected comes straight from the packages
+WHITENOISE_USE_FINDERS = True  # files that were not collected come straight from the packages
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {"BACKEND": "evalsite.static_files.StaticFiles"},
@@ -234,7 +236,7 @@ ANSWER_CACHE = ""  # folder of answers of models; only `run_evals --cache` sets 
 EVALS_JUDGE_MODEL = environment.text("EVALS_JUDGE_MODEL", "anthropic/claude-haiku-5-5")
 EVALS_EMBEDDING_MODEL = environment.text("EVALS_EMBEDDING_MODEL", "")  # empty: whichever has a key
 EVALS_MODEL2VEC_DIR = environment.text("EVALS_MODEL2VEC_DIR", "")
-EVALS_WORDNET = environment.text("EVALS_WORDNET", "/usr/share/wordnet")  # where Debian has it
+EVALS_WORDNET = environment.text("EVALS_WORDNET", "/usr/share/wordnet")  # its place in Debian
 
 # What suites and agents may use of this machine and its network; nothing unless it is listed.
 EVALS_PYTHON_MODULES = environment.names("EVALS_PYTHON_MODULES")
@@ -333,5 +335,5 @@ LOGGING = {
     },
 }
 
-# Misspelt variables, which have no effect; the last line, after all others have been read.
+# Misspelt variables have no effect. The last line, because all others must have been read.
 UNKNOWN_VARIABLES = environment.unknown()

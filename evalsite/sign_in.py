@@ -1,9 +1,9 @@
 """Limits on failed sign-ins, and the message when one is reached.
 
-django-axes counts the failures and refuses before a password is hashed, which is dear. It has one
-limit for everything that it counts; here each has its own. No one can use them to lock out people
-who are known: whoever has signed in from an address is not refused for what others fail there, and a
-browser that someone has signed in with is refused only for what fails in it.
+django-axes counts failures and refuses before hashing a password, which is expensive. It has one
+limit for everything that it counts; here each count has its own. Nobody can use them to lock out
+known people: a person who has signed in from an address is not refused for failures of others there, and a
+browser that someone has signed in with is refused only for its own failures.
 """
 
 import math
@@ -29,14 +29,14 @@ from evals_app.requests.throttles import in_minutes
 OF_A_NAME_AT_AN_ADDRESS = 5
 IN_A_KNOWN_BROWSER = 50  # beyond the few that others may fail at the same address
 AT_AN_ADDRESS = 30  # all people of an office may share one address
-OF_A_NAME = 50  # from anywhere
+OF_A_NAME = 50  # from any address
 
 KNOWN_BROWSER = "known_browser"  # the cookie with the name of who signed in last
 _KEPT = timedelta(days=180)
 
 
 class SignInLimits(AxesDatabaseHandler):
-    """Refuses those who fail too often, and no one else."""
+    """Refuses only those who fail too often."""
 
     def get_failures(self, request: HttpRequest, credentials: dict[str, Any] | None = None) -> int:
         """Return 1 if a limit is reached, else 0: settings.AXES_FAILURE_LIMIT is 1."""
@@ -67,9 +67,9 @@ class SignInLimits(AxesDatabaseHandler):
     def reset_user_attempts(
         self, request: HttpRequest, credentials: dict[str, Any] | None = None
     ) -> int:
-        """Forget what this person failed at this address: not all that failed there.
+        """Forget the failures of this person at this address, but not those of others.
 
-        Whoever has an account could otherwise guess for ever, and sign in now and then.
+        Otherwise anyone with an account could guess forever by signing in now and then.
         """
         both, *_ = self.filter_user_attempts(request, credentials)
         count, _ = both.delete()
@@ -84,7 +84,7 @@ def _is_known_browser(request: HttpRequest, username: str | None) -> bool:
 
 
 def _in_a_cookie(username: str) -> str:
-    """Write a name in ASCII: a header cannot have all characters that a name may have."""
+    """Encode a name in ASCII: headers do not allow all characters of names."""
     return quote(username, safe="@.+-_")
 
 
@@ -94,7 +94,7 @@ def _is_known_address(request: Any, username: str | None) -> bool:
 
 
 class BrowserCookie:
-    """Give a browser that someone signs in with a cookie, by which it is known the next time."""
+    """Give a browser a cookie after sign-in, to recognize it the next time."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -116,7 +116,7 @@ class BrowserCookie:
 
 
 def _end(attempts: QuerySet[Any], limit: int) -> datetime | None:
-    """Return when there will be fewer failures than the limit; None: there are now."""
+    """Return when there will be fewer failures than the limit; None if there are already."""
     failures = 0
     newest_first = attempts.order_by("-attempt_time")
     for at, count in newest_first.values_list("attempt_time", "failures_since_start")[:limit]:
@@ -128,7 +128,7 @@ def _end(attempts: QuerySet[Any], limit: int) -> datetime | None:
 
 
 def loggable_name(name: str | None, address: str | None, *_: object) -> str:
-    """Return the name for the log, on one line whatever was typed."""
+    """Return the name for the log, always on one line."""
     return f"{name!r} from {address}"
 
 
@@ -163,7 +163,7 @@ class SignInForm(AuthenticationForm):
 
 
 def refuse_sign_in(request: HttpRequest, page: HttpResponse, _credentials: object) -> HttpResponse:
-    """Answer with the form, which has the reason, and a status that programs understand."""
+    """Answer with the form and the reason, and with a status that programs understand."""
     page.status_code = 429
     page.headers["Retry-After"] = str(math.ceil(_wait_s(request) or 1))
     return page

@@ -1,4 +1,4 @@
-"""Static files with hashed names, compressed once, so that browsers keep them for good.
+"""Static files with hashed names, compressed once, so that browsers can cache them forever.
 
 gunicorn collects them before it serves (evalsite/web_server.py). Without that, as in tests and with
 runserver, files have their plain names and come straight from the packages.
@@ -8,7 +8,7 @@ from whitenoise.storage import CompressedManifestStaticFilesStorage
 
 
 class StaticFiles(CompressedManifestStaticFilesStorage):  # type: ignore[misc]  # ships no types
-    """Hashed names for what is collected, plain ones for the rest."""
+    """Hashed names for collected files, plain ones for others."""
 
     manifest_strict = False
 

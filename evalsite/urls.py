@@ -9,7 +9,7 @@ from django.views.generic import RedirectView
 from evalsite.metrics import metrics
 
 # Our own pages alone, not those that other applications would add by `autodiscover`: a schedule of
-# django-q2 calls whatever function it names, so its page would lead from a browser to a shell.
+# django-q2 runs any function that it names, so its page would allow code execution.
 for application in ("evals_app", "fixtures_app"):
     import_module(f"{application}.admin")
 

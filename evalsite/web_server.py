@@ -1,8 +1,8 @@
 """How gunicorn serves the site: --config evalsite/web_server.py.
 
-A thread reads one request at a time. Who sends a request slowly would keep it for ever, so reading
-ends after a minute; and there are more threads than a browser opens connections. Who means harm
-opens more: a proxy in front, which takes in requests whole, is the answer to that.
+A thread reads one request at a time. A slow client would occupy it forever, so reading
+ends after a minute; and there are more threads than a browser opens connections. An attacker can
+open more: use a proxy in front that buffers whole requests.
 """
 
 import os
@@ -40,11 +40,11 @@ def _stop_reading(connection: socket.socket) -> None:
 
 
 class GunicornLog(Logger):  # type: ignore[misc]
-    """What gunicorn writes itself, in the format of all other lines. Requests: see access_log.py."""
+    """Gunicorn's own messages, in the format of all other lines. Requests: see access_log.py."""
 
     def setup(self, cfg: Any) -> None:
         super().setup(cfg)
-        # Not at the top: gunicorn may be started in any folder, and searches ours only from here on.
+        # Not at the top: gunicorn may start in any folder, and ours is importable only from here on.
         from evalsite import environment  # noqa: PLC0415
         from evalsite.logs import FORMATTERS  # noqa: PLC0415
 
@@ -53,7 +53,7 @@ class GunicornLog(Logger):  # type: ignore[misc]
 
 
 def on_starting(server: Any) -> None:
-    """Collect static files under hashed names; the pages work without, only more slowly."""
+    """Collect static files under hashed names; pages work without them, only more slowly."""
     command = [sys.executable, "-m", "evalsite.command_line", "collectstatic", "--noinput"]
     command += ["--verbosity", "0"]
     command += ["--ignore", "drf_spectacular_sidecar", "--ignore", "rest_framework"]  # large, rare
@@ -66,7 +66,7 @@ def on_starting(server: Any) -> None:
 
 
 def post_worker_init(_worker: Any) -> None:
-    """Begin to add the requests of this process to the tallies, where metrics are switched on."""
+    """Start adding the requests of this process to the tallies, if metrics are switched on."""
     from django.conf import settings  # noqa: PLC0415 - the site is loaded only now
 
     from evalsite.access_log import requests  # noqa: PLC0415

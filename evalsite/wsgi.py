@@ -14,7 +14,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "evalsite.settings")
 
 django = get_wsgi_application()
 get_resolver().url_patterns  # noqa: B018 - loads all pages
-gc.freeze()  # modules are no garbage; to search them for it takes a tenth of a second
+gc.freeze()  # modules are not garbage; scanning them takes a tenth of a second
 
 
 class Body:

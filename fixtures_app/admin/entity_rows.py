@@ -30,7 +30,7 @@ def cell_name(name: str) -> str:
 
 @dataclass(frozen=True)
 class EntityColumn:
-    """A column of a sheet; `is_named` if the type's schema names the field."""
+    """A column of a sheet; `is_named` if the type's schema defines the field."""
 
     one: Field
     is_named: bool
@@ -68,7 +68,7 @@ class EntitySheet:
 
     @property
     def unnamed_columns(self) -> list[EntityColumn]:
-        """The columns that look like mistakes: the type names fields, but not these."""
+        """The columns that look like errors: the type defines fields, but not these."""
         is_named = any(column.is_named for column in self.columns.values())
         return [one for one in self.columns.values() if is_named and not one.is_named]
 
@@ -80,7 +80,7 @@ class EntitySheet:
 def make_sheet(
     slug: str, schema: Mapping[str, Json] | None, stored: Iterable[Any], posted: Iterable[str]
 ) -> EntitySheet:
-    """Return the columns of a type: its fields, and whatever its entities have besides."""
+    """Return the columns of a type: its fields, and further fields of its entities."""
     rows = [data for data in stored if isinstance(data, dict)]
     named = {one.name: one for one in fields_of(schema or {})}
     names = dict.fromkeys([*named, *(key for data in rows for key in data), *posted])
@@ -124,7 +124,7 @@ class EntityForm(FixtureRowForm):
 
     @property
     def place(self) -> str:
-        """How errors name the row."""
+        """The name of the row in errors."""
         ref = self["ref"].value()
         return f"{self.sheet.slug} “{ref}”" if ref else f"{self.sheet.slug} without a ref"
 
@@ -143,7 +143,7 @@ class EntityForm(FixtureRowForm):
             for name, column in self.sheet.columns.items()
             if (value := self._read(column, cleaned.get(cell_name(name)))) is not _MISSING
         }
-        # Keys that were there keep their order.
+        # Existing keys keep their order.
         cleaned["data"] = {
             key: read[key] for key in dict.fromkeys([*self.stored, *read]) if key in read
         }
@@ -166,7 +166,7 @@ class EntityForm(FixtureRowForm):
             return _MISSING
 
     def _check(self, data: dict[str, Json]) -> None:
-        """Compare the values with the schema, apart from those with an error already."""
+        """Compare the values with the schema, except those that already have an error."""
         problems = list(json_problems(data))
         if not problems and self.sheet.schema is not None:
             required = self.sheet.schema.get("required", [])
@@ -190,7 +190,7 @@ class EntityForm(FixtureRowForm):
         }
 
     def cells(self) -> SafeString:
-        """Return the row's cells; a template for each would take most of the time of a page."""
+        """Return the row's cells. A template for each would take most of the time of a page."""
         names = ["ref", *(cell_name(name) for name in self.sheet.columns), "status"]
         return format_html_join("", "{}", ((self._cell(name),) for name in names))
 

@@ -1,4 +1,4 @@
-"""All entities of a fixture, a grid for each type. They check the whole fixture."""
+"""All entities of a fixture, one grid for each type. They check the whole fixture."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -49,7 +49,7 @@ class EntityFormSet(FixtureFormSet):
 
     @cached_property
     def sheets(self) -> dict[str, EntitySheet]:
-        """The sheets by type; more are made for types that only the posted rows name."""
+        """The sheets by type, including types that only the posted rows name."""
         stored: dict[str, list[Any]] = {}
         for entity in self.get_queryset():
             stored.setdefault(entity.type.slug, []).append(entity.data)

@@ -32,8 +32,8 @@ _NO_TABLE = (
 class EntityTypeForm(VersionedForm):
     """Refuses what `EntityTypeSpec` refuses, and schemas that stored entities do not fit.
 
-    The schema is that of the table, or with `as_json` the text. One that was not changed stays as it
-    is, whatever its spelling.
+    The schema comes from the table or, with `as_json`, from the text. An unchanged schema keeps its
+    spelling.
     """
 
     is_open = forms.BooleanField(
@@ -125,7 +125,7 @@ class EntityTypeForm(VersionedForm):
 
     @cached_property
     def changed_data(self) -> list[str]:
-        """The fields that the history names: however the schema was written, it is one."""
+        """The fields that the history names; both forms of the schema count as one."""
         changed = [name for name in super().changed_data if name not in {"is_open", "as_json"}]
         names = [name for name in changed if name != "schema"]
         is_changed = self.instance.schema is not self.stored and self.instance.schema != self.stored

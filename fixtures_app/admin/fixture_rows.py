@@ -25,7 +25,7 @@ def _json_field(label: str, help_text: str) -> JsonTextField:
 
 
 class FixtureRowForm(RowForm):
-    """A row that can be written as files have it."""
+    """A row that can be written as in a file."""
 
     keys: ClassVar[Mapping[str, str]]  # of files, and their fields
     short: tuple[str, ...] = ()
@@ -48,7 +48,7 @@ class FixtureRowForm(RowForm):
         return [self[name] for name in self.long]
 
     def to_mapping(self) -> dict[str, Any]:
-        """Return a row as files have it; a field with an error has its text, or nothing."""
+        """Return a row as in a file; a field with an error has its text, or is left out."""
         return {key: self._value(name) for key, name in self.keys.items()}
 
     def _value(self, name: str) -> Any:
@@ -89,7 +89,7 @@ class RelationForm(FixtureRowForm):
                 self.initial[name] = getattr(self.instance, name).ref
 
     def _post_clean(self) -> None:
-        # The row is written from the spec; here it would get names instead of entities.
+        # The row is saved from the spec; the form has names instead of entities.
         pass
 
     @property

@@ -65,7 +65,7 @@ class ChunkInline(RowsInline):
 
 
 class FixtureForm(VersionedForm):
-    """The head of a fixture."""
+    """The fields of a fixture itself."""
 
     class Meta:
         model = Fixture

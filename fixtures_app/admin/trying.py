@@ -1,6 +1,6 @@
 """Trying a fixture: what a search finds, and what an agent gets from a tool.
 
-Every try opens its own copy of the saved fixture, so nothing that a tool changes is kept.
+Every call opens its own copy of the saved fixture, so no change of a tool is kept.
 """
 
 from collections.abc import Mapping
@@ -76,14 +76,14 @@ class ToolForm(forms.Form):
         return cleaned
 
     def arguments(self) -> dict[str, Json]:
-        """Return what was filled in."""
+        """Return the arguments that were filled in."""
         return {
             name: value for name, value in self.cleaned_data.items() if value not in ("", None, {})
         }
 
 
 def _value(one: Field | None, text: str) -> Json:
-    """Read a value as its field's; null removes a field."""
+    """Read a value by the type of its field; null removes a field."""
     if one is None or text == "null":
         return read_any(text)
     try:

@@ -1,4 +1,4 @@
-"""Inputs of values in a grid: one for each kind of field, and none loses what was typed."""
+"""Inputs of values in a grid: one for each kind of field; none loses typed text."""
 
 from datetime import date
 from typing import Any
@@ -11,7 +11,7 @@ from fixtures_app.ground.field_table import Field, FieldKind
 
 
 class DateInput(TextInput):
-    """A date. A browser would drop a value that is none, so that is shown as text."""
+    """A date. Browsers would drop an invalid value, so that is shown as text."""
 
     def _render(
         self, template_name: str, context: dict[str, Any], renderer: object = None
@@ -22,7 +22,7 @@ class DateInput(TextInput):
 
 
 class ChoiceInput(Select):
-    """One of several. A value that is none of them is offered as well, so that it can be seen."""
+    """One of several. A value outside of them is offered as well, so that it stays visible."""
 
     def render(
         self, name: str, value: Any, attrs: dict[str, Any] | None = None, renderer: Any = None

@@ -1,7 +1,7 @@
-"""Drafts: what someone typed and has not saved, kept by the browser (fixtures_app/drafts.js).
+"""Drafts: unsaved text, kept by the browser (fixtures_app/drafts.js).
 
 The browser sends a draft like a save, with `_restore`. The answer is the page as after an error, but
-without errors: a draft may be half done.
+without errors: a draft may be incomplete.
 """
 
 import re
@@ -17,12 +17,12 @@ _AN_ID = re.compile(r"[a-z0-9.]{1,40}")
 
 
 def is_restored(posted: Mapping[str, Any]) -> bool:
-    """Whether a page is asked for with a draft in its form."""
+    """Whether the request asks for the page with a draft in its form."""
     return RESTORE in posted
 
 
 def forget_errors(form: Any, formsets: list[Any]) -> None:
-    """Show a form and its rows as if they had not been sent yet."""
+    """Show a form and its rows as if not submitted yet."""
     form._errors = ErrorDict()  # noqa: SLF001 - Django has no other way to take errors back
     for formset in formsets:
         _forget_errors_of_rows(formset)
@@ -38,7 +38,7 @@ def _forget_errors_of_rows(formset: Any) -> None:
 
 
 def note_saved(request: HttpRequest, response: HttpResponse) -> HttpResponse:
-    """Tell the browser which draft is saved by now."""
+    """Tell the browser which draft has been saved."""
     draft = request.POST.get(ID, "")
     is_saved = 300 <= response.status_code < 400  # noqa: PLR2004 - a redirect
     if is_saved and _AN_ID.fullmatch(draft):

@@ -1,4 +1,4 @@
-"""What every editing page has: errors listed as links, and no save over someone else's changes.
+"""The base of every editing page: errors listed as links, and no save over someone else's changes.
 
 Django shows the errors of nested rows only next to the field, which may be folded away.
 """
@@ -38,7 +38,7 @@ class VersionField(forms.CharField):
 
 
 class VersionedForm(forms.ModelForm):
-    """A form that knows which version of the row it was filled from (`updated_at`)."""
+    """A form that remembers the version of the row that it shows (`updated_at`)."""
 
     version = VersionField()
 
@@ -62,7 +62,7 @@ class VersionedForm(forms.ModelForm):
         return not is_restored(self.data) and super().is_valid()
 
     def _newer_version(self) -> datetime | None:
-        """Return when the row was last saved, unless this form starts from that version."""
+        """Return when the row was last saved, if that was after this form was opened."""
         # Locked until this save is done, so that two saves cannot happen at the same time.
         rows = self._meta.model._default_manager.select_for_update()  # noqa: SLF001
         saved_at = rows.values_list("updated_at", flat=True).get(pk=self.instance.pk)
@@ -128,14 +128,14 @@ def with_plain_newlines(posted: QueryDict) -> QueryDict:
 
 
 def _without_scripts_for_slugs(media: forms.Media) -> forms.Media:
-    """Return the files of a page that writes no slug; Django adds 50 kB of scripts to every page."""
+    """Return the media without scripts for slugs: Django adds 50 kB of them to every page."""
     files: Any = media
     scripts = [path for path in files._js if not str(path).endswith(_FOR_SLUGS)]  # noqa: SLF001 - no other way
     return forms.Media(css=files._css, js=scripts)  # noqa: SLF001
 
 
 class Editor(KeepsTexts, ModelAdmin):
-    """A quick list, and a page that explains errors and never loses what was typed."""
+    """A fast list, and a page that explains errors and never loses typed text."""
 
     paginator = InfinitePaginator
     show_full_result_count = False
@@ -161,7 +161,7 @@ class Editor(KeepsTexts, ModelAdmin):
         return {} if obj else self.prepopulated_fields
 
     def more_problems(self, form: Any) -> Iterator[ListedError]:
-        """List the errors of rows that are no inline."""
+        """List the errors of rows that are not inlines."""
         yield from ()
 
     def changeform_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:

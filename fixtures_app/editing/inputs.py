@@ -44,7 +44,7 @@ class CheckBox(_Styled, _Input, forms.CheckboxInput):
 
 
 class HiddenInput(_Input, forms.HiddenInput):
-    """A value that only the page itself uses."""
+    """A value for the page itself."""
 
 
 def _area(widget: dict[str, Any], **attrs: Any) -> SafeString:

@@ -1,4 +1,4 @@
-"""JSON in a text area, with errors that say where and what."""
+"""JSON in a text area, with errors that have a place and a reason."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""A list of objects as ordered rows in one field, for lists that are no rows of the database.
+"""A list of objects as ordered rows in one field, for lists that are not stored as rows.
 
 They look and behave like the rows in `rows`: the same templates, the same script, the same errors at
 the top of the page. A row may itself have fields of this kind.

@@ -1,4 +1,4 @@
-"""Rows that are no rows of the database, for example the fields of an entity type."""
+"""Rows that are not stored as rows, for example the fields of an entity type."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from fixtures_app.editing.rows import InOrder, PositionField, RowState
 
 
 class PlainRow(RowState, forms.Form):
-    """One row. A row that was added counts, even if it is empty."""
+    """One row. An added row counts, even if it is empty."""
 
     position = PositionField()
 

@@ -1,7 +1,7 @@
-"""Ordered rows on one page: added, removed, brought back and moved at will, saved together.
+"""Ordered rows on one page: added, removed, restored, moved, and saved together.
 
-The page keeps every row at the index it was made with and says its order in `position`; a removed
-row stays and posts DELETE. So nothing is ever renumbered, and what was typed survives an error.
+The page keeps every row at its original index and posts its order as `position`; a removed
+row stays and posts DELETE. So rows are never renumbered, and typed text survives an error.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ _LAST = 2**31 - 1
 
 
 def read_position(value: object) -> int:
-    """Read a position from what a page posted; whatever is none counts as 0."""
+    """Read a posted position; an invalid one counts as 0."""
     text = str(value)
     if not (text.isascii() and text.isdecimal()):
         return 0
@@ -43,7 +43,7 @@ class PositionField(forms.Field):
 
 
 class RowField(forms.BoundField):
-    """A field of a row, whose star screen readers do not read.
+    """A field of a row; screen readers do not read its star.
 
     Only this attribute: with `required`, a browser would refuse to save because of a removed row.
     """
@@ -58,7 +58,7 @@ class RowField(forms.BoundField):
 
 
 class RowState:
-    """What a page knows of a row, of a model or not."""
+    """The state of a row on a page, with or without a model."""
 
     bound_field_class: type[forms.BoundField] | None = RowField
 
@@ -95,7 +95,7 @@ class InOrder:
 
 
 class RowForm(RowState, forms.ModelForm):
-    """One row. A row that was added counts, even if it is empty."""
+    """One row. An added row counts, even if it is empty."""
 
     position = PositionField()
 
@@ -118,7 +118,7 @@ _PREFILLED = "prefilled_rows"
 
 
 def prefill(owner: models.Model, rows: Sequence[models.Model]) -> None:
-    """Let a page open with rows that are not stored: of an owner that is not stored either."""
+    """Open a page with unsaved rows of an unsaved owner."""
     setattr(owner, _PREFILLED, rows)
 
 
@@ -207,7 +207,7 @@ def row_changes(formset: OrderedFormSet) -> list[dict[str, Any]]:
 
 
 class KeepsTexts:
-    """Forms that save texts unchanged, as files do, with the empty line at the end."""
+    """Forms that save texts unchanged, including an empty last line, as files do."""
 
     def formfield_for_dbfield(
         self, db_field: "models.Field[Any, Any]", request: HttpRequest, **kwargs: Any
@@ -235,7 +235,7 @@ class RowsInline(KeepsTexts, StackedInline):
     hint = ""  # a sentence above the rows
     add_label = "Add a row"
     add_action = "add"  # what the button does: data-add adds a blank row
-    handle = "ew-drag"  # class of what a row is dragged by
+    handle = "ew-drag"  # class of the handle that drags a row
     list_class = ""
     opens_with_row = False  # whether an empty list starts with an empty row
     shared_blank = ""  # name of an empty row that several lists of the page share

@@ -1,4 +1,4 @@
-"""Shows the errors of a spec next to the fields of a form."""
+"""Show the errors of a spec next to the fields of a form."""
 
 import re
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""How pages show moments: in one style, in the time zone of the person who reads."""
+"""How pages show moments: in one style, in the time zone of the reader."""
 
 from datetime import datetime, timedelta, tzinfo
 
@@ -54,7 +54,7 @@ def day_and_time(at: datetime, zone: tzinfo | None) -> str:
 
 
 def clock(at: datetime | None) -> str:
-    """Return "19:03:07", for what is about to happen."""
+    """Return "19:03:07", for events in the near future."""
     return f"{timezone.localtime(at):%H:%M:%S}" if at else ""
 
 

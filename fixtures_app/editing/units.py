@@ -1,4 +1,4 @@
-"""Numbers in the units that people think in: a share in percent, milliseconds in seconds.
+"""Numbers in readable units: a share in percent, milliseconds in seconds.
 
 A field of a spec states the unit of its value: `json_schema_extra={"unit": "share"}`. Files, REST and
 rows have that value; only forms show it as "90 %" or "2.5 s".
@@ -18,7 +18,7 @@ from fixtures_app.editing.inputs import TextInput
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """How a value is shown: `signs` have what one of each is worth, the usual sign first."""
+    """How a value is shown; `signs` maps each sign to its worth, the usual sign first."""
 
     signs: Mapping[str, Decimal]
     example: float
@@ -41,7 +41,7 @@ UNITS: dict[str, Unit] = {
 _QUANTITY = re.compile(r"(-?[0-9]{1,15}(?:\.[0-9]{1,15})?) ?([^\s0-9.]*)")
 
 
-LONG_S = 3_000.0  # 50 times the minute that a reply usually has
+LONG_S = 3_000.0  # 50 times the usual limit of a minute
 
 
 class QuantityField(forms.Field):
@@ -71,7 +71,7 @@ class QuantityField(forms.Field):
 
     def prepare_value(self, value: Any) -> Any:
         is_stored = isinstance(value, int | float) and not isinstance(value, bool)
-        return self.unit.to_text(value) if is_stored else value  # else as it was typed
+        return self.unit.to_text(value) if is_stored else value  # otherwise as typed
 
     def to_python(self, value: Any) -> float | None:
         if value is None or isinstance(value, int | float):
@@ -103,7 +103,7 @@ class QuantityField(forms.Field):
         return int(value)
 
     def doubt(self, typed: Any, *, long_s: float = LONG_S) -> str:
-        """Ask about a number alone that would be a very long time in seconds; else return nothing."""
+        """Return a question about a bare number that would be a very long time in seconds."""
         text = str(typed or "").strip()
         is_alone = re.fullmatch(r"[0-9]{1,15}(\.[0-9]{1,15})?", text) is not None
         if self.is_share or not is_alone or float(text) < long_s:

@@ -1,4 +1,4 @@
-"""What a person pastes about an agent with an address, and the places that they choose in it.
+"""The forms for an agent with an address: what a person pastes, and the places they choose in it.
 
 Values of headers that look like keys are never kept: the draft names a variable in their place.
 """
@@ -46,9 +46,9 @@ _POSITIONS = {0: "first", -1: "last"}
 
 @dataclass(frozen=True, slots=True)
 class RecordedReply:
-    """A reply, and what kind it is; `value` is its JSON, `read` what Evalwell makes of it.
+    """A reply and its kind; `value` is its JSON, `read` the result of parsing it.
 
-    Of a `stream`, the value has the pieces of all events.
+    For a `stream`, the value combines the pieces of all events.
     """
 
     kind: Literal["chat", "own", "text", "foreign"]
@@ -58,7 +58,7 @@ class RecordedReply:
 
 
 def read_recorded_reply(text: str) -> RecordedReply:
-    """Read a reply as a run would, or find out that it is of another shape.
+    """Read a reply as a run would, or detect that it has another shape.
 
     Raises:
         AgentError: there is no text in it.
@@ -80,7 +80,7 @@ def read_recorded_reply(text: str) -> RecordedReply:
         if isinstance(value, dict) and isinstance(value.get("output", value.get("result")), str):
             return RecordedReply("own", value, parse_reply(text))
     except (AgentError, ReplyMismatchError):
-        pass  # of another shape after all
+        pass  # it has another shape after all
     if not reply_places.texts(value):
         raise AgentError("This reply has no text that could be the answer.")
     return RecordedReply("foreign", value)
@@ -92,7 +92,7 @@ def _stream_format(text: str) -> Literal["sse", "ndjson"] | None:
 
 
 def _recorded_stream(text: str, written: Literal["sse", "ndjson"]) -> RecordedReply:
-    """Read a stream as a run would, or find out that its events are of another shape."""
+    """Read a stream as a run would, or detect that its events have another shape."""
     events = recorded_events(text, format=written)
     values = [json.loads(event.data) for event in events if is_object(event.data)]
     if any(map(is_too_deep, values)):
@@ -123,7 +123,7 @@ def _mono(rows: int) -> UnfoldAdminTextareaWidget:
 
 
 class AddressForm(forms.Form):
-    """What a person pastes."""
+    """A pasted request and a pasted reply."""
 
     name = forms.CharField(max_length=200, widget=UnfoldAdminTextInputWidget, label="Name")
     request = forms.CharField(
@@ -177,7 +177,7 @@ class AddressForm(forms.Form):
 
     @property
     def is_chat(self) -> bool:
-        """Whether the agent speaks as APIs for chat completions do."""
+        """Whether the agent speaks the chat completions API."""
         body, reply = self.curl_request.body, self.recorded_reply
         sends_messages = isinstance(body, dict) and isinstance(body.get("messages"), list)
         return (sends_messages or not body) and (reply.kind == "chat" if reply else sends_messages)
@@ -190,12 +190,12 @@ class AddressForm(forms.Form):
 
     @property
     def headers(self) -> dict[str, str]:
-        """The headers of the command that Evalwell sends as they are."""
+        """The headers of the command that Evalwell sends unchanged."""
         return {name: value for name, value, variable in self._headers() if not variable}
 
     @property
     def keys(self) -> dict[str, str]:
-        """The headers that are sent in tests only, and stored nowhere."""
+        """The headers with keys: sent in tests, never stored."""
         return {name: value for name, value, variable in self._headers() if variable}
 
     def _headers(self) -> Iterator[tuple[str, str, str]]:
@@ -205,7 +205,7 @@ class AddressForm(forms.Form):
                 yield name, value, _variable(name) if looks_secret(name, value) else ""
 
     def to_mapping(self) -> dict[str, Any]:
-        """Return what a file would state, without keys and places."""
+        """Return the agent as a file would define it, without keys and places."""
         body = self.curl_request.body or {}
         model = body.get("model") if self.is_chat else None
         return {
@@ -221,7 +221,7 @@ class AddressForm(forms.Form):
         }
 
     def _stream(self) -> dict[str, str] | None:
-        """Return how the reply arrives, unless it is a whole."""
+        """Return how a streamed reply arrives."""
         stream = self.recorded_reply.stream if self.recorded_reply else None
         if stream is None and self.is_chat and (self.curl_request.body or {}).get("stream") is True:
             stream = "sse"
@@ -247,7 +247,7 @@ class AddressForm(forms.Form):
                 )
 
     def reading(self) -> str:
-        """Say how the reply is read if there is nothing to choose."""
+        """Return in words how the reply is read if there is nothing to choose."""
         reply = self.recorded_reply
         if reply is None or reply.read is None or self.has_places:
             return ""
@@ -260,7 +260,7 @@ class AddressForm(forms.Form):
 
 
 def _variable(header: str) -> str:
-    """Return the variable for a header: the only one that the operator permits, or a new name."""
+    """Return the variable for a header: the only permitted one, or a new name."""
     named = [
         name for entry in permits().variables if (name := entry.partition("@")[0]).isidentifier()
     ]
@@ -279,7 +279,7 @@ def _system_prompt(body: Mapping[str, Any]) -> str:
 class PlacesForm(forms.Form):
     """Where the request has the message, and the reply its answer and tool calls.
 
-    It has only the questions that what was pasted leaves open.
+    It asks only what the pasted request and reply leave open.
     """
 
     message_at = forms.ChoiceField(widget=forms.RadioSelect, label="Where does the message go?")
@@ -328,7 +328,7 @@ class PlacesForm(forms.Form):
         return self.cleaned_data["message"].strip() or self.initial["message"] or "Hello"
 
     def to_mapping(self) -> dict[str, Any]:
-        """Return what a file would state about the request and the reply."""
+        """Return request and reply as a file would define them."""
         return {"request": self._request(), "response": self._response()}
 
     def _request(self) -> dict[str, Any] | None:
@@ -370,7 +370,7 @@ def _message_in(sent: Any) -> str:
 
 
 def _in_words(steps: Steps) -> str:
-    """Return a path as people say it: content in the last item of messages."""
+    """Return a path in words: content in the last item of messages."""
     words = "the whole reply" if not steps or isinstance(steps[0], int) else ""
     for step in steps:
         if isinstance(step, int):

@@ -1,4 +1,4 @@
-"""An agent from what its owner has at hand: a curl command or an address, and a reply.
+"""A wizard that makes an agent from a curl command or an address, and a sample reply.
 
 One page: paste, choose where the message, the answer and the tool calls are, test, use. Nothing is
 stored before the agent is saved but a draft without keys, in the session.
@@ -43,23 +43,23 @@ EXAMPLE_REPLY = """{"data": {"answer": "It arrives tomorrow.",
 
 @dataclass
 class _Page:
-    """What the page shows: the forms, and what became of a test."""
+    """What the page shows: the forms, and the result of a test."""
 
     form: AddressForm
     places: PlacesForm | None = None
     turn: TurnLine | None = None
     problem: str = ""  # why the agent could not be asked
-    is_changed: bool = False  # the choices were made in another reply
+    is_changed: bool = False  # the choices refer to another reply
     retry_after: str = ""
 
     @property
     def is_test(self) -> bool:
-        """Whether a message was sent to see what Evalwell reads."""
+        """Whether a message was sent to check how Evalwell reads the reply."""
         return "test" in self.form.data
 
 
 def _draft(form: AddressForm, places: PlacesForm) -> dict[str, Any]:
-    """Return what the page that adds the agent begins with, without any key."""
+    """Return the initial values of the page that adds the agent, without any key."""
     written = form.to_mapping() | places.to_mapping() | {"headers": form.header_values()}
     parts = {
         f"{part}_{key}": value
@@ -116,7 +116,7 @@ class AddressPages(ModelAdmin):
         return response
 
     def _proceed(self, request: HttpRequest, page: _Page) -> None:
-        """Do what the button says, as far as what was pasted allows."""
+        """Perform the action of the pressed button if the pasted text is valid."""
         posted: Any = request.POST
         if {"send", "test"} & posted.keys() and not self.has_test_permission(request):
             raise PermissionDenied
@@ -134,7 +134,7 @@ class AddressPages(ModelAdmin):
 
 
 def _may_ask(request: HttpRequest, page: _Page) -> bool:
-    """Count a request to an agent; if there were too many, the page says when to try again."""
+    """Count a request to an agent; past the limit, the page shows when to try again."""
     rate = AgentTests()
     if rate.allow_request(request, None):
         return True
@@ -144,7 +144,7 @@ def _may_ask(request: HttpRequest, page: _Page) -> bool:
 
 
 def _send(page: _Page) -> None:
-    """Send the command as it is, and put the answer into the form."""
+    """Send the command unchanged, and put the answer into the form."""
     form = page.form
     try:
         text = async_to_sync(send_once)(
@@ -176,5 +176,7 @@ def _test(page: _Page, places: PlacesForm) -> None:
         page.problem = storable(str(error))
     else:
         trial = Trial(case="", number=1, planned_turns=1, agent="", turns=(turn,))
-        trial = Trial.from_json(storable(trial.to_json()))  # as the page of a run has it
+        trial = Trial.from_json(
+            storable(trial.to_json())
+        )  # with the name that the page of a run uses
         (page.turn,) = turn_lines(trial, (), scale="0-1", known={})

@@ -57,7 +57,7 @@ _PROTOCOLS = {"json": "JSON", "openai-chat": "Chat completions"}
 
 @agent_parts.with_fields
 class AgentForm(SpecForm, VersionedForm):
-    """Read by AgentSpec; errors in rules and tools are at their rows."""
+    """Validated by AgentSpec; errors in rules and tools appear at their rows."""
 
     mapping = AGENT
 
@@ -130,7 +130,7 @@ class AgentForm(SpecForm, VersionedForm):
         self._read(written)
 
     def _to_mapping(self, cleaned: dict[str, Any]) -> dict[str, Any]:
-        """Return what a file would state; own tools come first, as in the text they were typed in."""
+        """Return the agent as a file would define it; own tools come first, in the order typed."""
         parts = agent_parts.to_mapping(cleaned)
         name, sampling = self._model(cleaned["model"], parts["model_settings"])
         return AGENT.written(
@@ -200,7 +200,7 @@ def _in_order(tools: list[Any], *, before: list[Any]) -> list[Any]:
 def _substitute_fields(
     names: list[str], shown: Mapping[str, Any], left: dict[Any, None]
 ) -> list[Any]:
-    """Return what is shown in place of some fields, each only once on the page."""
+    """Return the names with each group of fields replaced once by what is shown instead."""
     fields = dict.fromkeys(shown.get(name, name) for name in names)
     taken = [name for name in fields if name in left]
     for name in taken:
@@ -231,7 +231,7 @@ class AgentAdmin(AddressPages, PlaygroundPages, Duplicating, RunsSuitesOfAgent, 
         "Python or a program, or rules that answer without a model."
     )
     prepopulated_fields = {"slug": ["name"]}
-    # The script shows a section if the chosen kind uses it, or if it is filled in.
+    # The script shows a section if the chosen driver uses it, or if it is filled in.
     fieldsets = [
         (None, {"fields": ["name", "slug", "driver", "description"]}),
         ("Model", {"fields": ["model", *names_of("model_settings")], "classes": ["only-model"]}),

@@ -43,7 +43,7 @@ class HeaderLines(LinesField):
 
 
 def permitted_help() -> dict[str, str]:
-    """Return help texts with what the operator permits."""
+    """Return help texts that list what the operator permits."""
     known = permits()
     return {
         "url": "Receives each message by POST, with the earlier messages. "

@@ -1,4 +1,4 @@
-"""Form fields for what only one driver has. Each key is one field.
+"""Form fields for what only one driver has: one field for each key.
 
 Of a part, an object in files such as places or stream, each key is one, named after both:
 `response_text`. A part whose fields are all blank is left out.
@@ -86,7 +86,7 @@ def _field(info: FieldInfo) -> forms.Field:
 
 
 def _default(info: FieldInfo) -> str:
-    """Say what applies where a field is blank, if its spec has a default."""
+    """Return what applies if a field is left blank, if its spec has a default."""
     default = None if info.is_required() else info.get_default(call_default_factory=True)
     if default in (None, [], "") or mark_of(info, "words"):
         return ""
@@ -97,14 +97,14 @@ def _default(info: FieldInfo) -> str:
 
 
 def stored_value(agent: Agent, key: str) -> Any:
-    """Return what an agent has under a key, or what holds if it has nothing."""
+    """Return the value of an agent for a key, or the default."""
     info = AGENT.in_rest[key]
     usual = None if info.is_required() else info.get_default(call_default_factory=True)
     return agent.connection.get(key, usual)
 
 
 def column_of(key: str, words: Mapping[str, str]) -> Callable[[Agent], Any]:
-    """Return a column that shows readers what an agent has under a key."""
+    """Return a read-only column with the value of an agent for a key."""
 
     def column(agent: Agent) -> Any:
         value = stored_value(agent, key)
@@ -114,12 +114,12 @@ def column_of(key: str, words: Mapping[str, str]) -> Callable[[Agent], Any]:
             else words.get(value, value)
         )
 
-    column.__name__ = key  # by which Django finds label and help text
+    column.__name__ = key  # Django finds label and help text by it
     return column
 
 
 def initial_of(agent: Agent) -> dict[str, Any]:
-    """Return what the fields show of a stored agent."""
+    """Return the initial values of the fields for a stored agent."""
     whole = agent.connection | {
         "settings": agent.settings,
         "model_settings": agent.model_settings,
@@ -133,7 +133,7 @@ def initial_of(agent: Agent) -> dict[str, Any]:
 
 
 def to_mapping(cleaned: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a file would state of the parts, and of other keys of the connection."""
+    """Return the parts, and other keys of the connection, as a file would define them."""
     whole: dict[str, Any] = {part: {} for part in PARTS}
     for name, (part, key) in FIELDS.items():
         info, value = PARTS[part].model_fields[key], cleaned[name]

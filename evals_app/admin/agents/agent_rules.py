@@ -1,4 +1,4 @@
-"""The rules of a scripted agent as rows: when, which tools it calls, what it answers."""
+"""The rules of a scripted agent as rows: condition, tool calls and answer."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar

@@ -43,7 +43,7 @@ _METHODS = [(name, name) for name in ("POST", "GET", "PUT", "PATCH", "DELETE")]
 
 
 class ParameterLines(LinesField):
-    """What a tool is given, as JSON Schema: name, kind, whether it is required, description."""
+    """The arguments of a tool, as JSON Schema: name, kind, whether required, description."""
 
     def __init__(self, **kwargs: Any) -> None:
         columns = [

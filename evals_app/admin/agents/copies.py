@@ -1,4 +1,4 @@
-"""Copies of agents, cases and suites, checks of a kind that no longer exists included."""
+"""Copies of agents, cases and suites, including checks of kinds that no longer exist."""
 
 from collections.abc import Iterable
 from typing import Any, TypeVar
@@ -32,7 +32,7 @@ def copy_case(case: Case, **changes: Any) -> Case:
 
 @transaction.atomic
 def copy_suite(suite: Suite) -> Suite:
-    """Copy a suite with everything in it."""
+    """Copy a suite with its cases and checks."""
     known = Suite.objects.values_list("name", "slug")
     name = free_name(suite.name, (name for name, _ in known), length=NAME_LENGTH)
     slug = free_name(suite.slug, (slug for _, slug in known), length=_SLUG_LENGTH, mark="-")

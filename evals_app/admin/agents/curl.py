@@ -1,4 +1,4 @@
-"""A request that a person pastes: a curl command, or an address alone."""
+"""Parse the request that a person pastes: a curl command, or an address alone."""
 
 import base64
 import json
@@ -21,7 +21,7 @@ _UNSUPPORTED = {
 
 @dataclass
 class CurlRequest:
-    """What a command sends; `body` is what its data is as JSON, None without any."""
+    """What a command sends; `body` is its data parsed as JSON, or None."""
 
     url: str = ""
     method: str = ""
@@ -33,7 +33,7 @@ def read_pasted(text: str) -> CurlRequest:
     """Read a curl command or an address.
 
     Raises:
-        ValueError: it is neither, or does what Evalwell does not do.
+        ValueError: it is neither, or uses an option that Evalwell does not support.
     """
     text = text.strip().replace("\\\r\n", " ").replace("\\\n", " ")
     if not text.lower().startswith("curl"):

@@ -1,4 +1,4 @@
-"""What people say of a message, as the pattern that a rule has: contains a word, is exactly this."""
+"""Conditions on a message in words, and the pattern of a rule: contains a word, is exactly this."""
 
 import re
 
@@ -27,7 +27,7 @@ def pattern_of(match: str, words: str) -> str | None:
 
 
 def words_of(pattern: str | None) -> tuple[str, str]:
-    """Return how a pattern matches, and its words; a pattern that has no words is one itself."""
+    """Return how a pattern matches, and its words; a real pattern is returned unchanged."""
     if pattern is None:
         return ALWAYS, ""
     for match, words in _guesses(pattern):

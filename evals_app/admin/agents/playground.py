@@ -1,4 +1,4 @@
-"""Talking to an agent on a page: each message is a trial run, and the page waits for its reply."""
+"""The playground: each message to an agent is a trial run, and the page waits for its reply."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -63,7 +63,7 @@ class PlaygroundForm(forms.Form):
 
 @dataclass(frozen=True, slots=True)
 class PlaygroundMessage:
-    """A message and what became of it."""
+    """A message and its outcome."""
 
     execution: Execution
     user: str
@@ -82,7 +82,7 @@ class PlaygroundMessage:
 
 
 class Playground:
-    """The conversation of a person with an agent, which their session remembers."""
+    """The conversation of a person with an agent, kept in their session."""
 
     def __init__(self, request: HttpRequest, agent: Agent) -> None:
         self._session = request.session
@@ -133,7 +133,7 @@ def _message_of(execution: Execution) -> str:
 
 
 def _before(lines: Iterable[PlaygroundMessage]) -> Iterator[Exchanged]:
-    """Return what was answered; a failed turn leaves no trace in the next one."""
+    """Return the answered messages; a failed turn is left out of the next one."""
     return (Exchanged(line.user, line.reply) for line in lines if line.has_reply)
 
 
@@ -219,7 +219,7 @@ def _conversation(lines: Sequence[PlaygroundMessage]) -> dict[str, Any]:
     return {
         "lines": lines,
         "is_open": is_open,
-        # The last message has the earlier ones with it.
+        # The last message includes the earlier ones.
         "answered": lines[-1].execution if lines and lines[-1].has_reply else None,
         "has_workers": not is_open or bool(live_workers()),
         "spent": _usage_line(lines),

@@ -1,4 +1,4 @@
-"""What a new agent may begin with: cards above the page that adds one."""
+"""Starting points for a new agent: cards above the page that adds one."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""The form of one check: its kind, the options of that kind, and what all kinds have.
+"""The form of one check: its kind, the options of that kind, and the fields that all kinds share.
 
 AssertionSpec validates it, so forms, files and REST refuse the same things.
 """
@@ -29,7 +29,7 @@ from fixtures_app.editing.rows import RowForm
 
 
 class CheckForm(SpecForm, RowForm):
-    """One check: its type, the options of that type, and what all types have.
+    """One check: its type, the options of that type, and the fields that all types share.
 
     The page shows a stored check as a sentence and loads its inputs when someone opens it. One that
     no one opened posts `closed` instead of them, and stays as it is stored.
@@ -89,12 +89,12 @@ class CheckForm(SpecForm, RowForm):
 
     @property
     def is_gone(self) -> bool:
-        """Whether its stored kind no longer exists."""
+        """Whether the stored kind no longer exists."""
         return bool(self.kind) and self.kind == self.instance.type and self.grader is None
 
     @property
     def is_unreadable(self) -> bool:
-        """Whether its stored options are no longer valid."""
+        """Whether the stored options are no longer valid."""
         is_stored = bool(self.instance.pk) and self.kind == self.instance.type
         return is_stored and self.grader is not None and _stored_spec(self.instance) is None
 
@@ -106,7 +106,7 @@ class CheckForm(SpecForm, RowForm):
 
     @property
     def is_removed(self) -> bool:
-        # Someone else has removed it, and the page does not know what it was.
+        # Someone else has removed it, and its content is not in the posted page.
         return super().is_removed or (self.is_closed and self.is_added)
 
     @property
@@ -147,7 +147,7 @@ class CheckForm(SpecForm, RowForm):
 
     @property
     def shows_more(self) -> bool:
-        """Whether what is rarely set is wrong, or is an option that is set."""
+        """Whether a rarely used field has an error, or a rarely used option is set."""
         is_set = self.options_form is not None and self.options_form.has_advanced
         return is_set or self._has_more_errors
 
@@ -237,7 +237,7 @@ class CheckForm(SpecForm, RowForm):
         self.instance.model_settings = columns["model_settings"]
 
     def _as_it_was(self, written: dict[str, Any]) -> AssertionSpec | None:
-        """Read unchanged options even if the operator no longer permits them."""
+        """Read options that did not change, even if the operator no longer permits them."""
         is_changed = self.options_form is not None and self.options_form.has_changed()
         if self.is_added or is_changed or self.kind != self.instance.type:
             return None
@@ -248,7 +248,7 @@ class CheckForm(SpecForm, RowForm):
 
     @property
     def is_edited(self) -> bool:
-        """Whether it was written just now; old problems do not prevent saving."""
+        """Whether this save changes the check; old problems do not prevent saving."""
         if self.is_added or (self.options_form is not None and self.options_form.has_changed()):
             return True
         return bool(set(self.changed_data) - {"position"})
@@ -274,7 +274,7 @@ class CheckForm(SpecForm, RowForm):
         self.concerns += [problem for _, problem in known.warnings(mentions)]
         for named, problem in known.problems(mentions):
             if named.thing == "tool" and not known.tools:
-                self.concerns.append(problem)  # the agent may get some later
+                self.concerns.append(problem)  # the agent may get tools later
             else:
                 self._object(named.loc[:2], problem, is_new=is_new)
 
@@ -290,13 +290,13 @@ class CheckForm(SpecForm, RowForm):
             self.add_error(None, sentence)
 
     def lacks(self, gives: frozenset[Need] = frozenset()) -> Need | None:
-        """Return what it needs from a turn and lacks; None while it is invalid."""
+        """Return what the check needs from a turn that has none of it; None while invalid."""
         if self.errors or self.spec is None:
             return None
         return min(self.spec.grader.needs() - gives, default=None)
 
     def warnings(self) -> Iterator[str]:
-        """Yield warnings: what may be saved, but is probably not intended."""
+        """Yield warnings about what is valid but probably not intended."""
         if self.spec is None:
             return
         yield from self.concerns
@@ -326,7 +326,7 @@ def only_measures(kind: str) -> bool:
 
 
 def title_of(row: Assertion) -> str:
-    """Return what a stored check checks, in a sentence."""
+    """Return a stored check as a sentence."""
     if spec := _stored_spec(row):
         return spec.label
     if row.type in GRADERS:

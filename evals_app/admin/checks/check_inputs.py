@@ -13,7 +13,7 @@ from evals_app.models import Assertion
 
 
 def inputs_of_kind(request: HttpRequest, kind: str) -> HttpResponse:
-    """Return the template of the inputs of one kind of check; a part of a page."""
+    """Return the blank inputs of one kind of check; a page fragment."""
     if kind not in GRADERS:
         raise Http404
     check = Assertion(type=kind, options=dict(GRADERS[kind].begins))
@@ -22,7 +22,7 @@ def inputs_of_kind(request: HttpRequest, kind: str) -> HttpResponse:
 
 
 def inputs_of_check(request: HttpRequest, pk: int) -> HttpResponse:
-    """Return the inputs of a stored check, with the prefix of its row; a part of a page."""
+    """Return the inputs of a stored check, with the prefix of its row; a page fragment."""
     check = get_object_or_404(Assertion, pk=pk)
     page = "case" if check.suite_id is None else "suite"
     if not any(request.user.has_perm(f"evals_app.{right}_{page}") for right in ("view", "change")):

@@ -1,4 +1,4 @@
-"""The list from which people pick the kind of a check: searched by words, the usual ones first."""
+"""The list from which people pick the kind of a check: searchable, common kinds first."""
 
 from functools import cache
 from typing import Any
@@ -54,7 +54,7 @@ class KindInput(Select):
         select = super().render(name, value, attrs, renderer)
         button = self.id_for_label((attrs or {}).get("id", ""))
         return format_html(
-            # Not by the button itself: browsers would take its label then, without the kind.
+            # Not by the button itself: browsers would read only its label, without the kind.
             '{}<button type="button" class="ew-input ew-kind" id="{}" aria-labelledby="{}_name"'
             ' aria-haspopup="dialog" data-pick-kind><span id="{}_name">'
             '<span class="ew-hidden">Kind of check: </span><span data-kind-label>{}</span></span>'

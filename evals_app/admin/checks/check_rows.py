@@ -70,7 +70,7 @@ class DefaultCheckFormSet(CheckFormSet):
             row.compare_names(lambda: self._inventory, is_new=is_new)
 
 
-# What was chosen at the top of a page, for the rows below it.
+# Choices at the top of a page that affect the rows below.
 _CHOSEN, _CHANGED = "chosen_fixtures", "changed_on_page"
 
 
@@ -87,7 +87,7 @@ def changed_on(row: Model) -> frozenset[str]:
 
 
 def inventory_of_case(case: Case) -> Callable[[], Inventory]:
-    """Return a function for the names that checks of a case may use, which queries once."""
+    """Return a function that queries the names that checks of a case may use, once."""
 
     @cache
     def inventory() -> Inventory:

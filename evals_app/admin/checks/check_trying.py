@@ -25,7 +25,7 @@ _READING = ("evals_app.view_execution",)
 
 
 def try_posted_check(request: HttpRequest) -> HttpResponse:
-    """Grade `reply` by the check that is written under `prefix`; a part of a page."""
+    """Grade `reply` by the check posted under `prefix`; a page fragment."""
     if not any(map(request.user.has_perm, _WRITING)):
         raise PermissionDenied
     rate = CheckTrials()
@@ -64,7 +64,7 @@ def _state(grade: Grade) -> str:
 
 
 def last_reply(request: HttpRequest, pk: int) -> HttpResponse:
-    """Return what the agent replied in a turn of a case the last time, to try checks on."""
+    """Return the latest reply of the agent in a turn of a case, to try checks on."""
     sees_case = any(request.user.has_perm(f"evals_app.{what}_case") for what in ("view", "change"))
     if not (sees_case and request.user.has_perms(_READING)):
         raise PermissionDenied

@@ -1,4 +1,4 @@
-"""The page of evaluation steps, which a judge wrote from criteria and people may edit."""
+"""The page of evaluation steps: a judge writes them from criteria, and people may edit them."""
 
 from typing import Any
 

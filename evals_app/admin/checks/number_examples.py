@@ -1,4 +1,4 @@
-"""An example under a choice: a reply that passes with what is chosen, and one that does not."""
+"""An example below a choice: a reply that passes with the chosen value, and one that does not."""
 
 import json
 import re
@@ -15,7 +15,7 @@ _USUAL, _OTHER, _ANOTHER = "14", "204", "305"
 
 
 def fill_number(reply: str, number: Any) -> str:
-    """Return a reply of an example with this number, and where it has two, with another one."""
+    """Return the example reply with this number; if it has two, the second one differs."""
     text = "" if number is None else str(number).strip()
     shown = text if _PLAIN_NUMBER.fullmatch(text) else _USUAL
     return reply.format(number=shown, other=_ANOTHER if shown == _OTHER else _OTHER)

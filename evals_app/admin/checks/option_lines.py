@@ -92,7 +92,7 @@ def _records(
 
 
 def _reads_text(model: type[BaseModel]) -> bool:
-    """Whether a text alone is a valid object, as a tool name is a valid call."""
+    """Whether text alone is a valid object, as a tool name is a valid call."""
     try:
         model.model_validate("text")
     except ValidationError:

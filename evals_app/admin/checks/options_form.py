@@ -70,7 +70,7 @@ class OptionsForm(forms.Form):
 
     @property
     def help(self) -> str:
-        """When such a check passes: the first line of the grader's docstring."""
+        """When a check of this kind passes: the first line of the grader's docstring."""
         return (self.grader_class.__doc__ or "").strip().partition("\n")[0]
 
     @property
@@ -84,7 +84,7 @@ class OptionsForm(forms.Form):
 
     @property
     def has_advanced(self) -> bool:
-        """Whether a rarely set option is set or wrong, so that it must not be folded away."""
+        """Whether a rarely set option is set or invalid, so it must not be folded away."""
         fields = self.grader_class.model_fields
         return any(
             field.name in self.errors

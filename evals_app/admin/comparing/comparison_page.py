@@ -1,4 +1,4 @@
-"""The page that compares runs: the verdict in words, what differs, the numbers, then every case."""
+"""The page that compares runs: verdict in words, differences, numbers, then every case."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -62,7 +62,7 @@ class RunColumn:
 
 @dataclass(frozen=True, slots=True)
 class PartLine:
-    """A part of the settings in which two runs differ, and how many more values of it do."""
+    """A part of the settings in which two runs differ, and the number of further differences."""
 
     title: str
     places: tuple[ChangedValue, ...]
@@ -105,7 +105,7 @@ class ComparedCaseLine:
     name: str
     url: str
     badge: SafeString
-    checks: str  # that got worse or better
+    checks: str  # the checks that got worse or better
     cells: tuple[CaseCell, ...]
     difference: str
 
@@ -122,7 +122,7 @@ class Chip:
 
 
 def comparison_page(request: HttpRequest) -> dict[str, Any]:
-    """Return what the page shows; values of settings only to who may see all of them elsewhere.
+    """Return what the page shows; values of settings only for people who may see all of them.
 
     Raises:
         CannotCompareError: the runs cannot be compared.
@@ -212,7 +212,7 @@ def _head_line(
 
 
 def _badges(cases: HeadCases) -> tuple[SafeString, ...]:
-    """Return what happened to the suite as a whole, then how many cases got worse."""
+    """Return the badges: the change of the whole suite, then the number of worse cases."""
     word = "too few cases" if cases.is_too_small else VERDICTS[cases.verdict].lower()
     worse, by_check = (
         cases.counts.get(change, 0) for change in (ChangeKind.WORSE, ChangeKind.CHECK_WORSE)
@@ -226,7 +226,7 @@ def _badges(cases: HeadCases) -> tuple[SafeString, ...]:
 
 
 def part_line(part: PartDifferences, *, note: SafeString | str = "") -> PartLine:
-    """Return a part in which settings differ, to show."""
+    """Return the line of a part in which settings differ."""
     places = tuple(map(changed_place, part.values))
     return PartLine(PARTS[part.part], places[:_OPEN], places[_OPEN:], part.more, note)
 

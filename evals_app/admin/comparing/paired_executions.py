@@ -1,4 +1,4 @@
-"""Two executions of one case, part by part: which turns, messages, tool calls and grades differ.
+"""Pair two executions of one case: which turns, messages, tool calls and grades differ.
 
 The left one is the base, the right one the head. What only one of them has is paired with None.
 """
@@ -228,7 +228,7 @@ def _grade_pair(
 def _grade_change(
     base: GradeResult | None, head: GradeResult | None, *, scale: str
 ) -> SafeString | str:
-    """Return how a grade changed; nothing if it did not."""
+    """Return how a grade changed; empty if it did not."""
     if base is None or head is None:
         return badge(ChangeKind.MISSING if head is None else ChangeKind.NEW)
     before, after = grade_state(base), grade_state(head)

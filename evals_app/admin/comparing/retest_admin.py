@@ -57,7 +57,7 @@ class SettlementAdmin(ReadOnly):
     # The list
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Settlement]:
-        # The cases may be many.
+        # There may be many cases.
         return super().get_queryset(request).defer("cases", "head__summary")
 
     @display(description="Settlement")

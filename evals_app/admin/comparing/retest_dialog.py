@@ -1,4 +1,4 @@
-"""Offering to settle a run: the form of the dialog, and the button and links on other pages."""
+"""The dialog that settles a run: its form, and the button and links on other pages."""
 
 from decimal import ROUND_UP, Decimal
 from functools import cached_property
@@ -29,7 +29,7 @@ _CENT = Decimal("0.01")
 
 
 class RetestForm(forms.Form):
-    """The earlier run, what is asked, and what it may cost."""
+    """The earlier run, the question, and the cost limit."""
 
     base = forms.ChoiceField(label="Compare with", widget=UnfoldAdminSelectWidget())
     with_better = forms.BooleanField(
@@ -55,10 +55,10 @@ class RetestForm(forms.Form):
             self.fields["max_cost_usd"].initial = f"{most:f}"
 
     def plan(self) -> SettlementPlan:
-        """Return what would be tested.
+        """Return the plan of the retest.
 
         Raises:
-            CannotStartError: there is nothing to settle, or something is missing.
+            CannotStartError: there is nothing to settle, or a requirement is missing.
         """
         if not self._runs:
             raise CannotStartError("This suite has no earlier run to compare with.")
@@ -93,7 +93,7 @@ class RetestForm(forms.Form):
 
 
 def retest_url(request: HttpRequest, head: Run, *, base: Run | None = None) -> str:
-    """Return the URL of the dialog; empty where a person may not, or there is nothing to ask."""
+    """Return the URL of the dialog; empty without permission or without anything to settle."""
     if head.is_open or head.settlement_id is not None or head.gradings > 1 or not may_run(request):
         return ""
     url = reverse("admin:evals_app_settlement_start", args=[head.pk])
@@ -101,7 +101,7 @@ def retest_url(request: HttpRequest, head: Run, *, base: Run | None = None) -> s
 
 
 def retest_context(request: HttpRequest, head: Run, *, base: Run | None = None) -> dict[str, Any]:
-    """Return what the templates `settlement/button.html` and `settlement/links.html` show.
+    """Return the context of `retests/button.html` and `retests/links.html`.
 
     With `base` the dialog suggests this run.
     """
@@ -128,7 +128,7 @@ def _earlier(head: Run, *, also: str) -> list[Run]:
 
 
 def _usual(head: Run, offered: dict[str, Run]) -> str:
-    """Return the run that is suggested: the suite's baseline, else the last whole run."""
+    """Return the suggested run: the suite's baseline, else the last whole run."""
     baseline = "" if head.suite is None else str(head.suite.baseline_id)
     if baseline in offered:
         return baseline

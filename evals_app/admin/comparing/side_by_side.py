@@ -1,4 +1,4 @@
-"""The page that shows one case in two runs: what was graded and said, with the differences marked."""
+"""The page that shows one case in two runs: grades and messages, with differences marked."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -73,7 +73,7 @@ class Side:
 
 
 def side_by_side_url(case: str, *, runs: Iterable[int], trials: Iterable[int] = ()) -> str:
-    """Return the address of the page for a case in two runs; without trials it chooses telling ones."""
+    """Return the address of the page for a case in two runs; without trials it picks differing ones."""
     query = urlencode(
         [
             *(("run", str(pk)) for pk in runs),
@@ -85,7 +85,7 @@ def side_by_side_url(case: str, *, runs: Iterable[int], trials: Iterable[int] = 
 
 
 def read_number(text: str) -> int | None:
-    """Read a number of an address; None if it is none, or too large for a key."""
+    """Read a number from an address; None if it is not a number, or too large for a key."""
     return int(text) if text.isdecimal() and len(text) <= _DIGITS else None
 
 
@@ -195,7 +195,7 @@ def _sides(
 def _choose_trials(
     base: Sequence[Execution], head: Sequence[Execution], *, asked: Sequence[str]
 ) -> tuple[Execution | None, Execution | None]:
-    """Return the trials that were asked for; else the first ones that show a difference."""
+    """Return the requested trials, else the first ones that differ."""
     before, after = next(
         ((b, h) for b in base for h in head if b.verdict != h.verdict and b.verdict and h.verdict),
         (next(iter(base), None), next(iter(head), None)),

@@ -26,7 +26,7 @@ _TEMPLATES = "admin/evals_app/comparing"
 
 @dataclass(frozen=True, slots=True)
 class ComparableRun:
-    """A run that another one can be compared with; `note` says what is special about it."""
+    """A run that can be compared with; `note` explains what is special about it."""
 
     run: Run
     badges: SafeString
@@ -57,7 +57,7 @@ class Comparisons(ReadOnly):
 
     @admin.action(description="Compare the selected runs", permissions=["view"])
     def compare_chosen(self, request: HttpRequest, queryset: QuerySet[Run]) -> HttpResponse:
-        """Lead to the comparison, the oldest run as the base."""
+        """Redirect to the comparison, with the oldest run as the base."""
         chosen = queryset.order_by("pk").values_list("pk", flat=True)
         return redirect(comparison_url(chosen[: MAX_RUNS + 1]))
 
@@ -104,7 +104,7 @@ def _may_read(request: HttpRequest) -> bool:
 def _choices(run: Run) -> list[ComparableRun]:
     """Return the suite's baseline, its previous whole run, and its last runs: the best one chosen.
 
-    Of a run that grades again, the best one is that whose conversations these are.
+    For a run that grades again, the best one is the run with the original conversations.
     """
     baseline = run.suite.baseline_id if run.suite else None
     graded = run.grades_of_id

@@ -42,7 +42,7 @@ def execution_numbers(
 
 
 def _known_sum(total: int | None, parts: Sequence[int | None]) -> str:
-    """Write a sum, or at least the known part of it."""
+    """Write a sum, or the known part of it."""
     least = sum(part or 0 for part in parts)
     return f"at least {count(least)}" if total is None and least else count(total)
 
@@ -50,7 +50,7 @@ def _known_sum(total: int | None, parts: Sequence[int | None]) -> str:
 def number_differences(
     base: Execution | None, head: Execution | None, *, scale: str
 ) -> Mapping[str, str]:
-    """Return how each number changed, by its label; what one of them does not know is left out."""
+    """Return how each number changed, by its label; numbers unknown on one side are left out."""
     if base is None or head is None:
         return {}
     before, after = _measurements(base), _measurements(head)

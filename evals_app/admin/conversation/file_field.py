@@ -17,11 +17,11 @@ from evals_app.engine.specs.files import (
 )
 from evals_app.models import Attachment
 
-_SHORT = 8  # of a SHA-256, in a path: tells files of one name apart
+_SHORT = 8  # characters of a SHA-256 in a path: distinguishes files of the same name
 
 
 class PostedFiles(list[Any]):
-    """What a page posted: files to keep as texts, new ones as uploads."""
+    """Posted files: those to keep as texts, new ones as uploads."""
 
 
 class FilesWidget(forms.Widget):
@@ -75,7 +75,7 @@ class FilesField(forms.Field):
         return [file.model_dump(mode="json") for file in files]
 
     def bound_data(self, data: Any, initial: Any) -> Any:
-        # Shown again after an error: uploads are stored already.
+        # Shown again after an error: uploads are already stored.
         try:
             return self.to_python(data)
         except ValidationError:

@@ -1,4 +1,4 @@
-"""A judged grade on the review page: what to think of it, its items, its votes."""
+"""A judged grade on the review page: warnings, items and votes."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -77,8 +77,8 @@ class ItemLine:
     note: str
     quote: Mapping[str, Any] | None
     votes: str
-    people: Any = None  # what people say of it; see reviewing.ReviewBlock
-    agreement: SafeString | str = ""  # of its judge with people
+    people: Any = None  # the reviews of people; see review_blocks.ReviewBlock
+    agreement: SafeString | str = ""  # agreement of its judge with people
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,17 +103,17 @@ class Judgement:
     votes_title: str = ""
 
 
-# How judges agree with people, by the digest of the yardstick.
+# Agreement of judges with people, by the digest of the criterion.
 Agreements = Mapping[str, Agreement]
 
 
 def agreements_of(grades: Iterable[GradeResult]) -> Agreements:
-    """Return how the judges of grades agree with people, in one query; yardsticks are loaded."""
+    """Return how far the judges of grades agree with people, in one query; criteria are loaded."""
     return agreements({digest for grade in grades for digest in _yardsticks(grade)})
 
 
 def _yardsticks(grade: GradeResult) -> Iterator[str]:
-    """Return by what a grade was judged, and the bullets of a rubric."""
+    """Return the criteria by which a grade and the bullets of its rubric were judged."""
     if grade.yardstick is not None:
         yield grade.yardstick.digest
         yield from _texts([item.get("yardstick") for item in _rows(grade.details.get("items"))])
@@ -124,7 +124,7 @@ def judgement(
 ) -> Judgement:
     """Read the details of a judged grade, leaving out what has an unknown shape.
 
-    `people` is what people say of its items, by number.
+    `people` has the reviews of its items, by number.
     """
     if grade.family != "judged":
         return Judgement()
@@ -161,7 +161,7 @@ def other_details(grade: GradeResult) -> dict[str, Any]:
 
 
 def _agreement(grade: GradeResult, known: Agreements) -> SafeString | str:
-    """Say how the judge of a grade agrees with people; empty if they were not compared."""
+    """Return how far the judge of a grade agrees with people; empty if never compared."""
     whole, *items = _yardsticks(grade) if grade.yardstick else [""]
     if whole in known or not any(item in known for item in items):
         return _link(whole, known)

@@ -1,4 +1,4 @@
-"""The buttons beside grades: take what a person says of one, or withdraw it."""
+"""The buttons next to grades: store a review, or withdraw it."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -28,7 +28,7 @@ from evals_app.runs.reviews.reviewing import (
 )
 
 _MAX_KEY_DIGITS = 18
-# What may be said: the heading of its form, whether it needs words, and what its button says.
+# The possible reviews: heading of the form, whether a reason is required, label of the button.
 _WORDS: dict[str, dict[str, Any]] = {
     "agree": {},
     "disagree": {"label": "Because", "submit": "Save"},
@@ -42,7 +42,7 @@ _WORDS: dict[str, dict[str, Any]] = {
 
 
 class ReviewActions(ReadOnly):
-    """The buttons beside grades."""
+    """The buttons next to grades."""
 
     has_review_permission = requires(REVIEWING)
 
@@ -59,7 +59,7 @@ class ReviewActions(ReadOnly):
         ]
 
     def review(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """Return the form of a word (GET), or take it (POST) and return what has changed."""
+        """Return the form of a review (GET), or store it (POST) and return the changed blocks."""
         execution = self._reviewable(request, pk)
         given = request.POST if request.method == "POST" else request.GET
         grade = _grade(execution, given.get("grade"))
@@ -80,7 +80,7 @@ class ReviewActions(ReadOnly):
         return self._changed_blocks(request, execution, grade, subject.item)
 
     def withdraw(self, request: HttpRequest, pk: int, review: int) -> HttpResponse:
-        """Withdraw a review, and return what has changed."""
+        """Withdraw a review, and return the changed blocks."""
         execution = self._reviewable(request, pk)
         row = get_object_or_404(
             Review.objects.select_related("grade", "execution"), pk=review, execution=execution
@@ -109,7 +109,7 @@ class ReviewActions(ReadOnly):
         grade: GradeResult | None,
         item: int | None,
     ) -> HttpResponse:
-        """Return the blocks that a word may change, and the verdict."""
+        """Return the blocks that a review may change, and the verdict."""
         fresh = Execution.objects.select_related("run", "reviewed").get(pk=execution.pk)
         block, *others = ExecutionReviews.of(fresh, request.user).changed_by(grade, item)
         context = {
@@ -131,7 +131,7 @@ def _take(
     grade: GradeResult | None,
     by: Any,
 ) -> None:
-    """Write what a person says."""
+    """Store a review."""
     reason = given.get("reason", "")
     if word == "comment":
         comment(execution, by=by, reason=reason, grade=grade)

@@ -1,4 +1,4 @@
-"""What people say beside each grade of an execution, and the buttons to say it; nothing is written here."""
+"""The reviews next to each grade of an execution, and their buttons; nothing is written here."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,7 +16,7 @@ from evals_app.reports.words.figures import score_text
 from evals_app.runs.reviews.decisions import given_grade, word_of
 from evals_app.runs.reviews.reviewing import may_withdraw
 
-# What people may give on the scales of judges.
+# The scores that people may give on the scales of judges.
 _SCORES = {
     "1-5": [(f"{grade}", (grade - 1) / 4) for grade in range(5, 0, -1)],
     "0-1": [(f"{tenth / 10:g}", tenth / 10) for tenth in range(10, -1, -1)],
@@ -25,9 +25,9 @@ _SCORES = {
 
 @dataclass(frozen=True, slots=True)
 class ReviewSubject:
-    """What a review may be about: a grade, a bullet of its rubric, or the execution.
+    """The subject of a review: a grade, a bullet of its rubric, or the execution.
 
-    `passed` is what the grade says, None if nothing; on a `scale` people give a score, too. What only
+    `passed` is the verdict of the grade; on a `scale` people give a score, too. A subject that only
     shows a number can be neither right nor wrong.
     """
 
@@ -62,7 +62,7 @@ class ReviewSubject:
         return _SCORES.get(self.scale, [])
 
     def verdict(self, *, agrees: bool) -> bool:
-        """Return the verdict of a person who agrees with the grade, or says that the check passes."""
+        """Return the verdict of a person who agrees with the grade, or who passes the check."""
         return agrees if self.passed is None else self.passed is agrees
 
 
@@ -70,7 +70,7 @@ _CONVERSATION = ReviewSubject("this conversation", can_be_right=False)
 
 
 def subject_of(grade: GradeResult | None, item: int | None = None) -> ReviewSubject | None:
-    """Return what a review would be about; None if a rubric has no such bullet."""
+    """Return the subject of a review; None if the rubric does not have this bullet."""
     if grade is None:
         return _CONVERSATION
     if item is None:
@@ -95,7 +95,7 @@ def _subject_of_bullet(grade: GradeResult, number: int, *, met: bool | None) -> 
 
 @dataclass(frozen=True, slots=True)
 class ReviewLine:
-    """What one person said."""
+    """The review of one person."""
 
     review: Review
     badge: SafeString
@@ -106,7 +106,7 @@ class ReviewLine:
 
 @dataclass(frozen=True, slots=True)
 class ReviewBlock:
-    """What people say of a subject, what follows, and what the reader said of it: agree, disagree."""
+    """The reviews of a subject, the resulting verdict, and the reader's own: agree, disagree."""
 
     subject: ReviewSubject
     lines: tuple[ReviewLine, ...] = ()
@@ -115,7 +115,7 @@ class ReviewBlock:
     is_disputed: bool = False
     own: str = ""
     has_bullets: bool = False  # which have blocks of their own
-    url: str = ""  # that takes what is said
+    url: str = ""  # that stores a review
     can_blame: bool = False
 
     @property
@@ -124,7 +124,7 @@ class ReviewBlock:
 
     @property
     def buttons(self) -> SafeString:
-        """Return the buttons; not by a template, because a page may have a thousand of them."""
+        """Return the buttons. Templates are too slow: a page may have a thousand of them."""
         subject = self.subject
         item = "" if subject.item is None else subject.item
         buttons = []
@@ -168,7 +168,7 @@ _ROW = (
 
 @dataclass(frozen=True, slots=True)
 class ExecutionReviews:
-    """All reviews of an execution, for the person who reads its page."""
+    """All reviews of an execution, as one reader of its page sees them."""
 
     execution: Execution
     user: Any
@@ -209,7 +209,7 @@ class ExecutionReviews:
         return replace(block, can_blame=verdict_of(self.execution) != "passed")
 
     def changed_by(self, grade: GradeResult | None, item: int | None) -> list[ReviewBlock]:
-        """Return the blocks that a review can change, that of its subject first."""
+        """Return the blocks that a review can change, the block of its subject first."""
         if grade is None:
             return [self.of_execution()]
         blocks = self.blocks_of(grade)
@@ -279,7 +279,7 @@ def _people(reviews: Iterable[Review]) -> Consensus:
 
 
 def _scale_of(grade: GradeResult) -> str:
-    """Return the scale of a judge on which people can give a score, too."""
+    """Return the judge's scale, if people can give a score on it, too."""
     scale = str(grade.details.get("scale"))
     is_graded = grade.family == "judged" and grade.score is not None
     return scale if is_graded and scale in _SCORES else ""
@@ -292,7 +292,7 @@ def _agrees(review: Review, subject: ReviewSubject) -> bool:
 
 
 def _sign(review: Review, subject: ReviewSubject) -> tuple[str, str]:
-    """Return what a person said as the state and the word of a badge."""
+    """Return the state and the word of the badge of a review."""
     if review.kind != Review.Kind.VERDICT:
         is_comment = review.kind == Review.Kind.COMMENT
         return "informational" if is_comment else "errored", review.get_kind_display()
@@ -309,7 +309,7 @@ def _sign(review: Review, subject: ReviewSubject) -> tuple[str, str]:
 
 
 def _remark(review: Review) -> str:
-    """Say where a review comes from, and whether it counts."""
+    """Return where a review comes from, and whether it counts."""
     parts = []
     if review.carried_from is not None:
         parts.append(f"from run {review.carried_from.execution.run_id}")

@@ -10,7 +10,7 @@ from evals_app.reports.words.figures import duration
 from evals_app.runs.ground.traces import read_spans
 
 MAX_LINES = 200
-MAX_DEPTH = 12  # further ones are indented no more
+MAX_DEPTH = 12  # deeper spans are not indented further
 _KINDS = {
     "tool": "Tool call",
     "model": "Model call",

@@ -32,7 +32,7 @@ from evals_app.models import Execution, GradeResult, Transcript
 from evals_app.reports.renderers.conversations import json_text
 from evals_app.reports.words.figures import UNKNOWN, count, duration, percent, score_text
 
-OPEN_TURNS = 20  # a longer conversation opens folded
+OPEN_TURNS = 20  # longer conversations are folded at first
 LONG_EXPECTED = 400  # characters; a longer expected answer is folded
 _ROUNDED = 0.0051  # the score at the end of a reason has two places or more
 
@@ -190,7 +190,7 @@ def _turn_facts(record: TurnRecord) -> tuple[str, ...]:
 
 
 def judge_call(call: dict[str, Any]) -> dict[str, Any]:
-    """Return a judge call with its numbers in words; results of older versions lack some."""
+    """Return a judge call with its numbers in words; results of older versions lack some numbers."""
     usage, usd = call.get("usage") or {}, call.get("cost_usd")
     return call | {
         "took": duration(call.get("latency_ms")),
@@ -213,7 +213,7 @@ def _call_line(call: ToolCall) -> CallLine:
 def grade_line(
     grade: GradeResult, *, scale: str, known: Agreements, reviews: ExecutionReviews | None = None
 ) -> GradeLine:
-    """Return a grade to show, with what people say of it; `known` is how judges agree with people."""
+    """Return a grade to show, with its reviews; `known` has the agreement of judges with people."""
     state = grade_state(grade)
     facts, reason = _score_and_reason(grade, scale=scale)
     if grade.weight == 0:

@@ -1,4 +1,4 @@
-"""The pages that make a case of a conversation, and that add checks to the case that ran."""
+"""The pages that turn a conversation into a case, or add checks to the case that ran."""
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
@@ -46,7 +46,7 @@ _COUNTS: dict[Kind, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """A box; `doubt` says why it is not ticked, `counts` as what it counts on the page."""
+    """A check box; `doubt` explains why it is not ticked, `counts` is what the page counts it as."""
 
     key: str
     text: str
@@ -58,7 +58,7 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """What is proposed about a turn, or (`number` None) about the whole conversation."""
+    """The proposals for a turn or, if `number` is None, for the whole conversation."""
 
     title: str
     boxes: Sequence[Box]
@@ -110,7 +110,7 @@ class NewCaseForm(forms.Form):
         field.choices = choices
 
     def to_options(self, keys: Collection[str]) -> CaseOptions:
-        """Return what the form asks for."""
+        """Return the chosen options of the new case."""
         cleaned = self.cleaned_data
         is_recorded = bool(cleaned.get("is_recorded"))
         chosen = cleaned["recorded_suite" if is_recorded else "suite"] or _NEW
@@ -142,7 +142,7 @@ class _Page:
 
 
 class MakesCases(ReadOnly):
-    """The buttons that make a case of a conversation or add checks to its case, and their pages."""
+    """The buttons, and their pages, that make a case of a conversation or add checks to its case."""
 
     has_case_permission = requires(ADD_CASE)
     has_checks_permission = requires("evals_app.change_case")
@@ -184,7 +184,7 @@ class MakesCases(ReadOnly):
         )
 
     def add_checks(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """Ask what to check, then add it to the case that ran."""
+        """Ask what to check, then add these checks to the case that ran."""
         execution, observed = self._ended_conversation(
             request, pk, may=self.has_checks_permission(request)
         )
@@ -212,7 +212,7 @@ class MakesCases(ReadOnly):
     def _ended_conversation(
         self, request: HttpRequest, pk: int, *, may: bool
     ) -> tuple[Execution, ObservedConversation]:
-        """Return a conversation that checks can be made of."""
+        """Return a conversation that checks can be made from."""
         # admin_view() asks only whether the person is staff.
         if not (self.has_view_permission(request) and may):
             raise PermissionDenied
@@ -242,7 +242,7 @@ def _ticked_keys(request: HttpRequest) -> Collection[str] | None:
 def _try_to_write(
     request: HttpRequest, form: forms.Form, write: Callable[[Collection[str]], Case]
 ) -> Case | None:
-    """Write the case; if that is not possible, the form says why."""
+    """Write the case; if that is not possible, the form shows why."""
     kept = _ticked_keys(request)
     if kept is None or not form.is_valid():
         return None
@@ -254,7 +254,7 @@ def _try_to_write(
 
 
 def _after(request: HttpRequest, case: Case, execution: Execution) -> str:
-    """Return the editor of a case, or of those who may not see it, the page they came from."""
+    """Return the editor of a case or, without the right to see it, the previous page."""
     if any(request.user.has_perm(f"evals_app.{action}_case") for action in ("view", "change")):
         return reverse("admin:evals_app_case_change", args=[case.pk])
     return reverse("admin:evals_app_execution_change", args=[execution.pk])
@@ -277,7 +277,7 @@ def _sections(
 
 
 def _box(proposal: Proposal, kept: Collection[str] | None) -> Box:
-    """Return the box of a proposal, ticked as it was or as by default (`kept` None)."""
+    """Return the box of a proposal, ticked as posted or, if `kept` is None, by default."""
     parts = (
         Box(
             part.key,

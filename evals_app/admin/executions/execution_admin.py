@@ -64,7 +64,7 @@ from evals_app.reports.words.similarity import DIFFERENTLY, is_measured_differen
 
 WENT_WRONG = ("failed", "errored")
 _SHOW_A_CASE = ("view", "change")
-# A search that more names fit fills its page from the newest executions.
+# A search that matches more names fills its page from the newest executions.
 MAX_NAMES = 1000
 
 
@@ -214,7 +214,7 @@ class ExecutionAdmin(ReviewActions, MakesCases):
         return super().render_change_form(request, context, *args, **kwargs)
 
     def live(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """Return the part of the page that changes when the conversation ends."""
+        """Return the page fragment that changes when the conversation ends."""
         if refused := self.refused_refresh(request):
             return refused
         execution = get_object_or_404(_with_its_run(), pk=pk)
@@ -223,7 +223,7 @@ class ExecutionAdmin(ReviewActions, MakesCases):
         return render(request, "admin/evals_app/conversation/live.html", context)
 
     def strip(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """Return the last results of the case, this one among them."""
+        """Return the last results of the case, including this one."""
         if not self.has_view_permission(request):
             raise PermissionDenied
         execution = get_object_or_404(_with_its_run(), pk=pk)
@@ -242,7 +242,7 @@ class ExecutionAdmin(ReviewActions, MakesCases):
     def _live_context(
         self, request: HttpRequest, execution: Execution, case_id: int | None
     ) -> dict[str, Any]:
-        """Return what changes during the conversation, and what may be done with it."""
+        """Return the context that changes during the conversation, and the available actions."""
         run = execution.run
         state = execution_state(execution, run=run)
         is_passed = case_id is not None and execution.verdict == "passed"
@@ -336,7 +336,7 @@ def _review(execution: Execution, reviews: ExecutionReviews) -> dict[str, Any]:
 
 
 def _numbers(execution: Execution, trial: Trial | None, *, scale: str) -> dict[str, Any]:
-    """Return the numbers that say something, and the names of those that are unknown."""
+    """Return the known numbers, and the names of the unknown ones."""
     numbers = execution_numbers(execution, trial, scale=scale)
     # Similarity may use tokens though the run has no judge.
     if not (execution.run.judge or execution.judge_prompt_tokens or execution.judge_cost_usd):
@@ -362,7 +362,7 @@ def _summary(execution: Execution, grades: Iterable[GradeResult]) -> list[tuple[
 
 
 def _summary_state(passed: bool | None, grades: Iterable[GradeResult]) -> str:  # noqa: FBT001
-    """Return the state of a part: what was only not graded has the word of its grade."""
+    """Return the state of a part; a part that was only not graded has the word of its grade."""
     states = sorted(map(grade_state, grades), reverse=True)
     unknown = next((state for state in states if state in NOT_GRADED), None)
     if passed is False and unknown and "failed" not in states:
@@ -406,7 +406,7 @@ def _previous_result(execution: Execution) -> dict[str, Any] | None:
     """Return the result of the same case in the latest whole run of the suite before this one."""
     run: Run = execution.run
     if run.grades_again:
-        return None  # another note has the verdict of the same conversation
+        return None  # another note shows the verdict of the same conversation
     earlier = Execution.objects.filter(
         case=execution.case,
         run__suite_slug=run.suite_slug,

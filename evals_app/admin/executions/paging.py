@@ -10,7 +10,7 @@ from unfold import paginator
 
 class InfinitePaginator(
     paginator.InfinitePaginator
-):  # Unfold knows by this name: nothing is counted
+):  # Unfold recognizes this name and counts nothing
     """Pages of rows, the newest first: finds the keys of a page, then reads these rows alone.
 
     With a limit, a database walks back from the newest row until the page is full. For rare or old

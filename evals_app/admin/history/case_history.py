@@ -63,7 +63,7 @@ class HistoryLine:
     execution: Execution | None
     side_by_side: str
     parts: tuple[PartLine, ...]
-    is_unexplained: bool  # another verdict, though nothing was changed
+    is_unexplained: bool  # another verdict although nothing was changed
 
 
 class CaseHistories(ReadOnly):
@@ -163,7 +163,7 @@ def _edited_by(edits: Iterable[CaseEdit]) -> SafeString | str:
 
 @dataclass(frozen=True, slots=True)
 class ResultMark:
-    """The result of a case in one run, in a strip; `is_edited`: the run before had another content."""
+    """The result of a case in one run of a strip; `is_edited`: its content differs from the run before."""
 
     run: Run
     badge: SafeString
@@ -178,7 +178,7 @@ def strip_of(execution: Execution) -> list[ResultMark]:
     this = execution.run
     results = OfSuite(this.suite_id, this.suite_slug).results().filter(name=execution.case)
     later = list(results.filter(COUNTED, run__gt=this.pk).order_by("run_id")[:_LATER])
-    # This run is shown, whatever it is.
+    # This run is always shown.
     earlier = results.filter(COUNTED | Q(run=this.pk), run__lte=this.pk)[: _MARKS - len(later)]
     rows = [*reversed(earlier), *later]
     trials = executions_of(rows)

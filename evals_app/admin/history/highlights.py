@@ -1,4 +1,4 @@
-"""What is worth a look in a suite, as its page shows it: four short lists with links."""
+"""The highlights on the page of a suite: four short lists with links."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -43,7 +43,7 @@ class NamedList:
 
 
 def highlight_lists(suite: Suite) -> list[NamedList]:
-    """Return what is worth a look; nothing if the suite has not run as a whole yet."""
+    """Return the highlights of a suite; none before its first whole run."""
     noted = notable(suite)
     if noted is None:
         return []
@@ -101,7 +101,7 @@ def highlight_lists(suite: Suite) -> list[NamedList]:
 
 
 def span_text(span: RunSpan) -> str:
-    """Write which runs a list is about."""
+    """Return in words which runs a list covers."""
     if span.most is not None:
         return (
             f"The first {span.most:,} of the last whole run, which is too large to be read whole."

@@ -10,7 +10,7 @@ from evals_app.runs.reading.suite_verdict import SuiteVerdict
 
 
 def standing_text(standing: SuiteVerdict, *, has_links: bool = True) -> SafeString:
-    """Return the verdict of a suite, and the last run if it does not set the verdict."""
+    """Return the verdict of a suite, and its last run if another one set the verdict."""
     lines = [_verdict(standing, has_links=has_links)]
     if standing.later is not None:
         run = _run_link(standing.later, standing.later.in_short, has_links=has_links)

@@ -95,7 +95,7 @@ class SuiteLine:
 
     @property
     def change(self) -> str:
-        """How much the last run differs from the previous one, over the cases that both have."""
+        """The difference between the last two runs, over the cases that both have."""
         if len(self.points) < 2:  # noqa: PLR2004 - a pair
             return "first run"
         if self.differs(self.points[-2]):
@@ -110,7 +110,7 @@ class SuiteLine:
 
     @property
     def sparkline(self) -> SafeString | str:
-        """The pass rates of its runs as a small line, and in words for those who do not see it."""
+        """The pass rates of its runs as a small line, and in words for screen readers."""
         shown = [p for p in self.points if p.rate is not None and not self.differs(p)]
         edited = _runs_with_edits(shown)
         breaks = [place for place, point in enumerate(shown) if point.run.pk in edited]
@@ -220,7 +220,7 @@ def _with_changes(lines: Sequence[SuiteLine]) -> list[SuiteLine]:
 
 
 def trend_of(suites: Sequence[SuiteLine]) -> Trend | None:
-    """Return the trend of the suites that ran most recently and more than once; None: of none."""
+    """Return the trend of the suites that ran most recently and more than once, or None."""
     several = [line for line in suites if len(line.points) > 1]
     several.sort(key=lambda line: -line.points[-1].run.pk)
     lines = several[:TREND_SUITES]
@@ -241,18 +241,18 @@ def trend_of(suites: Sequence[SuiteLine]) -> Trend | None:
 class SuiteTrend:
     """The last whole runs of a suite, the newest first, and their chart, the oldest first.
 
-    `left_out` counts those that compared texts in another way than the last one, `edited` has the keys
+    `left_out` counts those that compared texts in another way than the last one, `edited_runs` has the keys
     of those whose cases differ from those of the run before.
     """
 
     points: Sequence[TrendPoint]
     left_out: int
     chart: Chart
-    edited: frozenset[int]
+    edited_runs: frozenset[int]
 
 
 def suite_trend(suite: Suite) -> SuiteTrend | None:
-    """Return how a suite did over its last whole runs; None if there are less than two."""
+    """Return how a suite did over its last whole runs; None if there are fewer than two."""
     whole = Run.objects.suite_verdicts().filter(suite=suite)
     last = [TrendPoint(run) for run in with_pass_rates(whole).order_by("-pk")[:SUITE_TREND_RUNS]]
     points = [point for point in last if not point.differs_from(last[0])]

@@ -26,7 +26,7 @@ _DELETING = (
 
 
 def may_load_examples(request: HttpRequest) -> bool:
-    """Whether there are examples, and this person may write all their parts."""
+    """Whether there are examples, and this person may write all of them."""
     return EXAMPLES.is_dir() and Rights.of(request.user).may_add_everything()
 
 

@@ -21,7 +21,7 @@ _UNREADABLE = (
 
 
 def may_export_everything(request: HttpRequest) -> bool:
-    """Whether this person may see everything that an export contains, providers apart."""
+    """Whether this person may see everything that an export contains, except providers."""
     return request.user.has_perms(VIEWING_EVERYTHING)
 
 

@@ -9,7 +9,7 @@ from evals_app.formats.tables.table import NO_NAME, Table, cell_name
 from evals_app.requests.throttles import Uploads, in_minutes
 
 _WRITING = ("fixtures_app.add_fixture", "fixtures_app.change_fixture")
-_MAX_SHOWN = 5  # cells that show an error
+_MAX_SHOWN = 5  # values of cells with an error
 
 
 def read_first_sheet(request: HttpRequest) -> JsonResponse:

@@ -1,4 +1,4 @@
-"""What an import would write, in words: changed places, and the first cases of a suite."""
+"""The changes of an import in words: changed values, and the first cases of a suite."""
 
 import json
 import re
@@ -56,7 +56,7 @@ class CaseOutline:
 
 @dataclass(frozen=True, slots=True)
 class ChangedValue:
-    """A place whose value changes; a part added or removed as a whole shows no value."""
+    """A changed value and its place; parts added or removed as a whole show no value."""
 
     where: str
     before: str

@@ -57,7 +57,7 @@ class MissingAgentForm(_AgentsForm):
 
 
 class ImportForm(_AgentsForm):
-    """What is sent along with files."""
+    """The options sent along with files."""
 
     agent = _choice_of_agent(
         required=False,
@@ -90,7 +90,7 @@ class ImportForm(_AgentsForm):
 
 
 class ColumnsForm(forms.Form):
-    """What the unknown columns of tables are; `choices` are those that were made before."""
+    """The meaning of unknown columns of tables; `choices` are the previous ones."""
 
     prefix = "columns"
 

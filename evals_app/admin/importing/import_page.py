@@ -1,4 +1,4 @@
-"""The page that imports files: they are uploaded, checked, and all saved or none.
+"""The page that imports files: it checks uploads and saves all of them or none.
 
 Checked files are kept in the cache for a day, so that the import uses exactly what was checked. If
 they are gone, people upload them again.
@@ -74,7 +74,7 @@ _UNCHECKED = (
 class CheckedFiles:
     """Checked files, and what existed under the same slugs at that time.
 
-    `columns` is what was chosen for columns of tables, `unknown` are those to choose for.
+    `columns` has the choices made for columns of tables, `unknown` the columns left to choose.
     """
 
     upload: Upload
@@ -181,13 +181,13 @@ class _Page:
         return self.look(self.form(agent), replace(checked, agent=agent))
 
     def choose_columns(self, checked: CheckedFiles) -> HttpResponse:
-        """Check the kept files again, with what was chosen for their columns."""
+        """Check the kept files again, with the choices for their columns."""
         answer = checked.columns_form(self.request.POST)
         columns = {**checked.columns, **(answer.choices_by_header() if answer.is_valid() else {})}
         return self.look(self.form(checked.agent), replace(checked, columns=columns))
 
     def import_kept(self, checked: CheckedFiles) -> HttpResponse:
-        """Import the kept files, unless that would do something else by now."""
+        """Import the kept files, unless the result would now differ from the preview."""
         form = self.form(checked.agent)
         try:
             report = checked.carry_out(
@@ -210,7 +210,7 @@ class _Page:
         return self._leave(report)
 
     def _leave(self, report: ImportReport) -> HttpResponse:
-        """Lead to what was imported, as far as the person may see it."""
+        """Redirect to the imported objects, as far as the person may see them."""
         if not all(self.rights.may_see(change.kind) for change in report.changes):
             return redirect("admin:index")
         slugs = [change.slug for change in report.changes if change.kind == "suite"]

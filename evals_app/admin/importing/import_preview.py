@@ -1,4 +1,4 @@
-"""What a page shows of an import: what would happen, and every problem next to its line."""
+"""The preview of an import: its changes, and every problem next to its line."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -87,7 +87,7 @@ class ProblemsByFile:
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """What an import would do; with errors, nothing.
+    """The changes of an import; none if there are errors.
 
     `unassigned` are the files that need an agent, `objects` names what would be written, `counts`
     how much is new, changed and unchanged. `unknown` are columns that someone has to choose for,
@@ -158,7 +158,7 @@ def preview(outcome: ImportReport | FormatError, contents: Mapping[str, bytes]) 
 
 
 def _lost_checks(outcome: ImportReport | FormatError) -> str:
-    """Say how many checks an import loses; empty if none."""
+    """Return how many checks an import loses; empty if none."""
     if isinstance(outcome, FormatError) or not outcome.checks_lost:
         return ""
     return checks_not_read(outcome.checks_lost, outcome.checks_read)
@@ -197,7 +197,7 @@ class _Quotes:
         return QuotedProblem(problem, _cut(line, problem.column))
 
     def _in_table(self, problem: Problem) -> QuotedProblem:
-        """Return the problem with the cells around the one that is meant."""
+        """Return the problem with the cells around its cell."""
         cell = _IN_CELL.fullmatch(problem.keys)
         table = self._table(problem.path) if cell else None
         if cell is None or table is None:
@@ -235,7 +235,7 @@ class _Quotes:
 
 
 def _above(lines: list[str]) -> Iterator[str]:
-    """Yield what the last line may belong to: the line above, and those it is indented under."""
+    """Yield the possible parents of the last line: the line above, and those it is indented under."""
     *others, last = lines
     yield from others[-1:]
     depth = len(last) - len(last.lstrip())

@@ -6,7 +6,7 @@ from django import forms
 
 
 class Choices(forms.CheckboxSelectMultiple):
-    """Check boxes; `help_by_value` explains some of them.
+    """Check boxes; `help_by_value` has help texts for some of them.
 
     A short list begins with what is chosen, and scrolls after a few.
     """

@@ -130,5 +130,5 @@ def _through(row: Any, item: Any) -> Any:
 
 
 def without_blanks(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Leave out what is blank."""
+    """Return the mapping without blank values."""
     return {key: value for key, value in values.items() if value not in (None, "", [], {})}

@@ -1,4 +1,4 @@
-"""Which models can judge here, and what to do where none can."""
+"""The models that can judge on this site, and what to do if there are none."""
 
 import os
 
@@ -18,7 +18,7 @@ JUDGES = "ew-judges"  # the list of models that judge fields suggest
 
 
 def offered_judges() -> list[str]:
-    """Return the models that a judge field suggests: those that this site can reach."""
+    """Return the models that a judge field suggests: those within reach of this site."""
     models = reachable_models(settings.EVALS_JUDGE_MODEL)
     return [*(name for name in models if not name.startswith("scripted/")), OWN]
 
@@ -31,7 +31,7 @@ class JudgeInput(ModelInput):
 
 
 def no_judge_for(suite: SuiteSpec, case: Case) -> str:
-    """Say that a case has no judge; empty if it has one, or needs none. `suite` has only this case."""
+    """Return a warning that a case needs a judge and has none. `suite` has only this case."""
     if suite.judged_check(suite.cases) is None:
         return ""
     rows = Provider.objects.prefetch_related("prices")

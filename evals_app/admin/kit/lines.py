@@ -30,7 +30,7 @@ class LineColumn:
     choices: tuple[tuple[str, str], ...] = ()
     placeholder: str = ""
     usual: str = ""  # the default choice
-    names: str = ""  # what it names, so that the page suggests it: tool, chunk
+    names: str = ""  # the kind of name, such as tool or chunk, that the page suggests
 
     @property
     def suggestions(self) -> str:
@@ -250,7 +250,7 @@ def read_at(place: str, text: str, read: Callable[[str], Any]) -> Any:
 
 
 def keyed_lines(lines: TypedLines, label: str) -> Iterable[tuple[int, str, Line]]:
-    """Yield lines with number and key, which each one must have and none may share."""
+    """Yield lines with number and key; refuse missing and repeated keys."""
     seen: set[str] = set()
     for number, line in enumerate(lines, 1):
         key = line["key"]

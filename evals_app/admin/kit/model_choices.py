@@ -1,4 +1,4 @@
-"""Models to choose from in text fields: those that agents use or that have a price."""
+"""Suggestions of models for text fields: those that agents use or that have a price."""
 
 import os
 from typing import Any
@@ -47,5 +47,5 @@ class ModelInput(UnfoldAdminTextInputWidget):
         return context
 
     def suggestions(self) -> list[str]:
-        """Return the models that it suggests."""
+        """Return the suggested models."""
         return reachable_models()

@@ -13,7 +13,7 @@ class _AsTyped(str):
 
 
 class _TypedField(forms.CharField):
-    """Tells what was typed from what is stored."""
+    """Distinguishes typed from stored values."""
 
     def bound_data(self, data: Any, initial: Any) -> Any:
         return _AsTyped(data) if isinstance(data, str) else data

@@ -12,7 +12,7 @@ from evals_app.admin.kit.permissions import ReadOnly, requires
 
 
 class Overview(ReadOnly):
-    """One page for a table that runs write; whoever reads runs may read it."""
+    """One page for a table that runs write; everyone who may read runs may read it."""
 
     template: str
 

@@ -1,4 +1,4 @@
-"""Who may do what on pages, and how often: rights of buttons, rows that only runs write, uploads."""
+"""Permissions and limits of pages: rights of buttons, rows that only runs write, uploads."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
@@ -51,8 +51,8 @@ class ReadOnly(WrittenByRuns):
         css = {"all": ["evals_app/conversation/review.css"]}
 
     def refused_refresh(self, request: HttpRequest) -> HttpResponse | None:
-        """Return the answer to a page part that may not be read; the page then reloads."""
-        # Without a session the page itself must ask for the password, not this part of it.
+        """Return the refusal of a page fragment, which reloads the page; None if it may be read."""
+        # Without a session the page itself must ask for the password, not this fragment.
         if self.admin_site.has_permission(request) and self.has_view_permission(request):
             return None
         return HttpResponse(status=403, headers={"HX-Refresh": "true"})

@@ -104,7 +104,7 @@ def badge(state: str, *, word: str = "") -> SafeString:
 
 
 def people_badge(state: str, word: str = "") -> SafeString:
-    """Return the badge of a verdict with the decisions of people."""
+    """Return the badge of a verdict that includes the decisions of people."""
     return badge(state, word=f"{word or SIGNS[state].word} {WITH_PEOPLE}")
 
 
@@ -139,7 +139,7 @@ def scripted_badge(run: Run) -> SafeString | str:
 
 
 def execution_scripted_badge(execution: Execution) -> SafeString | str:
-    """Return the label of a scripted execution; before it ends, by what its run will use."""
+    """Return the label of a scripted execution; before it ends, judged by the settings of its run."""
     if execution.is_scripted or not execution.verdict:
         return scripted_badge(execution.run)
     return ""

@@ -1,4 +1,4 @@
-"""Numbers of specs in the units of people: which field a number gets follows from its spec."""
+"""Fields for numbers of specs in readable units; the spec decides which field a number gets."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ _BOUNDS: dict[str, Any] = {
 
 
 def quantity(field: forms.Field, info: FieldInfo) -> forms.Field:
-    """Return the same field with its unit, if the spec states one."""
+    """Return the field with its unit if the spec states one."""
     unit = mark_of(info, "unit")
     if not unit or isinstance(field, QuantityField):
         return field

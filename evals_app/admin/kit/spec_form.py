@@ -1,4 +1,4 @@
-"""Forms of rows whose specs state what the fields are called, mean and accept."""
+"""Forms of rows whose specs define labels, help texts and valid values."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
@@ -18,7 +18,7 @@ class SpecForm(forms.ModelForm):
     """A form whose `Meta` has the labels and help texts of its row mapping."""
 
     mapping: ClassVar[RowMapping]
-    whole: ClassVar[Sequence[str]] = ()  # the fields that make up the spec; none: all of them
+    whole: ClassVar[Sequence[str]] = ()  # the fields that make up the spec; if empty, all of them
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -46,7 +46,7 @@ class SpecForm(forms.ModelForm):
         self.read(self.mapping.written(self.instance, cleaned))
 
     def read(self, written: Mapping[str, Any]) -> Any:
-        """Return the spec; None, and the errors are at the fields, if it is not valid."""
+        """Return the spec; if it is not valid, add the errors to the fields and return None."""
         spec: type[BaseModel] = self.mapping.spec
         try:
             return spec.model_validate(written)

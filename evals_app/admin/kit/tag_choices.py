@@ -1,4 +1,4 @@
-"""Tags to choose from in text fields: those that cases and suites have."""
+"""Suggestions of tags for text fields: those of cases and suites."""
 
 from typing import Any
 

@@ -83,7 +83,7 @@ class _OneMatcher(LinesWidget):
 
 
 class MatcherField(LinesField):
-    """A condition on one value; blank: `UNSAID`."""
+    """A condition on one value; `UNSAID` if blank."""
 
     def __init__(self, **kwargs: Any) -> None:
         columns = [_MUST, _VALUE, _KIND]

@@ -1,6 +1,6 @@
 """Values as a person chooses and types them: a text, a number, yes, no, nothing, or JSON.
 
-A choice tells the number 14 from the text 14; quotes and JSON are needed only for lists and objects.
+The kind distinguishes the number 14 from the text 14; only lists and objects need JSON.
 """
 
 import json
@@ -42,7 +42,7 @@ def read_number(text: str) -> int | float:
 
 
 def read_value(kind: str, text: str) -> Any:
-    """Read a value of a kind; a text without the spaces around it.
+    """Read a value of a kind; texts lose surrounding spaces.
 
     Raises:
         ValidationError: the text is not of that kind.

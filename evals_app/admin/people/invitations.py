@@ -1,7 +1,7 @@
 """Invitations: a person without a password, and a link with which they set one.
 
 The link also serves people who forgot theirs. Django's page sets the password; `PasswordLink` says
-until when a link works. Evalwell sends no e-mail: whoever makes the link sends it.
+until when a link works. Evalwell sends no e-mail: the person who makes the link sends it.
 """
 
 from typing import Any
@@ -80,7 +80,7 @@ class InvitationForm(PersonForm):
         return self.cleaned_data["username"] or unused_name(self.cleaned_data.get("name", ""))
 
     def save(self, commit: bool = True) -> Any:  # noqa: FBT001, FBT002 - Django's signature
-        self.instance.is_staff = True  # or they could not sign in
+        self.instance.is_staff = True  # otherwise they could not sign in
         self.instance.set_unusable_password()
         return super().save(commit)
 
@@ -123,7 +123,7 @@ class ChosenPasswordForm(SetPasswordForm):
 
 
 class LinkTokens:
-    """What Django's page asks whether the token in its address is valid."""
+    """Checks tokens in addresses for Django's page."""
 
     def check_token(self, person: User | None, token: str) -> bool:
         link = PasswordLink.objects.select_related("person", "made_by").filter(person=person)

@@ -88,7 +88,7 @@ def _read(request: HttpRequest) -> User:
 
 @require_http_methods(["GET", "POST"])
 def profile(request: HttpRequest) -> HttpResponse:
-    """Show and save the profile of whoever asks."""
+    """Show and save the profile of the signed-in person."""
     person = _read(request)  # another object than in the menu, which keeps its name
     chosen = Profile.objects.filter(user=person).values_list("time_zone", flat=True).first()
     initial = {"name": person.get_full_name(), "time_zone": chosen or "UTC"}
@@ -113,7 +113,7 @@ def profile(request: HttpRequest) -> HttpResponse:
 
 @require_POST
 def choose_time_zone(request: HttpRequest) -> HttpResponse:
-    """Store the answer to the question that each person is asked once, and go back."""
+    """Store the time zone that each person is asked for once, and go back."""
     field = ZoneField(max_length=100)
     try:
         name = field.clean(request.POST.get("time_zone", ""))

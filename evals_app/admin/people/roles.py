@@ -37,7 +37,7 @@ def sentence(role: Group) -> str:
 
 
 def rights_with_pages(request: HttpRequest) -> QuerySet[Permission]:
-    """Return the permissions that make a difference: what no one may do on a page is left out."""
+    """Return the permissions that matter: those that no page uses are left out."""
     asked = Q(codename__in=_IN_OTHER_WORDS)
     for model in filter(admin.site.is_registered, apps.get_models()):
         page = admin.site.get_model_admin(model)
@@ -50,7 +50,7 @@ def rights_with_pages(request: HttpRequest) -> QuerySet[Permission]:
 
 
 def right_in_words(right: Permission) -> str:
-    """Return a right as a person would write it: "See suites"."""
+    """Return a right in plain words: "See suites"."""
     if right.codename in _IN_OTHER_WORDS:
         return _IN_OTHER_WORDS[right.codename]
     verb = right.codename.partition("_")[0]
@@ -98,7 +98,7 @@ class RoleAdmin(DjangoGroupAdmin, ModelAdmin):
     def get_fields(self, request: HttpRequest, obj: Group | None = None) -> Any:
         if obj is None or self.has_change_permission(request, obj):
             return ("name", "permissions")
-        # What the fixed ones may do, the guide has in a table.
+        # The guide has a table of what the fixed roles may do.
         return ("name", "what") if obj.name in BUILT_IN else ("name", "rights")
 
     def formfield_for_manytomany(

@@ -1,6 +1,6 @@
 """People, in our words and Unfold's look: Django calls them users.
 
-Who may change people gives no role with more rights than their own, and changes no one who has more:
+Nobody can grant a role with more rights than their own, or change a person who has more rights:
 a link to set a password is a way to act as another person. Superuser status is given by superusers
 alone.
 """
@@ -88,7 +88,7 @@ class UserAdmin(DjangoUserAdmin, ModelAdmin):
         return may_change and (obj is None or may_manage(request.user, obj))
 
     def has_delete_permission(self, request: HttpRequest, obj: User | None = None) -> bool:
-        return False  # with them, tokens would be deleted, and who started which run
+        return False  # deletion would also remove tokens and the record of who started which run
 
     def has_new_link_permission(self, request: HttpRequest, object_id: Any = None) -> bool:
         person = self.get_object(request, str(object_id)) if object_id else None
@@ -110,7 +110,7 @@ class UserAdmin(DjangoUserAdmin, ModelAdmin):
     # Pages
 
     def get_urls(self) -> list[URLPattern]:
-        # Who forgot a password gets a new link: no one else needs to know the next one.
+        # People who forgot their password get a new link; no one else needs to know the new one.
         urls: list[URLPattern] = super().get_urls()
         return [url for url in urls if url.name != "auth_user_password_change"]
 

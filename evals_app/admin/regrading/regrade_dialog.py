@@ -1,4 +1,4 @@
-"""Grading the conversations of a run again: what is asked first, what it would take, and the start."""
+"""Grading the conversations of a run again: the dialog, its price, and the start."""
 
 from collections.abc import Sequence
 from functools import cached_property
@@ -41,7 +41,7 @@ _OF_JUDGES = ("judge", "trials", "max_cost_usd")
 
 
 class RegradeForm(forms.Form):
-    """With which checks and which judge to grade which conversations, how often, and for how much."""
+    """Checks, judge, conversations, repetitions and cost limit of the new grading."""
 
     suite = forms.ChoiceField(label="Checks", required=False, widget=forms.RadioSelect)
     cases = forms.MultipleChoiceField(label="Cases", required=False, widget=Choices())
@@ -113,7 +113,7 @@ class RegradeForm(forms.Form):
 
     @property
     def choices(self) -> dict[str, Any]:
-        """What was chosen, as `plan_regrade` takes it."""
+        """The chosen arguments of `plan_regrade`."""
         chosen = self.cleaned_data
         cases = [self.case] if self.case else chosen.get("cases")
         return {
@@ -156,7 +156,7 @@ class RegradeForm(forms.Form):
 def _checks_edited(run: Run, suite: Suite, names: Sequence[str]) -> Sequence[str]:
     try:
         return checks_edited_since(run, names, suite=suite)
-    except ValidationError:  # another version made the run, and planning says so
+    except ValidationError:  # another version made the run; planning reports that
         return []
 
 
@@ -196,7 +196,7 @@ class GradesAgain(ReadOnly):
         return render(request, f"{_TEMPLATES}/start.html", context)
 
     def regrade_size(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """Return what the dialog would start: its price, and what is left out."""
+        """Return what the dialog would start, with its price and what is left out."""
         form = _form(request, pk)
         return render(request, f"{_TEMPLATES}/size.html", _size(form, by=request.user.pk))
 

@@ -1,4 +1,4 @@
-"""What pages show of runs that grade again: whose conversations these are, and what changed."""
+"""How pages show runs that grade again: the source of the conversations, and what changed."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,7 +23,7 @@ MAX_LINKS = 20
 
 @dataclass(frozen=True, slots=True)
 class ChangedVerdict:
-    """A conversation whose verdict is not what it was."""
+    """A conversation whose verdict has changed."""
 
     execution: Execution
     before: SafeString
@@ -42,12 +42,12 @@ def made_from(run: Run) -> dict[str, Any]:
 
 
 def regraded_line(run: Run) -> str:
-    """Say how a run grades another one again; empty if it does not."""
+    """Return in words how a run grades another one again; empty if it does not."""
     return regraded_in_words(run.covers, run.regrading) if run.grades_again else ""
 
 
 def results_context(run: Run) -> dict[str, Any]:
-    """Return what came of grading again; nothing of a run that asked its agent."""
+    """Return the results of grading again; empty for a run that asked its agent."""
     if not run.grades_again:
         return {}
     rows = _changed_verdicts(run)
@@ -69,7 +69,7 @@ def results_context(run: Run) -> dict[str, Any]:
 
 
 def _changed_verdicts(run: Run) -> list[Any]:
-    """Return gradings whose verdict is not what it was, with how many changed in the same way.
+    """Return gradings with a changed verdict, and how many changed in the same way.
 
     The first ones of each kind of change, in the order of the cases.
     """
@@ -139,7 +139,7 @@ def _graded_again(execution: Execution) -> Sequence[dict[str, Any]]:
 
 
 def note_steadiness(execution: Execution, grades: Iterable[Any]) -> None:
-    """Note beside judged grades how often the same conversation got which verdict.
+    """Add to judged grades how often the same conversation got which verdict.
 
     Only where its run grades each conversation several times.
     """

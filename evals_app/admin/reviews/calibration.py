@@ -47,7 +47,7 @@ _SCALES = {
 
 
 class CalibrationLine(NamedTuple):
-    """A passport in a list."""
+    """A criterion in the list, with its agreement."""
 
     yardstick: Yardstick
     criterion: str
@@ -59,7 +59,7 @@ class CalibrationLine(NamedTuple):
 
 
 class Figure(NamedTuple):
-    """A number of a passport, with its interval, and what it is of."""
+    """A number of a calibration, with its interval and what it is based on."""
 
     name: str
     value: str
@@ -68,7 +68,7 @@ class Figure(NamedTuple):
 
 
 class Disagreement(NamedTuple):
-    """An answer that people and judge graded differently."""
+    """An answer that a person and the judge graded differently."""
 
     case: str
     url: str
@@ -86,7 +86,7 @@ class TryForm(forms.Form):
 
 
 class CalibrationPages(ReadOnly):
-    """The list of yardsticks, the passport of one, and the button that tries a new wording."""
+    """The list of criteria, the calibration of one, and the button that tries a new wording."""
 
     def get_urls(self) -> list[URLPattern]:
         view = self.admin_site.admin_view
@@ -237,7 +237,7 @@ def _with_interval(rate: Proportion) -> str:
 
 
 def _corrected_rate(compared: Calibration) -> str:
-    """Say what people would find in the newest run."""
+    """Return the pass rate that people would find in the newest run."""
     known = corrected_pass_rate(compared)
     if known is None:
         return ""
@@ -305,7 +305,7 @@ def _disagreements(compared: Calibration) -> list[Disagreement]:
 
 
 def _judge_reason(review: Review) -> str:
-    """Return why the judge decided so; of a bullet, what it says of that."""
+    """Return the judge's reason; for a bullet, its critique."""
     if review.grade is None or review.item is None:
         return review.grade.reason if review.grade else ""
     items = review.grade.details.get("items")

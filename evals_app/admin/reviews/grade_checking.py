@@ -1,4 +1,4 @@
-"""The page on which people check grades, one at a time, before they see what the judge says."""
+"""The page on which people check grades, one at a time, before they see the judge's verdict."""
 
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
@@ -40,7 +40,7 @@ _POINTS = 5
 
 @dataclass(frozen=True, slots=True)
 class AnswerButton:
-    """One of the buttons: its value, words and key, and what it says of the check."""
+    """A button: its value, label and key, and the verdict it gives."""
 
     value: str
     words: str
@@ -74,7 +74,7 @@ class GradeCheckPages(ReadOnly):
         ]
 
     def check_next(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """Lead to the next grade that the person has not checked, or to the result."""
+        """Redirect to the next grade that the person has not checked, or to the result."""
         task = _visible(request, pk)
         if not may_answer(task, request.user):
             raise PermissionDenied
@@ -84,7 +84,7 @@ class GradeCheckPages(ReadOnly):
         return redirect(_url(task, position))
 
     def check_one(self, request: HttpRequest, pk: int, position: int) -> HttpResponse:
-        """Show a grade without what the judge says, take the answer, and show it then."""
+        """Show a grade without the judge's verdict, store the answer, then show the verdict."""
         task = _visible(request, pk)
         may_say = may_answer(task, request.user)
         rows = task.items.select_related("grade__execution__run__snapshot", "grade__yardstick")
@@ -145,7 +145,7 @@ def _answers(criterion: GradeCriterion, item: ReviewItem) -> tuple[AnswerButton,
 def _take(
     request: HttpRequest, item: ReviewItem, answers: tuple[AnswerButton, ...]
 ) -> HttpResponseRedirect | None:
-    """Store an answer; return None if it cannot be taken."""
+    """Store an answer; return None if it was refused."""
     person = cast("User", request.user)
     answer = next((one for one in answers if one.value == request.POST.get("answer")), None)
     if answer is None:
@@ -161,7 +161,7 @@ def _take(
 
 
 def _place(task: ReviewTask, item: ReviewItem, person: int) -> dict[str, Any]:
-    """Return how far the person is, and where the links lead."""
+    """Return the progress of the person, and the links."""
     answered = answered_by(task, person)
     if item.position not in answered:
         raise Http404
@@ -209,7 +209,7 @@ def _turns(trial: Trial, last: int, *, whole: bool) -> list[tuple[TurnLine, bool
 def _reveal_verdicts(
     item: ReviewItem, answers: tuple[AnswerButton, ...], person: int
 ) -> dict[str, Any]:
-    """Return what the judge and other people say, and whether the person agrees."""
+    """Return the verdicts of the judge and other people, and whether the person agrees."""
     checked = item_with_words(item)
     own = checked.word_of(person)
     grade: GradeResult = item.grade

@@ -1,4 +1,4 @@
-"""How each judge graded in the last months: from tallies, so that no grades are read."""
+"""How each judge graded in the last months; tallies are read, not grades."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -35,7 +35,7 @@ _COUNTS = (
 
 @dataclass(slots=True)
 class JudgeUsage:
-    """How a judge was used in some time; money in USD, None if nothing is booked for it."""
+    """The use of a judge in a period; the cost in USD, None if nothing was booked."""
 
     counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(_COUNTS, 0))
     cost_usd: Decimal | None = None
@@ -85,7 +85,7 @@ def _share(part: int, rest: int) -> float | None:
 
 @dataclass(slots=True)
 class JudgeHistory:
-    """A judge, all in all and month by month, the newest last.
+    """A judge, in total and by month, the newest last.
 
     `compared` is the number of criteria on which it was compared with people.
     """
@@ -140,7 +140,7 @@ def judges_since(first: date) -> list[JudgeHistory]:
 
 
 def _uses(first: date) -> list[tuple[str, date, JudgeUsage]]:
-    """Return uses by judge and month: how they graded, and what it cost."""
+    """Return the usage by judge and month."""
     month = TruncMonth("day")
     tallies = JudgeTally.objects.filter(day__gte=first).values("model", month=month).order_by()
     costs = Spending.objects.filter(day__gte=first, role=Spending.Role.JUDGE).exclude(model="")

@@ -50,7 +50,7 @@ MAX_LINKED = 10  # tasks on the page of a run
 
 
 class AssigneeFilter(admin.SimpleListFilter):
-    """Tasks that wait for me, or that others have."""
+    """Tasks assigned to me, or to others."""
 
     title = "person"
     parameter_name = "whose"
@@ -256,7 +256,7 @@ def _badge(task: ReviewTask, reached: TaskProgress) -> SafeString:
 def _result(task: ReviewTask, user: Any) -> dict[str, Any]:
     """Return how far a task is, and where people and the judge disagree.
 
-    Who still works on it does not see what others say of grades that they have not answered.
+    People still working on it do not see answers of others to grades they have not answered.
     """
     items = items_of(task)
     reached = _progress(task, items)

@@ -137,7 +137,7 @@ class RunActions(ReadOnly):
         return render(request, "admin/evals_app/runs/rerun.html", {"form": form, "run": run})
 
     def _start_again(self, request: HttpRequest, form: RerunForm) -> str:
-        """Start the run and return its URL; if it cannot start, report why and return the old one."""
+        """Start the run and return its URL; if it cannot start, report why and return the old URL."""
         try:
             # admin_view() requires signing in.
             new = rerun(

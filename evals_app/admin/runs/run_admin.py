@@ -257,7 +257,7 @@ class RunAdmin(Comparisons, CaseHistories, GradesAgain, RunActions):
 
 
 def run_name(run: Run) -> SafeString:
-    """Return the name of a run in a list, with what it covered unless it was the whole suite."""
+    """Return the name of a run in a list, with its coverage unless it was the whole suite."""
     name = f"{run.suite_name}, run {run.pk}"
     if not run.covers:
         return format_html("{}", name)
@@ -279,11 +279,11 @@ def _transcripts(run: Run) -> str:
 
 
 def _has_transcripts(run: Run) -> bool:
-    """Whether there is anything to keep: a run may have continued since transcripts were removed."""
+    """Whether any transcripts exist: a run may have continued after they were removed."""
     run = _with_transcripts(run)
     return run.pruned_at is None or run.finished_at is None or run.finished_at > run.pruned_at
 
 
 def _with_transcripts(run: Run) -> Run:
-    """Return the run that has the transcripts of a run: another one, if it grades that again."""
+    """Return the run that has the transcripts: the source, if this run grades it again."""
     return run.grades_of or run

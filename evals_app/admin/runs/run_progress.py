@@ -31,14 +31,14 @@ from evals_app.runs.ground.workers import live_workers
 from fixtures_app.editing.times import clock, moment_text
 
 MAX_ROWS = 20
-SLOW = 2  # times what 95 % of the conversations take
-NOTICEABLE_S = 10  # below it, slowness is not worth showing
-MIN_ENDED = 5  # conversations, below which a pace says nothing
+SLOW = 2  # times the 95th percentile of the conversations
+NOTICEABLE_S = 10  # shorter delays are not worth showing
+MIN_ENDED = 5  # with fewer conversations, a pace is meaningless
 
 
 @dataclass(frozen=True, slots=True)
 class RunningLine:
-    """A running execution; `slow` and `lost` name what is wrong, if anything."""
+    """A running execution; `slow` and `lost` explain what is wrong, if anything."""
 
     name: str
     age: str
@@ -96,7 +96,7 @@ def progress(run: Run) -> dict[str, Any]:
         waiting = QueueWait(since, between(since, now), workers or 0)
         if workers:
             problems += stuck_in_queue(this).values()
-    # Two looks at what moves meanwhile: a difference below 0 means none.
+    # The rows change between the two queries: a negative difference means none.
     queued = max(0, run.not_run - sum(rows.number for rows in leased))
     return {
         "percent": round(100 * run.ended_count / run.total) if run.total else 100,
@@ -142,7 +142,7 @@ def _taken_back_at(end: datetime) -> datetime:
 
 
 def blocked_providers(run: Run) -> list[str]:
-    """Return which providers of a run asked us to wait, until when, and why."""
+    """Return the providers of a run that are rate-limiting us, until when, and why."""
     name = Provider.objects.filter(slug=OuterRef("slug")).values("name")
     blocked = run.providers.filter(blocked_until__gt=Now())
     return [

@@ -20,12 +20,12 @@ def report_kinds(request: HttpRequest) -> list[tuple[KindName, str]]:
 
 
 def may_download(request: HttpRequest, kind: KindName) -> bool:
-    """Return whether someone who may see a run may have this kind of report."""
+    """Return whether someone who may see a run may download this kind of report."""
     return not KINDS[kind].has_conversations or request.user.has_perm(_VIEW_CONVERSATIONS)
 
 
 def sent_report(request: HttpRequest, kind: KindName, run: Run) -> StreamingHttpResponse:
-    """Return a report that browsers save; it is written while it is sent."""
+    """Return a report as a download, written while it is sent."""
 
     def link(model: str, pk: int) -> str:
         return request.build_absolute_uri(reverse(f"admin:evals_app_{model}_change", args=[pk]))

@@ -53,7 +53,7 @@ WENT_WRONG = ("failed", "errored")
 
 @dataclass(frozen=True, slots=True)
 class GateLine:
-    """A gate as a sentence, with what was measured."""
+    """A gate as a sentence, with the measured value."""
 
     sentence: str
     actual: str
@@ -139,7 +139,7 @@ def results(run: Run) -> dict[str, Any]:
         "cases": _case_lines(run, cases[:MAX_CASES], scale=scale),
         "cases_more": max(0, counts["cases"] - MAX_CASES),
         "has_trials": has_trials,
-        # Gradings of the same conversation say nothing about the odds of another one.
+        # Repeated gradings of one conversation do not predict new conversations.
         "has_odds": has_trials and run.gradings == 1,
         "has_judge": bool(run.judge),
     }
@@ -374,7 +374,7 @@ def _each_k(values: Sequence[float]) -> str:
 
 
 def snapshot_settings(run: Run) -> dict[str, str]:
-    """Return what only the snapshot has, and a warning if judge and agent are of one family."""
+    """Return the settings that only the snapshot has, and a warning if judge and agent are of one family."""
     fixtures = json.loads(run.snapshot.content).get("fixtures", [])
     judges = [judge for judge in judges_in(run.judge) if not has_script(judge)]
     return {
@@ -384,7 +384,7 @@ def snapshot_settings(run: Run) -> dict[str, str]:
 
 
 def case_counts(run: Run) -> Mapping[str, int]:
-    """Count the cases of a run by what came of them, in one query."""
+    """Count the cases of a run by outcome, in one query."""
     counts = run.case_results.aggregate(
         cases=Count("pk"),
         most_trials=Max("trials"),

@@ -92,7 +92,7 @@ def _help_of(kind: str) -> dict[str, str]:
 
 
 class UnorderedPosition(PositionField):
-    """The position of a row that has no order: never a change."""
+    """The position of a row without an order; it never counts as a change."""
 
     def has_changed(self, initial: object, data: object) -> bool:
         return False
@@ -212,7 +212,7 @@ class ConnectionForm(BaseDialogForm):
     )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        # The page behind the dialog has fields of the same names.
+        # The page behind the dialog has fields with the same names.
         super().__init__(*args, auto_id="connection_%s", **kwargs)
         # The action refuses an unknown key.
         self.provider = Provider.objects.filter(pk=self.object_id).first()
@@ -239,7 +239,7 @@ class ConnectionForm(BaseDialogForm):
 
 
 def _model_in_use(provider: Provider) -> str:
-    """Return a model that an agent uses, or that has a price."""
+    """Return a model that an agent uses, or else one that has a price."""
     begins = f"{provider.slug}/"
     named = Agent.objects.filter(model__startswith=begins).order_by("pk").first()
     if named:

@@ -88,7 +88,7 @@ def _day(text: str) -> str:
 
 
 def _table(rows: Sequence[SpentAmount]) -> tuple[list[dict[str, str]], int]:
-    """Return the rows to show, and how many more there are; their sum is a row."""
+    """Return the rows to show, and the number of others, which are added up in one row."""
     shown, more = list(rows[:MAX_ROWS]), rows[MAX_ROWS:]
     if more:
         rest = total_of(list(more))

@@ -66,7 +66,7 @@ class WebhookForm(forms.ModelForm):
         if "suites" not in self.fields:  # read-only pages have none
             return
         suites: Any = self.fields["suites"]
-        # Archived ones that are chosen stay: without them it would hear of all suites.
+        # Chosen suites that were archived stay: with none chosen, the hook would cover all suites.
         chosen = self.instance.suites.values("pk") if self.instance.pk else []
         suites.queryset = Suite.objects.filter(Q(archived_at=None) | Q(pk__in=chosen)).order_by(
             "name", "slug"

@@ -40,7 +40,7 @@ class RerunForm(forms.Form):
 
     @property
     def case_names(self) -> Sequence[str] | None:
-        """The names to run; None for all."""
+        """The names of the cases to run; None for all."""
         if self.case:
             return [self.case]
         return self.cleaned_data["cases"] if "cases" in self.fields else None
@@ -82,7 +82,7 @@ class RerunForm(forms.Form):
 
 
 def counts_to_rerun() -> dict[str, Count]:
-    """Return what counts the cases of a run that each kind of re-run would run."""
+    """Return the aggregates that count the cases of each kind of re-run."""
     return {
         "rerun_failed": Count("pk", filter=Q(failed__gt=0)),
         "rerun_errored": Count(
@@ -101,7 +101,7 @@ def rerun_buttons(run: Run, counts: Mapping[str, int]) -> list[tuple[str, str]]:
 
 
 def rerun_label(only: str, number: int) -> str:
-    """Return the label of a re-run of so many cases."""
+    """Return the label of a re-run of this many cases."""
     if only == "all":
         return f"Re-run all {plural(number, 'case')}" if number > 1 else "Re-run the case"
     if only == "failed":

@@ -27,7 +27,7 @@ from evals_app.runs.starting.select import Variant
 
 MAX_USD = 1_000_000
 MAX_VARIANTS = 10
-_MODELS = 3  # inputs; more models can be written into one, separated by commas
+_MODELS = 3  # inputs; one input can list several models, separated by commas
 
 
 class CeilingField(forms.DecimalField):

@@ -41,7 +41,7 @@ class RunForm(BaseDialogForm, RunChoices):
 
 
 def size_sentence(suites: Sequence[Suite], form: RunChoices, *, by: int | None) -> str:
-    """Return what runs of a person would take, or why they cannot start."""
+    """Return the size and price of the runs, or why they cannot start."""
     if not form.is_valid():
         return form.problem()
     variants, how = form.variants(), form.how()
@@ -59,7 +59,7 @@ def size_sentence(suites: Sequence[Suite], form: RunChoices, *, by: int | None) 
 def try_start_runs(
     request: HttpRequest, suites: Sequence[Suite], form: RunChoices
 ) -> Sequence[Run]:
-    """Start the chosen runs, all or none, or show the person why they cannot start."""
+    """Start all chosen runs, or none and show the person why."""
     try:
         return start_runs(suites, variants=form.variants(), by=_person(request), **form.how())
     except CannotStartError as error:

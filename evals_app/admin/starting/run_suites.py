@@ -1,4 +1,4 @@
-"""Running several suites at once: those that are ticked in the list, those of an agent or of a tag."""
+"""Running several suites at once: those ticked in the list, of an agent, or with a tag."""
 
 from typing import Any
 
@@ -57,7 +57,7 @@ class RunSuitesForm(RunChoices):
         return [suite for suite in self.cleaned_data["suites"] if part.has_case_of(suite)]
 
     def sentence(self) -> str:
-        """Return what all runs would take together, or why none can start."""
+        """Return the total size and price of the runs, or why none can start."""
         if not self.is_valid():
             return self.problem()
         if not (suites := self.matching()):
@@ -71,7 +71,7 @@ _MAY_RUN = requires(*RUNNING, "evals_app.view_suite")
 
 
 def _requested_choices(request: HttpRequest) -> dict[str, Any]:
-    """Return what an address chooses: suites by key, or all, and tags."""
+    """Return the choices in an address: suites by key, or all, and tags."""
     keys = request.GET.getlist("suites")
     every = Suite.objects.current().values_list("pk", flat=True)
     return {"suites": keys or list(every), "tags": request.GET.getlist("tags")}
@@ -155,7 +155,7 @@ class RunsSuites(ModelAdmin):
         return render(request, "admin/evals_app/starting/run_suites.html", context)
 
     def suites_size(self, request: HttpRequest) -> HttpResponse:
-        """Return what the chosen runs would take."""
+        """Return the size and price of the chosen runs."""
         if not self.has_suites_permission(request):
             raise PermissionDenied
         sentence = RunSuitesForm(request, request.GET).sentence()

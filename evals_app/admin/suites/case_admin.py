@@ -187,7 +187,7 @@ class CaseAdmin(Duplicating, ChecksEditor):
         )
 
     def response_post_save_add(self, request: HttpRequest, obj: Case) -> HttpResponse:
-        """Go on with the suite: its next case, or its first run."""
+        """Continue with the suite: its next case, or its first run."""
         return redirect("admin:evals_app_suite_cases", obj.suite_id)
 
     def response_post_save_change(self, request: HttpRequest, obj: Case) -> HttpResponse:

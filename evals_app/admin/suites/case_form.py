@@ -1,4 +1,4 @@
-"""The form of a case itself; its turns and checks are rows beside it."""
+"""The form of a case itself; its turns and checks are separate rows."""
 
 from typing import Any
 
@@ -35,7 +35,7 @@ def _label_of_suite(suite: Any) -> str:
 
 
 class CaseForm(SpecForm, VersionedForm):
-    """The head of a case."""
+    """The fields of a case itself."""
 
     mapping = CASE
 

@@ -46,7 +46,7 @@ _TAGS: TypeAdapter[list[str]] = TypeAdapter(list[Name])
 
 
 class ActionForm(forms.Form):
-    """What an action asks before it begins; this one asks nothing."""
+    """The form that an action shows first; this one asks nothing."""
 
     def __init__(self, suite: Suite, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -54,7 +54,7 @@ class ActionForm(forms.Form):
 
 
 class TagsForm(ActionForm):
-    """Which tags."""
+    """Asks for tags."""
 
     tags = TagsField(
         label="Tags",
@@ -73,7 +73,7 @@ class TagsForm(ActionForm):
 
 
 class PlaceForm(ActionForm):
-    """Which place in the suite."""
+    """Asks for a place in the suite."""
 
     place = forms.IntegerField(
         label="Position",
@@ -85,7 +85,7 @@ class PlaceForm(ActionForm):
 
 
 class IntoForm(ActionForm):
-    """Which suite."""
+    """Asks for a suite."""
 
     into = forms.ModelChoiceField(
         Suite.objects.none(),
@@ -105,7 +105,7 @@ class IntoForm(ActionForm):
 
 
 class IntoOtherForm(IntoForm):
-    """Which other suite."""
+    """Asks for another suite."""
 
     def suite_choices(self) -> QuerySet[Suite]:
         return super().suite_choices().exclude(pk=self.suite.pk)
@@ -113,7 +113,7 @@ class IntoOtherForm(IntoForm):
 
 @dataclass(frozen=True, slots=True)
 class ActionRequest:
-    """An action on its way: who does it, with which cases, and what was asked."""
+    """An action in progress: the person, the cases, and the answers of its form."""
 
     request: HttpRequest
     suite: Suite
@@ -121,17 +121,17 @@ class ActionRequest:
     asked: Mapping[str, Any]
 
     def note(self, what: str, cases: Sequence[Case], *, flag: int = CHANGE) -> None:
-        """Enter it in the history of the cases and of the suite."""
+        """Record it in the history of the cases and of the suite."""
         user: Any = self.request.user
         names = ", ".join(case.name for case in cases[:MAX_NAMES])
         more = f" and {len(cases) - MAX_NAMES:,} more" if len(cases) > MAX_NAMES else ""
         sentence = f"{what}: {plural(len(cases), 'case')} ({names}{more})."
-        # Of the suite it is a change, even if its cases are deleted.
+        # For the suite it is a change, even if its cases are deleted.
         LogEntry.objects.log_actions(user.pk, [self.suite], CHANGE, sentence)
         LogEntry.objects.log_actions(user.pk, cases, flag, f"{what}.")
 
     def report_success(self, what: str, count: int) -> None:
-        """Tell the person."""
+        """Show a success message."""
         messages.success(self.request, f"{what}: {plural(count, 'case')}.")
 
 
@@ -190,10 +190,10 @@ def _delete(doing: ActionRequest) -> None:
 def _act_and_note(
     doing: ActionRequest, what: str, act: Callable[[], int], *, flag: int = CHANGE
 ) -> None:
-    """Act on the cases, and note it."""
+    """Act on the cases, and record it in their history."""
     cases = list(
         doing.cases.only("suite", "name")
-    )  # now: afterwards they may not match, or be gone
+    )  # now: afterwards they may no longer match, or be deleted
     with transaction.atomic():
         changed = act()
         doing.note(what, cases, flag=flag)
@@ -289,7 +289,7 @@ def chosen_cases(request: HttpRequest, suite: Suite, matching: QuerySet[Case]) -
 
 
 def size_of_run(request: HttpRequest, suite: Suite, cases: QuerySet[Case]) -> str:
-    """Return what a run of these cases would take, or why it cannot start."""
+    """Return the size and price of a run of these cases, or why it cannot start."""
     names = frozenset(cases.values_list("name", flat=True))
     try:
         expected = forecast(suite, by=request.user.pk, names=names)

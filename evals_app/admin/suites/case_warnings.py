@@ -1,4 +1,4 @@
-"""What an author should know about a case that was saved."""
+"""Warnings for the author of a case that was saved."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -18,7 +18,7 @@ from evals_app.models import Case
 
 
 def warnings_of(case: Case, formsets: list[Any]) -> Iterator[str]:
-    """Yield warnings about what was saved."""
+    """Yield warnings about a saved case."""
     turns, final = formsets
     for number, turn in enumerate(turns.kept_rows, 1):
         if (turn.cleaned_data["expected"] or "").isspace():

@@ -1,4 +1,4 @@
-"""The cases of a suite as a list: what each asks, how it did, and which of them are shown.
+"""The list of cases of a suite: first message, latest result, and filters.
 
 A fixed number of queries, however many cases there are.
 """
@@ -24,7 +24,7 @@ from evals_app.models.authored.suites import load_content
 from evals_app.reports.words.shares import TRIAL_COUNTS, share_of_trials
 
 PER_PAGE = 50
-# By the word in the address; a case without a verdict has not run, or nothing could decide it.
+# By the word in the address; a case without a verdict has not run, or could not be decided.
 VERDICTS = {
     "failed": "Failed",
     "errored": "Errored",
@@ -37,7 +37,7 @@ STATES = {"enabled": "Enabled", "disabled": "Disabled"}
 
 @dataclass(frozen=True, slots=True)
 class CaseListFilter:
-    """Which cases of a suite are shown; a blank shows all."""
+    """The filter of the list; blank fields match all cases."""
 
     q: str = ""
     tag: str = ""
@@ -46,7 +46,7 @@ class CaseListFilter:
 
     @classmethod
     def read(cls, query: Mapping[str, str]) -> Self:
-        """Read the query of an address; what it cannot mean is left out."""
+        """Read the query of an address, ignoring invalid values."""
         asked = {field.name: query.get(field.name, "").replace("\0", "") for field in fields(cls)}
         asked["verdict"] = asked["verdict"] if asked["verdict"] in VERDICTS else ""
         asked["state"] = asked["state"] if asked["state"] in STATES else ""
@@ -54,11 +54,11 @@ class CaseListFilter:
 
     @property
     def query(self) -> str:
-        """The same as the query of an address."""
+        """The filter as the query of an address."""
         return urlencode({name: value for name, value in asdict(self).items() if value})
 
     def of(self, cases: QuerySet[Case], *, run: int | None) -> QuerySet[Case]:
-        """Return those of the cases that match; `run` is the one that gave them their verdicts."""
+        """Return the matching cases; `run` is the one that gave them their verdicts."""
         if self.q:
             turns = Turn.objects.filter(case=OuterRef("pk"), user__icontains=self.q)
             cases = cases.filter(Q(name__icontains=self.q) | Exists(turns))

@@ -19,7 +19,7 @@ from evals_app.models import Suite
 def exports(
     name: str, title: str, icon: str, url_path: str, *, form: Form | None = None
 ) -> Callable[..., HttpResponse]:
-    """Make a menu entry that downloads a suite: in a form with all it needs, or its file alone."""
+    """Make a menu entry that downloads a suite: with all it needs, or its file alone."""
 
     def export(self: Any, request: HttpRequest, object_id: str) -> HttpResponse:  # noqa: ARG001 - a method
         slug = get_object_or_404(Suite, pk=object_id).slug
@@ -33,7 +33,7 @@ def exports(
             otherwise=reverse("admin:evals_app_suite_change", args=[object_id]),
         )
 
-    export.__name__ = name  # by which Unfold asks for the right
+    export.__name__ = name  # Unfold asks for the right by it
     right = "export" if form else "view"
     decorated: Callable[..., HttpResponse] = action(
         description=title, icon=icon, url_path=url_path, permissions=[right]
@@ -42,7 +42,7 @@ def exports(
 
 
 class ExportsSuites(ModelAdmin):
-    """Lets people download a suite in the forms that there are."""
+    """Lets people download a suite in each available format."""
 
     # As in REST: what a suite needs is exported with it, or listed as left out.
     has_export_permission = requires(*VIEWING_EVERYTHING)

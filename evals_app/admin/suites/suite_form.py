@@ -64,7 +64,7 @@ class SuiteForm(SpecForm, VersionedForm):
         labels = SUITE.labels
         help_texts = SUITE.help_texts | {
             "tags": f"Separated by commas. {SUITE.help_texts['tags']}",
-            # Their choices explain themselves.
+            # Their choices are self-explanatory.
             "pass_rule": "",
             "run_rule": "",
         }

@@ -78,10 +78,10 @@ class SuitePages(ModelAdmin):
             *super().get_urls(),
         ]
 
-    # What all parts share
+    # Common to all parts
 
     def head(self, request: HttpRequest, suite: Any, *, tab: str) -> dict[str, Any]:
-        """Return what is above every part: how the suite did, its buttons, the other parts."""
+        """Return the context above every part: the verdict of the suite, its buttons, the other parts."""
         buttons, menu = self._buttons(request, suite)
         return {
             "suite": suite,
@@ -123,7 +123,7 @@ class SuitePages(ModelAdmin):
         return buttons, menu
 
     def useless_action(self, suite: Suite) -> str:
-        """Return the last part of the address of a button that this suite has no use for."""
+        """Return the last part of the address of the button that makes no sense for this suite."""
         raise NotImplementedError
 
     def _page(self, request: HttpRequest, pk: int, *, tab: str) -> tuple[Any, dict[str, Any]]:
@@ -135,7 +135,7 @@ class SuitePages(ModelAdmin):
         return suite, context | self.head(request, suite, tab=tab)
 
     def judges(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """Say which judged checks only inform; loaded after the page, because it reads cases."""
+        """Return a note on judged checks that are only informational; loaded later, as it reads cases."""
         if not self.has_view_permission(request):
             raise PermissionDenied
         words = informing_judges(get_object_or_404(Suite, pk=pk), by=request.user.pk)
@@ -144,7 +144,7 @@ class SuitePages(ModelAdmin):
     # Results
 
     def results(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """Show how the suite did over its last runs."""
+        """Show the results of the last runs."""
         if not request.user.has_perm("evals_app.view_run"):
             raise PermissionDenied
         suite, context = self._page(request, pk, tab="results")
@@ -159,7 +159,7 @@ class SuitePages(ModelAdmin):
         return render(request, f"{_TEMPLATES}/results.html", context)
 
     def highlights(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """Return what is worth a look in the last runs of a suite: a part of the page of its results."""
+        """Return the highlights of the last runs of a suite; a fragment of the results page."""
         if not (self.has_view_permission(request) and request.user.has_perm("evals_app.view_run")):
             raise PermissionDenied
         suite = get_object_or_404(Suite.objects.only("slug"), pk=pk)
@@ -168,7 +168,7 @@ class SuitePages(ModelAdmin):
     # Cases
 
     def cases(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """List the cases of a suite, or do something with them."""
+        """List the cases of a suite, or run an action on them."""
         if request.method == "POST":
             return self._change_cases(request, pk)
         suite, context = self._page(request, pk, tab="cases")
@@ -195,7 +195,7 @@ class SuitePages(ModelAdmin):
         return self._move_one(request, pk)
 
     def _act(self, request: HttpRequest, pk: int, action: Action) -> HttpResponse:
-        """Do something with the chosen cases; what needs an answer is asked first."""
+        """Run an action on the chosen cases, after its form if it has one."""
         if not (action.is_allowed(request) and _sees_cases(request)):
             raise PermissionDenied
         suite, context = self._page(request, pk, tab="cases")
@@ -248,7 +248,7 @@ class SuitePages(ModelAdmin):
 
 
 def _posted_selection(request: HttpRequest) -> list[tuple[str, str]]:
-    """Return what a page posted about its selection, to post it again with the answer."""
+    """Return the posted selection, to be posted again with the answer."""
     names = ("do", "case", "everything")
     return [(name, value) for name in names for value in request.POST.getlist(name)]
 
@@ -260,7 +260,7 @@ def _page_url(request: HttpRequest, number: int) -> str:
 
 
 def _url_of_place(suite: Suite, case: Case) -> str:
-    """Return the address of the page of the list that has a case."""
+    """Return the address of the page of the list that contains a case."""
     earlier = Q(position__lt=case.position) | Q(position=case.position, pk__lte=case.pk)
     number = suite.cases.filter(earlier).count()
     page = (number - 1) // PER_PAGE + 1
