@@ -77,7 +77,7 @@ class PageForm:
     def problems(self) -> list[str]:
         """The problems that the top of the page lists."""
         links = _parsed(self.html).xpath("//a[@data-problem]") if self.html else []
-        return [link.text_content() for link in links]
+        return [" ".join(link.text_content().split()) for link in links]
 
 
 def open_page(client: Client, url: str, *, opens_rows: bool = True) -> PageForm:

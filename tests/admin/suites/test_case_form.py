@@ -300,7 +300,7 @@ def test_a_check_with_a_mistake_is_called_by_its_kind(admin_client: Client) -> N
 
     answer = page.post(**{f"{CHECKS}-0-type": "tool_use", f"{CHECKS}-0-opt-tool": ""})
 
-    assert "Tool was used correctlyNeeds fixing" in answer.text
+    assert "Tool was used correctly Needs fixing" in answer.text
 
 
 def test_the_page_says_what_the_suite_checks_too(admin_client: Client) -> None:
