@@ -19,9 +19,9 @@ from evals_app.formats.checking.references import (
     check_references,
     check_slugs,
     declared_types,
+    invalid_types,
     open_types,
     streaming_warnings,
-    unsound_types,
 )
 from evals_app.formats.detect import (
     EXPECTED,
@@ -38,17 +38,17 @@ from evals_app.formats.foreign.attached import (
     AttachedFiles,
     FindFile,
     FindPaths,
+    find_nothing,
     is_shown,
-    nothing_beside,
 )
 from evals_app.formats.foreign.draft import (
     MAX_PARTS,
     TOO_MANY_PARTS,
     Draft,
     Kind,
-    hollow_parts,
-    informing,
+    as_informational,
     parts_in,
+    parts_that_cannot_fail,
     unchecked_cases,
 )
 from evals_app.formats.foreign.losses import Losses, losses_in, losses_of_suites
@@ -132,7 +132,7 @@ def read_files(
     *,
     dialect: str | None = None,
     known: ExistingObjects | None = None,
-    find: FindFile = nothing_beside,
+    find: FindFile = find_nothing,
     find_paths: FindPaths = lambda _: (),
     agent: str | None = None,
     environment: Mapping[str, str] = MappingProxyType({}),
@@ -175,7 +175,7 @@ def read_files(
     problems = list(dict.fromkeys([*problems, *compared]))  # several suites may read one file
     if any(problem.level == "error" for problem in problems):
         raise FormatError(problems)
-    drafts = list(map(informing, drafts))
+    drafts = list(map(as_informational, drafts))
     losses = in_order(problem for problem in problems if problem.level == "loss")
     return Imported(
         providers=list(_locate_specs(drafts, ProviderSpec)),
@@ -346,13 +346,17 @@ def _compare(
 ) -> tuple[list[DeclaredType], list[Problem]]:
     """Compare drafts with each other and with what exists: all entity types, and all problems."""
     types, misdeclared = declared_types(drafts)
-    schemas = {**known.entity_types, **unsound_types(drafts), **_schemas(types)}
+    schemas = {**known.entity_types, **invalid_types(drafts), **_schemas(types)}
     hidden = known.entity_types.keys() - known.visible().entity_types.keys() - types.keys()
     opened, unopened = open_types(drafts, schemas, hidden=hidden)
     schemas |= _schemas(opened)
     problems = [*misdeclared, *unopened]
     for draft in drafts:
-        problems += [*draft.problems, *hollow_parts(draft), *unchecked_cases(informing(draft))]
+        problems += [
+            *draft.problems,
+            *parts_that_cannot_fail(draft),
+            *unchecked_cases(as_informational(draft)),
+        ]
     problems += check_slugs(drafts)
     problems += check_references(drafts, known, unread=unread)
     holdings = NamedThings(known.abilities, known.contents_of, schemas, known.hidden)

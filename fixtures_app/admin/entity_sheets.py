@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from fixtures_app.admin.entity_rows import EntityForm, EntitySheet, make_sheet
 from fixtures_app.admin.fixture_rows import ChunkForm, FixtureFormSet, RelationForm
-from fixtures_app.editing.spec_errors import problems_in, put_beside_rows
+from fixtures_app.editing.spec_errors import add_row_errors, problems_in
 from fixtures_app.ground.json_data import DataProblem
 from fixtures_app.library import known_schemas
 from fixtures_app.spec import FixtureSpec
@@ -120,7 +120,7 @@ class EntityFormSet(FixtureFormSet):
             spec = FixtureSpec.model_validate({"name": "-", "slug": "x", **written})
         except ValidationError as error:
             new = [one for one in problems_in(error) if not _is_known(rows, one)]
-            put_beside_rows(rows, _FIELDS, new)
+            add_row_errors(rows, _FIELDS, new)
         else:
             if not any(row.errors for group in rows.values() for row in group):
                 self.spec = spec

@@ -15,7 +15,7 @@ from fixtures_app.editing.editor import Editor, ListedError, VersionedForm, prob
 from fixtures_app.editing.field_rows import field_rows
 from fixtures_app.editing.inputs import CheckBox, TextArea
 from fixtures_app.editing.json_field import JsonTextField
-from fixtures_app.editing.spec_errors import problems_in, put_beside
+from fixtures_app.editing.spec_errors import add_field_error, problems_in
 from fixtures_app.ground.field_table import FieldTable, fields_of, schema_of, table_of
 from fixtures_app.ground.json_data import DataProblem
 from fixtures_app.library import misfits
@@ -109,7 +109,7 @@ class EntityTypeForm(VersionedForm):
                     row.add_error("name", problem.message)
                     return
         fields = {"slug": "slug", "schema": "schema"} if self.is_json else {"slug": "slug"}
-        put_beside(self, fields, problem.loc, problem.message)
+        add_field_error(self, fields, problem.loc, problem.message)
 
     def _refuse_misfits(self, spec: EntityTypeSpec) -> None:
         # Stored under the old name: this save renames the row.

@@ -27,7 +27,7 @@ from fixtures_app.admin.trying import try_page
 from fixtures_app.editing.duplicating import Duplicating, free_name
 from fixtures_app.editing.editor import VersionedForm
 from fixtures_app.editing.rows import RowsInline
-from fixtures_app.editing.spec_errors import put_all_beside
+from fixtures_app.editing.spec_errors import add_field_errors
 from fixtures_app.library import copy_fixture, save_fixture
 from fixtures_app.models import Entity, Fixture, KnowledgeChunk, Relation
 from fixtures_app.spec import FixtureSpec
@@ -80,7 +80,7 @@ class FixtureForm(VersionedForm):
             try:
                 FixtureSpec.model_validate({**keys, "entities": []})
             except ValidationError as error:
-                put_all_beside(self, error)
+                add_field_errors(self, error)
         return cleaned
 
 

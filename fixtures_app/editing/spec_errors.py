@@ -26,20 +26,22 @@ def _number_rows(message: str) -> str:
     return _PLACE.sub(lambda m: f"{_ROWS[m[1]]} {int(m[2]) + 1}", message)
 
 
-def put_beside(form: forms.BaseForm, fields: Mapping[str, str], loc: Loc, message: str) -> None:
+def add_field_error(
+    form: forms.BaseForm, fields: Mapping[str, str], loc: Loc, message: str
+) -> None:
     """Add an error to the field of a spec's key, or else to the whole form."""
     field = fields.get(str(loc[0])) if loc else None
     where = ".".join(map(str, loc[1:] if field else loc))
     form.add_error(field, f"{where}: {message}" if where else message)
 
 
-def put_all_beside(form: forms.BaseForm, error: ValidationError) -> None:
+def add_field_errors(form: forms.BaseForm, error: ValidationError) -> None:
     """Add the errors of a spec whose keys are the fields of a form."""
     for problem in problems_in(error):
-        put_beside(form, {name: name for name in form.fields}, problem.loc, problem.message)
+        add_field_error(form, {name: name for name in form.fields}, problem.loc, problem.message)
 
 
-def put_beside_rows(
+def add_row_errors(
     rows: Mapping[str, Sequence[forms.BaseForm]],
     fields: Mapping[str, Mapping[str, str]],
     problems: Sequence[DataProblem],
@@ -47,4 +49,6 @@ def put_beside_rows(
     """Add each problem to its row, for example `("entities", 2, "ref")`."""
     for problem in problems:
         group, number, *rest = problem.loc
-        put_beside(rows[str(group)][int(number)], fields[str(group)], tuple(rest), problem.message)
+        add_field_error(
+            rows[str(group)][int(number)], fields[str(group)], tuple(rest), problem.message
+        )

@@ -42,7 +42,7 @@ class Dataset:
 
     document: ParsedFile
     conversations: list[DatasetConversation]
-    is_sound: bool
+    is_valid: bool
 
 
 def read_dataset(
@@ -70,7 +70,7 @@ def read_dataset(
     rows = ForeignFile(document, around)
     read = (_conversation(rows, (n,)) for n in range(len(document.data)))
     conversations = list(filter(None, read))
-    return Dataset(document, conversations, rows.is_sound), list(_losses_once(rows.problems))
+    return Dataset(document, conversations, rows.is_valid), list(_losses_once(rows.problems))
 
 
 def row_problems(dataset: Dataset, kind: str) -> Iterator[Problem]:

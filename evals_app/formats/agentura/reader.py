@@ -248,7 +248,7 @@ class _Project:
         problems = list(row_problems(dataset, kind))
         self.reading.problems += problems
         has_errors = any(problem.level == "error" for problem in problems)
-        return dataset if dataset.is_sound and not has_errors else None
+        return dataset if dataset.is_valid and not has_errors else None
 
     def _cases(
         self, entry: SuiteEntry, dataset: Dataset, places: SourcePlaces

@@ -223,7 +223,7 @@ def check_fixtures(
                 yield problem
 
 
-def unsound_types(drafts: Sequence[Draft]) -> dict[str, Mapping[str, Any]]:
+def invalid_types(drafts: Sequence[Draft]) -> dict[str, Mapping[str, Any]]:
     """Return the entity types of invalid fixtures, so that they are not reported as missing."""
     declared = (
         row

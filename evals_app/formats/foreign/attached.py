@@ -20,7 +20,7 @@ FindFile = Callable[[str], bytes | None]
 FindPaths = Callable[[str], Iterable[str]]
 
 
-def nothing_beside(path: str) -> bytes | None:  # noqa: ARG001 - see FindFile
+def find_nothing(path: str) -> bytes | None:  # noqa: ARG001 - see FindFile
     """Find nothing."""
     return None
 
@@ -51,14 +51,14 @@ class AttachedFiles:
     """
 
     given: dict[str, bytes]
-    find: FindFile = nothing_beside
+    find: FindFile = find_nothing
     find_paths: FindPaths = lambda _: ()
     size_of: Callable[[str], int | None] = lambda _: None
     contents: dict[str, bytes] = field(default_factory=dict)
     claimed: set[str] = field(default_factory=set)
     _judged: dict[tuple[str, str], str | None] = field(default_factory=dict)
 
-    def beside(self, path: str, other: str) -> bytes | None:
+    def sibling_content(self, path: str, other: str) -> bytes | None:
         """Return the content of a file by its path from the file at `path`, and claim it."""
         place = posixpath.normpath(PurePosixPath(path).parent / other.replace("\\", "/"))
         if place != path and place in self.given:
@@ -66,7 +66,7 @@ class AttachedFiles:
             return self.given[place]
         return self.find(place)
 
-    def paths_beside(self, path: str, pattern: str) -> list[str]:
+    def sibling_paths(self, path: str, pattern: str) -> list[str]:
         """Return the paths, from the file at `path`, of all that fit a pattern from there."""
         folder = posixpath.dirname(path)
         wanted = posixpath.normpath(posixpath.join(folder, pattern))

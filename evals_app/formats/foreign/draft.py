@@ -269,7 +269,7 @@ def placed_assertions(suite: SuiteSpec) -> Iterator[tuple[AssertionSpec, Loc]]:
             yield assertion, ("cases", c, "final_assertions", a)
 
 
-def hollow_parts(draft: Draft) -> Iterator[Problem]:
+def parts_that_cannot_fail(draft: Draft) -> Iterator[Problem]:
     """Find checks and gates that cannot fail, and a suite without cases.
 
     Files of other systems must import, so there each is a warning.
@@ -280,15 +280,15 @@ def hollow_parts(draft: Draft) -> Iterator[Problem]:
     if not suite.cases and draft.dialect in _SAY_CASES:
         message = "There are no cases yet, so there is nothing to run."
         yield draft.place(("cases",), message, level="warning")
-    hollow_places = list(suite.checks_that_cannot_fail())
+    places = list(suite.checks_that_cannot_fail())
     for assertion, loc in placed_assertions(suite):
-        if hollow := assertion.cannot_fail_at():
-            hollow_places.append(((*loc, *hollow[0]), hollow[1]))
-    for loc, message in hollow_places:
+        if fault := assertion.cannot_fail_at():
+            places.append(((*loc, *fault[0]), fault[1]))
+    for loc, message in places:
         yield draft.place(loc, message, level=draft.strictness)
 
 
-def informing(draft: Draft) -> Draft:
+def as_informational(draft: Draft) -> Draft:
     """Return the draft with checks of other systems that cannot fail made informational."""
     if not isinstance(draft.spec, SuiteSpec) or draft.strictness == "error":
         return draft

@@ -29,7 +29,7 @@ class ForeignFile:
     problems: list[Problem] = field(default_factory=list)
 
     @property
-    def is_sound(self) -> bool:
+    def is_valid(self) -> bool:
         return not any(problem.level == "error" for problem in self.problems)
 
     def value(self, loc: Loc) -> Any:

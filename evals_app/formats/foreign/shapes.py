@@ -91,7 +91,7 @@ class ReaderContext:
 
         The file is then not treated as an eval file itself.
         """
-        return self.attached.beside(document.path, path)
+        return self.attached.sibling_content(document.path, path)
 
 
 class SourcePlaces:

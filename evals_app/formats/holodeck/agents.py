@@ -95,14 +95,14 @@ def _own_agent(
     source: HolodeckFile, file: AgentFile | None, models: ModelTranslator
 ) -> HolodeckAgent:
     if file is None:
-        return _unsound(source)
+        return _invalid_agent(source)
     for key in ("name", "model", "instructions"):
         if getattr(file, key) is None:
             message = f"The key `{key}` is missing: an agent has a name, a model and instructions."
             source.say((key,), message)
     prompt = None if file.instructions is None else _prompt(source, file.instructions)
     if file.name is None or file.model is None or prompt is None:
-        return _unsound(source)
+        return _invalid_agent(source)
     document, slug = source.document, source.slug(file.name)
     data = {
         "agent": file.name,
@@ -122,7 +122,7 @@ def _own_agent(
     return HolodeckAgent(slug, ("name",), draft)
 
 
-def _unsound(source: HolodeckFile) -> HolodeckAgent:
+def _invalid_agent(source: HolodeckFile) -> HolodeckAgent:
     """Return an agent that others may refer to, though it cannot be read."""
     name = source.value(("name",))
     if not isinstance(name, str):

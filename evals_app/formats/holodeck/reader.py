@@ -73,7 +73,7 @@ def _read_file(
             source.say((), "This file has no agent, no metrics and no test cases.")
         drafts.append(_unsound(source, None))
     *others, last = drafts
-    if not source.is_sound:
+    if not source.is_valid:
         # Warnings about what was left out as invalid do not matter.
         last = last.without_spec()
     unfilled |= source.unfilled
@@ -85,7 +85,7 @@ def _suite(
 ) -> Draft:
     document, places = source.document, SourcePlaces(source.document)
     cases = _cases(source, places, models)
-    if not cases and source.is_sound:
+    if not cases and source.is_valid:
         where = "test_cases" if source.value(("test_cases_file",)) is None else "test_cases_file"
         source.say((where,), "There are no cases, so nothing is tested.", level="warning")
     checks = read_metrics(source, ("evaluations", "metrics"), models)

@@ -158,7 +158,7 @@ def _suite(reading: ForeignFile, agent: str, *, home: str = "") -> Draft:
         "cases": [case],
     }
     draft = make_draft("suite", "lobu", document, data, place=places)
-    return draft if reading.is_sound else draft.without_spec()
+    return draft if reading.is_valid else draft.without_spec()
 
 
 def _turn(reading: ForeignFile, loc: Loc, places: SourcePlaces) -> dict[str, Any]:

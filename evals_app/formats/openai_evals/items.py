@@ -6,7 +6,7 @@ from typing import Any
 
 from evals_app.formats.foreign.chats import is_chat
 from evals_app.formats.foreign.spots import Spot
-from evals_app.formats.openai_evals.parts import LostPartError, Parts, read_beside
+from evals_app.formats.openai_evals.parts import LostPartError, Parts, read_sibling
 from evals_app.formats.openai_evals.shapes import Eval, Run
 from evals_app.formats.reading.json_lines import read_json_lines
 
@@ -59,12 +59,12 @@ def items_of(origin: Origin) -> list[DataItem]:
     file_id = named if isinstance(named, str) and named else None
     # The file is whole; of results someone may have saved the first page alone.
     if file_id and _files(origin.spot, file_id):
-        return list(_items(_beside(origin, file_id).entries()))
+        return list(_items(_sibling_items(origin, file_id).entries()))
     if outputs := list(_outputs(origin)):
         return outputs
     if origin.is_alone and origin.parts.items:
         return list(_items(origin.parts.items))
-    return list(_items(_beside(origin, file_id).entries()))
+    return list(_items(_sibling_items(origin, file_id).entries()))
 
 
 def _items(spots: Iterable[Spot]) -> Iterator[DataItem]:
@@ -111,7 +111,7 @@ def _moment(value: Json) -> float:
     return at if isinstance(at, int | float) else 0
 
 
-def _beside(origin: Origin, file_id: str | None) -> Spot:
+def _sibling_items(origin: Origin, file_id: str | None) -> Spot:
     """Read the JSONL file of items next to an eval.
 
     Raises:
@@ -119,7 +119,7 @@ def _beside(origin: Origin, file_id: str | None) -> Spot:
     """
     paths = _files(origin.spot) if origin.is_alone else []
     chosen = (file_id and _files(origin.spot, file_id)) or paths
-    beside = read_beside(origin.spot, chosen, read_json_lines) if len(chosen) == 1 else None
+    beside = read_sibling(origin.spot, chosen, read_json_lines) if len(chosen) == 1 else None
     if beside is None:
         raise LostPartError(_no_items(file_id, paths))
     return beside
@@ -127,7 +127,7 @@ def _beside(origin: Origin, file_id: str | None) -> Spot:
 
 def _files(origin: Spot, name: str = "") -> list[str]:
     """Return the JSONL files next to a file whose names begin so."""
-    beside = origin.reading.around.attached.paths_beside(origin.document.path, "*.jsonl")
+    beside = origin.reading.around.attached.sibling_paths(origin.document.path, "*.jsonl")
     return [path for path in beside if path.startswith(name)]
 
 

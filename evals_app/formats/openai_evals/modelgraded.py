@@ -7,7 +7,7 @@ from typing import Any
 from evals_app.formats.foreign.chats import content_text, is_chat
 from evals_app.formats.foreign.spots import Spot
 from evals_app.formats.foreign.words import text_of
-from evals_app.formats.openai_evals.parts import LostPartError, read_beside
+from evals_app.formats.openai_evals.parts import LostPartError, read_sibling
 from evals_app.formats.openai_evals.shapes import Modelgraded
 from evals_app.formats.reading.yaml_source import read_yaml
 
@@ -105,7 +105,7 @@ def read_modelgraded(args: Spot) -> ModelgradedPrompt | None:
 
 
 def _file(here: Spot, name: str) -> Spot | None:
-    spot = read_beside(here, (place.format(name) for place in _PLACES), read_yaml)
+    spot = read_sibling(here, (place.format(name) for place in _PLACES), read_yaml)
     if spot is None:
         raise LostPartError(
             f"There is no file {name}.yaml in the folder modelgraded next to the folder of this "

@@ -33,7 +33,7 @@ class LostPartError(Exception):
 Missed = list[tuple[Spot, str]]
 
 
-def read_beside(
+def read_sibling(
     here: Spot, paths: Iterable[str], read: Callable[[str, bytes], ParsedFile]
 ) -> Spot | None:
     """Read the first of some files that exists; None if none does.

@@ -10,7 +10,7 @@ from evals_app.formats.foreign.foreign_file import ForeignFile
 from evals_app.formats.foreign.shapes import ReaderContext, slug_of
 from evals_app.formats.foreign.spots import Spot
 from evals_app.formats.openai_evals.classes import INCLUDES, Grading, grading_of
-from evals_app.formats.openai_evals.parts import LostPartError, Missed, read_beside
+from evals_app.formats.openai_evals.parts import LostPartError, Missed, read_sibling
 from evals_app.formats.openai_evals.shapes import Alias, RegistryEntry
 from evals_app.formats.openai_evals.suites import (
     SampleCase,
@@ -120,7 +120,7 @@ def _samples(spot: Spot) -> Spot | None:
             )
         return read_json_lines(path, content)
 
-    samples = read_beside(spot, (place.format(written) for place in _DATA), read)
+    samples = read_sibling(spot, (place.format(written) for place in _DATA), read)
     if samples is None:
         raise LostPartError(
             f"There is no file {written} in the folder data next to the folder of this file. "

@@ -56,15 +56,15 @@ class Evaluation:
 
     def drafts(self) -> list[Draft]:
         """Return the agents and suites; what is wrong is reported to the project."""
-        is_sound = self._root.project.base.is_sound
+        is_valid = self._root.project.base.is_valid
         if self._root.at("tests").value is None and self._root.at("scenarios").value is None:
             self._root.say("There are no tests and no scenarios here, so there is nothing to run.")
-        elif not self._cases and is_sound:
+        elif not self._cases and is_valid:
             self._refuse(self._root, "None of these tests can be read, so no suite is made.")
-        if not self._prompts and is_sound:
+        if not self._prompts and is_valid:
             message = "None of these prompts can be read, so no suite is made."
             self._refuse(self._root.at("prompts"), message)
-        if not self._targets and is_sound:
+        if not self._targets and is_valid:
             self._root.say("There are no providers here, so no agent is asked.")
         suites = [
             suite
@@ -75,7 +75,7 @@ class Evaluation:
         ]
         if self._targets and self._prompts:
             self._tell_unasked(suites)
-        if not suites and self._root.project.base.is_sound:
+        if not suites and self._root.project.base.is_valid:
             self._refuse(self._root, "None of these tests can be asked, so no suite is made.")
         return [*self._agents.values(), *map(self._suite_draft, suites)]
 

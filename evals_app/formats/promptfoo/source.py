@@ -145,7 +145,7 @@ class ProjectSpot(spots.Spot):
         if not any(sign in path for sign in "*?["):
             return [path]
         base = self.project.base
-        paths = base.around.attached.paths_beside(base.document.path, path)
+        paths = base.around.attached.sibling_paths(base.document.path, path)
         if not paths:
             self.say("No file in this folder or below it matches this path.")
         return paths[:_MAX_FILES]
