@@ -31,7 +31,7 @@ from evals_app.engine.record.trial import Verdict
 from evals_app.engine.specs.agent_spec import AgentSpec
 from evals_app.engine.statistics.check_counts import (
     CheckCount,
-    CheckReference,
+    CheckIdentity,
     check_key,
     counts_text,
 )
@@ -130,8 +130,8 @@ def _checks(case: CaseSummary) -> str:
     """Write how two checks did: one decides, the other always passes."""
     decides, passes = CheckCount(case.passed, case.failed), CheckCount(case.trials, 0)
     places = (
-        CheckReference(1, "text", "contains", case.name),
-        CheckReference(1, "limit", "max_time_ms", ""),
+        CheckIdentity(1, "text", "contains", case.name),
+        CheckIdentity(1, "limit", "max_time_ms", ""),
     )
     return counts_text(
         {check_key(place, 1): count for place, count in zip(places, (decides, passes), strict=True)}

@@ -487,7 +487,7 @@ def test_the_message_of_the_page_is_one() -> None:
 
 
 # Words of the dictionary that only developers meet.
-INTERNAL = {"View", "Grader", "Shift", "Drainer", "Lease", "Ticket", "Tally", "Lane"}
+INTERNAL = {"View", "Grader", "Shift", "Drainer", "Lease", "Ticket", "Tally", "Rate group"}
 
 
 def test_the_glossary_has_the_words_of_the_dictionary() -> None:

@@ -22,7 +22,7 @@ from evals_app.admin.conversation.transcripts import (
     grade_state,
 )
 from evals_app.admin.kit.presentation import badge
-from evals_app.engine.statistics.check_counts import CheckReference, number_checks
+from evals_app.engine.statistics.check_counts import CheckIdentity, number_checks
 from evals_app.engine.statistics.comparison import ChangeKind
 from evals_app.models import GradeResult
 from evals_app.reports.words.word_differences import ComparedTexts, TextPiece, word_differences
@@ -207,8 +207,8 @@ def paired_grades(
     )
 
 
-def _by_check(grades: Sequence[GradeResult]) -> dict[tuple[CheckReference, int], GradeResult]:
-    places = (CheckReference(grade.turn, grade.family, grade.type, grade.label) for grade in grades)
+def _by_check(grades: Sequence[GradeResult]) -> dict[tuple[CheckIdentity, int], GradeResult]:
+    places = (CheckIdentity(grade.turn, grade.family, grade.type, grade.label) for grade in grades)
     return dict(zip(number_checks(places), grades, strict=True))
 
 

@@ -14,7 +14,7 @@ UNKNOWN = ""  # the checks of a run of an older version
 NO_CHECKS = "{}"
 
 
-class CheckReference(NamedTuple):
+class CheckIdentity(NamedTuple):
     """A check of a case, as its grades name it."""
 
     turn: int | None
@@ -45,15 +45,15 @@ class FlippedChecks:
 _NOTHING = FlippedChecks()
 
 
-def number_checks(places: Iterable[CheckReference]) -> Iterator[tuple[CheckReference, int]]:
+def number_checks(places: Iterable[CheckIdentity]) -> Iterator[tuple[CheckIdentity, int]]:
     """Return each check of one execution with its number among equal ones, from 1."""
-    seen: Counter[CheckReference] = Counter()
+    seen: Counter[CheckIdentity] = Counter()
     for place in places:
         seen[place] += 1
         yield place, seen[place]
 
 
-def check_key(place: CheckReference, number: int) -> str:
+def check_key(place: CheckIdentity, number: int) -> str:
     """Return a short name of a check, the same in every run."""
     text = json.dumps([*place, number], ensure_ascii=False)
     return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -8,7 +8,7 @@ from django.db.models import Count, Q
 
 from evals_app.engine.statistics.check_counts import (
     CheckCount,
-    CheckReference,
+    CheckIdentity,
     check_key,
     counts_text,
     number_checks,
@@ -24,7 +24,7 @@ class CountedCheck(NamedTuple):
 
     case: str
     key: str
-    place: CheckReference
+    place: CheckIdentity
     trials: CheckCount
 
 
@@ -41,7 +41,7 @@ def counted_checks(run_id: int, *, cases: Collection[str] | None = None) -> Iter
     wanted = Q(execution__run=run_id, execution__verdict__in=_GRADED, weight__gt=0)
     if cases is not None:
         wanted &= Q(execution__case__in=cases)
-    columns = ("execution__position", "execution__case", "position", *CheckReference._fields)
+    columns = ("execution__position", "execution__case", "position", *CheckIdentity._fields)
     grades: Any = GradeResult.objects.filter(wanted).values_list(*columns)
     rows = grades.annotate(
         trials_passed=Count("pk", filter=Q(passed=True)),
@@ -49,7 +49,7 @@ def counted_checks(run_id: int, *, cases: Collection[str] | None = None) -> Iter
     )
     rows = rows.order_by("execution__position", "position")
     for (_, case), graded in groupby(rows.iterator(_ROWS_AT_ONCE), key=lambda row: row[:2]):
-        listed = [(CheckReference(*row[3:7]), CheckCount(*row[7:])) for row in graded]
+        listed = [(CheckIdentity(*row[3:7]), CheckCount(*row[7:])) for row in graded]
         named = number_checks(check for check, _ in listed)
         for (check, number), (_, trials) in zip(named, listed, strict=True):
             yield CountedCheck(case, check_key(check, number), check, trials)

@@ -7,7 +7,7 @@ from evals_app.engine.statistics.check_counts import (
     NO_CHECKS,
     UNKNOWN,
     CheckCount,
-    CheckReference,
+    CheckIdentity,
     FlippedChecks,
     check_key,
     counts_text,
@@ -44,7 +44,7 @@ def test_a_check_turns_if_all_trials_do(
 
 
 def test_equal_checks_of_one_turn_are_told_apart_by_their_order() -> None:
-    twice = CheckReference(1, "text", "contains", "Reply contains “x”")
+    twice = CheckIdentity(1, "text", "contains", "Reply contains “x”")
     other = twice._replace(turn=2)
 
     keys = [check_key(*named) for named in number_checks([twice, other, twice])]
