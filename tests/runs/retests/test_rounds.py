@@ -94,11 +94,13 @@ def test_its_runs_speak_for_no_suite_and_meet_no_gate() -> None:
 @pytest.mark.parametrize(
     "driver",
     [
-        pytest.param({"driver": "http", "url": "https://agent.example.org/chat"}, id="http"),
+        pytest.param(
+            {"driver": "http", "connection": {"url": "https://agent.example.org/chat"}}, id="http"
+        ),
         pytest.param({"driver": "model", "model": "gone/model-1"}, id="a provider that is gone"),
     ],
 )
-def test_stored_trials_stand_in_for_a_version_that_cannot_run(driver: dict[str, str]) -> None:
+def test_stored_trials_stand_in_for_a_version_that_cannot_run(driver: dict[str, Any]) -> None:
     base, head = two_runs(trials=20)
     _let_it_be_of(base, agent=Agent.objects.create(slug="outside", name="Outside", **driver))
 
