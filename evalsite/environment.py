@@ -167,7 +167,7 @@ def seconds(name: str, default: float) -> float:
 
 
 def count(name: str, default: int, *, least: int = 1) -> int:
-    """Return a whole number, at least 1 unless `least` says otherwise."""
+    """Return a whole number, at least `least`."""
     value = text(name, str(default))
     if not (value.isascii() and value.isdigit() and int(value) >= least):
         raise ImproperlyConfigured(

@@ -146,7 +146,7 @@ class WithProfiles(ModelBackend):
 
 
 class SignInForm(AuthenticationForm):
-    """Unfold's form, with the time to try again; only the right password says more."""
+    """Unfold's form, with the time to try again; it shows more only with the right password."""
 
     def confirm_login_allowed(self, user: Any) -> None:
         if not user.is_staff:

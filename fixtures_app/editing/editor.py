@@ -150,7 +150,7 @@ class Editor(KeepsTexts, ModelAdmin):
     def get_paginator(
         self, request: HttpRequest, queryset: QuerySet[Any], *args: Any, **kwargs: Any
     ) -> "Paginator[Any]":
-        # Django uses it for the history, too, which says how many entries there are.
+        # Django uses it for the history, too, which shows the number of entries.
         kind = Paginator if queryset.model is LogEntry else self.paginator
         return kind(queryset, *args, **kwargs)
 

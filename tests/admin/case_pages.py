@@ -10,7 +10,7 @@ from tests.page_form import PageForm, open_page
 
 CHECKS = "turns-0-assertions"  # of the first turn
 
-# Everything that a case can say, and every way to say it.
+# Every key of a case, in every form.
 RICH: dict[str, Any] = {
     "name": "Everything",
     "description": "Two lines\nof text\n",

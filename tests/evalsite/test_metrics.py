@@ -35,7 +35,7 @@ def headers() -> dict[str, str]:
 
 def bearer(permissions: list[str]) -> dict[str, str]:
     user = make_user(permissions)
-    # Noted as used, so that query counts do not hold the note.
+    # Marked as used before, so that query counts do not include that.
     token, text = ApiToken.issue(name="Prometheus", user=user, scope="read")
     ApiToken.objects.filter(pk=token.pk).update(last_used_at=timezone.now())
     return {"Authorization": f"Bearer {text}"}
@@ -92,7 +92,7 @@ def test_they_are_off_unless_switched_on(
     assert client.get("/metrics", headers=headers).status_code == HTTPStatus.NOT_FOUND
 
 
-# What they say
+# Their content
 
 
 def test_of_nothing_they_say_0(client: Client, headers: dict[str, str]) -> None:

@@ -109,7 +109,7 @@ def test_attempts_while_refused_make_it_no_longer() -> None:
 
 @pytest.fixture
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Lower limits: so many attempts would take seconds."""
+    """Lower the limits: that many attempts would take seconds."""
     monkeypatch.setattr(sign_in, "AT_AN_ADDRESS", 7)
     monkeypatch.setattr(sign_in, "OF_A_NAME", 8)
 

@@ -233,7 +233,7 @@ def _send(
     talk: Playground,
     lines: Sequence[PlaygroundMessage],
 ) -> bool:
-    """Send the message of a form; if that is not possible, the form says why."""
+    """Send the message of a form; if that is not possible, the form shows why."""
     if not form.is_valid():
         return False
     if any(line.is_open for line in lines):

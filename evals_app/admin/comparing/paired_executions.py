@@ -43,7 +43,7 @@ class PairedCell:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A message or a tool call on both sides; `note` says in words how they differ."""
+    """A message or a tool call on both sides; `note` describes how they differ."""
 
     who: str
     base: PairedCell | None
@@ -187,7 +187,7 @@ def _texts(
 
 @dataclass(frozen=True, slots=True)
 class GradePair:
-    """The grade of one check on both sides; `change` says in a badge and in words how they differ."""
+    """The grade of one check on both sides; `change` shows in a badge and in words how they differ."""
 
     label: str
     place: str

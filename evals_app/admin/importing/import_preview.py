@@ -91,7 +91,7 @@ class Preview:
 
     `unassigned` are the files that need an agent, `objects` names what would be written, `counts`
     how much is new, changed and unchanged. `unknown` are columns that someone has to choose for,
-    `lost_checks` says how many checks are lost.
+    `lost_checks` is the number of lost checks in words.
     """
 
     errors: ProblemsByFile

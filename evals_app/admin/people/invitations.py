@@ -1,6 +1,6 @@
 """Invitations: a person without a password, and a link with which they set one.
 
-The link also serves people who forgot theirs. Django's page sets the password; `PasswordLink` says
+The link also serves people who forgot theirs. Django's page sets the password; `PasswordLink` states
 until when a link works. Evalwell sends no e-mail: the person who makes the link sends it.
 """
 

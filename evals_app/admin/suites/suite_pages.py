@@ -60,7 +60,7 @@ class Tab:
 
 
 class SuitePages(ModelAdmin):
-    """Shows the cases and the results of a suite beside its settings."""
+    """Shows the cases and the results of a suite next to its settings."""
 
     def get_urls(self) -> list[URLPattern]:
         wrap = self.admin_site.admin_view

@@ -16,7 +16,7 @@ from tests.runs.suites import make_agent
         ("abcdefgh", [], "abcde copy"),
     ],
 )
-def test_a_copy_gets_a_name_nobody_has(wanted: str, taken: list[str], name: str) -> None:
+def test_a_copy_gets_an_unused_name(wanted: str, taken: list[str], name: str) -> None:
     assert free_name(wanted, taken, length=10) == name
 
 

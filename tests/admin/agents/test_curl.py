@@ -47,6 +47,6 @@ def test_a_command_is_read(text: str, pasted: CurlRequest) -> None:
         pytest.param(f"curl {URL} -d @body.json", "body.json", id="file"),
     ],
 )
-def test_what_is_no_such_command_says_why(text: str, word: str) -> None:
+def test_another_command_is_refused_with_the_reason(text: str, word: str) -> None:
     with pytest.raises(ValueError, match=word):
         read_pasted(text)

@@ -89,7 +89,7 @@ def test_starting_over_forgets_the_conversation(admin_client: Client) -> None:
     assert "My order" not in admin_client.get(url(agent)).content.decode()
 
 
-def test_nobody_sees_the_conversation_of_somebody_else(admin_client: Client) -> None:
+def test_no_one_sees_the_conversation_of_someone_else(admin_client: Client) -> None:
     agent = make_agent(rules=RULES)
     send(admin_client, agent, "My order")
     other = Client()

@@ -70,7 +70,7 @@ def test_a_person_who_tries_too_often_is_shown_when_to_try_again(
     assert "Passed" in tried(client_who_may("change_case"), **posted)
 
 
-def test_checks_of_tools_use_the_last_conversation_of_whoever_may_read_it(
+def test_checks_of_tools_use_the_last_conversation_that_the_person_may_read(
     admin_client: Client,
 ) -> None:
     case = write_case()

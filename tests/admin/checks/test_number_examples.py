@@ -1,4 +1,4 @@
-"""The example under "Which number" is true: graded, its replies do what it says."""
+"""The example below "Which number" is correct: its replies are graded as it claims."""
 
 import re
 from typing import Any

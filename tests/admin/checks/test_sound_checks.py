@@ -1,4 +1,4 @@
-"""Checks that say nothing, in the editors: unknown names, what cannot fail, answers that miss."""
+"""Meaningless checks in the editors: unknown names, checks that cannot fail, missing answers."""
 
 from typing import Any
 

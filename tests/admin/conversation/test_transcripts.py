@@ -167,7 +167,7 @@ def test_of_a_long_conversation_only_the_first_trouble_is_open() -> None:
     assert [turn.number for turn in turns if turn.is_open] == [7]
 
 
-def test_a_turn_tells_time_tokens_waiting_and_retries() -> None:
+def test_a_turn_shows_time_tokens_waiting_and_retries() -> None:
     record = TurnRecord(
         1,
         "Hi",
@@ -225,7 +225,7 @@ def test_a_tool_call_shows_what_was_asked_and_what_came_back() -> None:
         pytest.param({}, "unknown", id="an older version"),
     ],
 )
-def test_a_call_of_a_judge_tells_its_cost(call: dict[str, Any], cost: str) -> None:
+def test_a_call_of_a_judge_shows_its_cost(call: dict[str, Any], cost: str) -> None:
     shown = judge_call(call)
 
     assert (shown["cost"], shown["tokens"]) == (cost, "unknown tokens")
@@ -281,5 +281,5 @@ def test_changes_of_the_world_are_shown_field_by_field() -> None:
     assert world.linked == ("t-1 → about → A-1",)
 
 
-def test_a_world_that_nobody_touched_has_no_changes() -> None:
+def test_an_untouched_world_has_no_changes() -> None:
     assert world_lines({}).total == 0

@@ -91,7 +91,7 @@ def test_a_new_suite_shows_its_first_cases_and_counts_the_rest() -> None:
         pytest.param({"expected": "x" * 1000}, "x" * 199 + "…", 2, id="a long one"),
     ],
 )
-def test_a_case_tells_what_is_checked(turn: dict[str, Any], expected: str, checks: int) -> None:
+def test_a_case_shows_what_is_checked(turn: dict[str, Any], expected: str, checks: int) -> None:
     case = suite(1, **turn).cases[0]
 
     assert case.expected == expected

@@ -59,7 +59,7 @@ class Page:
         return Page(self._client, self._client.post(URL, answer))
 
     def choose_columns(self, **choices: str) -> "Page":
-        """Say what the unknown columns are, as the form of the page would."""
+        """Choose the meaning of unknown columns, as the form of the page would."""
         kept = re.search(r'name="columns" value="(\w+)"', self.html)
         answer = {f"columns-{name}": choice for name, choice in choices.items()}
         posted = self._client.post(URL, {"columns": kept[1] if kept else "", **answer})
@@ -501,7 +501,7 @@ def test_too_much_is_refused_unread(admin_client: Client, monkeypatch: pytest.Mo
 # What was checked, and what has happened since
 
 
-def test_what_somebody_changed_since_is_not_overwritten_unseen(admin_client: Client) -> None:
+def test_changes_of_others_are_not_overwritten_unseen(admin_client: Client) -> None:
     check(admin_client, BOTH).press_import()
     page = check(admin_client, {"greetings.suite.yaml": SUITE + b"trials: 3\n"})
     Suite.objects.update(description="Mine")
@@ -554,7 +554,7 @@ def test_what_is_missing_since_is_shown(admin_client: Client) -> None:
     assert not Suite.objects.exists()
 
 
-def test_only_what_was_checked_last_is_kept_and_for_nobody_else(admin_client: Client) -> None:
+def test_only_the_last_checked_files_are_kept_and_for_no_one_else(admin_client: Client) -> None:
     first = check(admin_client, BOTH)
     page = check(admin_client, {"echo.agent.yaml": AGENT})
     kinds = ("suite", "case", "agent", "provider", "fixture", "entitytype")

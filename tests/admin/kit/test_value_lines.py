@@ -1,4 +1,4 @@
-"""Values and conditions in rows: told apart by a choice, read back as they were written."""
+"""Values and conditions in rows: distinguished by a choice, read back as written."""
 
 from typing import Any
 

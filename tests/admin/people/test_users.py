@@ -117,7 +117,7 @@ def crafted(person: User) -> dict[str, Any]:
     }
 
 
-def test_whoever_changes_people_gives_no_rights_not_even_to_themselves(
+def test_people_who_change_people_give_no_rights_not_even_to_themselves(
     as_manager: Client, manager: User
 ) -> None:
     Group.objects.create(name="Everything").permissions.set(Permission.objects.all())
@@ -134,7 +134,7 @@ def test_whoever_changes_people_gives_no_rights_not_even_to_themselves(
     assert manager.get_all_permissions() == before
 
 
-def test_whoever_changes_people_gives_the_roles_within_their_own_rights(
+def test_people_who_change_people_give_roles_within_their_own_rights(
     as_manager: Client, manager: User
 ) -> None:
     manager.groups.add(Group.objects.get(name="Runner"))

@@ -122,7 +122,7 @@ def test_disagreements_lead_to_the_grade_with_both_reasons(admin_client: Client)
     assert (line.by, line.reason, line.judged) == ("ann", "It is rude.", "The judge says so.")
 
 
-def test_a_bullet_shows_what_the_judge_says_of_it(admin_client: Client) -> None:
+def test_a_bullet_shows_the_critique_of_the_judge(admin_client: Client) -> None:
     bullet = make_yardstick("Is short", is_item=True)
     items = [{"id": 1, "critique": "Not it."}, {"id": 2, "critique": "Ten words."}]
     grade = judged_answer(

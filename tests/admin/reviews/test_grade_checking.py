@@ -13,7 +13,7 @@ from tests.runs.judged_runs import RUBRIC, judged_run, reviewer
 
 pytestmark = pytest.mark.django_db
 
-# What only the judge says, in reasons, quotes and votes.
+# Found only in reasons, quotes and votes of the judge.
 SECRETS = ("Zanzibar", "Marrakesh", "Samarkand")
 
 
@@ -38,7 +38,7 @@ def answer(client: Client, task: ReviewTask, value: str, position: int = 1, **mo
 
 
 def with_secrets(grade: GradeResult) -> None:
-    """Have the judge say things that can be looked for."""
+    """Give the judge recognizable words."""
     quote = {"quote": "Marrakesh", "is_verified": True, "turn": 1, "speaker": "agent"}
     grade.reason, grade.evidence = "Zanzibar is not polite.", [quote]
     grade.details |= {"votes": [{"model": "m", "raw": "fail", "critique": "Samarkand"}]}

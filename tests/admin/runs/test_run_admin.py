@@ -98,7 +98,7 @@ def test_the_list_is_filtered(admin_client: Client, query: str, suites: set[str]
 # The page
 
 
-def test_the_page_says_what_a_run_covered_and_what_stood_in_for_embeddings(
+def test_the_page_shows_what_a_run_covered_and_what_replaced_embeddings(
     admin_client: Client,
 ) -> None:
     whole = make_run(["passed"])
@@ -124,10 +124,10 @@ def test_the_page_says_what_a_run_covered_and_what_stood_in_for_embeddings(
         # settlements.
         pytest.param(["failed", "errored"], 30, 10, id="ended"),
         pytest.param(["failed", "errored"] * 10, 30, 10, id="ended, many"),
-        # Session, user, run, leases, rows held, running, how long one takes (two looks), reruns.
+        # Session, user, run, leases, claimed rows, running, typical duration (two queries), reruns.
         pytest.param(["running"], 30, 10, id="open"),
         pytest.param(["running"] * 9, 30, 10, id="open, many"),
-        # Beside those above: workers, what the queue holds up.
+        # In addition: workers, and what the queue delays.
         pytest.param(["running", "queued"], -60, 12, id="the worst"),
     ],
 )
@@ -154,7 +154,7 @@ def test_asking_again_takes_fewer(
     run.executions.filter(status="running").update(started_at=timezone.now())
     hold(run)
 
-    with django_assert_num_queries(7):  # session, user, run, leases, rows held, providers, running
+    with django_assert_num_queries(7):  # session, user, run, leases, claimed rows, providers, running
         admin_client.get(url(run, "live"))
 
 

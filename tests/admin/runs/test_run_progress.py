@@ -42,7 +42,7 @@ def test_the_five_counters_add_up_to_the_total() -> None:
     assert sum(numbers) == run.total
 
 
-def test_a_run_that_nobody_works_on_waits_and_counts_the_workers() -> None:
+def test_a_run_without_a_worker_waits_and_counts_the_workers() -> None:
     run = make_run(["queued"])
     make_worker()
 
@@ -52,7 +52,7 @@ def test_a_run_that_nobody_works_on_waits_and_counts_the_workers() -> None:
     assert waiting.workers == 1
 
 
-def test_a_run_that_somebody_works_on_does_not_wait() -> None:
+def test_a_run_with_a_worker_does_not_wait() -> None:
     run = make_run(["running", "queued"])
     lease_for(run)
 
@@ -124,7 +124,7 @@ def test_past_its_lease_a_worker_is_lost(
     assert shown["retried"].endswith(": 1 conversation.") is (seconds == -1 and has_worker)
 
 
-def test_what_nobody_holds_says_so() -> None:
+def test_a_conversation_without_a_worker_is_reported() -> None:
     assert progress(make_run(["running"]))["running"][0].lost == "No worker has it"
 
 
@@ -235,7 +235,7 @@ def test_a_run_that_may_not_ask_its_provider_yet_does_not_promise_a_worker(
     assert "asked us to wait" in page
 
 
-def test_what_a_worker_mends_is_not_called_stuck_while_there_is_none() -> None:
+def test_what_the_next_worker_will_fix_is_not_called_stuck() -> None:
     run = make_run(["running"])
     lease_for(run, seconds=-600)
 
@@ -291,7 +291,7 @@ def test_while_it_stops_a_run_does_not_wait_for_a_worker() -> None:
         pytest.param(["cancelled"], "Cancelled: inconclusive. 0 passed.", id="cancelled"),
     ],
 )
-def test_the_status_line_says_how_the_run_stands(states: list[str], expected: str) -> None:
+def test_the_status_line_shows_the_progress_of_the_run(states: list[str], expected: str) -> None:
     assert status_line(make_run(states)) == expected
 
 

@@ -239,7 +239,7 @@ def test_a_row_from_before_sends_nothing_where_it_may_not(
     assert server.asked == []
 
 
-def test_nobody_learns_whether_any_variable_is_set(
+def test_no_one_learns_whether_any_variable_is_set(
     admin_client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "CANARY")

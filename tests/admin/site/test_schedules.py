@@ -62,7 +62,7 @@ def test_the_page_of_a_suite_offers_it(admin_client: Client) -> None:
     assert f"{LIST}add/?suites={suite.pk}" in head
 
 
-def test_whoever_saves_it_is_its_owner(admin_client: Client) -> None:
+def test_the_person_who_saves_it_is_its_owner(admin_client: Client) -> None:
     suite = write_suite([a_case()])
     open_page(admin_client, f"{LIST}add/?suites={suite.pk}").post()
     client = client_who_may(*RUNNER)

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.django_db
 # Two people
 
 
-def test_a_save_over_somebody_elses_is_refused(admin_client: Client) -> None:
+def test_a_save_over_changes_of_someone_else_is_refused(admin_client: Client) -> None:
     case = write_case()
     mine, other = page_of(admin_client, case), page_of(admin_client, case)
     other.post(name="Theirs")
@@ -30,7 +30,7 @@ def test_a_save_over_somebody_elses_is_refused(admin_client: Client) -> None:
     assert Case.objects.get().name == "Theirs"
 
 
-def test_a_person_may_decide_to_save_over_somebody_elses(admin_client: Client) -> None:
+def test_a_person_may_decide_to_save_over_changes_of_someone_else(admin_client: Client) -> None:
     case = write_case(turns=[{"user": "one", "assertions": [CONTAINS]}, {"user": "two"}])
     mine, other = page_of(admin_client, case), page_of(admin_client, case)
     other.post(name="Theirs", turns__0__DELETE="on")

@@ -516,7 +516,7 @@ def test_a_function_that_is_no_longer_permitted_does_not_hinder_the_save_of_its_
     assert "Turn 1, check 1: The operator does not permit the module operator_" in text
 
 
-def test_what_is_not_permitted_is_refused_where_somebody_writes_it(
+def test_what_is_not_permitted_is_refused_where_it_is_written(
     admin_client: Client, code: dict[str, Any]
 ) -> None:
     case = write_case(turns=[{"user": "x", "assertions": [code]}])

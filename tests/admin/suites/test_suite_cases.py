@@ -153,7 +153,7 @@ def test_disabling_is_entered_in_the_history_of_the_cases_and_the_suite(
 
     case = suite.cases.get(name="a")
     assert (case.enabled, suite.cases.get(name="b").enabled) == (False, True)
-    assert case.updated_at > before  # whoever has it open hears of it
+    assert case.updated_at > before  # an open editor reports the conflict
     logged = LogEntry.objects.values_list("content_type__model", "object_id", "change_message")
     assert set(logged) == {
         ("case", str(case.pk), "Disabled."),

@@ -291,7 +291,7 @@ def test_the_page_says_who_uses_the_fixture(admin_client: Client) -> None:
     assert "Used by Nothing yet" in page_of(admin_client, write_fixture()).text
 
 
-def test_a_save_over_somebody_elses_is_refused(admin_client: Client) -> None:
+def test_a_save_over_changes_of_someone_else_is_refused(admin_client: Client) -> None:
     fixture = write_fixture()
     page = page_of(admin_client, fixture)
     fixture.save()
