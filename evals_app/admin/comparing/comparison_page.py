@@ -82,7 +82,7 @@ class HeadLine:
     counts: str
     unknown_content: str
     tested: tuple[PartLine, ...]
-    yardsticks: tuple[PartLine, ...]
+    judged_criteria: tuple[PartLine, ...]
     advice: str
     first_worse: str  # address of the first case that got worse, side by side
     retest_url: str  # of the dialog that asks for fresh trials
@@ -202,7 +202,7 @@ def _head_line(
         counts=counts_in_words(head.cases.counts),
         unknown_content=unknown_content(unknown) if unknown else "",
         tested=tuple(part_line(part) for part in parts if not part.part.is_yardstick),
-        yardsticks=tuple(part_line(part) for part in parts if part.part.is_yardstick),
+        judged_criteria=tuple(part_line(part) for part in parts if part.part.is_yardstick),
         advice=_advice(head.cases),
         first_worse=_first_worse(comparison, head, place),
         retest_url=retest_url(request, head.run, base=comparison.base)

@@ -109,11 +109,11 @@ Agreements = Mapping[str, Agreement]
 
 def agreements_of(grades: Iterable[GradeResult]) -> Agreements:
     """Return how far the judges of grades agree with people, in one query; criteria are loaded."""
-    return agreements({digest for grade in grades for digest in _yardsticks(grade)})
+    return agreements({digest for grade in grades for digest in _criterion_digests(grade)})
 
 
-def _yardsticks(grade: GradeResult) -> Iterator[str]:
-    """Return the criteria by which a grade and the bullets of its rubric were judged."""
+def _criterion_digests(grade: GradeResult) -> Iterator[str]:
+    """Yield the digests of the criteria of a grade and of the bullets of its rubric."""
     if grade.yardstick is not None:
         yield grade.yardstick.digest
         yield from _texts([item.get("yardstick") for item in _rows(grade.details.get("items"))])
@@ -162,7 +162,7 @@ def other_details(grade: GradeResult) -> dict[str, Any]:
 
 def _agreement(grade: GradeResult, known: Agreements) -> SafeString | str:
     """Return how far the judge of a grade agrees with people; empty if never compared."""
-    whole, *items = _yardsticks(grade) if grade.yardstick else [""]
+    whole, *items = _criterion_digests(grade) if grade.yardstick else [""]
     if whole in known or not any(item in known for item in items):
         return _link(whole, known)
     bullets = [known[item] for item in items if item in known]

@@ -341,7 +341,9 @@ def _numbers(execution: Execution, trial: Trial | None, *, scale: str) -> dict[s
     # Similarity may use tokens though the run has no judge.
     if not (execution.run.judge or execution.judge_prompt_tokens or execution.judge_cost_usd):
         numbers = [pair for pair in numbers if pair[0] not in JUDGE_NUMBERS]
-    if execution.source_id is not None:  # the note at the top lists the numbers that are not its own
+    if (
+        execution.source_id is not None
+    ):  # the note at the top lists the numbers that are not its own
         numbers = [pair for pair in numbers if pair[0] != "Cost"]
     return {
         "numbers": [(name, value) for name, value in numbers if value not in UNKNOWNS],

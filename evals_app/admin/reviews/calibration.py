@@ -94,7 +94,7 @@ class CalibrationPages(ReadOnly):
             path("criteria/", require_GET(view(self.criteria)), name="evals_app_yardsticks"),
             path(
                 "criteria/<slug:digest>/",
-                require_GET(view(self.passport)),
+                require_GET(view(self.calibration)),
                 name="evals_app_yardstick",
             ),
             path(
@@ -123,7 +123,7 @@ class CalibrationPages(ReadOnly):
         }
         return render(request, "admin/evals_app/reviews/judges/criteria.html", context)
 
-    def passport(self, request: HttpRequest, digest: str) -> HttpResponse:
+    def calibration(self, request: HttpRequest, digest: str) -> HttpResponse:
         """Show how one judge agrees with people on one criterion."""
         _see_executions(request)
         compared = _find_calibration(digest)
@@ -131,7 +131,7 @@ class CalibrationPages(ReadOnly):
         context = self.admin_site.each_context(request) | {
             "opts": self.opts,
             "title": "Judge and people",
-            "passport": compared,
+            "calibration": compared,
             "yardstick": yardstick,
             "criterion": first_words(yardstick.criterion, most=160),
             "agreement": agreement,
@@ -148,7 +148,7 @@ class CalibrationPages(ReadOnly):
             ],
             "may_try": bool(compared.answers) and may_run(request),
         }
-        return render(request, "admin/evals_app/reviews/judges/passport.html", context)
+        return render(request, "admin/evals_app/reviews/judges/calibration.html", context)
 
     def try_wording(self, request: HttpRequest, digest: str) -> HttpResponse:
         """Ask, then grade the labelled answers again with the suite as it is now."""
@@ -158,7 +158,7 @@ class CalibrationPages(ReadOnly):
         compared = _find_calibration(digest)
         form = TryForm(request.POST if request.method == "POST" else None, auto_id="try_%s")
         by: Any = request.user
-        context: dict[str, Any] = {"passport": compared, "form": form}
+        context: dict[str, Any] = {"calibration": compared, "form": form}
         try:
             if form.is_valid():
                 started = start_relabelling(compared, by=by, **form.cleaned_data)

@@ -140,7 +140,7 @@ def test_what_measures_differently_is_named_value_by_value(admin_client: Client)
     assert [part.title for part in line.tested] == ["Agent"]
     (place,) = line.tested[0].places
     assert (place.before, place.after) == ('"Be kind."', '"Be brief."')
-    (yardstick,) = line.yardsticks
+    (yardstick,) = line.judged_criteria
     assert "pass threshold" in yardstick.places[0].where
     assert "pass threshold" in response.content.decode()
 

@@ -195,10 +195,10 @@ def test_a_grade_says_how_its_judge_agrees_with_people_as_it_is_today(
 
     after = admin_client.get(url).content.decode()
 
-    passport = reverse("admin:evals_app_yardstick", args=[yardstick.digest])
+    calibration = reverse("admin:evals_app_yardstick", args=[yardstick.digest])
     assert NOT_COMPARED in before
     assert NOT_COMPARED not in after
-    assert f'<a href="{passport}">agrees with people in 34 of 40</a>' in after
+    assert f'<a href="{calibration}">agrees with people in 34 of 40</a>' in after
 
 
 @pytest.mark.django_db

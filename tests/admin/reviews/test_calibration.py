@@ -70,7 +70,7 @@ def test_the_list_has_pages(
     assert bool(page.context["later"]) is (shown == 2)
 
 
-def test_the_passport_begins_with_words_and_has_the_numbers_worked_out_by_hand(
+def test_the_calibration_begins_with_words_and_has_the_numbers_worked_out_by_hand(
     admin_client: Client,
 ) -> None:
     yardstick = make_yardstick()

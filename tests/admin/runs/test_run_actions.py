@@ -234,7 +234,9 @@ def test_a_run_that_was_not_stopped_does_not_go_on(admin_client: Client) -> None
 # What is stuck
 
 
-def test_conversations_without_a_worker_are_queued_again_and_workers_are_asked(admin_client: Client) -> None:
+def test_conversations_without_a_worker_are_queued_again_and_workers_are_asked(
+    admin_client: Client,
+) -> None:
     run = make_run(["running", "queued"])
 
     response = admin_client.post(url(run, "requeue"))

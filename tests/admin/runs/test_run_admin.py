@@ -154,7 +154,9 @@ def test_asking_again_takes_fewer(
     run.executions.filter(status="running").update(started_at=timezone.now())
     hold(run)
 
-    with django_assert_num_queries(7):  # session, user, run, leases, claimed rows, providers, running
+    with django_assert_num_queries(
+        7
+    ):  # session, user, run, leases, claimed rows, providers, running
         admin_client.get(url(run, "live"))
 
 
