@@ -159,7 +159,7 @@ def test_the_chart_and_the_table_show_the_same_numbers(admin_client: Client) -> 
     chart = json.loads(context["trend"].chart.data)
 
     ((line, points),) = context["trend"].rows
-    shown = [None if point is None else point.shown for point, _ in points]
+    shown = [None if point is None else point.result_text for point, _ in points]
     assert (line.name, chart["datasets"][0]["data"]) == ("Refunds", [50.0, 100.0])
     assert [text and text.replace("\u00a0", " ") for text in shown] == [
         "50 % (1 of 2)",
