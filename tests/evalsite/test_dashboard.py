@@ -27,7 +27,7 @@ PAGE = "/admin/"
 
 
 def read(client: Client) -> str:
-    return client.get(PAGE).content.decode()
+    return " ".join(client.get(PAGE).content.decode().split())
 
 
 def lines(client: Client) -> dict[str, Any]:
