@@ -103,7 +103,7 @@ class ItemRow(ListRow):
             field: Any = cls.base_fields[name]
             if isinstance(field, ListRows):
                 read[name] = [_through(field.row, item) for item in value]
-            elif hasattr(field, "written"):
+            elif hasattr(field, "to_lines"):
                 read[name] = field.read(field.prepare_value(value))
             else:
                 read[name] = value
