@@ -5,7 +5,7 @@ from django.urls import URLPattern, URLResolver, path, re_path
 from evals_app.api.authored.attachments import AttachmentContent, Attachments
 from evals_app.api.authored.case_making import CaseOfExecution
 from evals_app.api.authored.cases import Cases, OneCase
-from evals_app.api.authored.exports import Export, SuiteExport
+from evals_app.api.authored.exports import ExportAll, SuiteExport
 from evals_app.api.authored.imports import Import
 from evals_app.api.authored.views import (
     Agents,
@@ -25,9 +25,9 @@ from evals_app.api.comparing.retests import (
     OneSettlement,
     Settlements,
 )
-from evals_app.api.reviews.calibration import OneYardstick, Yardsticks
+from evals_app.api.reviews.calibration import JudgedCriteriaList, OneYardstick
 from evals_app.api.reviews.review_tasks import CloseReviewTask, OneReviewTask, ReviewTasks
-from evals_app.api.reviews.review_views import OneReview, Reviews
+from evals_app.api.reviews.review_views import OneReview, ReviewEndpoint
 from evals_app.api.runs.history import CaseHistory
 from evals_app.api.runs.reports import ReportSchema, RunReport
 from evals_app.api.runs.run_actions import (
@@ -85,9 +85,9 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("settlements/<int:pk>/cancel/", CancelSettlement.as_view(), name="settlement-cancel"),
     path("executions/<int:pk>/", OneExecution.as_view(), name="execution"),
     path("executions/<int:pk>/case/", CaseOfExecution.as_view(), name="execution-case"),
-    path("executions/<int:pk>/reviews/", Reviews.as_view(), name="reviews"),
+    path("executions/<int:pk>/reviews/", ReviewEndpoint.as_view(), name="reviews"),
     path("executions/<int:pk>/reviews/<int:review>/", OneReview.as_view(), name="review"),
-    path("yardsticks/", Yardsticks.as_view(), name="yardsticks"),
+    path("yardsticks/", JudgedCriteriaList.as_view(), name="yardsticks"),
     path("yardsticks/<slug:digest>/", OneYardstick.as_view(), name="yardstick"),
     path("spending/", SpendingOfMonth.as_view(), name="spending"),
     # As OpenTelemetry has it: the address of a site's collector is /api/otlp.
@@ -95,7 +95,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("files/", Attachments.as_view(), name="files"),
     path("files/<slug:sha256>/", AttachmentContent.as_view(), name="file"),
     path("import/", Import.as_view(), name="import"),
-    path("export/", Export.as_view(), name="export"),
+    path("export/", ExportAll.as_view(), name="export"),
     path("suites/", Suites.as_view(), name="suites"),
     path("suites/<slug:slug>/", OneSuite.as_view(), name="suite"),
     path("suites/<slug:slug>/restore/", RestoreSuite.as_view(), name="suite-restore"),

@@ -13,7 +13,7 @@ from fixtures_app.ground.words import near
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class SuiteChoice:
     """Suites with at least one chosen case; `skipped` have none. `how` is what each start takes."""
 
     suites: list[Suite]
@@ -26,19 +26,19 @@ class Choice:
         return product(self.suites, self.variants)
 
 
-def choose(options: dict[str, Any]) -> Choice:
+def choose(options: dict[str, Any]) -> SuiteChoice:
     """Return what the options of `run_evals` choose.
 
     Raises:
         CommandError: a name is unknown, or nothing at all matches.
     """
     variants = _variants(options["agent"], options["model"])
-    suites = _named(options["suites"]) if options["suites"] else _current(variants)
+    suites = _find_suites(options["suites"]) if options["suites"] else _current(variants)
     part = RunPart(cases=options["case"], names=options["case_exact"], tags=options["tag"])
     chosen = [suite for suite in suites if part.has_case_of(suite)]
     if not chosen:
         raise usage_error(nothing_chosen(suites, part))
-    return Choice(
+    return SuiteChoice(
         suites=chosen,
         skipped=[suite for suite in suites if suite not in chosen],
         variants=variants,
@@ -91,7 +91,7 @@ def named_agent(slug: str) -> Agent | None:
     return agent
 
 
-def _named(slugs: list[str]) -> list[Suite]:
+def _find_suites(slugs: list[str]) -> list[Suite]:
     rows = {suite.slug: suite for suite in _suites().filter(slug__in=slugs)}
     if missing := [slug for slug in slugs if slug not in rows]:
         raise usage_error(" ".join(_unknown("suite", slug, Suite) for slug in missing))

@@ -25,13 +25,13 @@ from evals_app.management.console import (
 )
 from evals_app.management.crew import Crew
 from evals_app.management.reporting import (
-    folded,
+    fold,
     no_commands,
     refuse_unwritable,
     tell_github,
     write_reports,
 )
-from evals_app.management.run_options import Wanted
+from evals_app.management.run_options import WantedReport
 from evals_app.models import Run
 from evals_app.reports.answers.forecasts import in_words
 from evals_app.reports.answers.run_json import json_pieces, verdict_of_all
@@ -54,7 +54,7 @@ class FollowingCommand(RunsCommand):
         """Start or find runs, wait until they end, report them, and exit with their verdict."""
         is_ci = options["ci"]
         runs = self._watch(begin, options, console)
-        results = _kept(options)
+        results = _results_folder(options)
         document = (
             partial(run_document, runs[0]) if len(runs) == 1 else partial(runs_document, runs)
         )
@@ -63,7 +63,7 @@ class FollowingCommand(RunsCommand):
         with no_commands(self.stderr) if is_ci else nullcontext():
             self.write_json(document, options)
             for run, name in zip(runs, names_of(runs), strict=True):
-                with folded(self.stderr, run) if is_ci else nullcontext():
+                with fold(self.stderr, run) if is_ci else nullcontext():
                     print_result(run, console=console, site=site, name=name)
             if len(runs) > 1:
                 print_total(runs, console=console)
@@ -167,7 +167,7 @@ def print_forecasts(
         console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
-def _kept(options: dict[str, Any]) -> Path | None:
+def _results_folder(options: dict[str, Any]) -> Path | None:
     """Have the results of a temporary database written to a folder if no other file is named.
 
     Raises:
@@ -181,8 +181,8 @@ def _kept(options: dict[str, Any]) -> Path | None:
         raise usage_error(f"{RESULTS} cannot be made: {error.strerror}.") from error
     options["output"] = RESULTS / "results.json"
     options["report"] = [
-        Wanted("html", RESULTS / "report.html"),
-        Wanted("junit", RESULTS / "junit.xml"),
+        WantedReport("html", RESULTS / "report.html"),
+        WantedReport("junit", RESULTS / "junit.xml"),
     ]
     return RESULTS
 

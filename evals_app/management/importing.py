@@ -107,10 +107,10 @@ def import_paths(
         tell_report(command, error.report)
         raise usage_error(f"{error}, so nothing was imported and nothing ran. {_LOST}") from error
     except EditedError as error:
-        raise refused(error) from error
+        raise refusal_of(error) from error
     except NoChecksError as error:
         tell_report(command, error.report)
-        raise refused(error) from error
+        raise refusal_of(error) from error
     except FormatError as error:
         # What is lost is settled when the errors are gone.
         tell(command, [problem for problem in error.problems if problem.level != "loss"])
@@ -121,7 +121,7 @@ def import_paths(
         raise usage_error(f"{errors}; nothing was imported.{hint}") from error
 
 
-def refused(error: EditedError | NoChecksError) -> CommandError:
+def refusal_of(error: EditedError | NoChecksError) -> CommandError:
     """Return the error of an import that would replace edits, or write suites without checks."""
     if isinstance(error, NoChecksError):
         return usage_error(

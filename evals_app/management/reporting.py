@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from evals_app.management import usage_error
-from evals_app.management.run_options import Wanted
+from evals_app.management.run_options import WantedReport
 from evals_app.models import Run
 from evals_app.reports.renderers.github import annotations
 from evals_app.reports.renderers.gitlab import section_end, section_start
@@ -30,7 +30,9 @@ def refuse_unwritable(option: str, path: Path, *, is_folder: bool = False) -> No
         raise usage_error(f"{option}: {path} is a folder; name a file.")
 
 
-def write_reports(runs: Sequence[Run], reports: Sequence[Wanted], *, site: str | None) -> None:
+def write_reports(
+    runs: Sequence[Run], reports: Sequence[WantedReport], *, site: str | None
+) -> None:
     """Write the reports that were asked for, each over all runs.
 
     Raises:
@@ -63,7 +65,7 @@ def no_commands(out: Any) -> Iterator[None]:
 
 
 @contextmanager
-def folded(out: Any, run: Run) -> Iterator[None]:
+def fold(out: Any, run: Run) -> Iterator[None]:
     """On GitLab, fold what is printed about a run."""
     if not _is_on("GITLAB_CI"):
         yield

@@ -29,14 +29,14 @@ HELP = f"Run suites and wait for the result. {EXIT_CODES}"
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class WantedReport:
     """A report that someone asks for, and where it is to be written."""
 
     kind: KindName
     path: Path
 
 
-def wanted(text: str) -> Wanted:
+def parse_report(text: str) -> WantedReport:
     """Read `KIND=PATH`."""
     name, separator, path = text.partition("=")
     kind = next((kind for kind in KIND_NAMES if kind == name), None)
@@ -47,7 +47,7 @@ def wanted(text: str) -> Wanted:
         )
     if not separator or not path:
         raise ArgumentTypeError(f"{text!r} does not name a file; write {kind}=PATH")
-    return Wanted(kind, Path(path))
+    return WantedReport(kind, Path(path))
 
 
 def baseline(text: str) -> "Baseline":
@@ -144,7 +144,7 @@ def add_result_options(parser: ArgumentParser, *, can_forecast: bool) -> None:
         group.add_argument(
             "--forecast", action="store_true", help="Print a forecast and start nothing."
         )
-    reports = partial(group.add_argument, action="append", default=[], type=wanted)
+    reports = partial(group.add_argument, action="append", default=[], type=parse_report)
     kinds = ", ".join(KIND_NAMES)
     reports("--report", metavar="KIND=PATH", help=f"Write a report, repeatable: {kinds}.")
     flag("--ci", help="No colour, JSON on stdout.")

@@ -25,7 +25,7 @@ from evals_app.library.importing.file_import import (
 )
 from evals_app.library.importing.rights import Rights
 from evals_app.mcp.guide import page, pages
-from evals_app.mcp.tool import Caller, Parted, lines_of
+from evals_app.mcp.tool import Caller, PartOfAnswer, lines_of
 from evals_app.models import Agent, Execution, Suite, Transcript
 from evals_app.reports.answers.losses import checks_not_read
 from evals_app.reports.reference.checks import COMMON, FAMILIES, option_table, reference_of
@@ -44,7 +44,7 @@ _MAY_TRY = [
 ]
 
 
-class Search(Parted):
+class Search(PartOfAnswer):
     """What to list."""
 
     text: Annotated[
@@ -52,13 +52,13 @@ class Search(Parted):
     ] = ""
 
 
-class OneSlug(Parted):
+class OneSlug(PartOfAnswer):
     """What to read."""
 
     slug: Slug
 
 
-class CheckTypes(Parted):
+class CheckTypes(PartOfAnswer):
     """Which check types to list."""
 
     text: Annotated[
@@ -66,13 +66,13 @@ class CheckTypes(Parted):
     ] = ""
 
 
-class OneCheckType(Parted):
+class OneCheckType(PartOfAnswer):
     """Which check type to describe."""
 
     type: Annotated[str, Field(min_length=1, max_length=200)]
 
 
-class Page(Parted):
+class GuidePage(PartOfAnswer):
     """Which page to read."""
 
     page: Annotated[
@@ -80,7 +80,7 @@ class Page(Parted):
     ] = ""
 
 
-class Files(Parted):
+class Files(PartOfAnswer):
     """Files to check."""
 
     files: Annotated[
@@ -149,13 +149,13 @@ def list_suites(caller: Caller, given: Search) -> str:
     """List current suites, with their standing for those who may see runs."""
     rows: QuerySet[Any] = Suite.objects.current().select_related("agent")
     if not caller.user.has_perm("evals_app.view_run"):
-        return _listed([_suite_line(suite) for suite in _found(rows, given.text)], "suite")
-    suites = _found(with_last_runs(rows), given.text)
+        return _list_names([_suite_line(suite) for suite in _search(rows, given.text)], "suite")
+    suites = _search(with_last_runs(rows), given.text)
     lines = [
         f"{_suite_line(suite)}: {_standing(standing.verdict_run)}"
         for suite, standing in zip(suites, standings(suites), strict=True)
     ]
-    return _listed(lines, "suite")
+    return _list_names(lines, "suite")
 
 
 def _suite_line(suite: Suite) -> str:
@@ -174,18 +174,18 @@ def list_agents(_caller: Caller, given: Search) -> str:
     rows = [
         f"- {agent.slug} “{agent.name}”, driver {agent.driver}"
         + (f", model {agent.model}" if agent.model else "")
-        for agent in _found(Agent.objects.all(), given.text)
+        for agent in _search(Agent.objects.all(), given.text)
     ]
-    return _listed(rows, "agent")
+    return _list_names(rows, "agent")
 
 
 def list_fixtures(_caller: Caller, given: Search) -> str:
     """List fixtures."""
     rows = [
         f"- {fixture.slug} “{fixture.name}”" + _about(fixture.description)
-        for fixture in _found(Fixture.objects.all(), given.text)
+        for fixture in _search(Fixture.objects.all(), given.text)
     ]
-    return _listed(rows, "fixture")
+    return _list_names(rows, "fixture")
 
 
 def _about(description: str) -> str:
@@ -193,12 +193,12 @@ def _about(description: str) -> str:
     return f": {first[:200]}" if first else ""
 
 
-def _found(rows: QuerySet[Any], text: str) -> list[Any]:
+def _search(rows: QuerySet[Any], text: str) -> list[Any]:
     wanted = Q(slug__icontains=text) | Q(name__icontains=text) if text else Q()
     return list(rows.filter(wanted).order_by("slug")[: MAX_LISTED + 1])
 
 
-def _listed(rows: Sequence[str], noun: str) -> str:
+def _list_names(rows: Sequence[str], noun: str) -> str:
     more = [f"Only the first {MAX_LISTED} are shown. To find others, send text."]
     shown = [*rows[:MAX_LISTED], *(more if len(rows) > MAX_LISTED else [])]
     return lines_of(shown, empty=f"There is no such {noun}.")
@@ -280,7 +280,7 @@ def _require_type(kind: str, keys: str) -> None:
         raise unknown(kind, [*GRADERS], what="check type", keys=keys)
 
 
-def read_guide(_caller: Caller, given: Page) -> str:
+def read_guide(_caller: Caller, given: GuidePage) -> str:
     """Return a page of the guide, or the list of pages."""
     known = pages()
     name = given.page.removesuffix(".md")

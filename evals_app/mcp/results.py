@@ -11,7 +11,7 @@ from evals_app.engine.specs.base_spec import Name, Slug, Spec
 from evals_app.engine.statistics.comparison import ChangeKind
 from evals_app.engine.verdicts.scoring import RunVerdict
 from evals_app.library.importing.rights import Rights
-from evals_app.mcp.tool import Caller, Parted, lines_of
+from evals_app.mcp.tool import Caller, PartOfAnswer, lines_of
 from evals_app.models import Execution, Run
 from evals_app.reports.answers.comparison import (
     case_change,
@@ -41,7 +41,7 @@ from evals_app.reports.words.gates import gate_texts, gate_word
 from evals_app.reports.words.shares import share_of_cases
 from evals_app.requests.bodies import Ceiling, RunId, StartRun, suite_and_agent
 from evals_app.requests.problems import refused_at
-from evals_app.requests.starts import started
+from evals_app.requests.starts import start_once
 from evals_app.requests.waiting import wait_until
 from evals_app.runs.ending.cancel import cancel_run as stop
 from evals_app.runs.ground.workers import live_workers
@@ -78,7 +78,7 @@ class StartLimitedRun(StartRun):
     ] = None
 
 
-class OneRun(Parted):
+class RunQuery(PartOfAnswer):
     """The run to read."""
 
     run: RunId
@@ -116,7 +116,7 @@ class FindRuns(Spec):
     ] = None
 
 
-class OneExecution(Parted):
+class ExecutionQuery(PartOfAnswer):
     """The execution to explain: by its number, or by its run and case."""
 
     execution: RunId | None = None
@@ -126,7 +126,7 @@ class OneExecution(Parted):
     case: Annotated[Name | None, Field(description="Name of a case of the run.")] = None
 
 
-class TwoRuns(Parted):
+class TwoRuns(PartOfAnswer):
     """The runs to compare."""
 
     base: Annotated[RunId, Field(description="The run to compare with.")]
@@ -177,7 +177,7 @@ def forecast_run(caller: Caller, given: StartRun) -> str:
 def start_run(caller: Caller, given: StartLimitedRun) -> str:
     """Start a run."""
     body = StartRun(**given.model_dump(exclude={"idempotency_key"}))
-    run, is_new = started(body, key=given.idempotency_key, user=caller.user)
+    run, is_new = start_once(body, key=given.idempotency_key, user=caller.user)
     did = "was started" if is_new else "was started before with this idempotency_key"
     text = f"Run {run.pk} {did}: {count_text(run.total, 'execution')}."
     if not live_workers().exists():
@@ -191,7 +191,7 @@ def cancel_run(_caller: Caller, given: JustRun) -> str:
     return f"Run {given.run} is being stopped; running conversations end within two seconds."
 
 
-def read_run(_caller: Caller, given: OneRun) -> str:
+def read_run(_caller: Caller, given: RunQuery) -> str:
     """Say how a run went, failures first."""
     _find(given.run)
     note = (
@@ -273,7 +273,7 @@ def _execution_line(row: Json) -> str:
     )
 
 
-def why_failed(_caller: Caller, given: OneExecution) -> str:
+def why_failed(_caller: Caller, given: ExecutionQuery) -> str:
     """Return the grades and the conversation of an execution, what failed first."""
     pk = _execution(given)
     execution = execution_details(pk)
@@ -288,7 +288,7 @@ def why_failed(_caller: Caller, given: OneExecution) -> str:
     )
 
 
-def _execution(given: OneExecution) -> int:
+def _execution(given: ExecutionQuery) -> int:
     """Return which execution is meant."""
     if given.execution is not None:
         return given.execution

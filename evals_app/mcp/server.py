@@ -12,7 +12,7 @@ from django.core.exceptions import PermissionDenied
 from evals_app import __version__
 from evals_app.mcp.guide import resources
 from evals_app.mcp.table import INSTRUCTIONS, TOOLS
-from evals_app.mcp.tool import Caller, Tool, call_tool
+from evals_app.mcp.tool import Caller, McpTool, call_tool
 from fixtures_app.ground.words import near
 
 if TYPE_CHECKING:
@@ -33,11 +33,11 @@ def make_server(who: Callable[[], Caller]) -> "Server[Any]":
     types = importlib.import_module("mcp_types")
     lowlevel = importlib.import_module("mcp.server.lowlevel")
     # Rows are read in the thread of the caller, which has the connection to the database.
-    permitted = sync_to_async(_permitted)
+    permitted = sync_to_async(_allowed_tools)
     call = sync_to_async(call_tool)
 
     async def list_tools(_context: Any, _params: Any) -> "mcp_types.ListToolsResult":
-        tools = [_described(tool) for tool in await permitted(who)]
+        tools = [_describe(tool) for tool in await permitted(who)]
         return types.ListToolsResult(tools=tools)  # type: ignore[no-any-return]
 
     async def call_one(
@@ -87,7 +87,7 @@ def make_server(who: Callable[[], Caller]) -> "Server[Any]":
     return server
 
 
-def _permitted(who: Callable[[], Caller]) -> list[Tool]:
+def _allowed_tools(who: Callable[[], Caller]) -> list[McpTool]:
     """Return the tools that a caller may call; none once the caller is no longer valid."""
     try:
         caller = who()
@@ -96,7 +96,7 @@ def _permitted(who: Callable[[], Caller]) -> list[Tool]:
     return [tool for tool in TOOLS.values() if not caller.lack(tool.need)]
 
 
-def _described(tool: Tool) -> "mcp_types.Tool":
+def _describe(tool: McpTool) -> "mcp_types.Tool":
     import mcp_types as types  # noqa: PLC0415 - an extra
 
     example = json.dumps(tool.example, ensure_ascii=False)

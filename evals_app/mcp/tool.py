@@ -18,7 +18,7 @@ from evals_app.requests.pagination import LARGEST
 from evals_app.requests.permissions import Need, Scope, lacking
 from evals_app.requests.problems import RefusedError, error_at, problem_response
 from evals_app.requests.throttled_view import TooManyRequests
-from evals_app.requests.throttles import Rate
+from evals_app.requests.throttles import RateLimit
 from fixtures_app.ground.json_data import json_problems
 from fixtures_app.ground.words import near
 
@@ -55,7 +55,7 @@ class Caller:
         if lack := self.lack(Need(Scope.READ, *permissions)):
             raise PermissionDenied(lack)
 
-    def count(self, rate: type[Rate]) -> None:
+    def count(self, rate: type[RateLimit]) -> None:
         """Count something that may be done only so often.
 
         Raises:
@@ -66,7 +66,7 @@ class Caller:
             raise TooManyRequests(counting.wait())
 
 
-class Parted(Spec):
+class PartOfAnswer(Spec):
     """Arguments of a tool whose answer may be long."""
 
     cursor: Annotated[
@@ -76,7 +76,7 @@ class Parted(Spec):
 
 
 @dataclass(frozen=True, slots=True)
-class Tool:
+class McpTool:
     """A tool: `run` returns its answer as text for a model.
 
     `example` are valid arguments. A tool that is destructive may replace or delete what people
@@ -92,7 +92,7 @@ class Tool:
     run: Callable[[Caller, Any], str]
     is_read_only: bool = True
     is_destructive: bool = False
-    rate: type[Rate] | None = None
+    rate: type[RateLimit] | None = None
 
     def schema(self) -> dict[str, Any]:
         """Return the JSON Schema of its arguments."""
@@ -102,7 +102,7 @@ class Tool:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ToolAnswer:
     """What a tool answers."""
 
     text: str
@@ -110,20 +110,24 @@ class Answer:
 
 
 def call_tool(
-    tools: Mapping[str, Tool], name: str, arguments: Mapping[str, Any], *, who: Callable[[], Caller]
-) -> Answer:
+    tools: Mapping[str, McpTool],
+    name: str,
+    arguments: Mapping[str, Any],
+    *,
+    who: Callable[[], Caller],
+) -> ToolAnswer:
     """Call a tool in the name of `who`; whatever is wrong is an answer that says how to fix it."""
     tool = tools.get(name)
     if tool is None:
         message = f"There is no tool {name!r}.{near(name, tools)} Tools: {', '.join(tools)}."
-        return Answer(message, is_error=True)
+        return ToolAnswer(message, is_error=True)
     try:
-        return Answer(_called(tool, arguments, who()))
+        return ToolAnswer(_call(tool, arguments, who()))
     except Exception as error:  # noqa: BLE001 - the caller is a model: it gets words
-        return Answer(_explained(error), is_error=True)
+        return ToolAnswer(_explain(error), is_error=True)
 
 
-def _called(tool: Tool, arguments: Mapping[str, Any], caller: Caller) -> str:
+def _call(tool: McpTool, arguments: Mapping[str, Any], caller: Caller) -> str:
     if lack := caller.lack(tool.need):
         raise PermissionDenied(lack)
     refuse_unstorable(arguments)
@@ -145,9 +149,9 @@ def refuse_unstorable(arguments: Mapping[str, Any]) -> None:
         raise RefusedError("The arguments contain values that cannot be stored.", errors=errors)
 
 
-def part(text: str, tool: Tool, given: Spec) -> str:
+def part(text: str, tool: McpTool, given: Spec) -> str:
     """Return the part of a long text that `cursor` asks for, and where the next one begins."""
-    start = given.cursor if isinstance(given, Parted) else 0
+    start = given.cursor if isinstance(given, PartOfAnswer) else 0
     end = start + PART_CHARS
     if start and start >= len(text):
         return f"Nothing is left: the whole answer has {len(text):,} characters."
@@ -160,7 +164,7 @@ def part(text: str, tool: Tool, given: Spec) -> str:
     )
 
 
-def _explained(error: Exception) -> str:
+def _explain(error: Exception) -> str:
     """Put an error into words, those that REST has for it."""
     if isinstance(error, OperationalError | InterfaceError):
         logger.warning("A tool of the MCP server found no database.", exc_info=error)

@@ -40,10 +40,10 @@ class Mcp(ThrottledView):
         token: Any = request.auth  # no one gets here without one
         caller = Caller.of_token(token)
         body = request.data if isinstance(request.data, bytes) else b""
-        return async_to_sync(_answered)(caller, request.headers, body)
+        return async_to_sync(_answer)(caller, request.headers, body)
 
 
-async def _answered(caller: Caller, headers: Mapping[str, str], body: bytes) -> HttpResponse:
+async def _answer(caller: Caller, headers: Mapping[str, str], body: bytes) -> HttpResponse:
     """Let the package for MCP answer a request, as if it came from an ASGI server."""
     from mcp.server.streamable_http_manager import (  # noqa: PLC0415 - an extra
         StreamableHTTPSessionManager,

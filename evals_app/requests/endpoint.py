@@ -96,7 +96,7 @@ class ListEndpoint(ABC, Endpoint, ListModelMixin, GenericAPIView[Any]):
     def row_json(self, row: Any) -> dict[str, Any]:
         """Make a row of the queryset, or what `completed` makes of it, into JSON."""
 
-    def completed(self, rows: Sequence[Any]) -> Sequence[Any]:
+    def add_details(self, rows: Sequence[Any]) -> Sequence[Any]:
         """Add to the rows of a page what is read for all of them at once."""
         return rows
 
@@ -104,7 +104,7 @@ class ListEndpoint(ABC, Endpoint, ListModelMixin, GenericAPIView[Any]):
         rows = self.filter_queryset(self.get_queryset())
         wanted = wanted_fields(request, self.answer.KEYS)
         page = self.paginate_queryset(rows) or ()
-        shown = [chosen(self.row_json(row), wanted) for row in self.completed(page)]
+        shown = [only_keys(self.row_json(row), wanted) for row in self.add_details(page)]
         return self.get_paginated_response(shown)
 
 
@@ -123,7 +123,7 @@ class OneEndpoint(ABC, Endpoint):
         data = self.read(key)
         if data is None:
             raise Http404
-        return Response(chosen(data, wanted_fields(request, data)))
+        return Response(only_keys(data, wanted_fields(request, data)))
 
 
 def describe_get(operation_id: str, summary: str, *refused: int) -> Callable[[V], V]:
@@ -157,7 +157,7 @@ def wanted_fields(request: Request, known: Collection[str]) -> list[str] | None:
     return names
 
 
-def chosen(data: dict[str, Any], wanted: Sequence[str] | None) -> dict[str, Any]:
+def only_keys(data: dict[str, Any], wanted: Sequence[str] | None) -> dict[str, Any]:
     """Return only the wanted keys, in their original order."""
     if wanted is None:
         return data

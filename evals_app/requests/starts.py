@@ -14,7 +14,7 @@ from evals_app.runs.starting.start_run import start_run
 _RETRY_AFTER_S = 5  # while a run is being prepared
 
 
-def started(body: StartRun, *, key: str | None, user: Any) -> tuple[Run, bool]:
+def start_once(body: StartRun, *, key: str | None, user: Any) -> tuple[Run, bool]:
     """Start a run, or return the one that this Idempotency-Key started; and whether it is new.
 
     Raises:

@@ -7,7 +7,7 @@ from rest_framework.exceptions import Throttled
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
-from evals_app.requests.throttles import Callers, Rate, Strangers
+from evals_app.requests.throttles import Callers, RateLimit, Strangers
 
 
 class TooManyRequests(Throttled):
@@ -21,7 +21,7 @@ class TooManyRequests(Throttled):
 class ThrottledView(APIView):
     """A view whose requests are counted before they are read, including refused ones."""
 
-    throttle_classes: Sequence[type[Rate]] = (Callers, Strangers)
+    throttle_classes: Sequence[type[RateLimit]] = (Callers, Strangers)
 
     def perform_authentication(self, request: Request) -> None:
         try:

@@ -20,7 +20,7 @@ _HOME = 64  # bits of an IPv6 address that a machine cannot choose
 _LOCK = Lock()
 
 
-class Rate(SimpleRateThrottle):
+class RateLimit(SimpleRateThrottle):
     """At most as often as the settings say under its `scope`; None there: no limit."""
 
     cache = caches["throttles"]
@@ -43,7 +43,7 @@ class Rate(SimpleRateThrottle):
         return self.cache_format % {"scope": self.scope, "ident": ident}
 
 
-class RateOfPerson(Rate):
+class RateOfPerson(RateLimit):
     """What one person does, with whichever tokens and on whichever pages."""
 
     def get_cache_key(self, request: Any, view: Any) -> str | None:
@@ -99,7 +99,7 @@ def _home(address: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:
     return address.ipv4_mapped or network.network_address
 
 
-class Callers(Rate):
+class Callers(RateLimit):
     """Requests of a token, or of a signed-in person."""
 
     scope = "callers"
@@ -111,7 +111,7 @@ class Callers(Rate):
         return self.counted_as(f"token-{token.pk}" if token else f"person-{request.user.pk}")
 
 
-class Strangers(Rate):
+class Strangers(RateLimit):
     """Requests from an address without a token, or with a wrong one.
 
     Valid tokens are not limited by wrong ones that come from the same address.

@@ -6,13 +6,13 @@ import pytest
 from django.core.management.base import CommandError
 
 from evals_app.management.reporting import (
-    folded,
+    fold,
     no_commands,
     refuse_unwritable,
     tell_github,
     write_reports,
 )
-from evals_app.management.run_options import Wanted, wanted
+from evals_app.management.run_options import WantedReport, parse_report
 from tests.makers import make_run
 
 SITE = "http://site"
@@ -32,7 +32,7 @@ def nowhere(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_kind_and_a_path_are_read() -> None:
-    assert wanted("junit=out/a=b.xml") == Wanted("junit", Path("out/a=b.xml"))
+    assert parse_report("junit=out/a=b.xml") == WantedReport("junit", Path("out/a=b.xml"))
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ def test_a_kind_and_a_path_are_read() -> None:
 )
 def test_a_kind_that_does_not_exist_or_no_path_is_refused(text: str, word: str) -> None:
     with pytest.raises(ArgumentTypeError, match=word):
-        wanted(text)
+        parse_report(text)
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,9 @@ def test_what_can_be_written_is_not_refused(tmp_path: Path, name: str, kind: str
 @pytest.mark.django_db
 def test_reports_are_written_over_all_runs_with_links_to_the_site(tmp_path: Path) -> None:
     runs = [make_run(["passed"]), make_run(["failed"])]
-    reports = [wanted(f"{kind}={tmp_path / kind}") for kind in ("markdown", "folder", "junit")]
+    reports = [
+        parse_report(f"{kind}={tmp_path / kind}") for kind in ("markdown", "folder", "junit")
+    ]
 
     write_reports(runs, reports, site=SITE)
 
@@ -88,7 +90,7 @@ def test_reports_are_written_over_all_runs_with_links_to_the_site(tmp_path: Path
 @pytest.mark.django_db
 def test_a_report_that_cannot_be_written_is_an_error_of_usage(tmp_path: Path) -> None:
     with pytest.raises(CommandError, match="cannot be written"):
-        write_reports([make_run()], [wanted(f"csv={tmp_path / 'a' / 'b'}")], site=SITE)
+        write_reports([make_run()], [parse_report(f"csv={tmp_path / 'a' / 'b'}")], site=SITE)
 
 
 @pytest.mark.django_db
@@ -117,7 +119,7 @@ def test_github_gets_a_summary_and_annotations(
 def test_elsewhere_nothing_is_said_to_github_or_gitlab() -> None:
     out = Lines()
 
-    with no_commands(out), folded(out, make_run(["failed"])):
+    with no_commands(out), fold(out, make_run(["failed"])):
         tell_github([make_run(["failed"])], out, site=SITE)
 
     assert out.getvalue() == ""
@@ -142,7 +144,7 @@ def test_gitlab_folds_what_is_printed_about_a_run(monkeypatch: pytest.MonkeyPatc
     run = make_run(["failed"])
     out = Lines(newline="")
 
-    with folded(out, run):
+    with fold(out, run):
         out.write("Inside.")
 
     begin, inside, end = out.getvalue().strip("\n").split("\n")

@@ -26,7 +26,7 @@ from evals_app.library.importing.uploads import unpack
 from evals_app.management.commands.save_openai_evals import Command
 from evals_app.management.openai_evals import api as api_module
 from evals_app.management.openai_evals import work as work_module
-from evals_app.management.openai_evals.folder import opened
+from evals_app.management.openai_evals.folder import open_folder
 from evals_app.models import Case, Suite
 from tests.agent_server import Asked, Sent
 from tests.engine.permitting import permitting
@@ -968,5 +968,5 @@ def test_a_disk_that_is_full_is_named(
 
 
 def test_two_saves_do_not_share_a_folder(api: EvalsApi, folder: Path) -> None:
-    with opened(folder):
+    with open_folder(folder):
         assert "is running" in refused(folder)

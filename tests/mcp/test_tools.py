@@ -11,7 +11,7 @@ import pytest
 from evals_app.engine.graders import ALIASES, GRADERS, GROUPS
 from evals_app.library.importing.file_import import import_files
 from evals_app.mcp.table import TOOLS
-from evals_app.mcp.tool import PART_CHARS, Answer, Caller, call_tool
+from evals_app.mcp.tool import PART_CHARS, Caller, ToolAnswer, call_tool
 from evals_app.models import ApiToken, Run, Suite
 from evals_app.requests import waiting
 from evals_app.requests.permissions import Scope
@@ -30,7 +30,7 @@ def files() -> Mapping[str, Any]:
     return {"files": [{"path": file.path, "content": file.content.decode()} for file in sources]}
 
 
-def call(name: str, arguments: Mapping[str, Any], *, who: Caller | None = None) -> Answer:
+def call(name: str, arguments: Mapping[str, Any], *, who: Caller | None = None) -> ToolAnswer:
     caller = who or Caller(make_user(), Scope.AUTHOR)
     return call_tool(TOOLS, name, arguments, who=lambda: caller)
 

@@ -126,7 +126,7 @@ class CaseOfExecution(Endpoint):
         responses=responses(ProposedCase, 404),
     )
     def get(self, request: Request, pk: int) -> Response:
-        execution, observed = _observed(pk)
+        execution, observed = _observe(pk)
         recording = recording_of(execution, observed)
         may_see = request.user.has_perm("evals_app.view_suite")
         return Response(
@@ -135,7 +135,7 @@ class CaseOfExecution(Endpoint):
                 suites=_slugs(suites_for(execution)) if may_see else [],
                 is_passed=observed.is_passed,
                 compared_with=len(observed.others),
-                proposals=[_proposed(proposal) for proposal in observed.proposals()],
+                proposals=[_proposal_json(proposal) for proposal in observed.proposals()],
                 canned_tools=CannedToolsAnswer.of(
                     is_possible=bool(recording and recording.tools),
                     words=list(recording.words) if recording else [],
@@ -152,7 +152,7 @@ class CaseOfExecution(Endpoint):
     )
     def post(self, request: Request, pk: int) -> Response:
         body = read_body(MakeCase, request.data)
-        execution, observed = _observed(pk)
+        execution, observed = _observe(pk)
         wanted = CaseOptions(
             keys=_keys(body, observed),
             name=body.name or "",
@@ -164,11 +164,11 @@ class CaseOfExecution(Endpoint):
             require(request, permission)
         case = make_case(execution, observed, wanted, by=request.user)
         address = request.build_absolute_uri(reverse("admin:evals_app_case_change", args=[case.pk]))
-        answer = _made(case, url=address)
+        answer = _case_answer(case, url=address)
         return Response(answer, status=201)
 
 
-def _observed(pk: int) -> tuple[Execution, ObservedConversation]:
+def _observe(pk: int) -> tuple[Execution, ObservedConversation]:
     rows = Execution.objects.select_related("run__snapshot", "run__suite", "reviewed").defer(
         "run__summary", "turn_ms"
     )
@@ -183,7 +183,7 @@ def _slugs(suites: list[Suite]) -> list[str]:
     return [suite.slug for suite in suites]
 
 
-def _proposed(proposal: Proposal) -> Json:
+def _proposal_json(proposal: Proposal) -> Json:
     return Proposed.of_object(
         proposal,
         doubt=proposal.doubt or None,
@@ -224,7 +224,7 @@ def _suite(body: MakeCase, execution: Execution, user: Any) -> Suite | None:
     raise CannotMakeError(problem, key="suite", value=body.suite)
 
 
-def _made(case: Case, *, url: str) -> Json:
+def _case_answer(case: Case, *, url: str) -> Json:
     suite: Any = case.suite
     spec = case.to_spec()
     return MadeCase.of(

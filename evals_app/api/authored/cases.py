@@ -19,7 +19,7 @@ from evals_app.api.authored.writing import (
     DELETED,
     EDIT,
     IF_MATCH,
-    Stored,
+    StoredVersion,
     VersionedEndpoint,
 )
 from evals_app.engine.suites.suite_spec import CaseSpec
@@ -119,9 +119,9 @@ class Cases(ListEndpoint):
         read = _read(suite, request)
         with transaction.atomic():
             _keep_files(read.files)
-            case = _named(lambda: add_case(suite, read.spec))
+            case = _refuse_taken_name(lambda: add_case(suite, read.spec))
             note_edit(case, user=request.user, note=EDIT, is_new=True)
-        answer = _written(case, "created", read, status=201)
+        answer = _write_response(case, "created", read, status=201)
         answer.headers["Location"] = reverse("api:case", args=[slug, case.pk])
         return answer
 
@@ -136,10 +136,10 @@ class OneCase(VersionedEndpoint):
     }
     answer = CaseSpec
 
-    def stored(self, key: tuple[str, int]) -> Stored | None:
+    def find_version(self, key: tuple[str, int]) -> StoredVersion | None:
         slug, pk = key
         row = Case.objects.filter(suite__slug=slug, pk=pk).first()
-        return None if row is None else _stored(row)
+        return None if row is None else _stored_version(row)
 
     @extend_schema(
         operation_id="cases_get",
@@ -172,10 +172,10 @@ class OneCase(VersionedEndpoint):
             condition.require(lambda: self.version((slug, pk)))
             load_content([case], case__in=[case])
             _keep_files(read.files)
-            what = _named(lambda: change_case(case, read.spec))
+            what = _refuse_taken_name(lambda: change_case(case, read.spec))
             if what != "unchanged":
                 note_edit(case, user=request.user, note=EDIT)
-        return _written(case, what, read)
+        return _write_response(case, what, read)
 
     @extend_schema(
         operation_id="cases_delete",
@@ -211,10 +211,10 @@ def _case(slug: str, pk: int, *, lock: bool = False) -> Case:
     return case
 
 
-def _stored(row: Case) -> Stored:
+def _stored_version(row: Case) -> StoredVersion:
     load_content([row], case__in=[row])
     spec = row.to_spec()
-    return Stored(spec, digest_of(spec))
+    return StoredVersion(spec, digest_of(spec))
 
 
 def _read(suite: Suite, request: Request) -> _Read:
@@ -251,7 +251,7 @@ def _keep_files(files: dict[str, str]) -> None:
         raise RefusedError(f"These files are no longer stored: {names}. Send them to files/ again.")
 
 
-def _named(write: Callable[[], T]) -> T:
+def _refuse_taken_name(write: Callable[[], T]) -> T:
     try:
         return write()
     except ValueError as error:
@@ -259,7 +259,7 @@ def _named(write: Callable[[], T]) -> T:
         raise RefusedError(str(error), status=HTTPStatus.CONFLICT, errors=errors) from error
 
 
-def _written(case: Case, what: Saved, read: _Read, *, status: int = 200) -> Response:
+def _write_response(case: Case, what: Saved, read: _Read, *, status: int = 200) -> Response:
     suite: Any = case.suite
     answer = CaseWritten.of(
         id=case.pk,

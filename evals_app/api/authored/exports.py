@@ -59,10 +59,10 @@ class SuiteExport(Endpoint):
             )
         except LookupError as error:
             raise Http404 from error
-        return _sent(file)
+        return _file_response(file)
 
 
-class Export(Endpoint):
+class ExportAll(Endpoint):
     """Everything that people wrote, as files."""
 
     needs: ClassVar = {"GET": _SUITES}
@@ -82,7 +82,9 @@ class Export(Endpoint):
         _require_everything(request)
         form = one_of(request, "as", FORMS) or "native"
         has_providers = _sees_providers(request)
-        return _sent(sound(lambda: download("evalwell", form=form, has_providers=has_providers)))
+        return _file_response(
+            sound(lambda: download("evalwell", form=form, has_providers=has_providers))
+        )
 
 
 def _require_everything(request: Request) -> None:
@@ -95,6 +97,6 @@ def _sees_providers(request: Request) -> bool:
     return bool(user.has_perm("evals_app.view_provider"))
 
 
-def _sent(file: Download) -> HttpResponse:
+def _file_response(file: Download) -> HttpResponse:
     headers = {"Content-Disposition": f'attachment; filename="{file.name}"'}
     return HttpResponse(file.content, headers=headers, content_type=file.media_type)

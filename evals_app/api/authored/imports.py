@@ -30,20 +30,20 @@ from evals_app.requests.throttles import Uploads
 _UNNAMED = ("file", "files")
 
 
-class Edit(Answer):
+class EditJson(Answer):
     """The last edit since the last import; null: unknown."""
 
     by: str | None
     at: datetime | None
 
 
-class Change(Answer):
+class ChangeJson(Answer):
     """What an import did to one object."""
 
     kind: Kind
     slug: str
     what: Literal["created", "updated", "unchanged"]
-    edited: Edit | None = Field(description="It was edited here since its last import.")
+    edited: EditJson | None = Field(description="It was edited here since its last import.")
     came_from: str | None = Field(description="The other file that the replaced suite came from.")
     differences: list[DifferenceJson] = Field(description="What a dry run would update.")
     checks_nothing: bool = Field(description="It writes a suite in which no case checks anything.")
@@ -59,7 +59,7 @@ class ImportAnswer(Answer):
     """What an import did or, with `dry_run`, would do."""
 
     dry_run: bool
-    changes: list[Change]
+    changes: list[ChangeJson]
     warnings: list[FileError]
     losses: list[FileLoss] = Field(description="What is not supported here and left out, and why.")
     checks_lost: int = Field(description="How many checks are left out, as far as is known.")
@@ -71,7 +71,7 @@ def import_json(report: ImportReport, *, dry_run: bool) -> Json:
     return ImportAnswer.of(
         dry_run=dry_run,
         changes=[
-            Change.of_object(
+            ChangeJson.of_object(
                 change,
                 edited=change.edit
                 and {"by": change.edit.by or None, "at": in_json(change.edit.at)},

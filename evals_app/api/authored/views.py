@@ -10,7 +10,7 @@ from pydantic import Field
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from evals_app.api.authored.writing import DELETED, Stored, WrittenEndpoint, describe_written
+from evals_app.api.authored.writing import DELETED, StoredVersion, WrittenEndpoint, describe_written
 from evals_app.engine.specs.agent_spec import AgentSpec
 from evals_app.engine.specs.base_spec import MaxTokensParameter, ProviderKind, ProviderSpec
 from evals_app.engine.suites.suite_spec import SuiteSpec
@@ -132,10 +132,10 @@ class OneSuite(WrittenEndpoint):
     kind = "suite"
     answer = SuiteSpec
 
-    def stored(self, key: str) -> Stored | None:
+    def find_version(self, key: str) -> StoredVersion | None:
         for row in Suite.objects.with_everything().filter(slug=key):
             spec = row.to_spec()
-            return Stored(spec, version_of("suite", spec, archived_at=row.archived_at))
+            return StoredVersion(spec, version_of("suite", spec, archived_at=row.archived_at))
         return None
 
     def remove(self, row: Suite, user: Any) -> None:
@@ -191,9 +191,9 @@ class OneAgent(WrittenEndpoint):
     kind = "agent"
     answer = AgentSpec
 
-    def stored(self, key: str) -> Stored | None:
+    def find_version(self, key: str) -> StoredVersion | None:
         row = Agent.objects.filter(slug=key).first()
-        return None if row is None else _stored(self.kind, row.to_spec())
+        return None if row is None else _stored_version(self.kind, row.to_spec())
 
     def remove(self, row: Agent, user: Any) -> None:
         delete_written(row, by=user, note=DELETED)
@@ -224,9 +224,9 @@ class OneFixture(WrittenEndpoint):
     answer = FixtureSpec
     after: str
 
-    def stored(self, key: str) -> Stored | None:
+    def find_version(self, key: str) -> StoredVersion | None:
         specs = fixture_specs([key])
-        return _stored(self.kind, specs[0]) if specs else None
+        return _stored_version(self.kind, specs[0]) if specs else None
 
     def note_written(self, slug: str) -> None:
         # A body need not repeat all types, but the answer of GET has them.
@@ -273,15 +273,15 @@ class OneProvider(WrittenEndpoint):
     kind = "provider"
     answer = ProviderSpec
 
-    def stored(self, key: str) -> Stored | None:
+    def find_version(self, key: str) -> StoredVersion | None:
         row = (
             Provider.objects.prefetch_related(Prefetch("prices", _PRICES)).filter(slug=key).first()
         )
-        return None if row is None else _stored(self.kind, row.to_spec())
+        return None if row is None else _stored_version(self.kind, row.to_spec())
 
     def remove(self, row: Provider, user: Any) -> None:
         delete_written(row, by=user, note=DELETED)
 
 
-def _stored(kind: Kind, spec: Any) -> Stored:
-    return Stored(spec, version_of(kind, spec))
+def _stored_version(kind: Kind, spec: Any) -> StoredVersion:
+    return StoredVersion(spec, version_of(kind, spec))

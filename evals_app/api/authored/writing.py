@@ -56,7 +56,7 @@ IF_NONE_MATCH = OpenApiParameter(
 )
 
 
-class Stored(NamedTuple):
+class StoredVersion(NamedTuple):
     """What is stored, and its version."""
 
     spec: BaseModel
@@ -70,7 +70,7 @@ class VersionedEndpoint(OneEndpoint):
     etag: str  # of what was read
 
     @abstractmethod
-    def stored(self, key: Any) -> Stored | None:
+    def find_version(self, key: Any) -> StoredVersion | None:
         """Return what is stored; None if it does not exist.
 
         Raises:
@@ -78,7 +78,7 @@ class VersionedEndpoint(OneEndpoint):
         """
 
     def read(self, key: Any) -> Json | None:
-        stored = sound(lambda: self.stored(key))
+        stored = sound(lambda: self.find_version(key))
         if stored is None:
             return None
         self.etag = quote_etag(stored.version)
@@ -95,7 +95,7 @@ class VersionedEndpoint(OneEndpoint):
         Raises:
             RefusedError: the rows no longer validate.
         """
-        stored = sound(lambda: self.stored(key))
+        stored = sound(lambda: self.find_version(key))
         return stored.version if stored is not None else ""
 
 

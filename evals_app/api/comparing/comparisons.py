@@ -10,7 +10,14 @@ from evals_app.api.runs.run_views import VIEW
 from evals_app.engine.statistics.comparison import MAX_RUNS, ChangeKind
 from evals_app.library.importing.rights import Rights
 from evals_app.reports.answers.comparison_answers import ComparisonAnswer
-from evals_app.requests.endpoint import FIELDS, Endpoint, chosen, one_of, responses, wanted_fields
+from evals_app.requests.endpoint import (
+    FIELDS,
+    Endpoint,
+    one_of,
+    only_keys,
+    responses,
+    wanted_fields,
+)
 from evals_app.requests.pagination import ByNumber, is_id
 from evals_app.requests.problems import refused_at
 from evals_app.runs.reading.compared_runs import CannotCompareError, compare_runs, comparison_json
@@ -65,7 +72,7 @@ class CompareRuns(Endpoint):
             next=pages.get_next_link(),
             previous=pages.get_previous_link(),
         )
-        return Response(chosen(answer, wanted))
+        return Response(only_keys(answer, wanted))
 
 
 def _run_ids(request: Request) -> list[int]:

@@ -59,7 +59,7 @@ class Settlements(ListEndpoint):
     def post(self, request: Request) -> Response:
         body = read_body(StartSettlement, request.data)
         user: Any = request.user
-        settlement = start_settlement(_planned(body), max_cost_usd=body.max_cost_usd, by=user)
+        settlement = start_settlement(_plan_of(body), max_cost_usd=body.max_cost_usd, by=user)
         address = reverse("api:settlement", args=[settlement.pk])
         details = settlement_details(settlement.pk)
         return Response(details, status=201, headers={"Location": address})
@@ -78,7 +78,7 @@ class ForecastSettlement(Endpoint):
         responses=responses(SettlementForecast, 422),
     )
     def post(self, request: Request) -> Response:
-        plan = _planned(read_body(StartSettlement, request.data))
+        plan = _plan_of(read_body(StartSettlement, request.data))
         return Response(_forecast_json(price_of(plan)))
 
 
@@ -128,7 +128,7 @@ def _forecast_json(price: SettlementPrice) -> dict[str, Any]:
     )
 
 
-def _planned(body: StartSettlement) -> SettlementPlan:
+def _plan_of(body: StartSettlement) -> SettlementPlan:
     """Return what a body asks for.
 
     Raises:

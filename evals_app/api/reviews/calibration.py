@@ -21,7 +21,7 @@ _SEE = Need(Scope.READ, "evals_app.view_execution")
 
 
 @describe_get("yardsticks_list", "List what judges grade by")
-class Yardsticks(ListEndpoint):
+class JudgedCriteriaList(ListEndpoint):
     """All criteria in their wordings, the newest first, each with its judge."""
 
     needs: ClassVar = {"GET": _SEE}
@@ -32,7 +32,7 @@ class Yardsticks(ListEndpoint):
     def get_queryset(self) -> QuerySet[Any, Any]:
         return Yardstick.objects.all()
 
-    def completed(self, rows: Sequence[Any]) -> Sequence[Calibration]:
+    def add_details(self, rows: Sequence[Any]) -> Sequence[Calibration]:
         return passports(rows)
 
     def row_json(self, row: Calibration) -> dict[str, Any]:

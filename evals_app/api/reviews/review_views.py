@@ -63,7 +63,7 @@ class GivenReview(Spec):
 
 
 @describe_get("executions_reviews", "List the reviews of an execution, withdrawn ones too", 404)
-class Reviews(ListEndpoint):
+class ReviewEndpoint(ListEndpoint):
     """What people say of an execution, newest first."""
 
     needs: ClassVar = {

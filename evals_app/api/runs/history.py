@@ -10,7 +10,7 @@ from evals_app.api.runs.run_views import VIEW
 from evals_app.library.importing.rights import Rights
 from evals_app.models import CaseResult
 from evals_app.reports.answers.history_answers import CaseInHistory
-from evals_app.requests.endpoint import ListEndpoint, chosen, describe_get, wanted_fields
+from evals_app.requests.endpoint import ListEndpoint, describe_get, only_keys, wanted_fields
 from evals_app.requests.filters import HistoryFilters
 from evals_app.requests.pagination import NewestRunFirst
 from evals_app.runs.reading.case_history import HistoryEntry, OfSuite, entries_of, entry_json
@@ -41,5 +41,5 @@ class CaseHistory(ListEndpoint):
         entries = entries_of(suite, [*page, *following])[: len(page)]
         if not Rights.of(request.user).may_see_everything():
             entries = [entry.without_values() for entry in entries]
-        rows = [chosen(self.row_json(entry), wanted) for entry in entries]
+        rows = [only_keys(self.row_json(entry), wanted) for entry in entries]
         return self.get_paginated_response(rows)

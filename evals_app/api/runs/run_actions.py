@@ -8,7 +8,7 @@ from drf_spectacular.utils import extend_schema, extend_schema_view
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from evals_app.api.runs.run_views import RUN, VIEW, created, find_run
+from evals_app.api.runs.run_views import RUN, VIEW, created_response, find_run
 from evals_app.engine.specs.base_spec import Spec
 from evals_app.library.baselines import set_baseline, unset_baseline
 from evals_app.models import Run
@@ -50,7 +50,7 @@ class RunAction(ABC, Endpoint):
         return Response(run_details(pk))
 
 
-def _described(
+def _describe(
     name: str, summary: str, *refused: int, description: str = ""
 ) -> Callable[[type[RunAction]], type[RunAction]]:
     def describe(action: type[RunAction]) -> type[RunAction]:
@@ -66,7 +66,7 @@ def _described(
     return describe
 
 
-@_described(
+@_describe(
     "cancel",
     "Cancel a run",
     description="Running conversations stop within two seconds; a run that has ended does not "
@@ -79,7 +79,7 @@ class CancelRun(RunAction):
         cancel_run(run)
 
 
-@_described(
+@_describe(
     "resume",
     "Resume a run that was stopped",
     422,
@@ -95,7 +95,7 @@ class ResumeRun(RunAction):
         resume_run(run, max_cost_usd=body.max_cost_usd)
 
 
-@_described(
+@_describe(
     "requeue",
     "Put stuck executions back in the queue",
     description="Puts back executions whose worker is gone, and asks workers again. Safe at any "
@@ -108,7 +108,7 @@ class RequeueRun(RunAction):
         requeue(run)
 
 
-@_described("pin", "Keep the transcripts of a run, or stop keeping them")
+@_describe("pin", "Keep the transcripts of a run, or stop keeping them")
 class PinRun(RunAction):
     """Keep the transcripts of a run."""
 
@@ -118,7 +118,7 @@ class PinRun(RunAction):
         Run.objects.filter(pk=run.pk).update(is_pinned=body.is_pinned)
 
 
-@_described(
+@_describe(
     "baseline",
     "Make a run the baseline of its suite, or no longer",
     422,
@@ -152,7 +152,7 @@ class RerunRun(Endpoint):
     def post(self, request: Request, pk: int) -> Response:
         body = read_body(RerunCases, request.data)
         user: Any = request.user
-        return created(rerun(find_run(pk), by=user, **body.model_dump()))
+        return created_response(rerun(find_run(pk), by=user, **body.model_dump()))
 
 
 class Regrade(Endpoint):
@@ -171,7 +171,7 @@ class Regrade(Endpoint):
     def post(self, request: Request, pk: int) -> Response:
         body = read_body(RegradeRun, request.data)
         user: Any = request.user
-        return created(regrade(find_run(pk), by=user, **body.choices()))
+        return created_response(regrade(find_run(pk), by=user, **body.choices()))
 
 
 class ForecastRegrade(Endpoint):

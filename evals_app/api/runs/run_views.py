@@ -28,7 +28,7 @@ from evals_app.requests.endpoint import (
 from evals_app.requests.filters import ExecutionFilters, RunFilters
 from evals_app.requests.pagination import ByPosition
 from evals_app.requests.permissions import Need, Scope
-from evals_app.requests.starts import sha256, started
+from evals_app.requests.starts import sha256, start_once
 from evals_app.requests.waiting import WAIT, seconds_to_wait, wait_until
 from evals_app.runs.ground.rights import RUNNING
 from evals_app.runs.money.ceilings import month_left
@@ -82,11 +82,11 @@ class Runs(ListEndpoint):
     def post(self, request: Request) -> Response:
         body = read_body(StartRun, request.data)
         key = request.headers.get("Idempotency-Key")
-        run, is_new = started(body, key=key, user=request.user)
-        return created(run) if is_new else Response(run_details(run.pk))
+        run, is_new = start_once(body, key=key, user=request.user)
+        return created_response(run) if is_new else Response(run_details(run.pk))
 
 
-def created(run: Run) -> Response:
+def created_response(run: Run) -> Response:
     """Return the response for a new run."""
     address = reverse("api:run", args=[run.pk])
     return Response(run_details(run.pk), status=201, headers={"Location": address})

@@ -17,7 +17,7 @@ from evals_app.requests.endpoint import AnyRenderer, Endpoint, responses
 from evals_app.requests.parsers import MAX_BODY, BytesParser, TooLargeError
 from evals_app.requests.permissions import Need, Scope
 from evals_app.requests.problems import RefusedError
-from evals_app.requests.throttles import Rate, SpansSent, Strangers
+from evals_app.requests.throttles import RateLimit, SpansSent, Strangers
 from evals_app.runs.ground.traces import receive
 
 PROTOBUF, JSON = "application/x-protobuf", "application/json"
@@ -40,7 +40,7 @@ class Traces(Endpoint):
     """Receive spans."""
 
     needs: ClassVar = {"POST": Need(Scope.SPANS, "evals_app.add_run")}
-    throttle_classes: Sequence[type[Rate]] = (SpansSent, Strangers)
+    throttle_classes: Sequence[type[RateLimit]] = (SpansSent, Strangers)
     parser_classes: Sequence[type[BaseParser]] = [ProtobufParser, SpansInJsonParser]
     renderer_classes: Sequence[type[JSONRenderer]] = [AnyRenderer]
 
@@ -66,14 +66,14 @@ class Traces(Endpoint):
 
         is_json = (request.content_type or "").partition(";")[0].strip().lower() == JSON
         try:
-            spans = read_spans(_unpacked(request), is_json=is_json)
+            spans = read_spans(_unpack(request), is_json=is_json)
         except OtlpError as error:
             raise ParseError(str(error)) from error
         body = answer(receive(spans), is_json=is_json)
         return HttpResponse(body, content_type=JSON if is_json else PROTOBUF)
 
 
-def _unpacked(request: Request) -> bytes:
+def _unpack(request: Request) -> bytes:
     """Return the body; one that is compressed may not become larger than others.
 
     Raises:

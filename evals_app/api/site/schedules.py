@@ -134,7 +134,7 @@ def _write(schedule: Schedule, request: Request) -> Schedule:
     is_new = schedule.pk is None
     body = read_body(WriteSchedule, request.data)
     user: Any = request.user
-    suites, agent = _named(body, user)
+    suites, agent = _find_named(body, user)
     for name in (*RHYTHM, "name", "trials", "max_cost_usd", "is_enabled"):
         setattr(schedule, name, getattr(body, name))
     schedule.agent, schedule.model, schedule.baseline = agent, body.model or "", body.baseline or ""
@@ -144,7 +144,7 @@ def _write(schedule: Schedule, request: Request) -> Schedule:
     return schedule
 
 
-def _named(body: WriteSchedule, user: Any) -> tuple[list[Suite], Agent | None]:
+def _find_named(body: WriteSchedule, user: Any) -> tuple[list[Suite], Agent | None]:
     """Return the suites and the agent that a body names; names are suggested to people who may see them.
 
     Raises:

@@ -102,7 +102,7 @@ class Command(BaseCommand):
         surprises = []
         table = Table("Suite", "Passed", "Failed", "Errored", "As declared", box=None)
         for run in runs:
-            declared = _declared(run)
+            declared = _declared_verdicts(run)
             wrong = _surprises(run, declared)
             surprises += wrong
             ends = Counter(declared.values())
@@ -123,7 +123,7 @@ class Command(BaseCommand):
         return surprises
 
 
-def _declared(run: Run) -> dict[tuple[str, int], Verdict]:
+def _declared_verdicts(run: Run) -> dict[tuple[str, int], Verdict]:
     """Return how each execution of a run should end, by the tags of its case."""
     ends = {
         position: next(

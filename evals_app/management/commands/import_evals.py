@@ -20,7 +20,7 @@ from evals_app.library.importing.file_import import EditedError, NoChecksError
 from evals_app.library.importing.rights import Rights
 from evals_app.management import usage_error
 from evals_app.management.eval_files import Lookout, read_paths
-from evals_app.management.importing import columns_of, import_paths, refused
+from evals_app.management.importing import columns_of, import_paths, refusal_of
 from evals_app.management.problems import tell_report
 from evals_app.management.reading_options import add_env_file, add_reading_options
 from fixtures_app.ground.words import near
@@ -79,9 +79,9 @@ class Command(BaseCommand):
             self._tell(report, options)
             # Only of a dry run.
             if report.replacing_edits and not options["replace"]:
-                raise refused(EditedError(report.replacing_edits))
+                raise refusal_of(EditedError(report.replacing_edits))
             if report.without_checks and not options["accept_no_checks"]:
-                raise refused(NoChecksError(report))
+                raise refusal_of(NoChecksError(report))
             return
         read_paths(options["paths"])  # what is wrong with the paths themselves ends it at once
         with suppress(KeyboardInterrupt):

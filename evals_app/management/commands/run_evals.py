@@ -14,7 +14,7 @@ from evals_app.checks import FOR_COMMANDS
 from evals_app.engine.forecast.run_forecast import Forecast
 from evals_app.engine.llm.answer_cache import secret_in
 from evals_app.management import scratch, usage_error
-from evals_app.management.choosing import Choice, choose
+from evals_app.management.choosing import SuiteChoice, choose
 from evals_app.management.console import names_of
 from evals_app.management.empty_database import make_empty_database
 from evals_app.management.following import (
@@ -122,7 +122,7 @@ class Command(FollowingCommand):
                 ended = f"{base.finished_at:%Y-%m-%d %H:%M} UTC"
                 self.stderr.write(f"{slug} is compared with {base.in_short} ({ended}).")
 
-    def _choose(self, options: dict[str, Any]) -> Choice:
+    def _choose(self, options: dict[str, Any]) -> SuiteChoice:
         """Return what to run, and name the suites that have nothing of it."""
         choice = choose(options)
         if choice.skipped:

@@ -15,8 +15,8 @@ from evals_app.engine.network.web import Web, proxy_for
 from evals_app.management import usage_error
 from evals_app.management.openai_evals.account import read_account
 from evals_app.management.openai_evals.api import Api
-from evals_app.management.openai_evals.folder import MANIFEST, opened
-from evals_app.management.openai_evals.report import Report
+from evals_app.management.openai_evals.folder import MANIFEST, open_folder
+from evals_app.management.openai_evals.report import SaveReport
 from evals_app.management.openai_evals.save import save_everything
 from evals_app.management.openai_evals.work import Work
 from evals_app.management.reading_options import add_env_file
@@ -69,9 +69,9 @@ class Command(BaseCommand):
         if not report.is_whole:
             sys.exit(_INCOMPLETE)
 
-    async def _save(self, root: Path) -> Report:
+    async def _save(self, root: Path) -> SaveReport:
         account = read_account(os.environ)
-        with opened(root) as folder:
+        with open_folder(root) as folder:
             proxy = proxy_for(account.base_url)
             async with Web(secrets=[account.key], proxy=proxy) as web:
                 api = Api(account=account, web=web, tell=self._tell, sleep=self._sleep)
@@ -82,7 +82,7 @@ class Command(BaseCommand):
     def _tell(self, line: str) -> None:
         self.stderr.write(line, str)  # what goes well is not red
 
-    def _show(self, report: Report, folder: Path) -> None:
+    def _show(self, report: SaveReport, folder: Path) -> None:
         for note in report.notes():
             self._tell(f"note: {note}")
         for line in report.missing_lines():

@@ -80,7 +80,7 @@ class _TroubleError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class ApiPage:
     """A page of a list: as it was sent, and read."""
 
     text: str = field(repr=False)
@@ -105,11 +105,11 @@ class Page:
         return next((item for item in named if isinstance(item, str) and item), "")
 
 
-def read_page(text: str) -> Page | None:
+def read_page(text: str) -> ApiPage | None:
     """Read a page; None if it is not one."""
     data = read_json(text)
     is_page = isinstance(data, dict) and isinstance(data.get("data"), list)
-    return Page(text, data) if is_page else None
+    return ApiPage(text, data) if is_page else None
 
 
 def read_json(text: str) -> Any:
@@ -155,7 +155,9 @@ class Api:
 
         return await self._insist(self.address(*parts, query=query), whole)
 
-    async def pages(self, *parts: str, query: Query = (), after: str = "") -> AsyncIterator[Page]:
+    async def pages(
+        self, *parts: str, query: Query = (), after: str = ""
+    ) -> AsyncIterator[ApiPage]:
         """Read a list page by page, the oldest first.
 
         Raises:
@@ -179,7 +181,7 @@ class Api:
                 raise FailedError(address, f"There are more pages, but the last one {why}.")
             cursors.add(after)
 
-    async def _page(self, parts: Sequence[str], query: Query) -> Page:
+    async def _page(self, parts: Sequence[str], query: Query) -> ApiPage:
         try:
             return await self._page_of(PAGE, parts, query)
         except FailedError as error:
@@ -187,7 +189,7 @@ class Api:
                 raise
             return await self._page_of(_SMALL_PAGE, parts, query)
 
-    async def _page_of(self, size: int, parts: Sequence[str], query: Query) -> Page:
+    async def _page_of(self, size: int, parts: Sequence[str], query: Query) -> ApiPage:
         asked = [("limit", str(size)), ("order", "asc"), *query]
         text, _ = await self.read(*parts, query=asked)
         page = read_page(text)

@@ -35,7 +35,7 @@ async def find_evals(work: Work) -> list[Found]:
         FailedError: there is no list at all.
         StoppedError: nothing can be had any more.
     """
-    return _with_saved(await _listed(work, "eval", "evals"), _saved_evals(work))
+    return _with_saved(await _list(work, "eval", "evals"), _saved_evals(work))
 
 
 async def save_eval(work: Work, found: Found, place: str) -> None:
@@ -64,7 +64,7 @@ def _run_name(run_id: str) -> str:
     return run_id if run_id.startswith("evalrun_") else f"evalrun_{run_id}"
 
 
-async def _listed(work: Work, kind: str, *parts: str) -> dict[str, Json]:
+async def _list(work: Work, kind: str, *parts: str) -> dict[str, Json]:
     """Return a list of the API by its ids; what it lacks is reported.
 
     Raises:
@@ -101,7 +101,7 @@ def _saved_evals(work: Work) -> list[Json]:
 
 
 async def _runs(work: Work, found: Found, folder: str) -> list[Found]:
-    listed = await _listed(work, "run", "evals", found.id, "runs") if found.is_listed else {}
+    listed = await _list(work, "run", "evals", found.id, "runs") if found.is_listed else {}
     if work.report.counts["runs"].is_least:
         work.report.counts["items"].is_least = True
     names = (name for name in work.folder.names(folder) if _ITEMS not in name)

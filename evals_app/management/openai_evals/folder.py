@@ -125,7 +125,7 @@ def is_suffix(text: str) -> bool:
 
 
 @contextmanager
-def opened(root: Path) -> Iterator[Folder]:
+def open_folder(root: Path) -> Iterator[Folder]:
     """Open a new folder, or go on with an earlier save; one start at a time.
 
     Raises:

@@ -17,7 +17,7 @@ _SIZE = "It has {:,} bytes; its description says {:,}."
 
 
 @dataclass(kw_only=True, eq=False)
-class Named:
+class SavedItem:
     """Saves what was named, then what that names, until there is nothing new."""
 
     work: Work

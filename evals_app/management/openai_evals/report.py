@@ -51,7 +51,7 @@ class Missing:
 
 
 @dataclass(slots=True)
-class Report:
+class SaveReport:
     """The result of a save."""
 
     began_at: datetime = field(default_factory=lambda: datetime.now(UTC))
@@ -109,7 +109,7 @@ class Report:
                 "The file was changed after it was saved. Move it away and start again: what it "
                 "contained is fetched once more.",
             )
-        return begun(account, self.began_at) | {
+        return unfinished_report(account, self.began_at) | {
             "finished_at": datetime.now(UTC).isoformat(timespec="seconds"),
             "is_whole": self.is_whole,
             "counts": {kind: asdict(count) for kind, count in self.counts.items()},
@@ -120,7 +120,7 @@ class Report:
         }
 
 
-def begun(account: dict[str, str], began_at: datetime) -> dict[str, Any]:
+def unfinished_report(account: dict[str, str], began_at: datetime) -> dict[str, Any]:
     """Return what is kept about a save that has not ended."""
     started_at = began_at.isoformat(timespec="seconds")
     return {

@@ -7,8 +7,8 @@ from evals_app.management import usage_error
 from evals_app.management.openai_evals.api import FailedError, StoppedError
 from evals_app.management.openai_evals.evals import Found, eval_folder, find_evals, save_eval
 from evals_app.management.openai_evals.folder import MANIFEST
-from evals_app.management.openai_evals.named import Named
-from evals_app.management.openai_evals.report import ALWAYS, begun
+from evals_app.management.openai_evals.named import SavedItem
+from evals_app.management.openai_evals.report import ALWAYS, unfinished_report
 from evals_app.management.openai_evals.work import Work
 
 _OTHER_ACCOUNT = "{} is a save of another account ({}: {} there, {} now). Name a new folder."
@@ -31,9 +31,9 @@ async def save_everything(work: Work) -> None:
         raise usage_error(f"The evals cannot be listed. {error}") from error
     account = _account(work)
     _check_account(work, account, evals)
-    start = begun(account, work.report.began_at)
+    start = unfinished_report(account, work.report.began_at)
     work.folder.write_json(MANIFEST, work.folder.earlier | start)
-    named = Named(work=work)
+    named = SavedItem(work=work)
     try:
         for number, found in enumerate(evals, 1):
             await save_eval(work, found, f"{number:,} of {len(evals):,}")

@@ -8,9 +8,9 @@ from typing import Any
 
 from evals_app.formats.openai_evals.mentions import Mentions
 from evals_app.formats.reading.parsed_file import MAX_BYTES
-from evals_app.management.openai_evals.api import Api, Page, Query, read_page
+from evals_app.management.openai_evals.api import Api, ApiPage, Query, read_page
 from evals_app.management.openai_evals.folder import Folder
-from evals_app.management.openai_evals.report import Report
+from evals_app.management.openai_evals.report import SaveReport
 
 Json = dict[str, Any]
 
@@ -22,7 +22,7 @@ class Work:
     api: Api
     folder: Folder
     tell: Callable[[str], None]
-    report: Report = field(default_factory=Report)
+    report: SaveReport = field(default_factory=SaveReport)
     named: Mentions = field(default_factory=Mentions)
     # Where the importer looks for items: the id of a file, and the folder of an eval that it is for.
     items_for: set[tuple[str, str]] = field(default_factory=set)
@@ -41,7 +41,7 @@ class Work:
         self.folder.write(name, text)
         return data
 
-    async def series(self, stem: str, *parts: str, again: bool = False) -> AsyncIterator[Page]:
+    async def series(self, stem: str, *parts: str, again: bool = False) -> AsyncIterator[ApiPage]:
         """Give the pages of a list: those in the folder, then the others, which are saved.
 
         Raises:
@@ -63,7 +63,7 @@ class Work:
                     self.folder.write(_page_name(stem, number), text)
             yield page
 
-    def _saved_pages(self, stem: str) -> Iterator[Page]:
+    def _saved_pages(self, stem: str) -> Iterator[ApiPage]:
         for number in count(1):
             page = read_page(self.folder.text(_page_name(stem, number)))
             if page is None:
@@ -71,7 +71,7 @@ class Work:
             yield page
 
 
-def readable(page: Page) -> Iterator[str]:
+def readable(page: ApiPage) -> Iterator[str]:
     """Return a page as it was sent; in several parts where it is too large for the importer."""
     entries = page.entries
     if len(page.text.encode("utf-8", "surrogatepass")) <= MAX_BYTES or len(entries) == 1:
@@ -82,7 +82,7 @@ def readable(page: Page) -> Iterator[str]:
         has_more = page.data.get("has_more") if is_last else True
         ids = {"first_id": _id(part[0]), "last_id": _id(part[-1])}
         data = page.data | {"data": part, "has_more": has_more} | ids
-        yield from readable(Page(json.dumps(data, ensure_ascii=False), data))
+        yield from readable(ApiPage(json.dumps(data, ensure_ascii=False), data))
 
 
 def _page_name(stem: str, number: int) -> str:

@@ -29,13 +29,13 @@ def queue_faults(*others: type[Exception]) -> tuple[type[Exception], ...]:
 
 
 def patiently(operation: Callable[P, T], *, until: Callable[[], float], lost: T) -> Callable[P, T]:
-    """Wrap an operation that may be repeated: it is, while the database is away and `until` lasts.
+    """Wrap an operation that may be repeat: it is, while the database is away and `until` lasts.
 
     `until()` is a moment of the monotonic clock; after it the answer is `lost`.
     """
 
     @wraps(operation)
-    def repeated(*args: P.args, **kwargs: P.kwargs) -> T:
+    def repeat(*args: P.args, **kwargs: P.kwargs) -> T:
         is_away = False
         while True:
             try:
@@ -52,4 +52,4 @@ def patiently(operation: Callable[P, T], *, until: Callable[[], float], lost: T)
                     return lost
                 time.sleep(PAUSE_S)
 
-    return repeated
+    return repeat
