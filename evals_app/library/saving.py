@@ -110,7 +110,7 @@ def save_prices(provider: Provider, specs: Sequence[PriceSpec]) -> None:
     kept: list[dict[str, Any]] = []
     gone: list[int] = []
     for row in provider.prices.all():
-        columns = row.written()
+        columns = row.to_mapping()
         if columns in wanted and columns not in kept:
             kept.append(columns)
         else:

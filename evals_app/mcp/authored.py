@@ -72,7 +72,7 @@ class OneCheckType(PartOfAnswer):
     type: Annotated[str, Field(min_length=1, max_length=200)]
 
 
-class GuidePage(PartOfAnswer):
+class ReadGuide(PartOfAnswer):
     """Which page to read."""
 
     page: Annotated[
@@ -280,7 +280,7 @@ def _require_type(kind: str, keys: str) -> None:
         raise unknown(kind, [*GRADERS], what="check type", keys=keys)
 
 
-def read_guide(_caller: Caller, given: GuidePage) -> str:
+def read_guide(_caller: Caller, given: ReadGuide) -> str:
     """Return a page of the guide, or the list of pages."""
     known = pages()
     name = given.page.removesuffix(".md")

@@ -12,7 +12,7 @@ from django.core.exceptions import PermissionDenied
 from evals_app import __version__
 from evals_app.mcp.guide import resources
 from evals_app.mcp.table import INSTRUCTIONS, TOOLS
-from evals_app.mcp.tool import Caller, McpTool, call_tool
+from evals_app.mcp.tool import Caller, Operation, call_tool
 from fixtures_app.ground.words import near
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def make_server(who: Callable[[], Caller]) -> "Server[Any]":
     return server
 
 
-def _allowed_tools(who: Callable[[], Caller]) -> list[McpTool]:
+def _allowed_tools(who: Callable[[], Caller]) -> list[Operation]:
     """Return the tools that a caller may call; none once the caller is no longer valid."""
     try:
         caller = who()
@@ -96,7 +96,7 @@ def _allowed_tools(who: Callable[[], Caller]) -> list[McpTool]:
     return [tool for tool in TOOLS.values() if not caller.lack(tool.need)]
 
 
-def _describe(tool: McpTool) -> "mcp_types.Tool":
+def _describe(tool: Operation) -> "mcp_types.Tool":
     import mcp_types as types  # noqa: PLC0415 - an extra
 
     example = json.dumps(tool.example, ensure_ascii=False)

@@ -1,7 +1,7 @@
 """The tools, in the order in which a client lists them."""
 
 from evals_app.mcp import authored, results
-from evals_app.mcp.tool import McpTool
+from evals_app.mcp.tool import Operation
 from evals_app.requests.bodies import StartRun
 from evals_app.requests.permissions import Need, Scope
 from evals_app.requests.throttles import CheckTrials, Uploads
@@ -37,7 +37,7 @@ cases:
 _FILES = {"files": [{"path": "evals/refunds.suite.yaml", "content": _SUITE_FILE}]}
 
 _TABLE = (
-    McpTool(
+    Operation(
         "list_suites",
         "List suites",
         "List the suites: slug, name, agent, tags, and how the last whole run of each ended.",
@@ -46,7 +46,7 @@ _TABLE = (
         _SUITES,
         authored.list_suites,
     ),
-    McpTool(
+    Operation(
         "list_agents",
         "List agents",
         "List the agents that can be tested: slug, name, driver and model.",
@@ -55,7 +55,7 @@ _TABLE = (
         _AGENTS,
         authored.list_agents,
     ),
-    McpTool(
+    Operation(
         "list_fixtures",
         "List fixtures",
         "List the fixtures, the data sets that the tools of agents read and change.",
@@ -64,7 +64,7 @@ _TABLE = (
         _FIXTURES,
         authored.list_fixtures,
     ),
-    McpTool(
+    Operation(
         "list_runs",
         "List runs",
         "List runs, newest first: suite, agent, verdict and how many executions passed and failed.",
@@ -73,7 +73,7 @@ _TABLE = (
         _RUNS,
         results.list_runs,
     ),
-    McpTool(
+    Operation(
         "list_checks",
         "List check types",
         "List the types of checks and what each verifies. describe_check has their options.",
@@ -82,7 +82,7 @@ _TABLE = (
         _ANYONE,
         authored.list_checks,
     ),
-    McpTool(
+    Operation(
         "describe_check",
         "Describe a check type",
         "Read when checks of a type pass, how they are scored, their options, and an example in YAML.",
@@ -91,17 +91,17 @@ _TABLE = (
         _ANYONE,
         authored.describe_check,
     ),
-    McpTool(
+    Operation(
         "read_guide",
         "Read the guide",
         "Read a page of the guide; without page, list the pages. files has the keys of every kind of"
         " file, assertions has all checks, own-agents explains how your own agent is called.",
-        authored.GuidePage,
+        authored.ReadGuide,
         {"page": "files"},
         _ANYONE,
         authored.read_guide,
     ),
-    McpTool(
+    Operation(
         "read_suite",
         "Read a suite",
         "Read a suite with its cases and checks, as the YAML file that people write.",
@@ -110,7 +110,7 @@ _TABLE = (
         _SUITES,
         authored.read_suite,
     ),
-    McpTool(
+    Operation(
         "read_agent",
         "Read an agent",
         "Read an agent with its prompt, tools and rules, as the YAML file that people write.",
@@ -119,7 +119,7 @@ _TABLE = (
         _AGENTS,
         authored.read_agent,
     ),
-    McpTool(
+    Operation(
         "read_fixture",
         "Read a fixture",
         "Read a fixture with its data, as the YAML file that people write.",
@@ -128,7 +128,7 @@ _TABLE = (
         Need(Scope.READ, "fixtures_app.view_fixture", "fixtures_app.view_entitytype"),
         authored.read_fixture,
     ),
-    McpTool(
+    Operation(
         "check_files",
         "Check files",
         "Check files of suites, agents, fixtures and providers without writing anything. Every error"
@@ -140,7 +140,7 @@ _TABLE = (
         authored.check_files,
         rate=Uploads,
     ),
-    McpTool(
+    Operation(
         "write_files",
         "Write files",
         "Import files of suites, agents, fixtures and providers: all of them, or none if any has an error."
@@ -154,7 +154,7 @@ _TABLE = (
         is_destructive=True,
         rate=Uploads,
     ),
-    McpTool(
+    Operation(
         "try_check",
         "Try a check",
         "Grade one check on a reply at once, without a run; nothing is stored. Checks that need a"
@@ -165,7 +165,7 @@ _TABLE = (
         authored.try_check,
         rate=CheckTrials,
     ),
-    McpTool(
+    Operation(
         "forecast_run",
         "Forecast a run",
         "Estimate how many conversations and model calls a run takes, how long and how much it costs."
@@ -175,7 +175,7 @@ _TABLE = (
         _RUNS,
         results.forecast_run,
     ),
-    McpTool(
+    Operation(
         "start_run",
         "Start a run",
         "Start a run of a suite, or of some of its cases or tags, with the suite's agent or another"
@@ -186,7 +186,7 @@ _TABLE = (
         results.start_run,
         is_read_only=False,
     ),
-    McpTool(
+    Operation(
         "read_run",
         "Read a run",
         "Read how a run went, or its progress so far: verdict, numbers, gates, and the executions that"
@@ -196,7 +196,7 @@ _TABLE = (
         _RUNS,
         results.read_run,
     ),
-    McpTool(
+    Operation(
         "why_failed",
         "Read why an execution failed",
         "Read one execution: each check with its reason, what failed first, then the conversation with"
@@ -206,7 +206,7 @@ _TABLE = (
         Need(Scope.READ, "evals_app.view_run", "evals_app.view_execution"),
         results.why_failed,
     ),
-    McpTool(
+    Operation(
         "compare_runs",
         "Compare runs",
         "Compare a run with an earlier one: which cases got worse or better, whether that is more than"
@@ -216,7 +216,7 @@ _TABLE = (
         _RUNS,
         results.compare_runs,
     ),
-    McpTool(
+    Operation(
         "cancel_run",
         "Cancel a run",
         "Stop a run. Results that it already has are kept.",

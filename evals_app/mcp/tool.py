@@ -14,7 +14,7 @@ from evals_app.engine.specs.base_spec import Spec
 from evals_app.formats.reading.problems import keys_text
 from evals_app.models import ApiToken
 from evals_app.requests.bodies import read_body
-from evals_app.requests.pagination import LARGEST
+from evals_app.requests.pagination import MAX_ID
 from evals_app.requests.permissions import Need, Scope, lacking
 from evals_app.requests.problems import RefusedError, error_at, problem_response
 from evals_app.requests.throttled_view import TooManyRequests
@@ -71,12 +71,12 @@ class PartOfAnswer(Spec):
 
     cursor: Annotated[
         int,
-        Field(ge=0, le=LARGEST, description="Where the next part of a long answer begins."),
+        Field(ge=0, le=MAX_ID, description="Where the next part of a long answer begins."),
     ] = 0
 
 
 @dataclass(frozen=True, slots=True)
-class McpTool:
+class Operation:
     """A tool: `run` returns its answer as text for a model.
 
     `example` are valid arguments. A tool that is destructive may replace or delete what people
@@ -110,7 +110,7 @@ class ToolAnswer:
 
 
 def call_tool(
-    tools: Mapping[str, McpTool],
+    tools: Mapping[str, Operation],
     name: str,
     arguments: Mapping[str, Any],
     *,
@@ -127,7 +127,7 @@ def call_tool(
         return ToolAnswer(_explain(error), is_error=True)
 
 
-def _call(tool: McpTool, arguments: Mapping[str, Any], caller: Caller) -> str:
+def _call(tool: Operation, arguments: Mapping[str, Any], caller: Caller) -> str:
     if lack := caller.lack(tool.need):
         raise PermissionDenied(lack)
     refuse_unstorable(arguments)
@@ -149,7 +149,7 @@ def refuse_unstorable(arguments: Mapping[str, Any]) -> None:
         raise RefusedError("The arguments contain values that cannot be stored.", errors=errors)
 
 
-def part(text: str, tool: McpTool, given: Spec) -> str:
+def part(text: str, tool: Operation, given: Spec) -> str:
     """Return the part of a long text that `cursor` asks for, and where the next one begins."""
     start = given.cursor if isinstance(given, PartOfAnswer) else 0
     end = start + PART_CHARS

@@ -8,7 +8,7 @@ from evals_app.engine.specs.base_spec import Name, Slug, Spec, Usd
 from evals_app.formats.reading.explain import explain
 from evals_app.formats.reading.problems import Loc, Problem, holds, keys_text, shorten, value_text
 from evals_app.models import Agent, Suite
-from evals_app.requests.pagination import LARGEST
+from evals_app.requests.pagination import MAX_ID
 from evals_app.requests.problems import RefusedError, error_at, refused_at, refused_data
 from evals_app.runs.regrading.start_regrade import MAX_TRIALS
 from evals_app.runs.reviews.review_tasks import MAX_ITEMS, USUAL_COUNT
@@ -127,8 +127,8 @@ class RegradeRun(Spec):
 class StartSettlement(Spec):
     """Two runs whose differences are to be settled."""
 
-    base: Annotated[int, Field(ge=1, le=LARGEST, description="The run to compare with.")]
-    head: Annotated[int, Field(ge=1, le=LARGEST, description="The run that may be worse.")]
+    base: Annotated[int, Field(ge=1, le=MAX_ID, description="The run to compare with.")]
+    head: Annotated[int, Field(ge=1, le=MAX_ID, description="The run that may be worse.")]
     with_better: Annotated[bool, Field(description="Also test cases that seem better.")] = False
     max_cost_usd: Annotated[
         Ceiling | None, Field(description="Cost limit of all its runs together.")

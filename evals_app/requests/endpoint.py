@@ -15,7 +15,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from evals_app.reports.answers.run_answers import Answer
-from evals_app.requests.pagination import LARGEST
+from evals_app.requests.pagination import MAX_ID
 from evals_app.requests.parsers import JsonParser
 from evals_app.requests.permissions import MeetsNeeds, Need
 from evals_app.requests.problems import MEDIA_TYPE, ProblemJson, refused_at, unknown
@@ -68,7 +68,7 @@ class Endpoint(ThrottledView):
         super().initial(request, *args, **kwargs)
         if not hasattr(self, (request.method or "").lower()):
             self.http_method_not_allowed(request)  # whatever its parameters are
-        if any(isinstance(key, int) and key > LARGEST for key in kwargs.values()):
+        if any(isinstance(key, int) and key > MAX_ID for key in kwargs.values()):
             raise Http404  # no database can look for it
         known = [*self.parameters, "format"]
         for name in request.query_params:

@@ -10,7 +10,7 @@ from django_filters import rest_framework as filters
 from evals_app.models import Case, CaseResult, Execution, Review, Run, Settlement, Suite, Yardstick
 from evals_app.models.authored.suites import SuiteQuerySet
 from evals_app.models.judging.reviews import IS_LABEL
-from evals_app.requests.pagination import LARGEST
+from evals_app.requests.pagination import MAX_ID
 from evals_app.runs.reading.case_history import COUNTED
 
 _EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
@@ -48,7 +48,7 @@ class RunFilters(filters.FilterSet):  # type: ignore[misc]
         label="Whether the run covers the whole suite, with its own agent and model.",
     )
     grades_of = filters.NumberFilter(
-        "grades_of", min_value=1, max_value=LARGEST, label="Number of a run that is graded again."
+        "grades_of", min_value=1, max_value=MAX_ID, label="Number of a run that is graded again."
     )
     created_after = _MomentFilter("created_at", "gte", label="At this time or later.")
     created_before = _MomentFilter("created_at", "lt", label="Before this time.")
@@ -65,8 +65,8 @@ class RunFilters(filters.FilterSet):  # type: ignore[misc]
 class SettlementFilters(filters.FilterSet):  # type: ignore[misc]
     """Filters of settlements."""
 
-    base = filters.NumberFilter("base", min_value=1, max_value=LARGEST, label="Number of a run.")
-    head = filters.NumberFilter("head", min_value=1, max_value=LARGEST, label="Number of a run.")
+    base = filters.NumberFilter("base", min_value=1, max_value=MAX_ID, label="Number of a run.")
+    head = filters.NumberFilter("head", min_value=1, max_value=MAX_ID, label="Number of a run.")
 
     class Meta:
         model = Settlement

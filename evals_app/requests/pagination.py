@@ -6,8 +6,8 @@ from rest_framework.exceptions import NotFound, ValidationError
 from rest_framework.pagination import Cursor, CursorPagination, PageNumberPagination
 from rest_framework.request import Request
 
-LARGEST = 2**63 - 1
-_DIGITS = len(str(LARGEST))
+MAX_ID = 2**63 - 1
+_DIGITS = len(str(MAX_ID))
 _MAX_ROWS = 200  # of a page
 
 
@@ -76,5 +76,5 @@ def is_id(text: Any) -> bool:
         and text.isascii()
         and text.isdigit()
         and len(text) <= _DIGITS
-        and int(text) <= LARGEST
+        and int(text) <= MAX_ID
     )

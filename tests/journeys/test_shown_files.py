@@ -44,7 +44,7 @@ def test_files_are_shown_taken_away_and_read_on_the_review_page_of_a_phone(visit
     visit("evals_app_execution_change", elsewhere(run).pk)
 
     expect(page.get_by_text("receipt.png (24 bytes)")).to_be_visible()
-    stored = elsewhere(lambda: Turn.objects.get().written())
+    stored = elsewhere(lambda: Turn.objects.get().to_mapping())
     assert stored["context"] == ["The shop is in Lyon."]
     assert len(stored["files"]) == 1
     assert elsewhere(Attachment.objects.count) == 2

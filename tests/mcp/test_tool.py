@@ -14,7 +14,7 @@ from evals_app.engine.basics.mcp_servers import read_servers
 from evals_app.engine.specs.base_spec import Spec
 from evals_app.mcp.guide import page, pages, resources
 from evals_app.mcp.table import INSTRUCTIONS, TOOLS
-from evals_app.mcp.tool import PART_CHARS, Caller, McpTool, PartOfAnswer, call_tool
+from evals_app.mcp.tool import PART_CHARS, Caller, Operation, PartOfAnswer, call_tool
 from evals_app.requests.permissions import Need, Scope
 
 
@@ -38,17 +38,19 @@ class Word(Spec):
     word: str
 
 
-def make_tool(run: Any, arguments: type[Spec] = PartOfAnswer, need: Need | None = None) -> McpTool:
-    return McpTool("say", "Say", "Says.", arguments, {}, need or Need(Scope.READ), run)
+def make_tool(
+    run: Any, arguments: type[Spec] = PartOfAnswer, need: Need | None = None
+) -> Operation:
+    return Operation("say", "Say", "Says.", arguments, {}, need or Need(Scope.READ), run)
 
 
-def call(tool: McpTool, arguments: dict[str, Any], *, scope: str = "author", **more: Any) -> Any:
+def call(tool: Operation, arguments: dict[str, Any], *, scope: str = "author", **more: Any) -> Any:
     caller = Caller(more.get("user", Person()), Scope(scope))
     return call_tool({"say": tool}, more.get("name", "say"), arguments, who=lambda: caller)
 
 
 @pytest.mark.parametrize("tool", TOOLS.values(), ids=TOOLS)
-def test_the_example_of_a_tool_is_what_its_schema_and_its_model_accept(tool: McpTool) -> None:
+def test_the_example_of_a_tool_is_what_its_schema_and_its_model_accept(tool: Operation) -> None:
     schema = tool.schema()
     Draft202012Validator.check_schema(schema)
 

@@ -133,7 +133,7 @@ class AgentForm(SpecForm, VersionedForm):
         """Return the agent as a file would define it; own tools come first, in the order typed."""
         parts = agent_parts.to_mapping(cleaned)
         name, sampling = self._model(cleaned["model"], parts["model_settings"])
-        return AGENT.written(
+        return AGENT.to_mapping(
             self.instance,
             cleaned
             | {

@@ -204,7 +204,7 @@ class CheckForm(SpecForm, RowForm):
         if self.is_removed:
             return
         if self.is_closed:
-            self._read(self.instance.written())
+            self._read(self.instance.to_mapping())
         elif self.options_form is not None and self.options_form.is_valid():
             self._read(self._to_mapping(cleaned, self.options_form))
 
@@ -213,7 +213,7 @@ class CheckForm(SpecForm, RowForm):
         # The settings of a judge came from a file and belong to that judge.
         settings = self.instance.model_settings if cleaned["model"] == stored else {}
         values = cleaned | {"model_settings": settings}
-        return ASSERTION.written(self.instance, values) | options.to_mapping()
+        return ASSERTION.to_mapping(self.instance, values) | options.to_mapping()
 
     def _read(self, written: dict[str, Any]) -> None:
         try:

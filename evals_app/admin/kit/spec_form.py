@@ -43,7 +43,7 @@ class SpecForm(forms.ModelForm):
 
     def clean_whole(self, cleaned: dict[str, Any]) -> None:
         """Validate the row as a whole, once each of these fields is valid."""
-        self.read(self.mapping.written(self.instance, cleaned))
+        self.read(self.mapping.to_mapping(self.instance, cleaned))
 
     def read(self, written: Mapping[str, Any]) -> Any:
         """Return the spec; if it is not valid, add the errors to the fields and return None."""

@@ -89,5 +89,5 @@ class CaseForm(SpecForm, VersionedForm):
             self.add_error("max_time_ms", problem)
 
     def clean_whole(self, cleaned: dict[str, Any]) -> None:
-        written = CASE.written(self.instance, cleaned)
+        written = CASE.to_mapping(self.instance, cleaned)
         self.read(written | {"turns": [{"user": "Rows are validated separately."}]})

@@ -83,7 +83,7 @@ class SuiteForm(SpecForm, VersionedForm):
         same_judge = cleaned["judge_model"] == self.initial.get("judge_model")
         # The settings of a judge came from a file and belong to that judge.
         settings = self.instance.judge_settings if same_judge else {}
-        written = SUITE.written(self.instance, cleaned | {"judge_settings": settings}) | {
+        written = SUITE.to_mapping(self.instance, cleaned | {"judge_settings": settings}) | {
             "agent": cleaned["agent"].slug,
             "fixtures": [fixture.slug for fixture in cleaned["fixtures"]],
             "cases": [],

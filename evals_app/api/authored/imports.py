@@ -30,7 +30,7 @@ from evals_app.requests.throttles import Uploads
 _UNNAMED = ("file", "files")
 
 
-class EditJson(Answer):
+class ImportEdit(Answer):
     """The last edit since the last import; null: unknown."""
 
     by: str | None
@@ -43,7 +43,7 @@ class ChangeJson(Answer):
     kind: Kind
     slug: str
     what: Literal["created", "updated", "unchanged"]
-    edited: EditJson | None = Field(description="It was edited here since its last import.")
+    edited: ImportEdit | None = Field(description="It was edited here since its last import.")
     came_from: str | None = Field(description="The other file that the replaced suite came from.")
     differences: list[DifferenceJson] = Field(description="What a dry run would update.")
     checks_nothing: bool = Field(description="It writes a suite in which no case checks anything.")

@@ -13,7 +13,7 @@ from evals_app.formats.tables.cases import read_cases
 from evals_app.formats.tables.chosen import ColumnChoices
 from evals_app.formats.tables.records import read_records
 from evals_app.formats.tables.separated import read_csv
-from evals_app.formats.tables.sheet import SMALLEST, Sheet, sheets_of
+from evals_app.formats.tables.sheet import EXAMPLE_TABLE, Sheet, sheets_of
 from evals_app.formats.tables.suites import is_about_suites, read_about, read_settings
 from evals_app.formats.tables.table import Table
 from evals_app.formats.tables.wanted import USUAL
@@ -87,7 +87,7 @@ def _suites(table: Table, around: ReaderContext, chosen: ColumnChoices) -> Itera
 def _others(table: Table, others: Sequence[Sheet], cases: Sequence[Sheet]) -> Iterator[Problem]:
     """Report sheets without messages: notes next to cases are left out, anything else is wrong."""
     if not (others or cases):
-        yield table.problem((), f"This table is empty. {SMALLEST}", value="")
+        yield table.problem((), f"This table is empty. {EXAMPLE_TABLE}", value="")
     for sheet in others:
         if cases and not sheet.columns:
             message = f"The sheet {sheet.name} has no known column and was not read."
@@ -95,7 +95,7 @@ def _others(table: Table, others: Sequence[Sheet], cases: Sequence[Sheet]) -> It
             continue
         sheet.check_headers()
         hint = _ONE_COLUMN if max(map(len, sheet.rows)) == 1 else ""
-        sheet.complain(f"There is no column of messages. {SMALLEST}{hint}")
+        sheet.complain(f"There is no column of messages. {EXAMPLE_TABLE}{hint}")
         yield from sheet.problems
 
 

@@ -41,7 +41,7 @@ Owner = Literal["case", "turn"]
 Note = tuple[tuple[Owner, Loc], int]
 Notes = Mapping[tuple[Owner, Loc], int]
 
-SMALLEST = (
+EXAMPLE_TABLE = (
     "The smallest table has a header user (or question), a header expected (or answer), and one "
     "row for each case."
 )

@@ -145,7 +145,7 @@ class _ComparedSuite:
         self._row, self._spec, self._in_detail = row, spec, in_detail
         self._head: SuiteSpec | None = None
         with suppress(ValidationError):
-            self._head = SuiteSpec.model_validate(row.written_head(), context=FROZEN)
+            self._head = SuiteSpec.model_validate(row.head_mapping(), context=FROZEN)
         self._wanted = {case.name: (case, digest_of(case)) for case in spec.cases}
         self._stored: dict[str, StoredCase] = {}
         self._digests: list[str] = []

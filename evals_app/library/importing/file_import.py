@@ -172,7 +172,7 @@ def read_case(suite: Suite, data: Any, *, rights: Rights) -> tuple[SuiteSpec, li
         FormatError: with every problem; the case is `cases[0]`.
         pydantic.ValidationError: the stored suite no longer validates.
     """
-    head = SuiteSpec.model_validate(suite.written_head(), context=FROZEN)
+    head = SuiteSpec.model_validate(suite.head_mapping(), context=FROZEN)
     written = head.model_dump(mode="json", by_alias=True) | {"cases": [data]}
     source = SourceData(f"{suite.slug}.suite.yaml", written)
     with importing_within(_CODE_S):

@@ -284,7 +284,7 @@ def _new_suite(execution: Execution, agent: Agent | None, *, note: str, by: Any)
         raise CannotMakeError("The agent was deleted, so it cannot have a new suite.", key="suite")
     own: Suite | None = execution.run.suite
     if own is not None:
-        written = Suite.objects.with_head().get(pk=own.pk).written_head()
+        written = Suite.objects.with_head().get(pk=own.pk).head_mapping()
         title = (
             f"{own.name[:180]} (recorded)" if agent.pk != own.agent_id else f"{own.name[:190]} 2"
         )

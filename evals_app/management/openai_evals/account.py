@@ -41,16 +41,18 @@ def read_account(environ: Mapping[str, str]) -> Account:
         CommandError: there is no key, or it may not be sent to the address.
     """
 
-    def given(name: str) -> str:
+    def variable(name: str) -> str:
         return environ.get(name, "").strip()
 
-    key, base_url = given("OPENAI_API_KEY"), given("OPENAI_BASE_URL") or _USUAL
+    key, base_url = variable("OPENAI_API_KEY"), variable("OPENAI_BASE_URL") or _USUAL
     if not key:
         raise usage_error(_NO_KEY)
     if not (key.isascii() and key.isprintable() and " " not in key):
         raise usage_error(_NOT_A_KEY)
     _check_address(base_url)
-    return Account(base_url.rstrip("/"), key, given("OPENAI_ORG_ID"), given("OPENAI_PROJECT_ID"))
+    return Account(
+        base_url.rstrip("/"), key, variable("OPENAI_ORG_ID"), variable("OPENAI_PROJECT_ID")
+    )
 
 
 def _check_address(base_url: str) -> None:

@@ -157,10 +157,10 @@ class SavedItem:
         digest = hashlib.sha256(repr(filter_).encode()).hexdigest()[:16]
         name = f"completions/filter-{digest}.json"
         saved = self.work.folder.read(name)
-        ids = saved["ids"] if isinstance(saved, dict) else await self._listed(filter_, name)
+        ids = saved["ids"] if isinstance(saved, dict) else await self._list_fitting(filter_, name)
         self.work.named.completions.update(ids)
 
-    async def _listed(self, filter_: Filter, name: str) -> list[str]:
+    async def _list_fitting(self, filter_: Filter, name: str) -> list[str]:
         """Save the completions that fit a filter, and, once they are all here, which they are."""
         ids = []
         try:
@@ -177,12 +177,14 @@ class SavedItem:
         return ids
 
     async def _completion(self, completion_id: str) -> bool | None:
-        return await self._stored("completions", completion_id, "messages", "chat", "completions")
+        return await self._save_stored(
+            "completions", completion_id, "messages", "chat", "completions"
+        )
 
     async def _response(self, response_id: str) -> bool | None:
-        return await self._stored("responses", response_id, "input_items", "responses")
+        return await self._save_stored("responses", response_id, "input_items", "responses")
 
-    async def _stored(self, kind: str, its_id: str, inputs: str, *parts: str) -> bool | None:
+    async def _save_stored(self, kind: str, its_id: str, inputs: str, *parts: str) -> bool | None:
         """Save a stored answer with what was asked; None: the service does not have it any more."""
         stem = f"{kind}/{its_id}"
         try:

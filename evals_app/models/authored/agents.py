@@ -57,12 +57,12 @@ class Agent(Importable):
         """Which tools it has, and whether it looks up knowledge outside its world."""
         return abilities_of(self.driver, self.tools)
 
-    def written(self) -> dict[str, Any]:
-        return AGENT.written(self)
+    def to_mapping(self) -> dict[str, Any]:
+        return AGENT.to_mapping(self)
 
     def to_spec(self) -> AgentSpec:
         # What the operator permits was checked when it was written.
-        return AgentSpec.model_validate(self.written(), context=FROZEN)
+        return AgentSpec.model_validate(self.to_mapping(), context=FROZEN)
 
 
 AGENT = RowMapping(

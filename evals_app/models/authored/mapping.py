@@ -105,20 +105,20 @@ class RowMapping:
     @cached_property
     def labels(self) -> dict[str, str]:
         """What forms call the columns, and keys that are elsewhere."""
-        return {name: info.title for name, info in self._described().items() if info.title}
+        return {name: info.title for name, info in self._field_infos().items() if info.title}
 
     @cached_property
     def help_texts(self) -> dict[str, str]:
         """What forms state about the columns, and keys that are elsewhere."""
-        texts = {name: info.description or "" for name, info in self._described().items()}
+        texts = {name: info.description or "" for name, info in self._field_infos().items()}
         limits = {column.name for column in self.columns if column.key[0] in self.limits}
         return texts | {name: f"{texts[name]} Leave blank for no limit." for name in limits}
 
-    def _described(self) -> dict[str, FieldInfo]:
+    def _field_infos(self) -> dict[str, FieldInfo]:
         elsewhere = {key: self.spec.model_fields[key] for key in self.elsewhere}
         return elsewhere | self.in_rest | {column.name: column.info for column in self.columns}
 
-    def written(
+    def to_mapping(
         self, row: Model, values: Mapping[str, Any] = MappingProxyType({})
     ) -> dict[str, Any]:
         """Return what a file would state of a row.

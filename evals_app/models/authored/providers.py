@@ -66,8 +66,8 @@ class Provider(Importable):
         return not self.key_variable or bool(permits().key_hosts(self.key_variable))
 
     def to_spec(self) -> ProviderSpec:
-        written = PROVIDER.written(self) | {
-            "prices": [price.written() for price in self.prices.all()]
+        written = PROVIDER.to_mapping(self) | {
+            "prices": [price.to_mapping() for price in self.prices.all()]
         }
         # What may be called is checked again whenever it is called.
         return ProviderSpec.model_validate(written, context=FROZEN)
@@ -103,8 +103,8 @@ class ModelPrice(models.Model):
     def __str__(self) -> str:
         return f"{self.model} from {self.valid_from}"
 
-    def written(self) -> dict[str, Any]:
-        return PRICE.written(self)
+    def to_mapping(self) -> dict[str, Any]:
+        return PRICE.to_mapping(self)
 
 
 PRICE = RowMapping(ModelPrice, PriceSpec)

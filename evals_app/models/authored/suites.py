@@ -193,16 +193,16 @@ class Suite(Importable):
     def __str__(self) -> str:
         return self.name
 
-    def written(self) -> dict[str, Any]:
+    def to_mapping(self) -> dict[str, Any]:
         """Return what a file would state."""
-        return self.written_head() | {"cases": [case.written() for case in self.cases.all()]}
+        return self.head_mapping() | {"cases": [case.to_mapping() for case in self.cases.all()]}
 
-    def written_head(self) -> dict[str, Any]:
+    def head_mapping(self) -> dict[str, Any]:
         """Return what a file would state, without its cases."""
-        return SUITE.written(self) | {
+        return SUITE.to_mapping(self) | {
             "agent": self.agent.slug,
             "fixtures": [fixture.slug for fixture in self.fixtures.all()],
-            "assertions": [check.written() for check in self.default_assertions.all()],
+            "assertions": [check.to_mapping() for check in self.default_assertions.all()],
             "cases": [],
         }
 
@@ -230,7 +230,7 @@ class Suite(Importable):
         Raises:
             pydantic.ValidationError: the rows no longer validate.
         """
-        return SuiteSpec.model_validate(self.written(), context=FROZEN)
+        return SuiteSpec.model_validate(self.to_mapping(), context=FROZEN)
 
 
 SUITE = RowMapping(
@@ -314,14 +314,14 @@ class Case(models.Model):
     def __str__(self) -> str:
         return self.name
 
-    def written(self) -> dict[str, Any]:
-        return CASE.written(self) | {
-            "turns": [turn.written() for turn in self.turns.all()],
-            "final_assertions": [check.written() for check in self.final_assertions.all()],
+    def to_mapping(self) -> dict[str, Any]:
+        return CASE.to_mapping(self) | {
+            "turns": [turn.to_mapping() for turn in self.turns.all()],
+            "final_assertions": [check.to_mapping() for check in self.final_assertions.all()],
         }
 
     def to_spec(self) -> CaseSpec:
-        return CaseSpec.model_validate(self.written(), context=FROZEN)
+        return CaseSpec.model_validate(self.to_mapping(), context=FROZEN)
 
 
 CASE = RowMapping(
@@ -389,13 +389,13 @@ class Turn(models.Model):
     def __str__(self) -> str:
         return self.user[:60]
 
-    def written(self) -> dict[str, Any]:
-        own = [check.written() for check in self.assertions.all()]
+    def to_mapping(self) -> dict[str, Any]:
+        own = [check.to_mapping() for check in self.assertions.all()]
         # "The suite's checks and own checks" without own ones are just the suite's.
         takes_suites = self.checks == self.Checks.SUITE or (
             self.checks == self.Checks.BOTH and not own
         )
-        return TURN.written(self) | {
+        return TURN.to_mapping(self) | {
             "inherit": self.checks == self.Checks.BOTH and bool(own),
             "assertions": None if takes_suites else own,
         }
@@ -454,11 +454,11 @@ class Assertion(models.Model):
     def __str__(self) -> str:
         return self.name or self.type
 
-    def written(self) -> dict[str, Any]:
-        return ASSERTION.written(self) | dict(self.options)
+    def to_mapping(self) -> dict[str, Any]:
+        return ASSERTION.to_mapping(self) | dict(self.options)
 
     def to_spec(self) -> AssertionSpec:
-        return AssertionSpec.model_validate(self.written(), context=FROZEN)
+        return AssertionSpec.model_validate(self.to_mapping(), context=FROZEN)
 
     @staticmethod
     def columns_of(spec: AssertionSpec) -> dict[str, Any]:

@@ -48,13 +48,13 @@ def _agent(before: AgentSpec, agent: Agent, model: str) -> Iterator[str]:
     if before.slug != agent.slug:
         yield f"the agent, now {agent.slug}"
         return
-    after = agent.written() | ({"model": model} if model else {})
+    after = agent.to_mapping() | ({"model": model} if model else {})
     if _differs(before, after):
         yield f"agent {agent.slug}"
 
 
 def _suite(before: SuiteSpec, row: Suite) -> Iterator[str]:
-    if _differs(before, row.written_head() | {"agent": before.agent}):
+    if _differs(before, row.head_mapping() | {"agent": before.agent}):
         yield f"the settings or checks of suite {row.slug}"
 
 
@@ -72,7 +72,7 @@ def _cases(run: Run, names: Collection[str], suite: Suite) -> Iterator[str]:
     rows = run.snapshot.cases.filter(position__in=set(positions))
     contents = rows.values_list("content", flat=True)
     before = {case.name: case for case in map(read_case, contents)}
-    today = {row.name: row.written() for row in cases_of([suite], names=names)}
+    today = {row.name: row.to_mapping() for row in cases_of([suite], names=names)}
     for name, case in before.items():
         if name not in today:
             yield f"case “{name}”, which is no longer in the suite"

@@ -204,7 +204,7 @@ def freeze(
     Raises:
         CannotStartError: something it needs is missing or does not fit.
     """
-    own = _read(AgentSpec, (agent or suite.agent).written())
+    own = _read(AgentSpec, (agent or suite.agent).to_mapping())
     tested = _with_model(own, model)
     obstacles = obstacles_now(environ, why_not_called)
     obstacles.agent(tested)
@@ -323,7 +323,7 @@ def read_suite(
     if row.archived_at is not None:
         raise CannotStartError(archived_text(row.slug))
     try:
-        head = SuiteSpec.model_validate(row.written_head())
+        head = SuiteSpec.model_validate(row.head_mapping())
         for check in (*head.assertions, head.rubric_check):
             if check is not None:
                 needs.add(check)
@@ -334,7 +334,7 @@ def read_suite(
         only = sample.keys if sample else None
         for case_row in row.each_case(with_disabled=with_disabled, only=only):
             # Not to_spec(): what the operator permits is checked again before each run.
-            case = CaseSpec.model_validate(case_row.written())
+            case = CaseSpec.model_validate(case_row.to_mapping())
             for check in case.assertions():
                 needs.add(check)
             trials = frozen.part.trials_of(case, head)
@@ -343,7 +343,7 @@ def read_suite(
             frozen.add(case, trials=trials)
     except ValidationError:
         # As a whole it reports the place of every problem.
-        _read(SuiteSpec, Suite.objects.with_everything().get(pk=suite.pk).written())
+        _read(SuiteSpec, Suite.objects.with_everything().get(pk=suite.pk).to_mapping())
         raise
     return head
 

@@ -519,7 +519,7 @@ def test_what_fields_cannot_express_stays_yaml(
 
     page = page_of(admin_client, agent)
     assert page.post().is_saved
-    assert Agent.objects.get().written()[column][0] == item
+    assert Agent.objects.get().to_mapping()[column][0] == item
 
     field = f"{column if row is RuleRow else 'own_tools'}-0-yaml"
     refused = page_of(admin_client, agent).set(**{field: "- a"}).post()

@@ -144,7 +144,7 @@ def test_the_case_editor_keeps_files_facts_and_data(admin_client: Client) -> Non
 
     page.post(**{"turns-0-user": "The total?", "turns-0-files": SimpleUploadedFile("a.png", PNG)})
 
-    saved = Turn.objects.get(case=case).written()
+    saved = Turn.objects.get(case=case).to_mapping()
     assert saved["user"] == "The total?"
     assert [file["path"] for file in saved["files"]] == [
         "receipt.png",

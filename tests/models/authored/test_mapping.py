@@ -25,7 +25,7 @@ def test_every_key_has_a_label_for_its_form(mapping: RowMapping) -> None:
 
 @pytest.mark.parametrize("mapping", MAPPINGS)
 def test_an_untouched_row_has_the_defaults_of_its_spec(mapping: RowMapping) -> None:
-    written = mapping.written(mapping.row())
+    written = mapping.to_mapping(mapping.row())
 
     for column in mapping.columns:
         if not column.info.is_required():
@@ -38,7 +38,7 @@ def test_an_untouched_row_has_the_defaults_of_its_spec(mapping: RowMapping) -> N
 def test_a_field_that_a_form_lacks_keeps_what_the_row_has() -> None:
     suite = Suite(name="Refunds", trials=3)
 
-    written = SUITE.written(suite, {"name": "Returns", "min_pass_rate": 0.5})
+    written = SUITE.to_mapping(suite, {"name": "Returns", "min_pass_rate": 0.5})
 
     names = ("suite", "trials", "min_pass_rate", "concurrency")
     assert [written[name] for name in names] == ["Returns", 3, 0.5, 10]
