@@ -35,7 +35,7 @@ def test_a_test_that_takes_too_long_needs_a_mark(
     pytester: pytest.Pytester, body: str, mark: str, *, is_refused: bool
 ) -> None:
     max_wall_s = 0.25 if body == IDLE else 60
-    plugin = Tiers(max_cpu_s=0.2, max_wall_s=max_wall_s, is_busy=lambda: False)
+    plugin = Tiers(max_cpu_s=0.2, max_wall_s=max_wall_s, is_busy=lambda: False, slowness=lambda: 1)
 
     result = run(pytester, a_test(body, mark), plugin=plugin)
 

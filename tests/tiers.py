@@ -37,6 +37,21 @@ JOURNEYS = frozenset(
 IMPORT_S = 0.002
 
 
+# What `slowness` measures on the machine on which tests got their marks.
+LOOP_S = 0.01
+
+
+def slowness() -> float:
+    """Return how many times slower this machine computes than that one; never below 1."""
+
+    def loop_s() -> float:
+        began = time.process_time()
+        sum(number * number for number in range(300_000))
+        return time.process_time() - began
+
+    return max(1.0, min(loop_s() for _ in range(5)) / LOOP_S)
+
+
 def is_machine_busy() -> bool:
     """Tell whether the machine has more work than this test run gives it."""
     return os.getloadavg()[0] > 2 * (os.cpu_count() or 1)
@@ -51,7 +66,8 @@ class Tiers:
 
     A test that only waits uses no processor time, so `max_wall_s` is a second, generous limit, though
     not for tests that wait for a browser. On a machine with far more work than processors everything
-    waits and even processor time grows: there only twice `max_cpu_s` is a failure.
+    waits and even processor time grows: there only twice `max_cpu_s` is a failure. On a slower machine
+    both limits are as many times higher.
     """
 
     def __init__(
@@ -60,9 +76,10 @@ class Tiers:
         max_cpu_s: float = 2.0,
         max_wall_s: float = 10.0,
         is_busy: Callable[[], bool] = is_machine_busy,
+        slowness: Callable[[], float] = slowness,
     ) -> None:
-        self.max_cpu_s = max_cpu_s
-        self.max_wall_s = max_wall_s
+        self.max_cpu_s = max_cpu_s * (factor := slowness())
+        self.max_wall_s = max_wall_s * factor
         self.is_busy = is_busy
         self.left_out: Counter[str] = Counter()
         self._collecting_s = 0.0
@@ -97,7 +114,7 @@ class Tiers:
         if is_slow and not any(map(item.get_closest_marker, LATER)):
             pytest.fail(
                 f"It took {cpu:.1f} s of processor time and {wall:.1f} s in all. Without a mark it "
-                f"may take {self.max_cpu_s:g} s and {self.max_wall_s:g} s: make it faster, or mark "
+                f"may take {self.max_cpu_s:.1f} s and {self.max_wall_s:.1f} s: make it faster, or mark "
                 "it `slow`.",
                 pytrace=False,
             )

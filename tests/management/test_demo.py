@@ -29,6 +29,7 @@ def demo(environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.slow
 def test_the_demo_ends_as_the_examples_declare_and_can_be_repeated(
     child_environment: dict[str, str],
 ) -> None:
@@ -53,6 +54,7 @@ def test_the_demo_ends_as_the_examples_declare_and_can_be_repeated(
     assert expected | {("ticket-desk", 3, 0, 0)} <= set(counts)
 
 
+@pytest.mark.slow
 def test_the_demo_says_so_when_an_example_ends_otherwise(
     child_environment: dict[str, str], tmp_path: Path
 ) -> None:

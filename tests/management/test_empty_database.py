@@ -48,6 +48,7 @@ def groups_in(database: Path) -> list[str]:
         return [name for (name,) in connection.execute("SELECT name FROM auth_group ORDER BY name")]
 
 
+@pytest.mark.slow
 def test_it_is_migrated_once_and_then_copied(tmp_path: Path) -> None:
     cache = tmp_path / "cache"
     (cache / "evalwell").mkdir(parents=True)
@@ -75,6 +76,7 @@ def test_it_is_migrated_once_and_then_copied(tmp_path: Path) -> None:
     assert "of the copy" not in groups_in(tmp_path / "four" / "evalwell.sqlite3")
 
 
+@pytest.mark.slow
 def test_it_is_migrated_where_nothing_can_be_kept(tmp_path: Path) -> None:
     finish(start(tmp_path / "data", Path("/dev/null")))
 

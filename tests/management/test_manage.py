@@ -83,6 +83,7 @@ def test_where_a_fault_comes_from_can_be_asked(child_environment: dict[str, str]
     assert "Traceback" in done.stderr
 
 
+@pytest.mark.slow
 def test_what_is_written_is_for_its_user_alone(
     child_environment: dict[str, str], tmp_path: Path
 ) -> None:

@@ -37,6 +37,7 @@ def output_of(*arguments: str) -> str:
     return out.getvalue()
 
 
+@pytest.mark.slow
 def test_the_failed_cases_of_a_run_are_run_again(child_environment: dict[str, str]) -> None:
     make_suite(["hello", "bye"])
     manage(child_environment, "run_evals")
@@ -51,6 +52,7 @@ def test_the_failed_cases_of_a_run_are_run_again(child_environment: dict[str, st
     assert list(executions.values_list("case", flat=True)) == ["case 2"] * 2
 
 
+@pytest.mark.slow
 def test_a_run_is_graded_again(child_environment: dict[str, str]) -> None:
     make_suite(["hello", "bye", "hello again"])
     manage(child_environment, "run_evals")

@@ -123,7 +123,7 @@ def test_a_cancelled_run_leaves_no_process_behind(
             return super().beat(report)
 
     # The click has to come while functions run, in this very thread.
-    monkeypatch.setattr("evals_app.runs.work.run_worker.Heart", SomebodyClicks)
+    monkeypatch.setattr("evals_app.runs.work.run_worker.Heartbeat", SomebodyClicks)
     work()
 
     run.refresh_from_db()
@@ -136,10 +136,15 @@ def test_a_cancelled_run_leaves_no_process_behind(
     "written",
     [
         pytest.param(
-            {"driver": "python", "callable": "evals_app.engine.examples.agents:analyst"},
+            {
+                "driver": "python",
+                "connection": {"callable": "evals_app.engine.examples.agents:analyst"},
+            },
             id="a function",
         ),
-        pytest.param({"driver": "command", "command": OUR_COMMAND.split()}, id="a program"),
+        pytest.param(
+            {"driver": "command", "connection": {"command": OUR_COMMAND.split()}}, id="a program"
+        ),
     ],
 )
 def test_functions_and_programs_are_agents(written: dict[str, Any]) -> None:

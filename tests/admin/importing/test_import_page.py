@@ -412,7 +412,8 @@ def test_the_row_of_a_mistake_in_a_table_is_shown_with_its_cell_marked(
     page = check(admin_client, {"a.csv": b"case,user,contains,trials\nHello,Hi,<b>,three\n"})
 
     assert "Row 2" in page.text
-    assert "<td>Hi</td><td>&lt;b&gt;</td><td><mark>three</mark></td>" in page.html
+    cells = re.sub(r"\s*(</?td>)\s*", r"\1", page.html)
+    assert "<td>Hi</td><td>&lt;b&gt;</td><td><mark>three</mark></td>" in cells
 
 
 @pytest.mark.parametrize(
