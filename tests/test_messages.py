@@ -22,8 +22,8 @@ EXCEPTIONS = {
 
 @cache
 def retired() -> dict[re.Pattern[str], str]:
-    """Read the dictionary in ARCHITECTURE.md: what to write, by a pattern of each retired word."""
-    _, _, table = (ROOT / "ARCHITECTURE.md").read_text().partition("### Words we do not use")
+    """Read the table in CONTRIBUTING.md: what to write, by a pattern of each retired word."""
+    _, _, table = (ROOT / "CONTRIBUTING.md").read_text().partition("### Words we do not use")
     rows = re.findall(r"(?m)^\| (.+?) \| (`.+`) \|$", table.partition("\n## ")[0])
     return {
         _pattern(word): instead for instead, words in rows for word in re.findall(r"`(.+?)`", words)
@@ -61,7 +61,7 @@ def test_no_one_is_told_to_install_this_product_from_an_index() -> None:
 
 
 def prose_of(page: Path) -> Iterator[str]:
-    """Yield the lines of a page without code, and without the dictionary itself."""
+    """Yield the lines of a page without code, and without the table itself."""
     text = re.sub(r"(?ms)^```.*?^```|^### Words we do not use.*?(?=^## )", "", page.read_text())
     yield from re.sub(r"`[^`]*`", "", text).splitlines()
 
