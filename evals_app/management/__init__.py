@@ -1,4 +1,9 @@
-"""Commands, and what they share."""
+"""Commands, and what they share.
+
+`run_evals` may choose the database, so its options are read before the settings (`run_options`).
+Files that are run without a chosen database get a data folder of their own (`scratch`), with a copy
+of an empty migrated database. The commands read files through `importing`.
+"""
 
 from django.core.management.base import CommandError
 

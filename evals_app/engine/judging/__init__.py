@@ -1,4 +1,11 @@
-"""Judging by a model: the question we write, the verdict we read, the quotes we check."""
+"""Judging by a model: the question we write, the verdict we read, the quotes we check.
+
+The model lists requirements and verdicts; pass or fail is computed from that list, and counts come
+from our own numbered items, never from a reply. A prompt begins with what all checks of a View share,
+with one nonce per execution, so that APIs can cache it; what is checked comes last. An opinion that
+contradicts itself is asked for once more and is then undecided. A check that could not be decided is
+ungraded: neither 0 nor a pass.
+"""
 
 from evals_app.engine.judging.answers.asking import Asker
 from evals_app.engine.judging.answers.critiques import contradicts

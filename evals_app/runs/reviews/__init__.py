@@ -1,1 +1,7 @@
-"""What people say about grades, and what follows from it."""
+"""What people say about grades, and what follows from it.
+
+Only grades are overruled; verdicts follow by the rules of `engine.verdicts.scoring`. `decisions`
+keeps `ReviewedVerdict` and the run's reviewed summary up to date under the run's lock, and reads
+only the cases that people decided on. A grade stores a digest of what was asked, so that reviews are
+carried to equal questions of later runs.
+"""
