@@ -16,4 +16,9 @@ The path of one call, from a turn to the wire and back:
 `call` has the requests and replies, `retry` the rules for attempts, `slots` the limits of a
 provider, `budget` the budget, `pricing` what tokens cost, `keys` where keys come from, `names` the tool
 names that APIs accept.
+
+Answers of APIs are parsed strictly: a malformed one is the provider's error, not the agent's. Calls of
+agents are streamed where the API allows it, which shows whether a model is at work or its API sends
+nothing. An API that sends nothing is given up shortly before the end of the turn (`adapter.Quiet`) and
+makes the execution errored. What a call cost that was cut off is unknown (`may_be_billed`).
 """
