@@ -1,4 +1,4 @@
-"""How runs end or go on: finishing, cancelling, resuming, and work of dead workers.
+"""How runs end or resume: finishing, cancelling, resuming, and work of dead workers.
 
 Every worker command reaps every 10 s: rows of expired leases, and of dead processes on the same
 machine, are queued again; at the third death an execution is errored. `reap` also sends new tickets,

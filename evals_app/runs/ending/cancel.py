@@ -1,4 +1,4 @@
-"""Cancel a run: nothing more is begun, running conversations stop within a pulse."""
+"""Cancel a run: nothing more starts, running conversations stop within a heartbeat."""
 
 from django.db import transaction
 from django.db.models import F

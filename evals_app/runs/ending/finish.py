@@ -1,4 +1,4 @@
-"""End a run that has nothing left to do: sum it up, once."""
+"""End a run that has nothing left to do, and summarize it exactly once."""
 
 import hashlib
 import json
@@ -60,7 +60,8 @@ def close_if_over(run_id: int) -> bool:
     if run is None or not _is_over(run):
         return False
     with transaction.atomic():
-        # Workers and reapers may see the end at the same moment: who has the row sums it up.
+        # Workers and reapers may see the end at the same moment: the holder of the row summarizes
+        # it.
         run = still_open.select_for_update().first()
         if run is None or not _is_over(run):
             return False
@@ -78,7 +79,7 @@ def _close(run: Run) -> str:
     try:
         summary = sum_up(run, results)
     except ValidationError:
-        # Made by another version: it can be ended all the same, but its rules are unknown.
+        # Made by another version: it can still be ended, but its rules are unknown.
         log.exception("Run %d cannot be summed up.", run.pk)
     else:
         result = {"verdict": summary.verdict, "score": summary.score, "summary": summary.to_json()}
@@ -105,7 +106,7 @@ def _close(run: Run) -> str:
 
 
 def _note_people(run: Run) -> None:
-    """Carry over what people said of the conversations, and note the result with their decisions."""
+    """Copy people's reviews of the conversations, and store the result with their decisions."""
     try:
         with transaction.atomic():
             if run.grades_of_id is not None:
@@ -127,7 +128,7 @@ def _is_over(run: Run) -> bool:
 
 
 class CaseResults:
-    """Writes what came of a run's cases, many at once."""
+    """Writes the results of a run's cases in batches."""
 
     def __init__(self, run: Run) -> None:
         self._run = run
@@ -137,7 +138,7 @@ class CaseResults:
         self._count = 0
 
     def read_cases(self) -> None:
-        """Note the content of each case and how its checks did, so that runs can be compared."""
+        """Store each case's digest and the counts of its checks, so that runs can be compared."""
         self.checks = checks_of(self._run.pk)
         rows = self._run.snapshot.cases.values_list("content", flat=True)
         for content in rows.iterator(chunk_size=CHUNK):
@@ -210,13 +211,13 @@ def _left_out(run: Run) -> Iterator[str]:
 
 
 def _doubtful_passes(run: Run) -> QuerySet[GradeResult]:
-    """Return the passes of judges that something in the conversation may have talked into them."""
+    """Return judges' passes that the conversation itself may have manipulated."""
     judged = GradeResult.objects.filter(execution__run=run, passed=True, family="judged")
     return judged.annotate(flags=KT("details__flags")).filter(flags__contains=f'"{INJECTION}"')
 
 
 def _cached_answers(run: Run) -> str:
-    """Say how many answers of models came from the cache, and how many did not."""
+    """Return how many model answers came from the cache, and how many did not."""
     names = ("found", "asked")
     sums = run.executions.aggregate(
         **{

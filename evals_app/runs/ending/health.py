@@ -1,4 +1,4 @@
-"""What of a run is stuck because no reaper came for it in time, and how it gets going again."""
+"""Find work that is stuck because no reaper handled it in time, and get it going again."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -72,7 +72,7 @@ def stuck_among(runs: QuerySet[Run]) -> dict[int, list[Stuck]]:
 
 
 def leased_rows(runs: QuerySet[Run]) -> list[LeasedRows]:
-    """Count the running executions of runs by lease, in one look at both tables."""
+    """Count the running executions of runs by lease, in one query over both tables."""
     leases = Lease.objects.filter(pk=OuterRef("lease_token"))
     rows = (
         running_rows()
@@ -86,7 +86,7 @@ def leased_rows(runs: QuerySet[Run]) -> list[LeasedRows]:
 
 def running_rows() -> QuerySet[Execution]:
     """Return what is running by its own small index, however large the runs are."""
-    # Running rows have a token. That it is asked for leads SQLite to the index of leased rows.
+    # Running rows have a token; the redundant filter makes SQLite use the index of leased rows.
     return Execution.objects.filter(status=Execution.Status.RUNNING, lease_token__isnull=False)
 
 
@@ -134,9 +134,9 @@ def _total(rows: QuerySet[Any], template: str, of: Combinable) -> Subquery:
 
 
 def requeue(run: Run) -> int:
-    """Put executions of dead workers back in the queue, and call workers; return how many.
+    """Put executions of dead workers back in the queue, and wake workers; return how many.
 
-    Safe at any time: rows of live leases are never touched, and a ticket too many ends at once.
+    Safe at any time: rows of live leases are never touched, and a superfluous ticket ends at once.
     """
     running = running_rows().filter(run=run).order_by()
     moved = 0
@@ -144,8 +144,8 @@ def requeue(run: Run) -> int:
         leased = running.filter(lease_token=lease.pk).count()
         if reap_lease(lease):
             moved += leased
-    # Looked for in this order, they stay without a lease: it is older than its first row, goes with
-    # its last one, and its token never comes back.
+    # In this order the result is stable: a lease is older than its first row, is deleted with its
+    # last one, and its token is never used again.
     tokens: set[Any] = set(running.values_list("lease_token", flat=True).distinct())
     tokens -= set(Lease.objects.filter(pk__in=tokens).values_list("pk", flat=True))
     unleased = running.filter(lease_token__in=tokens)
@@ -157,7 +157,7 @@ def requeue(run: Run) -> int:
 
 
 def usual_s(run: Run) -> float | None:
-    """Within how many seconds 95 % of the conversations end, judged; None if none ever ended.
+    """Return the 95th percentile of seconds per conversation, judging included; None if unknown.
 
     Those of the run itself, or while they are few those of its suite's last run.
     """
@@ -182,6 +182,6 @@ def _took(runs: QuerySet[Run]) -> Sequence[float]:
         verdict__in=[Verdict.PASSED, Verdict.FAILED],
         started_at__isnull=False,
     )
-    # Any of them, as the index gives them: in a large run an order would mean to sort all.
+    # Any of them, in index order: ordering a large run would mean sorting all of it.
     times = decided.order_by().values_list("started_at", "finished_at")[:SAMPLE]
     return [(end - start).total_seconds() for start, end in times if start and end]

@@ -38,7 +38,7 @@ FORGET_WORKERS = timedelta(hours=1)
 
 
 def reap() -> int:
-    """Do all that is due; give the number of leases that were taken back."""
+    """Do all that is due; return the number of leases that were taken back."""
     here = socket.gethostname()
     gone = [
         lease.pk
@@ -79,7 +79,7 @@ def _others_go_on(run_id: int) -> Iterator[None]:
 
 
 def reap_lease(lease: Lease) -> bool:
-    """Queue the rows of a lease again, and end it; False if another process did, or it is alive again."""
+    """Requeue the rows of a lease and end it; False if it is alive again or another process did."""
     with transaction.atomic():
         # One reaper wins: the others find no row. A late renewal before this line saves the lease.
         still_dead = Lease.objects.filter(pk=lease.pk, until=lease.until)

@@ -1,4 +1,4 @@
-"""Go on with a run that was stopped: out of budget, out of time, or cancelled."""
+"""Resume a run that was stopped: out of budget, out of time, or cancelled."""
 
 from decimal import Decimal
 
@@ -17,7 +17,7 @@ from evals_app.runs.starting.waiting import call_workers
 
 
 def resume_run(run: Run, *, max_cost_usd: Decimal | None = None) -> None:
-    """Run what did not run; results stay, and what we handed back keeps the replies it paid for.
+    """Run what did not run; results stay, and requeued executions keep replies already paid for.
 
     `max_cost_usd` is the new ceiling, of the whole run; None leaves it as it is.
 
@@ -64,7 +64,7 @@ def _why_not(run: Run, max_cost_usd: Decimal | None) -> str:
 
 
 def _used_up(run: Run) -> str:
-    """Return why nothing is left of the month, if something is needed."""
+    """Return why the monthly budget is used up, if any of it is needed."""
     month = tightest(run.created_by_id)
     if month is None or not month.is_used_up:
         return ""
@@ -92,7 +92,7 @@ def _too_low(run: Run, max_cost_usd: Decimal | None) -> str:
 
 
 def _requeue_cancelled(run: Run) -> None:
-    """Forget the beginnings of conversations that were cut short: they run again."""
+    """Reset conversations that were cut short: they run again."""
     cut_short = Execution.objects.filter(run=run, status=Execution.Status.CANCELLED)
     while ids := list(cut_short.order_by("pk").values_list("pk", flat=True)[:AT_ONCE]):
         Transcript.objects.filter(execution__in=ids).delete()

@@ -23,7 +23,7 @@ def book_spent(run: Run, spent: Mapping[ModelUse, Decimal]) -> None:
 
 
 def book_unsettled(run: Run, amount: Decimal) -> None:
-    """Add what a run has perhaps spent; the caller has locked the run."""
+    """Add what a run may have spent; the caller has locked the run."""
     _add(run, {UNKNOWN_USE: (ZERO, amount)})
 
 

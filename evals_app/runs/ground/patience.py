@@ -1,4 +1,4 @@
-"""Outlive a database or a queue that is away for a moment."""
+"""Survive a database or a queue that is briefly unavailable."""
 
 import logging
 import sys
@@ -11,7 +11,7 @@ from django.db import InterfaceError, InternalError, OperationalError, connectio
 
 log = logging.getLogger(__name__)
 
-# InternalError: a transaction that stood still for too long was ended by the server.
+# InternalError: the server ended a transaction that was idle for too long.
 AWAY: tuple[type[Exception], ...] = (OperationalError, InterfaceError, InternalError)
 PAUSE_S = 0.5
 
@@ -20,16 +20,16 @@ T = TypeVar("T")
 
 
 def queue_faults(*others: type[Exception]) -> tuple[type[Exception], ...]:
-    """Return what the queue raises while it is away, and `others`.
+    """Return the exceptions of an unavailable queue, and `others`.
 
-    Redis takes a fifth of a second to import. What has not been imported raises nothing.
+    Redis takes a fifth of a second to import. A module that was not imported raises nothing.
     """
     redis = sys.modules.get("redis")
     return (*others, OSError) if redis is None else (*others, OSError, redis.RedisError)
 
 
 def patiently(operation: Callable[P, T], *, until: Callable[[], float], lost: T) -> Callable[P, T]:
-    """Wrap an operation that may be repeat: it is, while the database is away and `until` lasts.
+    """Wrap an idempotent operation: it is retried while the database is unavailable, up to `until`.
 
     `until()` is a moment of the monotonic clock; after it the answer is `lost`.
     """
@@ -41,7 +41,7 @@ def patiently(operation: Callable[P, T], *, until: Callable[[], float], lost: T)
             try:
                 return operation(*args, **kwargs)
             except AWAY as error:
-                # Inside a transaction of the caller there is no new connection to be had.
+                # Inside a transaction of the caller we cannot reconnect.
                 if connection.in_atomic_block:
                     raise
                 if not is_away:

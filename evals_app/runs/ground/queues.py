@@ -1,4 +1,4 @@
-"""What the processes of a cluster share, without any lock that a killed one could take along.
+"""What the processes of a cluster share, without locks that a killed one would keep forever.
 
 The queues of `multiprocessing` are guarded by a semaphore, which does not notice that its holder was
 killed. Sockets and pipes need none, because the kernel hands each message over whole.
@@ -33,7 +33,7 @@ class MessageQueue:
     def put(self, message: Any) -> None:
         packed = pickle.dumps(message)
         if len(packed) > MAX_BYTES:
-            # Only the report of a failure grows so long, and its end shows what happened.
+            # Only the report of a failure gets this long, and its end shows what happened.
             packed = pickle.dumps(message | {"result": str(message["result"])[-KEPT_CHARACTERS:]})
         if self._room is not None:
             self._room.acquire()
@@ -41,7 +41,8 @@ class MessageQueue:
 
     def get(self) -> Any:
         if self._room is not None:
-            # Before the message: who dies in between leaves one place too many, which does no harm.
+            # Before the message: a process that dies in between leaves an extra place, which is
+            # harmless.
             self._room.release()
         return pickle.loads(self._reader.recv(MAX_BYTES))  # noqa: S301 - our own processes wrote it
 
@@ -54,7 +55,7 @@ class MessageQueue:
         return 0 if self.empty() else 1
 
     def close(self) -> None:
-        """Let go of it in this process; what lies in it stays for the others."""
+        """Close it in this process; its messages stay for the others."""
         self._reader.close()
         self._writer.close()
 

@@ -37,7 +37,7 @@ def count_outcomes(outcomes: Sequence[Outcome]) -> None:
             continue
         cause = outcome.decision.cause.value if outcome.decision.cause else ""
         counts[series(EXECUTIONS, verdict=outcome.decision.verdict.value, cause=cause)] += 1
-        # Of a conversation that is graded again only the grades are new.
+        # When a conversation is graded again, only the grades are new.
         took_ms = outcome.trial.time_ms if outcome.job.stored is None else None
         if took_ms is not None:
             counts.update(duration(EXECUTION_SECONDS, took_ms))

@@ -18,12 +18,12 @@ MAX_SLOTS = 64  # conversations of one run that a process works on at once
 
 
 def live_workers() -> QuerySet[Worker]:
-    """Return the worker commands that were seen lately and are not on their way out."""
+    """Return the worker commands that were seen recently and are not shutting down."""
     return Worker.objects.filter(seen_at__gt=Now() - FRESH, is_draining=False)
 
 
 def processes() -> int:
-    """Count the processes of all workers that are alive; none yet: those that one would have."""
+    """Count the processes of all live workers; if there are none, those that one would have."""
     alive = live_workers().aggregate(processes=Sum("processes"))["processes"]
     return int(alive or settings.WORKERS)
 
@@ -61,7 +61,7 @@ def _is_zombie(pid: int) -> bool:
 
 
 def announce(*, processes: int, is_draining: bool = False) -> None:
-    """Say that this process's worker command is alive."""
+    """Record that this process's worker command is alive."""
     Worker.objects.update_or_create(
         host=socket.gethostname(),
         pid=os.getpid(),
@@ -75,12 +75,12 @@ def announce(*, processes: int, is_draining: bool = False) -> None:
 
 
 def retire() -> None:
-    """Take this process's row away."""
+    """Delete this process's row."""
     Worker.objects.filter(host=socket.gethostname(), pid=os.getpid()).delete()
 
 
 def workers_for(concurrency: int, *, executions: int, processes: int) -> int:
-    """Return how many processes a run wants: two cores beat one even when one could do it all.
+    """Return how many processes a run can use: two cores beat one even when one could do it all.
 
     One process stays free, so that a trial run of a case starts beside a long run.
     """

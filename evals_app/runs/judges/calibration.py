@@ -1,4 +1,4 @@
-"""How far the judge of each yardstick agrees with people: read from their reviews, never stored."""
+"""How far the judge of each criterion agrees with people: read from reviews, never stored."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,14 +14,14 @@ from evals_app.engine.statistics.rates import mean
 from evals_app.models import GradeResult, Review, Yardstick
 from evals_app.models.judging.reviews import IS_LABEL
 
-MAX_REVIEWS = 500  # of a yardstick: the newest
+MAX_REVIEWS = 500  # of a criterion: the newest
 MAX_SHOWN = 50  # disagreements
 MAX_VERSIONS = 20
 MAX_CORRECTED = 5000  # executions of a run whose pass rate is corrected
 
 
 class CheckPlace(NamedTuple):
-    """Where a check is. What is at the same place is another version of the same check."""
+    """Where a check is. A check at the same place is another version of it."""
 
     suite: str
     case: str
@@ -32,7 +32,7 @@ class CheckPlace(NamedTuple):
 
 
 class HumanVerdict(NamedTuple):
-    """What a person says of a grade, and where that is; read in the order of `_COLUMNS`."""
+    """A person's review of a grade, and its place; read in the order of `_COLUMNS`."""
 
     review: int
     yardstick: str  # its digest
@@ -53,7 +53,7 @@ class HumanVerdict(NamedTuple):
 class GradedAnswer(NamedTuple):
     """One answer that people and judge graded.
 
-    `review` is the newest word that agrees with most people, `newest` one on the newest grade.
+    `review` is the newest review that agrees with most people, `newest` one of the newest grade.
     """
 
     label: Label
@@ -68,9 +68,9 @@ class GradedAnswer(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """A yardstick and how its judge agrees with people.
+    """A judged criterion and how its judge agrees with people.
 
-    `ties` are the answers on which people disagree with each other; they count in no number.
+    `ties` is the number of answers on which people disagree; no other figure includes them.
     """
 
     yardstick: Yardstick
@@ -80,7 +80,7 @@ class Calibration:
 
     @property
     def blind(self) -> int:
-        """On how many answers people decided before they saw the judge's verdict."""
+        """The number of answers that people decided before they saw the judge's verdict."""
         return sum(answer.is_blind for answer in self.answers)
 
     @property
@@ -98,32 +98,32 @@ class Calibration:
 
 
 def most_compared() -> QuerySet[Yardstick]:
-    """Return all yardsticks: those with most reviews first, then the newest."""
+    """Return all judged criteria: those with most reviews first, then the newest."""
     reviews = Count("reviews", filter=Q(reviews__withdrawn_at=None))
     return Yardstick.objects.annotate(reviewed=reviews).order_by("-reviewed", "-pk")
 
 
 def compared_judges() -> dict[str, int]:
-    """Return on how many criteria each judge was compared with people; a jury is one judge."""
+    """Count the criteria on which each judge was compared with people; a jury is one judge."""
     rows = Review.objects.filter(IS_LABEL).values("yardstick__judge").order_by()
     counts = rows.annotate(criteria=Count("yardstick", distinct=True))
     return dict(counts.values_list("yardstick__judge", "criteria"))
 
 
 def passports(yardsticks: Iterable[Yardstick]) -> list[Calibration]:
-    """Return the passports of yardsticks, in one query."""
+    """Return the calibrations of judged criteria, in one query."""
     rows = list(yardsticks)
     reviews = _reviews(row.digest for row in rows)
     return [_passport(row, reviews.get(row.digest, ())) for row in rows]
 
 
 def passport(digest: str) -> Calibration | None:
-    """Return the passport of a yardstick; None if there is none."""
+    """Return the calibration of a judged criterion; None if there is none."""
     return next(iter(passports(Yardstick.objects.filter(digest=digest))), None)
 
 
 def agreements(digests: Iterable[str]) -> dict[str, Agreement]:
-    """Return how the judges of yardsticks agree with people, in one query; only those with labels."""
+    """Return how the judges of criteria agree with people, in one query; only those with labels."""
     compared = {digest: _answers(rows)[0] for digest, rows in _reviews(digests).items()}
     return {
         digest: compare([answer.label for answer in answers])
@@ -146,7 +146,7 @@ def agreements_in_runs(runs: Sequence[int]) -> dict[int, Agreement]:
 
 @dataclass(frozen=True, slots=True)
 class Corrected:
-    """The pass rate of a judge in a run, of so many grades, and what people would find."""
+    """A judge's pass rate in a run, the number of grades, and the rate that people would find."""
 
     run: int
     grades: int
@@ -157,7 +157,7 @@ class Corrected:
 def corrected_pass_rate(passport: Calibration) -> Corrected | None:
     """Return the corrected pass rate of the newest run with labels, unless that run is large.
 
-    None also where the judge tells passes and failures apart too rarely.
+    Also None if the judge is too poor at separating passes from failures.
     """
     if not passport.agreement.is_enough or passport.agreement.corrected_pass_rate(1.0) is None:
         return None
@@ -176,7 +176,7 @@ def corrected_pass_rate(passport: Calibration) -> Corrected | None:
 
 
 def versions(passport: Calibration) -> list[Calibration]:
-    """Return the other versions of the same check that people compared, the oldest first.
+    """Return the other versions of the same check that were compared with people, oldest first.
 
     They were at the same place of the same case, or graded answers whose labels were carried.
     """
@@ -196,7 +196,7 @@ def versions(passport: Calibration) -> list[Calibration]:
 
 
 def _labels_carried_over(key: int) -> QuerySet[Review, int]:
-    """Return the yardsticks from or to which labels of this one were carried."""
+    """Return the judged criteria from or to which labels of this one were carried."""
     earlier = Review.objects.filter(yardstick=key, carried_from__yardstick__isnull=False)
     later = Review.objects.filter(carried_from__yardstick=key, yardstick__isnull=False)
     keys = earlier.values_list("carried_from__yardstick", flat=True)
@@ -219,7 +219,7 @@ def _words(reviews: QuerySet[Review]) -> Iterator[HumanVerdict]:
 
 
 def _reviews(digests: Iterable[str]) -> dict[str, list[HumanVerdict]]:
-    """Return what people say, by yardstick, the newest first."""
+    """Return people's reviews by judged criterion, newest first."""
     wanted = set(digests)
     number = Window(RowNumber(), partition_by=F("yardstick"), order_by=F("pk").desc())
     rows = Review.objects.filter(IS_LABEL, yardstick__digest__in=wanted).annotate(number=number)
@@ -237,17 +237,17 @@ def _passport(yardstick: Yardstick, words: Sequence[HumanVerdict]) -> Calibratio
 
 
 def _answers(words: Sequence[HumanVerdict]) -> tuple[list[GradedAnswer], int]:
-    """Return what people and judge say of each answer, and the number of ties.
+    """Return the verdicts of people and judge on each answer, and the number of ties.
 
-    An answer that was graded several times is one answer: the newest grade counts, and what people
-    say of any of them. `words` are by one yardstick, the newest first.
+    An answer that was graded several times is one answer: the newest grade counts, and the reviews
+    of all its grades. `words` are the reviews under one criterion, newest first.
     """
     by_answer: dict[Any, list[HumanVerdict]] = defaultdict(list)
     for word in words:
         by_answer[word.source or word.execution, word.place.turn].append(word)
     answers, ties = [], 0
     for of_answer in by_answer.values():
-        # The newest word of each person.
+        # The newest review by each person.
         latest = list({word.person or word.name: word for word in reversed(of_answer)}.values())
         passed = majority([word.passed for word in latest])
         if passed is not None:

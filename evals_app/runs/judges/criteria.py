@@ -1,4 +1,4 @@
-"""What a grade was about, in words: read from what the run was started with."""
+"""The criterion of a grade, in words: read from the run's snapshot."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ FIVE_POINTS = "1-5"
 
 @dataclass(frozen=True, slots=True)
 class GradeCriterion:
-    """What is to be met, and what the judge knew besides the conversation.
+    """The criterion, and what the judge knew besides the conversation.
 
     `under` are the headings and remarks of a bullet, `anchors` what the grades of a scale mean. With
     `whole` every reply is checked, without it only that of the turn, or at the end the last one.
@@ -38,9 +38,9 @@ class GradeCriterion:
 
 
 def criteria_of(run: Run, asked: Sequence[tuple[GradeResult, int | None]]) -> list[GradeCriterion]:
-    """Return what grades of a run are about, or single bullets of them, by number.
+    """Return the criteria of a run's grades, or of single bullets, by number.
 
-    Of a run that another version of Evalwell started, there is only the label.
+    For a run that another version of Evalwell started, only the label is known.
     """
     try:
         suite = read_suite(run.snapshot.content)
@@ -121,7 +121,7 @@ def _scale(grade: GradeResult) -> str:
 
 
 def bullet_text(grade: GradeResult, item: int | None) -> str:
-    """Return the text of a bullet as the grade has it."""
+    """Return the text of a bullet as it appears in the grade."""
     listed = grade.details.get("items") if item is not None else None
     rows = [row for row in listed if isinstance(row, dict)] if isinstance(listed, list) else []
     return next((str(row.get("text")) for row in rows if row.get("id") == item), "")

@@ -1,4 +1,4 @@
-"""Count how judges graded, while results are recorded: nobody has to read all grades later."""
+"""Count how judges graded while results are recorded, so that no one reads all grades later."""
 
 from collections import Counter
 from collections.abc import Iterable

@@ -26,7 +26,7 @@ def judge_trust(
     agent: ModelSpec | None,
     judge: ModelSpec | None,
 ) -> JudgeTrust | None:
-    """Return how the judges of a suite agree with people; None if it does not ask for that.
+    """Return how a suite's judges agree with people; None if the suite does not require it.
 
     `suite` may be without its cases. `agent` is the agent's own model, `judge` the one of the run.
     """
@@ -60,14 +60,14 @@ def judge_trust(
 
 
 def _checks(suite: SuiteSpec, cases: Iterable[CaseSpec]) -> Iterator[AssertionSpec]:
-    """Return the checks that count: the suite's own once, then those of each case."""
+    """Yield the checks that count: the suite's own once, then those of each case."""
     own = [*suite.assertions, *([suite.rubric_check] if suite.rubric_check else [])]
     checks = chain(own, chain.from_iterable(case.assertions() for case in cases))
     return (check for check in checks if check.enabled and check.counted_weight > 0)
 
 
 def _criteria_with_reviews(digests: Sequence[str]) -> dict[str, str]:
-    """Return the criteria of those yardsticks that people reviewed, by digest."""
+    """Return the criteria that people reviewed, by digest."""
     reviewed = Yardstick.objects.filter(
         Exists(Review.objects.filter(IS_LABEL, yardstick=OuterRef("pk")))
     )

@@ -1,8 +1,8 @@
 """Send messages about runs that have ended: noted with the end, delivered until they arrive.
 
-A message is written in the transaction that ends its run, so none is lost. Whoever sends it moves its
-time first, so no two processes send it at once. A process that dies while it sends leaves it to the
-next one, which may repeat it with the same id: receivers tell by that.
+A message is written in the transaction that ends its run, so none is lost. A sender moves its time
+first, so no two processes send it at once. If a process dies while sending, another one may repeat
+the message with the same id, by which receivers recognize it.
 """
 
 import asyncio
@@ -53,9 +53,9 @@ log = logging.getLogger(__name__)
 
 TIMEOUT_S = 10.0  # of one attempt
 AT_ONCE = 20
-# After each failed attempt; a day in all. Then a message is given up.
+# Waits after failed attempts, a day in all. Then a message is given up.
 PAUSES = tuple(timedelta(minutes=minutes) for minutes in (1, 10, 60, 6 * 60, 17 * 60))
-_TAKEN = timedelta(minutes=2)  # as long a process has for the messages that it took
+_TAKEN = timedelta(minutes=2)  # time that a process has for the messages that it took
 _MAX_BYTES = 100_000
 _EXCERPT = 500
 _TAKEN_BY_SERVER = 250  # in SMTP
@@ -132,12 +132,12 @@ def has_due() -> bool:
 
 def _due(now: datetime) -> QuerySet[Delivery]:
     due = Delivery.objects.filter(state=Delivery.State.WAITING, next_at__lte=now)
-    # A command that has no mail server leaves e-mails to the processes that have one.
+    # A process without a mail server leaves e-mails to those that have one.
     return due if settings.HAS_MAIL_SERVER else due.filter(person=None)
 
 
 def deliver_due(now: datetime | None = None, send: Send | None = None) -> int:
-    """Send what is due, some messages at once; return how many arrived."""
+    """Send due messages, several in parallel; return how many arrived."""
     arrived = 0
     while taken := _take(now or timezone.now()):
         arrived += _deliver_all(_write_bodies(taken), send or send_message)
@@ -145,7 +145,7 @@ def deliver_due(now: datetime | None = None, send: Send | None = None) -> int:
 
 
 def _take(now: datetime) -> list[Delivery]:
-    """Return messages that no other process sends for a while, with one attempt more."""
+    """Reserve messages for this process for a while, and count an attempt; return them."""
     with transaction.atomic():
         due = _due(now).order_by("next_at", "pk").select_for_update(skip_locked=True)
         keys = list(due.values_list("pk", flat=True)[:AT_ONCE])
@@ -227,7 +227,7 @@ async def _attempts(deliveries: Sequence[Delivery], send: Send) -> Sequence[WebA
 
 
 async def _safely(delivery: Delivery, send: Send) -> WebAnswer | str:
-    """Send a message once; an error that no one expected keeps no other message waiting."""
+    """Send a message once; an unexpected error does not delay other messages."""
     try:
         return await _attempt(delivery, send)
     except Exception:
@@ -314,7 +314,7 @@ def _note(delivery: Delivery, answer: WebAnswer | str) -> bool:
 
 
 def _excerpt(hook: Webhook, answer: WebAnswer) -> str:
-    """Return the beginning of an answer; nothing of a host in a private network."""
+    """Return the beginning of an answer; empty for a host in a private network."""
     if is_named(read_url(hook.url), permits().hosts):
         return ""
     return " ".join(answer.text[: 4 * _EXCERPT].split())[:_EXCERPT]
@@ -337,12 +337,12 @@ def _settle(
 
 
 def notice_of(run: Run, *, event: Event, worse: Names | None) -> Notice:
-    """Return what a message says about a run that has ended."""
+    """Return the content of a message about a run that has ended."""
     results = CaseResult.objects.filter(run=run)
     failed = results.filter(verdict=Run.Verdict.FAILED)
     names = list(failed.order_by("position").values_list("name", flat=True)[:MAX_NAMES])
     passed = results.filter(verdict=Run.Verdict.PASSED).count()
-    # Where conversations are graded again, only judges cost.
+    # When conversations are graded again, only judges cost money.
     cost = total_cost([run.judge_cost_usd, *([] if run.grades_again else [run.agent_cost_usd])])
     return Notice(
         event=event,
@@ -400,7 +400,7 @@ def worse_than_baseline(run: Run) -> Names | None:
 
 
 def send_again(delivery: Delivery) -> bool:
-    """Send a message once more, with the same id; False if it is still on its way."""
+    """Send a message again, with the same id; False if it is still on its way."""
     over = Delivery.objects.filter(
         pk=delivery.pk, state__in=[Delivery.State.DELIVERED, Delivery.State.FAILED]
     )
@@ -438,7 +438,7 @@ def send_test(hook: Webhook) -> Delivery:
         webhook=hook,
         event="test",
         body=_body(hook, notice),
-        attempts=len(PAUSES) + 1,  # once, whatever comes of it
+        attempts=len(PAUSES) + 1,  # once, whatever the result
         next_at=now + _TAKEN,
         attempted_at=now,
     )

@@ -1,8 +1,8 @@
 """Start runs when they are due, each of them once.
 
 The rows are the truth, as everywhere in `runs`: a process notes what is due in the transaction that
-moves the schedule on, and any process starts what is noted. The key of a run keeps two from starting
-the same. Times that passed while no worker was running count once.
+advances the schedule, and any process starts what is noted. The unique key of a run prevents two
+starts of the same. Times that passed while no worker was running count once.
 """
 
 import logging
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-KEEP = timedelta(days=90)  # of what came of due times
+KEEP = timedelta(days=90)  # of results of due times
 
 
 def save_schedule(schedule: Schedule, *, suites: Sequence[Suite], by: "User") -> None:
@@ -45,7 +45,7 @@ def save_schedule(schedule: Schedule, *, suites: Sequence[Suite], by: "User") ->
 
 
 def next_time(schedule: Schedule, *, after: datetime) -> datetime | None:
-    """Return when a schedule is due next; None if it is disabled, or that never comes."""
+    """Return when a schedule is due next; None if it is disabled, or never due again."""
     if not schedule.is_enabled:
         return None
     try:
@@ -75,7 +75,7 @@ def start_due_runs(now: datetime | None = None) -> None:
 
 
 def note_due(pk: int, *, now: datetime) -> None:
-    """Write what a schedule is to start, and when it is due next, unless another process does."""
+    """Store what a schedule is to start and when it is due next, unless another process does."""
     with transaction.atomic():
         still_due = Schedule.objects.filter(pk=pk, next_at__lte=now)
         schedule = still_due.select_for_update(skip_locked=True).first()
@@ -123,7 +123,7 @@ def start_due_run(due: DueRun) -> None:
 
 
 def owner_problem(schedule: Schedule) -> str:
-    """Say why a schedule may not start runs; empty if it may. Ceilings are compared at the start."""
+    """Return why a schedule may not start runs; empty if it may. The start checks ceilings."""
     again = "To fix this, someone who may start runs must save it; it then runs as them."
     if schedule.owner is None:
         return f"The person who saved it last was deleted. {again}"
@@ -133,7 +133,7 @@ def owner_problem(schedule: Schedule) -> str:
 
 
 def problems_of(schedule: Schedule) -> Iterator[str]:
-    """Say what prevents a schedule from starting anything, as far as that is known in advance."""
+    """Return what prevents a schedule from starting anything, as far as it is known in advance."""
     if schedule.is_enabled and schedule.next_at is None:
         yield "Its time is not valid or never occurs. Change it and save."
     if problem := owner_problem(schedule):
@@ -146,7 +146,7 @@ def problems_of(schedule: Schedule) -> Iterator[str]:
 
 
 def next_times(schedule: Schedule, *, count: int = 5) -> list[datetime]:
-    """Return when a schedule is due next; nothing while it is disabled."""
+    """Return when a schedule is due next; None while it is disabled."""
     if schedule.next_at is None:
         return []
     later = schedule.rhythm.moments(after=schedule.next_at)
@@ -168,7 +168,7 @@ def schedule_of(run: Run) -> Schedule | None:
 
 
 def model_problem(name: str) -> str | None:
-    """Say why a text does not name a model; an empty one replaces none."""
+    """Return why a text does not name a model; an empty text replaces no model."""
     if not name:
         return None
     try:
@@ -187,6 +187,6 @@ def _still_going(due: DueRun) -> int | None:
 
 
 def forget_due_runs() -> int:
-    """Remove the results of due times long ago; count them."""
+    """Remove the results of due times long ago; return how many."""
     old = DueRun.objects.filter(due_at__lt=timezone.now() - KEEP)
     return old.exclude(state=DueRun.State.DUE).delete()[0]

@@ -27,10 +27,10 @@ _COLUMNS = (
 def settle_and_reserve(
     token: uuid.UUID, account: BudgetAccount, amounts: Sequence[Decimal]
 ) -> list[bool] | None:
-    """Take down a worker's account and reserve what fits beside it; None if its lease is gone.
+    """Record a worker's totals and reserve what fits on top of them; None if its lease is gone.
 
-    The account consists of totals, so that reporting it twice changes nothing. The run stops where a
-    call does not fit though nothing is reserved, and once agents outside have spent too much.
+    They are totals, so that reporting them twice changes nothing. The run stops where a call does
+    not fit though nothing is reserved, and once agents outside have spent too much.
     """
     with transaction.atomic():
         leases = Lease.objects.select_for_update(of=("self",)).filter(pk=token)
@@ -53,7 +53,7 @@ def settle_and_reserve(
         run.reserved_usd += won
         lease.spent = [[*use, str(usd)] for use, usd in account.spent.items()]
         lease.reserved_usd = account.reserved_usd + won
-        # Not with every call: workers that count the same model would wait for each other.
+        # Not at every call: workers that count the same model would wait for each other.
         counts = {} if amounts else _counts_since(lease, account)
         lease.save(update_fields=["spent", "reserved_usd", "counted"])
         run.save(update_fields=["spent_usd", "reserved_usd"])
@@ -93,7 +93,7 @@ def _own(run: Run, runs: Sequence[Run]) -> list[MonthlyLimit]:
 def _grant(
     limits: list[MonthlyLimit], amounts: Sequence[Decimal]
 ) -> tuple[list[bool], list[MonthlyLimit]]:
-    """Reserve the amounts that fit below all limits; return which, and the limits that refused."""
+    """Reserve the amounts that fit all limits; return them, and the limits that were exceeded."""
     granted: list[bool] = []
     refusing: list[MonthlyLimit] = []
     for amount in amounts:
@@ -106,7 +106,7 @@ def _grant(
 
 
 def leave_unsettled(lease: Lease) -> None:
-    """Count what a lease still has reserved as perhaps spent: its worker cannot report any more."""
+    """Count what a lease still reserves as possibly spent: its worker can no longer report."""
     if lease.reserved_usd:
         (run,) = _lock_runs(lease.run_id)
         lock_ceilings(run)  # what is reserved and what is spent change together

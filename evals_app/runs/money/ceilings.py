@@ -1,7 +1,7 @@
 """Monthly ceilings: what the site, or the runs of a person, may spend in a month (UTC).
 
-Whoever changes what is spent or reserved has locked the ceilings that apply, after the run and in
-the order of their keys. So what is left is exact, however many processes spend.
+A spender first locks the run, then the applicable ceilings in key order. So the remainder is exact,
+however many processes spend.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,7 +20,7 @@ from evals_app.runs.ground.ledger import ZERO, today
 
 @dataclass(slots=True, eq=False)
 class MonthlyLimit:
-    """A ceiling and what counts towards it; `spent_usd` includes what was perhaps spent."""
+    """A ceiling and what counts towards it; `spent_usd` includes what may have been spent."""
 
     ceiling: Run.Ceiling
     max_usd: Decimal
@@ -38,7 +38,7 @@ class MonthlyLimit:
 
     @property
     def is_used_up(self) -> bool:
-        """Whether nothing is left, whatever becomes of the calls in progress."""
+        """Whether nothing is left, whatever the calls in progress cost."""
         return self.spent_usd >= self.max_usd
 
     def fits(self, amount: Decimal) -> bool:
@@ -46,7 +46,7 @@ class MonthlyLimit:
 
     @property
     def in_words(self) -> str:
-        """Whose ceiling it is, and the numbers."""
+        """The owner of the ceiling, and its numbers."""
         reserved = usd_text(self.reserved_usd)
         in_progress = f" Calls in progress may cost up to {reserved}." if self.reserved_usd else ""
         return (
@@ -56,7 +56,7 @@ class MonthlyLimit:
 
     @property
     def why_refused(self) -> str:
-        """Why nothing starts that costs money; the numbers, and what helps."""
+        """Why nothing that costs money starts, with the numbers and the remedy."""
         return (
             f"{self.in_words} Start it next month, or ask your administrator for a higher ceiling."
         )
@@ -80,7 +80,7 @@ def limits_of(
 ) -> Iterator[MonthlyLimit]:
     """Return ceilings with what counts towards them now.
 
-    Instead of what the lease `but` had reserved so far, `reserved_usd` counts.
+    `reserved_usd` replaces what the lease `but` had reserved so far.
     """
     if not ceilings:
         return
@@ -123,7 +123,7 @@ def next_month(first: date) -> date:
 
 
 def tightest(person: int | None) -> MonthlyLimit | None:
-    """Return the monthly ceiling that leaves a person the least; None if none applies."""
+    """Return the monthly ceiling with the least left for a person; None if none applies."""
     limits = limits_of(list(ceilings_for(person)))
     return min(limits, key=lambda limit: (limit.left_usd, not limit.is_used_up), default=None)
 

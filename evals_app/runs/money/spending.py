@@ -57,7 +57,7 @@ def months() -> list[date]:
 
 
 def spending(first: date, *, by: By, reader: "User | None" = None) -> list[SpentAmount]:
-    """Return what was spent in the month that begins on `first`: days in order, else most first.
+    """Return what was spent in the month from `first`: days in order, anything else by amount.
 
     Only those who may view users read what others spent; a reader of None reads all.
     """

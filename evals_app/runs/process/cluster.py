@@ -36,17 +36,17 @@ log = logging.getLogger(__name__)
 
 TICK_S = 0.2
 ANNOUNCE_S = 10.0
-RETRY_S = 1.0  # how often a database that is away is asked
+RETRY_S = 1.0  # how often an unavailable database is tried
 LEEWAY_S = 10.0  # beyond the grace, before processes are killed
 IMPATIENT_S = 3.0  # the same after a second signal
-SENDER_S = TIMEOUT_S + 1  # what the messages that wait get at the end: one attempt
-_PATIENCE = 2  # so many more signals kill everything
+SENDER_S = TIMEOUT_S + 1  # time for waiting messages at the end: one attempt
+_PATIENCE = 2  # this many further signals kill all processes
 _PR_SET_PDEATHSIG = 1
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class CannotWorkError(CannotError):
-    """Workers cannot be started, or no longer."""
+    """Workers cannot be started, or not restarted."""
 
 
 class Interrupted:
@@ -73,11 +73,12 @@ class Interrupted:
 
 
 class LocalCluster:
-    """Workers of this process. To be entered in the main thread, while there is no other.
+    """Workers of this process. Enter it in the main thread, before there are others.
 
     `grace_s` is how long conversations may still take once the block is left; what is unfinished
-    then goes back to the queue. A second signal meanwhile ends the grace, a third one everything.
-    `kinds` are those of providers whose SDKs are imported before the fork; unless given, of all in use.
+    then goes back to the queue. A second signal meanwhile ends the grace period, a third one kills
+    everything. `kinds` are those of providers whose SDKs are imported before the fork; unless
+    given, of all in use.
     """
 
     def __init__(self, *, grace_s: float = 20.0, kinds: Collection[str] | None = None) -> None:
@@ -96,8 +97,9 @@ class LocalCluster:
         reap()
         announce(processes=settings.WORKERS)
         ensure_schedule()
-        # Once here, instead of a second of CPU in each worker. Modules are no garbage: searching
-        # them for it would take a fifth longer, and the interpreter's end another second.
+        # Once here, instead of a second of CPU in each worker. Modules are never garbage:
+        # collecting over them would take a fifth longer, and slow the interpreter's exit by a
+        # second.
         gc.disable()
         preload(kinds_in_use() if self.kinds is None else self.kinds)
         gc.freeze()
@@ -112,11 +114,11 @@ class LocalCluster:
 
     @property
     def is_alive(self) -> bool:
-        """Whether it works, or soon will again; False once it died too often."""
+        """Whether it works or is about to restart; False once it died too often."""
         return self._sentinel is not None or self._start_at is not None
 
     def tick(self) -> None:
-        """Do what is due, and restart dead or stuck processes. Call it every TICK_S or so.
+        """Do what is due, and restart dead or stuck processes. Call it about every TICK_S.
 
         Raises:
             CannotWorkError: they died too often.
@@ -140,7 +142,7 @@ class LocalCluster:
             self._stop.set()
             self._sign_off(lambda: announce(processes=settings.WORKERS, is_draining=True))
             self._await_end(self._sentinel, give_up=give_up)
-        self._sign_off(self._send_messages)  # no other worker may come for long
+        self._sign_off(self._send_messages)  # there may be no other worker for a long time
         self._end_sender()
         for note in (reap, retire):
             self._sign_off(note)
@@ -183,7 +185,7 @@ class LocalCluster:
         return _between_chores()
 
     def _send_messages(self) -> None:
-        """Send what waits in a process of its own: receivers may be slow, and workers busy."""
+        """Send messages from a separate process: receivers may be slow, and workers busy."""
         if (self._sender is not None and self._sender.is_alive()) or not has_due():
             return
         connections.close_all()  # a connection must not cross a fork
@@ -198,7 +200,7 @@ class LocalCluster:
             self._sender.join(5)
 
     def _problem(self, sentinel: BaseProcess) -> str:
-        """Return what is wrong with the processes; nothing if they work as far as we can see."""
+        """Return what is wrong with the processes; empty if they seem to work."""
         if not sentinel.is_alive():
             return "The process that guards the workers died."
         is_silent = self._watchdog.hear(self._beat.value, now=time.monotonic())
@@ -211,9 +213,9 @@ class LocalCluster:
         return ""
 
     def _restart(self, problem: str) -> None:
-        """Kill what is left, and plan a new start unless there were too many."""
+        """Kill what is left, and schedule a restart unless there were too many."""
         self._kill()
-        self._chores_at = 0.0  # their work is given back at once
+        self._chores_at = 0.0  # their work returns to the queue at once
         pause = self._restarts.next_pause(now=time.monotonic())
         if pause is None:
             self._start_at = None
@@ -243,14 +245,14 @@ class LocalCluster:
         group = sentinel.pid
         if group is not None:
             _kill_group(group, signal.SIGKILL)
-        sentinel.kill()  # it may not have a group of its own yet
+        sentinel.kill()  # it may not have its own group yet
         sentinel.join(5)
         give_up = time.monotonic() + 2  # the process that waits for them may need a moment
         while group is not None and _kill_group(group, 0) and time.monotonic() < give_up:
             time.sleep(0.02)
 
     def _sign_off(self, note: Callable[[], object]) -> None:
-        """Write what others should know of our end, if the database lets us."""
+        """Record our shutdown if the database is reachable."""
         try:
             note()
         except AWAY as error:
@@ -276,7 +278,7 @@ def look_after(
     stop: Interrupted,
     is_over: Callable[[], bool] = lambda: False,
 ) -> None:
-    """Keep a cluster going until it is over or a signal comes.
+    """Keep a cluster running until it has ended or a signal arrives.
 
     Raises:
         CannotWorkError: its processes died too often.
@@ -288,7 +290,7 @@ def look_after(
 
 @cache
 def die_with_parent() -> None:
-    """Make every process that is forked from now on die when its parent does."""
+    """Make every process forked from now on die with its parent."""
     follow: Callable[[], None] | None = None
 
     def note_parent() -> None:

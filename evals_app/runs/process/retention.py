@@ -1,8 +1,8 @@
-"""Retention: remove transcripts of old runs, and files that nothing names.
+"""Retention: remove transcripts of old runs, and files that nothing refers to.
 
-Results and the snapshot stay, so a run can still run again. What goes is transcripts, what judges
-were asked and answered, and calls kept for conversations that were cut short. Conversations that
-people have reviewed stay whole.
+Results and the snapshot stay, so a run can still run again. Removed are transcripts, prompts and
+answers of judges, and calls kept for conversations that were cut short. Conversations that people
+have reviewed stay whole.
 """
 
 import logging
@@ -41,9 +41,9 @@ log = logging.getLogger(__name__)
 
 AT_ONCE = 500  # executions of one transaction: other writers wait for each
 FILES_AT_ONCE = 100  # the same of contents
-KEEP_LAST = 1  # runs of each suite whose transcripts stay, however old
+KEEP_LAST = 1  # runs of each suite whose transcripts stay at any age
 SCHEDULE = "prune transcripts"
-HOUR = 3  # of the day, UTC, when fewest people wait for a worker
+HOUR = 3  # hour of the day (UTC) when the fewest people wait for a worker
 
 # Cases of snapshots are canonical JSON, so there is no other way to write it.
 _NAMES = '"sha256":"'
@@ -52,7 +52,7 @@ _NAME = re.compile(f"{_NAMES}([0-9a-f]{{64}})")
 
 @dataclass(frozen=True)
 class Pruned:
-    """How many rows were, or would be, emptied or removed."""
+    """The numbers of rows that were, or would be, emptied or removed."""
 
     transcripts: int = 0
     judged: int = 0  # grades that kept what a judge was asked
@@ -63,10 +63,10 @@ class Pruned:
 
 
 def due_runs(*, older_than_days: int, keep_last: int = KEEP_LAST) -> QuerySet[Run]:
-    """Return the runs that ended longer ago, oldest first, but for kept ones and each suite's last.
+    """Return the runs that ended before that, oldest first, except kept ones and each suite's last.
 
-    The last whole runs of a suite stay, and the last others; trial runs do not count, nor does what
-    grades conversations again.
+    The last whole runs of a suite stay, and the last partial ones; trial runs and runs that grade
+    conversations again do not count.
     """
     ended = Run.objects.exclude(status__in=Run.OPEN)
     in_suite = Window(RowNumber(), partition_by=["suite_slug", "is_whole"], order_by="-pk")
@@ -81,7 +81,7 @@ def due_runs(*, older_than_days: int, keep_last: int = KEEP_LAST) -> QuerySet[Ru
 def _not_kept(runs: QuerySet[Run]) -> QuerySet[Run]:
     """Leave out runs whose transcripts stay: pinned ones, and the baselines of suites.
 
-    What grades the conversations of another run again keeps the transcripts of that run, too.
+    A run that grades the conversations of another one keeps that run's transcripts, too.
     """
     baselines = Suite.objects.exclude(baseline=None).values("baseline")
     kept = Q(is_pinned=True) | Q(pk__in=baselines)
@@ -95,9 +95,9 @@ def count_prunable(run: Run) -> Pruned:
 
 
 def _prunable(executions: Any) -> tuple[QuerySet[Any], ...]:
-    """Return what pruning takes from executions: nothing from those that people have reviewed.
+    """Return what pruning would remove from executions: nothing from reviewed ones.
 
-    An execution is reviewed, too, where another one grades its conversation again.
+    An execution also counts as reviewed if another one that regrades its conversation was.
     """
     current = Review.objects.filter(withdrawn_at=None)
     reviewed = current.values("execution")
@@ -112,14 +112,14 @@ def _prunable(executions: Any) -> tuple[QuerySet[Any], ...]:
 
 
 def count_reviewed(run: Run) -> int:
-    """Return of how many executions of a run people's reviews keep the transcripts."""
+    """Count the executions of a run whose transcripts stay because people reviewed them."""
     current = Q(reviews__isnull=False, reviews__withdrawn_at=None)
     again = Q(regrades__reviews__isnull=False, regrades__reviews__withdrawn_at=None)
     return run.executions.filter(current | again).distinct().count()
 
 
 def prune_run(run: Run) -> Pruned | None:
-    """Remove the transcripts of a run, or what is left of them; None if they stay, or it was resumed."""
+    """Remove the remaining transcripts of a run; None if they stay, or it was resumed."""
     ours = (
         _not_kept(Run.objects.filter(pk=run.pk))
         .filter(finished_at__lt=timezone.now())
@@ -129,7 +129,7 @@ def prune_run(run: Run) -> Pruned | None:
     total = Pruned()
     for start in range(0, len(ids), AT_ONCE):
         with transaction.atomic():
-            # Locked, so that it is not pinned or resumed between this look and the end of the batch.
+            # Locked, so that it is not pinned or resumed before the end of the batch.
             if not ours.select_for_update().exists():
                 return None
             total += _prune_executions(ids[start : start + AT_ONCE])
@@ -138,13 +138,13 @@ def prune_run(run: Run) -> Pruned | None:
 
 def _prune_executions(ids: list[int]) -> Pruned:
     transcripts, judged, paid_calls = _prunable(ids)
-    # Before the transcripts: whose conversation stays is read from the same rows.
+    # Before the transcripts: the same rows decide which conversations stay.
     Trace.objects.filter(execution__in=transcripts.values("pk")).delete()
     return Pruned(transcripts.delete()[0], judged.update(calls=[]), paid_calls.delete()[0])
 
 
 def remove_unnamed_files() -> int:
-    """Remove contents that no turn and no snapshot names, and nobody wanted for a day; count them."""
+    """Remove contents unused for a day that no turn or snapshot names; return how many."""
     unnamed = set(Attachment.objects.only_unused().values_list("pk", flat=True))
     for named in _named_files():
         unnamed -= named
@@ -152,7 +152,7 @@ def remove_unnamed_files() -> int:
             return 0
     ids = sorted(unnamed)
     return sum(
-        # Asked again: by now something may name it.
+        # Checked again: by now something may name it.
         Attachment.objects.only_unused()
         .filter(pk__in=ids[start : start + FILES_AT_ONCE])
         .delete()[0]
@@ -161,7 +161,7 @@ def remove_unnamed_files() -> int:
 
 
 def _named_files() -> Iterator[set[str]]:
-    """Return SHA-256s that are named: by turns, then by snapshots, which take longer to read."""
+    """Yield SHA-256s in use: by turns, then by snapshots, which take longer to read."""
     shown = Turn.objects.exclude(files=[]).values_list("files", flat=True)
     yield {file["sha256"] for files in shown.iterator() for file in files if "sha256" in file}
     frozen = SnapshotCase.objects.filter(
@@ -175,7 +175,7 @@ PRUNE_S = 300.0  # a night
 
 
 def prune_as_scheduled() -> dict[str, int]:
-    """Prune as the settings demand, for a limited time: a worker has more to do. The rest comes next."""
+    """Prune as the settings demand, for a limited time; the next call continues."""
     until = time.monotonic() + PRUNE_S
     remove_forgotten_staged()
     forget_due_runs()
@@ -184,7 +184,7 @@ def prune_as_scheduled() -> dict[str, int]:
     if files:
         log.info("Removed %d files that nothing names.", files)
     runs, total = 0, Pruned()
-    days = settings.EVALS_KEEP_TRANSCRIPTS_DAYS  # 0: for ever
+    days = settings.EVALS_KEEP_TRANSCRIPTS_DAYS  # 0: forever
     due = due_runs(older_than_days=days) if days else Run.objects.none()
     for run in due.defer("summary"):
         if time.monotonic() >= until:
@@ -198,10 +198,10 @@ def prune_as_scheduled() -> dict[str, int]:
 
 
 def ensure_schedule() -> None:
-    """Have transcripts and files pruned every day."""
+    """Schedule the daily pruning of transcripts and files."""
     schedules = Schedule.objects.filter(name=SCHEDULE)
-    # Workers that start at the same moment may write two: pruning twice does no harm, and the next
-    # one that starts leaves only the first.
+    # Workers that start at the same moment may write two. Pruning twice is harmless, and the next
+    # worker to start keeps only the first.
     first = schedules.order_by("pk").first()
     if first is None:
         now = timezone.now()

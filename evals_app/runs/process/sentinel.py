@@ -18,14 +18,14 @@ from evals_app.runs.ground.queues import Flag, MessageQueue, Timer
 
 log = logging.getLogger(__name__)
 
-# Workers give way to a web server and a database on the same machine: people wait for those.
+# A web server and a database on the same machine go first: people wait for those.
 NICE = 10
 
 
 class PatientBroker:
-    """A broker that has nothing to give while it is away, instead of failing, and stores no statistics.
+    """A broker that returns nothing, instead of failing, while unavailable; keeps no statistics.
 
-    django-q2 lets a process die of a broker that fails, which delays tickets by ten seconds.
+    In django-q2 a failing broker ends the process, which delays tickets by ten seconds.
     """
 
     def __init__(self, broker: Broker, *, pause_s: float = 1.0) -> None:
@@ -62,7 +62,7 @@ class PatientBroker:
         try:
             self._broker.acknowledge(ticket)
         except queue_faults(*AWAY) as error:
-            # It comes again after `retry` seconds, and then finds nothing to do.
+            # It is delivered again after `retry` seconds, and then finds nothing to do.
             log.warning("A ticket could not be taken out of the queue. (%s)", error)
             connection.close()
 
@@ -70,7 +70,7 @@ class PatientBroker:
 class Sentinel(q_cluster.Sentinel):  # type: ignore[misc]  # django-q2 is untyped
     """django-q2's own, without shared locks, and deaf to signals that are meant for the command.
 
-    To be made in a process of its own: making it is its whole work. `stop` asks it to end, and
+    Create it in a process of its own: the constructor does all the work. `stop` asks it to end, and
     `beat` is the moment at which it last looked after its processes.
     """
 
@@ -81,7 +81,7 @@ class Sentinel(q_cluster.Sentinel):  # type: ignore[misc]  # django-q2 is untype
         super().__init__(stop, Flag(), uuid.uuid4(), PatientBroker(get_broker()))
 
     def start(self) -> None:
-        # A group of its own, so that the command can kill all of it at once.
+        # A process group of its own, so that the command can kill all of it at once.
         os.setpgrp()
         os.nice(NICE)
         # Only the command reacts to SIGTERM. A service manager may send it to all processes, and work that
@@ -100,7 +100,7 @@ class Sentinel(q_cluster.Sentinel):  # type: ignore[misc]  # django-q2 is untype
         return process
 
     def stop(self) -> None:
-        # It may be waiting for a busy worker or a database that is away. What it has are
-        # tickets: new ones are issued.
+        # It may be waiting for a busy worker or an unavailable database. Its tickets are
+        # replaceable: new ones are issued.
         self.pusher.kill()
         super().stop()

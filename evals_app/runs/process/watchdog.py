@@ -18,8 +18,8 @@ WITHIN_S = 600.0
 class Watchdog:
     """Follows one cluster, from its start to its end.
 
-    Too long are `silent_s` without a sign of life, and `idle_s` in which runs waited while all
-    processes were idle. Times are those of `time.monotonic`.
+    A restart is due after `silent_s` without a heartbeat, or `idle_s` in which runs waited while
+    all processes were idle. Times are those of `time.monotonic`.
     """
 
     silent_s: float
@@ -31,7 +31,7 @@ class Watchdog:
 
     def hear(self, beat: float, *, now: float) -> bool:
         """Note the last sign of life; return whether it is too old."""
-        # At most a second each: while we were stopped ourselves, we heard nothing.
+        # At most a second each: while we were suspended ourselves, we heard nothing.
         since = 0.0 if self._looked_at is None else min(now - self._looked_at, 1.0)
         self._silent_for = 0.0 if beat != self._beat else self._silent_for + since
         self._beat, self._looked_at = beat, now
@@ -49,12 +49,12 @@ class Watchdog:
 
 @dataclass
 class Restarts:
-    """How often a cluster may be restarted: five times in ten minutes, after ever longer pauses."""
+    """Limits restarts of a cluster: five in ten minutes, after increasing pauses."""
 
     _at: deque[float] = field(default_factory=lambda: deque(maxlen=MAX_RESTARTS))
 
     def next_pause(self, *, now: float) -> float | None:
-        """Count one; give the seconds to wait before it, or None if it is one too many."""
+        """Count a restart; return the seconds to wait before it, or None if there were too many."""
         while self._at and now - self._at[0] >= WITHIN_S:
             self._at.popleft()
         if len(self._at) == MAX_RESTARTS:

@@ -1,7 +1,7 @@
 """The loop of a worker process, which works on the runs that wait, on several at once.
 
-Most of what a conversation does is waiting: for a reply, or for a provider that asked to be left
-alone. Meanwhile its process adopts other runs, so that none of them has to wait for it.
+Most of what a conversation does is waiting: for a reply, or for a provider that is rate-limiting
+us. Meanwhile its process adopts other runs, so that they do not wait for it.
 """
 
 import asyncio
@@ -33,20 +33,20 @@ MAX_RUNS = 100  # of one process
 LOOK_S = 0.25  # how often a busy process looks for a run that no process has taken
 SIGN_OF_LIFE_S = 1.0
 STDERR = 2  # what replaces sys.stderr, as in tests, may have no file below it
-PULSE_S_PER_RUN = 0.05  # so that the pulses of many runs leave the database its peace
+PULSE_S_PER_RUN = 0.05  # so that many heartbeats do not overload the database
 
-# Seconds that conversations may still take once the worker is asked to stop; negative: it is not.
-# Made by the worker command before it forks. A RawValue has no lock that a death could keep.
+# Seconds that conversations may still take once the worker is asked to stop; negative before. Made
+# by the worker command before it forks. A RawValue has no lock that a dying process could keep.
 GRACE = multiprocessing.RawValue("d", -1.0)
 
 
 def work() -> dict[str, int]:
-    """Work until no run waits for this process; gives a few counts."""
+    """Work until no run waits for this process; return a few counts."""
     loop = WorkerLoop()
     with limited_memory(settings.EVALS_MEMORY_MB):
         async_to_sync(loop.work)()
     if loop.is_closing:
-        call_workers()  # what it left goes to others
+        call_workers()  # other processes take what is left
     return dict(loop.counts)
 
 
@@ -62,8 +62,8 @@ class WorkerLoop:
         self._ends_at = time.monotonic() + settings.EVALS_SHIFT_S * random.uniform(0.5, 1.0)
 
     async def work(self) -> None:
-        # Past a lease time without a sign of life others have the rows, and this process would only be
-        # in their way.
+        # After a lease time without a heartbeat other processes have the rows, and this one would
+        # only interfere.
         async with (
             standing_still_kills(after_s=settings.EVALS_LEASE_S),
             exporting() as self._exporter,
@@ -79,13 +79,13 @@ class WorkerLoop:
                     at_work, timeout=LOOK_S, return_when=asyncio.FIRST_COMPLETED
                 )
 
-    # Leases are opened, asked for suspects and ended in the one thread that has the database.
+    # Leases are opened, checked for suspects and ended in the one thread that uses the database.
 
     def _take_next(self) -> HeldLease | None:
         if self.is_closing or len(self._leases) >= MAX_RUNS:
             return None
         if any(lease.holds_suspects for lease in self._leases):
-            return None  # who dies of one must not take another run along
+            return None  # a crash caused by a suspect must not affect other runs
         mine = {lease.run_id for lease in self._leases}
         not_these = mine | self._broken
         try:
@@ -103,7 +103,7 @@ class WorkerLoop:
 
     @property
     def is_closing(self) -> bool:
-        """Whether it is to begin nothing more: it has to stop, has grown too large, or is old."""
+        """Whether it starts nothing more: it has to stop, has grown too large, or is old."""
         has_to_stop = GRACE.value >= 0
         largest_kb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         is_too_large = largest_kb >= settings.Q_CLUSTER["max_rss"]
@@ -151,9 +151,9 @@ def limited_memory(megabytes: int) -> Iterator[None]:
 
 @asynccontextmanager
 async def standing_still_kills(*, after_s: float) -> AsyncIterator[None]:
-    """End this process, with a traceback, when its event loop is blocked for so long.
+    """End this process with a traceback when its event loop is blocked for this long.
 
-    The clock is C's own: it strikes even while code that never lets go of the interpreter runs.
+    The timer runs in C: it fires even while some code never releases the interpreter lock.
     """
 
     async def show_life() -> None:

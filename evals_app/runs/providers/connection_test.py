@@ -1,4 +1,4 @@
-"""Try a provider: one short call with what is saved, and what came of it in words."""
+"""Test a provider with one short call and its saved settings, and describe the result."""
 
 import asyncio
 import os
@@ -27,7 +27,7 @@ _MAX_ANSWER = 80
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """What came of it, as a sentence for people."""
+    """The result, as a sentence for people."""
 
     is_well: bool
     sentence: str
@@ -49,7 +49,7 @@ async def try_provider(
     except TimeoutError:
         sentence = f"{provider.provider} did not answer within {GIVE_UP_S:g} s."
     except ProviderError as error:
-        # Without the words about retries: there were none.
+        # Without the sentence about retries: there were none.
         problem = (
             f"{provider.provider} {error.attempts[-1].error}" if error.attempts else str(error)
         )
@@ -94,7 +94,7 @@ def _cost(usd: Decimal | None) -> str:
 
 
 def _hint(provider: ProviderSpec, error: ProviderError) -> str:
-    """Return what is often wrong where there is nothing at an address."""
+    """Return the usual causes when nothing answers at an address."""
     kind = KINDS[provider.kind]
     if error.status != _NOT_FOUND or kind.api != "openai" or provider.base_url is None:
         return ""

@@ -1,6 +1,6 @@
 """What all processes share of the providers: parallel calls, calls per minute, and rate limits.
 
-The lane of an agent over HTTP is shared in the same way.
+The limits of an agent over HTTP are shared in the same way.
 
 Locks are taken after those of leases, executions and runs, providers in the order of their slugs.
 """
@@ -27,8 +27,8 @@ def share_places(
 ) -> dict[str, int] | None:
     """Return how many calls at once a worker may make of each limited provider from now on.
 
-    `ordered` is what it was given before. None: the lease is gone. What live leases are granted
-    never exceeds a limit, all together.
+    `ordered` is what it was given before. None: the lease is gone. The grants of all live leases
+    together never exceed a limit.
     """
     with transaction.atomic():
         mine = Lease.objects.select_for_update().filter(pk=token).first()
@@ -51,7 +51,7 @@ def share_places(
                 others=[asked[slug] for asked in others if slug in asked],
             )
             grants[slug] = {
-                # A lower number is given back at the next pulse: until it is heard, more may begin.
+                # A reduction takes effect at the next heartbeat; until then, more calls may begin.
                 "granted": max(standing.under_way, places[slug], had),
                 "wanted": standing.wanted,
                 "waited": 0 if places[slug] else waited + 1,
@@ -64,16 +64,16 @@ def share_places(
 def fair_places(
     limit: int, *, wanted: int, had: int, waited: int, others: Sequence[Mapping[str, int]]
 ) -> int:
-    """Return one worker's places: all that are free, or its fair share where others go without.
+    """Return one worker's slots: all free ones, or its fair share if others have none.
 
-    `waited` is for how many pulses it has had none. With fewer places than workers they take
-    turns: the worker that has one gives it up, the one that has waited longest takes it.
+    `waited` is the number of heartbeats for which it has had none. With fewer slots than workers
+    they take turns: a worker gives up its slot to the one that has waited longest.
     """
     free = limit - sum(claim["granted"] for claim in others)
     claims = [claim for claim in others if claim["wanted"]]
     fair = limit // (1 + len(claims))
     if not claims:
-        return max(0, free)  # no other wants any: none is worth a wait
+        return max(0, free)  # no other worker needs any: there is nothing to wait for
     if fair:
         is_any_short = any(claim["granted"] < min(claim["wanted"], fair) for claim in claims)
         return max(0, min(wanted, free, fair) if is_any_short else min(wanted, free))
@@ -83,7 +83,7 @@ def fair_places(
 
 
 def leave_alone(blocks: Mapping[str, Block]) -> None:
-    """Let all processes wait for providers; this never shortens a wait."""
+    """Make all processes wait for providers; this never shortens a wait."""
     for slug, block in sorted(blocks.items()):
         until = Now() + timedelta(seconds=block.for_s)
         ProviderState.objects.filter(
@@ -103,7 +103,7 @@ def blocks(slugs: Iterable[str]) -> dict[str, Block]:
 
 
 def book_calls(provider: ProviderSpec | RateGroup, count: int) -> float:
-    """Book moments for so many calls, evenly spread; give the seconds until the first of them."""
+    """Reserve evenly spaced times for `count` calls; return the seconds until the first."""
     if provider.requests_per_minute is None:
         return 0.0
     with transaction.atomic():

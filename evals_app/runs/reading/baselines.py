@@ -22,7 +22,7 @@ Baseline = int | Literal["latest", "pinned"]
 def find_baseline(suite: Suite, chosen: Baseline | None, say: Callable[[str], None]) -> Run | None:
     """Return the baseline of a new run: the chosen one, else the suite's own.
 
-    What keeps it from being compared with goes to `say`. None: there is no baseline, or no latest run yet.
+    Obstacles to a comparison with it go to `say`. None: there is no baseline, or no latest run yet.
     """
     runs = Run.objects.defer("summary")
     if chosen == "latest":
@@ -50,7 +50,7 @@ def find_baseline(suite: Suite, chosen: Baseline | None, say: Callable[[str], No
 def last_passed(suite: Suite) -> Run | None:
     """Return the last whole run of a suite that passed; None if none did.
 
-    One that failed against its baseline would forgive the next try what it was failed for.
+    A run that failed against its baseline would let the next one repeat the same regression.
     """
     passed = Run.objects.suite_verdicts().filter(suite=suite, verdict=Run.Verdict.PASSED)
     return passed.defer("summary").order_by("-pk").first()
@@ -77,9 +77,9 @@ def gates_of(run: Run, suite: SuiteSpec) -> GatesSpec:
 
 
 def had_baseline(run: Run) -> bool:
-    """Whether a run that has no baseline should have one, so that its gates must not be passed over.
+    """Whether a run that has no baseline should have one, so that its gates must not be ignored.
 
-    A baseline was chosen for it, or its suite had one. Where the suite was deleted, no one knows.
+    A baseline was chosen for it, or its suite had one. If the suite was deleted, this is unknown.
     """
     if run.rerun_of is not None and had_baseline(run.rerun_of):
         return True
@@ -89,7 +89,7 @@ def had_baseline(run: Run) -> bool:
 def regressions_of(
     run: Run, gates: GatesSpec, *, digests: Mapping[str, str], checks: Mapping[str, str]
 ) -> Regressions | None:
-    """Return what compares a run with its baseline; None if no gate asks, or it has none.
+    """Return the comparison of a run with its baseline; None if no gate needs it, or it has none.
 
     `digests` are the content of its cases by name, `checks` the counts of their checks.
     """
@@ -106,7 +106,7 @@ def regressions_of(
 
 
 def _remarks(base: Run, run: Run) -> list[str]:
-    """Name what measured the runs differently, each part with its first value."""
+    """Name what made the runs measure differently, each part with its first value."""
     try:
         parts = snapshot_differences(base.snapshot.content, run.snapshot.content)
     except UnreadableSnapshotError:

@@ -1,4 +1,4 @@
-"""The history of a case: what came of it from run to run, and what was changed in between, by whom.
+"""The history of a case: its results from run to run, and who changed what in between.
 
 A case is known by the name of its suite and its own; renamed, it is a new one.
 """
@@ -45,7 +45,7 @@ MAX_EDITS = 5  # of one part, the newest
 
 _SHOWN = 50  # values of a case that differ
 
-# In whose histories edits of a part are noted.
+# Whose histories record the edits of a part.
 _EDITED: Mapping[SnapshotPart, tuple[type[Model], ...]] = {
     SnapshotPart.CASE: (Case,),
     SnapshotPart.AGENT: (Agent, Provider),
@@ -60,7 +60,7 @@ _EDITED: Mapping[SnapshotPart, tuple[type[Model], ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class CaseEdit:
-    """A change that a person made, as the history of what they changed notes it."""
+    """A change that a person made, as recorded in the history of the changed object."""
 
     by: str  # username
     at: datetime
@@ -95,7 +95,7 @@ class HistoryEntry:
 
     @property
     def covers(self) -> str:
-        """What its run was, in words; empty for a run of the whole suite."""
+        """Return a description of its run; empty for a run of the whole suite."""
         again = f"run {self.run.grades_of_id} graded again"
         is_named = self.run.grades_of_id is None or again in self.run.covers
         return self.run.covers if is_named else again
@@ -108,7 +108,7 @@ class HistoryEntry:
         return replace(self, parts=tuple(parts))
 
 
-# Trial runs prove nothing, and settlements run an older version once more.
+# Trial runs prove nothing, and settlements run an older version again.
 COUNTED = Q(run__is_tryout=False, run__settlement=None)
 
 
@@ -222,7 +222,7 @@ class _Differences:
     def _of_case(self, before: CaseResult, after: CaseResult) -> PartDifferences:
         left, right = map(self._case, (before, after))
         if left is None or right is None:
-            return PartDifferences(SnapshotPart.CASE, ())  # edited, but nobody can read how
+            return PartDifferences(SnapshotPart.CASE, ())  # edited; difference unreadable
         values = [
             difference
             for difference in differences(left, right)

@@ -1,4 +1,4 @@
-"""Runs read so that they can be compared: what came of them, case by case, and what differs."""
+"""Read runs for a comparison: their results, case by case, and what differs."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -60,7 +60,7 @@ class ComparisonRun:
 
 @dataclass(frozen=True, slots=True)
 class ComparisonHead:
-    """A run against the base; `differences` is None if what they were started with is unknown."""
+    """A run against the base; `differences` is None if their snapshots are unknown."""
 
     run: Run
     cases: HeadCases
@@ -178,7 +178,7 @@ def changed_checks(
 
 
 def comparison_json(comparison: Comparison, cases: Iterable[ComparedCase], **page: Any) -> Json:
-    """Return a comparison as REST answers it; `page` says which of its cases these are."""
+    """Return a comparison as REST answers it; `page` is the part of the cases to include."""
     cases = list(cases)
     checks = changed_checks(comparison, cases)
     ids = [run.run.pk for run in comparison.runs]

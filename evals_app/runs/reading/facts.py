@@ -1,4 +1,4 @@
-"""What the summary of a run is computed from: the rules that it was started with, and its rows."""
+"""The inputs of a run's summary: the rules that it was started with, and its rows."""
 
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
@@ -15,7 +15,7 @@ CHUNK = 2000  # rows read at once
 def with_rules_of(run: Run, suite: SuiteSpec) -> SuiteSpec:
     """Return a suite with the rules that count for a run of it."""
     rules: dict[str, Any] = {"gates": gates_of(run, suite)}
-    if run.settlement_id is not None:  # some cases run more often say nothing about the whole suite
+    if run.settlement_id is not None:  # a part proves nothing about the whole
         rules = {"gates": GatesSpec(), "run_rule": "all_cases"}
     return suite.model_copy(update=rules)
 
@@ -26,7 +26,7 @@ def facts_of(
     cases: Collection[str] | None = None,
     others: Mapping[int, tuple[str, float | None]] | None = None,
 ) -> Iterator[Fact]:
-    """Return what came of each execution, in the order of the cases; `cases` are the wanted ones.
+    """Return the result of each execution, in the order of the cases; `cases` limits them.
 
     `others` are verdicts and scores by execution in place of those that were recorded.
     """

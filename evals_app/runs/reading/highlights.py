@@ -1,6 +1,7 @@
-"""What is worth a look in the last whole runs of a suite: flaky, slow and dear cases, checks that never failed.
+"""What is worth a look in a suite's last runs: flaky or expensive cases, checks that never failed.
 
-Only so many runs are read as a page can wait for; of a run that is too large alone, its first part.
+Only as many runs are read as a page can wait for; of a single run that is too large, the first
+part.
 """
 
 from collections import defaultdict
@@ -23,9 +24,9 @@ MAX_RUNS = 10
 MAX_EXECUTIONS = 20_000
 MAX_RESULTS = 30_000  # of cases; they are smaller
 SHOWN = 10  # of each list
-MIN_GRADES = 5  # fewer say nothing about a check
+MIN_GRADES = 5  # fewer prove nothing about a check
 
-_CANDIDATES = 100  # cases of which it is asked how often their verdict changed
+_CANDIDATES = 100  # cases whose verdict changes are counted
 _DECIDED = (Verdict.PASSED, Verdict.FAILED)
 
 
@@ -43,7 +44,7 @@ class RunSpan:
 
 @dataclass(frozen=True, slots=True)
 class FlakyCase:
-    """A case whose verdict changes though nobody edits it."""
+    """A case whose verdict changes although no one edits it."""
 
     name: str
     runs: int  # that decided it
@@ -169,7 +170,7 @@ def _flakiness(name: str, rows: Sequence[CaseResult], settings: "_Settings") -> 
 
 
 class _Settings:
-    """What the runs were started with, but for their cases."""
+    """Return what the runs were started with, except their cases."""
 
     def __init__(self, span: RunSpan) -> None:
         self._names = {run.pk: run.snapshot_id for run in span.runs}
@@ -192,12 +193,12 @@ class _Settings:
         return {part.part for part in parts} <= {SnapshotPart.PRICES, SnapshotPart.RUN}
 
 
-# Slow and dear cases
+# Slow and expensive cases
 
 
 def _highest(executions: QuerySet[Execution], column: str) -> list[tuple[str, float, float]]:
     """Return the cases whose executions take the most, with the average and the highest of each."""
-    # What takes less than a millisecond is not slow; what is free is not dear.
+    # What takes less than a millisecond is not slow; free cases cannot be expensive.
     least = {"time_ms__gte": 1} if column == "time_ms" else {f"{column}__gt": 0}
     rows = executions.filter(**least).values("case")
     rows = rows.annotate(average=Avg(column), highest=Max(column)).order_by("-average", "case")
@@ -223,7 +224,7 @@ def _most(span: RunSpan, names: Iterable[str]) -> dict[tuple[str, str], int]:
 
 
 def _sure(span: RunSpan) -> list[SureCheck]:
-    # The executions of a run follow each other, so a database need not read the grades of others.
+    # The executions of a run are contiguous, so a database need not read the grades of others.
     runs = Execution.objects.filter(run__in=span.ids).order_by().values("run")
     near = Q(pk__in=[])
     for ends in runs.annotate(first=Min("pk"), last=Max("pk")):

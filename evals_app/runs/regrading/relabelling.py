@@ -1,4 +1,4 @@
-"""Grade the answers that people labelled again, by the suite as it is now: is a new wording better?"""
+"""Regrade labelled answers by the suite as it is now: is a new wording better?"""
 
 from collections.abc import Iterator
 from decimal import Decimal

@@ -1,7 +1,7 @@
-"""Grade the stored conversations of a run again: no agent is asked, and only new questions to judges cost.
+"""Regrade the stored conversations of a run: only new questions to judges cost money.
 
 It is a run like any other: leases, ceilings, reports and the end of a run are the same. Each of its
-executions names the one whose conversation it grades (`Execution.source`).
+executions refers to the one whose conversation it grades (`Execution.source`).
 """
 
 import json
@@ -48,7 +48,7 @@ MAX_NAMED = 100  # cases that are noted as left out, of each kind
 
 @dataclass
 class RegradePlan:
-    """What is to be graded again, by which checks and judges.
+    """What to grade again, and by which checks and judges.
 
     `left_out` has the names of cases that cannot be graded: `changed` (the agent would see another
     conversation today), `gone` (the suite no longer has them), `pruned` (their transcripts were
@@ -67,7 +67,7 @@ class RegradePlan:
 
     @property
     def reuses_answers(self) -> bool:
-        """Whether identical questions to judges get their stored answers; not to measure noise."""
+        """Whether identical questions to judges reuse stored answers; not to measure noise."""
         return self.trials == 1
 
     def contents(self, positions: Collection[int]) -> dict[int, str]:
@@ -140,8 +140,8 @@ def plan_regrade(
     """Find out what would be graded again, of a run that has ended.
 
     The suite's checks are those of today or those of the run; `judge` replaces the run's judge, but
-    none that a check names itself. `cases` are names, `executions` keys of the run's own. `trials` is
-    how often each conversation is graded: more than once shows how steady the judge is.
+    not one that a check names itself. `cases` are names, `executions` keys of the run's own.
+    `trials` is how often each conversation is graded: more than once shows how steady the judge is.
 
     Raises:
         CannotStartError: there is nothing to grade, or something is missing.

@@ -49,13 +49,13 @@ class SettlementPlan:
 
     @property
     def most_trials(self) -> int:
-        """How many conversations there are at most."""
+        """The maximum number of conversations."""
         return LOOKS[-1].trials * len(self.sides) * len(self.suspicion.suspects)
 
 
 @dataclass(frozen=True)
 class SettlementPrice:
-    """Forecasts for each version that would run: of usual numbers of trials, and of the most.
+    """Forecasts for each version that would run: for the usual and the maximum number of trials.
 
     Costs are in USD, None if the price of a model is unknown.
     """
@@ -197,7 +197,7 @@ def _stand_in(base: Run, names: list[str]) -> str:
 def _why_not_run(
     run: Run, names: list[str], *, environ: Mapping[str, str] = os.environ
 ) -> list[str]:
-    """Return what keeps the frozen version of a run from running now."""
+    """Return the obstacles to running the frozen version of a run now."""
     try:
         frozen = SnapshotSpec.read(run.snapshot.content)
         positions = list(positions_of(run, names).values())

@@ -1,7 +1,7 @@
 """Settle two runs: one look after the other, each a run of either version with the open suspects.
 
-The rows are the truth: `advance` may be called at any time, by any number of processes. Who locks the
-settlement evaluates a look; who writes the key of a run first starts it.
+The rows are the truth: `advance` may be called at any time, by any number of processes. The process
+that locks the settlement evaluates a look; the first to write the key of a run starts it.
 """
 
 import logging
@@ -100,7 +100,7 @@ def advance_safely(settlement_id: int) -> None:
 
 
 def _evaluate(settlement: Settlement) -> None:
-    """Take over what the runs of the current look showed, if all of them have ended."""
+    """Record the results of the current look if all of its runs have ended."""
     keys = [_key(settlement, side) for side in settlement.sides]
     runs = list(Run.objects.filter(idempotency_key__in=keys).defer("summary").order_by("pk"))
     if len(runs) < len(keys) or any(run.is_open for run in runs):
@@ -168,7 +168,7 @@ def _start_missing_runs(settlement: Settlement) -> None:
 
 
 def _key(settlement: Settlement, side: Run) -> str:
-    """Return the key of a run of the current look, which there can be once."""
+    """Return the unique key of a run of the current look."""
     return f"settlement:{settlement.pk}:{settlement.look}:{side.pk}"
 
 

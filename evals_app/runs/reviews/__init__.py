@@ -1,4 +1,4 @@
-"""What people say about grades, and what follows from it.
+"""People's reviews of grades, and their consequences.
 
 Only grades are overruled; verdicts follow by the rules of `engine.verdicts.scoring`. `decisions`
 keeps `ReviewedVerdict` and the run's reviewed summary up to date under the run's lock, and reads

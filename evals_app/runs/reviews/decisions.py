@@ -1,7 +1,7 @@
 """The results of executions and of their run with the decisions of people.
 
-What a run recorded never changes. Beside it, `ReviewedVerdict` has the verdict of each execution of
-which people overruled a grade, and `Run.reviewed` the result of the run with those verdicts.
+What a run recorded never changes. `ReviewedVerdict` has the verdict of each execution in which
+people overruled a grade, and `Run.reviewed` the result of the run with those verdicts.
 """
 
 from collections import defaultdict
@@ -62,7 +62,7 @@ def counting_reviews(executions: Iterable[int]) -> Any:
 
 
 def write_reviewed(run: Run, executions: Iterable[int]) -> None:
-    """Write what people's decisions make of some executions of a run, and of the run.
+    """Update the results of some executions and of their run with people's decisions.
 
     The caller has locked the run.
 
@@ -129,7 +129,7 @@ def _decide(
 
 
 def _trial_of(execution: Execution) -> Trial:
-    """Return the conversation, which is that of its source where one was graded again."""
+    """Return the conversation: that of its source if it grades one again."""
     stored = Transcript.objects.of(execution)
     if stored is None:
         raise UndecidableError(
@@ -144,7 +144,7 @@ def _blame(reviews: Iterable[Review]) -> str | None:
 
 
 def given_grades(execution: Execution, reviews: Iterable[Review]) -> list[GivenGrade]:
-    """Return the grades of an execution with what people say of each."""
+    """Return the grades of an execution with people's reviews of each."""
     words: dict[int | None, list[Ruling]] = defaultdict(list)
     for review in reviews:
         words[review.grade_id].append(word_of(review))
@@ -153,7 +153,7 @@ def given_grades(execution: Execution, reviews: Iterable[Review]) -> list[GivenG
 
 
 def given_grade(row: GradeResult, words: Iterable[Ruling]) -> GivenGrade:
-    """Return a stored grade with what people say of it."""
+    """Return a stored grade with people's reviews of it."""
     grade = Grade(
         row.score,
         row.passed,
@@ -176,7 +176,7 @@ def given_grade(row: GradeResult, words: Iterable[Ruling]) -> GivenGrade:
 
 
 def word_of(review: Review) -> Ruling:
-    """Return what a review says; of people who are gone, the name is what is left."""
+    """Return the content of a review; of deleted users only the name is left."""
     person = review.by_id or review.by_name
     return Ruling(person, review.by_name, review.passed, review.score, review.item, review.reason)
 
@@ -192,9 +192,9 @@ def write_run(run: Run) -> None:
 def reviewed_run(run: Run) -> dict[str, Any]:
     """Return the result of a run with the decisions of people; empty if they changed no grade.
 
-    Only the cases that people decided on are read trial by trial; the rest are added up by the
-    database from what came of them, because a run may have 100,000. So do gates on times and costs
-    that were decided stay as they are.
+    Only the cases that people decided on are read trial by trial; the database adds up the others
+    from their results, because a run may have 100,000. Decided gates on times and costs stay as
+    they are.
 
     Raises:
         UndecidableError: another version made the run.
@@ -278,9 +278,9 @@ def _gates(
     pass_rate: RunMeasure,
     others: Mapping[int, tuple[str, float | None]],
 ) -> list[GateResult]:
-    """Check gates again; those on times and costs only where people could decide them.
+    """Check gates again; those on times and costs only if people's decisions can change them.
 
-    A baseline that the suite has got since says nothing of a run that was compared with none.
+    A baseline chosen later does not apply to a run that was compared with none.
     """
     summary = Run.objects.values_list("summary", flat=True).get(pk=run.pk)
     recorded = [GateResult(**gate) for gate in summary.get("gates", ())]
@@ -305,7 +305,7 @@ def _gates(
 
 
 def _effort(run: Run, others: Mapping[int, tuple[str, float | None]]) -> RunEffort:
-    """Return what executions took and cost, of which people's decisions make more or fewer count."""
+    """Return times and costs of executions; people's decisions change which of them count."""
     effort = RunEffort()
     for _, trials in groupby(facts_of(run, others=others), key=lambda fact: fact.case):
         effort.add(list(trials))

@@ -1,4 +1,4 @@
-"""Tasks to check grades: drawn from a run, handed out to people, and how far they are."""
+"""Tasks to check grades: drawn from a run, assigned to people, and their progress."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -30,7 +30,7 @@ SEEING = "evals_app.view_execution"
 _BACKEND = "django.contrib.auth.backends.ModelBackend"
 CHECKING = (SEEING, REVIEWING)
 
-# Of a large run only so much is read, evenly: executions, grades, and rubrics with their bullets.
+# Limits for large runs, which are sampled evenly: executions, grades, and rubrics with bullets.
 MAX_EXECUTIONS = 6000
 MAX_GRADES = 20_000
 MAX_RUBRICS = 2000
@@ -48,7 +48,7 @@ class CannotCheckError(CannotError):
 
 
 def people_who_may_review() -> QuerySet["User"]:
-    """Return the people that a task can be given to."""
+    """Return the people that a task can be assigned to."""
     people: Any = get_user_model()._default_manager  # noqa: SLF001 - how Django names it
     may_see, may_review = (people.with_perm(name, backend=_BACKEND) for name in CHECKING)
     both: QuerySet[User] = may_review.filter(pk__in=may_see.values("pk"))
@@ -56,7 +56,7 @@ def people_who_may_review() -> QuerySet["User"]:
 
 
 def visible_tasks(user: Any) -> QuerySet[ReviewTask]:
-    """Return the tasks that a person may see: their own, and those that are given to no one."""
+    """Return the tasks that a person may see: their own, and those assigned to no one."""
     tasks = ReviewTask.objects.all()
     if not user.has_perm(SEEING):
         return tasks.none()
@@ -92,9 +92,9 @@ def create_task(
     only_judged: bool = True,
     checks: Collection[str] | None = None,
 ) -> ReviewTask:
-    """Draw grades of a run for people to check; without `people`, for anyone who may.
+    """Draw grades of a run for people to check; without `people`, for anyone with the right.
 
-    `checks` are labels; None means all. What is in another task already is drawn last.
+    `checks` are labels; None means all. Grades that are already in another task are drawn last.
 
     Raises:
         CannotCheckError: there is nothing to check, or someone may not.
@@ -134,7 +134,7 @@ def close_task(task: ReviewTask, *, by: "User") -> bool:
 
 
 def checks_to_offer(run: Run) -> list[tuple[str, int]]:
-    """Return the judged checks of a run, the most frequent first; of a large run a sample counts."""
+    """Return the judged checks of a run, the most frequent first, by a sample of a large run."""
     candidates = checkable(run, seed=str(run.pk), most=_FOR_CHECKS)
     return Counter(candidate.check for candidate in candidates).most_common()
 
@@ -157,13 +157,13 @@ def checkable(
 
 
 def _executions(run: Run, *, seed: str, most: int) -> list[int]:
-    """Return executions in random order, as many of each verdict as far as they last."""
+    """Return executions in random order, with equal numbers of each verdict where possible."""
     counts = {verdict: getattr(run, verdict.value) for verdict in _VERDICTS}
     chance = Random(seed)
     keys: list[int] = []
     for verdict, number in shares(counts, most).items():
         rows = run.executions.filter(verdict=verdict).order_by("pk")
-        if number < counts[verdict]:  # every so many, without reading the others
+        if number < counts[verdict]:  # every nth, without reading the others
             stride = -(-counts[verdict] // max(1, number))
             rows = rows.annotate(rest=F("pk") % stride).filter(rest=chance.randrange(stride))
         keys += rows.values_list("pk", flat=True)
@@ -205,7 +205,7 @@ def _candidates(row: tuple[Any, ...], items: dict[int, Any]) -> Iterator[SampleC
                     pk, label, _OUTCOMES[met], case, item=number, is_doubtful=is_doubtful
                 )
         return
-    # What the agent never answered, and what no judge was asked, says nothing about a judge.
+    # Turns that the agent never answered, or that no judge saw, prove nothing about a judge.
     is_open = status == GradeStatus.UNGRADED and cause == Cause.JUDGE
     is_decided = status == GradeStatus.OK and passed is not None and cause != Cause.AGENT
     if is_open or is_decided:
@@ -217,7 +217,7 @@ def _candidates(row: tuple[Any, ...], items: dict[int, Any]) -> Iterator[SampleC
 
 
 def _against_verdict(listed: Iterable[Any]) -> set[Any]:
-    """Return the bullets whose critique says the opposite of their verdict."""
+    """Return the bullets whose critique contradicts their verdict."""
     verdicts = {"pass": True, "fail": False}
     return {
         item.get("id")
@@ -280,7 +280,7 @@ def _note(task: ReviewTask, by: "User", flag: int, message: str) -> None:
 
 
 def shown_name(person: Any) -> str:
-    """Return how a person is called on pages."""
+    """Return a person's name as pages show it."""
     return str(person.get_full_name() or person.get_username())
 
 
@@ -288,12 +288,12 @@ def shown_name(person: Any) -> str:
 
 
 def progress(task: ReviewTask) -> TaskProgress:
-    """Return how far a task is."""
+    """Return the progress of a task."""
     return progress_of_all([task])[task.pk]
 
 
 def progress_of_all(tasks: Sequence[ReviewTask]) -> dict[int, TaskProgress]:
-    """Return how far tasks are; their people are read ahead."""
+    """Return the progress of tasks; their people are prefetched."""
     places: dict[int, list[ReviewItem]] = {task.pk: [] for task in tasks}
     for row in ReviewItem.objects.filter(task__in=places).order_by("task", "position"):
         places[row.task_id].append(row)
@@ -322,7 +322,7 @@ def answered_by(task: ReviewTask, person: int) -> dict[int, bool]:
 
 
 def items_of(task: ReviewTask) -> list[TaskItem]:
-    """Return the items of a task with the verdicts of the judge and the words of people."""
+    """Return the items of a task with the verdicts of the judge and of people."""
     rows = list(
         task.items.select_related("grade__execution")
         .only(
@@ -337,7 +337,7 @@ def items_of(task: ReviewTask) -> list[TaskItem]:
 
 
 def item_with_words(row: ReviewItem) -> TaskItem:
-    """Return one item with the verdict of the judge and the words of people."""
+    """Return one item with the verdict of the judge and of people."""
     return _item(row, _words({row.grade_id}).get((row.grade_id, row.item), ()))
 
 
@@ -359,14 +359,14 @@ def _item(row: ReviewItem, words: Sequence[Ruling]) -> TaskItem:
 
 
 def judge_verdict(grade: GradeResult, item: int | None) -> bool | None:
-    """Return what the judge says of a check or of one of its bullets; None if it did not decide."""
+    """Return the judge's verdict on a check or a bullet; None if it did not decide."""
     if item is not None:
         return bullets(grade.details).get(item)
     return grade.passed if grade.status == GradeStatus.OK else None
 
 
 def _words(grades: Collection[int]) -> dict[tuple[int, int | None], list[Ruling]]:
-    """Return the last word of each person on grades and bullets."""
+    """Return each person's latest review of grades and bullets."""
     rows = _current(Review.objects.filter(grade__in=grades)).order_by("pk")
     by_place: dict[tuple[int, int | None], dict[int | str, Ruling]] = {}
     columns = ("grade", "item", "by", "by_name", "passed", "score", "reason")
@@ -399,9 +399,9 @@ def answer_item(
     score: float | None = None,
     reason: str = "",
 ) -> Review:
-    """Write what a person says of an item, once if it is sent twice.
+    """Store a person's review of an item, once if it is sent twice.
 
-    Whoever has spoken of it before has seen what the judge says.
+    Anyone who has reviewed it before has seen the judge's verdict.
 
     Raises:
         CannotReviewError: no verdict can be computed from it.

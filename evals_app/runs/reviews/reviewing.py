@@ -1,4 +1,4 @@
-"""Reviews: what people say of grades and executions, and how they take it back.
+"""Reviews: people's verdicts and comments on grades and executions, and their withdrawal.
 
 Each operation is one transaction that locks the run, leaves an entry in the history, and brings the
 results with the decisions of people up to date.
@@ -45,7 +45,7 @@ def review_grade(
     was_blind: bool = False,
     task: ReviewTask | None = None,
 ) -> Review:
-    """Write a person's word on a grade, or on a bullet of its rubric, in place of their earlier one.
+    """Store a person's review of a grade, or of a rubric bullet, in place of their earlier one.
 
     A `score` decides whether the check passes, as the judge's would.
 
@@ -74,7 +74,7 @@ def review_grade(
 
 
 def not_the_agents_fault(execution: Execution, *, by: "User", reason: str) -> Review:
-    """Write that what happened is not the agent's fault: the execution then counts in no rate.
+    """Record that the agent is not at fault: the execution then counts in no rate.
 
     Raises:
         CannotReviewError: there is no reason, or the execution has not finished.
@@ -104,7 +104,7 @@ def comment(
 
 
 def withdraw(review: Review, *, by: "User") -> None:
-    """Withdraw a review, with its copies on grades of the same conversation; once is enough."""
+    """Withdraw a review, and its copies on grades of the same conversation; idempotent."""
     with _changing([review.execution]) as also:
         withdrawn = _withdraw([review], by)
         if withdrawn:
@@ -149,7 +149,7 @@ def _carried_before(run: Run) -> Any:
 def _reviews_of_sources(run: Run, executions: Any) -> dict[int | None, list[Review]]:
     """Return the current reviews of the conversations by the execution that has it, oldest first.
 
-    If the run regrades one that graded them again itself, what people say of that counts, too.
+    If the run regrades one that was itself a regrade, that one's reviews count, too.
     """
     current = Review.objects.filter(withdrawn_at=None)
     of_source = current.filter(execution__in=executions.values("source"))
@@ -167,7 +167,7 @@ def _reviews_of_sources(run: Run, executions: Any) -> dict[int | None, list[Revi
 
 
 def _judge_result(grade: GradeResult, item: int | None) -> tuple[bool | None, float | None]:
-    """Return what the grade says of the check or of one of its bullets."""
+    """Return the grade's verdict on the check or one of its bullets."""
     if item is None:
         return grade.passed, grade.score
     known = bullets(grade.details)
@@ -178,7 +178,7 @@ def _judge_result(grade: GradeResult, item: int | None) -> tuple[bool | None, fl
 
 
 def _yardstick(grade: GradeResult, item: int | None) -> Yardstick | None:
-    """Return by what the grade, or one bullet, was judged; None if no judge was asked."""
+    """Return the criterion of the grade, or of one bullet; None if no judge was asked."""
     if item is None or grade.yardstick is None:
         return grade.yardstick
     rows: list[dict[str, Any]] = grade.details["items"]
@@ -227,7 +227,7 @@ def _verdict_in_words(review: Review) -> str:
 
 
 def _add(review: Review, note: str) -> None:
-    """Write a review in place of what its author said of the same before."""
+    """Store a review in place of its author's earlier one of the same thing."""
     execution = review.execution
     with _changing([execution]) as also:
         replaced: list[Review] = []
@@ -238,7 +238,7 @@ def _add(review: Review, note: str) -> None:
             replaced = list(same.filter(by=review.by, withdrawn_at=None))
         withdrawn = _withdraw(replaced, review.by)
         review.save(force_insert=True)
-        # Where the earlier word was carried to, this one follows.
+        # The new review follows to all grades that the earlier one was copied to.
         copies = [
             _copy(review, earlier.execution, earlier.grade, earlier.item, is_label=earlier.is_label)
             for earlier in withdrawn
@@ -251,7 +251,7 @@ def _add(review: Review, note: str) -> None:
 
 @contextmanager
 def _changing(executions: Sequence[Execution]) -> Iterator[list[Execution]]:
-    """Lock the run and bring its results up to date in the end; more executions may be added.
+    """Lock the run, and bring its results up to date on leaving; more executions may be added.
 
     Raises:
         CannotReviewError: an execution has not finished.
@@ -295,11 +295,11 @@ def _note(execution: Execution, message: str, by: Any) -> None:
     )
 
 
-# Carrying them to other grades of the same conversation
+# Copying them to other grades of the same conversation
 
 
 def _copies(reviews: Iterable[Review], execution: Execution) -> list[Review]:
-    """Return copies of what people say of a conversation for an execution that grades it again."""
+    """Return copies of a conversation's reviews for an execution that grades it again."""
     grades = list(GradeResult.objects.filter(execution=execution).defer("calls", "evidence"))
     copies: dict[Any, Review] = {}
     for review in reviews:
@@ -308,13 +308,13 @@ def _copies(reviews: Iterable[Review], execution: Execution) -> list[Review]:
             is_comment = copy.kind == Review.Kind.COMMENT
             about = (copy.kind, copy.grade_id, copy.item, copy.by_id or copy.by_name)
             copies[review.pk if is_comment else about] = (
-                copy  # a later word of the same person counts
+                copy  # a later review by the same person counts
             )
     return list(copies.values())
 
 
 def _carry(review: Review, execution: Execution, grades: Sequence[GradeResult]) -> Review | None:
-    """Return the copy of a review; None if nothing in the new grades is what it is about."""
+    """Return the copy of a review; None if the new grades contain nothing that it is about."""
     if review.grade is None:
         return _copy(review, execution, None, None, is_label=review.is_label)
     if (grade := _same_question(review.grade, grades)) is not None:

@@ -38,7 +38,7 @@ def edited_since(
 
 
 def checks_edited_since(run: Run, names: Collection[str], *, suite: Suite) -> list[str]:
-    """Return the same as far as grading stored conversations again depends on it."""
+    """Return the same, limited to what regrading stored conversations depends on."""
     head = SnapshotSpec.read(run.snapshot.content)
     row = Suite.objects.with_head().get(pk=suite.pk)
     return [*_suite(head.suite, row), *_cases(run, names, suite)]
@@ -59,7 +59,7 @@ def _suite(before: SuiteSpec, row: Suite) -> Iterator[str]:
 
 
 def _several(what: str, before: Iterable[Any], rows: Iterable[Any]) -> Iterator[str]:
-    # What is new is of no use to what did not change: a fixture of the suite would change that.
+    # Ignore additions: nothing unchanged can use them, or the suite itself would have changed.
     today = {row.slug: row.to_spec() for row in rows}
     yield from (f"{what} {spec.slug}" for spec in before if spec != today.get(spec.slug))
 

@@ -39,7 +39,7 @@ def forecast(
     all_trials: bool = False,
     **choices: Unpack[RunOptions],
 ) -> Forecast:
-    """Forecast what `start_run` would start; of no case at all where none matches.
+    """Forecast what `start_run` would start; for zero cases if none matches.
 
     `by` is the key of the person who would start it.
 
@@ -58,7 +58,7 @@ def forecast(
 
 
 def informing_judges(suite: Suite, *, by: int | None = None) -> str:
-    """Say how many judges of a suite would only inform; empty if none would, or no run can start."""
+    """Return how many judges would be informational only; empty if none, or if no run can start."""
     if suite.min_judge_agreement is None:
         return ""
     try:
@@ -70,13 +70,13 @@ def informing_judges(suite: Suite, *, by: int | None = None) -> str:
 
 
 def forecast_started(run: Run) -> Forecast:
-    """Forecast a run that has just been started: what it uses is frozen already."""
+    """Forecast a run that has just been started: its snapshot is frozen already."""
     counted = run.executions.order_by("position").values_list("position")
     return forecast_frozen(run, dict(counted.annotate(trials=Count("pk"))))
 
 
 def forecast_frozen(run: Run, trials: Mapping[int, int]) -> Forecast:
-    """Forecast a run of what another run has frozen: so many trials of the cases at these places."""
+    """Forecast a run of another run's snapshot, with `trials` of the cases at these places."""
     some = dict(evenly(list(trials.items()), most=MAX_CASES))
     cases = run.snapshot.cases.filter(position__in=some).values_list("position", "content")
     return _forecast(

@@ -59,7 +59,7 @@ class CannotStartError(CannotError):
 
 
 class RunOptions(TypedDict, total=False):
-    """What may be chosen for a run: agent, model, `Part` of the suite, ceiling, baseline, environment."""
+    """Options of a run: agent, model, `Part` of the suite, ceiling, baseline, environment."""
 
     agent: Agent | None
     model: str
@@ -82,7 +82,7 @@ class PlannedCase(NamedTuple):
 
 
 class Frozen:
-    """What a run is to use, not stored yet; its cases wait in a temporary file, gone on leaving."""
+    """A snapshot that is not stored yet; its cases are in a temporary file, deleted on leaving."""
 
     def __init__(self, part: RunPart) -> None:
         self.part = part
@@ -198,8 +198,8 @@ def freeze(
 ) -> Iterator[Frozen]:
     """Load everything that a run of the suite uses, prices as they are today.
 
-    `by` is the key of the person who starts the run. Of a suite with more than `most_cases` only so
-    many are read: enough for a forecast, not for a run.
+    `by` is the key of the person who starts the run. Of a suite with more than `most_cases` only
+    that many are read: enough for a forecast, not for a run.
 
     Raises:
         CannotStartError: something it needs is missing or does not fit.
@@ -238,7 +238,7 @@ def obstacles_now(
     environ: Mapping[str, str] = os.environ,
     why_not_called: Callable[[str], str | None] = why_not_called,
 ) -> Obstacles:
-    """Return obstacles, none yet, with the providers as they are today."""
+    """Return an empty collection of obstacles, with today's providers."""
     providers = {row.slug: row.to_spec() for row in Provider.objects.prefetch_related("prices")}
     return Obstacles(providers, environ, why_not_called)
 
@@ -255,7 +255,7 @@ def choose_models(
 ) -> None:
     """Complete the head of a snapshot: who judges, how texts are compared, and what it costs.
 
-    `paid` are the models that are asked besides.
+    `paid` are other models that are called.
 
     Raises:
         CannotStartError: with everything that was in the way so far.
@@ -298,7 +298,7 @@ def _compare_with_ceilings(
     max_cost_usd: Decimal | None,
     by: int | None,
 ) -> None:
-    """With a ceiling, of the run or of a month, each model must have a price.
+    """Require a price of each model if a ceiling of the run or of a month applies.
 
     Otherwise no one could know when the ceiling is reached.
     """
@@ -367,7 +367,7 @@ def _with_prices(
 
 
 def _read(spec: type[S], written: dict[str, Any]) -> S:
-    """Validate the content of rows: a check may be of a kind that is gone, an agent half written."""
+    """Validate the content of rows: a check may be of a removed kind, an agent incomplete."""
     try:
         return spec.model_validate(written)
     except ValidationError as exc:

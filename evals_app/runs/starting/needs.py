@@ -18,9 +18,10 @@ Reference = ModelSpec | str  # "agent" is the model of the agent that is tested
 class Needs:
     """Collected from one check after the other, in one pass over the suite.
 
-    `judges` and `embedders` are the models that checks name, with who names them; `judge` and
-    `comparison`: whether others need one. `requires_embeddings` is the first check that accepts
-    nothing else. With each recipe of evaluation steps is its check's own judge.
+    `judges` and `embedders` are the models that checks name, with the checks that name them;
+    `judge` and `comparison` are whether other checks need one. `requires_embeddings` is the first
+    check that accepts nothing else. Each recipe of evaluation steps comes with its check's own
+    judge.
     """
 
     judge: bool = False

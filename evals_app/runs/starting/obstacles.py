@@ -82,7 +82,7 @@ class Obstacles:
             self._unjudged = suite.judged_check([case])
 
     def files(self, paths: Mapping[str, str]) -> None:
-        """Ask for the content of all files that turns show."""
+        """Report files of turns whose content is not stored."""
         for sha256 in set(paths) - Attachment.objects.keep(paths).keys() if paths else ():
             self.say(f"The content of {paths[sha256]} is not stored: import its suite again.")
 
@@ -111,7 +111,7 @@ class Obstacles:
         return model
 
     def chat_model(self, suite: SuiteSpec, agent: AgentSpec) -> ModelSpec | None:
-        """Choose who judges: the suite's, else the site's if it has a key, else the agent's."""
+        """Choose the judge: the suite's, else the site's if it has a key, else the agent's."""
         if suite.judge_model is not None:
             return self._resolve_model(suite.judge_model, agent, f"Suite {suite.slug}")
         try:
@@ -139,7 +139,7 @@ class Obstacles:
     def prices(
         self, providers: Sequence[ProviderSpec], models: Sequence[ModelSpec], *, ceiling: Decimal
     ) -> None:
-        """Ask for a price of every model that is paid for."""
+        """Report models that cost money but have no price."""
         specs = {spec.slug: spec for spec in providers if spec.kind != "scripted"}
         for model in models:
             spec = specs.get(model.provider)

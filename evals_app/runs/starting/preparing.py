@@ -1,7 +1,8 @@
-"""Prepare a run: its executions are written a batch at a time, out of sight, with signs of life.
+"""Prepare a run: its executions are written a batch at a time, out of sight, with heartbeats.
 
-Who prepares renews `Run.waiting_since` with each batch. A preparation that was silent for a lease
-time is abandoned (it gets a `stop_reason`): it gives back its Idempotency-Key at once, and its rows are removed.
+The preparing process renews `Run.waiting_since` with each batch. A preparation that was silent for
+a lease time is abandoned (it gets a `stop_reason`): its Idempotency-Key is free at once, and its
+rows are removed.
 """
 
 from collections.abc import Iterable

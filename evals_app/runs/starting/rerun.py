@@ -36,8 +36,9 @@ def rerun(
     """Start a run of those cases of another run, with all their trials.
 
     `only` chooses cases with a failed trial, or those with an errored, cancelled or missing one;
-    `cases` are names among them. The `current` version has today's cases, checks, agent and fixtures,
-    the `frozen` one those of that run. Without a ceiling the one of that run counts.
+    `cases` are names among them. The `current` version has today's cases, checks, agent and
+    fixtures, the `frozen` one those of that run. Without a ceiling, that of the earlier run
+    applies.
 
     Raises:
         CannotStartError: there are no such cases, or something is missing.

@@ -17,11 +17,11 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunPart:
-    """The cases that match all that is asked.
+    """The cases that match all conditions.
 
-    `cases` are parts of names, in capitals or not, one of which must occur; `tags` of which one must
-    be among the case's own or its suite's; `names` whole names; `trials` None is the suite's number.
-    Disabled cases belong to it only `with_disabled`.
+    `cases` are parts of names, ignoring case, one of which must occur; of `tags` one must be a tag
+    of the case or its suite; `names` are whole names; `trials` None is the suite's number. Disabled
+    cases belong to it only `with_disabled`.
     """
 
     cases: Collection[str] = ()
@@ -46,7 +46,7 @@ class RunPart:
         return self.trials or suite.trials_of(case)
 
     def sample(self, suite: Suite, *, most: int) -> "Sample | None":
-        """Return at most so many of its cases, evenly spread; None if the suite has no more."""
+        """Return at most this many of its cases, evenly spread; None if the suite has no more."""
         fields = ("pk", "name", "tags", "trials")
         rows = list(self._available_cases(suite).order_by("position", "pk").values_list(*fields))
         if len(rows) <= most:
@@ -93,7 +93,7 @@ class Sample(NamedTuple):
 
 
 def evenly(rows: Sequence[T], *, most: int) -> Sequence[T]:
-    """Return at most so many rows, evenly spread."""
+    """Return at most this many rows, evenly spread."""
     step = len(rows) / most
     return rows if step <= 1 else [rows[int(number * step)] for number in range(most)]
 

@@ -1,4 +1,4 @@
-"""Choose how a run compares texts: the first way that there is here, kept until its end."""
+"""Choose how a run compares texts: the first available method, kept until its end."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ from evals_app.runs.starting.needs import Needs
 from evals_app.runs.starting.obstacles import Obstacles
 from fixtures_app.ground.spec_errors import messages_of
 
-_USUAL = ("openai", "gemini")  # whose embeddings are taken where there is a key
+_USUAL = ("openai", "gemini")  # whose embeddings are used if there is a key
 
 
 @dataclass
@@ -33,7 +33,7 @@ class TextComparison:
     def choose(
         self, needs: Needs, chat_model: Callable[[], ModelSpec | None]
     ) -> SimilaritySpec | None:
-        """Choose the way of all checks that name no model; None if there is no such check."""
+        """Choose the method for all checks that name no model; None if every check names one."""
         before = len(self.obstacles.problems)
         for who, model in needs.embedders:
             self._ask(model, who)

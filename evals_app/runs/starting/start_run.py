@@ -91,7 +91,7 @@ def _overrides(
 def start_runs(
     suites: Sequence[Suite], *, variants: Sequence[Variant] = (Variant(),), **how: Any
 ) -> list[Run]:
-    """Start a run of each suite in each variant, or none; the rest is as for `start_run`.
+    """Start a run of each suite in each variant, or none at all; the rest is as for `start_run`.
 
     Several variants are compared, so all of their trials run.
 
@@ -140,9 +140,9 @@ def create_run(
     """Write a run with its executions, and wake workers.
 
     `head` is the snapshot without its cases, which `complete` writes in batches where they are
-    missing; `plan` has `total` executions, `columns` are more ones of the run.
-    The executions are written a few in each transaction, so that others can write too; the run is
-    out of sight until all are there. Reapers remove what a process that dies leaves behind.
+    missing; `plan` has `total` executions, `columns` are further columns of the run. The executions
+    are written a few in each transaction, so that others can write too; the run is out of sight
+    until all are there. Reapers remove what a dead process leaves behind.
 
     Raises:
         CannotStartError: this process was silent for so long that a reaper gave the run up.
@@ -178,7 +178,7 @@ def create_run(
 
 
 def _columns(head: SnapshotSpec) -> dict[str, Any]:
-    """Return what a run repeats from its snapshot, so that lists need not read that."""
+    """Return the columns that a run repeats from its snapshot, so that lists need not read it."""
     suite, agent = head.suite, head.agent
     return {
         "suite_slug": suite.slug,

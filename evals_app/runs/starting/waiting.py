@@ -1,4 +1,4 @@
-"""Which runs wait for a process, which of them it takes next, and the tickets that only wake it."""
+"""Which runs wait for a process, which of them it takes next, and the tickets that wake it."""
 
 import logging
 import os
@@ -28,7 +28,7 @@ MAKE_ROOM_AFTER = timedelta(seconds=10)
 
 
 class Staff(TypedDict):
-    """The leases of a run that are in force: how many, and what they have of its concurrency."""
+    """The valid leases of a run: their number, and their share of its concurrency."""
 
     workers: int
     slots_taken: int
@@ -72,7 +72,7 @@ def _short_of_workers(
 
 
 def places_to_fill() -> int:
-    """Return how many processes would find work, at most as many as there are."""
+    """Return how many processes would find work, at most the number that exists."""
     most, places = processes(), 0
     for _, missing in _short_of_workers(waiting_runs(), processes=most):
         places += missing
@@ -82,10 +82,11 @@ def places_to_fill() -> int:
 
 
 def call_workers() -> None:
-    """Put as many tickets into the queue as processes would find work for.
+    """Issue a ticket for each process that would find work.
 
-    Those that are in it already count, so it never fills up. Where the broker is away none are issued:
-    reapers call again. Call it outside of transactions, which would last as long as a broker is silent.
+    Tickets that are queued already count, so the queue never fills up. While the broker is
+    unavailable none are issued: reapers call again. Call it outside of transactions: an
+    unresponsive broker would prolong them.
     """
     try:
         if not (places := places_to_fill()):
@@ -104,7 +105,7 @@ def next_run(*, is_busy: bool, except_for: Collection[int] = ()) -> int | None:
     process at all. A busy process, whose conversations may do nothing but wait, adopts what no idle
     one has taken: a run that has no process, and once idle ones are short one that wants another.
     """
-    # Cheap, and mostly the answer: a process asks four times a second.
+    # Cheap, and usually the answer: a process asks four times a second.
     if not Run.objects.filter(status__in=Run.OPEN).exclude(pk__in=except_for).exists():
         return None
     runs, most = waiting_runs().exclude(pk__in=except_for), processes()
@@ -120,7 +121,7 @@ def next_run(*, is_busy: bool, except_for: Collection[int] = ()) -> int | None:
 
 
 def _has_fresh() -> Exists:
-    """Say that a run has conversations that no worker has died of."""
+    """Match runs with queued conversations that have never crashed a worker."""
     fresh = Execution.objects.filter(run=OuterRef("pk"), status=Execution.Status.QUEUED, attempts=0)
     return Exists(fresh)
 
@@ -128,8 +129,8 @@ def _has_fresh() -> Exists:
 def _must_make_room() -> bool:
     """Whether this busy process has to become idle, for a run that needs a process of its own.
 
-    What has seen its worker die runs apart from everything else, and would wait for ever if every
-    process always adopted something; so the one that has been busy longest takes nothing new.
+    Suspects run apart from everything else, and would wait forever if every process kept adopting
+    runs; so the one that has been busy longest takes nothing new.
     """
     suspects = waiting_runs().filter(~_has_fresh(), waiting_since__lt=Now() - MAKE_ROOM_AFTER)
     if not suspects.filter(workers=0).exists():

@@ -1,4 +1,4 @@
-"""The stored conversations that a run grades again, and the answers of judges that it need not pay for."""
+"""The stored conversations that a run grades again, and the judges' answers that it can reuse."""
 
 from collections.abc import Collection, Mapping
 from typing import Any
@@ -9,7 +9,7 @@ from evals_app.engine.record.trial import Cause, Failure, GradeStatus, Trial
 from evals_app.engine.running.run_gateway import StoredConversation
 from evals_app.models import Execution, GradeResult, Run, Transcript
 
-# Grades whose judge answered nothing that could be used.
+# Grades whose judge gave no usable answer.
 UNUSABLE = Q(status=GradeStatus.UNGRADED, cause=Cause.JUDGE)
 
 
@@ -36,7 +36,7 @@ def _trial(stored: Transcript | None) -> Trial | None:
 
 
 def _removed_conversation(run: Run, case: str) -> Trial:
-    """Return what is left of a conversation that was removed after the run had started."""
+    """Return the trial of a conversation that was removed after the run had started."""
     failure = Failure(
         Cause.HARNESS, "Its conversation was removed before it could be graded again."
     )
@@ -46,11 +46,11 @@ def _removed_conversation(run: Run, case: str) -> Trial:
 def _answers(run: Run, sources: Mapping[int, int | None]) -> dict[int, list[Any]]:
     """Return calls of judges by the execution whose conversation they were about.
 
-    Judges that did not grade are asked again: their answers would lead to no grade once more.
+    Judges that did not grade are asked again: their stored answers would fail again.
     """
     wanted = {source for source in sources.values() if source is not None}
     graded = GradeResult.objects.filter(execution__in=wanted)
-    if (other := run.regrading["regraded"]) is not None:  # that run graded them again, too
+    if (other := run.regrading["regraded"]) is not None:  # that run was a regrade, too
         again = Execution.objects.filter(run=other, source__in=wanted).values("pk")
         graded |= GradeResult.objects.filter(execution__in=again)
     answers: dict[int, list[Any]] = {}

@@ -17,10 +17,10 @@ from evals_app.runs.work.lease import HeldLease
 
 @dataclass
 class Heartbeat:
-    """Beats once a pulse.
+    """Beats at a fixed interval.
 
     `grace` is the seconds that conversations may still take; negative: we were not asked to stop.
-    `is_closing`: whether this process is to begin nothing more.
+    `is_closing`: whether this process starts nothing more.
     """
 
     lease: HeldLease
@@ -32,7 +32,7 @@ class Heartbeat:
     places: dict[str, int] = field(default_factory=dict)
 
     def beat(self, report: WorkerReport) -> Orders:
-        """Look once; every heartbeat the lease is renewed too."""
+        """Check once; every HEARTBEAT_S, renew the lease as well."""
         if not self._renew(report):
             return Orders(Signal.LOST)
         asked = report.providers
@@ -45,7 +45,7 @@ class Heartbeat:
             if limited.max_concurrency is not None and limited.slug in asked
         }
         if limits:
-            # Before the first call as much is wanted as there are slots.
+            # Before the first call, request as much as there are slots.
             first = {slug: replace(state, wanted=self.lease.slots) for slug, state in asked.items()}
             wishes = asked if self.places else first
             places = share_places(self.lease.token, limits, wishes, self.places)

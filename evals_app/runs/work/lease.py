@@ -1,7 +1,7 @@
 """A lease: the part of a run that one worker has, from opening to release.
 
-Every operation is one short transaction. Locks are taken in the order Lease, Executions by id,
-Run, monthly ceilings by id. Who finds no row with its token has been given up for dead and writes nothing.
+Every operation is one short transaction. Locks are taken in the order Lease, Executions by id, Run,
+monthly ceilings by id. A worker whose token is gone has lost its lease and must not write.
 """
 
 import os
@@ -60,9 +60,9 @@ class HeldLease:
     def claim(self, count: int, *, free: int, in_hand: int) -> list[ExecutionJob] | None:
         """Take up to `count` queued executions of the run; none if it is stopped or done.
 
-        More than `free` are taken only of what the run's other workers cannot begin at once. None:
-        there is no more of that, or what is left has seen its worker die. Suspects run in
-        small company or alone, to find out which of them it was: when nothing else is in hand.
+        More than `free` are taken only if the run's other workers cannot begin them at once. None:
+        nothing is left but suspects, if anything. Suspects, whose worker died, run in small groups
+        or alone, to find out which of them caused it, and only when nothing else is in hand.
         """
         if self.holds_suspects and in_hand:
             return None
@@ -70,7 +70,7 @@ class HeldLease:
             run_id=self.run_id, status=Execution.Status.QUEUED, run__stop_reason=""
         )
         with transaction.atomic():
-            # It may come late, after a cut: rows taken under a lease that was given up for dead would
+            # This may run late, after a lost connection: rows taken under an expired lease would
             # belong to no lease.
             if not Lease.objects.filter(pk=self.token).select_for_update().exists():
                 return []
@@ -88,7 +88,7 @@ class HeldLease:
                 return []
             attempts = rows[0][-1]
             if attempts and not self.is_alone():
-                return []  # they wait for a process that has nothing else to lose
+                return []  # only an otherwise idle process may run them
             if attempts and in_hand:
                 return None
             chosen = [row for row in rows if row[-1] == attempts][: _max_at_once(attempts)]
@@ -114,7 +114,7 @@ class HeldLease:
         ]
 
     def begin(self, ids: Sequence[int]) -> set[int]:
-        """Count an attempt for each that is still ours, and give those."""
+        """Count an attempt for each that is still ours, and return those."""
         mine = self._mine().filter(pk__in=ids)
         with transaction.atomic():
             if self.min_pass_rate is not None:
@@ -138,7 +138,7 @@ class HeldLease:
             )
 
     def record(self, outcomes: Sequence[Outcome]) -> bool:
-        """Write what came of executions, once; return whether the lease is still ours."""
+        """Record the outcomes of executions, once; return whether the lease is still ours."""
         asked_at = time.monotonic()
         written = record_outcomes(
             outcomes, run_id=self.run_id, token=self.token, min_pass_rate=self.min_pass_rate
@@ -152,7 +152,7 @@ class HeldLease:
         return True
 
     def renew(self, *, activity: Mapping[str, object]) -> bool:
-        """Prolong the lease; False if it was given up for dead."""
+        """Extend the lease; False if it was lost."""
         asked_at = time.monotonic()
         mine = Lease.objects.filter(pk=self.token)
         if not mine.update(until=end_of_lease(), activity=activity):
@@ -161,7 +161,7 @@ class HeldLease:
         return True
 
     def keep(self, begun: Mapping[int, InterruptedConversation]) -> None:
-        """Keep what conversations that are handed back have paid for."""
+        """Store calls already paid for by conversations that return to the queue."""
         with transaction.atomic():
             ours = self._mine().filter(pk__in=list(begun)).select_for_update()
             PaidCalls.objects.bulk_create(
@@ -175,12 +175,12 @@ class HeldLease:
             )
 
     def release(self) -> None:
-        """Hand back what is unfinished, as if it had never begun, and end the lease."""
+        """Requeue what is unfinished, as if it had never begun, and end the lease."""
         with transaction.atomic():
             lease = Lease.objects.filter(pk=self.token).select_for_update().first()
             if lease is None:
                 return
-            # We stopped these conversations ourselves: the attempt was not theirs.
+            # We stopped these conversations ourselves: this is no failed attempt of theirs.
             begun = self._mine().filter(started_at__isnull=False)
             begun.update(attempts=F("attempts") - 1, started_at=None)
             self._mine().update(status=Execution.Status.QUEUED, lease_token=None)
@@ -195,7 +195,7 @@ class HeldLease:
 
 
 def _max_at_once(attempts: int) -> int | None:
-    """Return how many of a kind may run at once: the fewer, the more often their worker died."""
+    """Return how many of a kind may run at once: fewer, the more often their worker died."""
     if attempts == 0:
         return None
     return SUSPECTS_AT_ONCE if attempts == 1 else 1
@@ -229,5 +229,5 @@ def open_lease(run_id: int, *, is_alone: Callable[[], bool] = lambda: True) -> H
 
 
 def end_lease(lease: HeldLease) -> None:
-    """Hand back what is left, as far as the database lets us in time; else the reaper does."""
+    """Release unfinished work if the database responds in time; otherwise the reaper will."""
     patiently(lease.release, until=lambda: lease.valid_until, lost=None)()

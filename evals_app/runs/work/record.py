@@ -133,7 +133,7 @@ def write_outcomes(
 
 
 def _skip_the_rest(outcomes: Sequence[Outcome], *, run_id: int, min_pass_rate: float) -> int:
-    """Skip what waits of the cases that these outcomes decide; return how many."""
+    """Skip queued executions of the cases that these outcomes decide; return how many."""
     ended = Execution.objects.filter(pk__in=[outcome.job.id for outcome in outcomes])
     return skip_decided(
         Execution.objects.filter(run_id=run_id, status=Execution.Status.QUEUED),

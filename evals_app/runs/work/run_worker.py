@@ -47,7 +47,7 @@ def plan_of(run: Run) -> Plan:
     """Return what the executions of a run share, from its snapshot."""
     frozen = SnapshotSpec.read(run.snapshot.content)
     types = {kind.slug: kind.json_schema for kind in frozen.entity_types}
-    first = run.grades_of or run  # whose conversations they are
+    first = run.grades_of or run  # the run of the conversations
     started_at = first.created_at.isoformat()
     secret = salted_hmac("evals_app.judge", str(first.pk)).digest()
     folder = Path(settings.ANSWER_CACHE) if settings.ANSWER_CACHE else None

@@ -1,7 +1,7 @@
 """Skip trials that cannot change the verdict of their case, in runs that do not need all of them.
 
-When results are recorded, what waits of the cases that they decide is skipped. Another process may
-have claimed some of it, or be recording too, so each is asked about once more before it begins.
+When results are recorded, queued trials of the cases that they decide are skipped. Another process
+may have claimed some of them, or be recording too, so each is checked again before it starts.
 """
 
 import json
@@ -33,7 +33,7 @@ def skip_decided(
     decided = _find_decided(run_id, positions, min_pass_rate)
     if not decided:
         return 0
-    # Rows that another process is claiming or skipping are its own business.
+    # Leave rows that another process is claiming or skipping to that process.
     locked = rows.filter(position__in=decided).select_for_update(skip_locked=True, of=("self",))
     ids = list(locked.order_by("pk").values_list("pk", flat=True))
     if ids:

@@ -1,4 +1,4 @@
-"""Export executions as traces to the operator's collector: beside the work, never in its way."""
+"""Export executions as traces to the operator's collector, in the background."""
 
 import asyncio
 import logging
