@@ -1,12 +1,13 @@
 """System checks: settings under which runs could be lost are refused before anything starts.
 
-A shift and the last execution in it end before the queue's timeout, and that lies before the queue's
-retry; otherwise django-q2 kills processes at work, or hands a ticket out twice. Where numbers come from:
+A worker loop and its last execution must end before the queue's timeout, which must be shorter than
+its retry time; otherwise django-q2 kills working processes, or delivers a ticket twice. The
+numbers:
 
-* `timeout` 90,000: a backstop that is never reached (a shift takes nothing new after a day).
+* `timeout` 90,000: a backstop that is never reached (a worker loop takes nothing new after a day).
 * `retry` 100,000: counted from the moment a ticket is pulled into memory.
 * `max_attempts` 1 and `ack_failures`: the rows decide what is repeated, never the queue.
-* a lease outlives a heartbeat, a pulse and the longest wait for a locked SQLite database.
+* a lease outlasts its heartbeats and the longest wait for a locked SQLite database.
 """
 
 import os
@@ -80,7 +81,7 @@ _LISTS = {
 
 @register("keys")
 def permitted_variables(app_configs: object, **_: Any) -> Iterable[CheckMessage]:  # noqa: ARG001
-    """Refuse entries that would permit nothing, or not what was meant."""
+    """Refuse entries that permit nothing, or something unintended."""
     for setting, example in _LISTS.items():
         for number, entry in enumerate(getattr(settings, setting), 1):
             if not _KEY_ENTRY.fullmatch(entry):  # not repeated: it may be a key
@@ -117,7 +118,7 @@ def variables_without_hosts(app_configs: object, **_: Any) -> Iterable[CheckMess
 
 @register("graders")
 def wordnet_files(app_configs: object, **_: Any) -> Iterable[CheckMessage]:  # noqa: ARG001
-    """Warn of a folder that is there and has not what METEOR needs of it."""
+    """Warn if the WordNet folder exists but lacks files that METEOR needs."""
     folder = Path(settings.EVALS_WORDNET)
     if not folder.is_dir():
         return
@@ -138,7 +139,7 @@ def private_database(app_configs: object, **_: Any) -> Iterable[CheckMessage]:  
     if database["ENGINE"] != "django.db.backends.sqlite3":
         return
     file = Path(database["NAME"])
-    # Made by an older version, or copied back from a backup: what we write is private.
+    # Made by an older version, or restored from a backup: files that we write are private.
     if file.exists() and file.stat().st_mode & 0o077 and file.parent.stat().st_mode & 0o011:
         yield Warning(
             f"Other users of this machine can read the database, {file}.",
@@ -162,7 +163,7 @@ def trusted_proxies(app_configs: object, **_: Any) -> Iterable[CheckMessage]:  #
 
 @register("environment")
 def unknown_variables(app_configs: object, **_: Any) -> Iterable[CheckMessage]:  # noqa: ARG001
-    """Warn of variables of the environment that do nothing, because they are misspelt."""
+    """Warn of misspelt environment variables, which have no effect."""
     for name, near in settings.UNKNOWN_VARIABLES.items():
         yield Warning(
             f"The environment variable {name} has no effect: there is no such setting.",

@@ -1,6 +1,6 @@
 """REST, for tools outside.
 
-`endpoint` is what every view shares; `auth` tells who asks, `permissions` what they may;
-`bodies` and `parsers` read what is sent, `problems` say what is wrong with it. Each noun has its
-own module of views.
+`endpoint` is the base of all views; `auth` identifies the caller, `permissions` check their rights;
+`bodies` and `parsers` read requests, `problems` report errors. Each noun has its own module of
+views.
 """

@@ -1,4 +1,4 @@
-"""What commands are to work on: suites, parts of them, agents, models, runs."""
+"""Choose what commands work on: suites, parts of them, agents, models, runs."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

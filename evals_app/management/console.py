@@ -72,7 +72,7 @@ def watch(
     stop: Callable[[], bool],
     shows_progress: bool = True,
 ) -> list[Run]:
-    """Wait until all runs have ended or `stop()`; give them as they are then.
+    """Wait until all runs have ended or `stop()`; return them as they are then.
 
     The bars have no refresh thread: workers may still have to be forked from this process.
     """
@@ -91,7 +91,7 @@ def watch(
         run.pk: progress.add_task(name, total=run.total, state="")
         for run, name in zip(runs, names, strict=True)
     }
-    done_before = {run.pk: run.ended_count for run in runs}  # of runs that we come to late
+    done_before = {run.pk: run.ended_count for run in runs}  # of runs that we join late
     began_at, shown_at = time.monotonic(), 0.0
     with progress if shows_progress else nullcontext():
         while True:
@@ -141,7 +141,7 @@ def counts_of(run: Run) -> str:
 
 
 def rate_of(count: int, seconds: float) -> str:
-    """Return how many conversations end in a second, or in a minute if that is less than one."""
+    """Return conversations per second, or per minute if that is less than one."""
     if not count or seconds <= 0:
         return ""
     a_second = count / seconds
@@ -149,14 +149,14 @@ def rate_of(count: int, seconds: float) -> str:
 
 
 def cost_of(run: Run) -> str:
-    """Return what a run has cost so far, and what it may cost; nothing where nothing is paid."""
+    """Return what a run has cost so far, and its ceiling; empty if nothing costs money."""
     if run.max_cost_usd is not None:
         return f"{usd_text(run.spent_usd)} of {usd_text(run.max_cost_usd)}"
     spent = usd_text(run.spent_usd) if run.spent_usd else ""
     has_results = run.passed + run.failed + run.errored + run.measured > 0
     costs = [run.judge_cost_usd, *([] if run.grades_again else [run.agent_cost_usd])]
     if not run.is_open and has_results and None in costs:
-        # A price or a usage is missing: what is known is not all.
+        # A price or a usage is missing: the known cost is not all.
         return f"at least {spent}" if spent else "cost unknown"
     return spent
 
@@ -235,7 +235,7 @@ def _print_why_it_stopped(run: Run, write: Callable[[str], None], *, site: str |
 
 
 def print_total(runs: Sequence[Run], *, console: Console) -> None:
-    """Print what several runs come to together."""
+    """Print the total of several runs."""
     verdict = verdict_of_all([run.verdict for run in runs])
     verdicts = Counter(run.verdict for run in runs)
     suites = ", ".join(
@@ -273,7 +273,7 @@ def print_matrices(runs: Sequence[Run], *, console: Console) -> None:
 
 
 def _together(runs: Sequence[Run]) -> Run:
-    """Return what several runs that have ended would be as one; it is never stored."""
+    """Return ended runs merged into one, which is never stored."""
     sums = {name: sum(getattr(run, name) for run in runs) for name in _SUMMED}
     costs = {
         name: None if any(getattr(run, name) is None for run in runs) else Decimal(0)

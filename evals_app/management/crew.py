@@ -36,7 +36,7 @@ class Crew:
             self._cluster = self._stack.enter_context(cluster)
 
     def tick(self) -> None:
-        """Keep things going.
+        """Keep the workers running.
 
         Raises:
             CannotWorkError: our own workers died too often.

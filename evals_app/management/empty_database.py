@@ -48,7 +48,7 @@ def _keep() -> None:
         with connection.cursor() as cursor:
             cursor.execute("VACUUM INTO %s", [str(copy)])
         with copy.open("rb") as written:
-            os.fsync(written.fileno())  # or a power failure could leave an empty file for good
+            os.fsync(written.fileno())  # or a power failure could leave an empty file forever
         copy.replace(file)
     for path in others:
         path.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""The eval files below paths: which they are, their content, and when one of them changes."""
+"""The eval files below paths: their names, contents and changes."""
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -76,7 +76,7 @@ def _files(paths: Sequence[str]) -> Iterator[Path]:
 
 
 def _visible(folder: Path) -> Iterator[Path]:
-    """Walk a folder in a stable order; what is hidden, or only shown by suites, is left out."""
+    """Walk a folder in a stable order; hidden files and attachments of suites are left out."""
     for parent, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(names):
@@ -103,7 +103,7 @@ class Lookout:
         self._seen = {file: _stamp(file) for file in _files(self._paths)}
 
     def over(self, find: FindFile) -> FindFile:
-        """Watch over what an import finds, or misses, beside the files."""
+        """Watch other paths that an import finds or misses."""
 
         def find_watched(path: str) -> bytes | None:
             self._beside.setdefault(Path(path), _stamp(Path(path)))
@@ -112,7 +112,7 @@ class Lookout:
         return find_watched
 
     def wait(self) -> None:
-        """Return when something has changed, and then kept still for a moment."""
+        """Return when something has changed and then stayed the same for a moment."""
         before = {**self._beside, **self._seen}
         last = now = before
         while now == before or now != last:

@@ -1,4 +1,4 @@
-"""Wait for runs that a command started or found, and report what came of them."""
+"""Wait for runs that a command started or found, and report their results."""
 
 import signal
 import sys
@@ -59,7 +59,7 @@ class FollowingCommand(RunsCommand):
             partial(run_document, runs[0]) if len(runs) == 1 else partial(runs_document, runs)
         )
         site = None if scratch.is_temporary() else address_of_pages(options)
-        # In a job, only what is ours may be read as its commands.
+        # In a CI job, only our own output may be read as commands.
         with no_commands(self.stderr) if is_ci else nullcontext():
             self.write_json(document, options)
             for run, name in zip(runs, names_of(runs), strict=True):

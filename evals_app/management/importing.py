@@ -1,4 +1,4 @@
-"""Files and folders into the database, for every command that reads some."""
+"""Import files and folders, for every command that reads some."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -112,7 +112,7 @@ def import_paths(
         tell_report(command, error.report)
         raise refusal_of(error) from error
     except FormatError as error:
-        # What is lost is settled when the errors are gone.
+        # Losses are only certain once there are no errors.
         tell(command, [problem for problem in error.problems if problem.level != "loss"])
         count = sum(problem.level == "error" for problem in error.problems)
         errors = "1 error" if count == 1 else f"{count} errors"

@@ -90,7 +90,7 @@ def add_env_file(parser: ArgumentParser) -> None:
 def variables_of(options: Mapping[str, Any]) -> dict[str, str]:
     """Return what fills in `${NAME}`: only what the caller of a command names.
 
-    Whatever a file gets from the environment, everyone who sees its agent reads.
+    Everyone who sees an agent can read what its file takes from the environment.
     """
     allowed = {name: os.environ[name] for name in options["allow_env"] if name in os.environ}
     return allowed | dict(options["var"])

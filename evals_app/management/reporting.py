@@ -17,7 +17,7 @@ from evals_app.runs.reading.reports import Link, report_content, results_of, wri
 
 
 def refuse_unwritable(option: str, path: Path, *, is_folder: bool = False) -> None:
-    """Refuse a path before a run begins that could not be written after it.
+    """Refuse, before a run begins, a path that could not be written after it.
 
     Raises:
         CommandError: its folder does not exist, or something else has its name.
@@ -52,7 +52,7 @@ def write_reports(
 
 @contextmanager
 def no_commands(out: Any) -> Iterator[None]:
-    """On GitHub, keep it from carrying out commands that a reply in the output may contain."""
+    """On GitHub, keep commands that replies in the output may contain from being executed."""
     if not _is_on("GITHUB_ACTIONS"):
         yield
         return

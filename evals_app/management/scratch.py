@@ -15,9 +15,9 @@ from pathlib import Path
 from evals_app.management import INTERRUPTED
 
 DATA_DIR = "EVALWELL_DATA_DIR"
-# Either names data that is there already.
+# Each of these names existing data.
 _CHOSEN = ("DATABASE_URL", DATA_DIR)
-# Workers of another site would take what we put there.
+# Workers of another site would take our work from this queue.
 _SHARED_QUEUE = "EVALWELL_REDIS_URL"
 
 _folders: list[Path] = []

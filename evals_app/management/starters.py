@@ -1,4 +1,4 @@
-"""Files to begin with: valid as they are, each part explained, more of them switched off."""
+"""Starter files: valid as written, with every section explained and optional ones commented out."""
 
 import os
 from pathlib import Path
@@ -182,7 +182,7 @@ def stored_slugs(model: type[Agent | Suite | Fixture]) -> list[str]:
 def write_starter(
     command: BaseCommand, text: str, *, model: type[Suite | Fixture], slug: str, folder: Path
 ) -> None:
-    """Write a new file, and say so.
+    """Write a new file, and print its path.
 
     Raises:
         CommandError: the file exists already, or cannot be written.
@@ -196,7 +196,7 @@ def write_starter(
             file.write(text)
         write_schemas(folder / FOLDER)
     except FileExistsError as error:
-        # Of a folder too: a file is in its place.
+        # Also for a folder: a file is in its place.
         taken = os.path.relpath(error.filename)
         raise usage_error(
             f"{taken} exists already; choose another slug or another --dir."

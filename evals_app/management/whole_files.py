@@ -6,10 +6,10 @@ from pathlib import Path
 
 
 def write_whole(path: Path, content: bytes) -> bool:
-    """Write a file whole or not at all; say whether its content is new."""
+    """Write a file whole or not at all; return whether its content is new."""
     if path.is_file() and path.read_bytes() == content:
         return False
-    # In the same folder, so that taking its place is one step.
+    # In the same folder, so that replacing the file is atomic.
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".tmp")
     temporary = Path(name)
     try:

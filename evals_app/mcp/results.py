@@ -167,7 +167,7 @@ def _counts(run: Json) -> str:
 
 
 def forecast_run(caller: Caller, given: StartRun) -> str:
-    """Say what a run would probably take."""
+    """Return the forecast of a run."""
     suite, agent = suite_and_agent(given, caller.user)
     by = caller.user.pk
     expected = forecast(suite, by=by, agent=agent, **given.choices())
@@ -192,7 +192,7 @@ def cancel_run(_caller: Caller, given: JustRun) -> str:
 
 
 def read_run(_caller: Caller, given: RunQuery) -> str:
-    """Say how a run went, failures first."""
+    """Return how a run went, failures first."""
     _find(given.run)
     note = (
         ""
@@ -274,7 +274,7 @@ def _execution_line(row: Json) -> str:
 
 
 def why_failed(_caller: Caller, given: ExecutionQuery) -> str:
-    """Return the grades and the conversation of an execution, what failed first."""
+    """Return the grades and the conversation of an execution, failures first."""
     pk = _execution(given)
     execution = execution_details(pk)
     if execution is None:

@@ -28,7 +28,7 @@ def is_installed() -> bool:
 
 
 def make_server(who: Callable[[], Caller]) -> "Server[Any]":
-    """Return a server that acts as `who`, who is asked again for each call."""
+    """Return a server that acts as `who`, evaluated again for each call."""
     # An extra, which takes a second to import.
     types = importlib.import_module("mcp_types")
     lowlevel = importlib.import_module("mcp.server.lowlevel")

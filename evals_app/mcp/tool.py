@@ -32,7 +32,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """A person, or a token of theirs, whose scope then limits what they may."""
+    """A person, or one of their tokens, whose scope then limits their rights."""
 
     user: Any
     scope: ApiToken.Scope
@@ -43,7 +43,7 @@ class Caller:
         return cls(token.user, Scope(token.scope), token)
 
     def lack(self, need: Need) -> str:
-        """Say what is missing; empty if nothing."""
+        """Return what is missing; empty if nothing."""
         return lacking(need, user=self.user, scope=self.scope)
 
     def require(self, *permissions: str) -> None:
@@ -56,7 +56,7 @@ class Caller:
             raise PermissionDenied(lack)
 
     def count(self, rate: type[RateLimit]) -> None:
-        """Count something that may be done only so often.
+        """Count an action whose rate is limited.
 
         Raises:
             TooManyRequests: it was done too often.
@@ -116,7 +116,7 @@ def call_tool(
     *,
     who: Callable[[], Caller],
 ) -> ToolAnswer:
-    """Call a tool in the name of `who`; whatever is wrong is an answer that says how to fix it."""
+    """Call a tool in the name of `who`; errors become answers that explain how to fix them."""
     tool = tools.get(name)
     if tool is None:
         message = f"There is no tool {name!r}.{near(name, tools)} Tools: {', '.join(tools)}."
@@ -165,7 +165,7 @@ def part(text: str, tool: Operation, given: Spec) -> str:
 
 
 def _explain(error: Exception) -> str:
-    """Put an error into words, those that REST has for it."""
+    """Return the text of an error, the same as in REST."""
     if isinstance(error, OperationalError | InterfaceError):
         logger.warning("A tool of the MCP server found no database.", exc_info=error)
         return _SILENT
@@ -190,5 +190,5 @@ def _line(error: Mapping[str, Any]) -> str:
 
 
 def lines_of(lines: Sequence[str], *, empty: str) -> str:
-    """Return a list as text, or what to say if it is empty."""
+    """Return a list as text, or another text if it is empty."""
     return "\n".join(lines) if lines else empty

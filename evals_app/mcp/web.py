@@ -44,7 +44,7 @@ class Mcp(ThrottledView):
 
 
 async def _answer(caller: Caller, headers: Mapping[str, str], body: bytes) -> HttpResponse:
-    """Let the package for MCP answer a request, as if it came from an ASGI server."""
+    """Have the package for MCP answer a request, as if it came from an ASGI server."""
     from mcp.server.streamable_http_manager import (  # noqa: PLC0415 - an extra
         StreamableHTTPSessionManager,
     )

@@ -1,4 +1,4 @@
-"""The rows: what was written (Provider ... Assertion), and what happened (Run ... GradeResult)."""
+"""The rows: what people write (Provider ... Assertion), and what happens (Run ... GradeResult)."""
 
 from evals_app.models.authored.agents import Agent
 from evals_app.models.authored.attachments import Attachment

@@ -34,7 +34,7 @@ class Wishes(models.Model):
         abstract = True
 
     def event_of(self, *, has_failed: bool, is_worse: bool) -> str:
-        """Return what an end is to them: the strongest event that they want; empty: nothing."""
+        """Return the strongest event of an ending that they want; empty if there is none."""
         if self.on_worse and is_worse:
             return "worse"
         if self.on_failure and has_failed:
@@ -79,7 +79,7 @@ class Webhook(Wishes):
         return secret_text(self.key)
 
     def renew_secret(self) -> None:
-        """Use another key from now on."""
+        """Replace the key."""
         self.nonce = new_nonce()
 
 
@@ -87,7 +87,7 @@ class Webhook(Wishes):
 def _disable_webhooks_without_suites(
     instance: Suite, origin: Suite | models.QuerySet[Suite], **_: object
 ) -> None:
-    """Disable webhooks that are about nothing else: without suites they would hear of all."""
+    """Disable webhooks about these suites alone: without suites they would be notified of all."""
     gone: Any = [origin.pk] if isinstance(origin, Suite) else origin.values("pk")
     about_others = Webhook.suites.through.objects.exclude(suite__in=gone).values("webhook")
     hooks = Webhook.objects.filter(suites=instance).exclude(pk__in=about_others)
@@ -105,7 +105,7 @@ class MailWish(Wishes):
     class Meta:
         default_permissions = ()  # people change their own
         constraints = [
-            # To a unique constraint, no suite would differ from no suite.
+            # In a unique constraint, NULL suites would differ from each other.
             models.UniqueConstraint("person", Coalesce("suite", 0), name="mail_wish_unique")
         ]
 
@@ -146,7 +146,7 @@ class Delivery(models.Model):
 
     class Meta:
         verbose_name_plural = "deliveries"
-        default_permissions = ()  # whoever sees the webhook sees this
+        default_permissions = ()  # people who see the webhook see this
         constraints = [
             models.CheckConstraint(
                 name="delivery_has_one_receiver",

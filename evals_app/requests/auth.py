@@ -40,7 +40,7 @@ class TokenAuthentication(BaseAuthentication):
 
 
 def note_use(token: ApiToken) -> None:
-    """Remember when a token was last used, once a minute at most."""
+    """Store when a token was last used, at most once a minute."""
     if token.last_used_at is not None and token.last_used_at > timezone.now() - NOTED_EVERY:
         return
     # Two requests may get here at the same moment: the second one has nothing to write.

@@ -19,7 +19,7 @@ _CHANGED = (
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """What must exist, or must not; if there are `versions`, it must be one of them."""
+    """Whether a thing must exist or must not; with `versions`, it must have one of them."""
 
     versions: Collection[str] = ()
     must_exist: bool = False

@@ -47,7 +47,7 @@ def problems(*refused: int) -> dict[tuple[int, str], Any]:
 
 
 class AnyRenderer(JSONRenderer):
-    """Lets clients accept whatever they like; problems are JSON all the same."""
+    """Lets clients accept any type; problems are JSON regardless."""
 
     media_type = "*/*"
 
@@ -94,7 +94,7 @@ class ListEndpoint(ABC, Endpoint, ListModelMixin, GenericAPIView[Any]):
 
     @abstractmethod
     def row_json(self, row: Any) -> dict[str, Any]:
-        """Make a row of the queryset, or what `completed` makes of it, into JSON."""
+        """Return the JSON of a row of the queryset, after `completed`."""
 
     def add_details(self, rows: Sequence[Any]) -> Sequence[Any]:
         """Add to the rows of a page what is read for all of them at once."""

@@ -86,7 +86,7 @@ class YardstickFilters(filters.FilterSet):  # type: ignore[misc]
         fields: list[str] = []
 
     def compared_in(self, yardsticks: QuerySet[Any], _name: str, value: str) -> QuerySet[Any]:
-        """Return yardsticks with labels of the answers of a suite."""
+        """Return judged criteria with labels of the answers of a suite."""
         labels = Review.objects.filter(IS_LABEL, execution__run__suite_slug=value)
         return yardsticks.filter(Exists(labels.filter(yardstick=OuterRef("pk"))))
 

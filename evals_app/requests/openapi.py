@@ -86,7 +86,7 @@ class Docs(ThrottledView, SpectacularSwaggerSplitView):
     permission_classes = [MaySeeDocs]
 
     def handle_exception(self, exc: Exception) -> HttpResponseBase:  # type: ignore[override]  # a page
-        # A person opened the page; it is not a program with a wrong token.
+        # A person opened the page, not a program with a wrong token.
         if isinstance(exc, NotAuthenticated) and self.request.method == "GET":
             return redirect_to_login(self.request.get_full_path())
         return super().handle_exception(exc)

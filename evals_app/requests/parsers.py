@@ -34,7 +34,7 @@ class BytesParser(BaseParser):
         return raw
 
 
-# The readers of files know the lines. Only the first of these names is registered.
+# The file readers report lines. Only the first of these names is registered.
 YAML_PARSERS = tuple(
     type("YamlParser", (BytesParser,), {"media_type": media_type})
     for media_type in ("application/yaml", "application/x-yaml", "text/yaml")

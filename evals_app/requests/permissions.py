@@ -53,7 +53,7 @@ class MeetsNeeds(BasePermission):
 
 
 def lacking(need: Need, *, user: Any, scope: ApiToken.Scope | None) -> str:
-    """Say what a user lacks, or their token with this scope; empty if nothing."""
+    """Return what a user, or their token with this scope, lacks; empty if nothing."""
     if scope is not None and not includes(scope, need.scope):
         return f"This requires a token with scope {need.scope}; yours has {scope}."
     return next((why for name in need.permissions if (why := _lack(user, name))), "")

@@ -273,7 +273,7 @@ def _first(errors: list[Json]) -> str:
 
 
 def _hint(exc: Exception, context: Mapping[str, Any]) -> str:
-    """Return what to send instead."""
+    """Return a hint about what to send instead."""
     if isinstance(exc, UnsupportedMediaType):
         parsers = getattr(context.get("view"), "parser_classes", ())
         return f" Send {' or '.join(parser.media_type for parser in parsers)}."

@@ -1,7 +1,7 @@
-"""The id of the request that is being answered, which answers, problems and log lines repeat."""
+"""The id of the current request, which answers, problems and log lines repeat."""
 
 from contextvars import ContextVar
 
-# Empty outside of a request. Not cleared after it: its last log lines are written when all
-# middleware has finished, and the next request of a thread begins with another id.
+# Empty outside of a request. It is not cleared afterwards: the last log lines are written after all
+# middleware, and the next request of the thread sets another id.
 request_id: ContextVar[str] = ContextVar("request_id", default="")

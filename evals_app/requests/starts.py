@@ -28,7 +28,7 @@ def start_once(body: StartRun, *, key: str | None, user: Any) -> tuple[Run, bool
     try:
         run = start_run(suite, by=user, agent=agent, idempotency_key=stored, **body.choices())
     except IntegrityError:
-        # Two equal requests came at the same moment, and the other one was first.
+        # Two equal requests arrived at the same moment, and the other one was first.
         if stored is None or (known := _started_before(stored)) is None:
             raise
         return known, False

@@ -1,7 +1,7 @@
 """How often something may be done, on pages and over REST: for people, tokens and addresses without either.
 
 Each process of the web server counts for itself, in its memory: a count in the database would make
-every read a write. A limit keeps one caller from taking the site away from others; it is no quota.
+every read a write. A limit keeps one caller from blocking the site for others; it is not a quota.
 """
 
 import math
@@ -21,7 +21,7 @@ _LOCK = Lock()
 
 
 class RateLimit(SimpleRateThrottle):
-    """At most as often as the settings say under its `scope`; None there: no limit."""
+    """Limits to the rate in the settings under its `scope`; None there means no limit."""
 
     cache = caches["throttles"]
     scope: str
@@ -35,7 +35,7 @@ class RateLimit(SimpleRateThrottle):
 
     @property
     def retry_after(self) -> str:
-        """Say in how many seconds to try again, as the header of this name does."""
+        """Return the seconds for the header Retry-After."""
         return str(math.ceil(self.wait() or 1))
 
     def counted_as(self, ident: object) -> str:
@@ -44,7 +44,7 @@ class RateLimit(SimpleRateThrottle):
 
 
 class RateOfPerson(RateLimit):
-    """What one person does, with whichever tokens and on whichever pages."""
+    """Requests of one person, with any token and on any page."""
 
     def get_cache_key(self, request: Any, view: Any) -> str | None:
         return self.counted_as(request.user.pk) if request.user.is_authenticated else None
@@ -63,7 +63,7 @@ class CheckTrials(RateOfPerson):
 
 
 class SpansSent(RateOfPerson):
-    """Requests with spans: many agents at once may use one person's tokens."""
+    """Requests with spans: many agents may use one person's tokens at the same time."""
 
     scope = "spans"
 
@@ -75,7 +75,7 @@ class AgentTests(RateOfPerson):
 
 
 def in_minutes(seconds: float) -> str:
-    """Say how long to wait: "in 3 minutes"."""
+    """Return how long to wait: "in 3 minutes"."""
     minutes = max(1, math.ceil(seconds / 60))
     return "in 1 minute" if minutes == 1 else f"in {minutes} minutes"
 

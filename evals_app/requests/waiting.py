@@ -11,7 +11,7 @@ from evals_app.requests.pagination import is_id
 from evals_app.requests.problems import refused_at
 
 MAX_S = 60
-# A process of the web server has 16 threads; those that wait answer no one else.
+# A process of the web server has 16 threads; waiting ones cannot answer others.
 MAX_WAITING = 4
 PAUSE_S = 1.0
 
@@ -36,7 +36,7 @@ def seconds_to_wait(request: Request) -> int:
 
 
 def wait_until(is_done: Callable[[], bool], *, seconds: float) -> bool:
-    """Ask again and again; False, at once, if as many as may wait in this process already do."""
+    """Poll until it happens; False at once if too many requests of this process already wait."""
     if not PLACES.acquire(blocking=False):
         return False
     try:

@@ -210,7 +210,7 @@ def _files(request: Request) -> list[SourceFile]:
 
 
 def _refuse_fields(request: Request) -> None:
-    """Refuse parts that are not files: a `dry_run` among them would have no effect."""
+    """Refuse parts that are not files: a part named `dry_run` would have no effect."""
     errors = [
         error_at(
             printable(name), "This part of the upload is not a file; send options in the query."

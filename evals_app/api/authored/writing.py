@@ -150,11 +150,11 @@ class WrittenEndpoint(VersionedEndpoint):
         return answer
 
     def _change(self, report: ImportReport) -> ObjectChange:
-        """Return what an import did to the object itself; a fixture has its types beside it."""
+        """Return what an import did to the object itself; a fixture also comes with types."""
         return next(change for change in report.changes if change.kind == self.kind)
 
     def note_written(self, slug: str) -> None:
-        """Do what belongs in the transaction that has written the object."""
+        """Do further work in the transaction that has written the object."""
 
     def version_written(self, report: ImportReport) -> str:
         """Return the version that was written."""

@@ -1,4 +1,4 @@
-"""Judges compared with people: the list of criteria, and the passport of one."""
+"""Judges compared with people: the list of criteria, and the calibration of one."""
 
 from collections.abc import Sequence
 from typing import Any, ClassVar

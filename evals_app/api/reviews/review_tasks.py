@@ -129,7 +129,7 @@ def _columns(task: Any) -> dict[str, Any]:
 
 
 def _details(pk: int, user: Any) -> dict[str, Any]:
-    """Return a task; who has not spoken of an item of an open task does not see what others say.
+    """Return a task; while it is open, others' reviews are hidden until people give their own.
 
     Raises:
         Http404: there is none that the person may see.
@@ -170,7 +170,7 @@ def _item_json(
 
 
 def _judge_json(item: TaskItem, grade: GradeResult) -> dict[str, Any]:
-    """Return what the judge says of a check, or of a bullet."""
+    """Return the judge's verdict on a check or a bullet."""
     score, reason = grade.score, grade.reason
     if item.item is not None:
         listed = grade.details.get("items", [])

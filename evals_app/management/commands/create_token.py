@@ -67,7 +67,7 @@ class Command(BaseCommand):
             requires_if_match=options["require_if_match"],
         )
         until = f"until {expires_at:%Y-%m-%d %H:%M} UTC" if expires_at else "without end"
-        # Beside stdout, so that a script can take the token alone.
+        # On stderr, so that stdout contains the token alone.
         self.stderr.write(
             f"Token {token.name!r} of {user.get_username()}, scope {token.scope}, valid {until}. "
             "It is shown only now."

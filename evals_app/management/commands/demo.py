@@ -1,4 +1,4 @@
-"""The demo: load the examples, run them offline, show what came of it, serve."""
+"""The demo: load the examples, run them offline, show the results, serve."""
 
 import json
 import os
@@ -61,8 +61,9 @@ class Command(BaseCommand):
     def _run(
         self, suites: list[Suite], console: Console, site: str, options: dict[str, Any]
     ) -> list[str]:
-        """Run all suites, then serve until asked to stop; return what did not end as declared."""
-        # Offline, whatever keys are set here; a model that the site names for embeddings is asked.
+        """Run all suites, then serve until stopped; return executions that failed their tags."""
+        # Offline, whatever keys are set; a model that the site names for embeddings would be
+        # called.
         environ = os.environ if settings.EVALS_EMBEDDING_MODEL else {}
         be_quiet()
         with Interrupted().listening() as stop, LocalCluster(grace_s=5.0, kinds=()) as cluster:
@@ -77,7 +78,7 @@ class Command(BaseCommand):
         return surprises
 
     def _prepare(self, console: Console) -> list[Suite]:
-        """Make sure that there are an administrator and the examples; give their suites."""
+        """Make sure that an administrator and the examples exist; return their suites."""
         call_command("migrate", verbosity=0)
         users = get_user_model().objects
         if not users.filter(is_superuser=True).exists():
@@ -97,7 +98,7 @@ class Command(BaseCommand):
         return list(Suite.objects.select_related("agent").filter(slug__in=slugs).order_by("slug"))
 
     def _report(self, runs: list[Run], console: Console, site: str) -> list[str]:
-        """Print what happened; give the executions that did not end as their tags declare."""
+        """Print the results; return the executions that did not end as their tags declare."""
         console.print()
         surprises = []
         table = Table("Suite", "Passed", "Failed", "Errored", "As declared", box=None)

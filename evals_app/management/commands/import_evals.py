@@ -101,13 +101,13 @@ class Command(BaseCommand):
             is_first = False
             self.stdout.write("Waiting for the next change; Ctrl-C ends it.")
             if not connection.in_atomic_block:
-                connection.close()  # it may be hours: an idle one would be cut
+                connection.close()  # it may be hours: idle connections are closed
             lookout.wait()
 
     def _import(
         self, options: dict[str, Any], over: Callable[[FindFile], FindFile] = lambda find: find
     ) -> ImportReport:
-        """Import once; `over` sees what is looked for beside the files."""
+        """Import once; `over` is notified of other files that are looked for."""
         return import_paths(
             self,
             options["paths"],

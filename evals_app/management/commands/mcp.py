@@ -58,7 +58,7 @@ class Command(BaseCommand):
         logging.getLogger("mcp").setLevel(logging.CRITICAL)
 
         def fresh() -> Caller:
-            close_old_connections()  # one that was idle for hours may have been cut
+            close_old_connections()  # a connection idle for hours may have been closed
             return who()
 
         async_to_sync(serve)(fresh)

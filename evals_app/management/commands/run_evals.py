@@ -123,7 +123,7 @@ class Command(FollowingCommand):
                 self.stderr.write(f"{slug} is compared with {base.in_short} ({ended}).")
 
     def _choose(self, options: dict[str, Any]) -> SuiteChoice:
-        """Return what to run, and name the suites that have nothing of it."""
+        """Return what to run, and print the suites without any chosen case."""
         choice = choose(options)
         if choice.skipped:
             slugs = ", ".join(suite.slug for suite in choice.skipped)
@@ -147,7 +147,7 @@ def _cache(folder: Path) -> Path:
 
 
 def _refuse_what_does_not_fit(options: dict[str, Any]) -> None:
-    """Refuse options that would be passed over in silence."""
+    """Refuse options that would be silently ignored."""
     paths = paths_of(options["suites"])
     for option in _OF_FILES:
         if options[option] and not paths:

@@ -86,7 +86,7 @@ def rerun(command: FollowingCommand, options: dict[str, Any], console: Console) 
 
 
 def regrade(command: FollowingCommand, options: dict[str, Any], console: Console) -> None:
-    """Print what grading a run again would probably take, then do it unless only that was asked."""
+    """Print a forecast of grading a run again, then do it unless only that was asked for."""
     if options["forecast"]:
         run, expected, left_out = _print_plan(options, console)
         command.write_json(partial(_forecast_document, run, expected, left_out), options)
@@ -113,7 +113,7 @@ def cancel(_command: FollowingCommand, options: dict[str, Any], console: Console
 
 
 def _print_plan(options: dict[str, Any], console: Console) -> tuple[Run, Forecast, dict[str, Any]]:
-    """Print what grading a run again would probably take, and return it with what is left out."""
+    """Print a forecast of grading a run again, and return it with the cases left out."""
     (run,) = named_runs(options["runs"])
     with plan_regrade(run, **_regrade_choices(run, options)) as regrading:
         expected = forecast_regrade(regrading)
@@ -128,7 +128,7 @@ def _regrade_choices(run: Run, options: dict[str, Any]) -> dict[str, Any]:
     """Return what the options choose, as `plan_regrade` takes it.
 
     Raises:
-        CommandError: no case has such a name.
+        CommandError: no case has this name.
     """
     return {
         "suite": "as_it_was" if options["as_it_was"] else "current",

@@ -73,7 +73,7 @@ class Command(RunsCommand):
         self._report(settlement, say, options)
 
     def _find(self, options: dict[str, Any], say: Any) -> Settlement | None:
-        """Return the settlement to watch, started if there is none; None if nobody wants it."""
+        """Return the settlement to watch, started if there is none; None if it was declined."""
         if options["attach"]:
             return _settlement(options["attach"])
         base, head = _runs(options["runs"])

@@ -1,4 +1,4 @@
-"""The API, asked patiently: page by page, waiting as long as it wants, again after what passes."""
+"""The API, called patiently: page by page, waiting as it asks, retrying temporary failures."""
 
 import asyncio
 import json
@@ -14,26 +14,26 @@ from evals_app.engine.network.web import ArrivingAnswer, Web, WebAnswer, WebErro
 from evals_app.management.openai_evals.account import Account
 
 T = TypeVar("T")
-# Makes something of an answer while it arrives.
+# Reads an answer while it arrives.
 Read = Callable[[AsyncIterator[bytes]], Awaitable[T]]
 Query = Sequence[tuple[str, str]]
 
 PAGE = 100  # the most that the API gives at once
 _SMALL_PAGE = 10  # where a large page fails
-_TRIES = 5  # of what the server or the connection spoils
-_WAITS = 60  # when it limits how often it is asked
+_TRIES = 5  # of failures of the server or the connection
+_WAITS = 60  # when it limits the rate of calls
 _MAX_PAUSE_S = 60.0  # of those that we choose ourselves
 _MAX_WAIT_S = 3600.0  # of those that the API asks for
 _REPORTED_S = 5.0  # pauses from here on are reported
 _SILENCE_S = 120.0
-_FAILED_IN_A_ROW = 3  # then the question is whether anything can be had
+_FAILED_IN_A_ROW = 3  # then a simple call shows whether anything still works
 _MAX_BYTES = 2_000_000_000
 _USED_UP = "insufficient_quota"
 _PASSING = (HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.CONFLICT)
 
 
 class FailedError(Exception):
-    """One thing could not be had; others may be. `status` is None if no answer came."""
+    """One thing could not be read; others may be. `status` is None if no answer came."""
 
     def __init__(self, address: str, problem: str, *, status: int | None = None) -> None:
         super().__init__(problem)
@@ -50,7 +50,7 @@ class FailedError(Exception):
 
 
 class StoppedError(Exception):
-    """Nothing more can be had; the message says why."""
+    """Nothing more can be read; the message says why."""
 
 
 @dataclass(eq=False)

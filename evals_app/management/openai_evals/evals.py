@@ -39,7 +39,7 @@ async def find_evals(work: Work) -> list[Found]:
 
 
 async def save_eval(work: Work, found: Found, place: str) -> None:
-    """Save an eval with all that belongs to it; `place` says which of how many it is."""
+    """Save an eval with all that belongs to it; `place` is its number and the total."""
     folder = eval_folder(found.id)
     work.folder.write_json(f"{folder}/{folder}.json", found.data)
     work.report.counts["evals"].add(is_saved=True)

@@ -54,7 +54,7 @@ class Folder:
         text = json.dumps(data, indent=2, ensure_ascii=False)
         try:
             text.encode()
-        except UnicodeEncodeError:  # half a character, which only an escape can say
+        except UnicodeEncodeError:  # half a surrogate pair, which only an escape can express
             text = json.dumps(data, indent=2)
         self.write(name, f"{text}\n")
 
@@ -126,7 +126,7 @@ def is_suffix(text: str) -> bool:
 
 @contextmanager
 def open_folder(root: Path) -> Iterator[Folder]:
-    """Open a new folder, or go on with an earlier save; one start at a time.
+    """Open a new folder, or continue an earlier save; one process at a time.
 
     Raises:
         CommandError: it is neither new nor an earlier save, or another start is at work.
@@ -171,5 +171,5 @@ def _earlier(root: Path) -> dict[str, Any]:
 
 
 def _is_sound(manifest: dict[str, Any]) -> bool:
-    """Whether what is read of a manifest again has the form in which it was written."""
+    """Whether a manifest read from disk has the form in which it was written."""
     return all(isinstance(manifest.get(key, {}), dict) for key in ("account", "files"))

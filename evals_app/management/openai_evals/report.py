@@ -70,7 +70,7 @@ class SaveReport:
         self.missing.append(Missing(what, address, problem))
 
     def count_line(self) -> str:
-        """Say how much there is and how much of it was saved."""
+        """Return how much there is and how much of it was saved."""
         parts = [
             _in_words(kind, count)
             for kind, count in self.counts.items()
@@ -80,7 +80,7 @@ class SaveReport:
         return f"{', '.join(parts)}; {lacks}"
 
     def notes(self) -> Iterator[str]:
-        """Say what is not in the save although it is not missing."""
+        """Return what the save leaves out although it is not missing."""
         if not self.counts["evals"].expected:
             yield "This key sees no evals. A key sees only those of its own project."
         if self.gone:

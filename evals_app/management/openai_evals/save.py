@@ -48,7 +48,7 @@ async def save_everything(work: Work) -> None:
 
 
 def _account(work: Work) -> dict[str, str]:
-    """Return what is known of whose evals these are; never the key."""
+    """Return what is known of the account; never the key."""
     api = work.api
     known = {
         "base_url": api.account.base_url,
@@ -77,7 +77,7 @@ def _check_account(work: Work, account: dict[str, str], evals: Iterable[Found]) 
 
 
 def _count_rest(work: Work, evals: int) -> None:
-    """Say of every number that there may be more."""
+    """Mark every number as a minimum."""
     for kind, count in work.report.counts.items():
         count.is_least = kind in ALWAYS or count.expected > 0
     counted = work.report.counts["evals"]

@@ -16,7 +16,7 @@ class AttachmentQuerySet(models.QuerySet["Attachment"]):
     """Contents by their SHA-256."""
 
     def store(self, contents: Iterable[bytes]) -> None:
-        """Store contents; those already stored only become wanted again."""
+        """Store contents; those already stored are marked as wanted again."""
         self.bulk_create(
             [
                 Attachment(sha256=sha256_of(content), size_bytes=len(content), content=content)
@@ -32,12 +32,12 @@ class AttachmentQuerySet(models.QuerySet["Attachment"]):
         """Keep contents that are about to be named; return the sizes of those that are stored."""
         wanted = set(sha256s)
         now = timezone.now()
-        # Most were kept a moment ago, and without a write there is no wait.
+        # Most were kept a moment ago, and without a write nothing waits for a lock.
         self.filter(pk__in=wanted, wanted_at__lt=now - GRACE / 2).update(wanted_at=now)
         return dict(self.filter(pk__in=wanted).values_list("pk", "size_bytes"))
 
     def only_unused(self) -> "AttachmentQuerySet":
-        """Return the contents that may be deleted unless something names them."""
+        """Return the contents that may be deleted unless something refers to them."""
         return self.filter(wanted_at__lt=timezone.now() - GRACE)
 
     def read(self, sha256: str) -> bytes:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class EvaluationStepsQuerySet(models.QuerySet["EvaluationSteps"]):
-    """Steps by what they are written from."""
+    """Steps by what they were derived from."""
 
     def keep(self, recipe: "Recipe", proposal: Sequence[str] | None) -> list[str] | None:
         """Store steps unless there are some; return the first ones, None if there are none."""

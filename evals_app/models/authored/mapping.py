@@ -104,12 +104,12 @@ class RowMapping:
 
     @cached_property
     def labels(self) -> dict[str, str]:
-        """What forms call the columns, and keys that are elsewhere."""
+        """The labels of columns, and of keys that are elsewhere."""
         return {name: info.title for name, info in self._field_infos().items() if info.title}
 
     @cached_property
     def help_texts(self) -> dict[str, str]:
-        """What forms state about the columns, and keys that are elsewhere."""
+        """The help texts of columns, and of keys that are elsewhere."""
         texts = {name: info.description or "" for name, info in self._field_infos().items()}
         limits = {column.name for column in self.columns if column.key[0] in self.limits}
         return texts | {name: f"{texts[name]} Leave blank for no limit." for name in limits}
@@ -121,7 +121,7 @@ class RowMapping:
     def to_mapping(
         self, row: Model, values: Mapping[str, Any] = MappingProxyType({})
     ) -> dict[str, Any]:
-        """Return what a file would state of a row.
+        """Return a row as a file would contain it.
 
         `values` are those of a form and replace the row's own. A form may lack any field: a new row
         has the spec's default for it, and a stored one keeps what it has.

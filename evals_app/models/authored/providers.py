@@ -69,7 +69,7 @@ class Provider(Importable):
         written = PROVIDER.to_mapping(self) | {
             "prices": [price.to_mapping() for price in self.prices.all()]
         }
-        # What may be called is checked again whenever it is called.
+        # Addresses are checked again before each call.
         return ProviderSpec.model_validate(written, context=FROZEN)
 
 

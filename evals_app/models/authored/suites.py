@@ -54,7 +54,7 @@ def _load_cases(suites: "Sequence[Suite]") -> None:
 
 
 def load_content(cases: "Sequence[Case]", **these: Any) -> None:
-    """Load turns and checks; `these` is how queries name the cases."""
+    """Load turns and checks; `these` selects the cases in queries."""
     checks = Assertion.objects.order_by("position", "pk")
     turns = list(Turn.objects.filter(**these).order_by("position", "pk"))
     of_turns = {f"turn__{lookup}": value for lookup, value in these.items()}
@@ -89,8 +89,8 @@ def cases_of(
     while part := list(islice(cases, CASES_AT_ONCE)):
         load_content(part, case__in=part)
         yield from part
-        # Rows and their parts refer to each other, so only the collector removes them. Here it
-        # searches what is new: large imports keep it from searching anything by itself.
+        # Rows and their parts refer to each other, so only the collector removes them. Collect new
+        # objects here: large imports disable automatic collection.
         part.clear()
         gc.collect(0)
 
@@ -341,7 +341,7 @@ def delete_cases(ids: Sequence[int]) -> None:
 
 def empty_cases(ids: Sequence[int]) -> None:
     """Delete the turns and checks of cases."""
-    # From the bottom up, so that Django has nothing to cascade to row by row.
+    # Bottom up, so that Django has nothing to cascade to row by row.
     for part in _parts(ids):
         Assertion.objects.filter(turn__case__in=part).delete()
         Assertion.objects.filter(case__in=part).delete()
@@ -361,7 +361,7 @@ def remove_staged(rows: models.QuerySet[Case]) -> None:
 
 
 def remove_forgotten_staged() -> None:
-    """Delete what killed imports have left: no import takes a day."""
+    """Delete leftovers of killed imports: no import takes a day."""
     remove_staged(Case.with_staged.filter(created_at__lt=timezone.now() - timedelta(days=1)))
 
 

@@ -1,1 +1,1 @@
-"""How judges graded, and what people say about it."""
+"""How judges graded, and people's reviews of it."""

@@ -1,4 +1,4 @@
-"""How judges graded, counted while runs go on."""
+"""How judges graded, counted while runs are in progress."""
 
 from django.db import models
 
@@ -27,7 +27,7 @@ class JudgeTally(models.Model):
 
     class Meta:
         verbose_name_plural = "judges"
-        default_permissions = ()  # whoever reads runs reads this
+        default_permissions = ()  # people who may read runs may read this
         constraints = [
             models.UniqueConstraint(fields=["run", "day", "model"], name="judge_tally_unique")
         ]

@@ -1,4 +1,4 @@
-"""What people say of results: their reviews, what follows from them, and what is to be reviewed."""
+"""People's reviews of results, the verdicts that follow, and tasks to review."""
 
 from django.conf import settings
 from django.db import models
@@ -47,12 +47,12 @@ class ReviewItem(models.Model):
 
 
 class Review(models.Model):
-    """What one person says of a grade, of one bullet of a rubric, or of an execution.
+    """One person's review of a grade, of one bullet of a rubric, or of an execution.
 
-    It is never changed: who thinks otherwise later withdraws it or says it anew. `passed` is the
+    It is never changed: people who change their minds withdraw or replace it. `passed` is the
     person's own verdict on the check, None if they cannot tell; `score` (0..1) theirs on a scale.
-    `judged_passed` and `judged_score` are what the grade says. `is_label` means that it was said of
-    another wording of the check, so it only shows how far the judge can be trusted.
+    `judged_passed` and `judged_score` are those of the grade. `is_label` means that it was given
+    for another wording of the check, so it only shows how far the judge can be trusted.
     """
 
     class Kind(models.TextChoices):
@@ -78,7 +78,7 @@ class Review(models.Model):
     # The review of an earlier grade that this one repeats, because the conversation is the same.
     carried_from = models.ForeignKey("self", models.CASCADE, null=True, related_name="carried")
     by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+")
-    by_name = models.CharField(max_length=150)  # also of people who are gone
+    by_name = models.CharField(max_length=150)  # also of deleted users
     created_at = models.DateTimeField(db_default=Now())
     withdrawn_at = models.DateTimeField(null=True)
     withdrawn_by = models.ForeignKey(
@@ -117,7 +117,7 @@ IS_LABEL = Q(
 
 
 class ReviewedVerdict(models.Model):
-    """The result of an execution with the decisions of people, where they decided anything."""
+    """The result of an execution with people's decisions, if they decided anything."""
 
     execution = models.OneToOneField(
         Execution, models.CASCADE, primary_key=True, related_name="reviewed"

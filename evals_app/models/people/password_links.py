@@ -19,8 +19,9 @@ LASTS_WITH_PASSWORD = timedelta(hours=24)  # it could take over an account that 
 class PasswordLink(models.Model):
     """The one link of a person that works. Its token is stored as a digest only.
 
-    It ends when it is used or replaced, when the person signs in or changes their password or e-mail,
-    and when whoever made it may no longer manage the person: links outlive neither rights nor makers.
+    It ends when it is used or replaced, when the person signs in or changes their password or
+    e-mail, and when its maker may no longer manage the person: links outlive neither rights nor
+    makers.
     """
 
     person = models.OneToOneField(

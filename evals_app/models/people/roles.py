@@ -119,7 +119,7 @@ def may_manage(manager: Any, person: User) -> bool:
 
 
 def roles_to_give(giver: Any) -> QuerySet[Group]:
-    """Return the groups that have no right that the giver lacks."""
+    """Return the groups whose rights the giver has, too."""
     groups = Group.objects.order_by("pk")
     if giver.is_superuser:
         return groups

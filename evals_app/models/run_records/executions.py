@@ -32,7 +32,7 @@ class Execution(models.Model):
     case = models.CharField(max_length=200)
     position = models.PositiveIntegerField()
     trial = models.PositiveSmallIntegerField()
-    # The execution whose conversation it grades again; its transcript is that one's.
+    # The execution whose conversation it grades again; the transcript is stored there.
     source = models.ForeignKey(
         "self", models.SET_NULL, null=True, related_name="regrades", db_index=False
     )
@@ -254,9 +254,10 @@ class GradeResult(models.Model):
     evidence = models.JSONField(default=list)
     details = models.JSONField(default=dict)
     calls = models.JSONField(default=list)
-    # What was asked, but not of whom: equal questions about one reply deserve equal answers.
+    # Digest of the question without the judge: equal questions about one reply deserve equal
+    # answers.
     question = models.CharField(max_length=32, blank=True)
-    # Of a judged grade: by what it was judged. Its reviews have the index.
+    # The criterion of a judged grade. Its reviews have the index.
     yardstick = models.ForeignKey(
         Yardstick, models.PROTECT, null=True, related_name="grades", db_index=False
     )

@@ -1,4 +1,4 @@
-"""Yardsticks: by what judges grade, so that their grades can be compared with people's."""
+"""Criteria by which judges grade, so that their grades can be compared with people's."""
 
 from collections.abc import Iterable
 
@@ -9,10 +9,10 @@ from evals_app.reports.words.judges import joined_judges
 
 
 class YardstickManager(models.Manager["Yardstick"]):
-    """All yardsticks."""
+    """All judged criteria."""
 
     def keys_of(self, specs: Iterable[JudgedCriterionSpec]) -> dict[str, int]:
-        """Return the keys of yardsticks by digest; those that are new are written."""
+        """Return the keys of judged criteria by digest; new ones are stored."""
         by_digest = {spec.digest: spec for spec in specs}
         if not by_digest:
             return {}
@@ -28,7 +28,7 @@ class YardstickManager(models.Manager["Yardstick"]):
         return dict(self.filter(digest__in=list(digests)).values_list("digest", "pk"))
 
     def of_item(self, whole: "Yardstick", *, digest: str, criterion: str) -> "Yardstick":
-        """Return the yardstick of one bullet of a rubric; `whole` is that of the rubric."""
+        """Return the judged criterion of one rubric bullet; `whole` is that of the rubric."""
         row, _ = self.get_or_create(
             digest=digest,
             defaults={
@@ -46,8 +46,8 @@ class YardstickManager(models.Manager["Yardstick"]):
 class Yardstick(models.Model):
     """A criterion in one wording, with the judge that applies it and the way it is asked.
 
-    Whatever changes answers is part of it: another wording, scale, model or version of the prompt is
-    another yardstick. `is_item`: it is one bullet of a rubric.
+    Whatever changes answers is part of it: another wording, scale, model or version of the prompt
+    is another row. `is_item`: it is one bullet of a rubric.
     """
 
     digest = models.CharField(max_length=32, unique=True)
@@ -62,14 +62,14 @@ class Yardstick(models.Model):
     objects = YardstickManager()
 
     class Meta:
-        default_permissions = ()  # whoever sees executions sees them
+        default_permissions = ()  # people who see executions see them
 
     def __str__(self) -> str:
         return self.criterion
 
     @classmethod
     def of(cls, spec: JudgedCriterionSpec) -> "Yardstick":
-        """Return the row of a yardstick, not written yet."""
+        """Return the row of a judged criterion, not stored yet."""
         return cls(
             digest=spec.digest,
             type=spec.type,

@@ -67,7 +67,7 @@ def series(name: str, /, **labels: str) -> str:
 class Tally(models.Model):
     """How often something happened on this site, for monitoring.
 
-    Counts grow when results are recorded, so that no one has to count rows. `name` is a `series`.
+    Counts grow when results are recorded, so rows need not be counted. `name` is a `series`.
     """
 
     LEASES_REAPED = "leases_reaped"
@@ -86,7 +86,7 @@ class Tally(models.Model):
 
     @classmethod
     def add_all(cls, counts: Mapping[str, int]) -> None:
-        """Count, at the end of the caller's transaction: others wait for it to count the same."""
+        """Count at the end of the caller's transaction: others who count the same wait for it."""
         if not counts:
             return
         table = connection.ops.quote_name(cls._meta.db_table)

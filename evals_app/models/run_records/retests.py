@@ -87,14 +87,14 @@ class Settlement(models.Model):
 
     @property
     def sides(self) -> tuple[Run, ...]:
-        """The runs whose versions it runs again."""
+        """Return the runs whose versions it runs again."""
         return (self.head,) if self.stand_in else (self.base, self.head)
 
     def read_cases(self) -> list[Suspect]:
         return [Suspect.from_json(stored) for stored in self.cases]
 
     def note_cases(self, suspects: Sequence[Suspect]) -> None:
-        """Take over what the last look showed; the row is saved by the caller."""
+        """Record the results of the last look; the caller saves the row."""
         self.cases = [suspect.to_json() for suspect in suspects]
         findings = Counter(suspect.finding.value for suspect in suspects)
         for counter in self.COUNTERS:

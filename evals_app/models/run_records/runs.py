@@ -1,4 +1,4 @@
-"""Runs, and the frozen snapshots of what they execute."""
+"""Runs, and the frozen snapshots that they execute."""
 
 from typing import Any
 
@@ -122,7 +122,7 @@ class Run(models.Model):
     rerun_of = models.ForeignKey(
         "self", models.SET_NULL, null=True, blank=True, related_name="reruns"
     )
-    # The run whose conversations it grades again. It holds no conversation of its own.
+    # The run whose conversations it grades again. It runs no conversation of its own.
     grades_of = models.ForeignKey(
         "self", models.SET_NULL, null=True, blank=True, related_name="regrades"
     )
@@ -171,7 +171,7 @@ class Run(models.Model):
     pruned_at = models.DateTimeField(null=True)  # when its transcripts were removed
     deadline_at = models.DateTimeField(null=True)
     waiting_since = models.DateTimeField(db_default=Now())  # unless a process works on it
-    # Of the models that it calls: while one of them is rate-limiting us, the run does not begin.
+    # Providers of the models that it calls: while one is rate-limiting us, the run does not begin.
     providers = models.ManyToManyField(ProviderState, related_name="runs")
     created_at = models.DateTimeField(db_default=Now())
     started_at = models.DateTimeField(null=True)
@@ -259,7 +259,7 @@ class Run(models.Model):
     @property
     def is_at_own_ceiling(self) -> bool:
         """Whether it stopped at its own ceiling, and not at one of the month."""
-        # Blank: it stopped before there were monthly ceilings.
+        # An empty value: it stopped before monthly ceilings existed.
         own = ("", self.Ceiling.RUN)
         return self.stop_reason == self.StopReason.BUDGET and self.reached_ceiling in own
 

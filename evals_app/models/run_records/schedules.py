@@ -39,7 +39,7 @@ class Schedule(models.Model):
     at = models.CharField(max_length=5, default="03:00")
     cron = models.CharField(max_length=100, blank=True)
     time_zone = models.CharField(max_length=100, default="UTC")
-    # Without its agent it would test another one, so the agent stays.
+    # Without its agent it would test another one, so an agent in use cannot be deleted.
     agent = models.ForeignKey(Agent, models.PROTECT, null=True, blank=True, related_name="+")
     model = models.CharField(max_length=301, blank=True)
     trials = models.PositiveSmallIntegerField(null=True, blank=True)
@@ -95,8 +95,8 @@ class Schedule(models.Model):
 class DueRun(models.Model):
     """A suite of a schedule at a time when it was due: one run, or the reason why there is none.
 
-    It is written before anything starts, and exists once, so that each time starts one run however
-    many processes see it.
+    It is unique and written before anything starts, so that each time starts one run, however many
+    processes notice it.
     """
 
     KEYS = "schedule:"  # how the keys of their runs begin
@@ -116,7 +116,7 @@ class DueRun(models.Model):
     run = models.ForeignKey(Run, models.SET_NULL, null=True, related_name="due_runs")
 
     class Meta:
-        default_permissions = ()  # whoever sees the schedule sees this
+        default_permissions = ()  # people who see the schedule see this
         constraints = [
             models.UniqueConstraint(fields=["schedule", "suite", "due_at"], name="due_run_unique")
         ]
@@ -129,7 +129,7 @@ class DueRun(models.Model):
 
     @property
     def key(self) -> str:
-        """The key of its run, of which there can be one."""
+        """The unique key of its run."""
         return f"{self.KEYS}{self.schedule_id}:{self.suite_id}:{self.due_at.isoformat()}"
 
     def settle(self, state: State, *, run: Run | None = None, why: str = "") -> None:

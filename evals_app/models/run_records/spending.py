@@ -38,7 +38,7 @@ class Spending(models.Model):
 
     class Meta:
         verbose_name_plural = "spending"
-        default_permissions = ()  # whoever reads runs reads this
+        default_permissions = ()  # people who may read runs may read this
         constraints = [
             models.UniqueConstraint(fields=["run", "day", "role", "model"], name="spending_unique")
         ]
@@ -72,7 +72,7 @@ class MonthlyCeiling(models.Model):
 
     class Meta:
         constraints = [
-            # To a unique constraint, no person would differ from no person.
+            # In a unique constraint, NULL persons would differ from each other.
             models.UniqueConstraint(
                 Coalesce("person", 0),
                 name="monthly_ceiling_unique",

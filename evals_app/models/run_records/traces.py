@@ -9,7 +9,7 @@ from evals_app.models.run_records.executions import Execution
 class Trace(models.Model):
     """A conversation whose spans are accepted, by the id that the agent is sent.
 
-    `refused` counts the spans that were more than are stored.
+    `refused` counts the spans above the limit.
     """
 
     trace_id = models.CharField(max_length=32, primary_key=True)
