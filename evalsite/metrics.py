@@ -50,7 +50,7 @@ def _refusal(request: HttpRequest) -> HttpResponse | None:
     try:
         user: Any = asked.user
     except AuthenticationFailed as exc:
-        reason, user = str(exc.detail), asked.user  # nobody
+        reason, user = str(exc.detail), asked.user  # an anonymous user
     for rate in (Callers(), Strangers()):
         if not rate.allow_request(asked, None):
             return _refuse(429, "Too many requests.", **{"Retry-After": rate.retry_after})

@@ -235,7 +235,7 @@ def _posted_data(request: HttpRequest) -> Any:
 
 
 def _ticked_keys(request: HttpRequest) -> Collection[str] | None:
-    """Return the keys of what was ticked; None if nobody has ticked anything yet."""
+    """Return the keys of what was ticked; None if nothing was ticked yet."""
     return frozenset(request.POST.getlist("keep")) if request.method == "POST" else None
 
 

@@ -30,13 +30,13 @@ def nobody(self: Any, request: HttpRequest, obj: Any = None) -> bool:  # noqa: A
 
 
 class WrittenByRuns(ModelAdmin):
-    """Rows that nobody adds or deletes."""
+    """Rows that no one adds or deletes."""
 
     has_add_permission = has_delete_permission = nobody
 
 
 class ReadOnly(WrittenByRuns):
-    """Results: a long list, newest first, and pages that refresh themselves while a run goes on."""
+    """Results: a long list, newest first, and pages that refresh themselves during a run."""
 
     sortable_by = ()  # no other order has an index
     ordering = ("-id",)

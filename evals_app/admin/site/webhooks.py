@@ -211,7 +211,7 @@ class WebhookAdmin(ModelAdmin):
         return redirect("admin:evals_app_webhook_change", hook.pk)
 
     def again(self, request: HttpRequest, pk: int, delivery: int) -> HttpResponse:
-        """Send a message once more."""
+        """Send a message again."""
         hook = self._find_webhook(request, pk)
         row = get_object_or_404(hook.deliveries, pk=delivery)
         if send_again(row):

@@ -309,7 +309,7 @@ def _schedules_of(request: HttpRequest, suite: Any) -> dict[str, Any]:
 
 
 def _results_of_note(suite: Any) -> dict[str, Any]:
-    """Return the verdict of a suite, the run that goes on, and its baseline."""
+    """Return the verdict of a suite, the current run, and its baseline."""
     wanted = {suite.verdict_run_id, suite.last_run_id, suite.baseline_id} - {None}
     is_open = Q(suite=suite, status__in=Run.OPEN)
     rows = {run.pk: run for run in with_pass_rates(Run.objects.filter(is_open | Q(pk__in=wanted)))}

@@ -52,10 +52,11 @@ class Setting:
 class Exchange:
     """A turn while it runs; what was done so far survives an error or a timeout.
 
-    `is_limit_chosen`: its time limit was set explicitly. `clock` gives seconds. `waited_s` is the time that was not the agent's; drivers add to it.
-    `paused_s` is how long the turn's timer stood still. `replayed_s` is time spent on it earlier,
-    in an interrupted conversation. `pending` describes what it is waiting for. `span_id` is the
-    turn in the trace that external agents are sent.
+    `is_limit_chosen`: its time limit was set explicitly. `clock` gives seconds. `waited_s` is the
+    time that was not the agent's; drivers add to it. `paused_s` is how long the turn's timer was
+    paused. `replayed_s` is time spent on it earlier, in an interrupted conversation. `pending`
+    describes what it is waiting for. `span_id` is the turn in the trace that external agents are
+    sent.
     """
 
     index: int

@@ -32,7 +32,7 @@ def address_problem(base_url: str) -> str | None:
 def variable_problem(variable: str) -> str | None:
     """Explain why a variable is not used as a key.
 
-    The name is not repeated, because it may be the key itself, entered by mistake.
+    The name is not repeated, because it may be the key itself, entered by accident.
     """
     if permits().key_hosts(variable):
         return None

@@ -139,8 +139,8 @@ class Agreement:
     def corrected_pass_rate(self, observed: float) -> float | None:
         """Return the pass rate that people would find where the judge finds `observed`.
 
-        None if the judge tells passes and failures apart too rarely to say.
-        Source: Rogan & Gladen, American Journal of Epidemiology 107 (1978), 71-76.
+        None if the judge is too poor at separating passes from failures. Source: Rogan & Gladen,
+        American Journal of Epidemiology 107 (1978), 71-76.
         """
         tpr, tnr = self.passes_noticed.share, self.failures_noticed.share
         if tpr is None or tnr is None or tpr + tnr - 1 <= _MIN_INFORMED:

@@ -58,9 +58,10 @@ def compare_rates(strata: Mapping[Stratum, int]) -> RateTest:
     """Test whether the mean difference of pass rates is 0; `strata` counts each kind of case.
 
     If both versions pass each case equally often, every way to deal the passed trials of a case to
-    the two runs is equally likely. So the difference of a case is hypergeometric, given how many of its
-    trials passed; that of all cases is their sum. It is summed exactly; where that would take too long,
-    it has so many terms that it is normal. With one trial each this is the test that flips signs.
+    the two runs is equally likely. So the difference of a case is hypergeometric, given how many of
+    its trials passed; that of all cases is their sum. It is summed exactly; where that would take
+    too long, it has enough terms to be treated as normal. With one trial each this is the test that
+    flips signs.
 
     Source: Birch, Journal of the Royal Statistical Society B 26 (1964), 313-324, for the conditional
     test; Mantel and Haenszel, Journal of the National Cancer Institute 22 (1959), 719-748, for its

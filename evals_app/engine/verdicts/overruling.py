@@ -29,7 +29,7 @@ _MIDDLE = 0.5  # 3 on the scale 1-5
 class Ruling:
     """A person's verdict on a check, or on bullet `item` of its rubric; `passed` None: cannot tell.
 
-    `person` tells people apart, `name` is shown.
+    `person` identifies people, `name` is shown.
     """
 
     person: int | str

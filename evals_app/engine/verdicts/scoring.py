@@ -507,7 +507,7 @@ class VerdictCounts:
 
     @property
     def note(self) -> str:
-        """Say how many cases were only measured; nothing if none was."""
+        """Return how many cases were only measured; empty if none was."""
         if not self.cases_measured:
             return ""
         number, verb = f"{self.cases_measured:,}", "was" if self.cases_measured == 1 else "were"

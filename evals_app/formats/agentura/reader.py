@@ -212,7 +212,7 @@ class _Project:
             self.reading.say((*loc, "runs"), message, level="loss")
         project = self.reading.around.folder(self.document)
         data = {
-            # The project tells it from suites of other projects.
+            # The project distinguishes it from suites of other projects.
             "suite": f"{project} - {entry.name}" if project else entry.name,
             "slug": slug,
             "agent": self.agent,

@@ -56,7 +56,7 @@ class FilledPrompt:
 class PromptTemplate:
     """A prompt: one text that the user says, or a chat whose last message is what they say.
 
-    A program writes it anew for each test, so its own agent is asked a variable.
+    A program writes a new one for each test, so its own agent is asked a variable.
     """
 
     name: str

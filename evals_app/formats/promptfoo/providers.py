@@ -229,7 +229,7 @@ def judge_of(spot: ProjectSpot) -> Any:
     if provider.transform is not None:
         spot.at("transform").lose("Code does not run on import. The judge's own answer is read.")
     model = _model(provider)
-    # An agent may be called like a model; who means it gives the judge its label.
+    # An agent may have the name of a model; a judge that means the agent uses its label.
     names = [provider.label] if model else [provider.label, provider.id]
     slugs = (slug_of(name) for name in names if name)
     here = next((slug for slug in slugs if slug in spot.project.base.around.agents), None)

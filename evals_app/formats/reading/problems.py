@@ -76,7 +76,7 @@ class NoAgent(Problem):
 
 
 class FormatError(Exception):
-    """Files that cannot be read; `problems` holds everything that is wrong with all of them."""
+    """Files that cannot be read; `problems` has all errors of all of them."""
 
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = in_order(problems)

@@ -148,7 +148,7 @@ class _Marks:
 
     def place(self, loc: Loc, *, at_key: bool = False) -> tuple[int, int]:
         *_, (key, node) = self._path(loc)
-        # An empty value has no place worth showing.
+        # The position of an empty value is not worth showing.
         is_blank = self._raw(node) == "" and self._lines[node] != self._lines[key]
         return self.at(key if at_key or is_blank else node)
 

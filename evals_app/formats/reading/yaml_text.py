@@ -30,7 +30,7 @@ def _text(dumper: _Dumper, text: str) -> yaml.ScalarNode:
     if not _BLOCK.fullmatch(text) or _NUMBER_ELSEWHERE.fullmatch(text):
         style = '"'
     elif "\n" in text:
-        # A block cannot begin with a blank, nor hold lines that end in one.
+        # A block cannot begin with a space, nor contain lines that end in one.
         fits = not re.search(r"(?m)[ \t]$", text) and text[0] not in " \t\n"
         style = "|" if fits else '"'
     elif dumper.resolve(yaml.ScalarNode, text, (True, False)) != "tag:yaml.org,2002:str":  # type: ignore[no-untyped-call]

@@ -10,7 +10,7 @@ from evals_app.formats.reading.problems import Loc, keys_text, value_text
 
 # By these the entries of lists are known; others are known by their position.
 _NAMES = ("name", "ref", "id", "slug", "model")
-# Where names are prose: a case “Forgot password” holds no secret.
+# Where names are prose: a case “Forgot password” contains no secret.
 _NAMED_FREELY = (("cases",), ("entities",), ("chunks",))
 _NOTHING = object()
 _LONG = 70  # characters of a text that is shown whole

@@ -54,7 +54,7 @@ class Yardstick(models.Model):
     type = models.CharField(max_length=40)
     criterion = models.TextField()
     scale = models.CharField(max_length=20, blank=True)
-    judge = models.TextField()  # see reports.judges
+    judge = models.TextField()  # see reports/words/judges.py
     prompt_version = models.PositiveSmallIntegerField()
     is_item = models.BooleanField(default=False)
     created_at = models.DateTimeField(auto_now_add=True)

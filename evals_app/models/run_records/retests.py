@@ -17,10 +17,10 @@ from evals_app.models.run_records.runs import Run
 class Settlement(models.Model):
     """Fresh trials of the cases in which two runs differ, in up to three looks.
 
-    `cases` are its suspects, those of `engine.settling`; the counters say how many have which
-    finding. Each look has a run of the head and one of the base; where the base cannot be run again,
-    `stand_in` says why, and its stored trials are used. `max_cost_usd` is the ceiling of all runs
-    together.
+    `cases` are its suspects, those of `engine/statistics/retest.py`; the counters say how many have
+    which finding. Each look has a run of the head and one of the base; where the base cannot be run
+    again, `stand_in` says why, and its stored trials are used. `max_cost_usd` is the ceiling of all
+    runs together.
     """
 
     class Status(models.TextChoices):

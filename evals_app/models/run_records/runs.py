@@ -103,7 +103,7 @@ class Run(models.Model):
     agent_slug = models.CharField(max_length=100)
     agent_name = models.CharField(max_length=200)
     model = models.CharField(max_length=301, blank=True)
-    judge = models.TextField(blank=True)  # see reports.judges
+    judge = models.TextField(blank=True)  # see reports/words/judges.py
     score_scale = models.CharField(
         max_length=5, choices=Suite.ScoreScale, default=Suite.ScoreScale.ZERO_ONE
     )
@@ -126,10 +126,10 @@ class Run(models.Model):
     grades_of = models.ForeignKey(
         "self", models.SET_NULL, null=True, blank=True, related_name="regrades"
     )
-    # How it grades again, and what it leaves out; see runs.regrade.
+    # How it grades again, and what it leaves out; see `runs/regrading/start_regrade.py`.
     regrading = models.JSONField(default=dict)
-    losses = models.JSONField(default=dict)  # of the import of its suite; see formats.losses
-    # Its result with the decisions of people, where they change anything; see runs.reviewed.
+    losses = models.JSONField(default=dict)  # of the import of its suite
+    # Its result with people's decisions, if they change anything; see `runs/reviews/decisions.py`.
     reviewed = models.JSONField(default=dict)
     # The settlement that it belongs to, as a re-run of base or head.
     settlement = models.ForeignKey(

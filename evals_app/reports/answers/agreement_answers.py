@@ -91,7 +91,7 @@ class YardstickDetails(YardstickRow):
 
 
 def yardstick_json(yardstick: object, agreement: Agreement) -> Json:
-    """Return a yardstick as lists show it."""
+    """Return a judged criterion as lists show it."""
     return YardstickRow.of_object(yardstick, **_of_lists(agreement))
 
 
@@ -103,7 +103,7 @@ def passport_json(
     disagreements: Sequence[Json],
     **more: Any,
 ) -> Json:
-    """Return a passport."""
+    """Return a calibration."""
     return YardstickDetails.of_object(
         yardstick,
         **_of_lists(agreement),

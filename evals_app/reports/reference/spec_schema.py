@@ -78,7 +78,7 @@ class ClientSchema(GenerateJsonSchema):
 
 
 class _Enumerated(ClientSchema):
-    """Describes a single word as an enumeration: clients tell that apart from other alternatives."""
+    """Describes a single word as an enumeration, which clients distinguish from alternatives."""
 
     def literal_schema(self, schema: Any) -> Json:
         described = super().literal_schema(schema)

@@ -60,7 +60,7 @@ class RegradePlan:
     trials: int
     judge: str
     head: SnapshotSpec
-    judges: str  # see reports.judges
+    judges: str  # see reports/words/judges.py
     frozen: Frozen | None = None  # None: the snapshot of the run, as it is
     left_out: dict[str, list[str]] = field(default_factory=dict)
     planned: list[PlannedExecution] = field(default_factory=list)
