@@ -1,9 +1,9 @@
 """Limits on failed sign-ins, and the message when one is reached.
 
 django-axes counts failures and refuses before hashing a password, which is expensive. It has one
-limit for everything that it counts; here each count has its own. Nobody can use them to lock out
-known people: a person who has signed in from an address is not refused for failures of others there, and a
-browser that someone has signed in with is refused only for its own failures.
+limit for everything that it counts; here each count has its own. No one can use them to lock out
+known people: a person who has signed in from an address is not refused for failures of others
+there, and a browser that someone has signed in with is refused only for its own failures.
 """
 
 import math

@@ -167,7 +167,7 @@ def add_case(suite: Suite, spec: CaseSpec) -> Case:
 
 @transaction.atomic
 def change_case(case: Case, spec: CaseSpec) -> Saved:
-    """Write a spec over a case, which keeps its row and its place; say whether it differs.
+    """Write a spec over a case, which keeps its row and its place; return whether it differs.
 
     Raises:
         ValueError: another case of the suite has this name.

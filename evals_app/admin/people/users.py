@@ -1,7 +1,7 @@
 """People, in our words and Unfold's look: Django calls them users.
 
-Nobody can grant a role with more rights than their own, or change a person who has more rights:
-a link to set a password is a way to act as another person. Superuser status is given by superusers
+No one can grant a role with more rights than their own, or change a person who has more rights: a
+link to set a password is a way to act as another person. Superuser status is given by superusers
 alone.
 """
 

@@ -1,4 +1,4 @@
-"""Find a callable by its reference, in the process that will call it; say what is wrong with it."""
+"""Find a callable by its reference in the process that will call it, or report what is wrong."""
 
 import importlib
 import importlib.util

@@ -154,7 +154,7 @@ class Numeric(PathGrader):
         return self
 
     def _expected_number(self, written: float | str, decimal: DecimalSign) -> Decimal | str:
-        """Return the number that is written, or say why it cannot be used."""
+        """Return the number that is written, or report why it cannot be used."""
         if isinstance(written, int):
             return Decimal(written)
         if isinstance(written, float):

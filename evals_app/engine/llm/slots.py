@@ -14,7 +14,7 @@ _MINUTE_S = 60.0
 
 
 class Slots:
-    """Calls at once: `async with slots`. The limit may change at any moment; None is no limit.
+    """Calls at once: `async with slots`. The limit may change at any moment; None means unlimited.
 
     A lower limit ends no call: new ones wait until enough have ended.
     """

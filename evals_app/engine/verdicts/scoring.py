@@ -654,7 +654,7 @@ class _Sums:
                 *filter(None, [counts.note]),
                 *(note for note, applies in more.items() if applies),
             ),
-            # The cases whose trials all ran are no fair sample.
+            # The cases whose trials all ran are not a fair sample.
             pass_at_k=() if self._has_skipped else self._pass_at_k.means,
             pass_hat_k=() if self._has_skipped else self._pass_hat_k.means,
             pass_rate_interval=wilson_interval(counts.cases_passed, counts.decided_count)

@@ -121,7 +121,7 @@ def _add_row(sheet: Sheet, row: int, cases: list[Json], *, first: int, compares:
 
 
 def _put(owner: Json, path: tuple[str, ...], value: Any) -> bool:
-    """Put a value in its place, parameters next to others; say whether the place was free."""
+    """Put a value in its place, parameters next to others; return whether the place was free."""
     for key in path[:-1]:
         owner = owner.setdefault(key, {})
         if not isinstance(owner, dict):

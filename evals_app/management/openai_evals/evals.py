@@ -135,7 +135,7 @@ def _has_ended(run: Json) -> bool:
 
 
 async def _save_items(work: Work, eval_id: str, stem: str, run: Json, *, again: bool) -> bool:
-    """Save the items of a run and count them; say whether all could be had."""
+    """Save the items of a run and count them; return whether all could be read."""
     parts = ("evals", eval_id, "runs", str(run["id"]), "output_items")
     count, seen, is_whole = work.report.counts["items"], set[Any](), True
     try:

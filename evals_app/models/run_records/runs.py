@@ -253,7 +253,7 @@ class Run(models.Model):
 
     @property
     def stand_in_note(self) -> str:
-        """What stood in for embeddings, in words; empty if nothing did."""
+        """What replaced embeddings, in words; empty if nothing did."""
         return stand_in_note(self.similarity) if self.is_similarity_stand_in else ""
 
     @property

@@ -259,7 +259,7 @@ def judge_noise_json(summary: Row) -> list[Json] | None:
 
 
 def _of_run(run: Row) -> Json:
-    """Return what is no column of the same name."""
+    """Return what is not a column of the same name."""
     return {
         **{key: run[key] or None for key in ("model", "judge", "verdict", "stop_reason")},
         "suite": run["suite_slug"],

@@ -39,5 +39,5 @@ def flags_shown(details: Mapping[str, Any], *, is_compared: bool) -> list[str]:
     if not isinstance(stored, list):
         return []
     flags = [flag for flag in stored if isinstance(flag, str) and flag != UNCALIBRATED]
-    # Nobody needs to trust a script.
+    # No one needs to trust a script.
     return flags if is_compared or "scripted" in flags else [*flags, UNCALIBRATED]

@@ -180,7 +180,7 @@ class HeldLease:
             lease = Lease.objects.filter(pk=self.token).select_for_update().first()
             if lease is None:
                 return
-            # We stopped these conversations ourselves: this is no failed attempt of theirs.
+            # We stopped these conversations ourselves: this is not a failed attempt of theirs.
             begun = self._mine().filter(started_at__isnull=False)
             begun.update(attempts=F("attempts") - 1, started_at=None)
             self._mine().update(status=Execution.Status.QUEUED, lease_token=None)

@@ -99,7 +99,7 @@ class DatabaseGateway:
     """A lease as the engine sees it.
 
     Everything that touches the database runs in the thread of the task, one call after the other,
-    and again on a new connection while the database is away and the lease lasts.
+    and again on a new connection while the database is unavailable and the lease lasts.
     """
 
     def __init__(

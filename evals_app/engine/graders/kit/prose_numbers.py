@@ -81,9 +81,10 @@ def find_numbers(
     """Yield the numbers of a text in order; with `percent`, 5 % is 0.05, else 5.
 
     Understood are signs (a minus after a letter or digit is a hyphen) and the word minus, currency
-    signs, amounts of money in brackets as negative, separators of thousands of all kinds, exponents,
-    k, M, B, bn directly behind, and words such as million. Digits behind a letter (`v2`), unless its
-    script puts no space between words, chains such as `1.2.3` and codes such as `007` are no numbers.
+    signs, amounts of money in brackets as negative, separators of thousands of all kinds,
+    exponents, k, M, B, bn directly behind, and words such as million. Digits behind a letter
+    (`v2`), unless its script puts no space between words, chains such as `1.2.3` and codes such as
+    `007` are not numbers.
     """
     text = _WRITTEN_GAP.sub("\u202f", _BRACED_SIGN.sub(r"\1", text))
     done = 0
@@ -97,7 +98,7 @@ def find_numbers(
 
 
 def _pieces(run: re.Match[str], decimal: DecimalSign) -> list[tuple[int, int]]:
-    """Cut a run that is not one number where it is no decimal point: `1,2,3` are three numbers."""
+    """Cut a run that is not one number at its separators: `1,2,3` are three numbers."""
     if read_digits(run[0], decimal=decimal):
         return [run.span()]
     return [

@@ -131,7 +131,7 @@ def speaker_of(piece: TranscriptPiece) -> str:
 def objection(evidence: Evidence) -> str | None:
     """Return why a quote does not show what the agent said or did, for the judge; None if it does.
 
-    An empty quote is no quote, so there is nothing to object to.
+    An empty quote does not count, so there is nothing to object to.
     """
     quote = evidence.quote
     if not quote.strip():
@@ -303,7 +303,7 @@ class _Passages:
 
     def _nearly(self, part: Words, begin: int, room: list[int]) -> Iterator[tuple[int, int]]:
         """Yield where the words that must be there are in a row, and little else differs."""
-        if len(part.skeleton) < 2:  # noqa: PLR2004 - one word with anything around it is no quote
+        if len(part.skeleton) < 2:  # noqa: PLR2004 - one word does not count
             return
         meant = [self._possible_words(part, place, room) for place in part.skeleton]
         there = self.words.places

@@ -1,6 +1,6 @@
 """A text as the words that quotes are compared by: what they are, and which of them matter.
 
-Punctuation, case, typography and Markdown are no words. Numbers keep their separators and their
+Punctuation, case, typography and Markdown are not words. Numbers keep their separators and their
 sign, and currency, percent and comparison signs are words of their own: each of them changes what
 is said.
 """
