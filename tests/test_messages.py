@@ -9,6 +9,7 @@ import pytest
 
 from tests.messages import GOLDEN, ROOT, messages_of, sources, written
 
+CODE = ("evals_app", "evalsite", "fixtures_app")
 PAGES = [*ROOT.glob("*.md"), *sorted((ROOT / "docs").glob("*.md"))]
 HISTORY = {"CHANGELOG.md"}  # what a release said stays
 # What judges read is versioned: a new wording of it is a new judge.
@@ -17,14 +18,28 @@ PROMPTS = {"geval", "languages", "prompt", "transcript"}
 EXCEPTIONS = {
     "is no": (r"(?<!there )(?<!that )", r"(?! longer| more)"),
     "are no": (r"(?<!there )", r"(?! longer| more)"),
+    "Say": (r"(?-i:(?=S))", r"(?= (?:what|that|how|why|whether)\b)"),
 }
+# REST shows these docstrings to people, as descriptions of its schema.
+DESCRIPTIONS = ("evals_app/api/", "evals_app/reports/answers/")
+# Other strings are matched so that nothing in them is taken for a comment. A docstring begins its
+# line. Comments on consecutive lines are one. (Parsing and tokenizing would take seconds.)
+_PROSE = re.compile(
+    r'(?<!\(\n)(?m:^ *)"""(?P<docstring>(?s:.*?))"""'
+    r'|"""(?s:.*?)"""'
+    r"|'(?:[^'\\\n]|\\.)*'"
+    r'|"(?:[^"\\\n]|\\.)*"'
+    r"|#(?P<comment>.*(?:\n *# .*)*)"
+)
 
 
 @cache
-def retired() -> dict[re.Pattern[str], str]:
-    """Read the table in CONTRIBUTING.md: what to write, by a pattern of each retired word."""
-    _, _, table = (ROOT / "CONTRIBUTING.md").read_text().partition("### Words we do not use")
-    rows = re.findall(r"(?m)^\| (.+?) \| (`.+`) \|$", table.partition("\n## ")[0])
+def retired(*, in_code: bool = False) -> dict[re.Pattern[str], str]:
+    """Read the tables in CONTRIBUTING.md: what to write, by a pattern of each retired word."""
+    _, _, section = (ROOT / "CONTRIBUTING.md").read_text().partition("### Words we do not use")
+    for_all, _, for_code = section.partition("\n## ")[0].partition("\nIn docstrings")
+    table = for_code if in_code else for_all
+    rows = re.findall(r"(?m)^\| (.+?) \| (`.+`) \|$", table)
     return {
         _pattern(word): instead for instead, words in rows for word in re.findall(r"`(.+?)`", words)
     }
@@ -36,10 +51,21 @@ def _pattern(word: str) -> re.Pattern[str]:
     return re.compile(rf"(?i){before}\b{re.escape(word)}{edge}{after}")
 
 
-def retired_words(text: str) -> Iterator[str]:
-    for pattern, instead in retired().items():
+def retired_words(text: str, *, in_code: bool = False) -> Iterator[str]:
+    for pattern, instead in retired(in_code=in_code).items():
         if match := pattern.search(text):
-            yield f"{match[0]!r} (write: {instead}) in: {text.strip()[:160]}"
+            around = text[max(match.start() - 80, 0) : match.end() + 80].strip()
+            yield f"{match[0]!r} (write: {instead}) in: {around}"
+
+
+def docstrings_and_comments(source: str) -> tuple[str, str]:
+    """Return all docstrings of a module as one text, and all comments, without code in backticks."""
+    found = [*_PROSE.finditer(source)]
+    docstrings, comments = (
+        "\n".join(" ".join(re.split(r"[\s#]+", match[kind])) for match in found if match[kind])
+        for kind in ("docstring", "comment")
+    )
+    return re.sub("`[^`]*`", "", docstrings), re.sub("`[^`]*`", "", comments)
 
 
 @pytest.fixture(scope="module")
@@ -82,6 +108,40 @@ def test_the_messages_use_no_retired_word(messages: dict[Path, list[str]]) -> No
     assert problems == []
 
 
+def test_docstrings_and_comments_use_no_retired_word() -> None:
+    problems: list[str] = []
+    for file in (path for path in sources(*(ROOT / name for name in CODE)) if path.suffix == ".py"):
+        path = file.relative_to(ROOT).as_posix()
+        docstrings, comments = docstrings_and_comments(file.read_text())
+        ours = comments if path.startswith(DESCRIPTIONS) else docstrings + "\n" + comments
+        found = [*retired_words(docstrings + "\n" + comments), *retired_words(ours, in_code=True)]
+        problems += [f"{path}: {word}" for word in found]
+
+    assert problems == []
+
+
+def test_docstrings_and_comments_are_read_from_source() -> None:
+    source = '''"""A module."""
+
+URL = "https://example.org/#here"
+
+TEXT = """# No comment."""
+
+def started(self) -> None:  # noqa: D401
+    """Return `what` was
+
+    started."""
+    # First line,
+    # second line.
+    return f('#', x)  # why
+'''
+
+    assert docstrings_and_comments(source) == (
+        "A module.\nReturn  was started.",
+        " noqa: D401\n First line, second line.\n why",
+    )
+
+
 @pytest.mark.parametrize("page", [page for page in PAGES if page.name not in HISTORY], ids=str)
 def test_the_pages_use_no_retired_word(page: Path) -> None:
     assert [word for line in prose_of(page) for word in retired_words(line)] == []
@@ -93,6 +153,11 @@ def test_the_pages_use_no_retired_word(page: Path) -> None:
 )
 def test_a_retired_word_is_noticed(sentence: str) -> None:
     assert list(retired_words(sentence))
+
+
+def test_docstrings_say_what_is_returned() -> None:
+    assert list(retired_words("Say why it failed.", in_code=True))
+    assert list(retired_words("Cells say why a reply fails.", in_code=True)) == []
 
 
 @pytest.mark.parametrize(
