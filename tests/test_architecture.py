@@ -4,6 +4,7 @@ import importlib.metadata
 import subprocess
 import sys
 import tomllib
+from collections import Counter
 from collections.abc import Iterator
 from io import StringIO
 from pathlib import Path
@@ -31,6 +32,7 @@ TOP_LEVEL = {
     # files
     ".djlint_rules.yaml",
     ".editorconfig",
+    ".gitattributes",
     ".git-blame-ignore-revs",
     ".gitignore",
     ".pre-commit-config.yaml",
@@ -48,6 +50,7 @@ TOP_LEVEL = {
     "pyproject.toml",
     "requirements.lock",
 }
+MAX_FILES = 20  # of one folder, beside its rooms
 # Tests of many modules at once, and what they are written with.
 WITHOUT_SOURCE = ("benchmarks/", "faults/", "journeys/")
 
@@ -135,6 +138,17 @@ def test_the_top_level_has_only_what_belongs_there() -> None:
     strays = {path.parts[0] for path in files_of_the_repository()} - TOP_LEVEL
 
     assert strays == set()
+
+
+def test_no_folder_of_the_application_is_too_full_to_find_a_file_in() -> None:
+    counts = Counter(
+        path.parent.as_posix()
+        for path in files_of_the_repository()
+        if path.parts[0] in {*SOURCES, "templates"} and path.name != "__init__.py"
+        if "migrations" not in path.parts
+    )
+
+    assert {folder: count for folder, count in counts.items() if count > MAX_FILES} == {}
 
 
 def test_no_file_is_larger_than_a_megabyte() -> None:
