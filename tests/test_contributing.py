@@ -166,10 +166,10 @@ DIALECT = Dialect(
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from evals_app.formats.reading.parsed_file import Document
-from evals_app.formats.foreign.draft import Draft, drafted
-from evals_app.formats.foreign.shapes import Around, Foreign
-from evals_app.formats.foreign.foreign_file import Reading
+from evals_app.formats.reading.parsed_file import ParsedFile
+from evals_app.formats.foreign.draft import Draft, make_draft
+from evals_app.formats.foreign.foreign_file import ForeignFile
+from evals_app.formats.foreign.shapes import Foreign, ReaderContext
 
 
 class _Quiz(Foreign):
@@ -177,13 +177,13 @@ class _Quiz(Foreign):
     questions: dict[str, str]
 
 
-def read(documents: Sequence[Document], around: Around) -> Iterator[Draft]:
+def read(documents: Sequence[ParsedFile], around: ReaderContext) -> Iterator[Draft]:
     """Read quizzes."""
     for document in documents:
-        reading = Reading(document, around)
+        reading = ForeignFile(document, around)
         quiz = reading.part(_Quiz, ())
         if quiz is not None:
-            yield drafted("suite", "quiz", document, _suite(quiz, agent=around.agent))
+            yield make_draft("suite", "quiz", document, _suite(quiz, agent=around.agent))
         yield reading.remarks("quiz")
 
 
@@ -198,14 +198,14 @@ def _suite(quiz: _Quiz, *, agent: str | None) -> dict[str, Any]:
 ''',
         "tests/formats/quiz/test_reader.py": """\
 from evals_app.formats.importing import SourceFile, read_files
-from evals_app.formats.checking.references import Known
+from evals_app.formats.checking.references import ExistingObjects
 from evals_app.formats.quiz import DIALECT
 
 
 def test_a_question_becomes_a_case() -> None:
     files = [SourceFile(path, text.encode()) for path, text in DIALECT.sample]
 
-    imported = read_files(files, agent="shop", known=Known(agents={"shop": "model"}))
+    imported = read_files(files, agent="shop", known=ExistingObjects(agents={"shop": "model"}))
 
     (case,) = imported.suites[0].spec.cases
     assert case.turns[0].expected == "Rome"
@@ -253,9 +253,9 @@ PROVIDER_KIND = Recipe(
     lines=[
         (
             "evals_app/engine/network/provider_kinds.py",
-            '    "ollama": Kind(',
+            '    "ollama": ApiKind(',
             """\
-    "acme": Kind(
+    "acme": ApiKind(
         label="Acme",
         api="openai",
         base_url="https://api.acme.example/v1",

@@ -19,7 +19,7 @@ NOTED_EVERY = timedelta(minutes=1)
 
 
 class TokenAuthentication(BaseAuthentication):
-    """`Authorization: Bearer ts_...`; the token acts as its user, within its scope."""
+    """`Authorization: Bearer ew_...`; the token acts as its user, within its scope."""
 
     def authenticate(self, request: Request) -> tuple[AbstractBaseUser, ApiToken] | None:
         words = get_authorization_header(request).split()

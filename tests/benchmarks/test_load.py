@@ -24,7 +24,7 @@ def test_what_clients_start_ends_and_is_there_once(capsys: pytest.CaptureFixture
 
 
 def test_a_refused_request_is_an_error() -> None:
-    client = Client(port=9, token="ts_wrong")  # no one listens there
+    client = Client(port=9, token="ew_wrong")  # no one listens there
     empty = cast("Site", SimpleNamespace(query=Mock(return_value=[(0,)])))
 
     client.work(until=float("inf"))

@@ -60,7 +60,7 @@ def no_database(settings: Any) -> Iterator[None]:
 @pytest.mark.usefixtures("no_database")
 @pytest.mark.django_db
 def test_without_the_database_rest_answers_a_problem(site: Client) -> None:
-    response = site.get("/api/runs/", HTTP_AUTHORIZATION="Bearer ts_x")
+    response = site.get("/api/runs/", HTTP_AUTHORIZATION="Bearer ew_x")
 
     assert is_problem(response, 503)
     assert int(response.headers["Retry-After"]) > 0
@@ -69,7 +69,7 @@ def test_without_the_database_rest_answers_a_problem(site: Client) -> None:
 @pytest.mark.usefixtures("no_database")
 @pytest.mark.django_db
 def test_without_the_database_metrics_answer_a_word(site: Client) -> None:
-    response = site.get("/metrics", HTTP_AUTHORIZATION="Bearer ts_x")
+    response = site.get("/metrics", HTTP_AUTHORIZATION="Bearer ew_x")
 
     assert (response.status_code, response.headers["Content-Type"][:10]) == (503, "text/plain")
     assert "Retry-After" in response.headers

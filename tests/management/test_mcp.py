@@ -81,9 +81,9 @@ def test_it_acts_as_a_token_until_that_is_gone_and_notes_its_use(
 def test_wrong_usage_is_exit_code_2(
     ada: User, arguments: list[str], words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("WRONG", "ts_secret")
+    monkeypatch.setenv("WRONG", "ew_secret")
 
     with pytest.raises(CommandError, match=words) as refused:
         call_command("mcp", *arguments)
 
-    assert "ts_secret" not in str(refused.value)
+    assert "ew_secret" not in str(refused.value)

@@ -116,7 +116,7 @@ def test_without_a_valid_token_no_client_gets_in() -> None:
         async with connected(token):
             pass
 
-    for token in ("ts_made-up", ""):
+    for token in ("ew_made-up", ""):
         with pytest.raises(Exception, match=r"(?s).*") as refused:
             async_to_sync(come)(token)
         assert refused.value is not None

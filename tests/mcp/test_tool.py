@@ -158,4 +158,4 @@ def test_the_page_about_the_server_has_every_tool_with_its_scope() -> None:
     assert all(f"`{word}`" in page_text for word in re.findall(r"\w+_\w+", INSTRUCTIONS))
     assert f"{PART_CHARS:,} characters" in page_text
     for snippet in re.findall(r"(?s)```json\n(.*?)```", page_text):
-        assert read_servers(snippet, {"EVALWELL_TOKEN": "ts_..."})
+        assert read_servers(snippet, {"EVALWELL_TOKEN": "ew_..."})

@@ -35,7 +35,7 @@ def test_each_request_is_answered_by_itself_with_and_without_the_slash() -> None
     ("client", "method", "status"),
     [
         pytest.param(Client(), "post", 401, id="a stranger"),
-        pytest.param(Client(headers={"Authorization": "Bearer ts_x"}), "post", 401, id="token"),
+        pytest.param(Client(headers={"Authorization": "Bearer ew_x"}), "post", 401, id="token"),
         pytest.param(None, "get", 405, id="a stream of messages"),
         pytest.param(None, "delete", 405, id="the end of a session"),
     ],

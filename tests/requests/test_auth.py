@@ -44,10 +44,10 @@ def test_a_token_lets_in_and_its_use_is_noted_once_a_minute(keyword: str) -> Non
         pytest.param("", id="empty"),
         pytest.param("Bearer", id="no token"),
         pytest.param("Bearer a b", id="two words"),
-        pytest.param("Bearer ts_unknown", id="unknown"),
+        pytest.param("Bearer ew_unknown", id="unknown"),
         pytest.param("Bearer \xff\x00", id="bytes"),
         pytest.param("Basic YTpi", id="another scheme"),
-        pytest.param("Token ts_unknown", id="another keyword"),
+        pytest.param("Token ew_unknown", id="another keyword"),
     ],
 )
 def test_nothing_else_lets_in(header: str | None, path: str) -> None:

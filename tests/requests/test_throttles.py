@@ -16,7 +16,7 @@ from tests.library.written import AGENT
 
 pytestmark = pytest.mark.django_db
 
-WRONG = {"HTTP_AUTHORIZATION": "Bearer ts_wrong"}
+WRONG = {"HTTP_AUTHORIZATION": "Bearer ew_wrong"}
 FILES = {"files": [{"path": AGENT.path, "content": AGENT.content.decode()}]}
 
 

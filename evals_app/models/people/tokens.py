@@ -50,7 +50,7 @@ class ApiToken(models.Model):
         requires_if_match: bool = False,
     ) -> tuple["ApiToken", str]:
         """Create a token; the returned text is not stored."""
-        text = f"ts_{secrets.token_urlsafe(32)}"
+        text = f"ew_{secrets.token_urlsafe(32)}"
         token = cls.objects.create(
             name=name,
             user=user,

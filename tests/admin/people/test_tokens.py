@@ -20,7 +20,7 @@ RIGHTS = ("add_apitoken", "view_apitoken", "change_apitoken", "delete_apitoken")
 def test_a_new_token_is_shown_once_and_works(admin_client: Client, admin_user: User) -> None:
     page = open_page(admin_client, f"{LIST}add/").post(name="CI", scope="run")
 
-    (text,) = re.findall(r"ts_[\w-]{20,}", page.html)
+    (text,) = re.findall(r"ew_[\w-]{20,}", page.html)
     token = ApiToken.valid(text)
     assert token is not None
     assert (token.name, token.user, token.scope) == ("CI", admin_user, "run")

@@ -51,7 +51,7 @@
   function suggestValues(line) {
     const [key, value] = [partOf(line, "key"), partOf(line, "value")];
     const listed = known(key, "ew-values")[key.value.trim()];
-    const list = listed ? "ew-listed-value" : `ts-${typeOf(key).replace(" ", "-")}`;
+    const list = listed ? "ew-listed-value" : `ew-${typeOf(key).replace(" ", "-")}`;
     if (listed) document.getElementById(list).replaceChildren(...listed.map((text) => new Option(text, text)));
     if (document.getElementById(list)) value.setAttribute("list", list);
     else value.removeAttribute("list");
