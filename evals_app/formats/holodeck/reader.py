@@ -123,7 +123,7 @@ def _judge(
     if file.evaluations is None or file.evaluations.model is None:
         if file.model is None or not tested.is_replaced:
             return "agent"
-        # It would judge itself, and goes on to judge whichever agent is tested in its place.
+        # It would judge itself, and continues to judge whichever agent is tested in its place.
         places.note(("judge_model",), source.document, ("model",))
         return models.model_value(source, ("model",), file.model)
     places.note(("judge_model",), source.document, loc)

@@ -168,7 +168,7 @@ class CaseResults:
             self.write()
 
     def write(self) -> None:
-        """Write what is left."""
+        """Write the remaining rows."""
         CaseResult.objects.bulk_create(self._rows)
         self._rows = []
 
@@ -230,7 +230,7 @@ def _cached_answers(run: Run) -> str:
 
 
 def _sums(run: Run) -> tuple[dict[str, Any], dict[str, float]]:
-    """Return sums of tokens and cost, None where one is unknown, and what is known of those."""
+    """Return sums of tokens and cost, None if any is unknown, and the sums of known ones."""
     finished = run.executions.filter(status=Execution.Status.FINISHED)
     counted = {name: of_each_conversation(name) for name in TOTALS}
     sums = finished.aggregate(

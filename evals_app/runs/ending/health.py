@@ -64,7 +64,7 @@ class LeasedRows(NamedTuple):
 
 
 def stuck_among(runs: QuerySet[Run]) -> dict[int, list[Stuck]]:
-    """Name what is stuck, by run; as many queries for many runs as for one."""
+    """Return what is stuck, by run; the number of queries does not depend on the number of runs."""
     stuck = stuck_while_running(leased_rows(runs))
     for run_id, problem in stuck_in_queue(runs).items():
         stuck.setdefault(run_id, []).append(problem)
@@ -85,7 +85,7 @@ def leased_rows(runs: QuerySet[Run]) -> list[LeasedRows]:
 
 
 def running_rows() -> QuerySet[Execution]:
-    """Return what is running by its own small index, however large the runs are."""
+    """Filter running executions by their own small index, however large the runs are."""
     # Running rows have a token; the redundant filter makes SQLite use the index of leased rows.
     return Execution.objects.filter(status=Execution.Status.RUNNING, lease_token__isnull=False)
 

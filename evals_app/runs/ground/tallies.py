@@ -1,6 +1,6 @@
 """What has finished, counted for monitoring in the transaction that records it.
 
-Counting the rows themselves would read all of them, and those of deleted runs are gone.
+Counting the rows themselves would read all of them, and would miss those of deleted runs.
 """
 
 from bisect import bisect_left
@@ -24,7 +24,7 @@ BUCKETS = (*(f"{end:g}" for end in BUCKETS_S), "+Inf")
 
 
 def duration(name: str, took_ms: float) -> dict[str, int]:
-    """Return what one duration adds: to the one bucket that it belongs to, and to the sum in ms."""
+    """Return the increments of one duration: of its bucket, and of the sum in ms."""
     bucket = BUCKETS[bisect_left(BUCKETS_S, took_ms / 1000)]
     return {series(f"{name}_bucket", le=bucket): 1, f"{name}_ms": round(took_ms)}
 

@@ -73,7 +73,7 @@ def _store(trace: Trace, spans: Sequence[AgentSpan]) -> int:
 
 
 def read_spans(known: Mapping[str, int]) -> dict[str, ReceivedSpans]:
-    """Return what has arrived of these traces, if that is more than the number that is known."""
+    """Return the spans of these traces, if more have arrived than the known number."""
     traces = Trace.objects.filter(pk__in=known)
     changed = {
         trace.pk: trace for trace in traces if trace.span_count + trace.refused > known[trace.pk]

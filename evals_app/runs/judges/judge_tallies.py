@@ -43,7 +43,7 @@ def _only_judge(run_id: int) -> str:
 def _count(graded: GradedAssertion) -> dict[str, Counter[str]]:
     """Return what to add, by judge; every member of a jury took part in the grade.
 
-    The judge is blank where it could not be reached, so that there is no call of it.
+    The judge is empty if it could not be reached, because then there is no call.
     """
     grade = graded.grade
     counted: dict[str, Counter[str]] = {}

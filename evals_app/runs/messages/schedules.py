@@ -89,7 +89,7 @@ def note_due(pk: int, *, now: datetime) -> None:
             ],
             ignore_conflicts=True,
         )
-        # Not from `due_at`: what was missed meanwhile is not made up for.
+        # Not from `due_at`: missed times are not caught up on.
         still_due.update(next_at=next_time(schedule, after=now))
 
 

@@ -89,7 +89,7 @@ def limits_of(
     people = {ceiling.person_id for ceiling in ceilings}
     if None not in people:
         spent, leases = spent.filter(person__in=people), leases.filter(run__created_by__in=people)
-    # What is reserved first: in between, a lease may end and leave it to what is spent.
+    # Read reservations first: in between, a lease may end and turn its reservation into spending.
     reserved_by = _by_person(leases, "run__created_by", Sum("reserved_usd"))
     spent_by = _by_person(spent, "person", Sum("spent_usd") + Sum("unsettled_usd"))
     for ceiling in ceilings:

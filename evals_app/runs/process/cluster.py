@@ -75,8 +75,8 @@ class Interrupted:
 class LocalCluster:
     """Workers of this process. Enter it in the main thread, before there are others.
 
-    `grace_s` is how long conversations may still take once the block is left; what is unfinished
-    then goes back to the queue. A second signal meanwhile ends the grace period, a third one kills
+    `grace_s` is how long conversations may still take once the block is left; unfinished ones then
+    return to the queue. A second signal meanwhile ends the grace period, a third one kills
     everything. `kinds` are those of providers whose SDKs are imported before the fork; unless
     given, of all in use.
     """
@@ -134,7 +134,7 @@ class LocalCluster:
             self._start()
 
     def stop(self) -> None:
-        """Finish what can be finished within the grace, then end every process."""
+        """Let conversations finish within the grace period, then end every process."""
         self._start_at = None
         GRACE.value = self.grace_s
         give_up = time.monotonic() + self.grace_s + LEEWAY_S

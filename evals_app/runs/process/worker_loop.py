@@ -172,6 +172,6 @@ async def standing_still_kills(*, after_s: float) -> AsyncIterator[None]:
 
 
 def end_run_if_over(run_id: int) -> None:
-    """After a lease has gone: cancel or close the run, if there is nothing else to do."""
+    """After a lease has ended: cancel or close the run, if there is nothing else to do."""
     cancel_queued(run_id)
     close_if_over(run_id)

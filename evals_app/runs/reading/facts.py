@@ -13,7 +13,7 @@ CHUNK = 2000  # rows read at once
 
 
 def with_rules_of(run: Run, suite: SuiteSpec) -> SuiteSpec:
-    """Return a suite with the rules that count for a run of it."""
+    """Return a suite with the rules that apply to a run of it."""
     rules: dict[str, Any] = {"gates": gates_of(run, suite)}
     if run.settlement_id is not None:  # a part proves nothing about the whole
         rules = {"gates": GatesSpec(), "run_rule": "all_cases"}

@@ -41,7 +41,7 @@ def _last(runs: QuerySet[Run]) -> Subquery:
 
 
 def with_pass_rates(runs: QuerySet[Run]) -> QuerySet[Any]:
-    """Return runs with their pass rate and what it is of, without their summaries.
+    """Return runs with their pass rates and the numbers behind them, without their summaries.
 
     The database takes these numbers out of the summary, which may be large.
     """

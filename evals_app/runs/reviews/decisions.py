@@ -319,7 +319,7 @@ def _regressions(run: Run, suite: SuiteSpec, cases: Sequence[CaseSummary]) -> Re
         return None
     outcomes = case_outcomes(run)
     digests = {name: outcome.digest for name, outcome in outcomes.items()}
-    # People overruled some of their checks, so what was recorded of these no longer counts.
+    # People overruled some of their checks, so the recorded counts no longer apply.
     outcomes |= {case.name: outcome_of(case, digests, checks={}) for case in cases}
     for outcome in outcomes.values():
         regressions.add(outcome)

@@ -253,7 +253,7 @@ def choose_models(
     max_cost_usd: Decimal | None,
     by: int | None,
 ) -> None:
-    """Complete the head of a snapshot: who judges, how texts are compared, and what it costs.
+    """Complete the head of a snapshot: judges, text comparison, and prices.
 
     `paid` are other models that are called.
 

@@ -41,7 +41,7 @@ def start_talk(
     fixture: Fixture | None = None,
     by: "User | None" = None,
 ) -> Run:
-    """Start the run that answers a message, after what was exchanged before.
+    """Start the run that answers a message, after the earlier messages of the conversation.
 
     Rules may ask for the number of the turn, and cost nothing, so they answer from the start. Other
     agents are sent the earlier messages.

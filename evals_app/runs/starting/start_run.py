@@ -1,4 +1,4 @@
-"""Start a run: freeze what it uses, write its executions, and call workers."""
+"""Start a run: freeze what it uses, write its executions, and wake workers."""
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import timedelta
@@ -35,8 +35,8 @@ def start_run(
 ) -> Run:
     """Start a run of a suite, or of a `Part` of it; it stops before a call that might exceed a ceiling.
 
-    `all_trials`: none is skipped, whatever the suite says. What compares runs needs that. Only a trial
-    run includes disabled cases: it is how a person tries what is not ready.
+    `all_trials`: none is skipped, whatever the suite says. What compares runs needs that. Only a
+    trial run includes disabled cases: that is how people try cases that are not ready.
 
     Raises:
         CannotStartError: something it needs is missing or does not fit.

@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 MAX_WAITING = 1_000  # executions; more are dropped
 AT_ONCE = 20
 SEND_S = 10.0
-FLUSH_S = 5.0  # for what is left when a process has nothing more to do
+FLUSH_S = 5.0  # for the rest when a process has nothing more to do
 _MAX_BYTES = 100_000  # of an answer
 
 
@@ -66,7 +66,7 @@ class Exporter:
             self._idle.set()
 
     async def flush(self) -> None:
-        """Wait a moment for what is left, and log how many were dropped."""
+        """Wait a moment for the remaining ones, and log how many were dropped."""
         with suppress(TimeoutError):
             async with asyncio.timeout(FLUSH_S):
                 await self._idle.wait()
@@ -107,7 +107,7 @@ class Exporter:
 
 @asynccontextmanager
 async def exporting() -> AsyncIterator[Exporter | None]:
-    """Export what is added inside; None if the operator names no collector."""
+    """Export executions added inside the block; None if the operator names no collector."""
     endpoint = settings.OTLP_ENDPOINT
     if not endpoint:
         yield None
