@@ -32,6 +32,7 @@ def break_agent(suite: Suite) -> None:
     agent.save()
 
 
+@pytest.mark.slow
 def test_a_regression_gives_exit_code_1_and_its_name(
     child_environment: dict[str, str], suite: Suite, tmp_path: Path
 ) -> None:
@@ -62,6 +63,7 @@ def test_the_first_run_has_nothing_to_compare_with_and_goes_on(
     assert "greetings: nothing to compare with yet" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_gate_that_compares_waits_for_something_to_compare_with(
     child_environment: dict[str, str], tmp_path: Path
 ) -> None:
@@ -79,6 +81,7 @@ def test_a_gate_that_compares_waits_for_something_to_compare_with(
     assert "gate max_regressions not applied" in first.stdout
 
 
+@pytest.mark.slow
 def test_trying_again_does_not_turn_a_regression_green(
     child_environment: dict[str, str], suite: Suite
 ) -> None:
