@@ -44,7 +44,7 @@ LOOP_S = 0.01
 def slowness() -> float:
     """Return how many times slower this machine computes than that one; never below 1.
 
-    CI sets `EVALWELL_TEST_SLACK`: machines that others use, too, should not fail what passes here.
+    CI sets `TEST_TIME_SLACK`: machines that others use, too, should not fail what passes here.
     """
 
     def loop_s() -> float:
@@ -52,7 +52,7 @@ def slowness() -> float:
         sum(number * number for number in range(300_000))
         return time.process_time() - began
 
-    slack = float(os.environ.get("EVALWELL_TEST_SLACK", "1"))
+    slack = float(os.environ.get("TEST_TIME_SLACK", "1"))
     return slack * max(1.0, min(loop_s() for _ in range(5)) / LOOP_S)
 
 
