@@ -11,7 +11,8 @@ Layers; each imports only from those below it (contracts in pyproject.toml):
     engine                              run conversations and grade them; knows no Django
     fixtures_app.ground                 what both applications need; knows no Django
 
-Inside a layer a folder is a room: one subject, with the same name in every layer that has it.
+Inside a layer a folder is a room: one subject. Most have the same name in every layer that has them;
+CONTRIBUTING.md lists ten features with their rooms.
 """
 
 from pathlib import Path

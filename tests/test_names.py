@@ -43,7 +43,7 @@ IRREGULAR = [
 # Nouns, verbs and adjectives that end alike, and names that others look for: of Django REST framework
 # and the standard library, and of properties that mirror columns.
 NO_PARTICIPLES = {
-    *("children", "embed", "feed", "feed_speed", "forbidden", "listen", "need", "open", "proceed"),
+    *("children", "embed", "feed", "forbidden", "listen", "need", "open", "proceed"),
     *("seed", "shorten", "speed", "token", "between", "when", "len"),
     *("throttled", "decided", "passed", "measured"),
 }
