@@ -12,13 +12,15 @@ from evalsite.metrics import metrics
 # django-q2 runs any function that it names, so its page would allow code execution.
 for application in ("evals_app", "fixtures_app"):
     import_module(f"{application}.admin")
+# Before Django's, one of which matches everything else.
+pages = import_module("evals_app.admin.urls").urlpatterns
 
 urlpatterns = [
     path("", RedirectView.as_view(pattern_name="admin:index")),
     path("admin/help/", include("evalsite.help")),
     path("admin/profile/", include("evals_app.admin.people.profile")),
     path("admin/invitation/", include("evals_app.admin.people.invitations")),
-    path("admin/", admin.site.urls),
+    path("admin/", ([*pages, *admin.site.get_urls()], "admin", admin.site.name)),
     path("api/", include("evals_app.api.urls")),
     path("", include("evals_app.mcp.urls")),
     path("metrics", metrics, name="metrics"),

@@ -1,20 +1,19 @@
 """Comparing runs: which ones, the page that shows what got worse, and one case in two runs."""
 
 from dataclasses import dataclass
-from typing import Any
 
 from django.contrib import admin, messages
-from django.core.exceptions import PermissionDenied
+from django.contrib.auth.decorators import permission_required
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.urls import URLPattern, path
 from django.utils.safestring import SafeString
 from django.views.decorators.http import require_GET
+from unfold.admin import ModelAdmin
 
 from evals_app.admin.comparing.comparison_page import comparison_page
 from evals_app.admin.comparing.side_by_side import comparison_url, side_by_side
-from evals_app.admin.kit.permissions import ReadOnly
+from evals_app.admin.kit.pages import page_context, viewers_of
 from evals_app.admin.kit.presentation import run_badges
 from evals_app.engine.statistics.comparison import MAX_RUNS
 from evals_app.models import Run
@@ -34,71 +33,48 @@ class ComparableRun:
     is_chosen: bool
 
 
-class Comparisons(ReadOnly):
-    """The pages that compare runs."""
-
-    actions = ("compare_chosen",)
-    list_disable_select_all = True  # a comparison has few runs
-
-    def get_urls(self) -> list[URLPattern]:
-        routes = [
-            ("compare/", self.compare, "compare"),
-            ("compare/case/", self.side_by_side, "side_by_side"),
-            ("<int:pk>/compare/", self.choose, "choose"),
-        ]
-        view = self.admin_site.admin_view
-        return [
-            *(
-                path(route, require_GET(view(page)), name=f"evals_app_run_{name}")
-                for route, page, name in routes
-            ),
-            *super().get_urls(),
-        ]
-
-    @admin.action(description="Compare the selected runs", permissions=["view"])
-    def compare_chosen(self, request: HttpRequest, queryset: QuerySet[Run]) -> HttpResponse:
-        """Redirect to the comparison, with the oldest run as the base."""
-        chosen = queryset.order_by("pk").values_list("pk", flat=True)
-        return redirect(comparison_url(chosen[: MAX_RUNS + 1]))
-
-    def compare(self, request: HttpRequest) -> HttpResponse:
-        """Show what got worse from the first run to the others."""
-        _refuse_unless(self.has_view_permission(request))
-        try:
-            context = comparison_page(request)
-        except CannotCompareError as error:
-            messages.error(request, str(error))
-            return redirect("admin:evals_app_run_changelist")
-        context |= {"title": "Compare runs", "may_read": _may_read(request)}
-        return self._page(request, "runs", context)
-
-    def side_by_side(self, request: HttpRequest) -> HttpResponse:
-        """Show one case in two runs."""
-        _refuse_unless(self.has_view_permission(request), _may_read(request))
-        context = side_by_side(request.GET)
-        return self._page(request, "side_by_side", context | {"title": context["case"]})
-
-    def choose(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """Ask which run to compare a run with."""
-        _refuse_unless(self.has_view_permission(request))
-        run = get_object_or_404(Run.objects.defer("summary").select_related("suite"), pk=pk)
-        context = {"run": run, "choices": _choices(run)}
-        return render(request, f"{_TEMPLATES}/choose.html", context)
-
-    def _page(self, request: HttpRequest, name: str, context: dict[str, Any]) -> HttpResponse:
-        context = self.admin_site.each_context(request) | {"opts": self.opts} | context
-        return render(request, f"{_TEMPLATES}/{name}.html", context)
+@admin.action(description="Compare the selected runs", permissions=["view"])
+def compare_chosen(
+    _page: ModelAdmin, _request: HttpRequest, queryset: QuerySet[Run]
+) -> HttpResponse:
+    """Redirect to the comparison, with the oldest run as the base."""
+    chosen = queryset.order_by("pk").values_list("pk", flat=True)
+    return redirect(comparison_url(chosen[: MAX_RUNS + 1]))
 
 
-def _refuse_unless(*rights: bool) -> None:
-    # admin_view() asks only whether the person is staff.
-    if not all(rights):
-        raise PermissionDenied
+@require_GET
+@viewers_of(Run)
+def compare_runs(request: HttpRequest) -> HttpResponse:
+    """Show what got worse from the first run to the others."""
+    try:
+        context = comparison_page(request)
+    except CannotCompareError as error:
+        messages.error(request, str(error))
+        return redirect("admin:evals_app_run_changelist")
+    context |= {
+        "title": "Compare runs",
+        "may_read": request.user.has_perm("evals_app.view_execution"),
+    }
+    return render(request, f"{_TEMPLATES}/runs.html", page_context(request, Run) | context)
 
 
-def _may_read(request: HttpRequest) -> bool:
-    """Whether this person may read conversations."""
-    return request.user.has_perm("evals_app.view_execution")
+@require_GET
+@viewers_of(Run)
+@permission_required("evals_app.view_execution", raise_exception=True)
+def compare_case(request: HttpRequest) -> HttpResponse:
+    """Show one case in two runs."""
+    context = page_context(request, Run) | side_by_side(request.GET)
+    context["title"] = context["case"]
+    return render(request, f"{_TEMPLATES}/side_by_side.html", context)
+
+
+@require_GET
+@viewers_of(Run)
+def choose_run(request: HttpRequest, pk: int) -> HttpResponse:
+    """Ask which run to compare a run with."""
+    run = get_object_or_404(Run.objects.defer("summary").select_related("suite"), pk=pk)
+    context = {"run": run, "choices": _choices(run)}
+    return render(request, f"{_TEMPLATES}/choose.html", context)
 
 
 def _choices(run: Run) -> list[ComparableRun]:

@@ -4,11 +4,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from django.core.exceptions import PermissionDenied
 from django.db.models import Q
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.urls import URLPattern, path, reverse
+from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.http import urlencode
 from django.utils.safestring import SafeString
@@ -16,7 +15,7 @@ from django.views.decorators.http import require_GET
 
 from evals_app.admin.comparing.comparison_page import PartLine, part_line
 from evals_app.admin.comparing.side_by_side import read_number, side_by_side_url
-from evals_app.admin.kit.permissions import ReadOnly
+from evals_app.admin.kit.pages import page_context, viewers_of
 from evals_app.admin.kit.presentation import badge, plural
 from evals_app.engine.statistics.comparison import ChangeKind
 from evals_app.library.changes.edits import COMMAND_LINE
@@ -66,23 +65,12 @@ class HistoryLine:
     is_unexplained: bool  # another verdict although nothing was changed
 
 
-class CaseHistories(ReadOnly):
-    """The page with the history of a case."""
-
-    def get_urls(self) -> list[URLPattern]:
-        view = self.admin_site.admin_view(require_GET(self.case_history))
-        return [
-            path("case-history/", view, name="evals_app_run_case_history"),
-            *super().get_urls(),
-        ]
-
-    def case_history(self, request: HttpRequest) -> HttpResponse:
-        """Show how a case did from run to run, and what was changed in between."""
-        if not self.has_view_permission(request):
-            raise PermissionDenied
-        context = self.admin_site.each_context(request) | {"opts": self.opts}
-        context |= _page(request)
-        return render(request, "admin/evals_app/history/page.html", context)
+@require_GET
+@viewers_of(Run)
+def case_history(request: HttpRequest) -> HttpResponse:
+    """Show how a case did from run to run, and what was changed in between."""
+    context = page_context(request, Run) | _page(request)
+    return render(request, "admin/evals_app/history/page.html", context)
 
 
 def _page(request: HttpRequest) -> dict[str, Any]:

@@ -21,8 +21,7 @@ from unfold.decorators import display
 from unfold.paginator import InfinitePaginator
 
 from evals_app.admin.comparing.retest_dialog import retest_context, retest_url
-from evals_app.admin.comparing.views import Comparisons
-from evals_app.admin.history.case_history import CaseHistories
+from evals_app.admin.comparing.views import compare_chosen
 from evals_app.admin.kit.presentation import (
     between,
     has_scripted_judge,
@@ -68,7 +67,7 @@ _STOP_POLLING = 286  # of htmx
 
 
 @admin.register(Run)
-class RunAdmin(Comparisons, CaseHistories, GradesAgain, RunActions):
+class RunAdmin(GradesAgain, RunActions):
     """Runs: started elsewhere, watched and read here."""
 
     list_display = (
@@ -78,6 +77,8 @@ class RunAdmin(Comparisons, CaseHistories, GradesAgain, RunActions):
     list_filter = (SuiteFilter, "verdict", "status")
     list_select_related = ("suite",)
     paginator = InfinitePaginator
+    actions = (compare_chosen,)
+    list_disable_select_all = True  # a comparison has few runs
     change_form_template = "admin/evals_app/runs/page.html"
     when_empty = "A run executes a suite once. Open a suite and press Run."
 
