@@ -37,7 +37,8 @@ from evals_app.engine.statistics.check_counts import (
 )
 from evals_app.engine.statistics.comparison import MAX_RUNS
 from evals_app.engine.suites.suite_spec import SuiteSpec
-from evals_app.engine.verdicts.scoring import CaseSummary, Fact, summarise_run
+from evals_app.engine.verdicts.case_summary import CaseSummary, Fact
+from evals_app.engine.verdicts.run_summary import summarise_run
 from evals_app.formats.snapshots.run_snapshot import SCHEMA_VERSION, SnapshotSpec
 from evals_app.models import ApiToken, CaseResult, Run, Snapshot
 from evals_app.runs.reading.outcomes import MAX_RESULTS

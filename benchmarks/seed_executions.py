@@ -34,7 +34,8 @@ from django.utils import timezone
 from evals_app.engine.record.trial import Message, ToolCall, Trial, TurnRecord, Usage, Verdict
 from evals_app.engine.specs.agent_spec import AgentSpec
 from evals_app.engine.suites.suite_spec import SuiteSpec
-from evals_app.engine.verdicts.scoring import CaseSummary, Fact, summarise_run
+from evals_app.engine.verdicts.case_summary import CaseSummary, Fact
+from evals_app.engine.verdicts.run_summary import summarise_run
 from evals_app.formats.snapshots.run_snapshot import (
     SCHEMA_VERSION,
     Name,

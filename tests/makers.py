@@ -29,7 +29,8 @@ from evals_app.engine.record.trial import (
     Verdict,
 )
 from evals_app.engine.suites.suite_spec import GatesSpec, SuiteSpec
-from evals_app.engine.verdicts.scoring import Fact, summarise_run
+from evals_app.engine.verdicts.case_summary import Fact
+from evals_app.engine.verdicts.run_summary import summarise_run
 from evals_app.models import Agent, Execution, GradeResult, Run, Snapshot, Suite, Transcript
 from evals_app.runs.ending.finish import CaseResults
 

@@ -9,7 +9,7 @@ from pydantic import Field
 from evals_app.engine.llm.pricing import usd_text
 from evals_app.engine.specs.base_spec import Name, Slug, Spec
 from evals_app.engine.statistics.comparison import ChangeKind
-from evals_app.engine.verdicts.scoring import RunVerdict
+from evals_app.engine.verdicts.run_summary import RunVerdict
 from evals_app.library.importing.rights import Rights
 from evals_app.mcp.tool import Caller, PartOfAnswer, lines_of
 from evals_app.models import Execution, Run

@@ -21,7 +21,7 @@ from schemathesis import GenerationMode
 from schemathesis.core.failures import FailureGroup
 
 from evals_app.engine.record.trial import Verdict
-from evals_app.engine.verdicts.scoring import Decision, execution_summary
+from evals_app.engine.verdicts.execution_verdict import Decision, execution_summary
 from evals_app.library.importing.file_import import import_files
 from evals_app.models import ApiToken, Case, Execution
 from tests.api.clients import make_user

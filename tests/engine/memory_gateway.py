@@ -21,7 +21,7 @@ from evals_app.engine.running.run_gateway import (
 from evals_app.engine.running.spans import ReceivedSpans
 from evals_app.engine.specs.agent_spec import AgentSpec
 from evals_app.engine.suites.suite_spec import CaseSpec
-from evals_app.engine.verdicts.scoring import Decision
+from evals_app.engine.verdicts.execution_verdict import Decision
 from tests.engine.makers import CRASH, ECHO, LATE, make_agent, make_case, make_suite, make_world
 
 

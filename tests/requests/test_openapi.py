@@ -14,7 +14,7 @@ from rest_framework.test import APIClient
 
 from evals_app.api.urls import urlpatterns
 from evals_app.engine.record.trial import Verdict
-from evals_app.engine.verdicts.scoring import Decision, execution_summary
+from evals_app.engine.verdicts.execution_verdict import Decision, execution_summary
 from evals_app.library.importing.file_import import import_files
 from evals_app.models import Execution
 from evals_app.reports.answers.run_answers import Summary

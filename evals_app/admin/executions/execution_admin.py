@@ -56,7 +56,7 @@ from evals_app.admin.runs.run_admin import SuiteFilter, run_name
 from evals_app.admin.runs.run_progress import running_line
 from evals_app.admin.starting.run_dialog import may_run
 from evals_app.engine.record.trial import Trial
-from evals_app.engine.verdicts.scoring import NOT_GRADED, summarized_checks
+from evals_app.engine.verdicts.execution_verdict import NOT_GRADED, summarized_checks
 from evals_app.models import Case, Execution, GradeResult, Run, Transcript
 from evals_app.reports.renderers.conversations import json_text
 from evals_app.reports.words.figures import UNKNOWN, duration, score_text

@@ -39,8 +39,8 @@ from evals_app.engine.running.run_gateway import (
 )
 from evals_app.engine.specs.files import with_contents
 from evals_app.engine.suites.suite_spec import CaseSpec
+from evals_app.engine.verdicts.execution_verdict import decide, execution_summary
 from evals_app.engine.verdicts.grading import NO_AIDS, grade_trial, key_of
-from evals_app.engine.verdicts.scoring import decide, execution_summary
 from evals_app.engine.verdicts.similarity import SimilarityMeter
 
 _BY_OUTSIDE_AGENT = ModelUse("agent")  # its model is unknown

@@ -29,8 +29,8 @@ from evals_app.engine.specs.inventory import NOTHING_KNOWN, Inventory
 from evals_app.engine.specs.outside_spec import RateGroup
 from evals_app.engine.statistics.trust import JudgeTrust
 from evals_app.engine.suites.suite_spec import AssertionSpec, CaseSpec, SuiteSpec
+from evals_app.engine.verdicts.execution_verdict import Decision
 from evals_app.engine.verdicts.judged_criteria import judged_criterion_of
-from evals_app.engine.verdicts.scoring import Decision
 from evals_app.engine.verdicts.similarity import SimilaritySpec
 
 

@@ -9,18 +9,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from evals_app.engine.graders import GRADERS
-from evals_app.engine.record.trial import (
-    Cause,
-    Grade,
-    GradedAssertion,
-    GradeStatus,
-    Trial,
-    Verdict,
-)
+from evals_app.engine.record.trial import Cause, Grade, GradedAssertion, GradeStatus, Trial, Verdict
 from evals_app.engine.statistics.rates import at_least, mean
 from evals_app.engine.suites.suite_spec import CaseSpec, SuiteSpec
+from evals_app.engine.verdicts.execution_verdict import Decision, decide
 from evals_app.engine.verdicts.grading import by_threshold
-from evals_app.engine.verdicts.scoring import Decision, decide
 
 _MIDDLE = 0.5  # 3 on the scale 1-5
 

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from evals_app.engine.record.trial import Cause, GradeStatus, Trial, Verdict
 from evals_app.engine.statistics.comparison import CaseOutcome
-from evals_app.engine.verdicts.scoring import CaseSummary
+from evals_app.engine.verdicts.case_summary import CaseSummary
 from evals_app.models.fields.money import UsdField
 from evals_app.models.run_records.judged_criteria import Yardstick
 from evals_app.models.run_records.runs import Run

@@ -10,7 +10,7 @@ from decimal import Decimal
 from typing import Any, TypeVar, get_args
 
 from evals_app.engine.verdicts.limits import LIMITS
-from evals_app.engine.verdicts.scoring import RunVerdict
+from evals_app.engine.verdicts.run_summary import RunVerdict
 from evals_app.reports.answers.decided import REVIEWED_COLUMNS, reviewed_json, reviewed_run_json
 from evals_app.reports.answers.losses import losses_json
 from evals_app.reports.answers.run_answers import (

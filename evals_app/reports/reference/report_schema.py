@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import TypeAdapter
 
-from evals_app.engine.verdicts.scoring import RunVerdict
+from evals_app.engine.verdicts.run_summary import RunVerdict
 from evals_app.reports.answers.run_answers import (
     Answer,
     CostParts,

@@ -18,7 +18,9 @@ from pydantic import ValidationError
 from evals_app.engine.judging import INJECTION
 from evals_app.engine.statistics.check_counts import NO_CHECKS
 from evals_app.engine.statistics.rates import flip_rate
-from evals_app.engine.verdicts.scoring import ONLY_EFFORT, CaseSummary, RunSummary, summarise_run
+from evals_app.engine.verdicts.case_summary import CaseSummary
+from evals_app.engine.verdicts.execution_verdict import ONLY_EFFORT
+from evals_app.engine.verdicts.run_summary import RunSummary, summarise_run
 from evals_app.formats.snapshots.run_snapshot import SnapshotSpec, case_digest, read_case
 from evals_app.models import CaseResult, Execution, GradeResult, Run, of_each_conversation
 from evals_app.reports.answers.run_json import AT_LEAST, CASES_DIGEST, JUDGE_NOISE, RUBRIC_ITEMS

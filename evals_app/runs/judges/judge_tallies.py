@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 from evals_app.engine.record.trial import Cause, GradedAssertion, JudgeCall
 from evals_app.engine.running.run_gateway import Outcome
-from evals_app.engine.verdicts.scoring import NOT_GRADED
+from evals_app.engine.verdicts.execution_verdict import NOT_GRADED
 from evals_app.engine.verdicts.similarity import EMBEDDING
 from evals_app.models import JudgeTally, Run
 from evals_app.reports.words.judges import judges_in

@@ -5,7 +5,7 @@ from typing import Any
 
 from evals_app.engine.record.trial import Verdict
 from evals_app.engine.suites.suite_spec import GatesSpec, SuiteSpec
-from evals_app.engine.verdicts.scoring import Fact
+from evals_app.engine.verdicts.case_summary import Fact
 from evals_app.models import Execution, Run
 from evals_app.runs.reading.baselines import gates_of
 

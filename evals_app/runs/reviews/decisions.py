@@ -17,6 +17,8 @@ from pydantic import ValidationError
 from evals_app.engine.basics.errors import CannotError
 from evals_app.engine.record.trial import Cause, Grade, GradeStatus, Trial, Verdict
 from evals_app.engine.suites.suite_spec import SuiteSpec
+from evals_app.engine.verdicts.case_summary import CaseSummary, outcome_of, summarise_case
+from evals_app.engine.verdicts.execution_verdict import Decision
 from evals_app.engine.verdicts.gates import (
     OF_EFFORT,
     GateResult,
@@ -25,15 +27,7 @@ from evals_app.engine.verdicts.gates import (
     check_gates,
 )
 from evals_app.engine.verdicts.overruling import GivenGrade, Ruling, decide_with_people
-from evals_app.engine.verdicts.scoring import (
-    CaseSummary,
-    Decision,
-    RunEffort,
-    Scores,
-    VerdictCounts,
-    outcome_of,
-    summarise_case,
-)
+from evals_app.engine.verdicts.run_summary import RunEffort, Scores, VerdictCounts
 from evals_app.formats.snapshots.run_snapshot import read_case, read_suite
 from evals_app.models import (
     CaseResult,

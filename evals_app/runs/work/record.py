@@ -18,16 +18,9 @@ from django.utils import timezone
 
 from evals_app.engine.record.trial import Cause, Failure, GradedAssertion, Verdict
 from evals_app.engine.running.run_gateway import Outcome
-from evals_app.engine.verdicts.scoring import Decision, turn_times
-from evals_app.models import (
-    Execution,
-    GradeResult,
-    Lease,
-    PaidCalls,
-    Run,
-    Transcript,
-    Yardstick,
-)
+from evals_app.engine.verdicts.case_summary import turn_times
+from evals_app.engine.verdicts.execution_verdict import Decision
+from evals_app.models import Execution, GradeResult, Lease, PaidCalls, Run, Transcript, Yardstick
 from evals_app.runs.ground import events
 from evals_app.runs.ground.patience import AWAY
 from evals_app.runs.ground.storable import storable

@@ -6,7 +6,7 @@ from jsonschema import Draft202012Validator
 from rest_framework.test import APIClient
 
 from evals_app.engine.record.trial import Verdict
-from evals_app.engine.verdicts.scoring import Decision, execution_summary
+from evals_app.engine.verdicts.execution_verdict import Decision, execution_summary
 from evals_app.reports.words.kinds import KIND_NAMES, KINDS
 from tests.api.clients import make_client
 from tests.makers import make_run, make_trial

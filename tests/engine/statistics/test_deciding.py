@@ -7,7 +7,8 @@ import pytest
 
 from evals_app.engine.record.trial import Verdict
 from evals_app.engine.statistics.deciding import case_verdict, is_certain
-from evals_app.engine.verdicts.scoring import CaseSummary, Fact, RunSummary, summarise_run
+from evals_app.engine.verdicts.case_summary import CaseSummary, Fact
+from evals_app.engine.verdicts.run_summary import RunSummary, summarise_run
 from tests.engine.makers import make_suite
 
 PASSED, FAILED, ERRORED = Verdict.PASSED, Verdict.FAILED, Verdict.ERRORED

@@ -12,8 +12,8 @@ from evals_app.engine.record.trial import (
 )
 from evals_app.engine.statistics.trust import ONLY_INFORMS, JudgeTrust
 from evals_app.engine.suites.suite_spec import SuiteSpec
+from evals_app.engine.verdicts.execution_verdict import decide
 from evals_app.engine.verdicts.grading import graded_by
-from evals_app.engine.verdicts.scoring import decide
 
 SUITE = SuiteSpec.model_validate({"suite": "S", "slug": "s", "agent": "a", "cases": []})
 BY_SCORE = SUITE.model_copy(update={"pass_rule": "score"})

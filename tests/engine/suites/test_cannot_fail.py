@@ -8,8 +8,10 @@ from evals_app.engine.graders.text import Matches
 from evals_app.engine.record.aids import Aids
 from evals_app.engine.record.trial import Verdict
 from evals_app.engine.suites.suite_spec import AssertionSpec, SuiteSpec
+from evals_app.engine.verdicts.case_summary import Fact
+from evals_app.engine.verdicts.execution_verdict import Decision, decide
 from evals_app.engine.verdicts.grading import grade_trial
-from evals_app.engine.verdicts.scoring import Decision, Fact, decide, summarise_run
+from evals_app.engine.verdicts.run_summary import summarise_run
 from tests.engine.makers import make_case, make_suite, make_trial, make_turn
 
 ANYTHING = {"type": "matches", "value": "a|b"}  # a pattern that is treated as fitting every text

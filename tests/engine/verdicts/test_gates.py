@@ -7,8 +7,9 @@ import pytest
 from evals_app.engine.record.trial import Verdict
 from evals_app.engine.statistics.check_counts import CheckCount, counts_text
 from evals_app.engine.statistics.comparison import CaseOutcome
+from evals_app.engine.verdicts.case_summary import Fact
 from evals_app.engine.verdicts.gates import MAX_NAMED, GateResult, Regressions
-from evals_app.engine.verdicts.scoring import NOT_COMPARED, Fact, RunSummary, summarise_run
+from evals_app.engine.verdicts.run_summary import NOT_COMPARED, RunSummary, summarise_run
 from tests.engine.makers import make_suite
 
 VERDICTS = {"P": Verdict.PASSED, "F": Verdict.FAILED, "E": Verdict.ERRORED, ".": None}

@@ -8,6 +8,7 @@ import pytest
 
 from evals_app.engine.record.trial import Cause, Failure, Grade, GradedAssertion, Trial, Verdict
 from evals_app.engine.statistics.trust import ONLY_INFORMS
+from evals_app.engine.verdicts.execution_verdict import Decision
 from evals_app.engine.verdicts.overruling import (
     GivenGrade,
     Ruling,
@@ -16,7 +17,6 @@ from evals_app.engine.verdicts.overruling import (
     overrule,
     passes,
 )
-from evals_app.engine.verdicts.scoring import Decision
 from tests.engine.makers import graded, graded_limit, make_case, make_suite, make_trial, make_turn
 
 TRIAL = make_trial(make_turn())

@@ -19,7 +19,7 @@ from evals_app.engine.record.trial import (
 )
 from evals_app.engine.running.run_gateway import ExecutionJob, Outcome, StoredConversation
 from evals_app.engine.running.spans import AgentSpan, Tree, calls_of, usage_of
-from evals_app.engine.verdicts.scoring import Decision
+from evals_app.engine.verdicts.execution_verdict import Decision
 from evals_app.formats.otlp import read_spans
 from evals_app.reports.renderers.otlp import SpanSource, request_of, spans_of
 from tests.engine.makers import make_case, make_trial, make_turn

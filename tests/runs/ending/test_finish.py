@@ -7,7 +7,7 @@ import pytest
 from django.utils import timezone
 
 from evals_app.admin.runs.run_results import results
-from evals_app.engine.verdicts.scoring import ONLY_EFFORT
+from evals_app.engine.verdicts.execution_verdict import ONLY_EFFORT
 from evals_app.models import Assertion, Execution, Run, Turn
 from evals_app.reports.answers.run_json import CASES_DIGEST
 from evals_app.runs.ending import finish

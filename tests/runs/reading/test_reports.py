@@ -11,7 +11,7 @@ from jsonschema import Draft202012Validator, FormatChecker
 from openpyxl import load_workbook
 
 from evals_app.engine.record.trial import ToolCall, Verdict
-from evals_app.engine.verdicts.scoring import Decision, execution_summary
+from evals_app.engine.verdicts.execution_verdict import Decision, execution_summary
 from evals_app.models import Execution, Run
 from evals_app.reports.reference.report_schema import report_schema
 from evals_app.reports.words.kinds import KIND_NAMES, KINDS, KindName

@@ -1,13 +1,13 @@
 """People's word: what it changes and what it never touches, how it is taken back and carried."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import User
 from django.forms.models import model_to_dict
 
-from evals_app.engine.verdicts.scoring import CaseSummary, summarise_run
+from evals_app.engine.verdicts.run_summary import summarise_run
 from evals_app.formats.snapshots.run_snapshot import read_suite
 from evals_app.library.baselines import set_baseline
 from evals_app.models import (
@@ -35,6 +35,9 @@ from evals_app.runs.reviews.reviewing import (
     withdraw,
 )
 from tests.runs.suites import finished, make_agent, make_suite, start
+
+if TYPE_CHECKING:
+    from evals_app.engine.verdicts.case_summary import CaseSummary
 
 pytestmark = pytest.mark.django_db
 

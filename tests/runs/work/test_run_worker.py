@@ -12,7 +12,7 @@ from django_q.models import OrmQ
 
 from evals_app.engine.record.trial import Grade, GradedAssertion, Trial, TurnRecord, Verdict
 from evals_app.engine.running.run_gateway import Orders, Outcome, WorkerReport
-from evals_app.engine.verdicts.scoring import Decision
+from evals_app.engine.verdicts.execution_verdict import Decision
 from evals_app.models import (
     Assertion,
     GradeResult,

@@ -11,7 +11,7 @@ from django.db.models.functions import Now
 
 from evals_app.engine.record.trial import Cause, Trial, Verdict
 from evals_app.engine.running.run_gateway import ExecutionJob, Outcome
-from evals_app.engine.verdicts.scoring import Decision
+from evals_app.engine.verdicts.execution_verdict import Decision
 from evals_app.models import Execution, Lease, PaidCalls, Run, Suite
 from evals_app.runs.ending.cancel import cancel_run
 from evals_app.runs.ending.reap import reap

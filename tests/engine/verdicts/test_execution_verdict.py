@@ -18,7 +18,12 @@ from evals_app.engine.record.trial import (
     Verdict,
 )
 from evals_app.engine.statistics.trust import ONLY_INFORMS
-from evals_app.engine.verdicts.scoring import Decision, decide, execution_score, execution_summary
+from evals_app.engine.verdicts.execution_verdict import (
+    Decision,
+    decide,
+    execution_score,
+    execution_summary,
+)
 from tests.engine.makers import (
     graded,
     graded_limit,

@@ -7,8 +7,9 @@ import pytest
 
 from evals_app.engine.record.trial import Cause, Failure, Verdict
 from evals_app.engine.suites.suite_spec import GatesSpec
+from evals_app.engine.verdicts.case_summary import CaseSummary, Fact, turn_times
 from evals_app.engine.verdicts.gates import RunCost, RunMeasure, TurnTimes, check_gates
-from evals_app.engine.verdicts.scoring import CaseSummary, Fact, summarise_run, turn_times
+from evals_app.engine.verdicts.run_summary import summarise_run
 from tests.engine.makers import make_suite, make_trial, make_turn
 
 PASSED, FAILED, ERRORED = Verdict.PASSED, Verdict.FAILED, Verdict.ERRORED
