@@ -18,7 +18,9 @@ from random import Random
 
 from evals_app.engine.graders import GRADERS, PlainGrader
 from evals_app.engine.graders.measures import wordnet
-from evals_app.engine.record.trial import GradeStatus, Message, ToolCall, Trial, TurnRecord, View
+from evals_app.engine.record.grade import GradeStatus
+from evals_app.engine.record.trial import Message, ToolCall, Trial, TurnRecord
+from evals_app.engine.record.view import View
 from tests.engine.graders.pairs import REFERENCES
 
 MAX_S_PER_10_000 = 2.0

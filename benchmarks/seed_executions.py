@@ -31,7 +31,8 @@ from django.db import connection, models, transaction
 from django.db.models import Max
 from django.utils import timezone
 
-from evals_app.engine.record.trial import Message, ToolCall, Trial, TurnRecord, Usage, Verdict
+from evals_app.engine.record.trial import Message, ToolCall, Trial, TurnRecord, Verdict
+from evals_app.engine.record.usage import Usage
 from evals_app.engine.specs.agent_spec import AgentSpec
 from evals_app.engine.suites.suite_spec import SuiteSpec
 from evals_app.engine.verdicts.case_summary import CaseSummary, Fact

@@ -25,9 +25,9 @@ from evals_app.engine.record.trial import (
     ToolCall,
     Trial,
     TurnRecord,
-    Usage,
     Verdict,
 )
+from evals_app.engine.record.usage import Usage
 from evals_app.engine.suites.suite_spec import GatesSpec, SuiteSpec
 from evals_app.engine.verdicts.case_summary import Fact
 from evals_app.engine.verdicts.run_summary import summarise_run

@@ -26,7 +26,8 @@ from evals_app.engine.agents.session import Exchange, Setting
 from evals_app.engine.basics.permits import FROZEN
 from evals_app.engine.basics.signature import secret_text, signed_headers
 from evals_app.engine.network.web import Web
-from evals_app.engine.record.trial import Message, ToolCall, Usage
+from evals_app.engine.record.trial import Message, ToolCall
+from evals_app.engine.record.usage import Usage
 from evals_app.engine.specs.agent_spec import AgentSpec, HttpAgent
 from evals_app.engine.statistics.comparison import ChangeKind
 from evals_app.formats.checking.references import ExistingObjects

@@ -9,7 +9,8 @@ from django.db.models import Q, QuerySet
 from pydantic import Field
 
 from evals_app.engine.graders import ALIASES, GRADERS, GROUPS
-from evals_app.engine.record.trial import GradeStatus, Trial
+from evals_app.engine.record.grade import GradeStatus
+from evals_app.engine.record.trial import Trial
 from evals_app.engine.specs.base_spec import Slug, Spec
 from evals_app.engine.suites.suite_spec import AssertionSpec
 from evals_app.engine.verdicts.trying import try_check as grade_pasted

@@ -5,7 +5,8 @@ import pytest
 from benchmarks.graders import long_pairs, measure, plain_graders, seconds, short_pairs
 from evals_app.engine.graders import GRADERS, PlainGrader
 from evals_app.engine.graders.kit.base import TextGrader
-from evals_app.engine.record.trial import Grade, GradeStatus, View
+from evals_app.engine.record.grade import Grade, GradeStatus
+from evals_app.engine.record.view import View
 
 
 def test_every_check_that_asks_no_model_is_measured(capsys: pytest.CaptureFixture[str]) -> None:

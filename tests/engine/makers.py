@@ -6,16 +6,9 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from evals_app.engine.record.trial import (
-    Cause,
-    Family,
-    Grade,
-    GradedAssertion,
-    ToolCall,
-    Trial,
-    TurnRecord,
-    Usage,
-)
+from evals_app.engine.record.grade import Family, Grade, GradedAssertion
+from evals_app.engine.record.trial import Cause, ToolCall, Trial, TurnRecord
+from evals_app.engine.record.usage import Usage
 from evals_app.engine.running.conversation import Conversation
 from evals_app.engine.specs.agent_spec import AgentSpec, ModelAgent
 from evals_app.engine.suites.suite_spec import CaseSpec, SuiteSpec

@@ -8,7 +8,8 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field
 
 from evals_app.engine.graders import PlainGrader
-from evals_app.engine.record.trial import Grade, View
+from evals_app.engine.record.grade import Grade
+from evals_app.engine.record.view import View
 
 PIECE = 16 * 1024 * 1024
 MOST = 16 * 1024 * 1024 * 1024

@@ -12,7 +12,7 @@ from fixtures_app.spec import FixtureSpec
 from fixtures_app.tools import TOOLS, ToolWorld
 
 if TYPE_CHECKING:
-    from evals_app.engine.record.trial import World as EngineWorld
+    from evals_app.engine.record.world import World as EngineWorld
 
 STUDENT = {
     "type": "object",

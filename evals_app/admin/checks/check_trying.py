@@ -10,7 +10,8 @@ from django.shortcuts import get_object_or_404, render
 from evals_app.admin.checks.check_form import CheckForm
 from evals_app.admin.conversation.transcripts import readable_trial
 from evals_app.admin.kit.presentation import SIGNS, verdict_state
-from evals_app.engine.record.trial import Grade, GradeStatus, Trial
+from evals_app.engine.record.grade import Grade, GradeStatus
+from evals_app.engine.record.trial import Trial
 from evals_app.engine.verdicts.trying import reads_more, try_check
 from evals_app.models import Case, Transcript
 from evals_app.reports.words.figures import score_text

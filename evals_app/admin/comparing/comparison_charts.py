@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from evals_app.admin.kit.charts import Chart, ChartPoint, Series, line_chart, scatter_chart
 from evals_app.engine.llm.pricing import usd_text
-from evals_app.engine.record.trial import total_cost
+from evals_app.engine.record.usage import total_cost
 from evals_app.reports.words.figures import UNKNOWN, score_text
 from evals_app.reports.words.shares import share_of_decided
 from evals_app.runs.reading.compared_runs import Comparison

@@ -5,7 +5,8 @@ from typing import Any
 
 from evals_app.admin.kit.presentation import costs, tokens
 from evals_app.engine.llm.pricing import usd_text
-from evals_app.engine.record.trial import Trial, total_cost
+from evals_app.engine.record.trial import Trial
+from evals_app.engine.record.usage import total_cost
 from evals_app.models import Execution
 from evals_app.reports.words.figures import UNKNOWN, count, duration, score_text
 

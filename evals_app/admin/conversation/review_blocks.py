@@ -9,7 +9,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from evals_app.admin.kit.presentation import CAUSES, badge, people_badge, verdict_state
-from evals_app.engine.record.trial import GradeStatus
+from evals_app.engine.record.grade import GradeStatus
 from evals_app.engine.verdicts.overruling import Consensus, Ruling, bullets, consensus, overrule
 from evals_app.models import Execution, GradeResult, Review
 from evals_app.reports.words.figures import score_text

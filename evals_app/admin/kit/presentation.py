@@ -8,7 +8,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from evals_app.engine.llm.pricing import usd_text
-from evals_app.engine.record.trial import total_cost
+from evals_app.engine.record.usage import total_cost
 from evals_app.engine.statistics.comparison import ChangeKind
 from evals_app.engine.statistics.retest import Finding
 from evals_app.models import Agent, Execution, Run

@@ -39,7 +39,7 @@ from evals_app.admin.runs.run_results import causes, results, snapshot_settings
 from evals_app.admin.runs.run_stops import go_on_label, may_go_on, stopped_line
 from evals_app.admin.starting.run_dialog import may_run
 from evals_app.engine.llm.pricing import usd_text
-from evals_app.engine.record.trial import total_cost
+from evals_app.engine.record.usage import total_cost
 from evals_app.library.baselines import why_no_baseline
 from evals_app.models import Run, Suite
 from evals_app.reports.answers.decided import WITH_PEOPLE, people_note

@@ -25,7 +25,8 @@ from evals_app.admin.starting.reruns import counts_to_rerun, rerun_buttons
 from evals_app.engine.graders import GRADERS
 from evals_app.engine.judging import kinship_warning
 from evals_app.engine.llm.pricing import usd_text
-from evals_app.engine.record.trial import Cause, Usage, Verdict, total_usage
+from evals_app.engine.record.trial import Cause, Verdict
+from evals_app.engine.record.usage import Usage, total_usage
 from evals_app.engine.statistics.deciding import case_verdict
 from evals_app.models import CaseResult, Execution, GradeResult, Run
 from evals_app.reports.answers.decided import WITH_PEOPLE

@@ -15,7 +15,7 @@ from evals_app.engine.agents.tools.toolbox import open_toolbox
 from evals_app.engine.callables.pool import Callables
 from evals_app.engine.llm.call import Complete
 from evals_app.engine.network.web import Web
-from evals_app.engine.record.trial import World
+from evals_app.engine.record.world import World
 from evals_app.engine.specs.agent_spec import (
     AgentSpec,
     CommandAgent,

@@ -23,7 +23,8 @@ from evals_app.engine.llm.call import (
     ToolResults,
     UserMessage,
 )
-from evals_app.engine.record.trial import NO_USAGE, Message, ToolCall
+from evals_app.engine.record.trial import Message, ToolCall
+from evals_app.engine.record.usage import NO_USAGE
 from evals_app.engine.specs.agent_spec import ModelAgent
 from evals_app.engine.specs.files import is_shown_as_it_is, text_shown
 from fixtures_app.ground.quoting import cut_middle

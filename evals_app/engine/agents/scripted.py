@@ -12,7 +12,8 @@ from evals_app.engine.agents.tools.toolbox import Toolbox
 from evals_app.engine.basics.errors import AgentError, JudgeError
 from evals_app.engine.basics.template import in_texts
 from evals_app.engine.llm.call import ModelCall, ModelReply, UserMessage
-from evals_app.engine.record.trial import Message, ToolCall, Usage
+from evals_app.engine.record.trial import Message, ToolCall
+from evals_app.engine.record.usage import Usage
 from evals_app.engine.specs.agent_spec import ScriptedRule
 from fixtures_app.ground.patterns import search
 

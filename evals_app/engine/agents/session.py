@@ -11,16 +11,9 @@ from decimal import Decimal
 from typing import Any, Protocol
 
 from evals_app.engine.llm.call import FileContent
-from evals_app.engine.record.trial import (
-    Attempt,
-    Message,
-    ShownFile,
-    Tool,
-    TurnRecord,
-    Usage,
-    total_cost,
-    total_usage,
-)
+from evals_app.engine.record.trial import Attempt, Message, ShownFile, TurnRecord
+from evals_app.engine.record.usage import Usage, total_cost, total_usage
+from evals_app.engine.record.world import Tool
 from evals_app.engine.specs.files import sha256_of
 
 _SHARE_OF_TURN = 0.9  # of the remaining time

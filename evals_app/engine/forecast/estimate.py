@@ -15,7 +15,7 @@ from evals_app.engine.graders.judged import Rubric
 from evals_app.engine.graders.similarity import SemanticSimilarity
 from evals_app.engine.judging.prompts.prompt import system_text, task_text
 from evals_app.engine.record.aids import ITEMS_A_CALL
-from evals_app.engine.record.trial import Tool
+from evals_app.engine.record.world import Tool
 from evals_app.engine.specs.agent_spec import AgentSpec, ModelAgent, ScriptedAgent
 from evals_app.engine.specs.base_spec import ModelSpec
 from evals_app.engine.suites.suite_spec import AssertionSpec, CaseSpec, PlacedCheck, SuiteSpec

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from evals_app.engine.forecast.estimate import EstimatedEffort, Guess, Guesser, total_effort
 from evals_app.engine.llm.pricing import Prices
-from evals_app.engine.record.trial import Usage
+from evals_app.engine.record.usage import Usage
 from evals_app.engine.specs.agent_spec import OUTSIDE, ModelAgent
 from evals_app.engine.specs.base_spec import ProviderSpec
 from evals_app.engine.suites.suite_spec import CaseSpec

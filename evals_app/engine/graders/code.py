@@ -11,7 +11,9 @@ from evals_app.engine.basics.permits import OUR_MODULE, is_frozen
 from evals_app.engine.callables.references import callable_problem
 from evals_app.engine.graders.kit.base import AidedGrader
 from evals_app.engine.record.aids import Aids
-from evals_app.engine.record.trial import Cause, Grade, ToolCall, View
+from evals_app.engine.record.grade import Grade
+from evals_app.engine.record.trial import Cause, ToolCall
+from evals_app.engine.record.view import View
 from evals_app.engine.specs.base_spec import SECONDS
 
 

@@ -8,7 +8,10 @@ from pydantic import Field
 
 from evals_app.engine.graders.kit.base import PlainGrader, failed_by_agent, unanswered_turn
 from evals_app.engine.llm.pricing import usd_text
-from evals_app.engine.record.trial import Cause, Grade, TurnRecord, View, total_cost
+from evals_app.engine.record.grade import Grade
+from evals_app.engine.record.trial import Cause, TurnRecord
+from evals_app.engine.record.usage import total_cost
+from evals_app.engine.record.view import View
 from evals_app.engine.specs.base_spec import MAX_INTEGER, MILLISECONDS, Usd
 from fixtures_app.ground.quoting import seconds
 

@@ -7,7 +7,9 @@ from pydantic import Field, model_validator
 from evals_app.engine.graders.kit.base import Need
 from evals_app.engine.graders.kit.measured import MeasuredGrader
 from evals_app.engine.record.aids import Aids, Scale, ShownField, StepsQuestion
-from evals_app.engine.record.trial import Cause, Grade, View
+from evals_app.engine.record.grade import Grade
+from evals_app.engine.record.trial import Cause
+from evals_app.engine.record.view import View
 from fixtures_app.ground.quoting import cut_middle
 
 _NEEDS: dict[ShownField, Need] = {"expected_output": "expected", "context": "context"}

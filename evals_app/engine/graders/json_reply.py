@@ -20,15 +20,11 @@ from evals_app.engine.basics.matchers import (
 )
 from evals_app.engine.graders.kit.base import ABSOLUTE, RELATIVE, PlainGrader, too_long
 from evals_app.engine.graders.kit.json_paths import JsonPathText
-from evals_app.engine.record.trial import Cause, Grade, GradeStatus, View
+from evals_app.engine.record.grade import Grade, GradeStatus
+from evals_app.engine.record.trial import Cause
+from evals_app.engine.record.view import View
 from fixtures_app.ground.json_keywords import accepts_everything, unknown_keywords
-from fixtures_app.ground.json_paths import (
-    NoSuchPlaceError,
-    describe,
-    find,
-    parse_path,
-    path_text,
-)
+from fixtures_app.ground.json_paths import NoSuchPlaceError, describe, find, parse_path, path_text
 from fixtures_app.ground.json_text import MAX_JSON_BYTES, NotJsonError, Number, read_reply
 from fixtures_app.ground.quoting import in_quotes, join_list, json_text
 from fixtures_app.ground.schema_problems import schema_problems, schema_warnings

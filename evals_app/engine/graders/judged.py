@@ -22,7 +22,9 @@ from evals_app.engine.record.aids import (
     Scale,
     TickedItem,
 )
-from evals_app.engine.record.trial import Cause, Grade, View
+from evals_app.engine.record.grade import Grade
+from evals_app.engine.record.trial import Cause
+from evals_app.engine.record.view import View
 from evals_app.engine.specs.base_spec import ModelSpec, Prose, read_model
 from evals_app.engine.statistics.rates import at_least
 from fixtures_app.ground.quoting import cut_middle, in_quotes

@@ -21,7 +21,9 @@ from evals_app.engine.basics.permits import is_frozen
 from evals_app.engine.graders.kit.base import ABSOLUTE, MAX_TEXT_BYTES, RELATIVE, seen_in_reply
 from evals_app.engine.graders.kit.json_paths import PathGrader, ResponsePath, place_of
 from evals_app.engine.graders.kit.prose_numbers import FoundNumber, find_numbers
-from evals_app.engine.record.trial import Cause, Grade, View
+from evals_app.engine.record.grade import Grade
+from evals_app.engine.record.trial import Cause
+from evals_app.engine.record.view import View
 from fixtures_app.ground.quoting import cut_middle, in_quotes, join_list, says
 from fixtures_app.ground.spec_errors import error_at
 

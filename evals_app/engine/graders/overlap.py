@@ -12,7 +12,9 @@ from evals_app.engine.graders.measures.bags import Overlap
 from evals_app.engine.graders.measures.bleu import bleu
 from evals_app.engine.graders.measures.bleu import words as bleu_words
 from evals_app.engine.graders.measures.meteor import Alignment, meteor
-from evals_app.engine.record.trial import Cause, Grade, View
+from evals_app.engine.record.grade import Grade
+from evals_app.engine.record.trial import Cause
+from evals_app.engine.record.view import View
 from fixtures_app.ground.quoting import cut_middle, in_quotes, join_list
 
 _WORD_CHARS = 40

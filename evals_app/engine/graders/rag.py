@@ -11,7 +11,9 @@ from pydantic import Field
 
 from evals_app.engine.graders.kit.measured import MeasuredGrader
 from evals_app.engine.record.aids import Aids, RagMetric, RagQuestion
-from evals_app.engine.record.trial import Cause, Grade, View
+from evals_app.engine.record.grade import Grade
+from evals_app.engine.record.trial import Cause
+from evals_app.engine.record.view import View
 
 
 class RagGrader(MeasuredGrader):

@@ -6,7 +6,9 @@ from pydantic import Field
 
 from evals_app.engine.graders.kit.base import PlainGrader
 from evals_app.engine.graders.kit.calls import unreported_calls
-from evals_app.engine.record.trial import Cause, Grade, View
+from evals_app.engine.record.grade import Grade
+from evals_app.engine.record.trial import Cause
+from evals_app.engine.record.view import View
 from fixtures_app.ground.quoting import join_list
 
 

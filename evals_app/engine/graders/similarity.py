@@ -8,7 +8,9 @@ from evals_app.engine.basics.errors import ProviderError
 from evals_app.engine.graders.kit.base import MAX_TEXT_BYTES, AidedGrader, length_problem
 from evals_app.engine.graders.kit.json_paths import ResponsePath, graded_text, place_of
 from evals_app.engine.record.aids import Aids, TextSimilarity
-from evals_app.engine.record.trial import Cause, Grade, View
+from evals_app.engine.record.grade import Grade
+from evals_app.engine.record.trial import Cause
+from evals_app.engine.record.view import View
 from evals_app.engine.specs.base_spec import ModelSpec, read_model
 from fixtures_app.ground.quoting import in_quotes, says
 

@@ -19,7 +19,9 @@ from evals_app.engine.basics.reasoning import tag_warnings
 from evals_app.engine.graders.kit.base import FROM_TURN, TextGrader, seen_in_reply
 from evals_app.engine.graders.kit.json_paths import PathGrader, ResponsePath, place_of
 from evals_app.engine.graders.kit.unlike import hidden_difference
-from evals_app.engine.record.trial import Cause, Grade, View
+from evals_app.engine.record.grade import Grade
+from evals_app.engine.record.trial import Cause
+from evals_app.engine.record.view import View
 from fixtures_app.ground.patterns import (
     matches_everything,
     matches_nothing,

@@ -18,7 +18,9 @@ from evals_app.engine.graders.kit.calls import (
     not_as_wanted,
     unreported_calls,
 )
-from evals_app.engine.record.trial import Grade, ToolCall, View
+from evals_app.engine.record.grade import Grade
+from evals_app.engine.record.trial import ToolCall
+from evals_app.engine.record.view import View
 from evals_app.engine.specs.inventory import CheckedName
 from fixtures_app.ground.quoting import in_quotes, says
 

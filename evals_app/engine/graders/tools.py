@@ -27,8 +27,10 @@ from evals_app.engine.graders.kit.calls import (
     unreported_calls,
 )
 from evals_app.engine.graders.kit.pairing import pair_up
+from evals_app.engine.record.grade import Grade
 from evals_app.engine.record.tool_results import error_of
-from evals_app.engine.record.trial import Grade, ToolCall, View
+from evals_app.engine.record.trial import ToolCall
+from evals_app.engine.record.view import View
 from evals_app.engine.specs.base_spec import Spec
 from evals_app.engine.specs.inventory import CheckedName
 from fixtures_app.ground.quoting import cut_middle, in_quotes, join_list, json_text, times

@@ -16,7 +16,9 @@ from evals_app.engine.graders.kit.expected_changes import (
     changes_of,
     covers,
 )
-from evals_app.engine.record.trial import Cause, Grade, GradeStatus, View
+from evals_app.engine.record.grade import Grade, GradeStatus
+from evals_app.engine.record.trial import Cause
+from evals_app.engine.record.view import View
 from evals_app.engine.specs.inventory import CheckedName
 from fixtures_app.ground.quoting import join_list
 

@@ -32,7 +32,7 @@ from evals_app.engine.record.aids import (
     Tick,
     TickedItem,
 )
-from evals_app.engine.record.trial import Evidence, JudgeCall
+from evals_app.engine.record.grade import Evidence, JudgeCall
 
 CHECKLIST = Form(("pass", "fail", "not_applicable", CANNOT_GRADE), is_explained=True, key="items")
 _TICKS: dict[str, Tick] = {tick: tick for tick in get_args(Tick)}

@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Literal, NamedTuple
 
 from evals_app.engine.basics.together import Together
-from evals_app.engine.record.trial import NO_USAGE, Usage
+from evals_app.engine.record.usage import NO_USAGE, Usage
 
 _RETRY_S = 1.0  # other processes release money without notice
 

@@ -14,7 +14,8 @@ from typing import Any, Literal, Protocol
 
 from evals_app.engine.llm.budget import ModelUse
 from evals_app.engine.network.provider_kinds import PDF
-from evals_app.engine.record.trial import Attempt, Usage
+from evals_app.engine.record.trial import Attempt
+from evals_app.engine.record.usage import Usage
 
 Stop = Literal["ok", "tool", "length", "refusal", "context"]
 Effort = Literal["low", "medium", "high", "xhigh", "max"]

@@ -7,7 +7,7 @@ from functools import cache
 from itertools import groupby
 from typing import Self
 
-from evals_app.engine.record.trial import Usage
+from evals_app.engine.record.usage import Usage
 from evals_app.engine.specs.base_spec import PriceSpec, ProviderSpec
 
 _MILLION = 1_000_000

@@ -21,7 +21,8 @@ from evals_app.engine.proposing.value_parts import (
     pair_by_likeness,
     split_value,
 )
-from evals_app.engine.record.trial import Trial, View
+from evals_app.engine.record.trial import Trial
+from evals_app.engine.record.view import View
 from evals_app.engine.suites.assertion_spec import AssertionSpec
 from fixtures_app.ground.quoting import json_text
 

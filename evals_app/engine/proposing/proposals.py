@@ -34,7 +34,8 @@ from evals_app.engine.proposing.value_parts import (
     split_value,
 )
 from evals_app.engine.record.tool_results import error_of
-from evals_app.engine.record.trial import ToolCall, Trial, TurnRecord, View
+from evals_app.engine.record.trial import ToolCall, Trial, TurnRecord
+from evals_app.engine.record.view import View
 from evals_app.engine.suites.assertion_spec import AssertionSpec
 from evals_app.engine.verdicts.limits import LIMITS
 from fixtures_app.ground.quoting import cut_middle, in_quotes, join_list

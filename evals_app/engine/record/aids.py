@@ -5,7 +5,9 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, Protocol
 
 from evals_app.engine.basics.journal import WorldState, replay_journal
-from evals_app.engine.record.trial import Cause, Evidence, JudgeCall, View
+from evals_app.engine.record.grade import Evidence, JudgeCall
+from evals_app.engine.record.trial import Cause
+from evals_app.engine.record.view import View
 
 Scale = Literal["pass_fail", "1-5", "0-1", "0-10"]
 ITEMS_A_CALL = 40  # of a list, in one question to a judge

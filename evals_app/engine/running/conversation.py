@@ -24,16 +24,8 @@ from evals_app.engine.basics.folding import fold_text
 from evals_app.engine.basics.template import plain, resolve
 from evals_app.engine.callables.pool import Callables
 from evals_app.engine.llm.call import Complete, FileContent
-from evals_app.engine.record.trial import (
-    Cause,
-    Failure,
-    KnownTool,
-    Message,
-    Tool,
-    Trial,
-    TurnRecord,
-    World,
-)
+from evals_app.engine.record.trial import Cause, Failure, KnownTool, Message, Trial, TurnRecord
+from evals_app.engine.record.world import Tool, World
 from evals_app.engine.specs.agent_spec import OUTSIDE, AgentSpec
 from evals_app.engine.specs.files import FileSpec, ReadFile, media_type, no_file
 from evals_app.engine.suites.case_spec import TURN_TIMEOUT_S

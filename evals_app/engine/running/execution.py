@@ -22,7 +22,9 @@ from evals_app.engine.judging import Answers, Steps
 from evals_app.engine.llm.budget import CallBudget, ModelUse
 from evals_app.engine.llm.models import Models
 from evals_app.engine.llm.replay import ExecutionCalls
-from evals_app.engine.record.trial import Cause, Failure, GradedAssertion, GradeStatus, Trial, World
+from evals_app.engine.record.grade import GradedAssertion, GradeStatus
+from evals_app.engine.record.trial import Cause, Failure, Trial
+from evals_app.engine.record.world import World
 from evals_app.engine.running.aid_making import AidMaker, SharedAids
 from evals_app.engine.running.conversation import Conversation, variables_of
 from evals_app.engine.running.feeding import Feeder

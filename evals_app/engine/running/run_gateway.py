@@ -12,16 +12,10 @@ from evals_app.engine.llm.answer_cache import AnswerCache
 from evals_app.engine.llm.budget import BudgetAccount
 from evals_app.engine.llm.models import Block, ProviderLoad
 from evals_app.engine.llm.replay import PaidCall
-from evals_app.engine.record.trial import (
-    GradedAssertion,
-    JudgeCall,
-    JudgedCriterionSpec,
-    Trial,
-    Usage,
-    World,
-    total_cost,
-    total_usage,
-)
+from evals_app.engine.record.grade import GradedAssertion, JudgeCall, JudgedCriterionSpec
+from evals_app.engine.record.trial import Trial
+from evals_app.engine.record.usage import Usage, total_cost, total_usage
+from evals_app.engine.record.world import World
 from evals_app.engine.running.spans import ReceivedSpans
 from evals_app.engine.specs.agent_spec import AgentSpec, ScriptedAgent
 from evals_app.engine.specs.base_spec import ModelSpec, ProviderSpec

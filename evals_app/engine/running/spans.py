@@ -15,15 +15,8 @@ from typing import Any
 from evals_app.engine.agents.external.reply import RETRIEVED
 from evals_app.engine.agents.tools.tool_calls import json_or_text, tool_result
 from evals_app.engine.record.tool_results import mcp_error
-from evals_app.engine.record.trial import (
-    Chunk,
-    Message,
-    ToolCall,
-    Trial,
-    TurnRecord,
-    Usage,
-    total_usage,
-)
+from evals_app.engine.record.trial import Chunk, Message, ToolCall, Trial, TurnRecord
+from evals_app.engine.record.usage import Usage, total_usage
 from evals_app.engine.specs.base_spec import MAX_INTEGER
 
 _NS_IN_MS = 1_000_000

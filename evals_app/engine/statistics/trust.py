@@ -1,6 +1,6 @@
 """Which judges may decide in a run whose suite requires agreement with people."""
 
-from evals_app.engine.record.trial import JudgedCriterionSpec
+from evals_app.engine.record.grade import JudgedCriterionSpec
 from evals_app.engine.specs.base_spec import Spec
 from evals_app.engine.statistics.agreement import MIN_LABELS
 

@@ -5,7 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from evals_app.engine.record.trial import Cause, GradedAssertion, GradeStatus, Trial, Verdict
+from evals_app.engine.record.grade import GradedAssertion, GradeStatus
+from evals_app.engine.record.trial import Cause, Trial, Verdict
 from evals_app.engine.statistics.rates import at_least
 from evals_app.engine.statistics.scored_reasons import without_score
 from evals_app.engine.statistics.trust import ONLY_INFORMS

@@ -17,16 +17,9 @@ from evals_app.engine.graders import AidedGrader, JudgedGrader, PlainGrader
 from evals_app.engine.graders.kit.base import Need, failed_by_agent, too_long
 from evals_app.engine.graders.kit.calls import missing_calls
 from evals_app.engine.record.aids import Aids
-from evals_app.engine.record.trial import (
-    Cause,
-    Grade,
-    GradedAssertion,
-    GradeStatus,
-    JudgedCriterionSpec,
-    Trial,
-    TurnRecord,
-    View,
-)
+from evals_app.engine.record.grade import Grade, GradedAssertion, GradeStatus, JudgedCriterionSpec
+from evals_app.engine.record.trial import Cause, Trial, TurnRecord
+from evals_app.engine.record.view import View
 from evals_app.engine.specs.inventory import NOTHING_KNOWN, Inventory
 from evals_app.engine.statistics.rates import at_least
 from evals_app.engine.statistics.scored_reasons import with_score

@@ -8,7 +8,7 @@ from typing import Any
 from evals_app.engine.graders import JudgedGrader
 from evals_app.engine.graders.judged import Rubric
 from evals_app.engine.judging import CHECK_PROMPT_VERSION, MEASURE_PROMPT_VERSION
-from evals_app.engine.record.trial import JudgedCriterionSpec
+from evals_app.engine.record.grade import JudgedCriterionSpec
 from evals_app.engine.specs.base_spec import ModelSpec
 from evals_app.engine.suites.assertion_spec import AssertionSpec
 from evals_app.engine.suites.case_spec import TurnSpec

@@ -9,7 +9,8 @@ from evals_app.engine.graders.effort import unknown_cost, unknown_usage
 from evals_app.engine.graders.kit.base import unanswered_turn
 from evals_app.engine.graders.kit.calls import missing_calls, unreported_calls
 from evals_app.engine.llm.pricing import usd_text
-from evals_app.engine.record.trial import Cause, Failure, Grade, GradedAssertion, Trial
+from evals_app.engine.record.grade import Grade, GradedAssertion
+from evals_app.engine.record.trial import Cause, Failure, Trial
 from evals_app.engine.suites.case_spec import LimitsSpec
 
 

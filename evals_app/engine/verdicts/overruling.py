@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from evals_app.engine.graders import GRADERS
-from evals_app.engine.record.trial import Cause, Grade, GradedAssertion, GradeStatus, Trial, Verdict
+from evals_app.engine.record.grade import Grade, GradedAssertion, GradeStatus
+from evals_app.engine.record.trial import Cause, Trial, Verdict
 from evals_app.engine.statistics.rates import at_least, mean
 from evals_app.engine.suites.suite_spec import CaseSpec, SuiteSpec
 from evals_app.engine.verdicts.execution_verdict import Decision, decide

@@ -3,7 +3,9 @@
 from collections.abc import Iterator, Sequence
 
 from evals_app.engine.graders import PlainGrader
-from evals_app.engine.record.trial import Grade, GradeStatus, Trial, TurnRecord, View
+from evals_app.engine.record.grade import Grade, GradeStatus
+from evals_app.engine.record.trial import Trial, TurnRecord
+from evals_app.engine.record.view import View
 from evals_app.engine.statistics.rates import at_least
 from evals_app.engine.suites.suite_spec import AssertionSpec
 

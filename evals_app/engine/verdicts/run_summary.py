@@ -8,7 +8,8 @@ from decimal import Decimal
 from itertools import groupby
 from typing import Any, Literal
 
-from evals_app.engine.record.trial import Verdict, total_cost
+from evals_app.engine.record.trial import Verdict
+from evals_app.engine.record.usage import total_cost
 from evals_app.engine.statistics.deciding import case_verdict
 from evals_app.engine.statistics.rates import wilson_interval
 from evals_app.engine.suites.suite_spec import SuiteSpec

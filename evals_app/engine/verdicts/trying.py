@@ -4,7 +4,8 @@ from dataclasses import replace
 
 from evals_app.engine.basics.reasoning import without_reasoning
 from evals_app.engine.graders import PlainGrader
-from evals_app.engine.record.trial import Grade, Trial, TurnRecord
+from evals_app.engine.record.grade import Grade
+from evals_app.engine.record.trial import Trial, TurnRecord
 from evals_app.engine.suites.suite_spec import AssertionSpec, CaseSpec, TurnSpec
 from evals_app.engine.verdicts.grading import NO_AIDS, grade_check
 

@@ -7,7 +7,8 @@ from django.db.models import Exists, OuterRef, Q
 from django.db.models.functions import Now
 from pydantic import ValidationError
 
-from evals_app.engine.record.trial import Cause, GradeStatus, Trial, Verdict
+from evals_app.engine.record.grade import GradeStatus
+from evals_app.engine.record.trial import Cause, Trial, Verdict
 from evals_app.engine.statistics.comparison import CaseOutcome
 from evals_app.engine.verdicts.case_summary import CaseSummary
 from evals_app.models.fields.money import UsdField

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from django.db import models
 
-from evals_app.engine.record.trial import JudgedCriterionSpec
+from evals_app.engine.record.grade import JudgedCriterionSpec
 from evals_app.reports.words.judges import joined_judges
 
 

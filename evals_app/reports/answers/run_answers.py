@@ -8,7 +8,8 @@ from typing import Annotated, Any, ClassVar, Literal, Protocol
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, WithJsonSchema
 
-from evals_app.engine.record.trial import Cause, GradeStatus, Verdict
+from evals_app.engine.record.grade import GradeStatus
+from evals_app.engine.record.trial import Cause, Verdict
 from evals_app.engine.verdicts.run_summary import RunVerdict
 
 Json = dict[str, Any]

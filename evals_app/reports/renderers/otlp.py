@@ -12,15 +12,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from evals_app.engine.record.grade import GradedAssertion, JudgeCall
 from evals_app.engine.record.tool_results import error_of
-from evals_app.engine.record.trial import (
-    GradedAssertion,
-    JudgeCall,
-    ToolCall,
-    TurnRecord,
-    Usage,
-    Verdict,
-)
+from evals_app.engine.record.trial import ToolCall, TurnRecord, Verdict
+from evals_app.engine.record.usage import Usage
 from evals_app.engine.running.run_gateway import Outcome
 from fixtures_app.ground.quoting import cut_middle
 

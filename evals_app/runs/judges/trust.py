@@ -5,7 +5,7 @@ from itertools import chain
 
 from django.db.models import Exists, OuterRef
 
-from evals_app.engine.record.trial import JudgedCriterionSpec
+from evals_app.engine.record.grade import JudgedCriterionSpec
 from evals_app.engine.specs.base_spec import ModelSpec
 from evals_app.engine.statistics.trust import JudgeTrust
 from evals_app.engine.suites.assertion_spec import AssertionSpec

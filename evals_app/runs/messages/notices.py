@@ -29,7 +29,7 @@ from evals_app.engine.basics.permits import permits
 from evals_app.engine.basics.signature import signed_headers
 from evals_app.engine.network.addresses import is_named, read_url
 from evals_app.engine.network.web import Web, WebAnswer
-from evals_app.engine.record.trial import total_cost
+from evals_app.engine.record.usage import total_cost
 from evals_app.engine.statistics.comparison import change_of
 from evals_app.models import CaseResult, Delivery, MailWish, Run, Webhook
 from evals_app.reports.renderers.notices import (

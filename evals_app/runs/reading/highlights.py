@@ -12,7 +12,8 @@ from typing import Any
 
 from django.db.models import Avg, Count, F, Max, Min, Q, QuerySet
 
-from evals_app.engine.record.trial import GradeStatus, Verdict
+from evals_app.engine.record.grade import GradeStatus
+from evals_app.engine.record.trial import Verdict
 from evals_app.formats.snapshots.snapshot_differences import (
     SnapshotPart,
     UnreadableSnapshotError,

@@ -15,7 +15,8 @@ from django.db.models.functions import Coalesce
 from pydantic import ValidationError
 
 from evals_app.engine.basics.errors import CannotError
-from evals_app.engine.record.trial import Cause, Grade, GradeStatus, Trial, Verdict
+from evals_app.engine.record.grade import Grade, GradeStatus
+from evals_app.engine.record.trial import Cause, Trial, Verdict
 from evals_app.engine.suites.suite_spec import SuiteSpec
 from evals_app.engine.verdicts.case_summary import CaseSummary, outcome_of, summarise_case
 from evals_app.engine.verdicts.execution_verdict import Decision

@@ -13,7 +13,8 @@ from django.db.models.functions import Now
 
 from evals_app.engine.basics.errors import CannotError
 from evals_app.engine.judging import AGAINST_VERDICT, INJECTION, contradicts
-from evals_app.engine.record.trial import Cause, GradeStatus, Verdict
+from evals_app.engine.record.grade import GradeStatus
+from evals_app.engine.record.trial import Cause, Verdict
 from evals_app.engine.statistics.sampling import Outcome, SampleCandidate, draw, shares
 from evals_app.engine.verdicts.overruling import Ruling, bullets
 from evals_app.models import GradeResult, Review, ReviewItem, ReviewTask, Run

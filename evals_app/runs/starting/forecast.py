@@ -9,7 +9,8 @@ from django.db.models import Count
 
 from evals_app.engine.forecast.estimate import Guesser
 from evals_app.engine.forecast.run_forecast import Forecast, PastExecution, forecast_run
-from evals_app.engine.record.trial import Tool, Verdict
+from evals_app.engine.record.trial import Verdict
+from evals_app.engine.record.world import Tool
 from evals_app.engine.specs.agent_spec import AgentSpec
 from evals_app.engine.specs.tool_spec import CannedTool, HttpTool
 from evals_app.engine.suites.suite_spec import CaseSpec

@@ -5,7 +5,8 @@ from typing import Any
 
 from django.db.models import Q
 
-from evals_app.engine.record.trial import Cause, Failure, GradeStatus, Trial
+from evals_app.engine.record.grade import GradeStatus
+from evals_app.engine.record.trial import Cause, Failure, Trial
 from evals_app.engine.running.run_gateway import StoredConversation
 from evals_app.models import Execution, GradeResult, Run, Transcript
 

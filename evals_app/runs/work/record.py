@@ -16,7 +16,8 @@ from django.db.models.expressions import Combinable
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from evals_app.engine.record.trial import Cause, Failure, GradedAssertion, Verdict
+from evals_app.engine.record.grade import GradedAssertion
+from evals_app.engine.record.trial import Cause, Failure, Verdict
 from evals_app.engine.running.run_gateway import Outcome
 from evals_app.engine.verdicts.case_summary import turn_times
 from evals_app.engine.verdicts.execution_verdict import Decision

@@ -8,7 +8,7 @@ import pytest
 from evals_app.admin.checks.number_examples import SelectWithExample, fill_number
 from evals_app.admin.checks.options_form import options_form_class
 from evals_app.engine.graders.numbers import Numeric
-from evals_app.engine.record.trial import View
+from evals_app.engine.record.view import View
 from evals_app.engine.specs.base_spec import mark_of
 from tests.engine.makers import make_trial, make_turn
 

@@ -8,17 +8,12 @@ from django.urls import reverse
 from django.utils import timezone
 from lxml import html
 
-from evals_app.engine.record.trial import Cause, JudgeCall, Message, ToolCall, Usage
+from evals_app.engine.record.grade import JudgeCall
+from evals_app.engine.record.trial import Cause, Message, ToolCall
+from evals_app.engine.record.usage import Usage
 from evals_app.models import Case, Execution, Run, Transcript
 from tests.authored import client_who_may
-from tests.makers import (
-    failed_trial,
-    make_execution,
-    make_grade,
-    make_run,
-    make_suite,
-    make_trial,
-)
+from tests.makers import failed_trial, make_execution, make_grade, make_run, make_suite, make_trial
 
 pytestmark = pytest.mark.django_db
 

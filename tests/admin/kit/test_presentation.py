@@ -16,7 +16,8 @@ from evals_app.admin.kit.presentation import (
     run_state,
     scripted_badge,
 )
-from evals_app.engine.record.trial import Cause, GradeStatus, Verdict
+from evals_app.engine.record.grade import GradeStatus
+from evals_app.engine.record.trial import Cause, Verdict
 from evals_app.models import Execution, Run
 from evals_app.reports.words.similarity import STAND_IN
 

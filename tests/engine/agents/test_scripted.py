@@ -11,7 +11,8 @@ from evals_app.engine.agents.session import Exchange
 from evals_app.engine.agents.tools.toolbox import Toolbox
 from evals_app.engine.basics.errors import AgentError, JudgeError
 from evals_app.engine.llm.call import AssistantMessage, ModelCall, UserMessage
-from evals_app.engine.record.trial import ToolCall, Usage
+from evals_app.engine.record.trial import ToolCall
+from evals_app.engine.record.usage import Usage
 from evals_app.engine.specs.agent_spec import ScriptedRule
 from tests.engine.makers import make_call, make_world
 

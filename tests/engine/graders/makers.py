@@ -3,7 +3,8 @@
 from typing import Any
 
 from evals_app.engine.record.aids import MetricScore, RagQuestion, StepsQuestion
-from evals_app.engine.record.trial import Chunk, Message, ToolCall, Trial, TurnRecord, View
+from evals_app.engine.record.trial import Chunk, Message, ToolCall, Trial, TurnRecord
+from evals_app.engine.record.view import View
 
 
 def make_call(name: str = "entity.query", /, **args: Any) -> ToolCall:

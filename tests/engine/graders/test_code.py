@@ -11,16 +11,9 @@ from evals_app.engine.basics.permits import FROZEN
 from evals_app.engine.callables.pool import Callables
 from evals_app.engine.graders.code import Code, context_of
 from evals_app.engine.record.aids import Aids
-from evals_app.engine.record.trial import (
-    Cause,
-    Chunk,
-    Grade,
-    GradedAssertion,
-    GradeStatus,
-    ToolCall,
-    Trial,
-    View,
-)
+from evals_app.engine.record.grade import Grade, GradedAssertion, GradeStatus
+from evals_app.engine.record.trial import Cause, Chunk, ToolCall, Trial
+from evals_app.engine.record.view import View
 from evals_app.engine.suites.suite_spec import AssertionSpec
 from evals_app.engine.verdicts.grading import grade_trial
 from tests.engine.graders.makers import make_trial, make_turn

@@ -6,7 +6,10 @@ from pydantic import ValidationError
 
 from evals_app.engine.graders.effort import Cost, Latency
 from evals_app.engine.graders.kit.base import PlainGrader
-from evals_app.engine.record.trial import Cause, GradeStatus, TurnRecord, Usage, View
+from evals_app.engine.record.grade import GradeStatus
+from evals_app.engine.record.trial import Cause, TurnRecord
+from evals_app.engine.record.usage import Usage
+from evals_app.engine.record.view import View
 from tests.engine.makers import make_trial, make_turn
 
 

@@ -5,7 +5,8 @@ from pydantic import ValidationError
 
 from evals_app.engine.graders.geval import GEval
 from evals_app.engine.record.aids import Aids, MetricScore, RagQuestion, StepsQuestion
-from evals_app.engine.record.trial import Cause, GradeStatus
+from evals_app.engine.record.grade import GradeStatus
+from evals_app.engine.record.trial import Cause
 from evals_app.engine.suites.suite_spec import CaseSpec
 from tests.engine.graders.makers import view_of
 

@@ -11,7 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evals_app.engine.graders import GRADERS, PlainGrader
-from evals_app.engine.record.trial import Cause, Grade, GradeStatus, ToolCall, View
+from evals_app.engine.record.grade import Grade, GradeStatus
+from evals_app.engine.record.trial import Cause, ToolCall
+from evals_app.engine.record.view import View
 from evals_app.engine.suites.suite_spec import AssertionSpec
 from fixtures_app.ground.json_text import MAX_JSON_BYTES
 from tests.engine.graders.makers import make_call, view_of

@@ -10,7 +10,8 @@ from pydantic import ValidationError
 
 from evals_app.engine.graders.json_reply import JsonPath, JsonSchema, JsonValid
 from evals_app.engine.graders.kit.base import PlainGrader
-from evals_app.engine.record.trial import Cause, GradeStatus
+from evals_app.engine.record.grade import GradeStatus
+from evals_app.engine.record.trial import Cause
 from evals_app.engine.suites.suite_spec import AssertionSpec
 from fixtures_app.ground.json_text import MAX_JSON_BYTES
 from tests.engine.graders.makers import view_of

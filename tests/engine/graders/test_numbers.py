@@ -11,7 +11,8 @@ from evals_app.engine.basics.permits import FROZEN
 from evals_app.engine.graders.kit.base import MAX_TEXT_BYTES
 from evals_app.engine.graders.kit.prose_numbers import find_numbers
 from evals_app.engine.graders.numbers import Numeric
-from evals_app.engine.record.trial import Cause, GradeStatus
+from evals_app.engine.record.grade import GradeStatus
+from evals_app.engine.record.trial import Cause
 from tests.engine.graders.makers import view_of
 
 GROUPED: dict[str, object] = {"accept_thousands_separators": True}

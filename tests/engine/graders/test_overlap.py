@@ -6,15 +6,9 @@ import pytest
 from pydantic import ValidationError
 
 from evals_app.engine.graders.measures import wordnet
-from evals_app.engine.graders.overlap import (
-    Bleu,
-    FuzzyMatch,
-    Meteor,
-    OverlapGrader,
-    Rouge,
-    TokenF1,
-)
-from evals_app.engine.record.trial import Cause, GradeStatus
+from evals_app.engine.graders.overlap import Bleu, FuzzyMatch, Meteor, OverlapGrader, Rouge, TokenF1
+from evals_app.engine.record.grade import GradeStatus
+from evals_app.engine.record.trial import Cause
 from evals_app.engine.suites.suite_spec import AssertionSpec
 from tests.engine.graders.makers import view_of
 from tests.engine.graders.measures.small_wordnet import write_wordnet

@@ -6,7 +6,8 @@ from pydantic import ValidationError
 from evals_app.engine.agents.external.reply import AgentReply
 from evals_app.engine.agents.session import Exchange
 from evals_app.engine.graders.retrieval import ChunksFetched
-from evals_app.engine.record.trial import Cause, Chunk, View
+from evals_app.engine.record.trial import Cause, Chunk
+from evals_app.engine.record.view import View
 from tests.engine.graders.makers import make_trial, view_of_chunks
 
 

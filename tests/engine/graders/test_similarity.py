@@ -8,7 +8,9 @@ from evals_app.engine.basics.errors import UnavailableError
 from evals_app.engine.graders.kit.base import MAX_TEXT_BYTES
 from evals_app.engine.graders.similarity import SemanticSimilarity
 from evals_app.engine.record.aids import Aids, TextSimilarity
-from evals_app.engine.record.trial import Cause, Grade, GradeStatus, View
+from evals_app.engine.record.grade import Grade, GradeStatus
+from evals_app.engine.record.trial import Cause
+from evals_app.engine.record.view import View
 from tests.engine.graders.makers import view_of
 
 pytestmark = pytest.mark.anyio

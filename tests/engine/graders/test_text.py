@@ -5,7 +5,9 @@ from pydantic import ValidationError
 
 from evals_app.engine.graders.kit.base import MAX_TEXT_BYTES, PlainGrader
 from evals_app.engine.graders.text import Contains, ExactMatch, Matches, NotContains, NotMatches
-from evals_app.engine.record.trial import Cause, GradeStatus, View
+from evals_app.engine.record.grade import GradeStatus
+from evals_app.engine.record.trial import Cause
+from evals_app.engine.record.view import View
 from tests.engine.graders.makers import make_trial, make_turn, view_of
 
 DECOMPOSED_CAFE = "cafe\u0301"

@@ -7,7 +7,9 @@ from pydantic import ValidationError
 
 from evals_app.engine.graders.kit.base import MAX_TEXT_BYTES
 from evals_app.engine.graders.tool_use import ToolUse
-from evals_app.engine.record.trial import Cause, GradeStatus, ToolCall, View
+from evals_app.engine.record.grade import GradeStatus
+from evals_app.engine.record.trial import Cause, ToolCall
+from evals_app.engine.record.view import View
 from tests.engine.graders.makers import make_call, make_trial, make_turn, view_of
 
 TO_PARIS = make_call("search_flights", destination="Paris")

@@ -8,7 +8,8 @@ from pydantic import ValidationError
 
 from evals_app.engine.graders.kit.base import PlainGrader
 from evals_app.engine.graders.tools import ExpectedCall, ToolCalled, ToolCalls, ToolNotCalled
-from evals_app.engine.record.trial import Cause, KnownTool, ToolCall, View
+from evals_app.engine.record.trial import Cause, KnownTool, ToolCall
+from evals_app.engine.record.view import View
 from tests.engine.graders.makers import make_call, make_trial, make_turn, view_of
 
 QUERY_ORDERS = make_call("entity.query", type="order", limit=5)

@@ -6,7 +6,9 @@ import pytest
 from pydantic import ValidationError
 
 from evals_app.engine.graders.world import MAX_COMPARISONS, WorldChanges
-from evals_app.engine.record.trial import Cause, Grade, GradeStatus, Trial, View
+from evals_app.engine.record.grade import Grade, GradeStatus
+from evals_app.engine.record.trial import Cause, Trial
+from evals_app.engine.record.view import View
 from evals_app.engine.suites.suite_spec import AssertionSpec
 from fixtures_app.spec import FixtureSpec
 from fixtures_app.tools import ToolWorld

@@ -7,7 +7,7 @@ from typing import Any
 from evals_app.engine.judging import Asker, ModelJudge
 from evals_app.engine.llm.call import ModelCall, ModelReply, UserMessage
 from evals_app.engine.record.aids import ChecklistItem, ChecklistQuestion, JudgeQuestion, Scale
-from evals_app.engine.record.trial import View
+from evals_app.engine.record.view import View
 from evals_app.engine.specs.base_spec import ModelSpec
 from tests.engine.graders.makers import make_trial, make_turn
 

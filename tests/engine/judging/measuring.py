@@ -5,7 +5,7 @@ from typing import Any
 from evals_app.engine.judging.answers.replies import Form
 from evals_app.engine.judging.prompts.inquiry import Inquiry
 from evals_app.engine.llm.call import ModelCall, UserMessage
-from evals_app.engine.record.trial import View
+from evals_app.engine.record.view import View
 from tests.engine.graders.makers import make_trial, make_turn
 from tests.engine.judging.makers import FakeModel, make_asker
 

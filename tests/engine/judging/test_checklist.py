@@ -9,7 +9,7 @@ from evals_app.engine.judging.answers.replies import UNDECIDED, Opinion
 from evals_app.engine.judging.checklist import merge_votes
 from evals_app.engine.llm.call import ModelCall, ModelReply
 from evals_app.engine.record.aids import ChecklistAnswer, ChecklistItem, ChecklistQuestion
-from evals_app.engine.record.trial import View
+from evals_app.engine.record.view import View
 from tests.engine.graders.makers import make_trial, make_turn
 from tests.engine.judging.makers import (
     FakeModel,

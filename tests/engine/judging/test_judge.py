@@ -7,7 +7,7 @@ import pytest
 from evals_app.engine.basics.errors import JudgeError, UnavailableError
 from evals_app.engine.llm.call import ModelReply
 from evals_app.engine.record.aids import JudgeQuestion, Scale
-from evals_app.engine.record.trial import View
+from evals_app.engine.record.view import View
 from evals_app.engine.specs.base_spec import ModelSpec
 from tests.engine.graders.makers import make_trial, make_turn
 from tests.engine.judging.makers import (

@@ -8,7 +8,7 @@ import pytest
 from evals_app.engine.basics.errors import BadRequestError, ReplyTooLongError
 from evals_app.engine.llm.apis import adapter
 from evals_app.engine.llm.call import FileContent, ToolResult, ToolResults, UserMessage
-from evals_app.engine.record.trial import NO_USAGE, Usage
+from evals_app.engine.record.usage import NO_USAGE, Usage
 from tests.engine.llm.makers import APIS, KEY_VARIABLE, QUERY, SDKS, STREAMED, Api, FakeTime, Lab
 from tests.model_server import KEY, Cut, Failure, Garbage, ModelServer, Reply, ToolUse
 

@@ -10,7 +10,7 @@ from evals_app.engine.basics.errors import BadRequestError, ConfigurationError
 from evals_app.engine.llm.budget import BudgetAccount, CallBudget, ModelUse
 from evals_app.engine.llm.call import Embeddings
 from evals_app.engine.llm.models import Models
-from evals_app.engine.record.trial import Usage
+from evals_app.engine.record.usage import Usage
 from tests.engine.llm.makers import CHAT, KEY_VARIABLE, Lab, make_provider
 from tests.messages_api import Json
 from tests.model_server import KEY, Answer, Failure, Garbage, Vectors

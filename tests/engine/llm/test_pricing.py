@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evals_app.engine.llm.pricing import Prices, prices_of, prices_on, usd_text
-from evals_app.engine.record.trial import Usage
+from evals_app.engine.record.usage import Usage
 from evals_app.engine.specs.base_spec import PriceSpec, ProviderSpec
 
 MODEL = "claude-haiku-5-5"

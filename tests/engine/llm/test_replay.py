@@ -8,7 +8,8 @@ import pytest
 
 from evals_app.engine.llm.call import ModelCall, ModelReply, NativeTurn, ToolRequest, UserMessage
 from evals_app.engine.llm.replay import ExecutionCalls, fingerprint
-from evals_app.engine.record.trial import Attempt, Usage
+from evals_app.engine.record.trial import Attempt
+from evals_app.engine.record.usage import Usage
 from tests.engine.llm.makers import make_call
 
 pytestmark = pytest.mark.anyio

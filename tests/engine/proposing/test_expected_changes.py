@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from evals_app.engine.graders.world import WorldChanges
 from evals_app.engine.proposing.expected_changes import Happening, expectation, happenings
-from evals_app.engine.record.trial import Trial, View
+from evals_app.engine.record.trial import Trial
+from evals_app.engine.record.view import View
 from fixtures_app.spec import FixtureSpec
 from fixtures_app.tools import ToolWorld
 from tests.engine.makers import make_trial, make_turn

@@ -20,16 +20,9 @@ from evals_app.engine.proposing.proposals import (
     keep_checks,
     proposals,
 )
-from evals_app.engine.record.trial import (
-    Cause,
-    Failure,
-    Message,
-    ToolCall,
-    Trial,
-    TurnRecord,
-    Usage,
-    View,
-)
+from evals_app.engine.record.trial import Cause, Failure, Message, ToolCall, Trial, TurnRecord
+from evals_app.engine.record.usage import Usage
+from evals_app.engine.record.view import View
 from evals_app.engine.suites.assertion_spec import AssertionSpec
 from evals_app.engine.suites.suite_spec import CaseSpec
 from evals_app.engine.verdicts.grading import NO_AIDS, grade_trial

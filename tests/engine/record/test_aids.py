@@ -6,7 +6,7 @@ import pytest
 
 from evals_app.engine.basics.journal import WorldState
 from evals_app.engine.record.aids import Aids
-from evals_app.engine.record.trial import View
+from evals_app.engine.record.view import View
 from tests.engine.makers import make_trial, make_turn, make_world
 
 UPDATE = ("entity.update", {"id": "order-1", "data": {"total": 0}})

@@ -7,23 +7,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evals_app.engine.record.grade import Grade, GradeStatus, JudgeCall
 from evals_app.engine.record.trial import (
-    NO_USAGE,
     Attempt,
     Cause,
     Chunk,
     Failure,
-    Grade,
-    GradeStatus,
-    JudgeCall,
     Message,
     ToolCall,
     Trial,
     TurnRecord,
-    Usage,
-    View,
-    total_usage,
 )
+from evals_app.engine.record.usage import NO_USAGE, Usage, total_usage
+from evals_app.engine.record.view import View
 from tests.engine.makers import make_call, make_trial, make_turn
 
 # Causes

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from evals_app.engine.record.trial import Cause, GradeStatus, Verdict
+from evals_app.engine.record.grade import GradeStatus
+from evals_app.engine.record.trial import Cause, Verdict
 from evals_app.engine.running.run_gateway import Plan
 from evals_app.engine.specs.agent_spec import ScriptedAgent, ScriptedRule
 from evals_app.engine.specs.base_spec import ModelSpec

@@ -9,7 +9,10 @@ import pytest
 
 from evals_app.engine.agents.tools.toolbox import Toolbox
 from evals_app.engine.basics import at_work
-from evals_app.engine.record.trial import NO_USAGE, Cause, GradeStatus, Verdict, World
+from evals_app.engine.record.grade import GradeStatus
+from evals_app.engine.record.trial import Cause, Verdict
+from evals_app.engine.record.usage import NO_USAGE
+from evals_app.engine.record.world import World
 from evals_app.engine.running import recording
 from evals_app.engine.running.execution import write_off
 from evals_app.engine.running.run_gateway import ExecutionJob, Plan, Signal

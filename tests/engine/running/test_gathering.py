@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from evals_app.engine.record.trial import Trial, Usage
+from evals_app.engine.record.trial import Trial
+from evals_app.engine.record.usage import Usage
 from evals_app.engine.running.gathering import Gatherer
 from evals_app.engine.running.spans import AgentSpan, ReceivedSpans
 from tests.engine.makers import make_trial, make_turn

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from evals_app.engine.record.trial import Chunk, Message, ToolCall, Trial, Usage
+from evals_app.engine.record.trial import Chunk, Message, ToolCall, Trial
+from evals_app.engine.record.usage import Usage
 from evals_app.engine.running.spans import (
     AgentSpan,
     ReceivedSpans,

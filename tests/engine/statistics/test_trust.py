@@ -2,14 +2,8 @@
 
 import pytest
 
-from evals_app.engine.record.trial import (
-    Cause,
-    Grade,
-    GradedAssertion,
-    JudgedCriterionSpec,
-    Trial,
-    Verdict,
-)
+from evals_app.engine.record.grade import Grade, GradedAssertion, JudgedCriterionSpec
+from evals_app.engine.record.trial import Cause, Trial, Verdict
 from evals_app.engine.statistics.trust import ONLY_INFORMS, JudgeTrust
 from evals_app.engine.suites.suite_spec import SuiteSpec
 from evals_app.engine.verdicts.execution_verdict import decide

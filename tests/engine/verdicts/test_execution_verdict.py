@@ -6,17 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evals_app.engine.record.trial import (
-    Cause,
-    Failure,
-    Grade,
-    GradedAssertion,
-    GradeStatus,
-    Message,
-    Trial,
-    Usage,
-    Verdict,
-)
+from evals_app.engine.record.grade import Grade, GradedAssertion, GradeStatus
+from evals_app.engine.record.trial import Cause, Failure, Message, Trial, Verdict
+from evals_app.engine.record.usage import Usage
 from evals_app.engine.statistics.trust import ONLY_INFORMS
 from evals_app.engine.verdicts.execution_verdict import (
     Decision,

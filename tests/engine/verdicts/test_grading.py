@@ -21,18 +21,9 @@ from evals_app.engine.record.aids import (
     JudgeQuestion,
     TickedItem,
 )
-from evals_app.engine.record.trial import (
-    Cause,
-    Chunk,
-    Failure,
-    Grade,
-    GradedAssertion,
-    GradeStatus,
-    JudgeCall,
-    Message,
-    Trial,
-    View,
-)
+from evals_app.engine.record.grade import Grade, GradedAssertion, GradeStatus, JudgeCall
+from evals_app.engine.record.trial import Cause, Chunk, Failure, Message, Trial
+from evals_app.engine.record.view import View
 from evals_app.engine.specs.inventory import Abilities, Inventory
 from evals_app.engine.suites.suite_spec import AssertionSpec
 from evals_app.engine.verdicts.grading import NO_AIDS, grade_trial

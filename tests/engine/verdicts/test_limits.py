@@ -5,16 +5,9 @@ from decimal import Decimal
 
 import pytest
 
-from evals_app.engine.record.trial import (
-    Cause,
-    Failure,
-    GradedAssertion,
-    GradeStatus,
-    Message,
-    Trial,
-    TurnRecord,
-    Usage,
-)
+from evals_app.engine.record.grade import GradedAssertion, GradeStatus
+from evals_app.engine.record.trial import Cause, Failure, Message, Trial, TurnRecord
+from evals_app.engine.record.usage import Usage
 from evals_app.engine.suites.suite_spec import LimitsSpec
 from evals_app.engine.verdicts.limits import LIMITS, grade_limits
 from tests.engine.makers import make_call, make_trial, make_turn

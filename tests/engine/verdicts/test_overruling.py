@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from evals_app.engine.record.trial import Cause, Failure, Grade, GradedAssertion, Trial, Verdict
+from evals_app.engine.record.grade import Grade, GradedAssertion
+from evals_app.engine.record.trial import Cause, Failure, Trial, Verdict
 from evals_app.engine.statistics.trust import ONLY_INFORMS
 from evals_app.engine.verdicts.execution_verdict import Decision
 from evals_app.engine.verdicts.overruling import (

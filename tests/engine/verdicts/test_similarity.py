@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from evals_app.engine.basics.errors import JudgeError, UnavailableError
 from evals_app.engine.llm.call import Embeddings
 from evals_app.engine.record.aids import TextSimilarity
-from evals_app.engine.record.trial import Usage
+from evals_app.engine.record.usage import Usage
 from evals_app.engine.verdicts.similarity import SimilarityMeter, SimilaritySpec
 from tests.engine.graders.makers import view_of
 from tests.engine.judging.makers import FakeModel, make_asker, reply

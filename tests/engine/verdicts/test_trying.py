@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from evals_app.engine.record.trial import Failure, Grade, GradeStatus, ToolCall, Trial
+from evals_app.engine.record.grade import Grade, GradeStatus
+from evals_app.engine.record.trial import Failure, ToolCall, Trial
 from evals_app.engine.suites.suite_spec import AssertionSpec
 from evals_app.engine.verdicts.trying import MAX_CHARS, needs_run, try_check
 from tests.makers import make_trial

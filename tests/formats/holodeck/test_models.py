@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from evals_app.engine.llm.pricing import Prices
-from evals_app.engine.record.trial import Usage
+from evals_app.engine.record.usage import Usage
 from evals_app.formats.importing import SourceFile, read_files
 from tests.formats.holodeck.projects import (
     MODEL,

@@ -7,16 +7,9 @@ from typing import Any
 
 import pytest
 
-from evals_app.engine.record.trial import (
-    Cause,
-    Grade,
-    GradedAssertion,
-    JudgeCall,
-    Message,
-    ToolCall,
-    Usage,
-    Verdict,
-)
+from evals_app.engine.record.grade import Grade, GradedAssertion, JudgeCall
+from evals_app.engine.record.trial import Cause, Message, ToolCall, Verdict
+from evals_app.engine.record.usage import Usage
 from evals_app.engine.running.run_gateway import ExecutionJob, Outcome, StoredConversation
 from evals_app.engine.running.spans import AgentSpan, Tree, calls_of, usage_of
 from evals_app.engine.verdicts.execution_verdict import Decision

@@ -4,15 +4,9 @@ from typing import Any
 
 import pytest
 
-from evals_app.engine.record.trial import (
-    Cause,
-    Grade,
-    GradedAssertion,
-    GradeStatus,
-    JudgeCall,
-    Trial,
-    Usage,
-)
+from evals_app.engine.record.grade import Grade, GradedAssertion, GradeStatus, JudgeCall
+from evals_app.engine.record.trial import Cause, Trial
+from evals_app.engine.record.usage import Usage
 from evals_app.engine.running.run_gateway import Outcome
 from evals_app.models import GradeResult, JudgeTally, Run
 from evals_app.runs.judges.judge_tallies import count_grades

@@ -10,7 +10,8 @@ import pytest
 from django.db.models.functions import Now
 from django_q.models import OrmQ
 
-from evals_app.engine.record.trial import Grade, GradedAssertion, Trial, TurnRecord, Verdict
+from evals_app.engine.record.grade import Grade, GradedAssertion
+from evals_app.engine.record.trial import Trial, TurnRecord, Verdict
 from evals_app.engine.running.run_gateway import Orders, Outcome, WorkerReport
 from evals_app.engine.verdicts.execution_verdict import Decision
 from evals_app.models import (

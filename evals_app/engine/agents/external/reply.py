@@ -29,7 +29,8 @@ from pydantic_core import ErrorDetails
 from evals_app.engine.agents.session import Exchange
 from evals_app.engine.basics.errors import AgentError, ReplyMismatchError
 from evals_app.engine.record.tool_results import mcp_error
-from evals_app.engine.record.trial import Chunk, Message, ToolCall, Usage
+from evals_app.engine.record.trial import Chunk, Message, ToolCall
+from evals_app.engine.record.usage import Usage
 from evals_app.engine.specs.base_spec import MAX_INTEGER
 from fixtures_app.ground.json_paths import path_text
 from fixtures_app.ground.nesting import TOO_DEEP, is_too_deep

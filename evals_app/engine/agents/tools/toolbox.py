@@ -16,7 +16,8 @@ from evals_app.engine.basics.errors import ConfigurationError
 from evals_app.engine.basics.matchers import mismatches
 from evals_app.engine.network.web import Web
 from evals_app.engine.record.tool_results import mcp_error
-from evals_app.engine.record.trial import Chunk, Tool, ToolCall, World
+from evals_app.engine.record.trial import Chunk, ToolCall
+from evals_app.engine.record.world import Tool, World
 from evals_app.engine.specs.tool_spec import AnyTool, CannedTool, HttpTool, McpTools
 from fixtures_app.ground.words import near
 

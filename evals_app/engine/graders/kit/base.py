@@ -9,7 +9,9 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field
 
 from evals_app.engine.record.aids import Aids, Judge
-from evals_app.engine.record.trial import Cause, Evidence, Family, Grade, TurnRecord, View
+from evals_app.engine.record.grade import Evidence, Family, Grade
+from evals_app.engine.record.trial import Cause, TurnRecord
+from evals_app.engine.record.view import View
 from evals_app.engine.specs.base_spec import SHARE, ModelSpec, Spec
 from evals_app.engine.specs.inventory import CheckedName, names_in
 

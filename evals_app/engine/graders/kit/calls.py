@@ -9,7 +9,9 @@ from pydantic import BeforeValidator, Field, ValidationInfo
 from evals_app.engine.basics.matchers import ABSENT, Matcher, matches, phrase
 from evals_app.engine.basics.permits import is_frozen
 from evals_app.engine.graders.kit.base import unanswered_turn
-from evals_app.engine.record.trial import Cause, Grade, ToolCall, TurnRecord, View
+from evals_app.engine.record.grade import Grade
+from evals_app.engine.record.trial import Cause, ToolCall, TurnRecord
+from evals_app.engine.record.view import View
 from evals_app.engine.specs.inventory import CheckedName
 from fixtures_app.ground.quoting import cut_middle, join_list, json_text, times
 from fixtures_app.ground.words import nearest

@@ -6,14 +6,9 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, Field
 
 from evals_app.engine.graders.kit.base import Grader, TextGrader, too_long
-from evals_app.engine.record.trial import Grade, View
-from fixtures_app.ground.json_paths import (
-    NoSuchPlaceError,
-    describe,
-    find,
-    parse_path,
-    scalar_text,
-)
+from evals_app.engine.record.grade import Grade
+from evals_app.engine.record.view import View
+from fixtures_app.ground.json_paths import NoSuchPlaceError, describe, find, parse_path, scalar_text
 from fixtures_app.ground.json_text import MAX_JSON_BYTES, NotJsonError, read_reply
 from fixtures_app.ground.quoting import after_colon
 

@@ -7,7 +7,8 @@ from typing import ClassVar, Literal
 from evals_app.engine.basics.errors import NO_JUDGE, JudgeError
 from evals_app.engine.graders.kit.base import AidedGrader
 from evals_app.engine.record.aids import Aids, RagQuestion, StepsQuestion
-from evals_app.engine.record.trial import Grade, View
+from evals_app.engine.record.grade import Grade
+from evals_app.engine.record.view import View
 
 
 class MeasuredGrader(AidedGrader):

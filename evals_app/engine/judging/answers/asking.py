@@ -24,7 +24,7 @@ from evals_app.engine.llm.call import (
     ModelReply,
     UserMessage,
 )
-from evals_app.engine.record.trial import JudgeCall
+from evals_app.engine.record.grade import JudgeCall
 from evals_app.engine.specs.base_spec import ModelSpec
 from fixtures_app.ground.quoting import cut_middle, join_list
 

@@ -18,7 +18,7 @@ from evals_app.engine.judging.answers.asking import CLEARER, UnreadableAnswerErr
 from evals_app.engine.judging.text.languages import ARTICLES
 from evals_app.engine.judging.text.transcript import TranscriptPiece
 from evals_app.engine.judging.text.words import MARKUP, SMALL, STRICT, Words, is_misspelt
-from evals_app.engine.record.trial import Evidence
+from evals_app.engine.record.grade import Evidence
 from fixtures_app.ground.quoting import cut_middle, in_quotes
 
 _ELISION = re.compile(r"\[\s*(?:\.{2,}|\u2026)\s*\]|\(\s*(?:\.{2,}|\u2026)\s*\)|\.{3,}|\u2026")

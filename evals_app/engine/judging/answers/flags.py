@@ -8,7 +8,8 @@ import re2
 
 from evals_app.engine.basics.folding import INVISIBLE
 from evals_app.engine.judging.answers.asking import Asker
-from evals_app.engine.record.trial import Evidence, View
+from evals_app.engine.record.grade import Evidence
+from evals_app.engine.record.view import View
 
 INJECTION = "injection"
 AGAINST_VERDICT = "against_verdict"

@@ -23,7 +23,7 @@ from evals_app.engine.judging.answers.objects import (
 )
 from evals_app.engine.judging.answers.verdict import MAX_CHARS, SCRIPTED_CRITIQUE
 from evals_app.engine.judging.text.transcript import cut
-from evals_app.engine.record.trial import Evidence
+from evals_app.engine.record.grade import Evidence
 
 UNDECIDED = "undecided"
 CANNOT_GRADE = "cannot_grade"  # how a judge answers that, if it may

@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from evals_app.engine.llm.call import ModelReply, TokenLogprob
-from evals_app.engine.record.trial import NO_USAGE
+from evals_app.engine.record.usage import NO_USAGE
 
 _LOGPROBS: TypeAdapter[tuple[TokenLogprob, ...]] = TypeAdapter(tuple[TokenLogprob, ...])
 

@@ -26,7 +26,7 @@ from evals_app.engine.judging.answers.objects import (
 from evals_app.engine.judging.text.languages import is_met_by_nothing
 from evals_app.engine.judging.text.transcript import cut
 from evals_app.engine.record.aids import Requirement, Scale
-from evals_app.engine.record.trial import Evidence
+from evals_app.engine.record.grade import Evidence
 from evals_app.engine.statistics.rates import at_least
 from fixtures_app.ground.quoting import cut_middle, in_quotes
 

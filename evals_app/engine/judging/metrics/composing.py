@@ -9,7 +9,8 @@ from evals_app.engine.judging.answers.replies import UNDECIDED, Opinion
 from evals_app.engine.judging.metrics.items import ListedItem
 from evals_app.engine.judging.prompts.inquiry import Inquiry
 from evals_app.engine.record.aids import MetricScore, RagQuestion
-from evals_app.engine.record.trial import Cause, Evidence
+from evals_app.engine.record.grade import Evidence
+from evals_app.engine.record.trial import Cause
 from fixtures_app.ground.quoting import cut_middle, in_quotes, join_list
 
 NO_CONTEXT = MetricScore(

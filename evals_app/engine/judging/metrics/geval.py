@@ -42,7 +42,7 @@ from evals_app.engine.judging.prompts.prompt import (
 )
 from evals_app.engine.judging.text.transcript import MAX_TRANSCRIPT_CHARS, TranscriptPiece, cut
 from evals_app.engine.record.aids import MetricScore, Scale, ShownField, StepsQuestion
-from evals_app.engine.record.trial import JudgeCall
+from evals_app.engine.record.grade import JudgeCall
 
 _GRADES: dict[Scale, range] = {"1-5": range(1, 6), "0-10": range(11)}
 TOP_LOGPROBS = 20  # as many as APIs name

@@ -11,7 +11,8 @@ from evals_app.engine.judging.metrics.composing import item_json
 from evals_app.engine.judging.metrics.items import ItemOpinions, ListedItem, Task
 from evals_app.engine.judging.prompts.context import ShownChunk, shown_chunks, windows
 from evals_app.engine.judging.prompts.inquiry import Inquiry, side_by_side
-from evals_app.engine.record.trial import Chunk, Evidence
+from evals_app.engine.record.grade import Evidence
+from evals_app.engine.record.trial import Chunk
 from fixtures_app.ground.quoting import cut_middle, in_quotes
 
 MAX_EVIDENCE = 20

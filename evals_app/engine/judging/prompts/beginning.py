@@ -19,7 +19,8 @@ from evals_app.engine.judging.text.transcript import (
     visible_pieces,
 )
 from evals_app.engine.llm.call import FileContent
-from evals_app.engine.record.trial import ShownFile, Trial, View
+from evals_app.engine.record.trial import ShownFile, Trial
+from evals_app.engine.record.view import View
 
 _MAX_TOOLS = 200
 _EMPTY = "(empty)"

@@ -11,7 +11,8 @@ from evals_app.engine.judging.text.transcript import (
     pieces_text,
     visible_pieces,
 )
-from evals_app.engine.record.trial import ShownFile, TurnRecord, View
+from evals_app.engine.record.trial import ShownFile, TurnRecord
+from evals_app.engine.record.view import View
 
 
 @dataclass(frozen=True, slots=True)

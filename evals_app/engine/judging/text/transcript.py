@@ -7,7 +7,8 @@ from itertools import count
 from typing import Any
 
 from evals_app.engine.judging.text.blocks import escape_text
-from evals_app.engine.record.trial import Message, ShownFile, TurnRecord, View
+from evals_app.engine.record.trial import Message, ShownFile, TurnRecord
+from evals_app.engine.record.view import View
 
 # Characters; together well below the window of the smallest judge in use.
 MAX_TRANSCRIPT_CHARS = 120_000

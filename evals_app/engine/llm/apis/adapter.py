@@ -38,7 +38,7 @@ from evals_app.engine.llm.apis.wire import (
 from evals_app.engine.llm.call import MAX_REPLY_BYTES, ModelCall, ModelReply, NativeTurn, Silence
 from evals_app.engine.network.provider_kinds import ApiKind
 from evals_app.engine.network.web import look_up, proxy_for
-from evals_app.engine.record.trial import NO_USAGE
+from evals_app.engine.record.usage import NO_USAGE
 
 R = TypeVar("R")
 

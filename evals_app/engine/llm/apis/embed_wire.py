@@ -11,7 +11,7 @@ from evals_app.engine.llm.apis.wire import (
     well_formed,
 )
 from evals_app.engine.llm.call import EmbedCall, Embeddings
-from evals_app.engine.record.trial import Usage
+from evals_app.engine.record.usage import Usage
 
 
 def to_request(call: EmbedCall) -> dict[str, Any]:

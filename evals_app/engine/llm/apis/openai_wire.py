@@ -25,7 +25,7 @@ from evals_app.engine.llm.call import (
     UserMessage,
 )
 from evals_app.engine.network.provider_kinds import PDF
-from evals_app.engine.record.trial import Usage
+from evals_app.engine.record.usage import Usage
 
 # OpenAI's reasons, and those of Gemini, which it writes in capitals.
 _STOPS: dict[str, Stop] = {

@@ -23,7 +23,7 @@ from evals_app.engine.llm.call import (
     UserMessage,
 )
 from evals_app.engine.network.provider_kinds import PDF
-from evals_app.engine.record.trial import Usage
+from evals_app.engine.record.usage import Usage
 
 # Settings that it does not have.
 LACKS = frozenset({"seed"})

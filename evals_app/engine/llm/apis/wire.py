@@ -8,7 +8,7 @@ from typing import Any
 
 from evals_app.engine.llm.apis.names import ToolNames
 from evals_app.engine.llm.call import AssistantMessage, ChatMessage, ModelCall, ToolRequest
-from evals_app.engine.record.trial import Usage
+from evals_app.engine.record.usage import Usage
 from evals_app.engine.specs.base_spec import MAX_INTEGER
 from fixtures_app.ground.nesting import is_too_deep
 

@@ -19,7 +19,8 @@ from evals_app.engine.basics.errors import AgentError, ConfigurationError
 from evals_app.engine.basics.permits import FROZEN
 from evals_app.engine.llm.call import FileContent
 from evals_app.engine.network.web import Web
-from evals_app.engine.record.trial import Cause, Message, ToolCall, Trial, Usage
+from evals_app.engine.record.trial import Cause, Message, ToolCall, Trial
+from evals_app.engine.record.usage import Usage
 from evals_app.engine.specs.agent_spec import HttpAgent
 from evals_app.engine.specs.outside_spec import RateGroup
 from tests.agent_server import Asked, Sent, WebServer

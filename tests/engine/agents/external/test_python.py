@@ -14,7 +14,8 @@ from evals_app.engine.agents.session import Exchange, Setting
 from evals_app.engine.basics.errors import ConfigurationError
 from evals_app.engine.callables.pool import Callables
 from evals_app.engine.llm.call import FileContent
-from evals_app.engine.record.trial import Chunk, Trial, Usage
+from evals_app.engine.record.trial import Chunk, Trial
+from evals_app.engine.record.usage import Usage
 from evals_app.engine.specs.agent_spec import PythonAgent
 from tests.engine.makers import CLOCK, converse
 from tests.engine.operator_code import OperatorCode

@@ -8,7 +8,9 @@ import pytest
 from evals_app.engine.agents.external.reply import AgentReply, parse_reply, read_reply
 from evals_app.engine.agents.session import Exchange
 from evals_app.engine.basics.errors import AgentError, ReplyMismatchError
-from evals_app.engine.record.trial import Chunk, ToolCall, TurnRecord, Usage, View
+from evals_app.engine.record.trial import Chunk, ToolCall, TurnRecord
+from evals_app.engine.record.usage import Usage
+from evals_app.engine.record.view import View
 from tests.engine.graders.makers import make_trial
 
 

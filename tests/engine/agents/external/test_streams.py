@@ -16,7 +16,8 @@ from evals_app.engine.agents.external.streams import (
     pieces_for,
 )
 from evals_app.engine.basics.errors import AgentError
-from evals_app.engine.record.trial import ToolCall, Usage
+from evals_app.engine.record.trial import ToolCall
+from evals_app.engine.record.usage import Usage
 from evals_app.engine.specs.wire_spec import Places, StreamSpec
 
 PLACES = {"text": "delta.text", "tool_calls": "steps", "name": "tool", "arguments": "input"}

@@ -8,7 +8,8 @@ import pytest
 
 from evals_app.engine.agents.external.wire import filled_request, read_at_places
 from evals_app.engine.basics.errors import AgentError
-from evals_app.engine.record.trial import ToolCall, Usage
+from evals_app.engine.record.trial import ToolCall
+from evals_app.engine.record.usage import Usage
 from evals_app.engine.specs.wire_spec import Places
 
 EARLIER = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]

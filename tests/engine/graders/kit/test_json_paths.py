@@ -10,7 +10,8 @@ from evals_app.engine.graders.kit.base import MAX_TEXT_BYTES, PlainGrader
 from evals_app.engine.graders.kit.json_paths import GradedText, PathGrader
 from evals_app.engine.graders.numbers import Numeric
 from evals_app.engine.graders.text import ExactMatch
-from evals_app.engine.record.trial import Cause, Grade
+from evals_app.engine.record.grade import Grade
+from evals_app.engine.record.trial import Cause
 from fixtures_app.ground.json_text import MAX_JSON_BYTES
 from tests.engine.graders.makers import view_of
 

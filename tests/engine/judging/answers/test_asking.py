@@ -16,7 +16,8 @@ from evals_app.engine.llm.call import (
     NativeTurn,
     UserMessage,
 )
-from evals_app.engine.record.trial import Attempt, Usage
+from evals_app.engine.record.trial import Attempt
+from evals_app.engine.record.usage import Usage
 from evals_app.engine.specs.base_spec import ModelSpec
 from tests.engine.judging.makers import MODEL, FakeModel, make_asker, reply
 

@@ -12,7 +12,7 @@ from evals_app.engine.judging.answers.evidence import (
 )
 from evals_app.engine.judging.text.transcript import TranscriptPiece
 from evals_app.engine.judging.text.words import Words, is_misspelt
-from evals_app.engine.record.trial import Evidence
+from evals_app.engine.record.grade import Evidence
 from tests.engine.judging import conversations
 
 PIECES = (

@@ -7,7 +7,7 @@ from evals_app.engine.judging.answers.flags import (
     shared_family,
     talks_to_grader,
 )
-from evals_app.engine.record.trial import Evidence
+from evals_app.engine.record.grade import Evidence
 from evals_app.engine.specs.base_spec import ModelSpec
 from tests.engine.judging.makers import OTHER, FakeModel, make_asker, view_of_two
 

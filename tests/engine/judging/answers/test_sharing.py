@@ -10,7 +10,7 @@ import pytest
 from evals_app.engine.basics.errors import UnavailableError
 from evals_app.engine.judging.answers.sharing import MIN_BYTES, Sharing
 from evals_app.engine.llm.call import ModelCall, ModelReply, UserMessage
-from evals_app.engine.record.trial import Usage
+from evals_app.engine.record.usage import Usage
 from evals_app.engine.running.run_gateway import Outcome
 from evals_app.engine.specs.base_spec import ModelSpec
 from tests.engine.judging.makers import required, verdict

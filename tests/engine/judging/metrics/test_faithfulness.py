@@ -6,15 +6,10 @@ from evals_app.engine.basics.errors import JudgeError
 from evals_app.engine.judging.metrics.claims import ClaimMemory
 from evals_app.engine.judging.metrics.faithfulness import faithfulness
 from evals_app.engine.record.aids import MetricScore, RagQuestion
-from evals_app.engine.record.trial import Cause, View
+from evals_app.engine.record.trial import Cause
+from evals_app.engine.record.view import View
 from tests.engine.judging.makers import FakeModel
-from tests.engine.judging.measuring import (
-    claims,
-    make_inquiry,
-    prompt_of,
-    rag_view,
-    sourced,
-)
+from tests.engine.judging.measuring import claims, make_inquiry, prompt_of, rag_view, sourced
 
 pytestmark = pytest.mark.anyio
 ANSWER = "One. Two. Three. Four."

@@ -10,7 +10,8 @@ from evals_app.engine.judging.metrics.geval import measure_by_steps
 from evals_app.engine.judging.metrics.steps import Recipe, Steps
 from evals_app.engine.llm.call import ModelReply, TokenLogprob
 from evals_app.engine.record.aids import MetricScore, ShownField, StepsQuestion
-from evals_app.engine.record.trial import Cause, View
+from evals_app.engine.record.trial import Cause
+from evals_app.engine.record.view import View
 from tests.engine.judging.makers import FakeModel, required
 from tests.engine.judging.measuring import make_inquiry, prompt_of, rag_view
 

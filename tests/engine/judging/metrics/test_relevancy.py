@@ -4,7 +4,8 @@ import pytest
 
 from evals_app.engine.judging.metrics.relevancy import answer_relevancy, contextual_relevancy
 from evals_app.engine.record.aids import MetricScore, RagQuestion
-from evals_app.engine.record.trial import Message, View
+from evals_app.engine.record.trial import Message
+from evals_app.engine.record.view import View
 from tests.engine.graders.makers import make_trial, make_turn
 from tests.engine.judging.makers import FakeModel
 from tests.engine.judging.measuring import make_inquiry, prompt_of, rag_view, verdicts

@@ -1,7 +1,8 @@
 import pytest
 
 from evals_app.engine.judging.prompts.dialogue import dialogue_of
-from evals_app.engine.record.trial import Message, ShownFile, View
+from evals_app.engine.record.trial import Message, ShownFile
+from evals_app.engine.record.view import View
 from tests.engine.graders.makers import make_call, make_trial, make_turn
 from tests.engine.judging.measuring import make_inquiry
 

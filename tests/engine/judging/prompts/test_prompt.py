@@ -14,15 +14,8 @@ from evals_app.engine.judging.prompts.prompt import (
 from evals_app.engine.judging.text.blocks import NAMES
 from evals_app.engine.judging.text.transcript import MAX_SUBMISSION_CHARS, MAX_TRANSCRIPT_CHARS, cut
 from evals_app.engine.record.aids import ChecklistItem, ChecklistQuestion, JudgeQuestion, Scale
-from evals_app.engine.record.trial import (
-    KnownTool,
-    Message,
-    ShownFile,
-    ToolCall,
-    Trial,
-    TurnRecord,
-    View,
-)
+from evals_app.engine.record.trial import KnownTool, Message, ShownFile, ToolCall, Trial, TurnRecord
+from evals_app.engine.record.view import View
 from tests.engine.graders.makers import make_call, make_trial, make_turn
 
 SECRET = b"of the run"

@@ -16,7 +16,7 @@ from evals_app.engine.llm.call import (
     ToolResults,
     UserMessage,
 )
-from evals_app.engine.record.trial import Usage
+from evals_app.engine.record.usage import Usage
 from tests.engine.llm.makers import QUERY, VERDICT, make_call
 
 NO_TOOLS = ToolNames([])

@@ -5,7 +5,7 @@ import pytest
 from evals_app.engine.llm.apis.embed_wire import to_embeddings, to_request
 from evals_app.engine.llm.apis.wire import UnreadableReplyError
 from evals_app.engine.llm.call import EmbedCall
-from evals_app.engine.record.trial import Usage
+from evals_app.engine.record.usage import Usage
 
 
 def vector(*numbers: float, **changes: Any) -> dict[str, Any]:

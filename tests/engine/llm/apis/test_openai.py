@@ -7,7 +7,7 @@ import pytest
 
 from evals_app.engine.basics.errors import AuthFailedError, BadRequestError, QuotaExhaustedError
 from evals_app.engine.llm.call import ToolResult, ToolResults, UserMessage
-from evals_app.engine.record.trial import NO_USAGE, Usage
+from evals_app.engine.record.usage import NO_USAGE, Usage
 from tests.engine.llm.makers import (
     BY_BOTH,
     CHAT,

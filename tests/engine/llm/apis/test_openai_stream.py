@@ -6,7 +6,7 @@ from evals_app.engine.llm.apis.names import ToolNames
 from evals_app.engine.llm.apis.openai_stream import StreamedCompletion
 from evals_app.engine.llm.apis.openai_wire import to_reply
 from evals_app.engine.llm.call import ModelReply
-from evals_app.engine.record.trial import Usage
+from evals_app.engine.record.usage import Usage
 
 
 def chunk(delta: dict[str, Any], *, reason: str | None = None, **changes: Any) -> dict[str, Any]:
